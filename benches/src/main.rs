@@ -1,0 +1,3 @@
+//! Measures the service beside the database.
+
+fn main() {}

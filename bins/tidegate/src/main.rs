@@ -1,0 +1,3 @@
+//! The Tidegate server and its command line.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! The architecture as a test: see `tests/`.
