@@ -1,1 +1,16 @@
 #![doc = include_str!("../README.md")]
+
+pub mod column;
+pub mod error;
+pub mod executor;
+pub mod principal;
+pub mod statement;
+
+pub use column::{Column, RawRow, WireFormat};
+pub use error::{Error, InputError, Rejection, Result};
+pub use executor::{
+    BoxFuture, Completion, Description, Executor, Flow, Mode, RowSink, Terms, Transaction,
+};
+pub use postgres_types::{Kind as TypeKind, Type};
+pub use principal::{DatabaseName, Login, Principal, RoleName, Sharing};
+pub use statement::{BoundStatement, Parameter, Statement, TypeHint};

@@ -1,0 +1,83 @@
+//! The rows of a result as PostgreSQL sends them, borrowed.
+
+use postgres_types::Type;
+
+/// How PostgreSQL sends the values of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WireFormat {
+    /// The output function's text.
+    Text,
+    /// The send function's bytes.
+    Binary,
+}
+
+/// One column of a result.
+#[derive(Clone, Debug)]
+pub struct Column {
+    /// The name that the statement gives it.
+    pub name: String,
+    /// Its type, resolved down to elements, attributes and base types.
+    pub r#type: Type,
+    /// How its values come.
+    pub format: WireFormat,
+    /// The table and attribute number that it shows, when it shows one unchanged.
+    pub origin: Option<(u32, i16)>,
+}
+
+/// The column values of one row, borrowed from the receive buffer.
+#[derive(Clone, Copy, Debug)]
+pub struct RawRow<'a> {
+    body: &'a [u8],
+}
+
+impl<'a> RawRow<'a> {
+    /// Takes the body of a `DataRow` message behind its column count (PostgreSQL, "Message
+    /// Formats"): per column a 32-bit length, -1 for NULL, and the bytes.
+    ///
+    /// Returns `None` when the lengths do not add up to `body` in exactly `columns` values.
+    pub fn new(columns: usize, body: &'a [u8]) -> Option<Self> {
+        let mut rest = body;
+        for _ in 0..columns {
+            let (length, tail) = rest.split_first_chunk::<4>()?;
+            let length = i32::from_be_bytes(*length);
+            rest = match usize::try_from(length) {
+                Ok(length) => tail.get(length..)?,
+                Err(_) if length == -1 => tail,
+                Err(_) => return None,
+            };
+        }
+        rest.is_empty().then_some(Self { body })
+    }
+
+    /// The values in column order; `None` is NULL.
+    pub fn values(self) -> Values<'a> {
+        Values { rest: self.body }
+    }
+
+    /// The size of the row in bytes, lengths included.
+    pub fn size(self) -> usize {
+        self.body.len()
+    }
+}
+
+/// Iterates over the values of a row.
+#[derive(Clone, Debug)]
+pub struct Values<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Iterator for Values<'a> {
+    type Item = Option<&'a [u8]>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let (length, tail) = self.rest.split_first_chunk::<4>()?;
+        let Ok(length) = usize::try_from(i32::from_be_bytes(*length)) else {
+            self.rest = tail;
+            return Some(None);
+        };
+        let (value, tail) = tail.split_at_checked(length)?;
+        self.rest = tail;
+        Some(Some(value))
+    }
+}

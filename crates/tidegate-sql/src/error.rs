@@ -1,0 +1,166 @@
+//! What can go wrong with a statement, and whose fault it is.
+
+use std::time::Duration;
+
+/// The result of this crate's functions.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a statement was not run, or failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The caller's request is wrong; the text says where and what was expected.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// PostgreSQL refused the caller's statement.
+    #[error("PostgreSQL refused the statement")]
+    Rejected(Box<Rejection>),
+    /// The deadline passed.
+    #[error("the statement did not end before its deadline")]
+    Deadline,
+    /// No connection became free in time.
+    #[error("no connection became free in time")]
+    PoolTimeout {
+        /// When to try again.
+        retry_after: Duration,
+    },
+    /// PostgreSQL cannot be reached, or is starting, stopping or full.
+    #[error("PostgreSQL is unavailable")]
+    Unavailable {
+        /// When to try again.
+        retry_after: Duration,
+        /// What failed, for the log.
+        #[source]
+        source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    },
+    /// The database does not exist (any more), or the role may not connect to it.
+    #[error("the database is not there")]
+    NoDatabase,
+    /// Whoever reads the rows has gone.
+    #[error("the reader of the rows has gone")]
+    SinkClosed,
+    /// A buffered result grew beyond its limit of so many bytes.
+    #[error("the result is larger than {0} bytes")]
+    ResultTooLarge(u64),
+    /// Our fault.
+    #[error("internal error")]
+    Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl Error {
+    /// An error that is ours, with its cause for the log.
+    pub fn internal(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::Internal(source.into())
+    }
+
+    /// The SQLSTATE that PostgreSQL gave, where it gave one.
+    pub fn sqlstate(&self) -> Option<&str> {
+        match self {
+            Self::Rejected(rejection) => Some(&rejection.sqlstate),
+            _ => None,
+        }
+    }
+}
+
+/// What PostgreSQL said when it refused a statement (PostgreSQL, "Error and Notice Message
+/// Fields").
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rejection {
+    /// Five characters.
+    pub sqlstate: String,
+    /// The primary message.
+    pub message: String,
+    /// The optional second message.
+    pub detail: Option<String>,
+    /// The optional advice.
+    pub hint: Option<String>,
+    /// Character position (from 1) in the text that the caller wrote.
+    pub position: Option<u32>,
+    /// The schema of the table that the error is about.
+    pub schema: Option<String>,
+    /// The table that the error is about.
+    pub table: Option<String>,
+    /// The column that the error is about.
+    pub column: Option<String>,
+    /// The constraint that the error is about.
+    pub constraint: Option<String>,
+}
+
+/// What is wrong with a request, before PostgreSQL saw it or while a value was converted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InputError {
+    /// `q` is empty or holds only comments.
+    #[error("`q` holds no statement")]
+    EmptyStatement,
+    /// A second statement follows the first.
+    #[error("`q` holds more than one statement: something follows the `;` at character {position}")]
+    SeveralStatements {
+        /// Character position (from 1) of the semicolon.
+        position: usize,
+    },
+    /// The statement's text cannot be read: an unterminated string, comment or quote, NUL.
+    #[error("`q` cannot be read: {what} at character {position}")]
+    UnreadableStatement {
+        /// What was found.
+        what: &'static str,
+        /// Character position (from 1).
+        position: usize,
+    },
+    /// A kind of statement that a request may not hold.
+    #[error("{keyword} is not allowed here: {reason}")]
+    StatementNotAllowed {
+        /// The statement's keywords.
+        keyword: &'static str,
+        /// Why, and what to do instead.
+        reason: &'static str,
+    },
+    /// A placeholder has no value.
+    #[error("`{place}` has no value for the placeholder `:{name}`")]
+    MissingParameter {
+        /// Where it was looked for: `params`, or `params[2]`.
+        place: String,
+        /// The placeholder.
+        name: String,
+    },
+    /// A value or hint or format names no placeholder of the statement.
+    #[error("`{place}.{name}` names no placeholder of the statement")]
+    ExtraParameter {
+        /// Where it stands: `params`, `params[2]`.
+        place: String,
+        /// The member.
+        name: String,
+    },
+    /// A type hint that PostgreSQL does not know.
+    #[error("`type_hints.{name}` is `{hint}`, which is no type of this database")]
+    UnknownHint {
+        /// The placeholder or column.
+        name: String,
+        /// The hint as given.
+        hint: String,
+    },
+    /// A value that does not fit the type of its placeholder.
+    #[error("`{place}` is not a {expected}: {problem}")]
+    InvalidValue {
+        /// The path of the value, such as `params.tags[2]`.
+        place: String,
+        /// The PostgreSQL type.
+        expected: String,
+        /// What was found.
+        problem: String,
+    },
+    /// A format on a column or placeholder that cannot have one, or that cannot be read.
+    #[error("`type_formats.{name}`: {problem}")]
+    InvalidFormat {
+        /// The placeholder or column.
+        name: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A member of the request is wrong.
+    #[error("`{member}`: {problem}")]
+    InvalidMember {
+        /// The member's path.
+        member: String,
+        /// What is wrong and what was expected.
+        problem: String,
+    },
+}

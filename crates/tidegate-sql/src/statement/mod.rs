@@ -1,0 +1,62 @@
+//! Statements as text with named placeholders.
+
+mod bound;
+
+pub use bound::{BoundStatement, Parameter, TypeHint};
+
+/// One SQL statement, read once: its text with `$n` in place of `:name`, and what the lexer
+/// learnt of it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Statement {
+    text: String,
+    placeholders: Vec<String>,
+    /// Where the rewritten text departs from the caller's: (byte offset in `text`, characters
+    /// that the caller's text is ahead from there on).
+    shifts: Vec<(u32, i32)>,
+    kind: Kind,
+    trust: Trust,
+}
+
+/// The kind of a statement, from its first keyword.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// `SELECT`, `VALUES`, `TABLE`, `SHOW`, `EXPLAIN` and `WITH` without a writing part.
+    Read,
+    /// `INSERT`, `UPDATE`, `DELETE`, `MERGE`, or a `WITH` that holds one.
+    Write,
+    /// `DO` and `CALL`.
+    Procedural,
+    /// Everything else: DDL, maintenance.
+    Other,
+}
+
+/// What a statement may leave behind in the session, decided conservatively by the lexer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Trust {
+    /// Cannot leave session state: it calls only built-in functions known to be stateless.
+    Stateless,
+    /// May leave session state.
+    Stateful,
+}
+
+impl Statement {
+    /// The text for PostgreSQL, with `$1`, `$2` … in place of the placeholders.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The placeholder names in the order of their first use; `$n` is the n-th, from 1.
+    pub fn placeholders(&self) -> &[String] {
+        &self.placeholders
+    }
+
+    /// The statement's kind.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Whether the statement may leave session state.
+    pub fn trust(&self) -> Trust {
+        self.trust
+    }
+}
