@@ -1,0 +1,315 @@
+//! The architecture as a test: layers, homes, sizes and the documents every crate owes.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// The layer of each crate; a crate depends on lower layers only (docs/ARCHITECTURE.md, I1).
+/// `embedded` stands apart: only the binary, tests and benches use it.
+const LAYERS: &[(&str, u8)] = &[
+    ("tidegate-sql", 0),
+    ("tidegate-oauth", 0),
+    ("tidegate-embedded", 0),
+    ("tidegate-catalog", 1),
+    ("tidegate-postgres", 1),
+    ("tidegate-store", 2),
+    ("tidegate-server", 5),
+    ("tidegate", 6),
+];
+
+/// The crates that may be named here and nowhere else (I3).
+const HOMES: &[(&str, &[&str])] = &[
+    ("hyper", &["tidegate-server"]),
+    ("hyper-util", &["tidegate-server"]),
+    ("tower", &["tidegate-server"]),
+    ("tokio-tungstenite", &["tidegate-server"]),
+    ("juniper", &["tidegate-graphql"]),
+    ("tokio-postgres", &["tidegate-postgres"]),
+    ("deadpool-postgres", &["tidegate-postgres"]),
+    ("postgres-protocol", &["tidegate-postgres"]),
+    ("hmac", &["tidegate-postgres"]),
+    ("sha2", &["tidegate-postgres"]),
+    ("postgres-types", &["tidegate-sql", "tidegate-postgres"]),
+    ("ring", &["tidegate-oauth"]),
+    ("oauth2", &["tidegate-oauth"]),
+    ("argon2", &["tidegate-oauth"]),
+    ("rustls", &["tidegate-server", "tidegate-postgres", "tidegate"]),
+    ("clap", &["tidegate", "tidegate-bench"]),
+    ("tracing-subscriber", &["tidegate"]),
+    ("mimalloc", &["tidegate"]),
+];
+
+/// The edges between our crates that the architecture draws; any other edge is a new decision.
+const EDGES: &[(&str, &[&str])] = &[
+    ("tidegate-sql", &[]),
+    ("tidegate-oauth", &[]),
+    ("tidegate-embedded", &[]),
+    ("tidegate-catalog", &["tidegate-sql"]),
+    ("tidegate-postgres", &["tidegate-sql"]),
+    ("tidegate-store", &["tidegate-oauth", "tidegate-sql"]),
+    ("tidegate-server", &["tidegate-catalog", "tidegate-oauth", "tidegate-sql"]),
+    (
+        "tidegate",
+        &[
+            "tidegate-embedded",
+            "tidegate-oauth",
+            "tidegate-postgres",
+            "tidegate-server",
+            "tidegate-sql",
+            "tidegate-store",
+        ],
+    ),
+];
+
+/// Crates that never wait: functions from values to values (I5).
+const WITHOUT_TOKIO: &[&str] = &["tidegate-sql", "tidegate-catalog"];
+
+/// Files that may be longer than 400 production lines, each with its reason.
+const LONG_FILES: &[(&str, &str)] = &[];
+
+const MOST_LINES: usize = 400;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+struct Package {
+    name: String,
+    dir: PathBuf,
+    /// Names of its normal and build dependencies.
+    dependencies: Vec<String>,
+}
+
+fn packages() -> Vec<Package> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--no-deps", "--format-version=1", "--offline"])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    metadata["packages"].as_array().unwrap().iter().map(package).collect()
+}
+
+fn package(package: &Value) -> Package {
+    let manifest = PathBuf::from(package["manifest_path"].as_str().unwrap());
+    Package {
+        name: package["name"].as_str().unwrap().to_owned(),
+        dir: manifest.parent().unwrap().to_owned(),
+        dependencies: package["dependencies"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|dependency| dependency["kind"] != "dev")
+            .map(|dependency| dependency["name"].as_str().unwrap().to_owned())
+            .collect(),
+    }
+}
+
+/// The packages under `crates` and `bins`: what is shipped.
+fn shipped() -> Vec<Package> {
+    let root = root();
+    packages()
+        .into_iter()
+        .filter(|package| {
+            ["crates", "bins"].iter().any(|folder| package.dir.starts_with(root.join(folder)))
+        })
+        .collect()
+}
+
+fn rust_files(dir: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    let mut folders = vec![dir.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = fs::read_dir(&folder) else { continue };
+        for entry in entries.map(Result::unwrap) {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                files.push(path);
+            }
+        }
+    }
+    files
+}
+
+/// Lines before a trailing `#[cfg(test)] mod`.
+fn production_lines(text: &str) -> usize {
+    let lines: Vec<_> = text.lines().collect();
+    let tests = lines.windows(2).position(|pair| {
+        pair[0].trim() == "#[cfg(test)]" && pair[1].starts_with("mod ") && pair[1].ends_with('{')
+    });
+    tests.unwrap_or(lines.len())
+}
+
+#[test]
+fn every_crate_has_a_layer() {
+    for package in shipped() {
+        assert!(
+            LAYERS.iter().any(|(name, _)| *name == package.name),
+            "{} has no layer: add it to LAYERS and to docs/ARCHITECTURE.md",
+            package.name
+        );
+    }
+}
+
+#[test]
+fn dependencies_point_downwards() {
+    let layers: BTreeMap<_, _> = LAYERS.iter().copied().collect();
+    for package in shipped() {
+        let own = layers[package.name.as_str()];
+        for dependency in &package.dependencies {
+            let Some(other) = layers.get(dependency.as_str()) else { continue };
+            assert!(*other < own, "{} (L{own}) depends on {dependency} (L{other})", package.name);
+        }
+    }
+}
+
+#[test]
+fn edges_between_crates_are_the_drawn_ones() {
+    let edges: BTreeMap<_, _> = EDGES.iter().copied().collect();
+    for package in shipped() {
+        for dependency in package.dependencies.iter().filter(|name| name.starts_with("tidegate")) {
+            assert!(
+                edges[package.name.as_str()].contains(&dependency.as_str()),
+                "{} -> {dependency} is not drawn in docs/ARCHITECTURE.md",
+                package.name
+            );
+        }
+    }
+}
+
+#[test]
+fn foreign_crates_stay_in_their_homes() {
+    for package in shipped() {
+        for (foreign, homes) in HOMES {
+            assert!(
+                homes.contains(&package.name.as_str())
+                    || !package.dependencies.iter().any(|name| name == foreign),
+                "{} names {foreign}, whose home is {homes:?}",
+                package.name
+            );
+        }
+    }
+}
+
+#[test]
+fn pure_crates_never_wait() {
+    for package in shipped() {
+        if WITHOUT_TOKIO.contains(&package.name.as_str()) {
+            assert!(
+                !package.dependencies.iter().any(|name| name == "tokio"),
+                "{} names tokio",
+                package.name
+            );
+        }
+    }
+}
+
+#[test]
+fn files_stay_small() {
+    let root = root();
+    let mut seen = 0;
+    for package in shipped() {
+        for path in rust_files(&package.dir.join("src")) {
+            let short = path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
+            let lines = production_lines(&fs::read_to_string(&path).unwrap());
+            seen += 1;
+            assert!(
+                lines <= MOST_LINES || LONG_FILES.iter().any(|(name, _)| *name == short),
+                "{short} has {lines} production lines, more than {MOST_LINES}"
+            );
+        }
+    }
+    assert!(seen > 50, "only {seen} files were found");
+}
+
+#[test]
+fn no_bucket_modules() {
+    for package in shipped() {
+        for path in rust_files(&package.dir.join("src")) {
+            let stem = path.file_stem().unwrap().to_str().unwrap();
+            let parent = path.parent().unwrap().file_name().unwrap().to_str().unwrap();
+            for bucket in ["utils", "util", "helpers", "common", "types", "manager", "misc"] {
+                assert!(stem != bucket && parent != bucket, "{} is a bucket", path.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn every_crate_has_a_readme_and_an_example() {
+    for package in shipped().iter().filter(|package| package.name != "tidegate") {
+        let readme = fs::read_to_string(package.dir.join("README.md"))
+            .unwrap_or_else(|_| panic!("{} has no README.md", package.name));
+        assert!(readme.contains("```rust"), "the README of {} shows no example", package.name);
+        let lib = fs::read_to_string(package.dir.join("src/lib.rs")).unwrap();
+        assert!(
+            lib.contains("#![doc = include_str!(\"../README.md\")]"),
+            "the README of {} is not its crate doc",
+            package.name
+        );
+        assert!(
+            !rust_files(&package.dir.join("examples")).is_empty(),
+            "{} has no example",
+            package.name
+        );
+    }
+}
+
+#[test]
+fn libraries_below_the_server_know_no_status_and_no_header() {
+    let layers: BTreeMap<_, _> = LAYERS.iter().copied().collect();
+    for package in shipped().iter().filter(|package| layers[package.name.as_str()] < 5) {
+        assert!(
+            !package.dependencies.iter().any(|name| name == "http" || name == "hyper"),
+            "{} knows HTTP",
+            package.name
+        );
+    }
+}
+
+#[test]
+fn no_statement_changes_its_role() {
+    for package in shipped() {
+        for path in rust_files(&package.dir.join("src")) {
+            let text = fs::read_to_string(&path).unwrap();
+            let code: String = text
+                .lines()
+                .filter(|line| !line.trim_start().starts_with("//"))
+                .collect::<Vec<_>>()
+                .join("\n")
+                .to_lowercase();
+            for verb in ["\"set role", "set local role", "; set role"] {
+                assert!(
+                    !code.contains(verb) || path.ends_with("statement/refusal.rs"),
+                    "{} holds {verb:?}: connections log in as their role (I7)",
+                    path.display()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn every_workspace_dependency_is_used() {
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let section = manifest.split("[workspace.dependencies]").nth(1).unwrap();
+    let section = section.split("\n[").next().unwrap();
+    let manifests: String = packages()
+        .iter()
+        .map(|package| fs::read_to_string(package.dir.join("Cargo.toml")).unwrap())
+        .collect();
+    for line in section.lines().filter(|line| !line.trim_start().starts_with('#')) {
+        let Some((name, _)) = line.split_once(" = ") else { continue };
+        assert!(
+            manifests.contains(&format!("\n{name}.workspace"))
+                || manifests.contains(&format!("\n{name} = {{ workspace")),
+            "{name} is in [workspace.dependencies], and no crate uses it"
+        );
+    }
+}
