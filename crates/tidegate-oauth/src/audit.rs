@@ -1,0 +1,89 @@
+//! The audit log: what happened to whose access, for the owner to read.
+
+use std::net::IpAddr;
+
+use crate::{EndReason, GrantKind, SessionId, Timestamp};
+
+/// One line of the audit log. It never holds a secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditEvent {
+    /// When.
+    pub at: Timestamp,
+    /// What.
+    pub kind: AuditKind,
+    /// The tenant's database; none for what concerns all of them.
+    pub database: Option<String>,
+    /// The user's name as it was given, cut to 64 characters.
+    pub user: Option<String>,
+    /// The client.
+    pub client_id: Option<String>,
+    /// The session.
+    pub session: Option<SessionId>,
+    /// Where the request came from.
+    pub address: Option<IpAddr>,
+}
+
+/// What an audit event tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AuditKind {
+    /// A grant opened a session.
+    SessionOpened(GrantKind),
+    /// A session was ended before its time. A reuse shows as `refresh_reuse`.
+    SessionEnded(EndReason),
+    /// A user name or password was wrong.
+    SignInFailed,
+    /// A client's secret was wrong or missing.
+    ClientRefused,
+    /// An attempt was refused because there were too many.
+    Throttled,
+    /// A user was created.
+    UserCreated,
+    /// A user's record was changed.
+    UserChanged,
+    /// A user's password was set.
+    PasswordChanged,
+    /// A user was dropped.
+    UserDropped,
+    /// A client was created.
+    ClientCreated,
+    /// A client's record was changed.
+    ClientChanged,
+    /// A client got a new secret.
+    ClientSecretRotated,
+    /// A client was dropped.
+    ClientDropped,
+    /// Another key signs from now on.
+    KeyRotated,
+}
+
+impl AuditKind {
+    /// The event's name in the log.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::SessionOpened(_) => "session_opened",
+            Self::SessionEnded(EndReason::RefreshReuse) => "refresh_reuse",
+            Self::SessionEnded(_) => "session_ended",
+            Self::SignInFailed => "sign_in_failed",
+            Self::ClientRefused => "client_refused",
+            Self::Throttled => "throttled",
+            Self::UserCreated => "user_created",
+            Self::UserChanged => "user_changed",
+            Self::PasswordChanged => "password_changed",
+            Self::UserDropped => "user_dropped",
+            Self::ClientCreated => "client_created",
+            Self::ClientChanged => "client_changed",
+            Self::ClientSecretRotated => "client_secret_rotated",
+            Self::ClientDropped => "client_dropped",
+            Self::KeyRotated => "key_rotated",
+        }
+    }
+
+    /// The word that tells more: the grant that opened a session, the reason that ended it.
+    pub const fn detail(self) -> Option<&'static str> {
+        match self {
+            Self::SessionOpened(grant) => Some(grant.name()),
+            Self::SessionEnded(reason) => Some(reason.name()),
+            _ => None,
+        }
+    }
+}

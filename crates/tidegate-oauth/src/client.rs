@@ -1,0 +1,130 @@
+//! Client records (RFC 6749, section 2): which applications may ask for tokens, and how.
+
+use std::fmt;
+
+use crate::Timestamp;
+
+/// A registered application. It belongs to one tenant; its id is unique over all tenants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Client {
+    /// The `client_id`, unique over all tenants.
+    pub id: String,
+    /// The tenant's database that the client belongs to.
+    pub database: String,
+    /// The name that people see.
+    pub name: String,
+    /// Where the browser may be sent back to; compared byte by byte.
+    pub redirect_uris: Vec<String>,
+    /// The application's own page.
+    pub homepage: Option<String>,
+    /// What the application is.
+    pub description: Option<String>,
+    /// Public, or confidential with its secrets.
+    pub authentication: ClientAuthentication,
+    /// Whether a person is asked to consent.
+    pub confirm: bool,
+    /// Whether signing in through this client needs a second factor.
+    pub two_factor: bool,
+    /// Whether people may sign up through this client.
+    pub allow_signup: bool,
+    /// Whether people may sign up through this client with an account elsewhere.
+    pub social_signup: bool,
+    /// The grants that the client may use.
+    pub grants: GrantSet,
+    /// When it was registered.
+    pub created_at: Timestamp,
+}
+
+/// How a client proves that it is itself (RFC 6749, section 2.1).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClientAuthentication {
+    /// It cannot keep a secret, so it has none.
+    Public,
+    /// It has a secret, and for a day after a rotation the one before it too.
+    Confidential {
+        /// The secret in use.
+        current: SecretHash,
+        /// The secret that was in use before the last rotation.
+        previous: Option<ExpiringSecret>,
+    },
+}
+
+/// A secret that works for a while only.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExpiringSecret {
+    /// The secret.
+    pub hash: SecretHash,
+    /// The first moment at which it works no more.
+    pub expires_at: Timestamp,
+}
+
+/// The SHA-256 of a client secret. Secrets that we make have 256 bits, so no slow hash is needed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SecretHash([u8; 32]);
+
+impl SecretHash {
+    /// The hash that a store has kept.
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The 32 bytes to keep.
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for SecretHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SecretHash([redacted])")
+    }
+}
+
+/// A kind of grant, by its name on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum GrantKind {
+    /// A user name and a password (RFC 6749, section 4.3).
+    Password,
+    /// A refresh token (RFC 6749, section 6).
+    RefreshToken,
+    /// A token for the tenant's default user, for nobody in particular.
+    Guest,
+}
+
+impl GrantKind {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Password, Self::RefreshToken, Self::Guest];
+
+    /// The name on the wire and in a store.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Password => "password",
+            Self::RefreshToken => "refresh_token",
+            Self::Guest => "guest",
+        }
+    }
+
+    /// The kind with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+/// The grants that a client may use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GrantSet {
+    /// Every grant that there is, also those that a later version adds.
+    All,
+    /// These only.
+    Only(Vec<GrantKind>),
+}
+
+impl GrantSet {
+    /// Whether `kind` is one of them.
+    pub fn allows(&self, kind: GrantKind) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(kinds) => kinds.contains(&kind),
+        }
+    }
+}

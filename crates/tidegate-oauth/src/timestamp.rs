@@ -1,0 +1,103 @@
+//! Points in time, and the port that tells the present one.
+
+use std::fmt;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// A point in time: milliseconds since 1970-01-01T00:00:00Z.
+///
+/// Tokens carry whole seconds (RFC 7519, section 2, `NumericDate`); records keep the milliseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(i64);
+
+impl Timestamp {
+    /// The point `milliseconds` after the epoch.
+    pub const fn from_millis(milliseconds: i64) -> Self {
+        Self(milliseconds)
+    }
+
+    /// The point `seconds` after the epoch; times out of reach become the nearest one.
+    pub const fn from_seconds(seconds: i64) -> Self {
+        Self(seconds.saturating_mul(1_000))
+    }
+
+    /// Milliseconds since the epoch.
+    pub const fn millis(self) -> i64 {
+        self.0
+    }
+
+    /// Whole seconds since the epoch, rounded down: what a token carries.
+    pub const fn seconds(self) -> i64 {
+        self.0.div_euclid(1_000)
+    }
+
+    /// This point and `duration` more.
+    pub fn plus(self, duration: Duration) -> Self {
+        Self(self.0.saturating_add(millis_of(duration)))
+    }
+
+    /// This point and `duration` less.
+    pub fn minus(self, duration: Duration) -> Self {
+        Self(self.0.saturating_sub(millis_of(duration)))
+    }
+
+    /// How long after `earlier` this point is; zero when it is not after it.
+    pub fn since(self, earlier: Self) -> Duration {
+        let millis = self.0.saturating_sub(earlier.0).max(0);
+        Duration::from_millis(millis.unsigned_abs())
+    }
+}
+
+fn millis_of(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
+impl From<SystemTime> for Timestamp {
+    fn from(time: SystemTime) -> Self {
+        match time.duration_since(UNIX_EPOCH) {
+            Ok(after) => Self(millis_of(after)),
+            Err(before) => Self(-millis_of(before.duration())),
+        }
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:03}", self.seconds(), self.0.rem_euclid(1_000))
+    }
+}
+
+/// The port that tells the time. A function that returns a [`SystemTime`] is one, so that a binary
+/// passes `SystemTime::now` and a test a [`ManualClock`].
+pub trait Clock: Send + Sync {
+    /// The present.
+    fn now(&self) -> Timestamp;
+}
+
+impl<F: Fn() -> SystemTime + Send + Sync> Clock for F {
+    fn now(&self) -> Timestamp {
+        self().into()
+    }
+}
+
+/// A clock that moves only when it is told to: "31 days later" without waiting.
+#[derive(Debug, Default)]
+pub struct ManualClock(AtomicI64);
+
+impl ManualClock {
+    /// A clock that stands at `now`.
+    pub fn new(now: Timestamp) -> Self {
+        Self(AtomicI64::new(now.millis()))
+    }
+
+    /// Moves the clock forward.
+    pub fn advance(&self, duration: Duration) {
+        self.0.fetch_add(millis_of(duration), Ordering::SeqCst);
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Timestamp {
+        Timestamp(self.0.load(Ordering::SeqCst))
+    }
+}
