@@ -1,0 +1,282 @@
+//! The running cluster and what a caller does with it.
+
+use std::fmt;
+use std::panic;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::binaries::Search;
+use crate::configuration::check_extra;
+use crate::directory::{Directory, data_of, made_by};
+use crate::error::{Error, Result};
+use crate::postmaster::{Postmaster, Shutdown};
+use crate::server::{ADMIN_USER, Server};
+use crate::settings::{DataDir, Settings};
+use crate::user::ServerUser;
+use crate::version::Version;
+use crate::watcher::Watcher;
+use crate::{orphan, port};
+
+/// How long a shutdown may take before the next harder way.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A private PostgreSQL, running.
+///
+/// Dropping it stops PostgreSQL and removes a temporary directory; [`Cluster::stop`] does the
+/// same without blocking the caller's thread. A process that ends in any other way is cleared
+/// up after by a watcher process.
+pub struct Cluster {
+    inner: Arc<Inner>,
+}
+
+/// The order of the fields is the order of their end: server, directory, watcher.
+struct Inner {
+    running: Mutex<Option<Postmaster>>,
+    server: Server,
+    watcher: Mutex<Watcher>,
+    port: u16,
+    password: String,
+}
+
+impl Cluster {
+    /// Makes the cluster if it is new and starts it; it takes connections when this returns.
+    ///
+    /// A future that is dropped half way leaves nothing behind.
+    ///
+    /// # Errors
+    /// No binaries, a directory or port that is not ours to take, settings that PostgreSQL
+    /// refuses: see [`Error`].
+    pub async fn start(settings: Settings) -> Result<Self> {
+        blocking(move || Self::start_blocking(&settings)).await
+    }
+
+    /// [`Cluster::start`] for callers without an async runtime.
+    pub fn start_blocking(settings: &Settings) -> Result<Self> {
+        check_extra(&settings.extra)?;
+        let server = Server::open(settings)?;
+        let mut watcher = Watcher::spawn(&server.directory)?;
+        let password = server.initialise()?;
+        orphan::stop(&server)?;
+        settings.port.map_or(Ok(()), port::require_free)?;
+        let (postmaster, port) = server.launch(settings.port)?;
+        watcher.watch(postmaster.pid())?;
+        let dir = server.directory.root().display();
+        tracing::info!(version = %server.binaries.version, port, %dir, "PostgreSQL runs");
+        let (running, watcher) = (Mutex::new(Some(postmaster)), Mutex::new(watcher));
+        Ok(Self {
+            inner: Arc::new(Inner {
+                running,
+                server,
+                watcher,
+                port,
+                password,
+            }),
+        })
+    }
+
+    /// The port on 127.0.0.1.
+    pub fn port(&self) -> u16 {
+        self.inner.port
+    }
+
+    /// The folder of the Unix socket; only the server's user (and root) may enter it.
+    pub fn socket_dir(&self) -> &Path {
+        self.inner.server.directory.socket_dir()
+    }
+
+    /// The cluster's directory, as an absolute path.
+    pub fn data_dir(&self) -> &Path {
+        self.inner.server.directory.root()
+    }
+
+    /// The version of the server.
+    pub fn version(&self) -> Version {
+        self.inner.server.binaries.version
+    }
+
+    /// The superuser.
+    pub fn admin_user(&self) -> &str {
+        ADMIN_USER
+    }
+
+    /// The superuser's password: a secret.
+    pub fn admin_password(&self) -> &str {
+        &self.inner.password
+    }
+
+    /// The superuser's URL of the database `postgres` over TCP; it holds the password.
+    pub fn admin_url(&self) -> String {
+        self.url("postgres")
+    }
+
+    /// The superuser's URL of `database` over TCP; it holds the password.
+    pub fn url(&self, database: &str) -> String {
+        self.url_at("127.0.0.1", database)
+    }
+
+    /// The superuser's URL of `database` over the Unix socket; it holds the password.
+    pub fn socket_url(&self, database: &str) -> String {
+        self.url_at(
+            &percent_encoded(&self.socket_dir().to_string_lossy()),
+            database,
+        )
+    }
+
+    fn url_at(&self, host: &str, database: &str) -> String {
+        let (password, port) = (self.admin_password(), self.port());
+        let database = percent_encoded(database);
+        format!("postgresql://{ADMIN_USER}:{password}@{host}:{port}/{database}")
+    }
+
+    /// Stops PostgreSQL and removes a temporary directory.
+    pub async fn stop(self) -> Result<()> {
+        blocking(move || {
+            self.inner.halt(self.inner.gentle());
+            Ok(())
+        })
+        .await
+    }
+
+    /// Stops PostgreSQL for now; [`Cluster::resume`] starts it again on the same port.
+    ///
+    /// For tests of what happens when the database goes away.
+    pub async fn halt(&self, mode: Shutdown) -> Result<()> {
+        let inner = Arc::clone(&self.inner);
+        blocking(move || {
+            inner.halt(mode);
+            Ok(())
+        })
+        .await
+    }
+
+    /// Starts PostgreSQL again after [`Cluster::halt`] or after it ended by itself.
+    pub async fn resume(&self) -> Result<()> {
+        let inner = Arc::clone(&self.inner);
+        blocking(move || inner.resume()).await
+    }
+
+    /// [`Cluster::halt`] and [`Cluster::resume`].
+    pub async fn restart(&self, mode: Shutdown) -> Result<()> {
+        let inner = Arc::clone(&self.inner);
+        blocking(move || {
+            inner.halt(mode);
+            inner.resume()
+        })
+        .await
+    }
+}
+
+impl fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cluster")
+            .field("version", &self.version())
+            .field("port", &self.port())
+            .field("data_dir", &self.data_dir())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Server {
+    /// Finds the binaries and takes the directory; nothing runs yet.
+    fn open(settings: &Settings) -> Result<Self> {
+        let kept = match &settings.data_dir {
+            DataDir::Temporary => None,
+            DataDir::Kept(path) => Some(path.as_path()),
+        };
+        let existing = kept.and_then(|path| Some((path, made_by(path)?)));
+        let binaries = Search::new(settings, existing).find()?;
+        let scratch = &settings.scratch_dir;
+        let user = ServerUser::choose(scratch, kept.map(data_of).as_deref())?;
+        let directory = match kept {
+            None => Directory::temporary(scratch, &user)?,
+            Some(path) => Directory::kept(path, scratch, &user)?,
+        };
+        Ok(Self {
+            binaries,
+            user,
+            directory,
+            extra: settings.extra.clone(),
+        })
+    }
+}
+
+impl Inner {
+    /// A temporary cluster need not write what nobody will read.
+    fn gentle(&self) -> Shutdown {
+        if self.server.directory.is_temporary() {
+            Shutdown::Immediate
+        } else {
+            Shutdown::Fast
+        }
+    }
+
+    fn running(&self) -> MutexGuard<'_, Option<Postmaster>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn halt(&self, mode: Shutdown) {
+        if let Some(mut postmaster) = self.running().take() {
+            postmaster.shut_down(&self.server, mode, PATIENCE);
+        }
+    }
+
+    fn resume(&self) -> Result<()> {
+        let mut running = self.running();
+        if running.as_mut().is_some_and(Postmaster::is_running) {
+            return Ok(());
+        }
+        let (postmaster, _) = self.server.launch(Some(self.port))?;
+        let pid = postmaster.pid();
+        *running = Some(postmaster);
+        self.watcher
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .watch(pid)
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.halt(self.gentle());
+    }
+}
+
+/// Processes and files block, so the work runs beside the runtime; it ends even when the caller
+/// stops waiting, and then drops what it made.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) if error.is_panic() => panic::resume_unwind(error.into_panic()),
+        Err(_) => Err(Error::Interrupted),
+    }
+}
+
+/// Everything but RFC 3986's unreserved characters as `%XX`.
+fn percent_encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::percent_encoded;
+
+    #[test]
+    fn a_name_cannot_change_the_rest_of_the_url() {
+        assert_eq!(
+            percent_encoded("a b/ü?x=1&@:%"),
+            "a%20b%2F%C3%BC%3Fx%3D1%26%40%3A%25"
+        );
+        assert_eq!(percent_encoded("plain-name_1.~"), "plain-name_1.~");
+    }
+}

@@ -1,0 +1,174 @@
+//! The text of `postgresql.conf` and `pg_hba.conf`.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use crate::error::{Error, Result};
+
+/// Who may connect: everybody with a password, over the socket and loopback, and nobody else
+/// (PostgreSQL, "The pg_hba.conf File").
+pub(crate) const HBA: &str = "\
+local all         all              scram-sha-256
+local replication all              scram-sha-256
+host  all         all 127.0.0.1/32 scram-sha-256
+host  replication all 127.0.0.1/32 scram-sha-256
+";
+
+/// Set by us, so that the accessors of `Cluster` and the promises of this crate hold.
+const RESERVED: [&str; 12] = [
+    "config_file",
+    "data_directory",
+    "external_pid_file",
+    "hba_file",
+    "ident_file",
+    "include",
+    "listen_addresses",
+    "password_encryption",
+    "port",
+    "unix_socket_directories",
+    "unix_socket_permissions",
+    "wal_level",
+];
+
+/// Errors of callers' statements stay out of the log (they quote data); starts, stops and
+/// crashes are in it.
+const ALWAYS: [(&str, &str); 9] = [
+    ("listen_addresses", "127.0.0.1"),
+    ("unix_socket_permissions", "0700"),
+    ("wal_level", "logical"),
+    ("password_encryption", "scram-sha-256"),
+    ("timezone", "UTC"),
+    ("log_timezone", "UTC"),
+    ("log_destination", "stderr"),
+    ("logging_collector", "off"),
+    ("log_min_messages", "log"),
+];
+
+/// Nobody misses a temporary cluster after a crash.
+const TEMPORARY: [(&str, &str); 3] = [
+    ("fsync", "off"),
+    ("synchronous_commit", "off"),
+    ("full_page_writes", "off"),
+];
+
+/// What the text depends on.
+#[derive(Debug)]
+pub(crate) struct Configuration<'a> {
+    pub(crate) data: &'a Path,
+    pub(crate) hba: &'a Path,
+    pub(crate) socket_dir: &'a Path,
+    pub(crate) port: u16,
+    pub(crate) temporary: bool,
+    pub(crate) extra: &'a [(String, String)],
+}
+
+impl Configuration<'_> {
+    /// The text: what `initdb` found out about the machine, then what we set, then the caller's.
+    pub(crate) fn to_text(&self) -> Result<String> {
+        let mut text = format!(
+            "include {}\n",
+            quoted(path(&self.data.join("postgresql.conf"))?)
+        );
+        let mut set = |name: &str, value: &str| {
+            writeln!(text, "{name} = {}", quoted(value)).expect("writing to a String succeeds");
+        };
+        set("port", &self.port.to_string());
+        set("hba_file", path(self.hba)?);
+        set("unix_socket_directories", &listed(path(self.socket_dir)?));
+        ALWAYS.iter().for_each(|(name, value)| set(name, value));
+        if self.temporary {
+            TEMPORARY.iter().for_each(|(name, value)| set(name, value));
+        }
+        self.extra.iter().for_each(|(name, value)| set(name, value));
+        Ok(text)
+    }
+}
+
+/// Checks the names that the caller gave.
+pub(crate) fn check_extra(extra: &[(String, String)]) -> Result<()> {
+    for (name, _) in extra {
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+        if !name.starts_with(|c: char| c.is_ascii_alphabetic()) || !name.chars().all(is_name) {
+            return Err(Error::SettingName { name: name.clone() });
+        }
+        let lower = name.to_ascii_lowercase();
+        if RESERVED.contains(&lower.as_str()) || lower.starts_with("include_") {
+            return Err(Error::ReservedSetting { name: name.clone() });
+        }
+    }
+    Ok(())
+}
+
+fn path(path: &Path) -> Result<&str> {
+    path.to_str().ok_or_else(|| Error::NotUtf8 {
+        path: path.to_owned(),
+    })
+}
+
+/// A string of the configuration file (PostgreSQL, "Parameter Names and Values").
+fn quoted(value: &str) -> String {
+    let escaped = value.replace('\\', "\\\\").replace('\'', "''");
+    format!("'{}'", escaped.replace('\n', "\\n").replace('\r', "\\r"))
+}
+
+/// One member of a list of folders, quoted because a comma would end it.
+fn listed(folder: &str) -> String {
+    format!("\"{}\"", folder.replace('"', "\"\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(extra: &[(String, String)], temporary: bool) -> String {
+        let (data, hba) = (Path::new("/c/data"), Path::new("/c/pg_hba.conf"));
+        let socket_dir = Path::new("/c,d/so'cket");
+        Configuration {
+            data,
+            hba,
+            socket_dir,
+            port: 15_432,
+            temporary,
+            extra,
+        }
+        .to_text()
+        .unwrap()
+    }
+
+    #[test]
+    fn values_cannot_leave_their_quotes() {
+        let text = text(&[("a.b".into(), "it's\\\nport = 1".into())], false);
+        assert!(text.ends_with("a.b = 'it''s\\\\\\nport = 1'\n"), "{text}");
+        assert!(
+            text.contains("unix_socket_directories = '\"/c,d/so''cket\"'\n"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn only_a_temporary_cluster_gives_up_durability() {
+        assert!(text(&[], true).contains("fsync = 'off'"));
+        assert!(!text(&[], false).contains("fsync"));
+    }
+
+    #[test]
+    fn nobody_is_trusted() {
+        assert_eq!(HBA.lines().count(), 4);
+        assert!(HBA.lines().all(|line| line.ends_with(" scram-sha-256")));
+    }
+
+    #[test]
+    fn settings_of_our_own_and_broken_names_are_refused() {
+        let check = |name: &str| check_extra(&[(name.to_owned(), "1".to_owned())]);
+        assert!(check("max_connections").is_ok() && check("auto_explain.log").is_ok());
+        for name in ["port", "Wal_Level", "include_dir"] {
+            assert!(matches!(check(name), Err(Error::ReservedSetting { name: n }) if n == name));
+        }
+        for name in ["", "a b", "a\nport", "1a", "a=b"] {
+            assert!(
+                matches!(check(name), Err(Error::SettingName { .. })),
+                "{name:?}"
+            );
+        }
+    }
+}

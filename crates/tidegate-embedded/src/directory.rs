@@ -1,0 +1,271 @@
+//! The directory of a cluster: what is in it, whose it is, and who may use it.
+//!
+//! ```text
+//! DIR/                   ours; as root others may pass through it (0711), else nobody (0700)
+//!   tidegate-cluster     the mark that we made it; locked while a process uses it
+//!   password             of the administrator (0600, the server user's)
+//!   postgresql.conf      written before every start, like pg_hba.conf
+//!   server.log           of the last start, server.log.old of the one before
+//!   data/                PostgreSQL's own (0700, the server user's)
+//!   socket/              its socket, unless the path is too long (0700, the server user's)
+//! ```
+//!
+//! The server user cannot replace what stands beside `data`: as root we write there.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process;
+
+use crate::error::{Error, IoContext, Result};
+use crate::random;
+use crate::user::ServerUser;
+
+const MARK: &str = "tidegate-cluster";
+/// What fits into `sockaddr_un.sun_path` with its final NUL.
+const SOCKET_PATH_LIMIT: usize = if cfg!(target_os = "macos") { 103 } else { 107 };
+
+/// A cluster's directory, held by this process; a temporary one is removed on drop.
+#[derive(Debug)]
+pub(crate) struct Directory {
+    root: PathBuf,
+    socket_dir: PathBuf,
+    temporary: bool,
+    /// Held for its lock, which the system releases when the process ends.
+    _mark: File,
+}
+
+impl Directory {
+    /// A new directory in `scratch`.
+    pub(crate) fn temporary(scratch: &Path, user: &ServerUser) -> Result<Self> {
+        let scratch = scratch.canonicalize().context("find", scratch)?;
+        let root = scratch.join(format!("tidegate-{}", random::hex::<8>()?));
+        user.require_entry(&root)?;
+        create_private(&root)?;
+        Self::take(root, &scratch, user, true)
+    }
+
+    /// The directory at `path`, made when it is missing.
+    pub(crate) fn kept(path: &Path, scratch: &Path, user: &ServerUser) -> Result<Self> {
+        create_with_parents(path, user)?;
+        let root = path.canonicalize().context("find", path)?;
+        user.require_entry(&root)?;
+        let is_empty = fs::read_dir(&root).context("read", &root)?.next().is_none();
+        if !is_empty && !root.join(MARK).is_file() {
+            return Err(Error::ForeignDirectory {
+                dir: path.to_owned(),
+            });
+        }
+        Self::take(root, scratch, user, false)
+    }
+
+    fn take(root: PathBuf, scratch: &Path, user: &ServerUser, temporary: bool) -> Result<Self> {
+        let mark = lock(&root)?;
+        let mode = if user.is_dropped() { 0o711 } else { 0o700 };
+        set_mode(&root, mode)?;
+        let socket_dir = socket_dir(&root, scratch)?;
+        let directory = Self {
+            root,
+            socket_dir,
+            temporary,
+            _mark: mark,
+        };
+        if !directory.socket_dir.is_dir() {
+            create_private(&directory.socket_dir)?;
+        }
+        user.own(&directory.socket_dir)?;
+        Ok(directory)
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(crate) fn socket_dir(&self) -> &Path {
+        &self.socket_dir
+    }
+
+    pub(crate) fn is_temporary(&self) -> bool {
+        self.temporary
+    }
+
+    pub(crate) fn data(&self) -> PathBuf {
+        data_of(&self.root)
+    }
+
+    /// What has to go when nobody uses the cluster any more.
+    pub(crate) fn to_remove(&self) -> Option<&Path> {
+        let outside = !self.socket_dir.starts_with(&self.root);
+        match self.temporary {
+            true => Some(&self.root),
+            false => outside.then_some(&*self.socket_dir),
+        }
+    }
+
+    /// The administrator's password as a former start stored it.
+    pub(crate) fn read_password(&self) -> Result<String> {
+        let path = self.password_file();
+        Ok(fs::read_to_string(&path)
+            .context("read", &path)?
+            .trim_end()
+            .to_owned())
+    }
+
+    /// Stores the administrator's password.
+    pub(crate) fn write_password(&self, password: &str, user: &ServerUser) -> Result<()> {
+        let path = self.password_file();
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(error).context("remove", &path);
+            }
+            _ => {}
+        }
+        let mut options = OpenOptions::new();
+        let file = options.write(true).create_new(true).mode(0o600).open(&path);
+        file.and_then(|mut file| writeln!(file, "{password}"))
+            .context("write", &path)?;
+        user.own(&path)
+    }
+
+    pub(crate) fn password_file(&self) -> PathBuf {
+        self.root.join("password")
+    }
+
+    /// An empty folder of the server user's for `initdb`; what a killed `initdb` left is removed.
+    pub(crate) fn fresh_data(&self, user: &ServerUser) -> Result<PathBuf> {
+        let path = self.root.join("data.new");
+        if path.exists() {
+            fs::remove_dir_all(&path).context("remove", &path)?;
+        }
+        create_private(&path)?;
+        user.own(&path)?;
+        Ok(path)
+    }
+
+    /// Writes a file that the server user may read.
+    pub(crate) fn write_readable(&self, name: &str, text: &str) -> Result<PathBuf> {
+        let path = self.root.join(name);
+        fs::write(&path, text).context("write", &path)?;
+        set_mode(&path, 0o644)?;
+        Ok(path)
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let Some(path) = self.to_remove() else { return };
+        // The last processes of a killed server may still be writing for a moment.
+        for _ in 0..100 {
+            if fs::remove_dir_all(path).is_ok() || !path.exists() {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        tracing::warn!(path = %path.display(), "a temporary folder could not be removed");
+    }
+}
+
+/// The data folder of a cluster's directory.
+pub(crate) fn data_of(root: &Path) -> PathBuf {
+    root.join("data")
+}
+
+/// The major version that made the cluster at `root`; `None` when there is none yet.
+pub(crate) fn made_by(root: &Path) -> Option<u16> {
+    fs::read_to_string(data_of(root).join("PG_VERSION"))
+        .ok()?
+        .trim()
+        .parse()
+        .ok()
+}
+
+fn lock(root: &Path) -> Result<File> {
+    let path = root.join(MARK);
+    let mut options = OpenOptions::new();
+    options
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o644);
+    let mut file = options.open(&path).context("open", &path)?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            return Err(Error::InUse {
+                dir: root.to_owned(),
+                pid: holder(&path),
+            });
+        }
+        Err(TryLockError::Error(error)) => return Err(error).context("lock", &path),
+    }
+    let text = format!(
+        "A PostgreSQL cluster made by Tidegate, in use by process\n{}\n",
+        process::id()
+    );
+    file.set_len(0)
+        .and_then(|()| file.write_all(text.as_bytes()))
+        .context("write", &path)?;
+    Ok(file)
+}
+
+fn holder(mark: &Path) -> Option<u32> {
+    fs::read_to_string(mark).ok()?.lines().nth(1)?.parse().ok()
+}
+
+/// Inside the cluster's directory if the path fits, else a folder of its own in `scratch`.
+fn socket_dir(root: &Path, scratch: &Path) -> Result<PathBuf> {
+    let inside = root.join("socket");
+    if fits(&inside) {
+        return Ok(inside);
+    }
+    let outside = scratch.join(format!("tidegate-{}", random::hex::<8>()?));
+    if fits(&outside) {
+        return Ok(outside);
+    }
+    Err(Error::SocketPathTooLong {
+        path: socket(&outside),
+        limit: SOCKET_PATH_LIMIT,
+    })
+}
+
+fn fits(socket_dir: &Path) -> bool {
+    socket(socket_dir).as_os_str().len() <= SOCKET_PATH_LIMIT
+}
+
+/// The longest path that PostgreSQL may make.
+fn socket(socket_dir: &Path) -> PathBuf {
+    socket_dir.join(".s.PGSQL.65535")
+}
+
+fn create_private(path: &Path) -> Result<()> {
+    DirBuilder::new()
+        .mode(0o700)
+        .create(path)
+        .context("create", path)
+}
+
+/// Folders that we make on the way as root let the server user pass, whatever our umask says.
+fn create_with_parents(path: &Path, user: &ServerUser) -> Result<()> {
+    let missing: Vec<_> = path
+        .ancestors()
+        .take_while(|it| !it.as_os_str().is_empty() && !it.exists())
+        .collect();
+    for folder in missing.into_iter().rev() {
+        match create_private(folder) {
+            Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::AlreadyExists => {
+                continue;
+            }
+            made => made?,
+        }
+        if user.is_dropped() {
+            set_mode(folder, 0o755)?;
+        }
+    }
+    Ok(())
+}
+
+fn set_mode(path: &Path, mode: u32) -> Result<()> {
+    fs::set_permissions(path, Permissions::from_mode(mode)).context("change the mode of", path)
+}

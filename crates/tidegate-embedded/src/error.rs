@@ -1,0 +1,194 @@
+//! What can go wrong between "a PostgreSQL, please" and a running one.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::version::{NEWEST, OLDEST};
+
+/// The result of this crate's functions.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a private PostgreSQL could not be made, started or stopped.
+///
+/// Every variant but [`Error::Init`], [`Error::Start`] and [`Error::NotReady`] is about the
+/// machine or the settings, and its text says what to change.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The machine has no server binaries of a supported version.
+    #[error(
+        "no PostgreSQL server found (versions {OLDEST} to {NEWEST}; a folder needs initdb, postgres and pg_ctl){}\n  \
+         Debian, Ubuntu: apt-get install postgresql\n  \
+         Fedora, RHEL:   dnf install postgresql-server\n  \
+         macOS:          brew install postgresql@17\n  \
+         or name the folder of the binaries in the setting `bin_dir`",
+        list(.passed_over)
+    )]
+    NoBinaries {
+        /// Folders with a server of a version that does not fit, as `version in folder`.
+        passed_over: Vec<String>,
+    },
+    /// The folder in the setting `bin_dir` has no usable server.
+    #[error("bin_dir {}: {problem}", .dir.display())]
+    BinDir {
+        /// The folder that the setting names.
+        dir: PathBuf,
+        /// What it lacks.
+        problem: String,
+    },
+    /// A kept cluster needs binaries of its own major version, and there are none.
+    #[error(
+        "{} was made by PostgreSQL {major}, and no server of that version was found{}; \
+         install PostgreSQL {major}, or choose another directory",
+        .dir.display(), list(.passed_over)
+    )]
+    DataVersion {
+        /// The cluster's directory.
+        dir: PathBuf,
+        /// The major version that made it.
+        major: u16,
+        /// The servers found instead.
+        passed_over: Vec<String>,
+    },
+    /// The directory holds something that this crate did not make.
+    #[error(
+        "{} is not empty and was not made by Tidegate, so it is left alone; \
+         choose an empty or a new directory", .dir.display()
+    )]
+    ForeignDirectory {
+        /// The directory as given.
+        dir: PathBuf,
+    },
+    /// Another process runs a cluster in this directory.
+    #[error(
+        "{} is in use by another Tidegate{}; stop it, or choose another directory",
+        .dir.display(), .pid.map(|pid| format!(" (process {pid})")).unwrap_or_default()
+    )]
+    InUse {
+        /// The cluster's directory.
+        dir: PathBuf,
+        /// The process that holds it, if it left its number.
+        pid: Option<u32>,
+    },
+    /// As root: the user that PostgreSQL runs as cannot reach the directory.
+    #[error(
+        "PostgreSQL runs as the user \"{user}\", who may not enter {}, so {} cannot be its \
+         directory; choose one below a folder that every user may enter, such as /var/lib",
+        .closed.display(), .dir.display()
+    )]
+    NotEnterable {
+        /// The cluster's directory.
+        dir: PathBuf,
+        /// The folder above it that is closed.
+        closed: PathBuf,
+        /// The user that PostgreSQL would run as.
+        user: String,
+    },
+    /// As root: there is no user to run PostgreSQL as.
+    #[error(
+        "PostgreSQL does not run as root, and there is neither a user \"postgres\" nor a user \
+         \"nobody\" in /etc/passwd; add one, or start as an ordinary user"
+    )]
+    NoServerUser,
+    /// The port asked for is taken.
+    #[error("port {port} on 127.0.0.1 is taken; stop what listens there, or choose another port")]
+    PortTaken {
+        /// The port as given.
+        port: u16,
+    },
+    /// A member of `extra` is set by this crate.
+    #[error("extra: \"{name}\" is set by Tidegate itself and cannot be given")]
+    ReservedSetting {
+        /// The setting's name.
+        name: String,
+    },
+    /// A member of `extra` has no valid name.
+    #[error("extra: \"{name}\" is no name of a PostgreSQL setting (letters, digits, _ and .)")]
+    SettingName {
+        /// The name as given.
+        name: String,
+    },
+    /// A path that must stand in PostgreSQL's configuration is not UTF-8.
+    #[error("{} is not valid UTF-8; choose another directory", .path.display())]
+    NotUtf8 {
+        /// The path.
+        path: PathBuf,
+    },
+    /// Even in the scratch folder the path of the socket is too long.
+    #[error(
+        "the socket's path {} is longer than {limit} bytes; set scratch_dir to a shorter folder",
+        .path.display()
+    )]
+    SocketPathTooLong {
+        /// The path that does not fit.
+        path: PathBuf,
+        /// What fits into `sockaddr_un`.
+        limit: usize,
+    },
+    /// `initdb` failed.
+    #[error("initdb could not make the cluster:\n{output}")]
+    Init {
+        /// What it printed.
+        output: String,
+    },
+    /// PostgreSQL ended before it was ready.
+    #[error("PostgreSQL did not start ({status}); the end of its log:\n{log}")]
+    Start {
+        /// How the process ended.
+        status: String,
+        /// The last lines of its log.
+        log: String,
+    },
+    /// PostgreSQL runs but did not get ready in time.
+    #[error("PostgreSQL was not ready after {seconds} s; the end of its log:\n{log}")]
+    NotReady {
+        /// How long we waited.
+        seconds: u64,
+        /// The last lines of its log.
+        log: String,
+    },
+    /// A PostgreSQL that a killed process left behind does not stop.
+    #[error("PostgreSQL (process {pid}) still runs in {} and does not stop", .dir.display())]
+    Orphan {
+        /// The cluster's directory.
+        dir: PathBuf,
+        /// The postmaster.
+        pid: u32,
+    },
+    /// The async runtime is shutting down.
+    #[error("the runtime shut down before PostgreSQL was ready")]
+    Interrupted,
+    /// The operating system refused something.
+    #[error("could not {action} {}: {source}", .path.display())]
+    Io {
+        /// What was tried, as a verb.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+}
+
+/// Adds what was tried, and on what, to an error of the operating system.
+pub(crate) trait IoContext<T> {
+    /// `action` is a verb that fits after "could not".
+    fn context(self, action: &'static str, path: &Path) -> Result<T>;
+}
+
+impl<T> IoContext<T> for io::Result<T> {
+    fn context(self, action: &'static str, path: &Path) -> Result<T> {
+        self.map_err(|source| Error::Io {
+            action,
+            path: path.to_owned(),
+            source,
+        })
+    }
+}
+
+fn list(found: &[String]) -> String {
+    if found.is_empty() {
+        String::new()
+    } else {
+        format!("; passed over: {}", found.join(", "))
+    }
+}

@@ -1,0 +1,72 @@
+//! A PostgreSQL that outlived the process that started it.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, IoContext, Result};
+use crate::postmaster::PidFile;
+use crate::server::Server;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Stops what a killed process left running in our directory, whose lock we hold.
+///
+/// It is stopped rather than adopted: port and settings may have changed, and only a child of
+/// ours can be watched.
+pub(crate) fn stop(server: &Server) -> Result<()> {
+    let data = server.directory.data();
+    let Some(PidFile { pid, .. }) = PidFile::read(&data) else {
+        return Ok(());
+    };
+    match command_line(pid) {
+        // PostgreSQL removes the file of a process that is gone by itself.
+        None => return Ok(()),
+        // A stranger with a recycled number, or a zombie: PostgreSQL would take it for its own.
+        Some(line) if !line.contains(&*data.to_string_lossy()) => {
+            let file = PidFile::path(&data);
+            return fs::remove_file(&file).context("remove", &file);
+        }
+        Some(_) => tracing::info!(pid, "stopping the PostgreSQL that a killed process left"),
+    }
+    for signal in ["INT", "QUIT", "KILL"] {
+        server.signal(signal, pid)?;
+        if is_gone(&data, pid) {
+            return Ok(());
+        }
+    }
+    Err(Error::Orphan {
+        dir: server.directory.root().to_owned(),
+        pid,
+    })
+}
+
+fn is_gone(data: &Path, pid: u32) -> bool {
+    let began = Instant::now();
+    while began.elapsed() < PATIENCE {
+        let holds = PidFile::read(data).is_some_and(|file| file.pid == pid);
+        if !holds || command_line(pid).is_none_or(|line| line.is_empty()) {
+            return true;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    false
+}
+
+/// The command line of a process, empty for a zombie; `None` when there is no such process.
+fn command_line(pid: u32) -> Option<String> {
+    if Path::new("/proc/self").exists() {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+        return Some(String::from_utf8_lossy(&line).into_owned());
+    }
+    let mut ps = Command::new("/bin/ps");
+    ps.args(["-ww", "-o", "command=", "-p", &pid.to_string()])
+        .stderr(Stdio::null());
+    let output = ps.output().ok()?;
+    output
+        .status
+        .success()
+        .then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+}

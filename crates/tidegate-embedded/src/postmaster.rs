@@ -1,0 +1,202 @@
+//! The running server: its process, when it is ready, how it ends.
+
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, IoContext, Result};
+use crate::server::Server;
+
+const POLL: Duration = Duration::from_millis(5);
+const LOG_LINES: usize = 20;
+
+/// How PostgreSQL is stopped (PostgreSQL, "Shutting Down the Server").
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shutdown {
+    /// Open transactions are rolled back, sessions ended, everything written.
+    Fast,
+    /// Sessions are cut off; the next start recovers from the log.
+    Immediate,
+    /// The process is killed outright, as by the kernel when memory runs out.
+    Kill,
+}
+
+/// The server's first process; a child of ours.
+#[derive(Debug)]
+pub(crate) struct Postmaster {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Postmaster {
+    /// Runs `command` in a process group of its own, so that Ctrl-C reaches us alone.
+    pub(crate) fn spawn(mut command: Command, log: &Path) -> Result<Self> {
+        // There is nothing to keep before the first start.
+        let _ = fs::rename(log, log.with_extension("log.old"));
+        let output = File::create(log).context("create", log)?;
+        let errors = output.try_clone().context("open", log)?;
+        command.stdout(output).stderr(errors).process_group(0);
+        let program = PathBuf::from(command.get_program());
+        let child = command.spawn().context("run", &program)?;
+        Ok(Self {
+            child,
+            log: log.to_owned(),
+        })
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits until the server takes connections; kills it when it does not within `limit`.
+    pub(crate) fn wait_ready(&mut self, data: &Path, limit: Duration) -> Result<()> {
+        let began = Instant::now();
+        while began.elapsed() < limit {
+            if let Some(status) = self.exited()? {
+                return Err(Error::Start {
+                    status: status.to_string(),
+                    log: self.log_end(),
+                });
+            }
+            if PidFile::read(data).is_some_and(|it| it.pid == self.pid() && it.ready) {
+                return Ok(());
+            }
+            thread::sleep(POLL);
+        }
+        self.kill();
+        Err(Error::NotReady {
+            seconds: limit.as_secs(),
+            log: self.log_end(),
+        })
+    }
+
+    /// Stops the server; the next harder way is taken after `patience`.
+    pub(crate) fn shut_down(&mut self, server: &Server, mode: Shutdown, patience: Duration) {
+        let ways: &[Shutdown] = match mode {
+            Shutdown::Fast => &[Shutdown::Fast, Shutdown::Immediate],
+            Shutdown::Immediate => &[Shutdown::Immediate],
+            Shutdown::Kill => &[],
+        };
+        for way in ways {
+            if !self.is_running() {
+                return;
+            }
+            let signal = if *way == Shutdown::Fast {
+                "INT"
+            } else {
+                "QUIT"
+            };
+            if server.signal(signal, self.pid()).is_ok() && self.wait_exit(patience) {
+                return;
+            }
+        }
+        self.kill();
+    }
+
+    /// Whether the process still runs.
+    pub(crate) fn is_running(&mut self) -> bool {
+        matches!(self.exited(), Ok(None))
+    }
+
+    fn wait_exit(&mut self, limit: Duration) -> bool {
+        let began = Instant::now();
+        while self.is_running() {
+            if began.elapsed() > limit {
+                return false;
+            }
+            thread::sleep(POLL);
+        }
+        true
+    }
+
+    fn kill(&mut self) {
+        // Fails only for a process that is gone already, which is what we want.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    fn exited(&mut self) -> Result<Option<ExitStatus>> {
+        self.child
+            .try_wait()
+            .context("watch the process that writes", &self.log)
+    }
+
+    fn log_end(&self) -> String {
+        let log = fs::read(&self.log).unwrap_or_default();
+        let log = String::from_utf8_lossy(&log);
+        let lines: Vec<_> = log.lines().collect();
+        lines[lines.len().saturating_sub(LOG_LINES)..].join("\n")
+    }
+}
+
+impl Drop for Postmaster {
+    fn drop(&mut self) {
+        if self.is_running() {
+            self.kill();
+        }
+    }
+}
+
+/// What the server writes into `postmaster.pid` (its source, `miscadmin.h`, "LOCK_FILE_LINE_").
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct PidFile {
+    pub(crate) pid: u32,
+    pub(crate) ready: bool,
+}
+
+impl PidFile {
+    pub(crate) fn path(data: &Path) -> PathBuf {
+        data.join("postmaster.pid")
+    }
+
+    pub(crate) fn read(data: &Path) -> Option<Self> {
+        Self::parse(&fs::read_to_string(Self::path(data)).ok()?)
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let pid = text.lines().next()?.trim().parse().ok()?;
+        let ready = text
+            .lines()
+            .nth(7)
+            .is_some_and(|status| status.trim() == "ready");
+        Some(Self { pid, ready })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_server_is_ready_when_its_eighth_line_says_so() {
+        let file = |status| {
+            format!("4711\n/c/data\n1795\n15432\n/c/socket\n127.0.0.1\n 55 66\n{status}\n")
+        };
+        let parsed = |status| PidFile::parse(&file(status));
+        assert_eq!(
+            parsed("ready   "),
+            Some(PidFile {
+                pid: 4711,
+                ready: true
+            })
+        );
+        assert_eq!(
+            parsed("starting"),
+            Some(PidFile {
+                pid: 4711,
+                ready: false
+            })
+        );
+        assert_eq!(
+            PidFile::parse("4711\n"),
+            Some(PidFile {
+                pid: 4711,
+                ready: false
+            })
+        );
+        assert_eq!(PidFile::parse(""), None);
+    }
+}

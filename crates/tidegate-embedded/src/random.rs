@@ -1,0 +1,28 @@
+//! The one place where this crate draws random bytes: from `/dev/urandom`.
+//!
+//! They name folders in the scratch folder and make the administrator's password; nothing that
+//! a test would want to repeat hangs on them, so they are not an argument.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use crate::error::{IoContext, Result};
+
+/// `N` bytes that nobody can guess.
+pub(crate) fn bytes<const N: usize>() -> Result<[u8; N]> {
+    let source = Path::new("/dev/urandom");
+    let mut bytes = [0; N];
+    File::open(source)
+        .and_then(|mut file| file.read_exact(&mut bytes))
+        .context("read", source)?;
+    Ok(bytes)
+}
+
+/// `2 * N` hexadecimal digits that nobody can guess.
+pub(crate) fn hex<const N: usize>() -> Result<String> {
+    Ok(bytes::<N>()?
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect())
+}

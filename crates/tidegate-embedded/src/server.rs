@@ -1,0 +1,165 @@
+//! The programs, the user and the directory of one cluster together: makes and launches it.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::binaries::Binaries;
+use crate::configuration::{Configuration, HBA};
+use crate::directory::Directory;
+use crate::error::{Error, IoContext, Result};
+use crate::postmaster::Postmaster;
+use crate::user::ServerUser;
+use crate::{port, random};
+
+/// The superuser that `initdb` makes.
+pub(crate) const ADMIN_USER: &str = "postgres";
+/// How long a start may take; recovery after a crash is part of it.
+const START_LIMIT: Duration = Duration::from_secs(60);
+/// How long the processes of a killed server may hold its shared memory.
+const RELEASE_LIMIT: Duration = Duration::from_secs(10);
+/// How often another free port is tried when somebody was faster.
+const PORT_ATTEMPTS: usize = 8;
+
+/// Everything that it takes to start a cluster again and again.
+#[derive(Debug)]
+pub(crate) struct Server {
+    pub(crate) binaries: Binaries,
+    pub(crate) user: ServerUser,
+    pub(crate) directory: Directory,
+    pub(crate) extra: Vec<(String, String)>,
+}
+
+impl Server {
+    /// A program of the server, run as its user in the cluster's directory.
+    pub(crate) fn command(&self, program: &str) -> Command {
+        let mut command = self.user.command(&self.binaries.program(program));
+        command.current_dir(self.directory.root());
+        command
+    }
+
+    /// Makes the cluster unless it is there; returns the administrator's password.
+    pub(crate) fn initialise(&self) -> Result<String> {
+        let data = self.directory.data();
+        if data.exists() {
+            return self.directory.read_password();
+        }
+        let password = random::hex::<24>()?;
+        self.directory.write_password(&password, &self.user)?;
+        let fresh = self.directory.fresh_data(&self.user)?;
+        self.initdb(&fresh)?;
+        // Only a finished cluster gets the name, so a killed `initdb` leaves none behind.
+        fs::rename(&fresh, &data).context("rename", &fresh)?;
+        Ok(password)
+    }
+
+    fn initdb(&self, data: &Path) -> Result<()> {
+        let temporary = self.directory.is_temporary();
+        let mut command = self.command("initdb");
+        command.args(["--encoding=UTF8", "--locale=C", "--auth=scram-sha-256"]);
+        command
+            .args(["--username", ADMIN_USER, "--pwfile"])
+            .arg(self.directory.password_file());
+        command.args(self.binaries.version.initdb_options(temporary));
+        if temporary {
+            command.arg("--no-sync");
+        }
+        command.arg("--pgdata").arg(data);
+        let output = command
+            .output()
+            .context("run", &self.binaries.program("initdb"))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let printed = [output.stdout, output.stderr].concat();
+        Err(Error::Init {
+            output: String::from_utf8_lossy(&printed).trim().to_owned(),
+        })
+    }
+
+    /// Starts PostgreSQL on `port`, or on a free one, and waits until it takes connections.
+    pub(crate) fn launch(&self, port: Option<u16>) -> Result<(Postmaster, u16)> {
+        let mut ports_left = PORT_ATTEMPTS;
+        let began = Instant::now();
+        loop {
+            let chosen = port.map_or_else(port::free, Ok)?;
+            let problem = match self.launch_once(chosen) {
+                Ok(postmaster) => return Ok((postmaster, chosen)),
+                Err(problem) => problem,
+            };
+            match obstacle(&problem) {
+                Some(Obstacle::Port) if port.is_some() => {
+                    return Err(Error::PortTaken { port: chosen });
+                }
+                Some(Obstacle::Port) if ports_left > 0 => ports_left -= 1,
+                Some(Obstacle::SharedMemory) if began.elapsed() < RELEASE_LIMIT => {
+                    std::thread::sleep(Duration::from_millis(50));
+                }
+                _ => return Err(problem),
+            }
+        }
+    }
+
+    fn launch_once(&self, port: u16) -> Result<Postmaster> {
+        let data = self.directory.data();
+        let hba = self.directory.write_readable("pg_hba.conf", HBA)?;
+        let text = Configuration {
+            data: &data,
+            hba: &hba,
+            socket_dir: self.directory.socket_dir(),
+            port,
+            temporary: self.directory.is_temporary(),
+            extra: &self.extra,
+        }
+        .to_text()?;
+        let config = self.directory.write_readable("postgresql.conf", &text)?;
+        let mut command = self.command("postgres");
+        command
+            .arg("-D")
+            .arg(&data)
+            .arg("-c")
+            .arg(assignment("config_file", &config));
+        let log = self.directory.root().join("server.log");
+        let mut postmaster = Postmaster::spawn(command, &log)?;
+        postmaster.wait_ready(&data, START_LIMIT)?;
+        Ok(postmaster)
+    }
+
+    /// Sends a signal to a process of the server's user, by `pg_ctl kill`.
+    pub(crate) fn signal(&self, signal: &str, pid: u32) -> Result<()> {
+        let mut command = self.command("pg_ctl");
+        command.args(["kill", signal, &pid.to_string()]);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        command
+            .status()
+            .context("run", &self.binaries.program("pg_ctl"))
+            .map(drop)
+    }
+}
+
+/// What may pass by itself.
+enum Obstacle {
+    Port,
+    SharedMemory,
+}
+
+fn obstacle(problem: &Error) -> Option<Obstacle> {
+    let Error::Start { log, .. } = problem else {
+        return None;
+    };
+    if log.contains("could not bind") {
+        Some(Obstacle::Port)
+    } else if log.contains("pre-existing shared memory block") {
+        Some(Obstacle::SharedMemory)
+    } else {
+        None
+    }
+}
+
+fn assignment(name: &str, path: &Path) -> std::ffi::OsString {
+    let mut text = std::ffi::OsString::from(name);
+    text.push("=");
+    text.push(path);
+    text
+}

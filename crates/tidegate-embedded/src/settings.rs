@@ -1,0 +1,79 @@
+//! What the caller decides about a cluster.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use crate::error::Result;
+use crate::user;
+
+/// Where a cluster lives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DataDir {
+    /// A folder of its own in `scratch_dir`, removed at the end, however the process ends.
+    ///
+    /// The cluster trades durability for speed: nothing is forced to disk.
+    Temporary,
+    /// This directory, made when it is missing; its data outlives the process.
+    ///
+    /// It belongs to the cluster alone: one that holds anything else is refused.
+    Kept(PathBuf),
+}
+
+/// What the caller decides about a cluster; [`Settings::temporary`] and [`Settings::kept`] are
+/// the places to start from.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Where the cluster lives.
+    pub data_dir: DataDir,
+    /// The port on 127.0.0.1; `None` takes a free one.
+    pub port: Option<u16>,
+    /// The folder of `postgres`, `initdb` and `pg_ctl`; `None` looks for one.
+    pub bin_dir: Option<PathBuf>,
+    /// The caller's `PATH`, where `pg_config` and the binaries are looked for.
+    pub search_path: Option<OsString>,
+    /// A folder with a short path for temporary clusters and for sockets; `/tmp` unless set.
+    pub scratch_dir: PathBuf,
+    /// Further settings for `postgresql.conf`, such as `("max_connections", "200")`.
+    pub extra: Vec<(String, String)>,
+}
+
+impl Settings {
+    /// A cluster that is gone when the process is.
+    pub fn temporary() -> Self {
+        Self {
+            data_dir: DataDir::Temporary,
+            port: None,
+            bin_dir: None,
+            search_path: None,
+            scratch_dir: PathBuf::from("/tmp"),
+            extra: Vec::new(),
+        }
+    }
+
+    /// A cluster whose data stays in `directory`.
+    pub fn kept(directory: impl Into<PathBuf>) -> Self {
+        Self {
+            data_dir: DataDir::Kept(directory.into()),
+            ..Self::temporary()
+        }
+    }
+
+    /// The same with one more setting for `postgresql.conf`.
+    pub fn with(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.extra.push((name.into(), value.into()));
+        self
+    }
+}
+
+/// The folder below which Tidegate keeps clusters unless told otherwise.
+///
+/// `user_data` is the user's data folder (`$XDG_DATA_HOME`, else `~/.local/share`). As root it is
+/// `/var/lib/tidegate` instead: PostgreSQL runs as another user, who cannot enter root's home.
+pub fn default_directory(user_data: &Path) -> Result<PathBuf> {
+    let is_root = user::effective_uid(Path::new("/tmp"))? == 0;
+    Ok(if is_root {
+        PathBuf::from("/var/lib/tidegate")
+    } else {
+        user_data.join("tidegate")
+    })
+}

@@ -1,0 +1,27 @@
+//! One cluster for all tests of a test binary.
+
+use std::sync::OnceLock;
+
+use crate::cluster::Cluster;
+use crate::settings::Settings;
+
+/// A temporary cluster, started by the first caller and shared by all tests of this process;
+/// it is gone soon after the process is.
+///
+/// Tests that stop or reconfigure PostgreSQL start one of their own. It allows 300 connections,
+/// so that tests side by side do not starve each other. May be called in async code: the first
+/// call blocks for about a second.
+///
+/// # Panics
+/// When PostgreSQL cannot be started: a test has nothing to do without it.
+#[expect(
+    clippy::panic,
+    reason = "a test cannot go on, and the message says what is missing"
+)]
+pub fn cluster() -> &'static Cluster {
+    static SHARED: OnceLock<Cluster> = OnceLock::new();
+    SHARED.get_or_init(|| {
+        let settings = Settings::temporary().with("max_connections", "300");
+        Cluster::start_blocking(&settings).unwrap_or_else(|error| panic!("{error}"))
+    })
+}

@@ -1,0 +1,181 @@
+//! Who PostgreSQL runs as: ourselves, or, because it refuses root, a user without rights.
+
+use std::fs::{self, File, Metadata};
+use std::os::unix::fs::{MetadataExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::error::{Error, IoContext, Result};
+use crate::random;
+
+/// Tried in this order when we are root.
+const CANDIDATES: [&str; 2] = ["postgres", "nobody"];
+
+/// The user that owns the data and runs the server.
+#[derive(Debug, Clone)]
+pub(crate) struct ServerUser {
+    dropped: Option<Account>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Account {
+    name: String,
+    uid: u32,
+    gid: u32,
+}
+
+impl ServerUser {
+    /// Ourselves, or as root the owner of the existing `data`, else `postgres` or `nobody`.
+    pub(crate) fn choose(scratch: &Path, data: Option<&Path>) -> Result<Self> {
+        if effective_uid(scratch)? != 0 {
+            return Ok(Self { dropped: None });
+        }
+        let passwd = Path::new("/etc/passwd");
+        let accounts = accounts(&fs::read_to_string(passwd).context("read", passwd)?);
+        let owner = data
+            .and_then(|data| fs::metadata(data).ok())
+            .filter(|owner| owner.uid() != 0);
+        let account = match owner {
+            Some(owner) => Some(owner_account(&accounts, &owner)),
+            None => CANDIDATES.iter().find_map(|name| named(&accounts, name)),
+        };
+        Ok(Self {
+            dropped: Some(account.ok_or(Error::NoServerUser)?),
+        })
+    }
+
+    /// Whether the server runs as somebody else than we.
+    pub(crate) fn is_dropped(&self) -> bool {
+        self.dropped.is_some()
+    }
+
+    /// `program` as this user, with an empty environment.
+    ///
+    /// Ours may hold secrets, which every superuser of the cluster could read, and `PG…`
+    /// variables, which would change what the programs do.
+    pub(crate) fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        command
+            .env_clear()
+            .env("LC_ALL", "C")
+            .env("PATH", "/usr/bin:/bin:/usr/sbin:/sbin")
+            .stdin(Stdio::null());
+        if let Some(account) = &self.dropped {
+            // Setting the uid as root also clears the supplementary groups.
+            command.uid(account.uid).gid(account.gid);
+        }
+        command
+    }
+
+    /// Gives `path` to this user.
+    pub(crate) fn own(&self, path: &Path) -> Result<()> {
+        let Some(account) = &self.dropped else {
+            return Ok(());
+        };
+        chown(path, Some(account.uid), Some(account.gid)).context("change the owner of", path)
+    }
+
+    /// Fails with the first folder above `dir` that this user may not enter.
+    pub(crate) fn require_entry(&self, dir: &Path) -> Result<()> {
+        let Some(account) = &self.dropped else {
+            return Ok(());
+        };
+        let mut above: Vec<_> = dir.ancestors().skip(1).collect();
+        above.reverse();
+        for folder in above {
+            let metadata = fs::metadata(folder).context("read", folder)?;
+            if !account.may_enter(&metadata) {
+                let (dir, closed) = (PathBuf::from(dir), PathBuf::from(folder));
+                return Err(Error::NotEnterable {
+                    dir,
+                    closed,
+                    user: account.name.clone(),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Account {
+    fn may_enter(&self, folder: &Metadata) -> bool {
+        let execute = match folder {
+            _ if folder.uid() == self.uid => 0o100,
+            _ if folder.gid() == self.gid => 0o010,
+            _ => 0o001,
+        };
+        folder.mode() & execute != 0
+    }
+}
+
+/// Our own user id, which std does not tell: that of a file that we make.
+pub(crate) fn effective_uid(scratch: &Path) -> Result<u32> {
+    let probe = scratch.join(format!("tidegate-{}", random::hex::<8>()?));
+    let uid = File::create_new(&probe)
+        .and_then(|file| file.metadata())
+        .map(|made| made.uid());
+    let removed = fs::remove_file(&probe);
+    let uid = uid.context("create", &probe)?;
+    removed.context("remove", &probe)?;
+    Ok(uid)
+}
+
+fn accounts(passwd: &str) -> Vec<Account> {
+    passwd.lines().filter_map(account).collect()
+}
+
+/// Reads `name:password:uid:gid:…` (passwd(5)).
+fn account(line: &str) -> Option<Account> {
+    let mut fields = line.split(':');
+    let name = fields.next()?.to_owned();
+    let uid = fields.nth(1)?.parse().ok()?;
+    let gid = fields.next()?.parse().ok()?;
+    Some(Account { name, uid, gid })
+}
+
+fn named(accounts: &[Account], name: &str) -> Option<Account> {
+    accounts
+        .iter()
+        .find(|account| account.name == name && account.uid != 0)
+        .cloned()
+}
+
+fn owner_account(accounts: &[Account], owner: &Metadata) -> Account {
+    let known = accounts
+        .iter()
+        .find(|account| account.uid == owner.uid())
+        .cloned();
+    known.unwrap_or_else(|| Account {
+        name: owner.uid().to_string(),
+        uid: owner.uid(),
+        gid: owner.gid(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PASSWD: &str = "root:x:0:0:root:/root:/bin/bash\n\
+        nobody:x:65534:65533:nobody:/nonexistent:/usr/sbin/nologin\n\
+        broken line\n\
+        postgres:x:101:104:PostgreSQL administrator,,,:/var/lib/postgresql:/bin/bash\n";
+
+    #[test]
+    fn accounts_are_read_from_passwd_and_broken_lines_skipped() {
+        let accounts = accounts(PASSWD);
+        assert_eq!(accounts.len(), 3);
+        let nobody = named(&accounts, "nobody").unwrap();
+        assert_eq!((nobody.uid, nobody.gid), (65534, 65533));
+        assert_eq!(named(&accounts, "somebody"), None);
+    }
+
+    #[test]
+    fn root_is_never_the_server_user() {
+        assert_eq!(
+            named(&accounts("postgres:x:0:0::/:/bin/sh\n"), "postgres"),
+            None
+        );
+    }
+}

@@ -1,0 +1,66 @@
+//! A small shell process that clears up when this process ends without doing so itself.
+//!
+//! It covers what `Drop` cannot: a killed process, and a cluster in a `static`.
+
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+
+use crate::directory::Directory;
+use crate::error::{IoContext, Result};
+
+const SCRIPT: &str = include_str!("watcher.sh");
+
+/// Released on drop: then there is nothing left to clear up.
+#[derive(Debug)]
+pub(crate) struct Watcher {
+    child: Child,
+    line: ChildStdin,
+}
+
+impl Watcher {
+    /// Watches over `directory`. Runs as we do, in a process group of its own.
+    pub(crate) fn spawn(directory: &Directory) -> Result<Self> {
+        let shell = Path::new("/bin/sh");
+        let signal = if directory.is_temporary() {
+            "QUIT"
+        } else {
+            "INT"
+        };
+        let mut command = Command::new(shell);
+        command
+            .args(["-c", SCRIPT, "tidegate-watcher"])
+            .arg(directory.data())
+            .arg(signal);
+        command.arg(directory.to_remove().unwrap_or(Path::new("")));
+        command
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            .current_dir("/")
+            .process_group(0);
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let mut child = command.spawn().context("run", shell)?;
+        let line = child
+            .stdin
+            .take()
+            .expect("standard input was asked to be a pipe");
+        Ok(Self { child, line })
+    }
+
+    /// Names the process to stop.
+    pub(crate) fn watch(&mut self, pid: u32) -> Result<()> {
+        writeln!(self.line, "pid {pid}").context("tell a process id to", Path::new("/bin/sh"))
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        // A watcher that is gone already has nothing to be told.
+        let _ = self.line.write_all(b"release\n");
+        let _ = self.child.wait();
+    }
+}
