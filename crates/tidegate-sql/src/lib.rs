@@ -1,8 +1,11 @@
 #![doc = include_str!("../README.md")]
 
+pub mod codec;
 pub mod column;
+pub mod datetime;
 pub mod error;
 pub mod executor;
+pub mod output;
 pub mod principal;
 pub mod statement;
 
@@ -11,6 +14,7 @@ pub use error::{Error, InputError, Rejection, Result};
 pub use executor::{
     BoxFuture, Completion, Description, Executor, Flow, Mode, RowSink, Terms, Transaction,
 };
+pub use output::{OutputFormat, OutputOptions, RowWriter};
 pub use postgres_types::{Kind as TypeKind, Type};
 pub use principal::{DatabaseName, Login, Principal, RoleName, Sharing};
 pub use statement::{BoundStatement, Parameter, Statement, TypeHint};

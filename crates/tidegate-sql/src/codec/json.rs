@@ -1,0 +1,135 @@
+//! JSON strings (RFC 8259, section 7) and base64, appended to a buffer.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::BytesMut;
+
+const ONES: u64 = 0x0101_0101_0101_0101;
+const HIGHS: u64 = 0x8080_8080_8080_8080;
+
+/// Appends text as a JSON string. Bytes that are no UTF-8 (a database without an encoding sends
+/// what it stored) become U+FFFD, because JSON could not carry them.
+#[inline]
+pub(crate) fn string(text: &[u8], out: &mut BytesMut) {
+    out.extend_from_slice(b"\"");
+    string_body(text, out);
+    out.extend_from_slice(b"\"");
+}
+
+/// Appends text as the inside of a JSON string.
+#[inline]
+pub(crate) fn string_body(text: &[u8], out: &mut BytesMut) {
+    match scan(text) {
+        Scan::Plain => out.extend_from_slice(text),
+        Scan::Escapes => escape(text, out),
+        Scan::Wide => match std::str::from_utf8(text) {
+            Ok(_) => escape(text, out),
+            Err(_) => escape(String::from_utf8_lossy(text).as_bytes(), out),
+        },
+    }
+}
+
+/// Appends text as it is, with U+FFFD for what is no UTF-8.
+#[inline]
+pub(crate) fn raw_text(text: &[u8], out: &mut BytesMut) {
+    match std::str::from_utf8(text) {
+        Ok(_) => out.extend_from_slice(text),
+        Err(_) => out.extend_from_slice(String::from_utf8_lossy(text).as_bytes()),
+    }
+}
+
+/// What a text holds.
+enum Scan {
+    /// ASCII that stands for itself.
+    Plain,
+    /// ASCII with something to escape.
+    Escapes,
+    /// Something beyond ASCII, perhaps with something to escape.
+    Wide,
+}
+
+/// Looks at eight bytes at a time.
+#[inline]
+fn scan(text: &[u8]) -> Scan {
+    let mut special = 0;
+    let mut high = 0;
+    let (words, rest) = text.as_chunks::<8>();
+    for word in words {
+        let word = u64::from_le_bytes(*word);
+        special |= specials(word);
+        high |= word;
+    }
+    if !rest.is_empty() {
+        let mut last = [b' '; 8];
+        last[..rest.len()].copy_from_slice(rest);
+        let word = u64::from_le_bytes(last);
+        special |= specials(word);
+        high |= word;
+    }
+    if high & HIGHS != 0 {
+        Scan::Wide
+    } else if special != 0 {
+        Scan::Escapes
+    } else {
+        Scan::Plain
+    }
+}
+
+/// Not zero when a byte of the word is a control character, a quote or a backslash. Exact only
+/// for words of ASCII.
+#[inline]
+fn specials(word: u64) -> u64 {
+    let below = |limit: u8| word.wrapping_sub(ONES * u64::from(limit)) & !word & HIGHS;
+    let equal = |byte: u8| {
+        let difference = word ^ (ONES * u64::from(byte));
+        difference.wrapping_sub(ONES) & !difference & HIGHS
+    };
+    below(0x20) | equal(b'"') | equal(b'\\')
+}
+
+/// Appends UTF-8 with the escapes that JSON asks for, run by run.
+fn escape(text: &[u8], out: &mut BytesMut) {
+    let mut start = 0;
+    for (at, &byte) in text.iter().enumerate() {
+        if byte >= 0x20 && byte != b'"' && byte != b'\\' {
+            continue;
+        }
+        out.extend_from_slice(&text[start..at]);
+        start = at + 1;
+        let short = match byte {
+            b'"' => b"\\\"",
+            b'\\' => b"\\\\",
+            b'\n' => b"\\n",
+            b'\r' => b"\\r",
+            b'\t' => b"\\t",
+            0x08 => b"\\b",
+            0x0c => b"\\f",
+            _ => {
+                out.extend_from_slice(b"\\u00");
+                hex(&[byte], out);
+                continue;
+            }
+        };
+        out.extend_from_slice(short);
+    }
+    out.extend_from_slice(&text[start..]);
+}
+
+/// Appends bytes as lower-case hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8], out: &mut BytesMut) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    out.reserve(bytes.len() * 2);
+    for byte in bytes {
+        let pair = [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]];
+        out.extend_from_slice(&pair);
+    }
+}
+
+/// Appends bytes in base64 (RFC 4648, section 4: standard alphabet, padded).
+pub(crate) fn base64(bytes: &[u8], out: &mut BytesMut) {
+    let start = out.len();
+    let length = bytes.len().div_ceil(3) * 4;
+    out.resize(start + length, 0);
+    let written = STANDARD.encode_slice(bytes, &mut out[start..]);
+    out.truncate(start + written.unwrap_or(0));
+}

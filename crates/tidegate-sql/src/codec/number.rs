@@ -1,0 +1,143 @@
+//! Integers, floats and `numeric`, appended to a buffer.
+
+use bytes::BytesMut;
+
+use super::malformed;
+use crate::error::Result;
+
+/// Appends an integer.
+#[inline]
+pub(crate) fn integer<I: itoa::Integer>(value: I, out: &mut BytesMut) {
+    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+}
+
+/// Appends the shortest text that reads back as the same number; NaN and the infinities under
+/// PostgreSQL's names. Tells whether the text is a JSON number.
+#[inline]
+pub(crate) fn float<F: Float>(value: F, out: &mut BytesMut) -> bool {
+    let Some(name) = value.name() else {
+        let mut buffer = ryu::Buffer::new();
+        let text = buffer.format_finite(value);
+        out.extend_from_slice(text.strip_suffix(".0").unwrap_or(text).as_bytes());
+        return true;
+    };
+    out.extend_from_slice(name.as_bytes());
+    false
+}
+
+/// Appends a float as JSON: a number, or a string where JSON has no number.
+#[inline]
+pub(crate) fn float_json<F: Float>(value: F, out: &mut BytesMut) {
+    let Some(name) = value.name() else {
+        float(value, out);
+        return;
+    };
+    out.extend_from_slice(b"\"");
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b"\"");
+}
+
+/// The two widths of float.
+pub(crate) trait Float: ryu::Float + Copy {
+    /// How PostgreSQL calls a value that is no finite number.
+    fn name(self) -> Option<&'static str>;
+}
+
+macro_rules! float {
+    ($type:ty) => {
+        impl Float for $type {
+            #[inline]
+            fn name(self) -> Option<&'static str> {
+                if self.is_finite() {
+                    None
+                } else if self.is_nan() {
+                    Some("NaN")
+                } else if self > 0.0 {
+                    Some("Infinity")
+                } else {
+                    Some("-Infinity")
+                }
+            }
+        }
+    };
+}
+
+float!(f32);
+float!(f64);
+
+const NEGATIVE: u16 = 0x4000;
+const NAN: u16 = 0xC000;
+const INFINITY: u16 = 0xD000;
+const NEGATIVE_INFINITY: u16 = 0xF000;
+
+/// Appends the exact text of a `numeric` from its binary form (`numeric_send`): the number of
+/// base-10000 digits, the weight of the first, the sign, the digits behind the point, the digits.
+pub(crate) fn numeric(raw: &[u8], out: &mut BytesMut) -> Result<()> {
+    let (head, digits) = raw.split_first_chunk::<8>().ok_or_else(malformed)?;
+    let [count, weight, sign, scale] = [0, 2, 4, 6].map(|at| u16::from_be_bytes([head[at], head[at + 1]]));
+    match sign {
+        0 => {}
+        NEGATIVE => out.extend_from_slice(b"-"),
+        NAN => return Ok(out.extend_from_slice(b"NaN")),
+        INFINITY => return Ok(out.extend_from_slice(b"Infinity")),
+        NEGATIVE_INFINITY => return Ok(out.extend_from_slice(b"-Infinity")),
+        _ => return Err(malformed()),
+    }
+    let (digits, rest) = digits.as_chunks::<2>();
+    if digits.len() != usize::from(count) || !rest.is_empty() {
+        return Err(malformed());
+    }
+    let weight = weight.cast_signed();
+    let digit = |at: i32| {
+        let digit = usize::try_from(at).ok().and_then(|at| digits.get(at));
+        u16::from_be_bytes(digit.copied().unwrap_or_default())
+    };
+    if digits.iter().any(|digit| u16::from_be_bytes(*digit) > 9999) {
+        return Err(malformed());
+    }
+    integral(i32::from(weight), digit, out);
+    if scale > 0 {
+        fraction(i32::from(weight) + 1, usize::from(scale), digit, out);
+    }
+    Ok(())
+}
+
+/// Appends the digits in front of the point.
+fn integral(weight: i32, digit: impl Fn(i32) -> u16, out: &mut BytesMut) {
+    if weight < 0 {
+        out.extend_from_slice(b"0");
+        return;
+    }
+    integer(digit(0), out);
+    for at in 1..=weight {
+        out.extend_from_slice(&four(digit(at)));
+    }
+}
+
+/// Appends the point and `scale` digits behind it.
+fn fraction(first: i32, scale: usize, digit: impl Fn(i32) -> u16, out: &mut BytesMut) {
+    out.extend_from_slice(b".");
+    let mut left = scale;
+    let mut at = first;
+    while left > 0 {
+        let digits = four(digit(at));
+        let taken = left.min(4);
+        out.extend_from_slice(&digits[..taken]);
+        left -= taken;
+        at += 1;
+    }
+}
+
+/// The four decimal digits of a base-10000 digit.
+#[inline]
+fn four(digit: u16) -> [u8; 4] {
+    let [high, low] = [digit / 100, digit % 100].map(two);
+    [high[0], high[1], low[0], low[1]]
+}
+
+/// The two decimal digits of a number below 100.
+#[inline]
+pub(crate) fn two(number: u16) -> [u8; 2] {
+    let [tens, units] = [number / 10 % 10, number % 10].map(|digit| b'0' + digit.to_le_bytes()[0]);
+    [tens, units]
+}
