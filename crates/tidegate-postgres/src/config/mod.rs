@@ -1,0 +1,136 @@
+//! Where PostgreSQL is and how the service gets in.
+
+mod url;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use tidegate_sql::DatabaseName;
+
+pub use url::ConfigError;
+
+/// The cluster that one server works with. Made by [`Config::from_url`].
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Where the cluster listens.
+    pub target: Target,
+    /// How much TLS is asked for; made of no effect by a Unix socket, as in libpq.
+    pub tls: TlsMode,
+    /// The certificates (PEM) that may have signed the cluster's; the system's when absent.
+    pub root_certificate: Option<PathBuf>,
+    /// The role with which the service administers.
+    pub admin_role: String,
+    /// Its password.
+    pub admin_password: Secret,
+    /// The database that `admin_url` names: where the service connects to make others.
+    pub admin_database: DatabaseName,
+    /// The service's own database.
+    pub control_database: DatabaseName,
+    /// How many servers share the cluster's connections.
+    pub nodes: u32,
+    /// How long a connection may take until it is ready.
+    pub connect_timeout: Duration,
+    /// How many prepared statements a connection keeps.
+    pub statements_per_connection: usize,
+    /// The TLS settings, read from files once.
+    pub(crate) connector: Arc<OnceLock<tokio_rustls::TlsConnector>>,
+}
+
+/// Where a cluster listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A host and a port.
+    Tcp {
+        /// The name or the address, without brackets.
+        host: String,
+        /// The port.
+        port: u16,
+    },
+    /// A socket `.s.PGSQL.<port>` in a directory.
+    Unix {
+        /// The directory.
+        directory: PathBuf,
+        /// The port, which is part of the socket's name.
+        port: u16,
+    },
+}
+
+impl Target {
+    /// Whether what is sent stays on this machine.
+    pub fn is_local(&self) -> bool {
+        match self {
+            Self::Unix { .. } => true,
+            Self::Tcp { host, .. } => {
+                host == "localhost"
+                    || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+            }
+        }
+    }
+}
+
+/// How much TLS is asked for (PostgreSQL, "SSL Mode Descriptions").
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TlsMode {
+    /// None.
+    Disable,
+    /// When the server has it; nothing is verified.
+    Prefer,
+    /// Always; the chain is verified only when a root certificate is given, as in libpq.
+    Require,
+    /// Always, with a chain up to a root certificate.
+    VerifyCa,
+    /// Always, with a chain and the host's name.
+    VerifyFull,
+}
+
+/// Text that `Debug` does not show.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Wraps the text.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The text.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[secret]")
+    }
+}
+
+impl Config {
+    /// Reads `postgresql://user:password@host:port/database?sslmode=…&sslrootcert=…&host=/dir`
+    /// (PostgreSQL, "Connection URIs"; one host only).
+    ///
+    /// A `host` parameter or a percent-encoded host that starts with `/` is a socket directory.
+    /// Without `sslmode` it is `verify-full`, or `prefer` on this machine.
+    pub fn from_url(url: &str) -> Result<Self, ConfigError> {
+        url::parse(url)
+    }
+
+    /// Replaces what the URL says about TLS.
+    #[must_use]
+    pub fn with_tls(mut self, mode: TlsMode, root_certificate: Option<&Path>) -> Self {
+        self.tls = mode;
+        self.root_certificate = root_certificate.map(Path::to_owned);
+        self.connector = Arc::default();
+        self
+    }
+
+    /// The same cluster with another login of the service's own, such as for replication.
+    #[must_use]
+    pub fn with_login(mut self, role: &str, password: Secret) -> Self {
+        role.clone_into(&mut self.admin_role);
+        self.admin_password = password;
+        self
+    }
+}

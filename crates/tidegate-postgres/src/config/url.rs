@@ -1,0 +1,229 @@
+//! Reads a connection URI.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidegate_sql::DatabaseName;
+
+use super::{Config, Secret, Target, TlsMode};
+
+/// Why a connection URI cannot be used. The URI itself is never quoted: it holds a password.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// It does not start as one.
+    #[error("the URL must start with postgresql:// or postgres://")]
+    NotPostgres,
+    /// A percent sign without two hexadecimal digits, or bytes that are no UTF-8.
+    #[error("the URL's {0} is not percent-encoded UTF-8")]
+    BadEncoding(&'static str),
+    /// The port is no number from 1 to 65535.
+    #[error("the URL's port is no number from 1 to 65535")]
+    BadPort,
+    /// Several hosts.
+    #[error("the URL names several hosts; this service works with one cluster at one address")]
+    SeveralHosts,
+    /// No user.
+    #[error("the URL names no user: postgresql://USER:PASSWORD@HOST/DATABASE")]
+    NoUser,
+    /// An unknown `sslmode`.
+    #[error("sslmode is `{0}`; it may be disable, prefer, require, verify-ca or verify-full")]
+    UnknownTlsMode(String),
+    /// An unknown parameter.
+    #[error("the URL's parameter `{0}` is not known here")]
+    UnknownParameter(String),
+}
+
+impl std::str::FromStr for TlsMode {
+    type Err = ConfigError;
+
+    fn from_str(text: &str) -> Result<Self, ConfigError> {
+        Ok(match text {
+            "disable" => Self::Disable,
+            "allow" | "prefer" => Self::Prefer,
+            "require" => Self::Require,
+            "verify-ca" => Self::VerifyCa,
+            "verify-full" => Self::VerifyFull,
+            other => return Err(ConfigError::UnknownTlsMode(other.to_owned())),
+        })
+    }
+}
+
+/// The pieces of a URI, decoded.
+#[derive(Default)]
+struct Pieces {
+    user: Option<String>,
+    password: String,
+    host: String,
+    port: Option<u16>,
+    database: Option<String>,
+    tls: Option<TlsMode>,
+    root_certificate: Option<PathBuf>,
+}
+
+pub(super) fn parse(url: &str) -> Result<Config, ConfigError> {
+    let rest = url
+        .strip_prefix("postgresql://")
+        .or_else(|| url.strip_prefix("postgres://"))
+        .ok_or(ConfigError::NotPostgres)?;
+    let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let mut pieces = Pieces::default();
+    pieces.read_authority(authority)?;
+    if !path.is_empty() {
+        pieces.database = Some(decode(path, "database")?);
+    }
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        pieces.read_parameter(pair)?;
+    }
+    pieces.into_config()
+}
+
+impl Pieces {
+    fn read_authority(&mut self, authority: &str) -> Result<(), ConfigError> {
+        let (login, address) = authority.rsplit_once('@').unwrap_or(("", authority));
+        if !login.is_empty() {
+            let (user, password) = login.split_once(':').unwrap_or((login, ""));
+            self.user = Some(decode(user, "user")?);
+            self.password = decode(password, "password")?;
+        }
+        if address.contains(',') {
+            return Err(ConfigError::SeveralHosts);
+        }
+        let (host, port) = match address.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+            Some((host, port)) => (host, port.strip_prefix(':')),
+            None => match address.rsplit_once(':') {
+                Some((host, port)) => (host, Some(port)),
+                None => (address, None),
+            },
+        };
+        self.host = decode(host, "host")?;
+        if let Some(port) = port.filter(|port| !port.is_empty()) {
+            self.port = Some(read_port(port)?);
+        }
+        Ok(())
+    }
+
+    fn read_parameter(&mut self, pair: &str) -> Result<(), ConfigError> {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let value = decode(value, "parameter")?;
+        match name {
+            "host" => self.host = value,
+            "port" => self.port = Some(read_port(&value)?),
+            "user" => self.user = Some(value),
+            "password" => self.password = value,
+            "dbname" => self.database = Some(value),
+            "sslmode" => self.tls = Some(value.parse()?),
+            "sslrootcert" => {
+                self.root_certificate = (value != "system").then(|| PathBuf::from(value));
+            }
+            // Ours to decide, and harmless when a URL that was made for another client has them.
+            "application_name" | "connect_timeout" | "client_encoding" => {}
+            other => return Err(ConfigError::UnknownParameter(other.to_owned())),
+        }
+        Ok(())
+    }
+
+    fn into_config(self) -> Result<Config, ConfigError> {
+        let port = self.port.unwrap_or(5432);
+        let target = if self.host.starts_with('/') {
+            Target::Unix { directory: PathBuf::from(self.host), port }
+        } else if self.host.is_empty() {
+            Target::Tcp { host: "localhost".to_owned(), port }
+        } else {
+            Target::Tcp { host: self.host, port }
+        };
+        let default = if target.is_local() { TlsMode::Prefer } else { TlsMode::VerifyFull };
+        let admin_role = self.user.ok_or(ConfigError::NoUser)?;
+        Ok(Config {
+            tls: self.tls.unwrap_or(default),
+            target,
+            root_certificate: self.root_certificate,
+            admin_database: DatabaseName::new(self.database.as_deref().unwrap_or("postgres")),
+            admin_role,
+            admin_password: Secret::new(self.password),
+            control_database: DatabaseName::new("tidegate"),
+            nodes: 1,
+            connect_timeout: Duration::from_secs(10),
+            statements_per_connection: 256,
+            connector: Arc::default(),
+        })
+    }
+}
+
+fn read_port(text: &str) -> Result<u16, ConfigError> {
+    text.parse().ok().filter(|port| *port > 0).ok_or(ConfigError::BadPort)
+}
+
+fn decode(text: &str, what: &'static str) -> Result<String, ConfigError> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&byte, tail)) = rest.split_first() {
+        rest = tail;
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let (digits, tail) = rest.split_first_chunk::<2>().ok_or(ConfigError::BadEncoding(what))?;
+        let digits = std::str::from_utf8(digits).map_err(|_| ConfigError::BadEncoding(what))?;
+        bytes.push(u8::from_str_radix(digits, 16).map_err(|_| ConfigError::BadEncoding(what))?);
+        rest = tail;
+    }
+    String::from_utf8(bytes).map_err(|_| ConfigError::BadEncoding(what))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_names_a_tcp_address_and_a_login() {
+        let config =
+            parse("postgresql://adm%40in:p%3Aw@db.example:6432/main?sslmode=require").unwrap();
+        assert_eq!(config.target, Target::Tcp { host: "db.example".to_owned(), port: 6432 });
+        assert_eq!(config.admin_role, "adm@in");
+        assert_eq!(config.admin_password.reveal(), "p:w");
+        assert_eq!(config.admin_database.as_str(), "main");
+        assert_eq!(config.tls, TlsMode::Require);
+    }
+
+    #[test]
+    fn a_socket_directory_comes_as_parameter_or_as_encoded_host() {
+        let expected = Target::Unix { directory: PathBuf::from("/run/pg"), port: 5433 };
+        for url in
+            ["postgres://a@/x?host=/run/pg&port=5433", "postgres://a:b@%2Frun%2Fpg:5433/postgres"]
+        {
+            assert_eq!(parse(url).unwrap().target, expected, "{url}");
+        }
+    }
+
+    #[test]
+    fn tls_is_verified_in_full_unless_the_server_is_on_this_machine() {
+        assert_eq!(parse("postgresql://a@db.example").unwrap().tls, TlsMode::VerifyFull);
+        for url in ["postgresql://a@127.0.0.1:1", "postgresql://a@[::1]:5432/x", "postgresql://a@/"]
+        {
+            assert_eq!(parse(url).unwrap().tls, TlsMode::Prefer, "{url}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_url_is_named_without_quoting_it() {
+        let wrong = |url| parse(url).unwrap_err();
+        assert_eq!(wrong("mysql://a@b"), ConfigError::NotPostgres);
+        assert_eq!(wrong("postgresql://b/x"), ConfigError::NoUser);
+        assert_eq!(wrong("postgresql://a@b:70000/x"), ConfigError::BadPort);
+        assert_eq!(wrong("postgresql://a@b,c/x"), ConfigError::SeveralHosts);
+        assert_eq!(wrong("postgresql://a:%zz@b/x"), ConfigError::BadEncoding("password"));
+        assert_eq!(
+            wrong("postgresql://a@b/x?sslmode=maybe"),
+            ConfigError::UnknownTlsMode("maybe".to_owned())
+        );
+        assert!(matches!(wrong("postgresql://a@b/x?foo=1"), ConfigError::UnknownParameter(_)));
+    }
+
+    #[test]
+    fn a_password_is_not_shown_by_debug() {
+        let config = parse("postgresql://a:hunter2@b/x").unwrap();
+        assert!(!format!("{config:?}").contains("hunter2"));
+    }
+}

@@ -1,0 +1,86 @@
+//! Why a connection could not be opened, or failed.
+
+use std::io;
+use std::time::Duration;
+
+use tidegate_sql::{Error, Rejection};
+
+/// Why a connection could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// Nothing answers at the address, or it closed the connection.
+    #[error("PostgreSQL cannot be reached")]
+    Unreachable(#[source] io::Error),
+    /// It took longer than the configured time.
+    #[error("PostgreSQL did not answer within {0:?}")]
+    TimedOut(Duration),
+    /// PostgreSQL refused the connection.
+    #[error("PostgreSQL refused the connection: {} ({})", .0.message, .0.sqlstate)]
+    Refused(Box<Rejection>),
+    /// TLS was asked for and could not be had.
+    #[error("TLS to PostgreSQL: {0}")]
+    Tls(String),
+    /// The server asks for something that we do not do.
+    #[error("PostgreSQL asks for {0}, which is not supported")]
+    Unsupported(&'static str),
+    /// The server's proof or a message is wrong.
+    #[error("PostgreSQL broke the protocol: {0}")]
+    Protocol(String),
+}
+
+/// What a refused connection means for whoever wanted one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConnectFault {
+    /// The database is not there, or the role may not connect to it.
+    NoDatabase,
+    /// The role is not there, its password is another one, or it may not log in.
+    Login,
+    /// No connection slot is free, for the role, the database or the cluster.
+    Full,
+    /// PostgreSQL is away, starting or stopping; trying later may help.
+    Away,
+    /// Trying again does not help: a setting is wrong.
+    Setup,
+}
+
+impl ConnectError {
+    /// Sorts the error by what can be done about it.
+    pub fn fault(&self) -> ConnectFault {
+        match self {
+            Self::Unreachable(_) | Self::TimedOut(_) => ConnectFault::Away,
+            Self::Tls(_) | Self::Unsupported(_) | Self::Protocol(_) => ConnectFault::Setup,
+            Self::Refused(rejection) => match rejection.sqlstate.as_str() {
+                "3D000" | "42501" | "55000" => ConnectFault::NoDatabase,
+                "53300" => ConnectFault::Full,
+                state if state.starts_with("28") => ConnectFault::Login,
+                state if is_outage(state) => ConnectFault::Away,
+                _ => ConnectFault::Setup,
+            },
+        }
+    }
+
+    /// The error as the executor's caller gets it, with the time after which to try again.
+    pub fn into_sql(self, retry_after: Duration) -> Error {
+        match self.fault() {
+            ConnectFault::NoDatabase => Error::NoDatabase,
+            ConnectFault::Full | ConnectFault::Away => {
+                Error::Unavailable { retry_after, source: Some(Box::new(self)) }
+            }
+            ConnectFault::Login | ConnectFault::Setup => Error::internal(self),
+        }
+    }
+}
+
+/// Whether a SQLSTATE says that PostgreSQL, not the statement, is the trouble: connection
+/// exceptions, insufficient resources, operator intervention except a cancelled statement.
+pub(crate) fn is_outage(sqlstate: &str) -> bool {
+    sqlstate.starts_with("08") || sqlstate.starts_with("53") || sqlstate.starts_with("57P0")
+}
+
+/// How soon a caller may try again after an outage.
+pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+/// The error of a connection that failed while it was in use.
+pub(crate) fn outage(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+    Error::Unavailable { retry_after: RETRY_AFTER, source: Some(source.into()) }
+}

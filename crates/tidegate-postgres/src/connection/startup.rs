@@ -1,0 +1,45 @@
+//! Session settings that nobody can change for good.
+
+/// What the startup packet pins: these values win over `ALTER ROLE … SET` and are what `RESET`
+/// returns to (PostgreSQL, "Parameter Interaction via the Configuration File" and "RESET").
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StartupPins {
+    /// The `search_path` configured for the role in the database; PostgreSQL's default when
+    /// absent.
+    pub search_path: Option<String>,
+    /// `server_version_num`; 0 when unknown, then settings of newer versions are left out.
+    pub server_version: u32,
+}
+
+impl StartupPins {
+    /// The settings, by name.
+    pub(crate) fn settings(&self) -> Vec<(&'static str, &str)> {
+        let mut settings = vec![
+            ("client_encoding", "UTF8"),
+            ("application_name", "tidegate"),
+            ("search_path", self.search_path.as_deref().unwrap_or("\"$user\", public")),
+            ("TimeZone", "UTC"),
+            ("DateStyle", "ISO, MDY"),
+            ("IntervalStyle", "postgres"),
+            ("extra_float_digits", "1"),
+            ("bytea_output", "hex"),
+            ("standard_conforming_strings", "on"),
+            ("row_security", "on"),
+            ("jit", "off"),
+            // A role can set this to a library that does not exist, and so lock itself out.
+            ("local_preload_libraries", ""),
+            ("default_transaction_isolation", "read committed"),
+            ("default_transaction_read_only", "off"),
+            ("default_transaction_deferrable", "off"),
+            // Our own timer decides; a statement can catch this one and run on.
+            ("statement_timeout", "0"),
+            ("lock_timeout", "0"),
+            ("idle_in_transaction_session_timeout", "60s"),
+            ("tcp_keepalives_idle", "15"),
+            ("tcp_keepalives_interval", "5"),
+            ("tcp_keepalives_count", "3"),
+        ];
+        settings.extend(crate::version::startup_settings(self.server_version));
+        settings
+    }
+}
