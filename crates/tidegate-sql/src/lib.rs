@@ -6,7 +6,9 @@ pub mod datetime;
 pub mod error;
 pub mod executor;
 pub mod output;
+pub mod parameter;
 pub mod principal;
+pub mod request;
 pub mod statement;
 
 pub use column::{Column, RawRow, WireFormat};
@@ -17,4 +19,5 @@ pub use executor::{
 pub use output::{OutputFormat, OutputOptions, RowWriter};
 pub use postgres_types::{Kind as TypeKind, Type};
 pub use principal::{DatabaseName, Login, Principal, RoleName, Sharing};
-pub use statement::{BoundStatement, Parameter, Statement, TypeHint};
+pub use request::{Requests, SqlRequest};
+pub use statement::{BoundStatement, Parameter, Params, Statement, TypeHint};
