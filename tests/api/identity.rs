@@ -1,0 +1,178 @@
+//! Who a request runs as, and that nothing of one reaches another (wire.md 2, SECURITY.md).
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::service::demo;
+
+#[tokio::test]
+async fn each_user_is_its_own_login_role() {
+    for (user, role) in [(Some("demo"), "demo"), (Some("alice"), "demo/alice"), (None, "demo/guest")] {
+        let body = json!({"q": "select current_user::text as c, session_user::text as s"});
+        let answer: Value = demo().sql(user, &body).await.json().await.unwrap();
+        assert_eq!(answer["data"], json!([{"c": role, "s": role}]), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn no_role_has_more_than_its_rights() {
+    let q = "select rolsuper or rolcreatedb or rolcreaterole or rolreplication or rolbypassrls as strong \
+             from pg_roles where rolname = current_user";
+    for user in [Some("demo"), Some("alice"), None] {
+        let answer: Value = demo().sql(user, &json!({"q": q})).await.json().await.unwrap();
+        assert_eq!(answer["data"], json!([{"strong": false}]), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn row_level_security_holds() {
+    demo().rows("alice", "insert into notes (body) values ('by alice')", json!({})).await;
+    let own = demo().rows("alice", "select distinct owner from notes", json!({})).await;
+    assert_eq!(own["data"], json!([{"owner": "demo/alice"}]));
+    let guest: Value =
+        demo().sql(None, &json!({"q": "select * from notes where owner <> current_user"})).await.json().await.unwrap();
+    assert_eq!(guest["data"], json!([]));
+}
+
+#[tokio::test]
+async fn roles_cannot_be_switched() {
+    // Reproduced attacks A2, A4, B: through functions that no parser sees into.
+    for q in [
+        "do $$ begin perform set_config('ro'||'le', 'demo', false); end $$",
+        "do $$ begin execute 'set role demo'; end $$",
+        "do $$ begin execute 'set session authorization demo'; end $$",
+        "select set_config('role', 'demo', false)",
+        "select set_config('session_authorization', 'demo', false)",
+    ] {
+        let (status, error) = demo().refusal("alice", &json!({"q": q})).await;
+        assert!(matches!(status, 400 | 403), "{q}: {status} {error}");
+        let who = demo().rows("alice", "select current_user::text as c", json!({})).await;
+        assert_eq!(who["data"], json!([{"c": "demo/alice"}]), "{q}");
+    }
+}
+
+#[tokio::test]
+async fn a_security_definer_trigger_cannot_escape() {
+    // Reproduced attacks A3 and C2: a trigger of the owner's, and one that fires at COMMIT.
+    let demo = demo();
+    for q in [
+        "drop table if exists i_trap",
+        "create table i_trap (id int)",
+        "create or replace function i_escape() returns trigger language plpgsql as \
+         $$ begin perform set_config('role', 'none', true); perform set_config('role', 'demo/alice', true); return new; end $$",
+        "create constraint trigger t after insert on i_trap deferrable initially deferred for each row execute function i_escape()",
+    ] {
+        demo.rows("demo", q, json!({})).await;
+    }
+    let (status, error) = demo.refusal("demo", &json!({"q": "insert into i_trap values (1)"})).await;
+    assert!(matches!(status, 400 | 403), "{error}");
+}
+
+#[tokio::test]
+async fn nothing_survives_a_request() {
+    for user in [Some("demo"), None] {
+        for (leave, see, clean) in [
+            ("select set_config('tidegate.mine', 'x', false)", "select coalesce(current_setting('tidegate.mine', true), '') as v", json!("")),
+            ("do $$ begin perform set_config('search_path', 'pg_catalog', false); end $$", "select current_setting('search_path') as v", json!("\"$user\", public")),
+            ("select pg_advisory_lock(4711)", "select count(*)::int as v from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()", json!(0)),
+            ("do $$ begin execute 'prepare theirs as select 1'; end $$", "select count(*)::int as v from pg_prepared_statements where name = 'theirs'", json!(0)),
+            ("do $$ begin execute 'declare theirs cursor with hold for select 1'; end $$", "select count(*)::int as v from pg_cursors where name = 'theirs'", json!(0)),
+            ("set timezone = 'Asia/Tokyo'", "select current_setting('TimeZone') as v", json!("UTC")),
+            ("do $$ begin execute 'listen theirs'; end $$", "select count(*)::int as v from pg_listening_channels()", json!(0)),
+        ] {
+            let left = demo().sql(user, &json!({"q": leave})).await;
+            assert!(left.status().is_success(), "{leave}: {}", left.text().await.unwrap());
+            for _ in 0..10 {
+                let answer: Value = demo().sql(user, &json!({"q": see})).await.json().await.unwrap();
+                assert_eq!(answer["data"][0]["v"], clean, "{leave}: {answer}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_temporary_table_does_not_shadow_for_the_next_request() {
+    let demo = demo();
+    demo.rows("demo", "create temp table artists (id int)", json!({})).await;
+    for _ in 0..10 {
+        let seen = demo.rows("demo", "select count(*) > 0 as real from artists", json!({})).await;
+        assert_eq!(seen["data"], json!([{"real": true}]));
+    }
+    let (status, error) = demo.refusal_anonymous("create temp table artists (id int)").await;
+    assert_eq!((status, error["sqlstate"].as_str()), (401, Some("42501")), "{error}");
+}
+
+impl crate::service::Service {
+    async fn refusal_anonymous(&self, q: &str) -> (u16, Value) {
+        let answer = self.sql(None, &json!({"q": q})).await;
+        (answer.status().as_u16(), answer.json().await.unwrap())
+    }
+}
+
+#[tokio::test]
+async fn powerful_functions_stay_refused() {
+    for q in [
+        "select pg_read_file('postgresql.conf')",
+        "select pg_ls_dir('.')",
+        "select lo_import('/etc/passwd')",
+        "select pg_create_logical_replication_slot('x', 'pgoutput')",
+        "create role mine",
+        "create database mine",
+        "alter role demo superuser",
+    ] {
+        let (status, error) = demo().refusal("demo", &json!({"q": q})).await;
+        assert_eq!((status, error["sqlstate"].as_str()), (403, Some("42501")), "{q}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn other_databases_stay_closed() {
+    let admin = demo().admin().await;
+    let row = admin
+        .query_one("select bool_or(has_database_privilege('demo', datname, 'CONNECT')) from pg_database where datname not in ('demo', 'template0', 'template1', 'postgres')", &[])
+        .await
+        .unwrap();
+    assert_ne!(row.get::<_, Option<bool>>(0), Some(true), "the control database is open to a tenant");
+}
+
+#[tokio::test]
+async fn anonymous_access_follows_path_header_and_setting() {
+    let who = json!({"q": "select current_user::text as c"});
+    let guest = json!([{"c": "demo/guest"}]);
+    let demo = demo();
+    let plain: Value = demo.sql(None, &who).await.json().await.unwrap();
+    assert_eq!(plain["data"], guest);
+    let named = demo.request(Method::POST, "/api/v4/sql").header("tidegate-database", "demo").json(&who);
+    assert_eq!(named.send().await.unwrap().json::<Value>().await.unwrap()["data"], guest);
+    let nowhere = demo.request(Method::POST, "/api/v4/sql").header("tidegate-database", "nowhere").json(&who);
+    let nowhere = nowhere.send().await.unwrap();
+    assert_eq!(nowhere.status(), 401);
+    assert_eq!(nowhere.headers()["www-authenticate"], "Bearer");
+    assert_eq!(nowhere.json::<Value>().await.unwrap()["errorCode"], "MISSING_TOKEN");
+
+    let token = demo.token("demo").await;
+    let path = demo.request(Method::POST, "/api/v4/sql/database/demo").bearer_auth(token).json(&who);
+    assert_eq!(path.send().await.unwrap().json::<Value>().await.unwrap()["data"], guest);
+    let path = demo.request(Method::POST, "/api/v4/sql/database/nowhere").json(&who).send().await.unwrap();
+    assert_eq!(path.status(), 404);
+    assert_eq!(path.json::<Value>().await.unwrap()["errorCode"], "NO_DEFAULT_USER_FOUND");
+}
+
+#[tokio::test]
+async fn a_bad_token_never_becomes_anonymous() {
+    for token in ["x", "a.b.c", ""] {
+        let answer = demo()
+            .request(Method::POST, "/api/v4/sql")
+            .header("authorization", format!("Bearer {token}"))
+            .json(&json!({"q": "select 1"}))
+            .send()
+            .await
+            .unwrap();
+        assert_eq!(answer.status(), 401, "{token:?}");
+        let header = answer.headers()["www-authenticate"].to_str().unwrap().to_owned();
+        assert!(header.starts_with("Bearer"), "{header}");
+        let error: Value = answer.json().await.unwrap();
+        assert_eq!(error["errorCode"], "INVALID_TOKEN", "{token:?}");
+        assert!(header.contains("error=\"invalid_token\""), "{header}");
+    }
+}

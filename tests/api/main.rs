@@ -1,0 +1,14 @@
+//! Black-box tests: the built binary over real sockets, in front of a real PostgreSQL.
+
+mod service;
+
+mod cli;
+mod demo;
+mod faults;
+mod identity;
+mod oauth;
+mod operations;
+mod sql;
+mod sql_outputs;
+mod sql_schema;
+mod sql_values;

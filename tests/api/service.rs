@@ -1,0 +1,182 @@
+//! The demo as a process of its own, one for the whole test binary, and a small client for it.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::{LazyLock, OnceLock};
+use std::time::{Duration, Instant};
+
+use reqwest::{Method, RequestBuilder, Response};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// The built binary.
+pub const BINARY: &str = env!("CARGO_BIN_EXE_tidegate");
+
+/// How long anything may take before a test calls it hung.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A running demo.
+pub struct Service {
+    pub url: String,
+    pub database_url: String,
+    pub data_dir: String,
+    pub client: reqwest::Client,
+    /// Held so that the guard sees the end of this process.
+    _guard: ChildStdin,
+}
+
+static SHARED: OnceLock<Service> = OnceLock::new();
+
+/// The one demo that tests share; tests make their own tables in it.
+pub fn demo() -> &'static Service {
+    SHARED.get_or_init(|| {
+        let folder = Box::leak(Box::new(demo_folder()));
+        Service::start(folder.path().to_str().unwrap(), &[])
+    })
+}
+
+/// A folder that the user PostgreSQL runs as can enter.
+pub fn demo_folder() -> TempDir {
+    let folder = tempfile::Builder::new().prefix("tidegate-api-").tempdir().unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(folder.path(), mode).unwrap();
+    folder
+}
+
+impl Service {
+    /// Starts a demo on a free port with its data below `folder` and waits until it is ready.
+    pub fn start(folder: &str, extra: &[&str]) -> Self {
+        let data_dir = format!("{folder}/demo");
+        let mut child = Command::new(BINARY)
+            .args(["demo", "--listen", "127.0.0.1:0", "--data-dir", &data_dir])
+            .args(extra)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .spawn()
+            .unwrap();
+        let guard = guard(&child, folder);
+        wait_for_banner(&mut child);
+        let env = std::fs::read_to_string(format!("{data_dir}/demo.env")).unwrap();
+        let value = |name: &str| {
+            let line = env.lines().find_map(|line| line.strip_prefix(&format!("{name}=")));
+            line.unwrap().trim_matches(['"', '\'']).to_owned()
+        };
+        Self {
+            url: value("TIDEGATE_URL"),
+            database_url: value("DATABASE_URL"),
+            data_dir,
+            client: reqwest::Client::builder().timeout(PATIENCE).build().unwrap(),
+            _guard: guard,
+        }
+    }
+
+    /// A request to a path of the service.
+    pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        self.client.request(method, format!("{}{path}", self.url))
+    }
+
+    /// A token by the password grant through the public client.
+    pub async fn token(&self, username: &str) -> String {
+        let body = json!({
+            "grant_type": "password", "username": username, "password": format!("{username}1234"),
+            "database": "demo", "client_id": "demo-app",
+        });
+        let answer = self.request(Method::POST, "/api/v4/oauth").json(&body).send().await.unwrap();
+        assert_eq!(answer.status(), 200, "{}", answer.text().await.unwrap());
+        let answer: Value = answer.json().await.unwrap();
+        answer["access_token"].as_str().unwrap().to_owned()
+    }
+
+    /// Posts a body to `/api/v4/sql` as a user, `None` being nobody.
+    pub async fn sql(&self, user: Option<&str>, body: &Value) -> Response {
+        let mut request = self.request(Method::POST, "/api/v4/sql").json(body);
+        if let Some(user) = user {
+            request = request.bearer_auth(self.cached_token(user).await);
+        }
+        request.send().await.unwrap()
+    }
+
+    /// Posts a statement and returns the body of its success.
+    pub async fn rows(&self, user: &str, q: &str, params: Value) -> Value {
+        let answer = self.sql(Some(user), &json!({"q": q, "params": params})).await;
+        let status = answer.status();
+        let text = answer.text().await.unwrap();
+        assert_eq!(status, 200, "{q}: {text}");
+        serde_json::from_str(&text).unwrap()
+    }
+
+    /// Posts a statement that fails; returns the status and the error's body.
+    pub async fn refusal(&self, user: &str, body: &Value) -> (u16, Value) {
+        let answer = self.sql(Some(user), body).await;
+        let status = answer.status().as_u16();
+        let text = answer.text().await.unwrap();
+        let body = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{status}: {text}"));
+        (status, body)
+    }
+
+    async fn cached_token(&self, user: &str) -> String {
+        static TOKENS: LazyLock<tokio::sync::Mutex<Vec<(String, String)>>> =
+            LazyLock::new(Default::default);
+        let key = format!("{} {user}", self.url);
+        let mut tokens = TOKENS.lock().await;
+        if let Some((_, token)) = tokens.iter().find(|(name, _)| *name == key) {
+            return token.clone();
+        }
+        let token = self.token(user).await;
+        tokens.push((key, token.clone()));
+        token
+    }
+
+    /// A connection to the demo's database as the cluster's administrator.
+    pub async fn admin(&self) -> tokio_postgres::Client {
+        let (client, connection) =
+            tokio_postgres::connect(&self.database_url, tokio_postgres::NoTls).await.unwrap();
+        tokio::spawn(connection);
+        client
+    }
+}
+
+/// Stops the demo and removes its folder when this process ends, however it ends: the guard is
+/// a shell that waits for the end of its input.
+fn guard(child: &Child, folder: &str) -> ChildStdin {
+    let script = format!(
+        "read -r _; kill -TERM {pid}; n=0; \
+         while kill -0 {pid} 2>/dev/null && [ $n -lt 100 ]; do n=$((n+1)); sleep 0.1; done; \
+         rm -rf '{folder}'",
+        pid = child.id()
+    );
+    let mut guard =
+        Command::new("sh").args(["-c", &script]).stdin(Stdio::piped()).spawn().unwrap();
+    guard.stdin.take().unwrap()
+}
+
+/// Reads the banner to its end and goes on reading in the background, so that the demo never
+/// blocks on its output.
+fn wait_for_banner(child: &mut Child) {
+    let mut lines = BufReader::new(child.stdout.take().unwrap());
+    let started = Instant::now();
+    let mut banner = String::new();
+    while !banner.contains("Ctrl-C") {
+        assert!(started.elapsed() < PATIENCE, "the demo said only: {banner}");
+        assert_ne!(lines.read_line(&mut banner).unwrap(), 0, "the demo ended: {banner}");
+    }
+    std::thread::spawn(move || {
+        let mut sink = Vec::new();
+        let _ = lines.read_to_end(&mut sink);
+        let _ = std::io::stderr().flush();
+    });
+}
+
+/// Waits until a condition holds.
+pub async fn eventually<F, Fut>(what: &str, mut holds: F)
+where
+    F: FnMut() -> Fut,
+    Fut: Future<Output = bool>,
+{
+    let started = Instant::now();
+    while !holds().await {
+        assert!(started.elapsed() < PATIENCE, "it never happened: {what}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}

@@ -1,0 +1,184 @@
+//! Output formats, date formats and streaming (wire.md 4).
+
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::service::{PATIENCE, demo};
+
+async fn output(body: Value, accept: Option<&str>) -> (u16, String, String) {
+    let token = demo().token("demo").await;
+    let mut request = demo().request(Method::POST, "/api/v4/sql").bearer_auth(token).json(&body);
+    if let Some(accept) = accept {
+        request = request.header("accept", accept);
+    }
+    let answer = request.send().await.unwrap();
+    let kind = answer.headers()["content-type"].to_str().unwrap().to_owned();
+    (answer.status().as_u16(), kind, answer.text().await.unwrap())
+}
+
+const MIXED: &str = "select * from (values (1, 'a,b', null::text, '{1,2}'::int[], '{\"k\": 1}'::jsonb), \
+                     (2, 'say \"hi\"', '', null, null)) t(n, s, empty, list, doc)";
+
+#[tokio::test]
+async fn csv_follows_rfc_4180() {
+    let (status, kind, text) = output(json!({"q": MIXED, "output_format": "csv"}), None).await;
+    assert_eq!((status, kind.as_str()), (200, "text/csv; charset=utf-8"));
+    assert_eq!(
+        text,
+        "n,s,empty,list,doc\r\n1,\"a,b\",,\"[1,2]\",\"{\"\"k\"\": 1}\"\r\n2,\"say \"\"hi\"\"\",\"\",,\r\n"
+    );
+}
+
+#[tokio::test]
+async fn ndjson_is_one_object_a_line() {
+    let (status, kind, text) = output(json!({"q": MIXED, "output_format": "ndjson"}), None).await;
+    assert_eq!((status, kind.as_str()), (200, "application/x-ndjson"));
+    assert_eq!(
+        text,
+        "{\"n\":1,\"s\":\"a,b\",\"empty\":null,\"list\":[1,2],\"doc\":{\"k\": 1}}\n\
+         {\"n\":2,\"s\":\"say \\\"hi\\\"\",\"empty\":\"\",\"list\":null,\"doc\":null}\n"
+    );
+}
+
+#[tokio::test]
+async fn accept_chooses_where_the_request_does_not() {
+    let q = json!({"q": "select 1 as n"});
+    assert_eq!(output(q.clone(), Some("text/csv")).await.2, "n\r\n1\r\n");
+    assert_eq!(output(q.clone(), Some("application/x-ndjson")).await.2, "{\"n\":1}\n");
+    assert!(output(q.clone(), Some("application/json")).await.1.starts_with("application/json"));
+    assert!(output(q.clone(), Some("*/*")).await.1.starts_with("application/json"));
+    let (status, _, text) = output(q, Some("image/png")).await;
+    assert_eq!(status, 406, "{text}");
+    assert!(text.contains("NOT_ACCEPTABLE"), "{text}");
+    // The member wins, and `application/json` in Accept never excludes it.
+    let body = json!({"q": "select 1 as n", "output_format": "csv"});
+    assert_eq!(output(body, Some("application/json")).await.2, "n\r\n1\r\n");
+    let (status, _, _) = output(json!({"q": "select 1", "output_format": "pdf"}), None).await;
+    assert_eq!(status, 400);
+}
+
+#[tokio::test]
+async fn csv_and_ndjson_can_be_large() {
+    let body = json!({"q": "select i, repeat('x', 50) as s from generate_series(1, 200000) i", "output_format": "ndjson"});
+    let (status, _, text) = output(body, None).await;
+    assert_eq!(status, 200);
+    assert_eq!(text.lines().count(), 200_000);
+    assert!(text.ends_with("}\n"));
+}
+
+#[tokio::test]
+async fn an_error_in_a_stream_breaks_it_audibly() {
+    let token = demo().token("demo").await;
+    let body = json!({"q": "select 1 / (500000 - i) as n from generate_series(1, 600000) i", "output_format": "ndjson"});
+    let answer = demo().request(Method::POST, "/api/v4/sql").bearer_auth(token).json(&body).send().await.unwrap();
+    assert_eq!(answer.status(), 200);
+    let mut stream = answer.bytes_stream();
+    let broken = loop {
+        match stream.next().await {
+            Some(Ok(_)) => {}
+            Some(Err(_)) => break true,
+            None => break false,
+        }
+    };
+    assert!(broken, "the stream ended as if it were whole");
+}
+
+#[tokio::test]
+async fn an_error_before_the_first_byte_is_an_error() {
+    let body = json!({"q": "select 1 / (5 - i) as n from generate_series(1, 10) i", "output_format": "csv"});
+    let (status, kind, text) = output(body, None).await;
+    assert_eq!(status, 400, "{text}");
+    assert!(kind.starts_with("application/json"));
+    assert!(text.contains("22012"));
+}
+
+#[tokio::test]
+async fn a_slow_reader_costs_no_memory_and_no_other_reader() {
+    let token = demo().token("demo").await;
+    let q = "select repeat('x', 1000) as s from generate_series(1, 300000) i";
+    let body = json!({"q": q, "output_format": "ndjson"});
+    let answer = demo().request(Method::POST, "/api/v4/sql").bearer_auth(token).json(&body).send().await.unwrap();
+    let before = memory().await;
+    for _ in 0..20 {
+        demo().rows("demo", "select 1 as n", json!({})).await;
+    }
+    let after = memory().await;
+    assert!(after < before + 64.0 * 1024.0 * 1024.0, "{before} grew to {after}");
+    let mut size = 0;
+    let mut stream = answer.bytes_stream();
+    while let Some(chunk) = tokio::time::timeout(PATIENCE, stream.next()).await.unwrap() {
+        size += chunk.unwrap().len();
+    }
+    assert!(size > 300_000_000, "{size}");
+}
+
+async fn memory() -> f64 {
+    let text = demo().request(Method::GET, "/metrics").send().await.unwrap().text().await.unwrap();
+    let line = text.lines().find(|line| line.starts_with("process_resident_memory_bytes "));
+    line.unwrap_or_else(|| panic!("{text}")).split(' ').nth(1).unwrap().parse().unwrap()
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_ends_its_statement() {
+    let admin = demo().admin().await;
+    let token = demo().token("demo").await;
+    let marker = "select pg_sleep(120) as the_client_left";
+    let request = demo()
+        .request(Method::POST, "/api/v4/sql")
+        .bearer_auth(token)
+        .json(&json!({"q": marker}))
+        .timeout(Duration::from_secs(1));
+    assert!(request.send().await.is_err());
+    let gone = std::time::Instant::now();
+    crate::service::eventually("the statement is gone", || async {
+        let running = admin
+            .query_one("select count(*) from pg_stat_activity where state = 'active' and query = $1", &[&marker])
+            .await
+            .unwrap();
+        running.get::<_, i64>(0) == 0
+    })
+    .await;
+    assert!(gone.elapsed() < Duration::from_secs(2), "{:?}", gone.elapsed());
+}
+
+#[tokio::test]
+async fn date_letters_format_columns_and_read_placeholders() {
+    let body = json!({
+        "q": "select '2024-03-09 07:05:03.5+00'::timestamptz as t, '2024-03-09'::date as d, \
+              tstzrange('2024-01-01', '2024-02-01') as r, :i::date as i",
+        "params": {"i": "09/03/2024"},
+        "type_formats": {"t": "D, d M Y H:i:s.u P", "d": "jS F y \\Y", "r": "Y-m", "i": "d/m/Y"},
+    });
+    let answer: Value = demo().sql(Some("demo"), &body).await.json().await.unwrap();
+    let row = &answer["data"][0];
+    assert_eq!(row["t"], "Sat, 09 Mar 2024 07:05:03.500000 +00:00", "{answer}");
+    assert_eq!(row["d"], "9th March 24 Y");
+    assert_eq!(row["r"]["lower"], "2024-01");
+    assert_eq!(row["i"], "09/03/2024", "the column `i` has the format too: {answer}");
+    for body in [
+        json!({"q": "select 1 as n", "type_formats": {"n": "Y"}}),
+        json!({"q": "select :d::date as x", "params": {"d": "2024-01-01"}, "type_formats": {"d": "d/m/Y"}}),
+    ] {
+        let (status, error) = demo().refusal("demo", &body).await;
+        assert_eq!((status, error["errorCode"].as_str()), (400, Some("INPUT_VALIDATION_ERROR")), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn formatted_values_follow_the_preferred_timezone() {
+    let token = demo().token("demo").await;
+    let body = json!({"q": "select '2024-07-01 12:00+00'::timestamptz as t", "type_formats": {"t": "Y-m-d H:i T"}});
+    let answer = demo()
+        .request(Method::POST, "/api/v4/sql")
+        .bearer_auth(token)
+        .header("prefer", "timezone=Europe/Berlin")
+        .json(&body)
+        .send()
+        .await
+        .unwrap();
+    let answer: Value = answer.json().await.unwrap();
+    assert_eq!(answer["data"][0]["t"], "2024-07-01 14:00 CEST");
+}
