@@ -1,0 +1,221 @@
+//! The command line as types.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::settings::SettingFlags;
+
+/// Put it in front of PostgreSQL and every table, query and change is an API.
+#[derive(Debug, Parser)]
+#[command(name = "tidegate", version, max_term_width = 100, disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    /// File with settings (TOML); also TIDEGATE_CONFIG
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) settings: SettingFlags,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Serve the API
+    Serve,
+    /// Serve a demonstration with a PostgreSQL of its own
+    Demo(Demo),
+    /// Print the effective settings and where each comes from
+    Settings,
+    /// Check every right and setting that the service needs in PostgreSQL
+    Doctor,
+    /// Databases that the service stands in front of
+    #[command(subcommand)]
+    Tenant(Tenant),
+    /// Users of a tenant
+    #[command(subcommand)]
+    User(User),
+    /// Applications that may ask for tokens
+    #[command(subcommand)]
+    Client(Client),
+    /// The master key and the keys that sign tokens
+    #[command(subcommand)]
+    Key(Key),
+}
+
+/// `tidegate demo`.
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// Throw the demonstration's data away and begin anew
+    #[arg(long)]
+    pub(crate) fresh: bool,
+}
+
+/// `tidegate tenant …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Tenant {
+    /// Make a database and its owner
+    Create {
+        /// The tenant's name, which is the database's and its owner's
+        name: String,
+        #[command(flatten)]
+        password: PasswordSource,
+    },
+    /// Put the service in front of a database that exists; changes no table
+    Adopt {
+        /// The database
+        name: String,
+        /// Role of the tenant's owner, when the database's name is taken by another role
+        #[arg(long = "as", value_name = "ROLE")]
+        role: Option<String>,
+        /// Print the SQL and run nothing
+        #[arg(long)]
+        dry_run: bool,
+        #[command(flatten)]
+        password: PasswordSource,
+    },
+    /// List the tenants
+    List,
+    /// Take the service away from a database: its users, clients and what was granted
+    Drop {
+        /// The tenant
+        name: String,
+        /// Drop the database with all its data too
+        #[arg(long)]
+        with_data: bool,
+        #[command(flatten)]
+        confirmation: Confirmation,
+    },
+}
+
+/// `tidegate user …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum User {
+    /// Make a user with a PostgreSQL role of its own
+    Create {
+        /// The tenant
+        database: String,
+        /// The user's name in it
+        name: String,
+        /// E-mail address
+        #[arg(long)]
+        email: Option<String>,
+        /// Group
+        #[arg(long)]
+        group: Option<String>,
+        /// The tenant's default user, as whom strangers run
+        #[arg(long)]
+        default: bool,
+        /// A user that cannot sign in by password
+        #[arg(long, conflicts_with = "password_file")]
+        no_password: bool,
+        #[command(flatten)]
+        password: PasswordSource,
+    },
+    /// List a tenant's users
+    List {
+        /// The tenant
+        database: String,
+    },
+    /// Give a user a new password and end its sessions
+    Password {
+        /// The tenant
+        database: String,
+        /// The user
+        name: String,
+        #[command(flatten)]
+        password: PasswordSource,
+    },
+    /// Drop a user with its role
+    Drop {
+        /// The tenant
+        database: String,
+        /// The user
+        name: String,
+        /// Give what the user owns in the database to the tenant's owner
+        #[arg(long)]
+        reassign: bool,
+        #[command(flatten)]
+        confirmation: Confirmation,
+    },
+}
+
+/// `tidegate client …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Client {
+    /// Register an application; prints the secret of a confidential one, once
+    Create(NewClient),
+    /// List a tenant's clients
+    List {
+        /// The tenant
+        database: String,
+    },
+    /// Drop a client and end its sessions
+    Drop {
+        /// The client
+        id: String,
+        #[command(flatten)]
+        confirmation: Confirmation,
+    },
+}
+
+/// `tidegate client create`.
+#[derive(Debug, Args)]
+pub(crate) struct NewClient {
+    /// The tenant
+    pub(crate) database: String,
+    /// The name that people see
+    pub(crate) name: String,
+    /// The `client_id`; made when left out
+    #[arg(long)]
+    pub(crate) id: Option<String>,
+    /// Where the browser may be sent back to; may be repeated
+    #[arg(long, required = true, value_name = "URI")]
+    pub(crate) redirect_uri: Vec<String>,
+    /// The application cannot keep a secret
+    #[arg(long)]
+    pub(crate) public: bool,
+    /// Ask nobody for consent
+    #[arg(long)]
+    pub(crate) no_confirm: bool,
+    /// The application's own page
+    #[arg(long)]
+    pub(crate) homepage: Option<String>,
+    /// What the application is
+    #[arg(long)]
+    pub(crate) description: Option<String>,
+    /// Grants that it may use; all when left out
+    #[arg(long, value_delimiter = ',', value_name = "GRANT")]
+    pub(crate) grants: Vec<String>,
+}
+
+/// `tidegate key …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Key {
+    /// Make a master key in a new file that only its owner can read
+    Init {
+        /// The file; the setting `master_key_file` when left out
+        file: Option<PathBuf>,
+    },
+    /// Make the next signing key, or let it sign when it is there
+    Rotate,
+    /// List the signing keys
+    List,
+}
+
+/// Where a password comes from. It never stands on the command line.
+#[derive(Debug, Args)]
+pub(crate) struct PasswordSource {
+    /// Read the password from the first line of a file; `-` is the standard input
+    #[arg(long, value_name = "FILE")]
+    pub(crate) password_file: Option<PathBuf>,
+}
+
+/// Whether dropping was thought about.
+#[derive(Debug, Args)]
+pub(crate) struct Confirmation {
+    /// Do not ask for the name again
+    #[arg(long)]
+    pub(crate) yes: bool,
+}

@@ -1,0 +1,76 @@
+//! The settings file: TOML with one key a setting.
+
+use std::path::Path;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::kind::Shape;
+use super::table::{Exposure, Setting};
+use super::{Error, Given, Source, nearest};
+
+/// Reads a file.
+pub(super) fn read(path: &Path) -> Result<Vec<Given>, Error> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|source| Error::File { path: path.display().to_string(), source })?;
+    parse(path, &text)
+}
+
+/// Reads the text of a file; the path is for the places only.
+pub(super) fn parse(path: &Path, text: &str) -> Result<Vec<Given>, Error> {
+    let place = |offset: usize| Source::File(path.to_owned(), line_of(text, offset));
+    let table = DeTable::parse(text).map_err(|error| Error::NotToml {
+        place: place(error.span().map_or(0, |span| span.start)).to_string(),
+        problem: error.message().to_owned(),
+    })?;
+    let entries = table.into_inner().into_iter();
+    entries.map(|(name, value)| entry(&name, &value, place(name.span().start))).collect()
+}
+
+fn line_of(text: &str, offset: usize) -> usize {
+    text.as_bytes().iter().take(offset).filter(|byte| **byte == b'\n').count() + 1
+}
+
+fn entry(
+    name: &Spanned<impl AsRef<str>>,
+    value: &Spanned<DeValue<'_>>,
+    source: Source,
+) -> Result<Given, Error> {
+    let name = name.get_ref().as_ref();
+    let Some(setting) = Setting::named(name) else {
+        return Err(Error::Unknown {
+            place: source.to_string(),
+            name: name.to_owned(),
+            nearest: nearest::nearest(name).map(|setting| setting.name.to_owned()),
+        });
+    };
+    if setting.exposure == Exposure::Secret {
+        return Err(Error::Exposed {
+            place: source.to_string(),
+            name: name.to_owned(),
+            instead: format!("use the environment variable {}", setting.variable()),
+        });
+    }
+    let text = text_of(setting.shape, value.get_ref()).ok_or_else(|| Error::IllTyped {
+        place: source.to_string(),
+        name: name.to_owned(),
+        expected: setting.expected,
+    })?;
+    Ok(Given { setting, text, source })
+}
+
+/// The text of a TOML value of the right shape.
+fn text_of(shape: Shape, value: &DeValue<'_>) -> Option<String> {
+    match (shape, value) {
+        (Shape::Text | Shape::List, DeValue::String(text)) => Some(text.to_string()),
+        (Shape::Integer, DeValue::Integer(number)) if number.radix() == 10 => {
+            Some(number.as_str().to_owned())
+        }
+        (Shape::Boolean, DeValue::Boolean(flag)) => Some(flag.to_string()),
+        (Shape::List, DeValue::Array(items)) => {
+            let items = items.iter().map(|item| item.get_ref().as_str().map(str::to_owned));
+            items.collect::<Option<Vec<_>>>().map(|items| items.join(","))
+        }
+        _ => None,
+    }
+}

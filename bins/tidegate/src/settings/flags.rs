@@ -1,0 +1,70 @@
+//! Settings as flags of every command, made from the table.
+
+use clap::{Arg, ArgMatches, Args, Command, Error as ClapError, FromArgMatches};
+
+use super::kind::Shape;
+use super::table::{Exposure, TABLE};
+use super::{Error, Given, Source};
+
+/// The settings that were given as flags.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SettingFlags(Vec<(&'static str, String)>);
+
+impl SettingFlags {
+    pub(super) fn given(&self) -> Result<Vec<Given>, Error> {
+        let given = self.0.iter().map(|(name, text)| {
+            let setting = super::Setting::named(name).expect("flags are made from the table");
+            let source = Source::Flag(setting.flag());
+            if setting.exposure == Exposure::Url && super::show::holds_password(text) {
+                return Err(Error::Exposed {
+                    place: source.to_string(),
+                    name: setting.name.to_owned(),
+                    instead: format!("use {} or the settings file", setting.variable()),
+                });
+            }
+            Ok(Given { setting, text: text.clone(), source })
+        });
+        given.collect()
+    }
+}
+
+impl FromArgMatches for SettingFlags {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, ClapError> {
+        let given = TABLE.iter().filter(|setting| setting.exposure != Exposure::Secret);
+        let given = given.filter_map(|setting| {
+            let texts = matches.get_many::<String>(setting.name)?;
+            Some((setting.name, texts.cloned().collect::<Vec<_>>().join(",")))
+        });
+        Ok(Self(given.collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), ClapError> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Args for SettingFlags {
+    fn augment_args(command: Command) -> Command {
+        let open = TABLE.iter().filter(|setting| setting.exposure != Exposure::Secret);
+        open.fold(command, |command, setting| {
+            let arg = Arg::new(setting.name)
+                .long(setting.flag())
+                .help(setting.doc)
+                .help_heading("Settings")
+                .global(true)
+                .hide_short_help(true);
+            command.arg(match setting.shape {
+                Shape::Boolean => {
+                    arg.num_args(0..=1).require_equals(true).default_missing_value("true")
+                }
+                Shape::List => arg.action(clap::ArgAction::Append),
+                Shape::Text | Shape::Integer => arg,
+            })
+        })
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}

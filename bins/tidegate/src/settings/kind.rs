@@ -1,0 +1,269 @@
+//! What a setting's value may be, and how its text is read.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How a value is written in a TOML file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// A string.
+    Text,
+    /// An integer.
+    Integer,
+    /// `true` or `false`.
+    Boolean,
+    /// An array of strings; one string with commas will do.
+    List,
+}
+
+/// A type that a setting can have.
+pub(crate) trait Kind: Sized {
+    /// How it is written in a file.
+    const SHAPE: Shape;
+    /// What an error says was expected.
+    const EXPECTED: &'static str;
+    /// Reads the text; `None` for a text that is no such value.
+    fn parse(text: &str) -> Option<Self>;
+    /// The value of a setting that nobody gave and that has no default.
+    fn absent() -> Option<Self> {
+        None
+    }
+}
+
+impl<T: Kind> Kind for Option<T> {
+    const SHAPE: Shape = T::SHAPE;
+    const EXPECTED: &'static str = T::EXPECTED;
+    fn parse(text: &str) -> Option<Self> {
+        T::parse(text).map(Some)
+    }
+    fn absent() -> Option<Self> {
+        Some(None)
+    }
+}
+
+impl<T: Element> Kind for Vec<T> {
+    const SHAPE: Shape = Shape::List;
+    const EXPECTED: &'static str = T::EXPECTED_LIST;
+    fn parse(text: &str) -> Option<Self> {
+        let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
+        items.map(T::parse).collect()
+    }
+    fn absent() -> Option<Self> {
+        Some(Self::new())
+    }
+}
+
+/// A kind that also comes in lists.
+pub(crate) trait Element: Kind {
+    /// What an error says was expected of the list.
+    const EXPECTED_LIST: &'static str;
+}
+
+macro_rules! kind {
+    ($kind:ty, $shape:ident, $expected:literal, |$text:ident| $parse:expr) => {
+        impl Kind for $kind {
+            const SHAPE: Shape = Shape::$shape;
+            const EXPECTED: &'static str = $expected;
+            fn parse($text: &str) -> Option<Self> {
+                $parse
+            }
+        }
+    };
+}
+
+kind!(String, Text, "text", |text| Some(text.to_owned()));
+kind!(PathBuf, Text, "a path", |text| Some(text.into()));
+kind!(bool, Boolean, "true or false", |text| text.parse().ok());
+kind!(u32, Integer, "a whole number from 1", |text| text.parse().ok().filter(|n| *n > 0));
+kind!(SocketAddr, Text, "an address such as 127.0.0.1:8080", |text| {
+    match text.strip_prefix("localhost:") {
+        Some(port) => Some(([127, 0, 0, 1], port.parse().ok()?).into()),
+        None => text.parse().ok(),
+    }
+});
+
+impl Element for SocketAddr {
+    const EXPECTED_LIST: &'static str = "a list of addresses such as 127.0.0.1:8080";
+}
+
+/// A duration with its unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Span(pub(crate) Duration);
+
+kind!(Span, Text, "a duration such as 500ms, 60s, 15m or 1h", |text| {
+    let (number, unit) = split_unit(text)?;
+    let scale = match unit {
+        "ms" => 1,
+        "s" => 1_000,
+        "m" | "min" => 60_000,
+        "h" => 3_600_000,
+        _ => return None,
+    };
+    number.checked_mul(scale).filter(|millis| *millis > 0).map(Duration::from_millis).map(Self)
+});
+
+/// A number of bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Size(pub(crate) u64);
+
+kind!(Size, Text, "a size such as 512KiB, 10MiB or 1GiB", |text| {
+    let (number, unit) = split_unit(text)?;
+    let scale = match unit {
+        "B" => 1,
+        "KiB" => 1 << 10,
+        "MiB" => 1 << 20,
+        "GiB" => 1 << 30,
+        _ => return None,
+    };
+    number.checked_mul(scale).filter(|bytes| *bytes > 0).map(Self)
+});
+
+fn split_unit(text: &str) -> Option<(u64, &str)> {
+    let end = text.find(|c: char| !c.is_ascii_digit())?;
+    let (number, unit) = text.split_at(end);
+    Some((number.parse().ok()?, unit.trim()))
+}
+
+/// An address or a network: `10.0.0.0/8`, `::1`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Network {
+    /// The network's address.
+    pub(crate) address: IpAddr,
+    /// How many of its bits count.
+    pub(crate) prefix: u8,
+}
+
+kind!(Network, Text, "an address or network such as 10.0.0.0/8", |text| {
+    let (address, prefix) = match text.split_once('/') {
+        Some((address, prefix)) => (address, Some(prefix.parse().ok()?)),
+        None => (text, None),
+    };
+    let address: IpAddr = address.parse().ok()?;
+    let bits = if address.is_ipv4() { 32 } else { 128 };
+    let prefix = prefix.unwrap_or(bits);
+    (prefix <= bits).then_some(Self { address, prefix })
+});
+
+impl Element for Network {
+    const EXPECTED_LIST: &'static str = "a list of addresses or networks such as 10.0.0.0/8";
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.address, self.prefix)
+    }
+}
+
+/// The origin of a browser application, or `*`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Origin(pub(crate) String);
+
+kind!(Origin, Text, "an origin such as https://app.example.com, or *", |text| {
+    let fits = text == "*" || web_address(text).is_some_and(|path| path.is_empty());
+    fits.then(|| Self(text.to_owned()))
+});
+
+impl Element for Origin {
+    const EXPECTED_LIST: &'static str = "a list of origins such as https://app.example.com, or *";
+}
+
+/// The address at which the service is reached from outside, without a slash at its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PublicUrl(pub(crate) String);
+
+kind!(PublicUrl, Text, "an address such as https://api.example.com, without query", |text| {
+    let text = text.trim_end_matches('/');
+    let path = web_address(text)?;
+    (!path.contains(['?', '#'])).then(|| Self(text.to_owned()))
+});
+
+/// Splits `http(s)://authority/path` and returns the path with its slash.
+fn web_address(text: &str) -> Option<&str> {
+    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"))?;
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(end);
+    let plain = |c: char| c.is_ascii_graphic() && !"\\\"<>@`{|}^".contains(c);
+    (!authority.is_empty() && text.chars().all(plain)).then_some(path)
+}
+
+/// A connection string of PostgreSQL (PostgreSQL, "Connection URIs").
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct DatabaseUrl(pub(crate) String);
+
+kind!(DatabaseUrl, Text, "an address such as postgresql://user@host:5432/postgres", |text| {
+    let known = text.starts_with("postgres://") || text.starts_with("postgresql://");
+    known.then(|| Self(text.to_owned()))
+});
+
+impl fmt::Debug for DatabaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("DatabaseUrl([redacted])")
+    }
+}
+
+/// A value that is never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Secret(pub(crate) String);
+
+kind!(Secret, Text, "text", |text| Some(Self(text.to_owned())));
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret([redacted])")
+    }
+}
+
+macro_rules! choice {
+    ($(#[$doc:meta])* $name:ident, $expected:literal, { $($(#[$item_doc:meta])* $item:ident = $text:literal),+ }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum $name { $($(#[$item_doc])* $item),+ }
+
+        kind!($name, Text, $expected, |text| match text {
+            $($text => Some(Self::$item),)+
+            _ => None,
+        });
+    };
+}
+
+choice!(
+    /// How much of the way to PostgreSQL is protected.
+    SslMode, "one of disable, require, verify-ca, verify-full", {
+        /// No TLS.
+        Disable = "disable",
+        /// TLS with any certificate.
+        Require = "require",
+        /// TLS with a certificate of a known authority.
+        VerifyCa = "verify-ca",
+        /// The same, and the certificate names the host.
+        VerifyFull = "verify-full"
+    }
+);
+
+choice!(
+    /// How log lines look.
+    LogFormat, "one of text, json", {
+        /// For people.
+        Text = "text",
+        /// One JSON object a line.
+        Json = "json"
+    }
+);
+
+choice!(
+    /// From which level on events are logged.
+    LogLevel, "one of error, warn, info, debug, trace", {
+        /// Only what failed.
+        Error = "error",
+        /// And what should be looked at.
+        Warn = "warn",
+        /// And what happens.
+        Info = "info",
+        /// And why.
+        Debug = "debug",
+        /// And all the rest.
+        Trace = "trace"
+    }
+);

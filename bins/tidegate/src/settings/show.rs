@@ -1,0 +1,67 @@
+//! What `tidegate settings` shows.
+
+use std::fmt::Write as _;
+
+use super::Effective;
+use super::table::Exposure;
+
+/// One line a setting: name, value, source.
+pub(super) fn lines(effective: &[Effective]) -> String {
+    let name_width = effective.iter().map(|entry| entry.setting.name.len()).max().unwrap_or(0);
+    let mut lines = String::new();
+    for entry in effective {
+        let name = entry.setting.name;
+        let value = shown(entry);
+        let _ = writeln!(lines, "{name:name_width$} = {value:30} # {}", entry.source);
+    }
+    lines
+}
+
+/// The value as others may see it.
+pub(super) fn shown(entry: &Effective) -> String {
+    match (&entry.text, entry.setting.exposure) {
+        (None, _) => "(not set)".to_owned(),
+        (Some(_), Exposure::Secret) => "[redacted]".to_owned(),
+        (Some(text), Exposure::Url) => without_password(text),
+        (Some(text), Exposure::Open) => text.clone(),
+    }
+}
+
+/// Whether a connection string carries a password, in its authority or its query.
+pub(super) fn holds_password(url: &str) -> bool {
+    without_password(url) != url
+}
+
+/// The connection string with its password redacted.
+fn without_password(url: &str) -> String {
+    let (address, query) = url.split_once('?').unwrap_or((url, ""));
+    let mut shown = match address.rsplit_once('@').and_then(|(login, rest)| {
+        let (scheme, login) = login.split_once("://")?;
+        let (user, _) = login.split_once(':')?;
+        Some(format!("{scheme}://{user}:[redacted]@{rest}"))
+    }) {
+        Some(redacted) => redacted,
+        None => address.to_owned(),
+    };
+    for (index, pair) in query.split('&').filter(|pair| !pair.is_empty()).enumerate() {
+        shown.push(if index == 0 { '?' } else { '&' });
+        match pair.split_once('=') {
+            Some((name, _)) if name.eq_ignore_ascii_case("password") => {
+                shown.push_str("password=[redacted]");
+            }
+            _ => shown.push_str(pair),
+        }
+    }
+    shown
+}
+
+/// A setting's line in the table of the documentation.
+#[cfg(test)]
+pub(super) fn row(setting: &super::table::Setting) -> String {
+    let flag = match setting.exposure {
+        Exposure::Secret => "environment only".to_owned(),
+        Exposure::Open | Exposure::Url => format!("`--{}`", setting.flag()),
+    };
+    let default = setting.default.map_or("–".to_owned(), |text| format!("`{text}`"));
+    format!("| `{}` | {flag} | {default} | {} |", setting.name, setting.doc)
+}
