@@ -12,12 +12,19 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         Some(directory) => Settings::kept(directory),
         None => Settings::temporary(),
     };
-    #[expect(clippy::disallowed_methods, reason = "this is the caller, who owns the environment")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the caller, who owns the environment"
+    )]
     let search_path = std::env::var_os("PATH");
     settings.search_path = search_path;
 
     let cluster = Cluster::start(settings).await?;
-    println!("PostgreSQL {} in {}", cluster.version(), cluster.data_dir().display());
+    println!(
+        "PostgreSQL {} in {}",
+        cluster.version(),
+        cluster.data_dir().display()
+    );
     println!("psql {}", cluster.admin_url());
     println!("psql '{}'", cluster.socket_url("postgres"));
     tokio::signal::ctrl_c().await?;

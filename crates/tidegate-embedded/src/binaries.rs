@@ -42,7 +42,7 @@ pub(crate) struct Binaries {
 
 /// The folders to look at, and what the server must be.
 #[derive(Debug)]
-pub(crate) struct Search<'a> {
+pub(crate) struct Lookup<'a> {
     /// The setting; when given, nothing else is looked at.
     pub(crate) bin_dir: Option<&'a Path>,
     /// The caller's `PATH`.
@@ -53,7 +53,7 @@ pub(crate) struct Search<'a> {
     pub(crate) existing: Option<(&'a Path, u16)>,
 }
 
-impl<'a> Search<'a> {
+impl<'a> Lookup<'a> {
     /// As the settings say, on this machine.
     pub(crate) fn new(settings: &'a Settings, existing: Option<(&'a Path, u16)>) -> Self {
         Self {
@@ -196,4 +196,214 @@ fn run(program: &Path, argument: &str) -> Option<String> {
 fn is_executable(path: &Path) -> bool {
     path.metadata()
         .is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+    use std::fs::{self, Permissions};
+    use std::sync::{Mutex, MutexGuard, PoisonError};
+
+    use super::*;
+
+    /// Folders with pretended servers, removed at the end.
+    struct Machine {
+        root: PathBuf,
+        /// A program that another thread is just writing would be inherited by our child
+        /// processes, and could not be run until they are done.
+        _alone: MutexGuard<'static, ()>,
+    }
+
+    impl Machine {
+        fn new() -> Self {
+            static ALONE: Mutex<()> = Mutex::new(());
+            let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+            let name = crate::random::hex::<8>().unwrap();
+            let root = std::env::temp_dir().join(format!("tidegate-binaries-{name}"));
+            fs::create_dir(&root).unwrap();
+            Self {
+                root,
+                _alone: alone,
+            }
+        }
+
+        fn program(&self, folder: &str, name: &str, prints: &str) -> PathBuf {
+            let dir = self.root.join(folder);
+            fs::create_dir_all(&dir).unwrap();
+            fs::write(dir.join(name), format!("#!/bin/sh\necho '{prints}'\n")).unwrap();
+            fs::set_permissions(dir.join(name), Permissions::from_mode(0o755)).unwrap();
+            dir
+        }
+
+        fn server(&self, folder: &str, version: &str) -> PathBuf {
+            self.program(folder, "initdb", "");
+            self.program(folder, "pg_ctl", "");
+            self.program(
+                folder,
+                "postgres",
+                &format!("postgres (PostgreSQL) {version}"),
+            )
+        }
+    }
+
+    impl Drop for Machine {
+        fn drop(&mut self) {
+            fs::remove_dir_all(&self.root).unwrap();
+        }
+    }
+
+    fn lookup(usual: Vec<PathBuf>) -> Lookup<'static> {
+        Lookup {
+            bin_dir: None,
+            search_path: None,
+            usual,
+            existing: None,
+        }
+    }
+
+    #[test]
+    fn the_setting_comes_before_everything_else() {
+        let machine = Machine::new();
+        let (mine, usual) = (
+            machine.server("mine", "14.2"),
+            machine.server("usual", "17.1"),
+        );
+        let found = Lookup {
+            bin_dir: Some(&mine),
+            ..lookup(vec![usual])
+        }
+        .find()
+        .unwrap();
+        assert_eq!(found.dir, mine);
+    }
+
+    #[test]
+    fn pg_config_comes_before_the_path_and_the_path_before_the_usual_folders() {
+        let machine = Machine::new();
+        let [a, b, c] = [("a", "15.1"), ("b", "16.1"), ("c", "17.1")]
+            .map(|(folder, version)| machine.server(folder, version));
+        let path = |dirs: &[&Path]| std::env::join_paths(dirs).unwrap();
+        let find = |path: &OsString| {
+            Lookup {
+                search_path: Some(path),
+                ..lookup(vec![c.clone()])
+            }
+            .find()
+            .unwrap()
+            .dir
+        };
+        let client = machine.program("client", "pg_config", &a.display().to_string());
+        assert_eq!(find(&path(&[&b, &client])), a);
+        assert_eq!(find(&path(&[&b])), b);
+        assert_eq!(find(&path(&[])), c);
+    }
+
+    #[test]
+    fn a_folder_with_the_client_alone_is_skipped() {
+        let machine = Machine::new();
+        let client = machine.program("17", "psql", "psql (PostgreSQL) 17.1");
+        machine.program("17", "initdb", "");
+        let server = machine.server("15", "15.1");
+        assert_eq!(
+            lookup(vec![client, server.clone()]).find().unwrap().dir,
+            server
+        );
+    }
+
+    #[test]
+    fn a_version_that_is_not_supported_is_passed_over_and_named() {
+        let machine = Machine::new();
+        let (old, new) = (
+            machine.server("old", "12.9"),
+            machine.server("new", "19devel"),
+        );
+        let text = lookup(vec![old, new]).find().unwrap_err().to_string();
+        assert!(
+            text.contains("12.9 in ") && text.contains("19.0 in "),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_machine_without_a_server_gets_one_message_with_all_ways_out() {
+        let text = lookup(Vec::new()).find().unwrap_err().to_string();
+        for way in [
+            "install postgresql\n",
+            "postgresql-server",
+            "brew install postgresql@17",
+            "bin_dir",
+        ] {
+            assert!(text.contains(way), "{way} is missing in: {text}");
+        }
+    }
+
+    #[test]
+    fn an_existing_cluster_gets_the_binaries_of_its_version() {
+        let machine = Machine::new();
+        let folders = vec![machine.server("17", "17.1"), machine.server("15", "15.3")];
+        let cluster = Path::new("/some/cluster");
+        let find = |major| {
+            Lookup {
+                existing: Some((cluster, major)),
+                ..lookup(folders.clone())
+            }
+            .find()
+        };
+        assert_eq!(
+            find(15).unwrap().version,
+            Version {
+                major: 15,
+                minor: 3
+            }
+        );
+        let text = find(14).unwrap_err().to_string();
+        assert!(
+            text.starts_with("/some/cluster was made by PostgreSQL 14"),
+            "{text}"
+        );
+        assert!(text.contains("17.1 in "), "{text}");
+    }
+
+    #[test]
+    fn a_setting_that_names_no_server_is_not_replaced_by_a_guess() {
+        let machine = Machine::new();
+        let (empty, old) = (
+            machine.program("empty", "psql", ""),
+            machine.server("old", "9.6"),
+        );
+        let usual = vec![machine.server("17", "17.1")];
+        let fails = |dir: &Path| {
+            Lookup {
+                bin_dir: Some(dir),
+                ..lookup(usual.clone())
+            }
+            .find()
+            .unwrap_err()
+            .to_string()
+        };
+        assert!(
+            fails(&empty).contains("there is no program \"initdb\""),
+            "{}",
+            fails(&empty)
+        );
+        assert!(
+            fails(&old).contains("9.6 is not supported"),
+            "{}",
+            fails(&old)
+        );
+    }
+
+    #[test]
+    fn the_usual_folders_begin_with_the_newest_version() {
+        let folders = usual_folders();
+        let place = |folder: &str| {
+            folders
+                .iter()
+                .position(|it| it == Path::new(folder))
+                .unwrap()
+        };
+        assert!(place("/usr/lib/postgresql/18/bin") < place("/usr/lib/postgresql/13/bin"));
+        assert!(place("/opt/homebrew/opt/postgresql@17/bin") < place("/usr/pgsql-16/bin"));
+        assert!(place("/usr/pgsql-13/bin") < place("/usr/bin"));
+    }
 }

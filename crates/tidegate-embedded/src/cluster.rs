@@ -1,12 +1,12 @@
 //! The running cluster and what a caller does with it.
 
-use std::fmt;
+use std::fmt::{self, Write};
 use std::panic;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::binaries::Search;
+use crate::binaries::Lookup;
 use crate::configuration::check_extra;
 use crate::directory::{Directory, data_of, made_by};
 use crate::error::{Error, Result};
@@ -185,7 +185,7 @@ impl Server {
             DataDir::Kept(path) => Some(path.as_path()),
         };
         let existing = kept.and_then(|path| Some((path, made_by(path)?)));
-        let binaries = Search::new(settings, existing).find()?;
+        let binaries = Lookup::new(settings, existing).find()?;
         let scratch = &settings.scratch_dir;
         let user = ServerUser::choose(scratch, kept.map(data_of).as_deref())?;
         let directory = match kept {
@@ -261,7 +261,7 @@ fn percent_encoded(text: &str) -> String {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
             encoded.push(char::from(byte));
         } else {
-            encoded.push_str(&format!("%{byte:02X}"));
+            write!(encoded, "%{byte:02X}").expect("writing to a String succeeds");
         }
     }
     encoded

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::error::{Error, Result};
 
 /// Who may connect: everybody with a password, over the socket and loopback, and nobody else
-/// (PostgreSQL, "The pg_hba.conf File").
+/// (PostgreSQL, "The `pg_hba.conf` File").
 pub(crate) const HBA: &str = "\
 local all         all              scram-sha-256
 local replication all              scram-sha-256
@@ -69,17 +69,21 @@ impl Configuration<'_> {
             "include {}\n",
             quoted(path(&self.data.join("postgresql.conf"))?)
         );
-        let mut set = |name: &str, value: &str| {
+        let (port, socket_dirs) = (self.port.to_string(), listed(path(self.socket_dir)?));
+        let paths = [
+            ("port", port.as_str()),
+            ("hba_file", path(self.hba)?),
+            ("unix_socket_directories", socket_dirs.as_str()),
+        ];
+        let fast = if self.temporary { &TEMPORARY[..] } else { &[] };
+        let extra = self
+            .extra
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()));
+        let own = paths.iter().chain(&ALWAYS).chain(fast).copied();
+        for (name, value) in own.chain(extra) {
             writeln!(text, "{name} = {}", quoted(value)).expect("writing to a String succeeds");
-        };
-        set("port", &self.port.to_string());
-        set("hba_file", path(self.hba)?);
-        set("unix_socket_directories", &listed(path(self.socket_dir)?));
-        ALWAYS.iter().for_each(|(name, value)| set(name, value));
-        if self.temporary {
-            TEMPORARY.iter().for_each(|(name, value)| set(name, value));
         }
-        self.extra.iter().for_each(|(name, value)| set(name, value));
         Ok(text)
     }
 }

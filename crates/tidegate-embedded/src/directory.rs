@@ -42,8 +42,9 @@ impl Directory {
         let scratch = scratch.canonicalize().context("find", scratch)?;
         let root = scratch.join(format!("tidegate-{}", random::hex::<8>()?));
         user.require_entry(&root)?;
+        let socket_dir = socket_dir(&root, &scratch)?;
         create_private(&root)?;
-        Self::take(root, &scratch, user, true)
+        Self::take(root, socket_dir, user, true)
     }
 
     /// The directory at `path`, made when it is missing.
@@ -57,14 +58,19 @@ impl Directory {
                 dir: path.to_owned(),
             });
         }
-        Self::take(root, scratch, user, false)
+        let socket_dir = socket_dir(&root, scratch)?;
+        Self::take(root, socket_dir, user, false)
     }
 
-    fn take(root: PathBuf, scratch: &Path, user: &ServerUser, temporary: bool) -> Result<Self> {
+    fn take(
+        root: PathBuf,
+        socket_dir: PathBuf,
+        user: &ServerUser,
+        temporary: bool,
+    ) -> Result<Self> {
         let mark = lock(&root)?;
         let mode = if user.is_dropped() { 0o711 } else { 0o700 };
         set_mode(&root, mode)?;
-        let socket_dir = socket_dir(&root, scratch)?;
         let directory = Self {
             root,
             socket_dir,
@@ -96,10 +102,11 @@ impl Directory {
 
     /// What has to go when nobody uses the cluster any more.
     pub(crate) fn to_remove(&self) -> Option<&Path> {
-        let outside = !self.socket_dir.starts_with(&self.root);
-        match self.temporary {
-            true => Some(&self.root),
-            false => outside.then_some(&*self.socket_dir),
+        let socket_is_outside = !self.socket_dir.starts_with(&self.root);
+        if self.temporary {
+            Some(&self.root)
+        } else {
+            socket_is_outside.then_some(&*self.socket_dir)
         }
     }
 

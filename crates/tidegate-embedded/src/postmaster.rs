@@ -140,7 +140,7 @@ impl Drop for Postmaster {
     }
 }
 
-/// What the server writes into `postmaster.pid` (its source, `miscadmin.h`, "LOCK_FILE_LINE_").
+/// What the server writes into `postmaster.pid` (`miscadmin.h` of its source).
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct PidFile {
     pub(crate) pid: u32,

@@ -21,8 +21,10 @@ pub(crate) fn bytes<const N: usize>() -> Result<[u8; N]> {
 
 /// `2 * N` hexadecimal digits that nobody can guess.
 pub(crate) fn hex<const N: usize>() -> Result<String> {
-    Ok(bytes::<N>()?
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
+    let nibbles = bytes::<N>()?
+        .into_iter()
+        .flat_map(|byte| [byte >> 4, byte & 0xf]);
+    Ok(nibbles
+        .filter_map(|nibble| char::from_digit(nibble.into(), 16))
         .collect())
 }

@@ -16,7 +16,7 @@ use crate::{port, random};
 /// The superuser that `initdb` makes.
 pub(crate) const ADMIN_USER: &str = "postgres";
 /// How long a start may take; recovery after a crash is part of it.
-const START_LIMIT: Duration = Duration::from_secs(60);
+const START_LIMIT: Duration = Duration::from_mins(1);
 /// How long the processes of a killed server may hold its shared memory.
 const RELEASE_LIMIT: Duration = Duration::from_secs(10);
 /// How often another free port is tried when somebody was faster.

@@ -8,9 +8,9 @@ use crate::settings::Settings;
 /// A temporary cluster, started by the first caller and shared by all tests of this process;
 /// it is gone soon after the process is.
 ///
-/// Tests that stop or reconfigure PostgreSQL start one of their own. It allows 300 connections,
-/// so that tests side by side do not starve each other. May be called in async code: the first
-/// call blocks for about a second.
+/// Tests that stop or reconfigure PostgreSQL start one of their own from [`settings`]. It allows
+/// 300 connections, so that tests side by side do not starve each other. May be called in async
+/// code: the first call blocks for about a second.
 ///
 /// # Panics
 /// When PostgreSQL cannot be started: a test has nothing to do without it.
@@ -21,7 +21,19 @@ use crate::settings::Settings;
 pub fn cluster() -> &'static Cluster {
     static SHARED: OnceLock<Cluster> = OnceLock::new();
     SHARED.get_or_init(|| {
-        let settings = Settings::temporary().with("max_connections", "300");
+        let settings = settings().with("max_connections", "300");
         Cluster::start_blocking(&settings).unwrap_or_else(|error| panic!("{error}"))
     })
+}
+
+/// Settings of a temporary cluster that finds the binaries on this process's `PATH` too.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "tests have no caller who could hand PATH in"
+)]
+pub fn settings() -> Settings {
+    Settings {
+        search_path: std::env::var_os("PATH"),
+        ..Settings::temporary()
+    }
 }

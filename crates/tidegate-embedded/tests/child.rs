@@ -1,0 +1,120 @@
+//! This test binary once more, as a process that starts a cluster and can be killed.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, ChildStdin, Command, Stdio};
+
+use tidegate_embedded::{Cluster, DataDir, Settings, Shutdown, testing};
+
+/// A process that runs one cluster.
+pub(crate) struct Runner {
+    process: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStderr>,
+    pub(crate) directory: PathBuf,
+    pub(crate) url: String,
+}
+
+impl Runner {
+    /// `what` is `shared`, `temporary` or a directory to keep; `uid` is who it runs as.
+    pub(crate) fn start(program: &Path, what: &str, uid: Option<u32>) -> Self {
+        let mut command = Command::new(program);
+        command.args([
+            "--ignored",
+            "--exact",
+            "--nocapture",
+            "child::a_process_with_a_cluster",
+        ]);
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        if let Some(uid) = uid {
+            command.uid(uid).gid(uid).current_dir("/");
+        }
+        let mut process = command.spawn().unwrap();
+        let mut input = process.stdin.take().unwrap();
+        writeln!(input, "{what}").unwrap();
+        let mut output = BufReader::new(process.stderr.take().unwrap());
+        let mut answer = String::new();
+        output.read_line(&mut answer).unwrap();
+        let words: Vec<_> = answer.split_whitespace().collect();
+        let [directory, url] = words[..] else {
+            panic!("the process says: {answer}")
+        };
+        Self {
+            process,
+            input,
+            output,
+            directory: directory.into(),
+            url: url.to_owned(),
+        }
+    }
+
+    /// This very test binary.
+    pub(crate) fn program() -> PathBuf {
+        std::env::current_exe().unwrap()
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Has it stop and start its PostgreSQL.
+    pub(crate) fn restart_cluster(&mut self) {
+        writeln!(self.input, "restart").unwrap();
+        let mut answer = String::new();
+        self.output.read_line(&mut answer).unwrap();
+        assert_eq!(answer, "restarted\n");
+    }
+
+    /// Ends it by SIGKILL.
+    pub(crate) fn kill(mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+
+    /// Lets it end by itself; its cluster is in a `static`, or dropped.
+    pub(crate) fn finish(mut self) {
+        drop(self.input);
+        assert!(self.process.wait().unwrap().success());
+    }
+}
+
+#[test]
+#[ignore = "other tests run it as a process of its own"]
+fn a_process_with_a_cluster() {
+    let mut what = String::new();
+    std::io::stdin().read_line(&mut what).unwrap();
+    match what.trim() {
+        "" => {}
+        "shared" => run(testing::cluster()),
+        "temporary" => run(&Cluster::start_blocking(&testing::settings()).unwrap()),
+        path => {
+            let data_dir = DataDir::Kept(path.into());
+            let settings = Settings {
+                data_dir,
+                ..testing::settings()
+            };
+            run(&Cluster::start_blocking(&settings).unwrap());
+        }
+    }
+}
+
+#[expect(
+    clippy::print_stderr,
+    reason = "the process that runs this one reads it"
+)]
+fn run(cluster: &Cluster) {
+    eprintln!("{} {}", cluster.data_dir().display(), cluster.admin_url());
+    // Until the other end is closed.
+    for line in std::io::stdin().lines() {
+        assert_eq!(line.unwrap(), "restart");
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        runtime.block_on(cluster.restart(Shutdown::Fast)).unwrap();
+        eprintln!("restarted");
+    }
+}

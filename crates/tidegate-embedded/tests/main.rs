@@ -1,0 +1,11 @@
+//! Against the real PostgreSQL of this machine.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+
+mod access;
+mod child;
+mod directory;
+mod killed_parent;
+mod lifecycle;
+mod ordinary_user;
+mod refusal;
+mod scratch;

@@ -1,0 +1,44 @@
+//! Started by somebody else than root.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+
+use crate::child::Runner;
+use crate::scratch::{Scratch, connect, eventually, is_root, text};
+
+/// `nobody` on Linux.
+const NOBODY: u32 = 65_534;
+
+#[tokio::test]
+async fn an_ordinary_user_runs_a_temporary_and_a_kept_cluster() {
+    let scratch = Scratch::new();
+    if !is_root(&scratch) {
+        // Then every other test is this one.
+        return;
+    }
+    // The build's folder may be closed to others.
+    let program = scratch.path().join("program");
+    fs::copy(Runner::program(), &program).unwrap();
+    fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
+    let home = scratch.path().join("home");
+    fs::create_dir(&home).unwrap();
+    chown(&home, Some(NOBODY), Some(NOBODY)).unwrap();
+
+    let kept = home.join("cluster");
+    for what in ["temporary", kept.to_str().unwrap()] {
+        let runner = Runner::start(&program, what, Some(NOBODY));
+        let directory = runner.directory.clone();
+        let client = connect(&runner.url).await.unwrap();
+        assert_eq!(
+            text(&client, "select current_user::text").await.unwrap(),
+            "postgres"
+        );
+        assert_eq!(fs::metadata(directory.join("data")).unwrap().uid(), NOBODY);
+        assert_eq!(fs::metadata(&directory).unwrap().mode() & 0o777, 0o700);
+        runner.finish();
+        eventually("it is cleared up", || {
+            !directory.join("data/postmaster.pid").exists()
+        });
+        assert_eq!(directory.exists(), what != "temporary");
+    }
+}
