@@ -1,0 +1,188 @@
+//! A load generator that costs little beside what it measures: whole requests as bytes, answers
+//! read to their length and thrown away.
+
+use std::cell::{Cell, RefCell};
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::task::LocalSet;
+
+use crate::Result;
+
+/// What a run measured.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    latencies: Vec<Duration>,
+    elapsed: Duration,
+}
+
+impl Outcome {
+    /// Requests answered.
+    pub(crate) fn requests(&self) -> usize {
+        self.latencies.len()
+    }
+
+    /// Requests answered a second.
+    pub(crate) fn rate(&self) -> f64 {
+        self.latencies.len() as f64 / self.elapsed.as_secs_f64()
+    }
+
+    /// A percentile of the latency in milliseconds.
+    pub(crate) fn percentile(&self, share: f64) -> f64 {
+        let last = self.latencies.len().saturating_sub(1);
+        let index = (last as f64 * share).round() as usize;
+        self.latencies
+            .get(index)
+            .map_or(0.0, |latency| latency.as_secs_f64() * 1e3)
+    }
+}
+
+/// Sends the requests in turn over so many connections for so long.
+pub(crate) async fn run(
+    address: SocketAddr,
+    requests: &[Vec<u8>],
+    connections: usize,
+    time: Duration,
+) -> Result<Outcome> {
+    let requests: Rc<[Vec<u8>]> = requests.into();
+    let latencies = Rc::new(RefCell::new(Vec::with_capacity(1 << 16)));
+    let next = Rc::new(Cell::new(0));
+    let started = Instant::now();
+    let local = LocalSet::new();
+    let tasks: Vec<_> = (0..connections)
+        .map(|_| {
+            let (requests, latencies, next) = (requests.clone(), latencies.clone(), next.clone());
+            local.spawn_local(async move {
+                let mut connection = Connection::open(address).await.map_err(|e| e.to_string())?;
+                while started.elapsed() < time {
+                    let turn = next.replace(next.get() + 1);
+                    let sent = Instant::now();
+                    let exchanged = connection.exchange(&requests[turn % requests.len()]).await;
+                    exchanged.map_err(|e| e.to_string())?;
+                    latencies.borrow_mut().push(sent.elapsed());
+                }
+                Ok::<_, String>(())
+            })
+        })
+        .collect();
+    local
+        .run_until(async {
+            for task in tasks {
+                task.await??;
+            }
+            Ok::<_, Box<dyn std::error::Error>>(())
+        })
+        .await?;
+    let elapsed = started.elapsed();
+    let mut latencies = latencies.take();
+    latencies.sort_unstable();
+    Ok(Outcome { latencies, elapsed })
+}
+
+/// One keep-alive connection.
+pub(crate) struct Connection {
+    stream: TcpStream,
+    buffer: Vec<u8>,
+    filled: usize,
+}
+
+impl Connection {
+    /// Connects.
+    pub(crate) async fn open(address: SocketAddr) -> Result<Self> {
+        let stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        Ok(Self {
+            stream,
+            buffer: vec![0; 256 << 10],
+            filled: 0,
+        })
+    }
+
+    /// Sends a request and reads its answer to the end; returns the size of the body.
+    pub(crate) async fn exchange(&mut self, request: &[u8]) -> Result<u64> {
+        self.stream.write_all(request).await?;
+        self.filled = 0;
+        let head = loop {
+            self.fill().await?;
+            if let Some(end) = find(&self.buffer[..self.filled], b"\r\n\r\n") {
+                break end + 4;
+            }
+        };
+        let text = std::str::from_utf8(&self.buffer[..head])?.to_ascii_lowercase();
+        if !text.starts_with("http/1.1 200") {
+            let shown = String::from_utf8_lossy(&self.buffer[..self.filled]).into_owned();
+            return Err(shown.into());
+        }
+        let length = text
+            .lines()
+            .find_map(|line| line.strip_prefix("content-length:"));
+        match length {
+            Some(length) => self.skip(head, length.trim().parse()?).await,
+            None => self.skip_chunks(head).await,
+        }
+    }
+
+    async fn fill(&mut self) -> Result<()> {
+        let read = self.stream.read(&mut self.buffer[self.filled..]).await?;
+        if read == 0 {
+            return Err("the server closed the connection".into());
+        }
+        self.filled += read;
+        Ok(())
+    }
+
+    async fn skip(&mut self, head: usize, length: u64) -> Result<u64> {
+        let mut left = length - (self.filled - head) as u64;
+        while left > 0 {
+            let read = self.stream.read(&mut self.buffer).await?;
+            if read == 0 {
+                return Err("the server closed the connection".into());
+            }
+            left -= read as u64;
+        }
+        Ok(length)
+    }
+
+    /// Reads a chunked body (RFC 9112, section 7.1) up to its last chunk.
+    async fn skip_chunks(&mut self, head: usize) -> Result<u64> {
+        let mut size = 0;
+        let mut at = head;
+        loop {
+            let line = loop {
+                if let Some(end) = find(&self.buffer[at..self.filled], b"\r\n") {
+                    break at + end;
+                }
+                self.compact(&mut at);
+                self.fill().await?;
+            };
+            let digits = std::str::from_utf8(&self.buffer[at..line])?;
+            let chunk = usize::from_str_radix(digits.trim(), 16)?;
+            at = line + 2;
+            let mut left = chunk + 2;
+            while self.filled - at < left {
+                left -= self.filled - at;
+                self.filled = 0;
+                at = 0;
+                self.fill().await?;
+            }
+            at += left;
+            if chunk == 0 {
+                return Ok(size);
+            }
+            size += chunk as u64;
+        }
+    }
+
+    fn compact(&mut self, at: &mut usize) {
+        self.buffer.copy_within(*at..self.filled, 0);
+        self.filled -= *at;
+        *at = 0;
+    }
+}
+
+fn find(text: &[u8], what: &[u8]) -> Option<usize> {
+    text.windows(what.len()).position(|window| window == what)
+}

@@ -1,0 +1,73 @@
+//! CPU time and memory of processes, from the kernel's own accounting.
+
+use std::fs;
+
+use crate::Result;
+
+/// Clock ticks a second, which Linux fixes for `/proc` (proc(5), USER_HZ).
+const TICKS: f64 = 100.0;
+
+fn stat(pid: u32) -> Result<Vec<String>> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    // The command's name may hold blanks; everything behind its parenthesis is regular.
+    let (_, rest) = text.rsplit_once(')').ok_or("no process name")?;
+    Ok(rest.split_whitespace().map(str::to_owned).collect())
+}
+
+fn ticks(stat: &[String], fields: &[usize]) -> Result<f64> {
+    let mut sum = 0.0;
+    for field in fields {
+        // Field numbers of proc(5) start at 1, and two of them stand before the parenthesis.
+        sum += stat[field - 3].parse::<f64>()?;
+    }
+    Ok(sum / TICKS)
+}
+
+/// Seconds of CPU that a process has used.
+pub(crate) fn cpu(pid: u32) -> Result<f64> {
+    ticks(&stat(pid)?, &[14, 15])
+}
+
+/// Seconds of CPU that the children of a process have used, those that ended included.
+pub(crate) fn family_cpu(parent: u32) -> Result<f64> {
+    let mut sum = ticks(&stat(parent)?, &[16, 17])?;
+    for entry in fs::read_dir("/proc")? {
+        let Ok(pid) = entry?.file_name().to_string_lossy().parse::<u32>() else {
+            continue;
+        };
+        let Ok(stat) = stat(pid) else { continue };
+        if stat[1] == parent.to_string() {
+            sum += ticks(&stat, &[14, 15])?;
+        }
+    }
+    Ok(sum)
+}
+
+fn status(pid: u32, name: &str) -> Result<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix(name))
+        .ok_or("no such line")?;
+    let kib: u64 = line
+        .trim_start_matches(':')
+        .trim()
+        .trim_end_matches(" kB")
+        .parse()?;
+    Ok(kib << 10)
+}
+
+/// Bytes of memory that a process holds now.
+pub(crate) fn resident(pid: u32) -> Result<u64> {
+    status(pid, "VmRSS")
+}
+
+/// The most bytes of memory that a process ever held.
+pub(crate) fn peak(pid: u32) -> Result<u64> {
+    status(pid, "VmHWM")
+}
+
+/// Starts a new measurement of the peak.
+pub(crate) fn forget_peak(pid: u32) -> Result<()> {
+    Ok(fs::write(format!("/proc/{pid}/clear_refs"), "5")?)
+}
