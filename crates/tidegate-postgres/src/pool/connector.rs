@@ -1,0 +1,120 @@
+//! The ports of the pool: how a connection is opened, judged, reset and closed.
+
+use std::fmt;
+use std::sync::Arc;
+
+use tidegate_sql::{BoxFuture, DatabaseName, Login, RoleName};
+
+/// What a pooled connection is good for: a database, logged in as a role.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Key {
+    /// The database, which is the tenant.
+    pub database: DatabaseName,
+    /// The role that logged in.
+    pub role: RoleName,
+}
+
+impl From<&Login> for Key {
+    fn from(login: &Login) -> Self {
+        Self {
+            database: login.database.clone(),
+            role: login.role.clone(),
+        }
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} in {}", self.role, self.database)
+    }
+}
+
+/// Opens, judges, resets and closes the connections of a pool.
+///
+/// The pool bounds the time of `open`, `reset` and `close` by its settings; dropping their
+/// futures must therefore leave nothing behind but a closed connection.
+pub trait Connector: Send + Sync + 'static {
+    /// A connection that has logged in.
+    type Connection: Send + 'static;
+
+    /// Connects and logs in.
+    fn open<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Self::Connection, OpenError>>;
+
+    /// Whether an idle connection is still open. Asked before it is lent; must not block.
+    fn is_open(&self, connection: &mut Self::Connection) -> bool;
+
+    /// What a connection needs before somebody else may have it. Must not block.
+    fn condition(&self, connection: &mut Self::Connection) -> Condition;
+
+    /// Ends what the connection still does and clears the session. A failure closes the
+    /// connection.
+    fn reset<'a>(
+        &'a self,
+        connection: &'a mut Self::Connection,
+    ) -> BoxFuture<'a, Result<(), ResetFailed>>;
+
+    /// Says goodbye to the server. Returns when the server has let the connection go, or at once.
+    fn close(&self, connection: Self::Connection) -> BoxFuture<'static, ()> {
+        drop(connection);
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// The state of a connection that comes back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// Good for the next request of the role.
+    Ready,
+    /// To be reset before the next request, in the background.
+    ResetDue,
+    /// Good for nothing any more.
+    Uncertain,
+}
+
+/// A reset did not succeed; the connector has logged why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResetFailed;
+
+/// A cause that several waiting requests share.
+pub type Cause = Arc<dyn std::error::Error + Send + Sync>;
+
+/// Why a connection could not be opened.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum OpenError {
+    /// PostgreSQL cannot be reached, or is starting or stopping (class 08, 57P01 to 57P03).
+    #[error("PostgreSQL cannot be reached")]
+    Unreachable(#[source] Cause),
+    /// PostgreSQL has no connection left (53300).
+    #[error("PostgreSQL has no connection left")]
+    Full(#[source] Cause),
+    /// The role could not log in (28P01, 28000), or its settings make every session fail.
+    #[error("the role could not log in")]
+    Login(#[source] Cause),
+    /// The database does not exist (3D000), or the role may not connect to it (42501).
+    #[error("the database is not there")]
+    NoDatabase,
+    /// Something else, which is our fault.
+    #[error("the connection could not be set up")]
+    Internal(#[source] Cause),
+}
+
+/// Makes a role able to log in again.
+pub trait Repair: Send + Sync {
+    /// Gives the role its password and clears its settings (`ALTER ROLE … RESET ALL`). The pool
+    /// calls this at most once a minute for a role.
+    ///
+    /// Answers [`tidegate_sql::Error::NoDatabase`] when the role is not there (any more).
+    fn repair<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, tidegate_sql::Result<()>>;
+}
+
+/// Repairs nothing: for a pool whose roles are somebody else's.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoRepair;
+
+impl Repair for NoRepair {
+    fn repair<'a>(&'a self, _key: &'a Key) -> BoxFuture<'a, tidegate_sql::Result<()>> {
+        Box::pin(std::future::ready(Err(tidegate_sql::Error::internal(
+            "the roles of this pool are not repaired",
+        ))))
+    }
+}

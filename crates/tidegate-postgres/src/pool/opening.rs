@@ -1,0 +1,205 @@
+//! Opening connections, in tasks of their own: a request that goes away does not waste one.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidegate_sql::Error;
+use tokio::time::{Instant, sleep_until, timeout};
+use tracing::{info, warn};
+
+use super::Inner;
+use super::connector::{Cause, Connector, Key, OpenError};
+use super::state::{Entry, Phase, Trouble};
+use super::verdict::Verdict;
+
+/// How long a role that could not log in, and may not be repaired yet, is not tried again.
+const REFUSED: Duration = Duration::from_secs(1);
+
+/// PostgreSQL did not answer the attempt.
+#[derive(Debug, thiserror::Error)]
+#[error("no answer within {0:?}")]
+struct NoAnswer(Duration);
+
+impl<K: Connector> Inner<K> {
+    /// Opens one connection for which there is a place, and puts it to use.
+    pub(super) async fn open(self: Arc<Self>, key: Key, serial: u64) {
+        match self.attempt(&key).await {
+            Ok(connection) => self.opened(key, serial, connection),
+            Err(failure) => self.failed(key, failure),
+        }
+    }
+
+    async fn attempt(&self, key: &Key) -> Result<K::Connection, OpenError> {
+        match self.connect(key).await {
+            Err(OpenError::Full(cause)) if self.evict_for(key).await => {
+                info!(%key, error = %cause, "closed an idle connection because PostgreSQL is full");
+                self.connect(key).await
+            }
+            Err(OpenError::Login(cause)) if self.may_repair(key) => {
+                warn!(%key, error = %cause, "the role cannot log in; it is repaired");
+                self.repair(key, cause).await?;
+                self.connect(key).await
+            }
+            outcome => outcome,
+        }
+    }
+
+    async fn connect(&self, key: &Key) -> Result<K::Connection, OpenError> {
+        self.answer(self.connector.open(key)).await
+    }
+
+    /// Waits for an answer as long as an attempt to connect may take.
+    async fn answer<T>(
+        &self,
+        attempt: impl Future<Output = Result<T, OpenError>>,
+    ) -> Result<T, OpenError> {
+        let limit = self.limits.open;
+        let silence = |_| OpenError::Unreachable(Arc::new(NoAnswer(limit)));
+        timeout(limit, attempt).await.map_err(silence)?
+    }
+
+    /// Closes the least recently used idle connection and waits for that.
+    async fn evict_for(&self, key: &Key) -> bool {
+        let evicted = self.state.lock().evict(None);
+        let Some(entry) = evicted else {
+            warn!(%key, "PostgreSQL is full and no idle connection can make room");
+            return false;
+        };
+        let closing = self.connector.close(entry.connection);
+        drop(timeout(self.limits.reset, closing).await);
+        true
+    }
+
+    fn may_repair(&self, key: &Key) -> bool {
+        self.state.lock().may_repair(key, Instant::now())
+    }
+
+    async fn repair(&self, key: &Key, cause: Cause) -> Result<(), OpenError> {
+        let repair = async {
+            match self.repair.repair(key).await {
+                Ok(()) => Ok(()),
+                Err(Error::NoDatabase) => Err(OpenError::NoDatabase),
+                Err(error) => {
+                    warn!(%key, %error, "the role could not be repaired");
+                    Err(OpenError::Login(cause))
+                }
+            }
+        };
+        self.answer(repair).await
+    }
+
+    fn opened(self: &Arc<Self>, key: Key, serial: u64, connection: K::Connection) {
+        let now = Instant::now();
+        let entry = Box::new(Entry {
+            connection,
+            key,
+            serial,
+            opened: now,
+            idle_since: now,
+            session: None,
+        });
+        self.change(|state, actions| {
+            state.counters.opened += 1;
+            state.gate.open();
+            state.settle(entry, Phase::Opening, now, actions);
+        });
+    }
+
+    fn failed(self: &Arc<Self>, key: Key, failure: OpenError) {
+        warn!(%key, error = %failure, cause = source(&failure), "no connection to PostgreSQL");
+        let now = Instant::now();
+        let probe = self.change(|state, actions| {
+            state.counters.open_failures += 1;
+            state.end(&key, Phase::Opening);
+            let news = match &failure {
+                OpenError::Unreachable(cause) => state.gate.down(cause.clone(), now),
+                OpenError::Full(cause) => {
+                    state.gate.full(cause.clone(), now);
+                    false
+                }
+                OpenError::Login(_) | OpenError::NoDatabase | OpenError::Internal(_) => {
+                    let verdict = Verdict::of(failure.clone(), REFUSED);
+                    state.refuse(&key, &verdict, actions);
+                    if matches!(failure, OpenError::Login(_)) {
+                        state.remember_refusal(&key, now + REFUSED, verdict);
+                    }
+                    false
+                }
+            };
+            state.forget(&key);
+            state.balance(now, actions);
+            news
+        });
+        if probe {
+            self.runtime.spawn(probe_until_up(Arc::downgrade(self), key));
+        }
+    }
+
+    /// One attempt to find PostgreSQL up; `true` ends the probing.
+    async fn probe(self: &Arc<Self>, key: &Key) -> bool {
+        match self.connect(key).await {
+            Err(OpenError::Unreachable(cause)) => {
+                let mut state = self.state.lock();
+                if state.gate.is_down() {
+                    state.gate.fail(cause, Instant::now());
+                }
+                return !state.gate.is_down();
+            }
+            Ok(connection) => self.found_up(key, connection),
+            // It refused this role or this database, so it is up.
+            Err(_) => self.change(|state, _| state.gate.open()),
+        }
+        info!("PostgreSQL is up again");
+        true
+    }
+
+    /// Keeps the probe's connection when it fits in.
+    fn found_up(self: &Arc<Self>, key: &Key, connection: K::Connection) {
+        let place = {
+            let mut state = self.state.lock();
+            state.gate.open();
+            state.has_room(key).then(|| state.count_opening(key))
+        };
+        match place {
+            Some(serial) => self.opened(key.clone(), serial, connection),
+            None => drop(self.runtime.spawn(self.connector.close(connection))),
+        }
+    }
+}
+
+/// Tries to connect, ever less often, until PostgreSQL answers or the pool is gone.
+async fn probe_until_up<K: Connector>(pool: std::sync::Weak<Inner<K>>, key: Key) {
+    loop {
+        let next = pool.upgrade().and_then(|pool| pool.state.lock().gate.next_probe());
+        let Some(next) = next else {
+            return;
+        };
+        sleep_until(next).await;
+        match pool.upgrade() {
+            Some(pool) if !pool.probe(&key).await => {}
+            _ => return,
+        }
+    }
+}
+
+fn source(failure: &OpenError) -> String {
+    std::error::Error::source(failure).map_or_else(String::new, ToString::to_string)
+}
+
+impl<K: Connector> super::state::State<K> {
+    fn remember_refusal(&mut self, key: &Key, until: Instant, verdict: Verdict) {
+        if let Some(Trouble { refused, .. }) = self.troubles.get_mut(key) {
+            *refused = Some((until, verdict));
+        }
+    }
+
+    /// Whether one more connection of the key breaks no bound.
+    fn has_room(&self, key: &Key) -> bool {
+        let tenant = self.tenants.get(&key.database);
+        let role = tenant.and_then(|tenant| tenant.roles.get(&key.role));
+        self.held < self.settings.capacity
+            && tenant.map_or(0, |tenant| tenant.held) < self.settings.per_tenant()
+            && role.is_none_or(|role| role.held() < self.settings.for_role(role.strangers))
+    }
+}
