@@ -4,6 +4,7 @@ mod service;
 
 mod cli;
 mod demo;
+mod examples;
 mod faults;
 mod identity;
 mod oauth;
