@@ -23,6 +23,48 @@ pub struct AuditEvent {
     pub address: Option<IpAddr>,
 }
 
+/// How much of a user's name is kept: names that were tried may be of any length.
+const NAME_CHARACTERS: usize = 64;
+
+impl AuditEvent {
+    pub(crate) fn new(at: Timestamp, kind: AuditKind, database: Option<&str>) -> Self {
+        Self {
+            at,
+            kind,
+            database: database.map(str::to_owned),
+            user: None,
+            client_id: None,
+            session: None,
+            address: None,
+        }
+    }
+
+    pub(crate) fn of_user(self, name: &str) -> Self {
+        Self {
+            user: Some(name.chars().take(NAME_CHARACTERS).collect()),
+            ..self
+        }
+    }
+
+    pub(crate) fn of_client(self, id: &str) -> Self {
+        Self {
+            client_id: Some(id.to_owned()),
+            ..self
+        }
+    }
+
+    pub(crate) fn in_session(self, id: SessionId) -> Self {
+        Self {
+            session: Some(id),
+            ..self
+        }
+    }
+
+    pub(crate) fn from(self, address: Option<IpAddr>) -> Self {
+        Self { address, ..self }
+    }
+}
+
 /// What an audit event tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuditKind {
@@ -34,8 +76,6 @@ pub enum AuditKind {
     SignInFailed,
     /// A client's secret was wrong or missing.
     ClientRefused,
-    /// An attempt was refused because there were too many.
-    Throttled,
     /// A user was created.
     UserCreated,
     /// A user's record was changed.
@@ -65,7 +105,6 @@ impl AuditKind {
             Self::SessionEnded(_) => "session_ended",
             Self::SignInFailed => "sign_in_failed",
             Self::ClientRefused => "client_refused",
-            Self::Throttled => "throttled",
             Self::UserCreated => "user_created",
             Self::UserChanged => "user_changed",
             Self::PasswordChanged => "password_changed",

@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use crate::Timestamp;
+use ring::digest;
+use subtle::ConstantTimeEq as _;
+
+use crate::{Secret, Timestamp};
 
 /// A registered application. It belongs to one tenant; its id is unique over all tenants.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +52,27 @@ pub enum ClientAuthentication {
     },
 }
 
+impl ClientAuthentication {
+    /// Whether one of `secrets` works at `now`. A public client needs none.
+    pub(crate) fn accepts<'a>(
+        &self,
+        secrets: impl Iterator<Item = &'a Secret>,
+        now: Timestamp,
+    ) -> bool {
+        let Self::Confidential { current, previous } = self else {
+            return true;
+        };
+        let previous = previous
+            .as_ref()
+            .filter(|previous| now < previous.expires_at);
+        // Each is compared with both, so that the time tells nothing about which one fits.
+        secrets.map(SecretHash::of).fold(false, |accepted, shown| {
+            let old = previous.is_some_and(|previous| previous.hash.is(&shown));
+            accepted | current.is(&shown) | old
+        })
+    }
+}
+
 /// A secret that works for a while only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpiringSecret {
@@ -63,6 +87,17 @@ pub struct ExpiringSecret {
 pub struct SecretHash([u8; 32]);
 
 impl SecretHash {
+    /// The hash of a secret.
+    pub(crate) fn of(secret: &Secret) -> Self {
+        let hash = digest::digest(&digest::SHA256, secret.expose().as_bytes());
+        Self(hash.as_ref().try_into().expect("SHA-256 gives 32 bytes"))
+    }
+
+    /// Whether both are of one secret; takes the same time whatever the answer.
+    fn is(&self, other: &Self) -> bool {
+        self.0.ct_eq(&other.0).into()
+    }
+
     /// The hash that a store has kept.
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)

@@ -3,17 +3,46 @@
 mod attempt;
 mod audit;
 mod client;
+mod denylist;
+mod directory;
+mod error;
+mod grant;
+mod issuer;
 mod key;
+mod memory;
+mod name;
+mod password;
+mod random;
+mod redirect;
+mod request;
+mod secret;
 mod session;
+mod settings;
 mod store;
+mod throttle;
 mod timestamp;
+mod token;
 mod user;
 
 pub use attempt::{AttemptCounter, AttemptKey, AttemptLimit, AttemptScope, Counted};
 pub use audit::{AuditEvent, AuditKind};
 pub use client::{Client, ClientAuthentication, ExpiringSecret, GrantKind, GrantSet, SecretHash};
-pub use key::{KeyState, SigningKeyRecord};
+pub use directory::{CreatedClient, Directory, NewClient, NewOwner, NewUser, UserChange};
+pub use error::{Error, Fault, Result, TokenFault};
+pub use issuer::{ActiveToken, Endpoints, Introspection, Issuer, Ports};
+pub use key::{KeyState, MasterKey, SigningKeyRecord};
+pub use memory::MemoryStore;
+pub use name::{TenantName, UserName};
+pub use password::{PasswordCost, PasswordHasher};
+pub use random::{SecureRandom, SystemRandom};
+pub use request::{
+    AboutToken, BasicCredentials, ClientCredentials, Grant, GuestRequest, Parameters, TokenRequest,
+};
+pub use secret::Secret;
 pub use session::{EndReason, EndedSession, Session, SessionEnd, SessionId};
+pub use settings::{Lifetimes, Settings};
 pub use store::{Presented, PurgeBefore, Store, StoreError, StoreFuture, Written};
+pub use throttle::Limits;
 pub use timestamp::{Clock, ManualClock, Timestamp};
+pub use token::{Claims, TokenResponse};
 pub use user::{User, UserKey};

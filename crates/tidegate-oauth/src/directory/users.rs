@@ -1,0 +1,277 @@
+//! Users: created, listed, changed, dropped.
+
+use serde_json::{Map, Value};
+
+use super::Directory;
+use crate::name::role_name;
+use crate::{
+    AuditKind, EndReason, Error, Result, Secret, TenantName, User, UserKey, UserName, Written,
+    throttle,
+};
+
+/// Properties go into tokens, which must stay under 8 KiB.
+const PROPERTY_BYTES: usize = 3 * 1024;
+const LONGEST_TEXT: usize = 254;
+
+/// The owner of a new tenant.
+#[derive(Clone, Debug)]
+pub struct NewOwner {
+    /// The tenant; its owner has the same name.
+    pub database: TenantName,
+    /// The role that the owner runs as, where it is not the tenant's name.
+    pub role: Option<String>,
+    /// The password; an owner without one cannot sign in.
+    pub password: Option<Secret>,
+}
+
+/// A sub-user.
+#[derive(Clone, Debug)]
+pub struct NewUser {
+    /// The tenant.
+    pub database: TenantName,
+    /// The name.
+    pub name: UserName,
+    /// The password; a user without one cannot sign in, which suits a default user.
+    pub password: Option<Secret>,
+    /// The e-mail address.
+    pub email: Option<String>,
+    /// A JSON object that goes into tokens.
+    pub properties: Option<Map<String, Value>>,
+    /// The group.
+    pub user_group: Option<String>,
+    /// Whether strangers run as this user.
+    pub default_user: bool,
+}
+
+impl NewUser {
+    /// A user with a name and nothing else.
+    pub fn new(database: TenantName, name: UserName) -> Self {
+        Self {
+            database,
+            name,
+            password: None,
+            email: None,
+            properties: None,
+            user_group: None,
+            default_user: false,
+        }
+    }
+}
+
+/// What is to be different about a user; what is none stays.
+#[derive(Clone, Debug, Default)]
+pub struct UserChange {
+    /// The e-mail address, or none of it.
+    pub email: Option<Option<String>>,
+    /// The properties, or none of them.
+    pub properties: Option<Option<Map<String, Value>>>,
+    /// The group, or none.
+    pub user_group: Option<Option<String>>,
+    /// Whether strangers run as this user.
+    pub default_user: Option<bool>,
+}
+
+impl Directory {
+    /// Creates the record of a tenant's owner; [`Error::Taken`], [`Error::InvalidMember`].
+    pub async fn create_owner(&self, new: NewOwner) -> Result<User> {
+        let key = UserKey::owner(new.database.as_str());
+        let role = new.role.unwrap_or_else(|| new.database.to_string());
+        let user = User {
+            key,
+            role,
+            password_hash: self.hash(new.password.as_ref()).await?,
+            email: None,
+            properties: None,
+            user_group: None,
+            default_user: false,
+            created_at: self.ports.clock.now(),
+        };
+        self.insert(user).await
+    }
+
+    /// Creates the record of a sub-user. Its role is `database/name`.
+    ///
+    /// [`Error::InvalidMember`] naming the member, [`Error::Taken`], [`Error::DefaultUserTaken`].
+    pub async fn create_user(&self, new: NewUser) -> Result<User> {
+        let key = UserKey::new(new.database.as_str(), new.name.as_str());
+        if key.is_owner() {
+            return Err(Error::Taken("user"));
+        }
+        let role = role_name(&key)?;
+        let user = User {
+            key,
+            role,
+            password_hash: None,
+            email: new.email,
+            properties: new.properties,
+            user_group: new.user_group,
+            default_user: new.default_user,
+            created_at: self.ports.clock.now(),
+        };
+        check(&user)?;
+        let password_hash = self.hash(new.password.as_ref()).await?;
+        self.insert(User {
+            password_hash,
+            ..user
+        })
+        .await
+    }
+
+    /// A tenant's users, by name.
+    pub async fn users(&self, database: &str) -> Result<Vec<User>> {
+        Ok(self.ports.store.users(database).await?)
+    }
+
+    /// A user; [`Error::NotFound`].
+    pub async fn user(&self, key: &UserKey) -> Result<User> {
+        self.ports
+            .store
+            .user(key)
+            .await?
+            .ok_or(Error::NotFound("user"))
+    }
+
+    /// Changes a user. Becoming or ceasing to be the default user ends the user's sessions, because
+    /// their tokens say who shares the role.
+    ///
+    /// [`Error::NotFound`], [`Error::InvalidMember`], [`Error::DefaultUserTaken`].
+    pub async fn change_user(&self, key: &UserKey, change: UserChange) -> Result<User> {
+        let before = self.user(key).await?;
+        let made_default = change.default_user == Some(true);
+        let after = User {
+            email: change.email.unwrap_or_else(|| before.email.clone()),
+            properties: change
+                .properties
+                .unwrap_or_else(|| before.properties.clone()),
+            user_group: change
+                .user_group
+                .unwrap_or_else(|| before.user_group.clone()),
+            default_user: change.default_user.unwrap_or(before.default_user),
+            ..before.clone()
+        };
+        check(&after)?;
+        written(self.ports.store.update_user(&after).await?)?;
+        // Also when nothing changed: an attempt that failed half way is mended by the next one.
+        if after.default_user != before.default_user || made_default {
+            let now = self.ports.clock.now();
+            let store = &self.ports.store;
+            store
+                .end_sessions_of_user(key, EndReason::UserChanged, now)
+                .await?;
+        }
+        self.audit_user(AuditKind::UserChanged, key).await?;
+        Ok(after)
+    }
+
+    /// Sets a user's password, ends the user's sessions and lets the user try again at once.
+    ///
+    /// [`Error::NotFound`], [`Error::InvalidMember`] unless it has 8 to 256 bytes.
+    pub async fn set_password(&self, key: &UserKey, password: &Secret) -> Result<()> {
+        let (store, now) = (&self.ports.store, self.ports.clock.now());
+        self.user(key).await?;
+        let hash = self
+            .ports
+            .hasher
+            .hash(password, &*self.ports.random)
+            .await?;
+        if !store.set_password_hash(key, None, &hash).await? {
+            return Err(Error::NotFound("user"));
+        }
+        store
+            .end_sessions_of_user(key, EndReason::PasswordChanged, now)
+            .await?;
+        store.clear_attempts(&throttle::account(key)).await?;
+        self.audit_user(AuditKind::PasswordChanged, key).await
+    }
+
+    /// Drops a sub-user's record and ends its sessions. The owner goes with its tenant only.
+    ///
+    /// [`Error::NotFound`], [`Error::InvalidMember`] for the owner.
+    pub async fn drop_user(&self, key: &UserKey) -> Result<()> {
+        if key.is_owner() {
+            let expected = "a sub-user; the owner is dropped with its tenant";
+            return Err(Error::InvalidMember {
+                member: "name",
+                expected,
+            });
+        }
+        if !self
+            .ports
+            .store
+            .delete_user(key, self.ports.clock.now())
+            .await?
+        {
+            return Err(Error::NotFound("user"));
+        }
+        self.audit_user(AuditKind::UserDropped, key).await
+    }
+
+    /// Drops a tenant's users and clients and ends its sessions.
+    pub async fn drop_tenant(&self, database: &str) -> Result<()> {
+        self.ports
+            .store
+            .delete_tenant(database, self.ports.clock.now())
+            .await?;
+        self.audit_user(AuditKind::UserDropped, &UserKey::owner(database))
+            .await
+    }
+
+    async fn hash(&self, password: Option<&Secret>) -> Result<Option<String>> {
+        let Some(password) = password else {
+            return Ok(None);
+        };
+        self.ports
+            .hasher
+            .hash(password, &*self.ports.random)
+            .await
+            .map(Some)
+    }
+
+    async fn insert(&self, user: User) -> Result<User> {
+        written(self.ports.store.insert_user(&user).await?)?;
+        self.audit_user(AuditKind::UserCreated, &user.key).await?;
+        Ok(user)
+    }
+
+    async fn audit_user(&self, kind: AuditKind, key: &UserKey) -> Result<()> {
+        self.audit(self.event(kind, &key.database).of_user(&key.name))
+            .await
+    }
+}
+
+fn written(written: Written) -> Result<()> {
+    match written {
+        Written::Done => Ok(()),
+        Written::Missing => Err(Error::NotFound("user")),
+        Written::Taken => Err(Error::Taken("user")),
+        Written::DefaultUserTaken => Err(Error::DefaultUserTaken),
+    }
+}
+
+fn check(user: &User) -> Result<()> {
+    let invalid = |member, expected| Err(Error::InvalidMember { member, expected });
+    let email = |email: &String| {
+        let halves = email.rsplit_once('@');
+        email.len() <= LONGEST_TEXT
+            && !email.contains(|c: char| c.is_control() || c.is_whitespace())
+            && halves.is_some_and(|(local, domain)| !local.is_empty() && !domain.is_empty())
+    };
+    if !user.email.as_ref().is_none_or(email) {
+        return invalid("email", "an e-mail address");
+    }
+    let group = |group: &String| !group.is_empty() && group.len() <= LONGEST_TEXT;
+    if !user.user_group.as_ref().is_none_or(group) {
+        return invalid("user_group", "1 to 254 bytes");
+    }
+    let properties = user.properties.as_ref().map(serde_json::to_vec);
+    if properties.is_some_and(|json| json.map_or(true, |json| json.len() > PROPERTY_BYTES)) {
+        return invalid("properties", "a JSON object of at most 3072 bytes");
+    }
+    if user.default_user && user.key.is_owner() {
+        return invalid(
+            "default_user",
+            "a sub-user; the owner cannot be the default user",
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,293 @@
+//! What can go wrong, in the words of the wire, and whose fault it is.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use crate::StoreError;
+
+/// This crate's result.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Every way to fail. Exhaustive, so that a new one is a decision at the edge too.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A body or header that does not have its form.
+    #[error("malformed {part}, expected {expected}")]
+    Malformed {
+        /// What it is.
+        part: &'static str,
+        /// What it should be.
+        expected: &'static str,
+    },
+    /// A required parameter is absent or empty.
+    #[error("the parameter {0} is missing")]
+    MissingParameter(&'static str),
+    /// A parameter stands there twice (RFC 6749, section 3.2).
+    #[error("the parameter {0} is given more than once")]
+    DuplicateParameter(&'static str),
+    /// A member of a JSON body that must be a string is something else.
+    #[error("the parameter {0} is not a string")]
+    ParameterNotText(&'static str),
+    /// Client credentials by Basic and in the body, or two different ids (RFC 6749, section 2.3).
+    #[error("client credentials are given twice")]
+    TwoCredentials,
+    /// A grant that there is not.
+    #[error("unknown grant type")]
+    UnsupportedGrantType,
+    /// The client may not use this grant.
+    #[error("the grant is not enabled for the client")]
+    GrantNotAllowed,
+    /// The client belongs to another tenant.
+    #[error("the client belongs to another database")]
+    ForeignDatabase,
+    /// The token to revoke was given to another client (RFC 7009, section 2.1).
+    #[error("the token belongs to another client")]
+    ForeignToken,
+    /// No such client.
+    #[error("unknown client")]
+    UnknownClient,
+    /// No such client, at the guest endpoint, which has its own word for it.
+    #[error("unknown client of a guest")]
+    UnknownGuestClient,
+    /// The secret of a confidential client is wrong or missing, or a public client asks for what
+    /// needs a secret.
+    #[error("the client did not prove itself")]
+    ClientNotAuthenticated,
+    /// The user does not exist or the password is wrong; nobody can tell which.
+    #[error("wrong user name or password")]
+    WrongCredentials,
+    /// The refresh token is no token of ours, expired, revoked, used up or another client's.
+    #[error("dead refresh token")]
+    DeadRefreshToken,
+    /// The database does not exist or has no default user.
+    #[error("no default user")]
+    NoDefaultUser,
+    /// Too many attempts.
+    #[error("too many attempts")]
+    TooManyAttempts {
+        /// When to come again.
+        retry_after: Duration,
+    },
+    /// All hashers are busy and the queue before them is full.
+    #[error("too many passwords to hash")]
+    Busy {
+        /// When to come again.
+        retry_after: Duration,
+    },
+    /// A bearer token that is not accepted (RFC 6750, section 3.1).
+    #[error("invalid token, {0}")]
+    InvalidToken(TokenFault),
+    /// A member of a record has no allowed value.
+    #[error("invalid {member}, expected {expected}")]
+    InvalidMember {
+        /// Its name.
+        member: &'static str,
+        /// What is allowed.
+        expected: &'static str,
+    },
+    /// The name of a new user or client is taken.
+    #[error("the {0} exists already")]
+    Taken(&'static str),
+    /// The tenant has a default user already.
+    #[error("another user is the default user")]
+    DefaultUserTaken,
+    /// No such user or client.
+    #[error("there is no such {0}")]
+    NotFound(&'static str),
+    /// The store was made with another master key.
+    #[error("the master key is not the one that this installation was made with")]
+    WrongMasterKey,
+    /// A sealed key cannot be opened or is no key.
+    #[error("a stored signing key is damaged")]
+    DamagedKey,
+    /// The next key has not been published for long enough.
+    #[error("the next key is too young to sign")]
+    KeyTooYoung {
+        /// How much longer it needs.
+        wait: Duration,
+    },
+    /// The random source failed.
+    #[error("no randomness")]
+    NoRandomness,
+    /// The pool of hashers is gone or a hash cannot be computed.
+    #[error("the password hasher failed")]
+    HasherFailed,
+    /// The store did.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Why a bearer token is not accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TokenFault {
+    /// Longer than 8 KiB.
+    #[error("it is too long")]
+    TooLong,
+    /// Not three segments of base64url, or claims that we do not write.
+    #[error("it is malformed")]
+    Malformed,
+    /// Its header is not one that a key of ours writes: another algorithm, type or key.
+    #[error("its header is unknown")]
+    UnknownHeader,
+    /// The signature is wrong.
+    #[error("its signature is wrong")]
+    BadSignature,
+    /// Of another issuer, for another audience, or from the future.
+    #[error("it is not for this service or not yet valid")]
+    NotForUs,
+    /// Its time is over.
+    #[error("it has expired")]
+    Expired,
+    /// Its session was ended.
+    #[error("its session has ended")]
+    SessionEnded,
+}
+
+/// Whose fault an error is, and so how the edge answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The request is wrong as it stands.
+    Request,
+    /// The client did not say, or not prove, who it is.
+    Client,
+    /// The bearer token is not accepted.
+    Token,
+    /// What it names is not there.
+    Missing,
+    /// It clashes with what is there.
+    Conflict,
+    /// Too much at once; see [`Error::retry_after`].
+    Throttled,
+    /// The store is away; see [`Error::retry_after`].
+    Unavailable,
+    /// Ours.
+    Internal,
+}
+
+const STORE_RETRY: Duration = Duration::from_secs(1);
+
+impl Error {
+    /// The name on the wire: RFC 6749 (section 5.2) and RFC 6750 names for what the OAuth endpoints
+    /// and bearers meet, upper-snake names for the rest.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Malformed { .. }
+            | Self::MissingParameter(_)
+            | Self::DuplicateParameter(_)
+            | Self::ParameterNotText(_)
+            | Self::TwoCredentials => "invalid_request",
+            Self::UnsupportedGrantType => "unsupported_grant_type",
+            Self::GrantNotAllowed | Self::ForeignDatabase | Self::ForeignToken => {
+                "unauthorized_client"
+            }
+            Self::UnknownClient | Self::ClientNotAuthenticated => "invalid_client",
+            Self::UnknownGuestClient | Self::WrongCredentials | Self::DeadRefreshToken => {
+                "invalid_grant"
+            }
+            Self::NoDefaultUser => "NO_DEFAULT_USER_FOUND",
+            Self::InvalidToken(_) => "invalid_token",
+            Self::InvalidMember { .. } => "INPUT_VALIDATION_ERROR",
+            Self::Taken(_) | Self::DefaultUserTaken => "ALREADY_EXISTS",
+            Self::KeyTooYoung { .. } => "KEY_TOO_YOUNG",
+            Self::NotFound(_) => "NOT_FOUND",
+            Self::TooManyAttempts { .. }
+            | Self::Busy { .. }
+            | Self::Store(StoreError::Unavailable(_)) => "temporarily_unavailable",
+            Self::WrongMasterKey
+            | Self::DamagedKey
+            | Self::NoRandomness
+            | Self::HasherFailed
+            | Self::Store(StoreError::Failed(_)) => "server_error",
+        }
+    }
+
+    /// Whose fault it is.
+    pub fn fault(&self) -> Fault {
+        match self {
+            Self::Malformed { .. }
+            | Self::MissingParameter(_)
+            | Self::DuplicateParameter(_)
+            | Self::ParameterNotText(_)
+            | Self::TwoCredentials
+            | Self::UnsupportedGrantType
+            | Self::GrantNotAllowed
+            | Self::ForeignDatabase
+            | Self::ForeignToken
+            | Self::WrongCredentials
+            | Self::DeadRefreshToken
+            | Self::InvalidMember { .. } => Fault::Request,
+            Self::UnknownClient | Self::UnknownGuestClient | Self::ClientNotAuthenticated => {
+                Fault::Client
+            }
+            Self::InvalidToken(_) => Fault::Token,
+            Self::NoDefaultUser | Self::NotFound(_) => Fault::Missing,
+            Self::Taken(_) | Self::DefaultUserTaken | Self::KeyTooYoung { .. } => Fault::Conflict,
+            Self::TooManyAttempts { .. } | Self::Busy { .. } => Fault::Throttled,
+            Self::Store(StoreError::Unavailable(_)) => Fault::Unavailable,
+            Self::WrongMasterKey
+            | Self::DamagedKey
+            | Self::NoRandomness
+            | Self::HasherFailed
+            | Self::Store(StoreError::Failed(_)) => Fault::Internal,
+        }
+    }
+
+    /// When to come again, in whole seconds rounded up, for [`Fault::Throttled`] and
+    /// [`Fault::Unavailable`]; at least one.
+    pub fn retry_after(&self) -> Option<u64> {
+        let wait = match self {
+            Self::TooManyAttempts { retry_after } | Self::Busy { retry_after } => *retry_after,
+            Self::Store(StoreError::Unavailable(_)) => STORE_RETRY,
+            _ => return None,
+        };
+        let started = u64::from(wait.subsec_nanos() > 0);
+        Some(wait.as_secs().saturating_add(started).max(1))
+    }
+
+    /// A sentence for the developer of a client: fixed text, ASCII, nothing of the request and no
+    /// colon followed by a blank, at which a client in use splits.
+    pub fn description(&self) -> Cow<'static, str> {
+        match self {
+            Self::Malformed { part, expected } => {
+                format!("the {part} is malformed, expected {expected}").into()
+            }
+            Self::MissingParameter(name) => format!("the parameter {name} is missing").into(),
+            Self::DuplicateParameter(name) => {
+                format!("the parameter {name} is given more than once").into()
+            }
+            Self::ParameterNotText(name) => format!("the parameter {name} must be a string").into(),
+            Self::InvalidMember { member, expected } => {
+                format!("the member {member} is not valid, expected {expected}").into()
+            }
+            Self::Taken(what) => format!("there is already a {what} of this name").into(),
+            Self::NotFound(what) => format!("there is no such {what}").into(),
+            Self::InvalidToken(fault) => format!("the token is not accepted, {fault}").into(),
+            other => other.fixed_description().into(),
+        }
+    }
+
+    fn fixed_description(&self) -> &'static str {
+        match self {
+            Self::TwoCredentials => "use one way to authenticate the client, with one client_id",
+            Self::UnsupportedGrantType => "the grant_type is not supported",
+            Self::GrantNotAllowed => "this grant is not enabled for the client",
+            Self::ForeignDatabase => {
+                "the client belongs to another database; name the user's database in the member database"
+            }
+            Self::ForeignToken => "the token was given to another client",
+            Self::UnknownClient | Self::UnknownGuestClient => {
+                "there is no client with this client_id"
+            }
+            Self::ClientNotAuthenticated => "the client secret is wrong or missing",
+            Self::WrongCredentials => "wrong user name or password",
+            Self::DeadRefreshToken => "the refresh token is invalid, expired or revoked",
+            Self::NoDefaultUser => "No default user found",
+            Self::TooManyAttempts { .. } => "too many attempts, try again later",
+            Self::Busy { .. } => "too many sign-ins at once, try again shortly",
+            Self::DefaultUserTaken => "another user of the database is its default user",
+            Self::KeyTooYoung { .. } => "the next key has not been published for long enough",
+            Self::Store(StoreError::Unavailable(_)) => "the service is temporarily unavailable",
+            _ => "the server failed to answer",
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Requests about a token: revocation (RFC 7009) and introspection (RFC 7662).
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::grant::Exchange;
+use crate::{
+    AboutToken, Claims, Client, EndReason, Error, Issuer, Result, Secret, Session, SessionId,
+    Timestamp,
+};
+
+impl Issuer {
+    /// Revokes a token: ends the session that an access or refresh token belongs to. Revoking what
+    /// is no token, or no token any more, is done already (RFC 7009, section 2.2).
+    ///
+    /// [`Error::UnknownClient`], [`Error::ClientNotAuthenticated`], [`Error::ForeignToken`].
+    pub async fn revoke(&self, request: AboutToken, address: Option<IpAddr>) -> Result<()> {
+        let client = self
+            .known_client(&request.client)
+            .await?
+            .ok_or(Error::UnknownClient)?;
+        self.authenticate(&client, &request.client, address).await?;
+        let Some((session, owner)) = self.session_of(&request.token) else {
+            return Ok(());
+        };
+        if owner != client.id {
+            return Err(Error::ForeignToken);
+        }
+        let cx = Exchange {
+            issuer: self,
+            client: &client,
+            address,
+        };
+        self.end_session(&cx, session, EndReason::Revoked).await
+    }
+
+    /// Tells about a token, from the store: what was revoked a moment ago on another node is
+    /// inactive here. Unknown tokens and those of other tenants are inactive and no more is said.
+    ///
+    /// [`Error::UnknownClient`]; [`Error::ClientNotAuthenticated`], also for every public client.
+    pub async fn introspect(
+        &self,
+        request: AboutToken,
+        address: Option<IpAddr>,
+    ) -> Result<Introspection> {
+        let client = self
+            .known_client(&request.client)
+            .await?
+            .ok_or(Error::UnknownClient)?;
+        self.authenticate_confidential(&client, &request.client, address)
+            .await?;
+        let active = match self.verify(request.token.expose()) {
+            Ok(claims) => self.access_token(&claims, &client).await?,
+            Err(_) => self.refresh_token(&request.token, &client).await?,
+        };
+        Ok(active.map_or(Introspection::Inactive, |token| {
+            Introspection::Active(Box::new(token))
+        }))
+    }
+
+    /// The session of a genuine token, expired or not, and the client that the token was given to.
+    fn session_of(&self, token: &Secret) -> Option<(SessionId, String)> {
+        if let Ok(claims) = self.genuine(token.expose()) {
+            return Some((claims.session, claims.client_id.clone()));
+        }
+        self.read_refresh_token(token)
+            .map(|claims| (claims.session, claims.client_id))
+    }
+
+    async fn access_token(
+        &self,
+        claims: &Arc<Claims>,
+        client: &Client,
+    ) -> Result<Option<ActiveToken>> {
+        let Some(session) = self.live_session(claims.session, client).await? else {
+            return Ok(None);
+        };
+        let token = self.active_token(&session, "Bearer", claims.issued_at, claims.expires_at);
+        Ok(Some(ActiveToken {
+            subject: Some(claims.role.clone()),
+            ..token
+        }))
+    }
+
+    async fn refresh_token(&self, token: &Secret, client: &Client) -> Result<Option<ActiveToken>> {
+        let now = self.ports.clock.now();
+        let Some(claims) = self
+            .read_refresh_token(token)
+            .filter(|c| now < c.expires_at)
+        else {
+            return Ok(None);
+        };
+        let session = self.live_session(claims.session, client).await?;
+        let current = session.filter(|session| session.presented <= claims.number);
+        Ok(current.map(|session| {
+            self.active_token(
+                &session,
+                "refresh_token",
+                session.refreshed_at,
+                claims.expires_at,
+            )
+        }))
+    }
+
+    async fn live_session(&self, id: SessionId, client: &Client) -> Result<Option<Session>> {
+        let session = self.ports.store.session(id).await?;
+        let now = self.ports.clock.now();
+        Ok(session.filter(|s| s.is_alive(now) && s.user.database == client.database))
+    }
+
+    fn active_token(
+        &self,
+        session: &Session,
+        token_type: &'static str,
+        issued_at: Timestamp,
+        expires_at: Timestamp,
+    ) -> ActiveToken {
+        ActiveToken {
+            issuer: self.settings.issuer().to_owned(),
+            subject: None,
+            client_id: session.client_id.clone(),
+            username: session.user.name.clone(),
+            database: session.user.database.clone(),
+            session: session.id,
+            token_type,
+            issued_at,
+            expires_at,
+        }
+    }
+}
+
+/// The answer of introspection (RFC 7662, section 2.2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Introspection {
+    /// Not a token that this client may rely on.
+    Inactive,
+    /// A token that is accepted now.
+    Active(Box<ActiveToken>),
+}
+
+/// What introspection tells about a token that is accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ActiveToken {
+    /// Who made it.
+    pub issuer: String,
+    /// The role, for an access token.
+    pub subject: Option<String>,
+    /// The client that it was given to.
+    pub client_id: String,
+    /// The user.
+    pub username: String,
+    /// The tenant's database.
+    pub database: String,
+    /// The session.
+    pub session: SessionId,
+    /// `Bearer` for an access token, `refresh_token` for the other kind.
+    pub token_type: &'static str,
+    /// When it was made; for a refresh token when its session was last refreshed.
+    pub issued_at: Timestamp,
+    /// When it expires.
+    pub expires_at: Timestamp,
+}
+
+impl Introspection {
+    /// The body of the answer.
+    pub fn to_json(&self) -> String {
+        #[derive(Serialize)]
+        struct Body<'a> {
+            active: bool,
+            scope: &'a str,
+            client_id: &'a str,
+            username: &'a str,
+            token_type: &'a str,
+            exp: i64,
+            iat: i64,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            sub: Option<&'a str>,
+            aud: &'a str,
+            iss: &'a str,
+            sid: String,
+            database: &'a str,
+        }
+        let Self::Active(token) = self else {
+            return r#"{"active":false}"#.to_owned();
+        };
+        let body = Body {
+            active: true,
+            scope: "",
+            client_id: &token.client_id,
+            username: &token.username,
+            token_type: token.token_type,
+            exp: token.expires_at.seconds(),
+            iat: token.issued_at.seconds(),
+            sub: token.subject.as_deref(),
+            aud: &token.issuer,
+            iss: &token.issuer,
+            sid: token.session.to_string(),
+            database: &token.database,
+        };
+        serde_json::to_string(&body).expect("strings and numbers are serialised without fail")
+    }
+}

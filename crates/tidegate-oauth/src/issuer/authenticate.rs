@@ -1,0 +1,79 @@
+//! Which client asks, and whether it is the one.
+
+use std::net::IpAddr;
+
+use super::Issuer;
+use crate::throttle::{self, Attempts};
+use crate::{
+    AttemptScope, AuditKind, Client, ClientAuthentication, ClientCredentials, Error, Result,
+};
+
+/// Longer ids are none of ours; they are not looked for.
+const LONGEST_ID: usize = 255;
+
+impl Issuer {
+    /// The client that the credentials name.
+    pub(crate) async fn known_client(
+        &self,
+        credentials: &ClientCredentials,
+    ) -> Result<Option<Client>> {
+        for id in credentials.ids().filter(|id| id.len() <= LONGEST_ID) {
+            if let Some(client) = self.ports.store.client(id).await? {
+                return Ok(Some(client));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Lets a public client pass, and a confidential one that shows a secret that works. The attempt
+    /// is counted before the secret is looked at.
+    pub(crate) async fn authenticate(
+        &self,
+        client: &Client,
+        credentials: &ClientCredentials,
+        address: Option<IpAddr>,
+    ) -> Result<()> {
+        if client.authentication == ClientAuthentication::Public {
+            return Ok(());
+        }
+        let mut attempts = self.attempts();
+        if credentials.secrets_for(&client.id).next().is_some() {
+            let limits = &self.settings.limits;
+            if let Some(address) = address {
+                let key = throttle::address(AttemptScope::Address, address);
+                attempts.count(key, &limits.address).await?;
+            }
+            attempts
+                .count(throttle::client(&client.id), &limits.client)
+                .await?;
+        }
+        let secrets = credentials.secrets_for(&client.id);
+        if client
+            .authentication
+            .accepts(secrets, self.ports.clock.now())
+        {
+            return attempts.give_back().await;
+        }
+        let event = self.event(AuditKind::ClientRefused, Some(&client.database));
+        self.audit(&[event.of_client(&client.id).from(address)])
+            .await;
+        Err(Error::ClientNotAuthenticated)
+    }
+
+    /// As [`authenticate`](Self::authenticate), for what a client without a secret may not ask.
+    pub(crate) async fn authenticate_confidential(
+        &self,
+        client: &Client,
+        credentials: &ClientCredentials,
+        address: Option<IpAddr>,
+    ) -> Result<()> {
+        if client.authentication == ClientAuthentication::Public {
+            return Err(Error::ClientNotAuthenticated);
+        }
+        self.authenticate(client, credentials, address).await
+    }
+
+    pub(crate) fn attempts(&self) -> Attempts<'_> {
+        Attempts::new(&*self.ports.store, &*self.ports.clock)
+    }
+}

@@ -1,0 +1,119 @@
+//! Opening, continuing and ending sessions.
+
+use crate::grant::Exchange;
+use crate::token::{self, AccessToken};
+use crate::{
+    AuditEvent, AuditKind, EndReason, GrantKind, Issuer, Result, Secret, Session, SessionId,
+    Timestamp, TokenResponse, User, random,
+};
+
+impl Issuer {
+    /// Opens a session for a user who has proved to be one, and gives its first tokens.
+    pub(crate) async fn open_session(
+        &self,
+        cx: &Exchange<'_>,
+        user: &User,
+        grant: GrantKind,
+    ) -> Result<TokenResponse> {
+        let now = self.ports.clock.now();
+        let lifetimes = &self.settings.lifetimes;
+        let closes_at = now.plus(lifetimes.session);
+        let session = Session {
+            id: SessionId::from_bytes(random::bytes(&*self.ports.random)?),
+            user: user.key.clone(),
+            client_id: cx.client.id.clone(),
+            grant,
+            presented: 0,
+            created_at: now,
+            refreshed_at: now,
+            expires_at: now.plus(lifetimes.session_idle).min(closes_at),
+            closes_at,
+            ended: None,
+        };
+        self.ports.store.insert_session(&session).await?;
+        let event = self.event(AuditKind::SessionOpened(grant), Some(&user.key.database));
+        let event = event.of_user(&user.key.name).of_client(&session.client_id);
+        self.audit(&[event.in_session(session.id).from(cx.address)])
+            .await;
+        self.tokens(&session, user, 1)
+    }
+
+    /// The access token of a session as it is now, and its refresh token `number`.
+    pub(crate) fn tokens(
+        &self,
+        session: &Session,
+        user: &User,
+        number: u64,
+    ) -> Result<TokenResponse> {
+        let issuer = self.settings.issuer();
+        let issued_at = session.refreshed_at;
+        let expires_at = issued_at
+            .plus(self.settings.lifetimes.access_token)
+            .min(session.closes_at);
+        let id = SessionId::from_bytes(random::bytes(&*self.ports.random)?).to_string();
+        let access = AccessToken {
+            issuer,
+            user,
+            client_id: &session.client_id,
+            session: session.id,
+            id: &id,
+            issued_at,
+            expires_at,
+        };
+        let access = token::encode_access(&access, self.ring().active())?;
+        let refresh = self
+            .refresh_tokens
+            .encode(issuer, &user.role, session, number);
+        let expires_in = expires_at.seconds() - issued_at.seconds();
+        Ok(TokenResponse {
+            access_token: Secret::new(access),
+            token_type: "Bearer",
+            expires_in: u64::try_from(expires_in).unwrap_or_default(),
+            refresh_token: Secret::new(refresh),
+        })
+    }
+
+    /// Ends a session, here at once and on the other nodes at their next look.
+    pub(crate) async fn end_session(
+        &self,
+        cx: &Exchange<'_>,
+        id: SessionId,
+        reason: EndReason,
+    ) -> Result<()> {
+        let now = self.ports.clock.now();
+        let ended = self.ports.store.end_session(id, reason, now).await?;
+        self.denylist.add(id, now);
+        if ended {
+            let event = self.event(AuditKind::SessionEnded(reason), Some(&cx.client.database));
+            let event = event
+                .of_client(&cx.client.id)
+                .in_session(id)
+                .from(cx.address);
+            self.audit(&[event]).await;
+        }
+        Ok(())
+    }
+
+    /// An audit event of this moment.
+    pub(crate) fn event(&self, kind: AuditKind, database: Option<&str>) -> AuditEvent {
+        AuditEvent::new(self.ports.clock.now(), kind, database)
+    }
+
+    /// Writes to the audit log. A log that cannot be written is no reason to refuse a request whose
+    /// work is done; it is told to the operator.
+    pub(crate) async fn audit(&self, events: &[AuditEvent]) {
+        if let Err(error) = self.ports.store.append_audit(events).await {
+            tracing::warn!(%error, "audit events are lost");
+        }
+    }
+
+    pub(crate) fn read_refresh_token(&self, token: &Secret) -> Option<crate::token::RefreshClaims> {
+        self.refresh_tokens
+            .decode(self.settings.issuer(), token.expose())
+    }
+
+    /// When a session that is refreshed now expires if nobody refreshes it again.
+    pub(crate) fn idle_end(&self, now: Timestamp) -> Timestamp {
+        now.plus(self.settings.lifetimes.session_idle)
+    }
+}

@@ -1,0 +1,134 @@
+//! The master key: the one secret that an operator keeps, from which the others are derived.
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use ring::{hkdf, hmac};
+use zeroize::{Zeroize as _, Zeroizing};
+
+use crate::{Error, Result, SecureRandom, random};
+
+const LENGTH: usize = 32;
+/// Separates our derivations from those that anybody else makes of the same key.
+const SALT: &[u8] = b"tidegate";
+/// The first byte of everything sealed, so that another form can follow.
+const SEAL_VERSION: u8 = 1;
+
+/// 32 random bytes that only the operator and the running server know.
+///
+/// Nothing uses the bytes as they are: each use has a key of its own, derived by HKDF-SHA256
+/// (RFC 5869), so that none tells anything about another.
+#[derive(Clone)]
+pub struct MasterKey(Zeroizing<[u8; LENGTH]>);
+
+impl MasterKey {
+    /// A new key.
+    pub fn generate(random: &dyn SecureRandom) -> Result<Self> {
+        Ok(Self(Zeroizing::new(random::bytes(random)?)))
+    }
+
+    /// Reads 43 characters of base64url, with or without padding and white space around them.
+    pub fn parse(text: &str) -> Result<Self> {
+        let malformed = Error::Malformed {
+            part: "master key",
+            expected: "32 bytes of base64url",
+        };
+        let mut decoded = URL_SAFE_NO_PAD
+            .decode(text.trim().trim_end_matches('='))
+            .map_err(|_| malformed)?;
+        let bytes = <[u8; LENGTH]>::try_from(decoded.as_slice());
+        decoded.zeroize();
+        bytes
+            .map(|bytes| Self(Zeroizing::new(bytes)))
+            .map_err(|_| Error::Malformed {
+                part: "master key",
+                expected: "32 bytes of base64url",
+            })
+    }
+
+    /// The key as text, for the file that keeps it.
+    pub fn to_base64url(&self) -> Zeroizing<String> {
+        Zeroizing::new(URL_SAFE_NO_PAD.encode(*self.0))
+    }
+
+    /// What tells this key from another without telling anything about it: 22 characters.
+    pub fn fingerprint(&self) -> String {
+        URL_SAFE_NO_PAD.encode(&self.derive("fingerprint")[..16])
+    }
+
+    /// A key for one purpose. The same purpose gives the same key, another one an unrelated key.
+    pub fn derive(&self, purpose: &str) -> Zeroizing<[u8; LENGTH]> {
+        let mut key = Zeroizing::new([0; LENGTH]);
+        hkdf::Salt::new(hkdf::HKDF_SHA256, SALT)
+            .extract(self.0.as_slice())
+            .expand(&[purpose.as_bytes()], hkdf::HKDF_SHA256)
+            .and_then(|derived| derived.fill(key.as_mut_slice()))
+            .expect("HKDF-SHA256 gives up to 8160 bytes, and 32 are asked for");
+        key
+    }
+
+    /// The key that authenticates refresh tokens.
+    pub(crate) fn refresh_token_key(&self) -> hmac::Key {
+        hmac::Key::new(hmac::HMAC_SHA256, self.derive("refresh token").as_slice())
+    }
+
+    /// Encrypts `secret` so that it opens only with the same `label`.
+    pub(crate) fn seal(
+        &self,
+        label: &str,
+        secret: &[u8],
+        random: &dyn SecureRandom,
+    ) -> Result<Vec<u8>> {
+        let nonce: [u8; NONCE_LEN] = random::bytes(random)?;
+        let mut sealed = vec![SEAL_VERSION];
+        sealed.extend_from_slice(&nonce);
+        let start = sealed.len();
+        sealed.extend_from_slice(secret);
+        let tag = self
+            .sealing_key()
+            .seal_in_place_separate_tag(
+                Nonce::assume_unique_for_key(nonce),
+                Aad::from(label),
+                &mut sealed[start..],
+            )
+            .map_err(|_| Error::DamagedKey)?;
+        sealed.extend_from_slice(tag.as_ref());
+        Ok(sealed)
+    }
+
+    /// Decrypts what [`seal`](Self::seal) made; [`Error::DamagedKey`] if it was not made by it with
+    /// this key and this label.
+    pub(crate) fn open(&self, label: &str, sealed: &[u8]) -> Result<Zeroizing<Vec<u8>>> {
+        let (&version, rest) = sealed.split_first().ok_or(Error::DamagedKey)?;
+        let (nonce, ciphertext) = rest
+            .split_first_chunk::<NONCE_LEN>()
+            .ok_or(Error::DamagedKey)?;
+        if version != SEAL_VERSION {
+            return Err(Error::DamagedKey);
+        }
+        let mut opened = Zeroizing::new(ciphertext.to_vec());
+        let nonce = Nonce::assume_unique_for_key(*nonce);
+        let length = self
+            .sealing_key()
+            .open_in_place(nonce, Aad::from(label), &mut opened)
+            .map_err(|_| Error::DamagedKey)?
+            .len();
+        opened.truncate(length);
+        Ok(opened)
+    }
+
+    fn sealing_key(&self) -> LessSafeKey {
+        let key = self.derive("signing key seal");
+        let key = UnboundKey::new(&CHACHA20_POLY1305, key.as_slice())
+            .expect("ChaCha20-Poly1305 keys have 32 bytes");
+        LessSafeKey::new(key)
+    }
+}
+
+impl fmt::Debug for MasterKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "MasterKey({})", self.fingerprint())
+    }
+}

@@ -1,0 +1,69 @@
+//! The keys that a node knows, as of its last look at the store.
+
+use super::{KeyState, MasterKey, SigningKey, SigningKeyRecord};
+use crate::{Error, Result};
+
+/// One key that signs, one that is published ahead, and those that signed not long ago.
+#[derive(Debug)]
+pub(crate) struct KeyRing {
+    active: SigningKey,
+    others: Vec<SigningKey>,
+}
+
+impl KeyRing {
+    /// Opens the stored keys. None when no key is active yet; [`Error::DamagedKey`] when one that
+    /// matters does not open.
+    pub(crate) fn open(records: Vec<SigningKeyRecord>, master: &MasterKey) -> Result<Option<Self>> {
+        let mut active = None;
+        let mut others = Vec::new();
+        for record in records {
+            let key = SigningKey::open(record, master)?;
+            match key.record().state {
+                KeyState::Active { .. } => active = Some(key),
+                KeyState::Next | KeyState::Retired { .. } => others.push(key),
+            }
+        }
+        Ok(active.map(|active| Self { active, others }))
+    }
+
+    /// The key that signs.
+    pub(crate) fn active(&self) -> &SigningKey {
+        &self.active
+    }
+
+    /// The key that is published ahead.
+    pub(crate) fn next(&self) -> Option<&SigningKey> {
+        self.others
+            .iter()
+            .find(|key| key.record().state == KeyState::Next)
+    }
+
+    /// All keys, the active one first.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &SigningKey> {
+        std::iter::once(&self.active).chain(&self.others)
+    }
+
+    /// The key whose tokens have this header segment. The comparison is exact: a header with
+    /// another algorithm, type, key or member is no header of ours, so there is nothing to parse
+    /// and nothing to confuse.
+    pub(crate) fn with_header(&self, header: &str) -> Option<&SigningKey> {
+        self.keys().find(|key| key.header() == header)
+    }
+
+    /// Whether the ring is what `records` say.
+    pub(crate) fn is_of(&self, records: &[SigningKeyRecord]) -> bool {
+        records.len() == self.others.len() + 1
+            && records
+                .iter()
+                .all(|record| self.keys().any(|key| key.record() == record))
+    }
+
+    /// The key set document (RFC 7517, section 5).
+    pub(crate) fn document(&self) -> Result<String> {
+        let keys = self
+            .keys()
+            .map(SigningKey::jwk)
+            .collect::<Result<Vec<_>, Error>>()?;
+        Ok(format!(r#"{{"keys":[{}]}}"#, keys.join(",")))
+    }
+}

@@ -1,0 +1,246 @@
+//! A store in memory: for tests, for examples, for whoever embeds the issuer without a database.
+
+mod tables;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::{
+    AttemptCounter, AttemptKey, AttemptLimit, AuditEvent, Client, Counted, EndReason, EndedSession,
+    Presented, PurgeBefore, Session, SessionId, SigningKeyRecord, Store, StoreFuture, Timestamp,
+    User, UserKey, Written,
+};
+use tables::Tables;
+
+/// Keeps everything in this process and loses it with it. One lock makes every step atomic.
+#[derive(Debug, Default)]
+pub struct MemoryStore(Mutex<Tables>);
+
+impl MemoryStore {
+    /// An empty store.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The audit log so far.
+    pub fn audit_log(&self) -> Vec<AuditEvent> {
+        self.tables().audit.clone()
+    }
+
+    fn tables(&self) -> MutexGuard<'_, Tables> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A step that is done by the time it is awaited.
+fn done<'a, T: Send + 'a>(value: T) -> StoreFuture<'a, T> {
+    Box::pin(std::future::ready(Ok(value)))
+}
+
+impl Store for MemoryStore {
+    fn claim_master_key<'a>(&'a self, fingerprint: &'a str) -> StoreFuture<'a, String> {
+        let mut tables = self.tables();
+        let kept = tables
+            .master_key
+            .get_or_insert_with(|| fingerprint.to_owned());
+        done(kept.clone())
+    }
+
+    fn client<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<Client>> {
+        done(self.tables().clients.get(id).cloned())
+    }
+
+    fn clients<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<Client>> {
+        let tables = self.tables();
+        done(
+            tables
+                .clients
+                .values()
+                .filter(|c| c.database == database)
+                .cloned()
+                .collect(),
+        )
+    }
+
+    fn insert_client<'a>(&'a self, client: &'a Client) -> StoreFuture<'a, Written> {
+        done(self.tables().insert_client(client))
+    }
+
+    fn update_client<'a>(&'a self, client: &'a Client) -> StoreFuture<'a, Written> {
+        done(self.tables().update_client(client))
+    }
+
+    fn delete_client<'a>(&'a self, id: &'a str, at: Timestamp) -> StoreFuture<'a, bool> {
+        let mut tables = self.tables();
+        tables.end_where(
+            |session| session.client_id == id,
+            EndReason::ClientDropped,
+            at,
+        );
+        done(tables.clients.remove(id).is_some())
+    }
+
+    fn user<'a>(&'a self, key: &'a UserKey) -> StoreFuture<'a, Option<User>> {
+        done(self.tables().users.get(key).cloned())
+    }
+
+    fn users<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<User>> {
+        let tables = self.tables();
+        done(
+            tables
+                .users
+                .values()
+                .filter(|u| u.key.database == database)
+                .cloned()
+                .collect(),
+        )
+    }
+
+    fn default_user<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Option<User>> {
+        done(self.tables().default_user(database).cloned())
+    }
+
+    fn insert_user<'a>(&'a self, user: &'a User) -> StoreFuture<'a, Written> {
+        done(self.tables().insert_user(user))
+    }
+
+    fn update_user<'a>(&'a self, user: &'a User) -> StoreFuture<'a, Written> {
+        done(self.tables().update_user(user))
+    }
+
+    fn set_password_hash<'a>(
+        &'a self,
+        key: &'a UserKey,
+        before: Option<&'a str>,
+        hash: &'a str,
+    ) -> StoreFuture<'a, bool> {
+        let mut tables = self.tables();
+        let user = tables.users.get_mut(key);
+        let user = user.filter(|u| before.is_none() || u.password_hash.as_deref() == before);
+        done(
+            user.map(|user| user.password_hash = Some(hash.to_owned()))
+                .is_some(),
+        )
+    }
+
+    fn delete_user<'a>(&'a self, key: &'a UserKey, at: Timestamp) -> StoreFuture<'a, bool> {
+        let mut tables = self.tables();
+        tables.end_where(|session| session.user == *key, EndReason::UserDropped, at);
+        done(tables.users.remove(key).is_some())
+    }
+
+    fn delete_tenant<'a>(&'a self, database: &'a str, at: Timestamp) -> StoreFuture<'a, ()> {
+        let mut tables = self.tables();
+        tables.end_where(
+            |s| s.user.database == database,
+            EndReason::TenantDropped,
+            at,
+        );
+        tables.users.retain(|key, _| key.database != database);
+        tables
+            .clients
+            .retain(|_, client| client.database != database);
+        done(())
+    }
+
+    fn insert_session<'a>(&'a self, session: &'a Session) -> StoreFuture<'a, ()> {
+        self.tables().sessions.insert(session.id, session.clone());
+        done(())
+    }
+
+    fn session(&self, id: SessionId) -> StoreFuture<'_, Option<Session>> {
+        done(self.tables().sessions.get(&id).cloned())
+    }
+
+    fn present_refresh_token(
+        &self,
+        id: SessionId,
+        number: u64,
+        now: Timestamp,
+        expires_at: Timestamp,
+    ) -> StoreFuture<'_, Presented> {
+        done(self.tables().present(id, number, now, expires_at))
+    }
+
+    fn end_session(
+        &self,
+        id: SessionId,
+        reason: EndReason,
+        at: Timestamp,
+    ) -> StoreFuture<'_, bool> {
+        let ended = self
+            .tables()
+            .end_where(|session| session.id == id, reason, at);
+        done(!ended.is_empty())
+    }
+
+    fn end_sessions_of_user<'a>(
+        &'a self,
+        key: &'a UserKey,
+        reason: EndReason,
+        at: Timestamp,
+    ) -> StoreFuture<'a, Vec<SessionId>> {
+        done(
+            self.tables()
+                .end_where(|session| session.user == *key, reason, at),
+        )
+    }
+
+    fn ended_sessions(&self, since: Timestamp) -> StoreFuture<'_, Vec<EndedSession>> {
+        done(self.tables().ended_since(since))
+    }
+
+    fn signing_keys(&self) -> StoreFuture<'_, Vec<SigningKeyRecord>> {
+        done(self.tables().keys.clone())
+    }
+
+    fn insert_signing_key<'a>(&'a self, key: &'a SigningKeyRecord) -> StoreFuture<'a, bool> {
+        done(self.tables().insert_key(key))
+    }
+
+    fn promote_signing_key<'a>(
+        &'a self,
+        next: &'a str,
+        active: &'a str,
+        at: Timestamp,
+    ) -> StoreFuture<'a, bool> {
+        done(self.tables().promote_key(next, active, at))
+    }
+
+    fn delete_signing_key<'a>(&'a self, id: &'a str) -> StoreFuture<'a, bool> {
+        done(self.tables().delete_key(id))
+    }
+
+    fn count_attempt<'a>(
+        &'a self,
+        key: &'a AttemptKey,
+        limit: &'a AttemptLimit,
+        now: Timestamp,
+    ) -> StoreFuture<'a, Counted> {
+        let mut tables = self.tables();
+        let before = tables.attempts.get(key).copied();
+        let (after, counted) = AttemptCounter::count(before, limit, now);
+        tables.attempts.insert(key.clone(), after);
+        done(counted)
+    }
+
+    fn give_attempt_back<'a>(&'a self, key: &'a AttemptKey) -> StoreFuture<'a, ()> {
+        if let Some(counter) = self.tables().attempts.get_mut(key) {
+            *counter = counter.give_back();
+        }
+        done(())
+    }
+
+    fn clear_attempts<'a>(&'a self, key: &'a AttemptKey) -> StoreFuture<'a, ()> {
+        self.tables().attempts.remove(key);
+        done(())
+    }
+
+    fn append_audit<'a>(&'a self, events: &'a [AuditEvent]) -> StoreFuture<'a, ()> {
+        self.tables().audit.extend_from_slice(events);
+        done(())
+    }
+
+    fn purge(&self, before: PurgeBefore) -> StoreFuture<'_, u64> {
+        done(self.tables().purge(before))
+    }
+}

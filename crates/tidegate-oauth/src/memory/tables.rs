@@ -1,0 +1,175 @@
+//! What the store in memory keeps, and its steps on one table each.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::{
+    AttemptCounter, AttemptKey, AuditEvent, Client, EndReason, EndedSession, KeyState, Presented,
+    PurgeBefore, Session, SessionEnd, SessionId, SigningKeyRecord, Timestamp, User, UserKey,
+    Written,
+};
+
+#[derive(Debug, Default)]
+pub(super) struct Tables {
+    pub(super) master_key: Option<String>,
+    pub(super) clients: BTreeMap<String, Client>,
+    pub(super) users: BTreeMap<UserKey, User>,
+    pub(super) sessions: HashMap<SessionId, Session>,
+    pub(super) keys: Vec<SigningKeyRecord>,
+    pub(super) attempts: HashMap<AttemptKey, AttemptCounter>,
+    pub(super) audit: Vec<AuditEvent>,
+}
+
+impl Tables {
+    pub(super) fn insert_client(&mut self, client: &Client) -> Written {
+        if self.clients.contains_key(&client.id) {
+            return Written::Taken;
+        }
+        self.clients.insert(client.id.clone(), client.clone());
+        Written::Done
+    }
+
+    pub(super) fn update_client(&mut self, client: &Client) -> Written {
+        let Some(known) = self.clients.get_mut(&client.id) else {
+            return Written::Missing;
+        };
+        let (database, created_at) = (known.database.clone(), known.created_at);
+        *known = Client {
+            database,
+            created_at,
+            ..client.clone()
+        };
+        Written::Done
+    }
+
+    pub(super) fn default_user(&self, database: &str) -> Option<&User> {
+        self.users
+            .values()
+            .find(|user| user.key.database == database && user.default_user)
+    }
+
+    pub(super) fn insert_user(&mut self, user: &User) -> Written {
+        let same = |known: &User| known.key == user.key || known.role == user.role;
+        if self.users.values().any(same) {
+            return Written::Taken;
+        }
+        if user.default_user && self.default_user(&user.key.database).is_some() {
+            return Written::DefaultUserTaken;
+        }
+        self.users.insert(user.key.clone(), user.clone());
+        Written::Done
+    }
+
+    pub(super) fn update_user(&mut self, user: &User) -> Written {
+        let other = self
+            .default_user(&user.key.database)
+            .is_some_and(|known| known.key != user.key);
+        let Some(known) = self.users.get_mut(&user.key) else {
+            return Written::Missing;
+        };
+        if user.default_user && other {
+            return Written::DefaultUserTaken;
+        }
+        known.email.clone_from(&user.email);
+        known.properties.clone_from(&user.properties);
+        known.user_group.clone_from(&user.user_group);
+        known.default_user = user.default_user;
+        Written::Done
+    }
+
+    pub(super) fn present(
+        &mut self,
+        id: SessionId,
+        number: u64,
+        now: Timestamp,
+        expires_at: Timestamp,
+    ) -> Presented {
+        let session = self
+            .sessions
+            .get_mut(&id)
+            .filter(|session| session.is_alive(now));
+        let Some(session) = session else {
+            return Presented::Dead;
+        };
+        if session.presented > number {
+            return Presented::Superseded;
+        }
+        session.presented = number;
+        session.refreshed_at = now;
+        session.expires_at = expires_at.min(session.closes_at);
+        Presented::Accepted(session.clone())
+    }
+
+    pub(super) fn end_where(
+        &mut self,
+        which: impl Fn(&Session) -> bool,
+        reason: EndReason,
+        at: Timestamp,
+    ) -> Vec<SessionId> {
+        let open = self
+            .sessions
+            .values_mut()
+            .filter(|session| session.ended.is_none());
+        open.filter(|session| which(session))
+            .map(|session| {
+                session.ended = Some(SessionEnd { at, reason });
+                session.id
+            })
+            .collect()
+    }
+
+    pub(super) fn ended_since(&self, since: Timestamp) -> Vec<EndedSession> {
+        let ends = self.sessions.values().filter_map(|session| {
+            session.ended.map(|end| EndedSession {
+                id: session.id,
+                at: end.at,
+            })
+        });
+        ends.filter(|end| end.at >= since).collect()
+    }
+
+    pub(super) fn insert_key(&mut self, key: &SigningKeyRecord) -> bool {
+        let taken = self
+            .keys
+            .iter()
+            .any(|known| known.state.name() == key.state.name());
+        if !taken {
+            self.keys.push(key.clone());
+        }
+        !taken
+    }
+
+    pub(super) fn promote_key(&mut self, next: &str, active: &str, at: Timestamp) -> bool {
+        let place = |id: &str, state: &str| {
+            self.keys
+                .iter()
+                .position(|key| key.id == id && key.state.name() == state)
+        };
+        let (Some(next), Some(active)) = (place(next, "next"), place(active, "active")) else {
+            return false;
+        };
+        self.keys[next].state = KeyState::Active { since: at };
+        self.keys[active].state = KeyState::Retired { since: at };
+        true
+    }
+
+    pub(super) fn delete_key(&mut self, id: &str) -> bool {
+        let before = self.keys.len();
+        self.keys
+            .retain(|key| key.id != id || key.state.name() != "retired");
+        self.keys.len() < before
+    }
+
+    pub(super) fn purge(&mut self, before: PurgeBefore) -> u64 {
+        let rows =
+            |tables: &Self| tables.sessions.len() + tables.attempts.len() + tables.audit.len();
+        let all = rows(self);
+        self.sessions.retain(|_, session| {
+            session.expires_at >= before.sessions
+                && session.ended.is_none_or(|end| end.at >= before.sessions)
+        });
+        self.attempts
+            .retain(|_, counter| counter.expires_at >= before.attempts);
+        self.audit.retain(|event| event.at >= before.audit);
+        u64::try_from(all - rows(self)).unwrap_or(u64::MAX)
+    }
+}

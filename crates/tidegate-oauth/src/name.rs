@@ -1,0 +1,101 @@
+//! Names of tenants and users, and the role that a name gives.
+
+use std::fmt;
+
+use crate::{Error, Result, UserKey};
+
+/// PostgreSQL cuts longer identifiers off ("Identifiers and Key Words", `NAMEDATALEN`).
+const IDENTIFIER_BYTES: usize = 63;
+const TENANT_BYTES: usize = 30;
+const USER_CHARACTERS: usize = 32;
+
+/// The name of a tenant: of its database and of its owner.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TenantName(String);
+
+impl TenantName {
+    /// A name for a new tenant: `[a-z_][a-z0-9_]*`, at most 30 bytes, not starting with `pg_`.
+    pub fn parse(name: &str) -> Result<Self> {
+        let first = name
+            .bytes()
+            .next()
+            .is_some_and(|b| b.is_ascii_lowercase() || b == b'_');
+        let rest = name
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
+        if first && rest && name.len() <= TENANT_BYTES && !name.starts_with("pg_") {
+            return Ok(Self(name.to_owned()));
+        }
+        Err(Error::InvalidMember {
+            member: "database",
+            expected: "[a-z_][a-z0-9_]*, at most 30 bytes, not starting with pg_",
+        })
+    }
+
+    /// The name of a database that was there before us. It may be any name that PostgreSQL allows
+    /// but for a slash, which separates tenant and user in the name of a role, and for control
+    /// characters.
+    pub fn adopted(name: &str) -> Result<Self> {
+        let allowed = name.chars().all(|c| c != '/' && !c.is_control());
+        if allowed && !name.is_empty() && name.len() <= IDENTIFIER_BYTES {
+            return Ok(Self(name.to_owned()));
+        }
+        Err(Error::InvalidMember {
+            member: "database",
+            expected: "1 to 63 bytes without a slash or control characters",
+        })
+    }
+
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for TenantName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The name of a sub-user: 1 to 32 characters of `[A-Za-z0-9_.@+-]`, case kept.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct UserName(String);
+
+impl UserName {
+    /// Checks the name.
+    pub fn parse(name: &str) -> Result<Self> {
+        let allowed = |b: u8| b.is_ascii_alphanumeric() || b"_.@+-".contains(&b);
+        if !name.is_empty() && name.len() <= USER_CHARACTERS && name.bytes().all(allowed) {
+            return Ok(Self(name.to_owned()));
+        }
+        Err(Error::InvalidMember {
+            member: "name",
+            expected: "1 to 32 characters of A-Z a-z 0-9 _ . @ + -",
+        })
+    }
+
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for UserName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The role of a user: the database's name for its owner, `database/name` for others; at most 63
+/// bytes, or PostgreSQL would cut it off and two users could share a role.
+pub(crate) fn role_name(key: &UserKey) -> Result<String> {
+    let role = key.to_string();
+    if role.len() <= IDENTIFIER_BYTES {
+        return Ok(role);
+    }
+    Err(Error::InvalidMember {
+        member: "name",
+        expected: "at most 63 bytes together with the database's name and a slash",
+    })
+}

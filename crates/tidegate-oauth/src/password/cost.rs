@@ -1,0 +1,43 @@
+//! What hashing a password costs.
+
+use argon2::Params;
+
+use crate::{Error, Result};
+
+/// The cost parameters of Argon2id (RFC 9106, section 3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PasswordCost {
+    /// Memory in KiB, at least 8 for each lane.
+    pub memory_kib: u32,
+    /// Passes over the memory.
+    pub passes: u32,
+    /// Lanes.
+    pub lanes: u32,
+}
+
+impl Default for PasswordCost {
+    /// 19 MiB, two passes, one lane: what OWASP's "Password Storage Cheat Sheet" asks for.
+    fn default() -> Self {
+        Self {
+            memory_kib: 19 * 1024,
+            passes: 2,
+            lanes: 1,
+        }
+    }
+}
+
+impl PasswordCost {
+    pub(crate) fn params(self) -> Result<Params> {
+        Params::new(self.memory_kib, self.passes, self.lanes, None).map_err(|_| {
+            Error::InvalidMember {
+                member: "password cost",
+                expected: "parameters of RFC 9106",
+            }
+        })
+    }
+
+    pub(crate) fn is_of(self, params: &Params) -> bool {
+        (self.memory_kib, self.passes, self.lanes)
+            == (params.m_cost(), params.t_cost(), params.p_cost())
+    }
+}

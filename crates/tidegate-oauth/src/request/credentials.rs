@@ -1,0 +1,50 @@
+//! Which client asks, and what it shows for it.
+
+use super::{BasicCredentials, Parameters};
+use crate::{Error, Result, Secret};
+
+/// A client's id with its secret, in each reading that the request allows.
+#[derive(Clone, Debug)]
+pub struct ClientCredentials {
+    readings: Vec<(String, Option<Secret>)>,
+}
+
+impl ClientCredentials {
+    /// Reads `client_id` and `client_secret` from the body or from Basic credentials; the id may
+    /// stand in both.
+    ///
+    /// [`Error::MissingParameter`] without any id, [`Error::TwoCredentials`] when they contradict.
+    pub fn parse(parameters: &Parameters, basic: Option<&BasicCredentials>) -> Result<Self> {
+        let id = parameters.text("client_id")?;
+        let secret = parameters.text("client_secret")?;
+        let Some(basic) = basic else {
+            let id = id.ok_or(Error::MissingParameter("client_id"))?;
+            return Ok(Self {
+                readings: vec![(id.to_owned(), secret.map(Secret::new))],
+            });
+        };
+        let readings: Vec<_> = basic
+            .readings
+            .iter()
+            .filter(|(known, _)| id.is_none_or(|id| id == known))
+            .map(|(id, secret)| (id.clone(), Some(secret.clone()).filter(|s| !s.is_empty())))
+            .collect();
+        if secret.is_some() || readings.is_empty() {
+            return Err(Error::TwoCredentials);
+        }
+        Ok(Self { readings })
+    }
+
+    /// The ids to look for, the likelier first.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = &str> {
+        self.readings.iter().map(|(id, _)| id.as_str())
+    }
+
+    /// The secrets shown for the client with this id.
+    pub(crate) fn secrets_for(&self, id: &str) -> impl Iterator<Item = &Secret> {
+        self.readings
+            .iter()
+            .filter(move |(known, _)| known == id)
+            .filter_map(|(_, s)| s.as_ref())
+    }
+}

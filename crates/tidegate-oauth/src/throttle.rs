@@ -1,0 +1,130 @@
+//! Which attempts are counted, and how many are allowed.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ring::digest;
+
+use crate::{
+    AttemptKey, AttemptLimit, AttemptScope, Clock, Counted, Error, Result, Store, UserKey,
+};
+
+const MINUTE: Duration = Duration::from_secs(60);
+const QUARTER: Duration = Duration::from_secs(15 * 60);
+const HOUR: Duration = Duration::from_secs(60 * 60);
+
+/// How many attempts are allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Passwords for one account.
+    pub account: AttemptLimit,
+    /// Failures from one address.
+    pub address: AttemptLimit,
+    /// Secrets for one client.
+    pub client: AttemptLimit,
+    /// Guest sessions from one address.
+    pub guest: AttemptLimit,
+}
+
+impl Default for Limits {
+    /// 10 passwords an account in 15 minutes, then waits that grow from half a minute to a quarter
+    /// of an hour; 30 failures an address and 20 secrets a client a minute; 1,000 guest sessions an
+    /// address an hour, so that nobody fills the table of sessions.
+    fn default() -> Self {
+        let steady = |count, window| AttemptLimit {
+            count,
+            window,
+            first_delay: MINUTE,
+            longest_delay: MINUTE,
+            memory: Duration::ZERO,
+        };
+        Self {
+            account: AttemptLimit {
+                count: 10,
+                window: QUARTER,
+                first_delay: Duration::from_secs(30),
+                longest_delay: QUARTER,
+                memory: QUARTER,
+            },
+            address: steady(30, MINUTE),
+            client: steady(20, MINUTE),
+            guest: steady(1_000, HOUR),
+        }
+    }
+}
+
+/// The counter of an account. The name is hashed: it may be long and need not exist.
+pub(crate) fn account(key: &UserKey) -> AttemptKey {
+    let mut context = digest::Context::new(&digest::SHA256);
+    context.update(key.database.as_bytes());
+    context.update(&[0]);
+    context.update(key.name.as_bytes());
+    let subject = URL_SAFE_NO_PAD.encode(context.finish());
+    AttemptKey {
+        scope: AttemptScope::Account,
+        subject,
+    }
+}
+
+/// The counter of a client that exists.
+pub(crate) fn client(id: &str) -> AttemptKey {
+    let subject = URL_SAFE_NO_PAD.encode(digest::digest(&digest::SHA256, id.as_bytes()));
+    AttemptKey {
+        scope: AttemptScope::Client,
+        subject,
+    }
+}
+
+/// A counter of an address; one for the /64 of an IPv6 address, which is what one customer has.
+pub(crate) fn address(scope: AttemptScope, address: IpAddr) -> AttemptKey {
+    let subject = match address.to_canonical() {
+        IpAddr::V4(v4) => v4.to_string(),
+        IpAddr::V6(v6) => {
+            let [a, b, c, d, ..] = v6.segments();
+            format!("{a:x}:{b:x}:{c:x}:{d:x}::/64")
+        }
+    };
+    AttemptKey { scope, subject }
+}
+
+/// Attempts that are counted and not yet decided. Dropping them leaves them counted: an attempt
+/// that its caller abandoned was an attempt.
+pub(crate) struct Attempts<'a> {
+    store: &'a dyn Store,
+    clock: &'a dyn Clock,
+    counted: Vec<AttemptKey>,
+}
+
+impl<'a> Attempts<'a> {
+    pub(crate) fn new(store: &'a dyn Store, clock: &'a dyn Clock) -> Self {
+        Self {
+            store,
+            clock,
+            counted: Vec::new(),
+        }
+    }
+
+    /// Counts one; [`Error::TooManyAttempts`] when it must not go on.
+    pub(crate) async fn count(&mut self, key: AttemptKey, limit: &AttemptLimit) -> Result<()> {
+        let now = self.clock.now();
+        match self.store.count_attempt(&key, limit, now).await? {
+            Counted::Allowed => {
+                self.counted.push(key);
+                Ok(())
+            }
+            Counted::Refused { until } => Err(Error::TooManyAttempts {
+                retry_after: until.since(now),
+            }),
+        }
+    }
+
+    /// Gives all of them back: they turned out right, or nothing was tried.
+    pub(crate) async fn give_back(self) -> Result<()> {
+        for key in &self.counted {
+            self.store.give_attempt_back(key).await?;
+        }
+        Ok(())
+    }
+}

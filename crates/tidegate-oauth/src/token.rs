@@ -1,0 +1,39 @@
+//! Tokens: made by the issuer, checked on every request.
+
+mod access;
+mod cache;
+mod refresh;
+mod response;
+
+pub use access::Claims;
+pub use response::TokenResponse;
+
+pub(crate) use access::{AccessToken, decode as decode_access, encode as encode_access};
+pub(crate) use cache::TokenCache;
+pub(crate) use refresh::{RefreshClaims, RefreshTokens};
+
+/// Longer texts are no tokens of ours, whatever is in them.
+pub(crate) const LONGEST: usize = 8 * 1024;
+
+/// The three segments of a compact JWS (RFC 7515, section 7.1).
+pub(crate) struct Segments<'a> {
+    pub(crate) header: &'a str,
+    pub(crate) payload: &'a str,
+    pub(crate) signature: &'a str,
+    /// Header and payload with the dot between them: what is signed.
+    pub(crate) signed: &'a str,
+}
+
+impl<'a> Segments<'a> {
+    /// Splits a token at its two dots; none when it has more or fewer.
+    pub(crate) fn split(token: &'a str) -> Option<Self> {
+        let (signed, signature) = token.rsplit_once('.')?;
+        let (header, payload) = signed.split_once('.')?;
+        (!payload.contains('.')).then_some(Self {
+            header,
+            payload,
+            signature,
+            signed,
+        })
+    }
+}

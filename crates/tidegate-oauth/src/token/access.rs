@@ -1,0 +1,151 @@
+//! Access tokens: ES256 JSON Web Tokens of the type `at+jwt` (RFC 9068).
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::Segments;
+use crate::key::{KeyRing, SigningKey};
+use crate::{SessionId, Timestamp, TokenFault, User};
+
+/// What an accepted access token says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Claims {
+    /// The token's own id, `jti`.
+    pub id: String,
+    /// The session that it belongs to, `sid`.
+    pub session: SessionId,
+    /// The client that it was given to.
+    pub client_id: String,
+    /// The tenant's database.
+    pub database: String,
+    /// The user's name in the tenant, `uid`.
+    pub user: String,
+    /// The PostgreSQL role to run as, `sub`. Roles are unique in a cluster, as subjects must be.
+    pub role: String,
+    /// Whether the user owns the tenant, `superUser`.
+    pub owner: bool,
+    /// Whether strangers share the role: it is the tenant's default user's. A private claim that
+    /// only such tokens carry. A user's sessions end when that property of it changes, so the claim
+    /// is true as long as the token is accepted.
+    pub shared: bool,
+    /// The user's properties.
+    pub properties: Option<Map<String, Value>>,
+    /// The user's e-mail address.
+    pub email: Option<String>,
+    /// When it was made.
+    pub issued_at: Timestamp,
+    /// When it expires.
+    pub expires_at: Timestamp,
+}
+
+/// What goes into an access token.
+pub(crate) struct AccessToken<'a> {
+    pub(crate) issuer: &'a str,
+    pub(crate) user: &'a User,
+    pub(crate) client_id: &'a str,
+    pub(crate) session: SessionId,
+    pub(crate) id: &'a str,
+    pub(crate) issued_at: Timestamp,
+    pub(crate) expires_at: Timestamp,
+}
+
+/// The payload, its members in the order of the wire.
+#[derive(Serialize, Deserialize)]
+struct Payload<S, P> {
+    iss: S,
+    sub: S,
+    aud: S,
+    client_id: S,
+    iat: i64,
+    exp: i64,
+    jti: S,
+    sid: S,
+    scope: S,
+    database: S,
+    uid: S,
+    #[serde(rename = "superUser")]
+    super_user: bool,
+    properties: P,
+    email: Option<S>,
+    response_type: S,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    shared: bool,
+}
+
+/// Writes and signs a token.
+pub(crate) fn encode(token: &AccessToken<'_>, key: &SigningKey) -> crate::Result<String> {
+    let sid = token.session.to_string();
+    let user = token.user;
+    let payload = Payload {
+        iss: token.issuer,
+        sub: &user.role,
+        aud: token.issuer,
+        client_id: token.client_id,
+        iat: token.issued_at.seconds(),
+        exp: token.expires_at.seconds(),
+        jti: token.id,
+        sid: &sid,
+        scope: "",
+        database: &user.key.database,
+        uid: &user.key.name,
+        super_user: user.key.is_owner(),
+        properties: user.properties.as_ref(),
+        email: user.email.as_deref(),
+        response_type: "token",
+        shared: user.default_user,
+    };
+    let payload = serde_json::to_vec(&payload)
+        .expect("strings, numbers and a JSON object are serialised without fail");
+    let mut text = String::with_capacity(1024);
+    text.push_str(key.header());
+    text.push('.');
+    URL_SAFE_NO_PAD.encode_string(payload, &mut text);
+    let signature = key.sign(text.as_bytes())?;
+    text.push('.');
+    text.push_str(&signature);
+    Ok(text)
+}
+
+/// Checks signature, issuer, audience and beginning; the end is the caller's to check, on every
+/// use anew.
+pub(crate) fn decode(
+    segments: &Segments<'_>,
+    ring: &KeyRing,
+    issuer: &str,
+    (now, leeway): (Timestamp, Duration),
+) -> Result<Claims, TokenFault> {
+    let key = ring
+        .with_header(segments.header)
+        .ok_or(TokenFault::UnknownHeader)?;
+    if !key.verifies(segments.signed.as_bytes(), segments.signature) {
+        return Err(TokenFault::BadSignature);
+    }
+    let payload = URL_SAFE_NO_PAD
+        .decode(segments.payload)
+        .map_err(|_| TokenFault::Malformed)?;
+    let payload: Payload<String, Option<Map<String, Value>>> =
+        serde_json::from_slice(&payload).map_err(|_| TokenFault::Malformed)?;
+    let ours = payload.iss == issuer && payload.aud == issuer && payload.response_type == "token";
+    let issued_at = Timestamp::from_seconds(payload.iat);
+    if !ours || issued_at > now.plus(leeway) {
+        return Err(TokenFault::NotForUs);
+    }
+    Ok(Claims {
+        id: payload.jti,
+        session: SessionId::parse(&payload.sid).ok_or(TokenFault::Malformed)?,
+        client_id: payload.client_id,
+        database: payload.database,
+        user: payload.uid,
+        role: payload.sub,
+        owner: payload.super_user,
+        shared: payload.shared,
+        properties: payload.properties,
+        email: payload.email,
+        issued_at,
+        expires_at: Timestamp::from_seconds(payload.exp),
+    })
+}

@@ -1,0 +1,132 @@
+//! Tokens that were checked already, so that a request pays for a look-up and not for a signature.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use super::Claims;
+
+/// Accepted tokens by the text of their signature.
+///
+/// A hit compares the whole token: one with the same signature and other claims is no hit. Only
+/// tokens that verified come in, so nobody can fill the cache with others. Two generations bound it:
+/// when the young one is full it becomes the old one, and the old one is dropped.
+#[derive(Debug)]
+pub(crate) struct TokenCache {
+    generations: RwLock<Generations>,
+    half: usize,
+}
+
+#[derive(Debug, Default)]
+struct Generations {
+    young: HashMap<Box<str>, Entry>,
+    old: HashMap<Box<str>, Entry>,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    signed: Box<str>,
+    claims: Arc<Claims>,
+}
+
+impl TokenCache {
+    /// A cache for at most `capacity` tokens.
+    pub(crate) fn new(capacity: usize) -> Self {
+        Self {
+            generations: RwLock::default(),
+            half: capacity.div_ceil(2).max(1),
+        }
+    }
+
+    /// The claims of a token that was accepted before.
+    pub(crate) fn get(&self, signed: &str, signature: &str) -> Option<Arc<Claims>> {
+        let generations = self
+            .generations
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        let hit = |entry: &&Entry| *entry.signed == *signed;
+        if let Some(entry) = generations.young.get(signature).filter(hit) {
+            return Some(Arc::clone(&entry.claims));
+        }
+        let entry = generations.old.get(signature).filter(hit)?.clone();
+        drop(generations);
+        let claims = Arc::clone(&entry.claims);
+        self.keep(signature, entry);
+        Some(claims)
+    }
+
+    /// Keeps an accepted token.
+    pub(crate) fn insert(&self, signed: &str, signature: &str, claims: &Arc<Claims>) {
+        self.keep(
+            signature,
+            Entry {
+                signed: signed.into(),
+                claims: Arc::clone(claims),
+            },
+        );
+    }
+
+    /// Forgets everything: a key has gone.
+    pub(crate) fn clear(&self) {
+        *self
+            .generations
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = Generations::default();
+    }
+
+    fn keep(&self, signature: &str, entry: Entry) {
+        let mut generations = self
+            .generations
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        if generations.young.len() >= self.half && !generations.young.contains_key(signature) {
+            generations.old = std::mem::take(&mut generations.young);
+        }
+        generations.young.insert(signature.into(), entry);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{SessionId, Timestamp};
+
+    fn claims(id: &str) -> Arc<Claims> {
+        Arc::new(Claims {
+            id: id.to_owned(),
+            session: SessionId::from_bytes([0; 16]),
+            client_id: String::new(),
+            database: String::new(),
+            user: String::new(),
+            role: String::new(),
+            owner: false,
+            shared: false,
+            properties: None,
+            email: None,
+            issued_at: Timestamp::default(),
+            expires_at: Timestamp::default(),
+        })
+    }
+
+    #[test]
+    fn a_known_signature_under_other_claims_is_no_hit() {
+        let cache = TokenCache::new(8);
+        cache.insert("header.payload", "signature", &claims("a"));
+        assert_eq!(cache.get("header.payload", "signature").unwrap().id, "a");
+        assert_eq!(cache.get("header.forged", "signature"), None);
+    }
+
+    #[test]
+    fn the_cache_stays_within_its_capacity_and_keeps_what_is_used() {
+        let cache = TokenCache::new(8);
+        for number in 0..100 {
+            let signature = number.to_string();
+            cache.insert("signed", &signature, &claims(&signature));
+            assert!(
+                cache.get("signed", "0").is_some(),
+                "token 0 is used all the time"
+            );
+        }
+        let generations = cache.generations.read().unwrap();
+        assert!(generations.young.len() + generations.old.len() <= 8);
+    }
+}

@@ -1,0 +1,40 @@
+//! The answer to a successful token request.
+
+use serde::Serialize;
+
+use crate::Secret;
+
+/// A token response (RFC 6749, section 5.1).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokenResponse {
+    /// The bearer token.
+    pub access_token: Secret,
+    /// `Bearer`; the guest's is spelled `bearer`.
+    pub token_type: &'static str,
+    /// Seconds that the access token lives.
+    pub expires_in: u64,
+    /// What to ask for the next tokens with.
+    pub refresh_token: Secret,
+}
+
+impl TokenResponse {
+    /// The body of the answer. It holds secrets: it must not be stored or logged.
+    pub fn to_json(&self) -> String {
+        #[derive(Serialize)]
+        struct Body<'a> {
+            access_token: &'a str,
+            token_type: &'a str,
+            expires_in: u64,
+            refresh_token: &'a str,
+            scope: &'a str,
+        }
+        let body = Body {
+            access_token: self.access_token.expose(),
+            token_type: self.token_type,
+            expires_in: self.expires_in,
+            refresh_token: self.refresh_token.expose(),
+            scope: "",
+        };
+        serde_json::to_string(&body).expect("strings and numbers are serialised without fail")
+    }
+}
