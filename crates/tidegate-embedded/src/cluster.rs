@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::binaries::Lookup;
 use crate::configuration::check_extra;
-use crate::directory::{Directory, data_of, made_by};
+use crate::directory::{Directory, data_of, is_empty, made_by};
 use crate::error::{Error, Result};
 use crate::postmaster::{Postmaster, Shutdown};
 use crate::server::{ADMIN_USER, Server};
@@ -57,7 +57,7 @@ impl Cluster {
         let server = Server::open(settings)?;
         let mut watcher = Watcher::spawn(&server.directory)?;
         let password = server.initialise()?;
-        orphan::stop(&server)?;
+        orphan::stop(&server.directory, &server.user)?;
         settings.port.map_or(Ok(()), port::require_free)?;
         let (postmaster, port) = server.launch(settings.port)?;
         watcher.watch(postmaster.pid())?;
@@ -73,6 +73,23 @@ impl Cluster {
                 password,
             }),
         })
+    }
+
+    /// Removes a kept cluster with its data; nothing to remove is no error.
+    ///
+    /// # Errors
+    /// [`Error::ForeignDirectory`] and [`Error::Owner`] for what is not ours to remove,
+    /// [`Error::InUse`] while it runs.
+    pub async fn remove(settings: Settings) -> Result<()> {
+        blocking(move || match &settings.data_dir {
+            DataDir::Kept(path) if !is_empty(path)? => {
+                let (directory, user) = open_directory(&settings)?;
+                orphan::stop(&directory, &user)?;
+                directory.remove()
+            }
+            _ => Ok(()),
+        })
+        .await
     }
 
     /// The port on 127.0.0.1.
@@ -93,6 +110,11 @@ impl Cluster {
     /// The version of the server.
     pub fn version(&self) -> Version {
         self.inner.server.binaries.version
+    }
+
+    /// The folder of the server's programs, such as `pg_dump`.
+    pub fn bin_dir(&self) -> &Path {
+        &self.inner.server.binaries.dir
     }
 
     /// The superuser.
@@ -180,24 +202,34 @@ impl fmt::Debug for Cluster {
 impl Server {
     /// Finds the binaries and takes the directory; nothing runs yet.
     fn open(settings: &Settings) -> Result<Self> {
-        let kept = match &settings.data_dir {
+        let existing = match &settings.data_dir {
             DataDir::Temporary => None,
-            DataDir::Kept(path) => Some(path.as_path()),
+            DataDir::Kept(path) => made_by(path).map(|major| (path.as_path(), major)),
         };
-        let existing = kept.and_then(|path| Some((path, made_by(path)?)));
         let binaries = Lookup::new(settings, existing).find()?;
-        let scratch = &settings.scratch_dir;
-        let user = ServerUser::choose(scratch, kept.map(data_of).as_deref())?;
-        let directory = match kept {
-            None => Directory::temporary(scratch, &user)?,
-            Some(path) => Directory::kept(path, scratch, &user)?,
-        };
+        let (directory, user) = open_directory(settings)?;
+        let extra = settings.extra.clone();
         Ok(Self {
             binaries,
             user,
             directory,
-            extra: settings.extra.clone(),
+            extra,
         })
+    }
+}
+
+/// Takes the directory, and decides who the server runs as.
+fn open_directory(settings: &Settings) -> Result<(Directory, ServerUser)> {
+    let scratch = &settings.scratch_dir;
+    match &settings.data_dir {
+        DataDir::Temporary => {
+            let user = ServerUser::choose(scratch, None)?;
+            Ok((Directory::temporary(scratch, &user)?, user))
+        }
+        DataDir::Kept(path) => {
+            let user = ServerUser::choose(scratch, Some(&data_of(path)))?;
+            Ok((Directory::kept(path, scratch, &user)?, user))
+        }
     }
 }
 
@@ -217,7 +249,7 @@ impl Inner {
 
     fn halt(&self, mode: Shutdown) {
         if let Some(mut postmaster) = self.running().take() {
-            postmaster.shut_down(&self.server, mode, PATIENCE);
+            postmaster.shut_down(&self.server.user, mode, PATIENCE);
         }
     }
 

@@ -14,7 +14,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process;
 
@@ -49,15 +49,12 @@ impl Directory {
 
     /// The directory at `path`, made when it is missing.
     pub(crate) fn kept(path: &Path, scratch: &Path, user: &ServerUser) -> Result<Self> {
-        create_with_parents(path, user)?;
+        let named = std::path::absolute(path).context("find", path)?;
+        user.require_entry(&named)?;
+        create_with_parents(&named, user)?;
         let root = path.canonicalize().context("find", path)?;
         user.require_entry(&root)?;
-        let is_empty = fs::read_dir(&root).context("read", &root)?.next().is_none();
-        if !is_empty && !root.join(MARK).is_file() {
-            return Err(Error::ForeignDirectory {
-                dir: path.to_owned(),
-            });
-        }
+        require_ours(&root, user)?;
         let socket_dir = socket_dir(&root, scratch)?;
         Self::take(root, socket_dir, user, false)
     }
@@ -150,6 +147,11 @@ impl Directory {
         Ok(path)
     }
 
+    /// Removes the cluster with its data; nothing may run in it.
+    pub(crate) fn remove(self) -> Result<()> {
+        fs::remove_dir_all(&self.root).context("remove", &self.root)
+    }
+
     /// Writes a file that the server user may read.
     pub(crate) fn write_readable(&self, name: &str, text: &str) -> Result<PathBuf> {
         let path = self.root.join(name);
@@ -185,6 +187,28 @@ pub(crate) fn made_by(root: &Path) -> Option<u16> {
         .trim()
         .parse()
         .ok()
+}
+
+/// Takes an empty directory; refuses one that holds anything of somebody else's.
+fn require_ours(root: &Path, user: &ServerUser) -> Result<()> {
+    let owner = fs::metadata(root).context("read", root)?.uid();
+    let is_empty = is_empty(root)?;
+    let dir = root.to_owned();
+    if !is_empty && !root.join(MARK).is_file() {
+        return Err(Error::ForeignDirectory { dir });
+    }
+    if owner == user.own_uid() {
+        return Ok(());
+    }
+    if is_empty && user.is_dropped() {
+        return chown(root, Some(0), Some(0)).context("change the owner of", root);
+    }
+    Err(Error::Owner { dir, owner })
+}
+
+/// Whether there is nothing at `root` that could be lost.
+pub(crate) fn is_empty(root: &Path) -> Result<bool> {
+    Ok(!root.exists() || fs::read_dir(root).context("read", root)?.next().is_none())
 }
 
 fn lock(root: &Path) -> Result<File> {

@@ -55,7 +55,7 @@ pub enum Error {
          choose an empty or a new directory", .dir.display()
     )]
     ForeignDirectory {
-        /// The directory as given.
+        /// The directory.
         dir: PathBuf,
     },
     /// Another process runs a cluster in this directory.
@@ -68,6 +68,17 @@ pub enum Error {
         dir: PathBuf,
         /// The process that holds it, if it left its number.
         pid: Option<u32>,
+    },
+    /// The cluster belongs to somebody else.
+    #[error(
+        "{} belongs to the user with the id {owner}; start as that user, or choose another \
+         directory", .dir.display()
+    )]
+    Owner {
+        /// The cluster's directory.
+        dir: PathBuf,
+        /// Whose it is.
+        owner: u32,
     },
     /// As root: the user that PostgreSQL runs as cannot reach the directory.
     #[error(

@@ -6,9 +6,10 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::directory::Directory;
 use crate::error::{Error, IoContext, Result};
 use crate::postmaster::PidFile;
-use crate::server::Server;
+use crate::user::{ServerUser, Signal};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -16,8 +17,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 ///
 /// It is stopped rather than adopted: port and settings may have changed, and only a child of
 /// ours can be watched.
-pub(crate) fn stop(server: &Server) -> Result<()> {
-    let data = server.directory.data();
+pub(crate) fn stop(directory: &Directory, user: &ServerUser) -> Result<()> {
+    let data = directory.data();
     let Some(PidFile { pid, .. }) = PidFile::read(&data) else {
         return Ok(());
     };
@@ -31,16 +32,14 @@ pub(crate) fn stop(server: &Server) -> Result<()> {
         }
         Some(_) => tracing::info!(pid, "stopping the PostgreSQL that a killed process left"),
     }
-    for signal in ["INT", "QUIT", "KILL"] {
-        server.signal(signal, pid)?;
+    for signal in [Signal::Fast, Signal::Immediate, Signal::Kill] {
+        user.signal(signal, pid)?;
         if is_gone(&data, pid) {
             return Ok(());
         }
     }
-    Err(Error::Orphan {
-        dir: server.directory.root().to_owned(),
-        pid,
-    })
+    let dir = directory.root().to_owned();
+    Err(Error::Orphan { dir, pid })
 }
 
 fn is_gone(data: &Path, pid: u32) -> bool {

@@ -1,14 +1,13 @@
 //! The running server: its process, when it is ready, how it ends.
 
 use std::fs::{self, File};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, IoContext, Result};
-use crate::server::Server;
+use crate::user::{ServerUser, Signal};
 
 const POLL: Duration = Duration::from_millis(5);
 const LOG_LINES: usize = 20;
@@ -32,13 +31,13 @@ pub(crate) struct Postmaster {
 }
 
 impl Postmaster {
-    /// Runs `command` in a process group of its own, so that Ctrl-C reaches us alone.
+    /// Runs `command` with `log` as its output.
     pub(crate) fn spawn(mut command: Command, log: &Path) -> Result<Self> {
         // There is nothing to keep before the first start.
         let _ = fs::rename(log, log.with_extension("log.old"));
         let output = File::create(log).context("create", log)?;
         let errors = output.try_clone().context("open", log)?;
-        command.stdout(output).stderr(errors).process_group(0);
+        command.stdout(output).stderr(errors);
         let program = PathBuf::from(command.get_program());
         let child = command.spawn().context("run", &program)?;
         Ok(Self {
@@ -74,22 +73,17 @@ impl Postmaster {
     }
 
     /// Stops the server; the next harder way is taken after `patience`.
-    pub(crate) fn shut_down(&mut self, server: &Server, mode: Shutdown, patience: Duration) {
-        let ways: &[Shutdown] = match mode {
-            Shutdown::Fast => &[Shutdown::Fast, Shutdown::Immediate],
-            Shutdown::Immediate => &[Shutdown::Immediate],
+    pub(crate) fn shut_down(&mut self, user: &ServerUser, mode: Shutdown, patience: Duration) {
+        let ways: &[Signal] = match mode {
+            Shutdown::Fast => &[Signal::Fast, Signal::Immediate],
+            Shutdown::Immediate => &[Signal::Immediate],
             Shutdown::Kill => &[],
         };
         for way in ways {
             if !self.is_running() {
                 return;
             }
-            let signal = if *way == Shutdown::Fast {
-                "INT"
-            } else {
-                "QUIT"
-            };
-            if server.signal(signal, self.pid()).is_ok() && self.wait_exit(patience) {
+            if user.signal(*way, self.pid()).is_ok() && self.wait_exit(patience) {
                 return;
             }
         }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::binaries::Binaries;
@@ -124,17 +124,6 @@ impl Server {
         let mut postmaster = Postmaster::spawn(command, &log)?;
         postmaster.wait_ready(&data, START_LIMIT)?;
         Ok(postmaster)
-    }
-
-    /// Sends a signal to a process of the server's user, by `pg_ctl kill`.
-    pub(crate) fn signal(&self, signal: &str, pid: u32) -> Result<()> {
-        let mut command = self.command("pg_ctl");
-        command.args(["kill", signal, &pid.to_string()]);
-        command.stdout(Stdio::null()).stderr(Stdio::null());
-        command
-            .status()
-            .context("run", &self.binaries.program("pg_ctl"))
-            .map(drop)
     }
 }
 

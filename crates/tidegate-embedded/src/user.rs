@@ -15,7 +15,16 @@ const CANDIDATES: [&str; 2] = ["postgres", "nobody"];
 /// The user that owns the data and runs the server.
 #[derive(Debug, Clone)]
 pub(crate) struct ServerUser {
+    own_uid: u32,
     dropped: Option<Account>,
+}
+
+/// What PostgreSQL understands (PostgreSQL, "Shutting Down the Server").
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Signal {
+    Fast,
+    Immediate,
+    Kill,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,8 +37,10 @@ struct Account {
 impl ServerUser {
     /// Ourselves, or as root the owner of the existing `data`, else `postgres` or `nobody`.
     pub(crate) fn choose(scratch: &Path, data: Option<&Path>) -> Result<Self> {
-        if effective_uid(scratch)? != 0 {
-            return Ok(Self { dropped: None });
+        let own_uid = effective_uid(scratch)?;
+        if own_uid != 0 {
+            let dropped = None;
+            return Ok(Self { own_uid, dropped });
         }
         let passwd = Path::new("/etc/passwd");
         let accounts = accounts(&fs::read_to_string(passwd).context("read", passwd)?);
@@ -40,9 +51,8 @@ impl ServerUser {
             Some(owner) => Some(owner_account(&accounts, &owner)),
             None => CANDIDATES.iter().find_map(|name| named(&accounts, name)),
         };
-        Ok(Self {
-            dropped: Some(account.ok_or(Error::NoServerUser)?),
-        })
+        let dropped = Some(account.ok_or(Error::NoServerUser)?);
+        Ok(Self { own_uid, dropped })
     }
 
     /// Whether the server runs as somebody else than we.
@@ -50,22 +60,47 @@ impl ServerUser {
         self.dropped.is_some()
     }
 
-    /// `program` as this user, with an empty environment.
+    /// Our own user id.
+    pub(crate) fn own_uid(&self) -> u32 {
+        self.own_uid
+    }
+
+    /// `program` as this user, with an empty environment, in a process group of its own.
     ///
-    /// Ours may hold secrets, which every superuser of the cluster could read, and `PG…`
-    /// variables, which would change what the programs do.
+    /// Our environment may hold secrets, which every superuser of the cluster could read, and
+    /// `PG…` variables, which would change what the programs do. Ctrl-C is for us, who then
+    /// decide what ends when.
     pub(crate) fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command
             .env_clear()
             .env("LC_ALL", "C")
             .env("PATH", "/usr/bin:/bin:/usr/sbin:/sbin")
-            .stdin(Stdio::null());
+            .stdin(Stdio::null())
+            .process_group(0);
         if let Some(account) = &self.dropped {
             // Setting the uid as root also clears the supplementary groups.
             command.uid(account.uid).gid(account.gid);
         }
         command
+    }
+
+    /// Sends a signal to a process of this user; a process that is gone is none to us.
+    pub(crate) fn signal(&self, signal: Signal, pid: u32) -> Result<()> {
+        let shell = Path::new("/bin/sh");
+        let mut command = self.command(shell);
+        command.args([
+            "-c",
+            "kill -s \"$1\" \"$2\"",
+            "sh",
+            signal.name(),
+            &pid.to_string(),
+        ]);
+        command
+            .current_dir("/")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        command.status().context("run", shell).map(drop)
     }
 
     /// Gives `path` to this user.
@@ -83,7 +118,8 @@ impl ServerUser {
         };
         let mut above: Vec<_> = dir.ancestors().skip(1).collect();
         above.reverse();
-        for folder in above {
+        // Those that are missing will be made by us, open enough.
+        for folder in above.into_iter().filter(|it| it.exists()) {
             let metadata = fs::metadata(folder).context("read", folder)?;
             if !account.may_enter(&metadata) {
                 let (dir, closed) = (PathBuf::from(dir), PathBuf::from(folder));
@@ -95,6 +131,16 @@ impl ServerUser {
             }
         }
         Ok(())
+    }
+}
+
+impl Signal {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Fast => "INT",
+            Self::Immediate => "QUIT",
+            Self::Kill => "KILL",
+        }
     }
 }
 

@@ -1,12 +1,12 @@
 //! Where clusters live, and what is left of them.
 
 use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 
 use tidegate_embedded::{Cluster, DataDir, Error, Settings, testing};
 
-use crate::scratch::{Scratch, connect, entries, eventually, is_root, text};
+use crate::scratch::{NOBODY, Scratch, connect, entries, eventually, is_root, text};
 
 fn temporary_in(scratch: &Scratch) -> Settings {
     Settings {
@@ -34,13 +34,18 @@ async fn a_temporary_directory_is_gone_after_stop_and_after_drop() {
 #[tokio::test]
 async fn a_start_that_is_given_up_leaves_nothing_behind() {
     let scratch = Scratch::new();
-    let start = Cluster::start(temporary_in(&scratch));
-    let enough = std::time::Duration::from_millis(100);
-    assert!(
-        tokio::time::timeout(enough, start).await.is_err(),
-        "initdb takes longer than that"
-    );
-    assert!(!scratch.entries().is_empty(), "it had begun");
+    {
+        let mut start = std::pin::pin!(Cluster::start(temporary_in(&scratch)));
+        while scratch
+            .entries()
+            .iter()
+            .all(|name| !scratch.path().join(name).join("data.new").exists())
+        {
+            let short = std::time::Duration::from_millis(1);
+            let ended = tokio::time::timeout(short, &mut start).await;
+            assert!(ended.is_err(), "initdb takes longer than that");
+        }
+    }
     eventually("the folder is empty", || scratch.entries().is_empty());
 }
 
@@ -121,11 +126,36 @@ async fn a_directory_that_we_did_not_make_is_left_alone() {
 }
 
 #[tokio::test]
-async fn an_empty_directory_is_taken() {
+async fn an_empty_directory_is_taken_whoever_made_it() {
     let scratch = Scratch::new();
-    fs::create_dir(scratch.path().join("empty")).unwrap();
+    let empty = scratch.path().join("empty");
+    fs::create_dir(&empty).unwrap();
+    if is_root(&scratch) {
+        chown(&empty, Some(NOBODY), Some(NOBODY)).unwrap();
+    }
     let cluster = Cluster::start(scratch.kept("empty")).await.unwrap();
     connect(&cluster.admin_url()).await.unwrap();
+}
+
+#[tokio::test]
+async fn only_a_cluster_of_ours_that_rests_can_be_removed() {
+    let scratch = Scratch::new();
+    let directory = scratch.path().join("cluster");
+    Cluster::remove(scratch.kept("cluster")).await.unwrap();
+    fs::create_dir(&directory).unwrap();
+    fs::write(directory.join("precious"), "").unwrap();
+    let error = Cluster::remove(scratch.kept("cluster")).await.unwrap_err();
+    assert!(matches!(&error, Error::ForeignDirectory { .. }), "{error}");
+    fs::remove_file(directory.join("precious")).unwrap();
+
+    let cluster = Cluster::start(scratch.kept("cluster")).await.unwrap();
+    let error = Cluster::remove(scratch.kept("cluster")).await.unwrap_err();
+    assert!(matches!(&error, Error::InUse { .. }), "{error}");
+    cluster.stop().await.unwrap();
+    // Even when the binaries of its version are gone.
+    fs::write(directory.join("data/PG_VERSION"), "13\n").unwrap();
+    Cluster::remove(scratch.kept("cluster")).await.unwrap();
+    assert!(!directory.exists());
 }
 
 #[tokio::test]
@@ -196,6 +226,7 @@ async fn as_root_a_folder_that_postgres_cannot_enter_is_named() {
         .unwrap_err();
     let named = matches!(&error, Error::NotEnterable { closed: it, .. } if *it == closed);
     assert!(named, "{error}");
+    assert!(entries(&closed).is_empty(), "{:?}", entries(&closed));
 }
 
 #[test]

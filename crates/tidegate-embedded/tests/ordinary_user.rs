@@ -3,11 +3,10 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 
-use crate::child::Runner;
-use crate::scratch::{Scratch, connect, eventually, is_root, text};
+use tidegate_embedded::{Cluster, Error};
 
-/// `nobody` on Linux.
-const NOBODY: u32 = 65_534;
+use crate::child::Runner;
+use crate::scratch::{NOBODY, Scratch, connect, eventually, is_root, text};
 
 #[tokio::test]
 async fn an_ordinary_user_runs_a_temporary_and_a_kept_cluster() {
@@ -41,4 +40,16 @@ async fn an_ordinary_user_runs_a_temporary_and_a_kept_cluster() {
         });
         assert_eq!(directory.exists(), what != "temporary");
     }
+    let error = Cluster::start(scratch.kept("home/cluster"))
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(error, Error::Owner { owner: NOBODY, .. }),
+        "{error}"
+    );
+    assert_eq!(
+        fs::metadata(&kept).unwrap().uid(),
+        NOBODY,
+        "root changes nothing of theirs"
+    );
 }

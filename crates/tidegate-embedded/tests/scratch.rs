@@ -9,6 +9,9 @@ use std::time::{Duration, Instant};
 use tidegate_embedded::{DataDir, Settings, testing};
 use tokio_postgres::{Client, Error, NoTls};
 
+/// `nobody` on Linux.
+pub(crate) const NOBODY: u32 = 65_534;
+
 /// A folder with a short path, removed at the end.
 pub(crate) struct Scratch(PathBuf);
 
