@@ -120,7 +120,10 @@ pub(crate) fn hex(bytes: &[u8], out: &mut BytesMut) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     out.reserve(bytes.len() * 2);
     for byte in bytes {
-        let pair = [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]];
+        let pair = [
+            DIGITS[usize::from(byte >> 4)],
+            DIGITS[usize::from(byte & 15)],
+        ];
         out.extend_from_slice(&pair);
     }
 }

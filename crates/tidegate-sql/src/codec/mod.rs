@@ -1,40 +1,167 @@
-//! Values out: the bytes that PostgreSQL sends, written as JSON.
+//! Values out: the bytes that PostgreSQL sends for a column, written as JSON.
+//!
+//! [`wire_format`] says in which format a column should be asked for, [`ValueWriter`] writes its
+//! values. What a value looks like is decided once per column, from its type alone, down through
+//! arrays, ranges, composites and domains; a value then costs one jump and no allocation.
+//!
+//! | Types | JSON |
+//! |---|---|
+//! | `int2` `int4` `int8` `oid` | number |
+//! | `float4` `float8` | the shortest number that reads back; `"NaN"`, `"Infinity"`, `"-Infinity"` |
+//! | `numeric` | string, every digit |
+//! | `bool` | `true`, `false` |
+//! | `json` `jsonb` | the document, verbatim |
+//! | `date` `time` `timestamp` … | ISO 8601 strings, `timestamptz` in UTC with `Z`; or date letters |
+//! | `interval` | `{"y","m","d","h","i","s"}` |
+//! | `bytea` | base64 |
+//! | `point` … `circle` | objects |
+//! | PostGIS | GeoJSON geometry |
+//! | ranges, multiranges, composites, arrays | objects and arrays of the above |
+//! | everything else | its text form as a string |
+//!
+//! Types whose binary form this crate does not read come as text, and so does everything that
+//! contains one; both wire formats give the same JSON. Attributes of an anonymous `record` have
+//! neither names nor types here: they are `f1`, `f2` … and strings.
+
+mod binary;
+mod form;
+mod geometric;
+mod geometry;
+mod interval;
+mod json;
+pub(crate) mod number;
+mod range;
+mod reader;
+mod text;
+mod token;
 
 use std::sync::Arc;
 
 use bytes::BytesMut;
 use postgres_types::Type;
 
+use self::form::Form;
 use crate::column::{Column, WireFormat};
-use crate::datetime::DateFormat;
+use crate::datetime::{DateFormat, MomentType};
 use crate::error::{Error, Result};
 
-/// The format in which a type should be asked for.
+pub(crate) use self::json::string as json_string;
+
+/// The format in which the values of a type should be asked for: binary when this crate reads it
+/// all the way down, text otherwise.
 pub fn wire_format(r#type: &Type) -> WireFormat {
-    let _ = r#type;
-    WireFormat::Text
+    if Form::of(r#type, None).is_binary() {
+        WireFormat::Binary
+    } else {
+        WireFormat::Text
+    }
 }
 
-/// Writes the values of one column; everything is decided when it is made.
+/// Writes the values of one column.
 #[derive(Clone, Debug)]
-pub struct ValueWriter {}
+pub struct ValueWriter {
+    form: Form,
+    format: WireFormat,
+}
 
 impl ValueWriter {
-    /// A writer for the type and wire format of `column`.
+    /// A writer for the type and the wire format of `column`.
     pub fn new(column: &Column) -> Self {
-        let _ = column;
-        Self {}
+        Self {
+            form: Form::of(&column.r#type, None),
+            format: column.format,
+        }
     }
 
-    /// The same with date letters; `None` when the column's type takes none.
-    pub fn formatted(column: &Column, format: Arc<DateFormat>) -> Option<Self> {
-        let _ = (column, format);
-        None
+    /// A writer that shows the column's moments by date letters; `None` when its type is neither
+    /// a date, time or timestamp, nor an array or range of them.
+    pub fn formatted(column: &Column, format: &Arc<DateFormat>) -> Option<Self> {
+        MomentType::of(&column.r#type)?;
+        Some(Self {
+            form: Form::of(&column.r#type, Some(format)),
+            format: column.format,
+        })
     }
 
-    /// Appends `raw` as JSON.
+    /// Appends a value as JSON.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] when the bytes are no value of the column's type in its wire format;
+    /// then `out` may hold part of the value.
+    #[inline]
     pub fn json(&self, raw: &[u8], out: &mut BytesMut) -> Result<()> {
-        let _ = (self, raw, out);
-        Err(Error::internal("not written yet"))
+        match self.format {
+            WireFormat::Binary => binary::json(&self.form, raw, out),
+            WireFormat::Text => text::json(&self.form, raw, out),
+        }
     }
+
+    /// Appends a value as plain text: strings as they are, without quotes and escapes; objects,
+    /// arrays and everything else as JSON.
+    ///
+    /// # Errors
+    /// As [`ValueWriter::json`].
+    pub fn plain(&self, raw: &[u8], out: &mut BytesMut) -> Result<()> {
+        match self.format {
+            WireFormat::Binary => binary::plain(&self.form, raw, out),
+            WireFormat::Text => text::plain(&self.form, raw, out),
+        }
+    }
+
+    /// Appends a value as a GeoJSON geometry, or `null` where it has none.
+    ///
+    /// # Errors
+    /// As [`ValueWriter::json`].
+    pub fn geojson(&self, raw: &[u8], out: &mut BytesMut) -> Result<()> {
+        let shown = match &self.form {
+            Form::Geometry => {
+                let start = out.len();
+                self.json(raw, out)?;
+                let shown = out.get(start) == Some(&b'{');
+                if !shown {
+                    out.truncate(start);
+                }
+                shown
+            }
+            Form::Geometric(shape) => shape.geojson(raw, self.format == WireFormat::Binary, out)?,
+            _ => false,
+        };
+        if !shown {
+            out.extend_from_slice(b"null");
+        }
+        Ok(())
+    }
+
+    /// How well the column serves as the geometry of a GeoJSON feature.
+    pub(crate) fn geometry(&self) -> Option<GeometrySource> {
+        match &self.form {
+            Form::Geometry => Some(GeometrySource::PostGis),
+            Form::Geometric(shape) => shape.has_geojson().then_some(GeometrySource::BuiltIn),
+            _ => None,
+        }
+    }
+
+    /// Whether values may hold line breaks between JSON tokens.
+    pub(crate) fn holds_json(&self) -> bool {
+        self.form.holds_json()
+    }
+}
+
+/// Where a GeoJSON geometry comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GeometrySource {
+    PostGis,
+    BuiltIn,
+}
+
+/// Reads a value of exactly `N` bytes.
+#[inline]
+pub(crate) fn exact<const N: usize>(raw: &[u8]) -> Result<[u8; N]> {
+    raw.try_into().map_err(|_| malformed())
+}
+
+/// The error for bytes that are no value of their type.
+#[cold]
+pub(crate) fn malformed() -> Error {
+    Error::internal("PostgreSQL sent bytes that are no value of the column's type")
 }

@@ -11,6 +11,17 @@ pub(crate) fn integer<I: itoa::Integer>(value: I, out: &mut BytesMut) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
+/// Appends a number with at least so many digits.
+pub(crate) fn padded(value: i64, digits: usize, out: &mut BytesMut) {
+    let mut buffer = itoa::Buffer::new();
+    let text = buffer.format(value.unsigned_abs());
+    if value < 0 {
+        out.extend_from_slice(b"-");
+    }
+    out.extend_from_slice(&b"0000000000"[..digits.saturating_sub(text.len()).min(10)]);
+    out.extend_from_slice(text.as_bytes());
+}
+
 /// Appends the shortest text that reads back as the same number; NaN and the infinities under
 /// PostgreSQL's names. Tells whether the text is a JSON number.
 #[inline]
@@ -74,7 +85,8 @@ const NEGATIVE_INFINITY: u16 = 0xF000;
 /// base-10000 digits, the weight of the first, the sign, the digits behind the point, the digits.
 pub(crate) fn numeric(raw: &[u8], out: &mut BytesMut) -> Result<()> {
     let (head, digits) = raw.split_first_chunk::<8>().ok_or_else(malformed)?;
-    let [count, weight, sign, scale] = [0, 2, 4, 6].map(|at| u16::from_be_bytes([head[at], head[at + 1]]));
+    let [count, weight, sign, scale] =
+        [0, 2, 4, 6].map(|at| u16::from_be_bytes([head[at], head[at + 1]]));
     match sign {
         0 => {}
         NEGATIVE => out.extend_from_slice(b"-"),

@@ -1,24 +1,20 @@
-//! Dates: calendar arithmetic and PHP's date letters, both ways.
+//! Dates and times: the calendar, the ISO 8601 forms, and date letters both ways.
+//!
+//! `type_formats` shows a date, time or timestamp by the letters of PHP's `DateTime::format`
+//! ([`DateFormat`]) and reads one by those of `DateTime::createFromFormat`
+//! ([`parse_with_format`]).
 
-use postgres_types::Type;
+mod calendar;
+mod format;
+mod letters;
+mod moment;
+mod parse;
+mod scan;
+mod zone;
 
-/// Date letters, compiled.
-#[derive(Clone, Debug)]
-pub struct DateFormat {}
+pub use self::format::DateFormat;
+pub use self::parse::{parse_in_zone, parse_with_format};
+pub use self::zone::Zone;
 
-/// Reads `text` by date letters and gives the text form that PostgreSQL takes.
-pub fn parse_with_format(format: &str, text: &str, r#type: &Type) -> Result<String, String> {
-    let _ = (format, text, r#type);
-    Err("not written yet".into())
-}
-
-/// A time zone of the IANA database.
-#[derive(Clone, Debug)]
-pub struct Zone(jiff::tz::TimeZone);
-
-impl Zone {
-    /// The zone of that name, such as `Europe/Copenhagen`.
-    pub fn named(name: &str) -> Option<Self> {
-        jiff::tz::TimeZoneDatabase::bundled().get(name).ok().map(Self)
-    }
-}
+pub(crate) use self::moment::{MomentType, fraction};
+pub(crate) use self::scan::Scanner;

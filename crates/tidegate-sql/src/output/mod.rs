@@ -1,11 +1,18 @@
 //! Rows out: JSON, CSV, NDJSON and GeoJSON.
+//!
+//! A [`RowWriter`] appends a result to a buffer row by row, straight from PostgreSQL's bytes; what
+//! becomes of the buffer is its owner's business. [`Buffer`] collects a whole result.
 
-use bytes::BytesMut;
+mod buffer;
+mod csv;
+mod schema;
+mod writer;
 
-use crate::column::{Column, RawRow};
+pub use self::buffer::Buffer;
+pub use self::schema::{column_names, shown_type};
+pub use self::writer::RowWriter;
+
 use crate::datetime::Zone;
-use crate::error::{Error, InputError, Result};
-use crate::executor::{BoxFuture, Completion, Flow, RowSink};
 
 /// How a result is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -13,16 +20,16 @@ pub enum OutputFormat {
     /// `{"schema":{…},"data":[…]}`.
     #[default]
     Json,
-    /// RFC 4180.
+    /// Comma-separated values (RFC 4180) under a header line.
     Csv,
     /// One JSON object a line.
     Ndjson,
-    /// A GeoJSON `FeatureCollection` (RFC 7946).
+    /// A `FeatureCollection` (RFC 7946).
     GeoJson,
 }
 
 impl OutputFormat {
-    /// The format that `output_format` names.
+    /// The format of that name, as `output_format` has it.
     pub fn parse(name: &str) -> Option<Self> {
         Some(match name {
             "json" => Self::Json,
@@ -33,7 +40,7 @@ impl OutputFormat {
         })
     }
 
-    /// The media type of the whole result.
+    /// The media type of a whole result.
     pub fn media_type(self) -> &'static str {
         match self {
             Self::Json => "application/json; charset=utf-8",
@@ -43,7 +50,7 @@ impl OutputFormat {
         }
     }
 
-    /// Whether rows may leave before the statement has ended.
+    /// Whether the first rows may leave before the last are there.
     pub fn streams(self) -> bool {
         matches!(self, Self::Csv | Self::Ndjson)
     }
@@ -52,89 +59,12 @@ impl OutputFormat {
 /// What a request says about its output.
 #[derive(Clone, Debug, Default)]
 pub struct OutputOptions {
-    /// Date letters by column or placeholder name.
+    /// Date letters by the name of a column or placeholder.
     pub type_formats: Vec<(String, String)>,
-    /// The names of the statement's placeholders: a format that names one of them need not name a
-    /// column.
+    /// The names of the statement's placeholders; a format may name one of these alone.
     pub placeholders: Vec<String>,
-    /// The zone for formatted values; `None` is UTC.
+    /// The zone in which formatted values are shown; `None` is UTC.
     pub timezone: Option<Zone>,
-    /// JSON text that is echoed as the member `id` of a JSON result.
+    /// JSON text that comes back as the member `id` of a JSON result.
     pub id: Option<String>,
-}
-
-/// Writes a result row by row.
-#[derive(Debug)]
-pub struct RowWriter {}
-
-impl RowWriter {
-    /// Reads the date letters of `options`.
-    pub fn new(format: OutputFormat, options: OutputOptions) -> Result<Self, InputError> {
-        let _ = (format, options);
-        Ok(Self {})
-    }
-
-    /// Writes what stands before the first row. Called once.
-    pub fn columns(&mut self, columns: &[Column], out: &mut BytesMut) -> Result<()> {
-        let _ = (&self, columns, out);
-        Err(Error::internal("not written yet"))
-    }
-
-    /// Writes one row.
-    pub fn row(&mut self, row: RawRow<'_>, out: &mut BytesMut) -> Result<()> {
-        let _ = (&self, row, out);
-        Err(Error::internal("not written yet"))
-    }
-
-    /// Writes what stands behind the last row.
-    pub fn finish(&mut self, completion: Completion, out: &mut BytesMut) -> Result<()> {
-        let _ = (&self, completion, out);
-        Err(Error::internal("not written yet"))
-    }
-}
-
-/// A sink that collects a whole result in memory, up to a limit.
-#[derive(Debug)]
-pub struct Buffer {
-    writer: RowWriter,
-    bytes: BytesMut,
-    limit: u64,
-}
-
-impl Buffer {
-    /// An empty buffer that takes at most `limit` bytes.
-    pub fn new(writer: RowWriter, limit: u64) -> Self {
-        Self { writer, bytes: BytesMut::new(), limit }
-    }
-
-    /// Ends the result and gives its bytes.
-    pub fn finish(mut self, completion: Completion) -> Result<BytesMut> {
-        self.writer.finish(completion, &mut self.bytes)?;
-        self.check()?;
-        Ok(self.bytes)
-    }
-
-    fn check(&self) -> Result<()> {
-        if self.bytes.len() as u64 > self.limit {
-            return Err(Error::ResultTooLarge(self.limit));
-        }
-        Ok(())
-    }
-}
-
-impl RowSink for Buffer {
-    fn columns(&mut self, columns: &[Column]) -> Result<()> {
-        self.writer.columns(columns, &mut self.bytes)?;
-        self.check()
-    }
-
-    fn row(&mut self, row: RawRow<'_>) -> Result<Flow> {
-        self.writer.row(row, &mut self.bytes)?;
-        self.check()?;
-        Ok(Flow::Continue)
-    }
-
-    fn ready(&mut self) -> BoxFuture<'_, Result<()>> {
-        Box::pin(std::future::ready(Ok(())))
-    }
 }

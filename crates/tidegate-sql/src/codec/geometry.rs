@@ -1,0 +1,192 @@
+//! PostGIS values: extended well-known binary (OGC 06-103r4, section 8.2, with PostGIS' flags for
+//! Z, M and SRID) as GeoJSON geometries (RFC 7946, section 3.1).
+//!
+//! Measures and the SRID have no place in GeoJSON and are left out. Curves have no GeoJSON form;
+//! a value that holds one is shown in its text form, hexadecimal well-known binary.
+
+use bytes::BytesMut;
+
+use super::{exact, json, malformed, number};
+use crate::error::Result;
+
+const HAS_Z: u32 = 0x8000_0000;
+const HAS_M: u32 = 0x4000_0000;
+const HAS_SRID: u32 = 0x2000_0000;
+
+/// How deep collections may nest; PostGIS itself reads no more than 200.
+const MOST_DEPTH: usize = 200;
+
+/// Appends a value as GeoJSON, or as a string where GeoJSON has no such geometry.
+pub(super) fn json(raw: &[u8], out: &mut BytesMut) -> Result<()> {
+    let start = out.len();
+    let mut reader = Wkb {
+        rest: raw,
+        little: false,
+    };
+    if reader.geometry(MOST_DEPTH, out)? == Shown::Yes {
+        return if reader.rest.is_empty() {
+            Ok(())
+        } else {
+            Err(malformed())
+        };
+    }
+    out.truncate(start);
+    out.extend_from_slice(b"\"");
+    json::hex(raw, out);
+    out.extend_from_slice(b"\"");
+    Ok(())
+}
+
+/// Whether GeoJSON has a form for a geometry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shown {
+    Yes,
+    No,
+}
+
+/// What is left of a value, in the byte order of the geometry at hand.
+struct Wkb<'a> {
+    rest: &'a [u8],
+    little: bool,
+}
+
+/// The kind of a geometry and the numbers of a position.
+#[derive(Clone, Copy)]
+struct Header {
+    kind: u32,
+    z: bool,
+    m: bool,
+}
+
+impl Wkb<'_> {
+    fn u32(&mut self) -> Result<u32> {
+        let (head, rest) = self.rest.split_at_checked(4).ok_or_else(malformed)?;
+        self.rest = rest;
+        let bytes = exact(head)?;
+        Ok(if self.little {
+            u32::from_le_bytes(bytes)
+        } else {
+            u32::from_be_bytes(bytes)
+        })
+    }
+
+    fn f64(&mut self) -> Result<f64> {
+        let (head, rest) = self.rest.split_at_checked(8).ok_or_else(malformed)?;
+        self.rest = rest;
+        let bytes = exact(head)?;
+        Ok(if self.little {
+            f64::from_le_bytes(bytes)
+        } else {
+            f64::from_be_bytes(bytes)
+        })
+    }
+
+    fn header(&mut self) -> Result<Header> {
+        let (&order, rest) = self.rest.split_first().ok_or_else(malformed)?;
+        self.rest = rest;
+        self.little = order == 1;
+        let word = self.u32()?;
+        if word & HAS_SRID != 0 {
+            self.u32()?;
+        }
+        let kind = word & 0x0FFF_FFFF;
+        Ok(Header {
+            kind: kind % 1000,
+            z: word & HAS_Z != 0 || matches!(kind / 1000, 1 | 3),
+            m: word & HAS_M != 0 || matches!(kind / 1000, 2 | 3),
+        })
+    }
+
+    /// Appends one geometry; `depth` more may be inside it.
+    fn geometry(&mut self, depth: usize, out: &mut BytesMut) -> Result<Shown> {
+        let depth = depth.checked_sub(1).ok_or_else(malformed)?;
+        let header = self.header()?;
+        let (name, nesting) = match header.kind {
+            1 => ("Point", 0),
+            2 => ("LineString", 1),
+            3 | 17 => ("Polygon", 2),
+            4 => ("MultiPoint", 0),
+            5 => ("MultiLineString", 1),
+            6 | 15 | 16 => ("MultiPolygon", 2),
+            7 => return self.collection(depth, out),
+            _ => return Ok(Shown::No),
+        };
+        out.extend_from_slice(br#"{"type":""#);
+        out.extend_from_slice(name.as_bytes());
+        out.extend_from_slice(br#"","coordinates":"#);
+        if matches!(header.kind, 1 | 2 | 3 | 17) {
+            self.coordinates(header, nesting, out)?;
+        } else {
+            self.list(out, |wkb, out| {
+                let member = wkb.header()?;
+                wkb.coordinates(member, nesting, out)
+            })?;
+        }
+        out.extend_from_slice(b"}");
+        Ok(Shown::Yes)
+    }
+
+    fn collection(&mut self, depth: usize, out: &mut BytesMut) -> Result<Shown> {
+        let mut shown = Shown::Yes;
+        out.extend_from_slice(br#"{"type":"GeometryCollection","geometries":"#);
+        self.list(out, |wkb, out| {
+            if shown == Shown::Yes {
+                shown = wkb.geometry(depth, out)?;
+            }
+            Ok(())
+        })?;
+        out.extend_from_slice(b"}");
+        Ok(shown)
+    }
+
+    /// Appends a counted list.
+    fn list(
+        &mut self,
+        out: &mut BytesMut,
+        mut item: impl FnMut(&mut Self, &mut BytesMut) -> Result<()>,
+    ) -> Result<()> {
+        let count = self.u32()?;
+        out.extend_from_slice(b"[");
+        for at in 0..count {
+            // An item takes at least a byte, so a count that lies ends here.
+            if self.rest.is_empty() {
+                return Err(malformed());
+            }
+            if at > 0 {
+                out.extend_from_slice(b",");
+            }
+            item(self, out)?;
+        }
+        out.extend_from_slice(b"]");
+        Ok(())
+    }
+
+    /// Appends a position, a list of positions, or a list of lists.
+    fn coordinates(&mut self, header: Header, nesting: usize, out: &mut BytesMut) -> Result<()> {
+        match nesting {
+            0 => self.position(header, out),
+            _ => self.list(out, |wkb, out| wkb.coordinates(header, nesting - 1, out)),
+        }
+    }
+
+    /// Appends `[x,y]` or `[x,y,z]`; an empty point, which is all NaN, has no numbers.
+    fn position(&mut self, header: Header, out: &mut BytesMut) -> Result<()> {
+        let (x, y) = (self.f64()?, self.f64()?);
+        let z = if header.z { Some(self.f64()?) } else { None };
+        if header.m {
+            self.f64()?;
+        }
+        out.extend_from_slice(b"[");
+        if !(x.is_nan() && y.is_nan()) {
+            number::float_json(x, out);
+            out.extend_from_slice(b",");
+            number::float_json(y, out);
+            if let Some(z) = z {
+                out.extend_from_slice(b",");
+                number::float_json(z, out);
+            }
+        }
+        out.extend_from_slice(b"]");
+        Ok(())
+    }
+}

@@ -1,0 +1,171 @@
+//! Reading numbers and ISO 8601 pieces from the front of a text.
+
+use super::calendar::{Civil, SECOND};
+
+/// What is left of a text.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scanner<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Scanner<'a> {
+    pub(crate) fn new(text: &'a [u8]) -> Self {
+        Self { rest: text }
+    }
+
+    pub(crate) fn is_empty(self) -> bool {
+        self.rest.is_empty()
+    }
+
+    pub(crate) fn rest(self) -> &'a [u8] {
+        self.rest
+    }
+
+    pub(crate) fn peek(self) -> Option<u8> {
+        self.rest.first().copied()
+    }
+
+    /// Takes the next byte when it is `byte`.
+    pub(crate) fn literal(&mut self, byte: u8) -> Option<()> {
+        self.word(&[byte])
+    }
+
+    /// Takes `word` in any letter case.
+    pub(crate) fn word(&mut self, word: &[u8]) -> Option<()> {
+        let (head, rest) = self.rest.split_at_checked(word.len())?;
+        head.eq_ignore_ascii_case(word).then(|| self.rest = rest)
+    }
+
+    /// Takes the longest run of bytes that `wanted` accepts.
+    pub(crate) fn run(&mut self, wanted: impl Fn(u8) -> bool) -> &'a [u8] {
+        let end = self
+            .rest
+            .iter()
+            .position(|&byte| !wanted(byte))
+            .unwrap_or(self.rest.len());
+        let (head, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        head
+    }
+
+    /// Takes `least` to `most` (at most 18) digits as a number, with their count.
+    pub(crate) fn digits(&mut self, least: usize, most: usize) -> Option<(i64, usize)> {
+        let count = self
+            .rest
+            .iter()
+            .take(most)
+            .take_while(|byte| byte.is_ascii_digit())
+            .count();
+        if count < least {
+            return None;
+        }
+        let (head, rest) = self.rest.split_at(count);
+        self.rest = rest;
+        let value = head
+            .iter()
+            .fold(0, |value, byte| value * 10 + i64::from(byte - b'0'));
+        Some((value, count))
+    }
+
+    /// Takes `-` or `+` as the sign of what follows.
+    pub(crate) fn sign(&mut self) -> Option<i64> {
+        let sign = match self.peek()? {
+            b'+' => 1,
+            b'-' => -1,
+            _ => return None,
+        };
+        self.rest = &self.rest[1..];
+        Some(sign)
+    }
+
+    /// Takes `Y…-MM-DD` as year, month and day, the era still unknown.
+    pub(super) fn iso_day(&mut self) -> Option<(i64, i64, i64)> {
+        let (year, _) = self.digits(1, 7)?;
+        self.literal(b'-')?;
+        let (month, _) = self.digits(2, 2)?;
+        self.literal(b'-')?;
+        let (day, _) = self.digits(2, 2)?;
+        Some((year, month, day))
+    }
+
+    /// Takes ` BC` where it stands, and gives the day.
+    pub(super) fn iso_era(&mut self, (year, month, day): (i64, i64, i64)) -> Option<Civil> {
+        let year = if self.word(b" BC").is_some() {
+            1 - year
+        } else {
+            year
+        };
+        Civil::checked(year, month, day)
+    }
+
+    /// Takes `Y…-MM-DD[ BC]`.
+    pub(super) fn iso_date(&mut self) -> Option<Civil> {
+        let day = self.iso_day()?;
+        self.iso_era(day)
+    }
+
+    /// Takes `HH:MM:SS[.f…]` as microseconds from midnight.
+    pub(super) fn iso_time(&mut self) -> Option<i64> {
+        let (hour, _) = self.digits(2, 2)?;
+        self.literal(b':')?;
+        let (minute, _) = self.digits(2, 2)?;
+        self.literal(b':')?;
+        let (second, _) = self.digits(2, 2)?;
+        Some(((hour * 60 + minute) * 60 + second) * SECOND + self.fraction())
+    }
+
+    /// Takes `.f…` with up to six digits as microseconds; 0 when there is none.
+    pub(crate) fn fraction(&mut self) -> i64 {
+        let before = *self;
+        if self.literal(b'.').is_none() {
+            return 0;
+        }
+        let Some((value, count)) = self.digits(1, 6) else {
+            *self = before;
+            return 0;
+        };
+        (count..6).fold(value, |value, _| value * 10)
+    }
+
+    /// Takes `±HH[[:]MM[[:]SS]]` as seconds east of UTC.
+    pub(crate) fn offset(&mut self) -> Option<i32> {
+        let sign = self.sign()?;
+        let (hours, _) = self.digits(1, 2)?;
+        let mut seconds = hours * 3600;
+        for unit in [60, 1] {
+            let before = *self;
+            let _ = self.literal(b':');
+            match self.digits(2, 2) {
+                Some((value, _)) => seconds += value * unit,
+                None => {
+                    *self = before;
+                    break;
+                }
+            }
+        }
+        i32::try_from(sign * seconds).ok()
+    }
+
+    /// Takes a whole character, of however many bytes; nothing at the end.
+    pub(crate) fn character(&mut self) -> &'a [u8] {
+        let inner = self
+            .rest
+            .iter()
+            .skip(1)
+            .take_while(|byte| **byte & 0xC0 == 0x80)
+            .count();
+        let (head, rest) = self.rest.split_at((inner + 1).min(self.rest.len()));
+        self.rest = rest;
+        head
+    }
+
+    /// Takes one of `names`, whole or its first three letters, and gives its index.
+    pub(crate) fn name(&mut self, names: &[&str]) -> Option<i64> {
+        let at = names.iter().position(|name| {
+            self.word(name.as_bytes())
+                .or_else(|| self.word(&name.as_bytes()[..3]))
+                .is_some()
+        })?;
+        i64::try_from(at).ok()
+    }
+}

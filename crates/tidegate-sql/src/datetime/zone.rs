@@ -1,0 +1,93 @@
+//! Time zones of the IANA database, which is built in.
+
+use std::borrow::Cow;
+
+use jiff::Timestamp;
+use jiff::tz::{Dst, TimeZone, TimeZoneDatabase};
+
+use super::calendar::{CYCLE_DAYS, DAY_SECONDS};
+
+/// A time zone by name, such as `Europe/Copenhagen`; UTC by default.
+#[derive(Clone, Debug, Default)]
+pub struct Zone(Option<TimeZone>);
+
+/// What a zone does at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Offset {
+    /// Seconds east of UTC.
+    pub(super) seconds: i32,
+    /// Whether daylight saving time is on.
+    pub(super) summer: bool,
+    /// What the zone is called then, such as `CEST`.
+    pub(super) abbreviation: Cow<'static, str>,
+}
+
+/// The last second for which a zone is asked; later years ask for the same day of an earlier
+/// cycle.
+const LAST: i64 = 253_000_000_000;
+
+impl Zone {
+    /// The zone of that name in any letter case; `None` when there is none.
+    pub fn named(name: &str) -> Option<Self> {
+        if ["UTC", "Etc/UTC", "Z"]
+            .iter()
+            .any(|utc| utc.eq_ignore_ascii_case(name))
+        {
+            return Some(Self(None));
+        }
+        TimeZoneDatabase::bundled()
+            .get(name)
+            .ok()
+            .map(|zone| Self(Some(zone)))
+    }
+
+    /// The zone's name.
+    pub fn name(&self) -> &str {
+        self.0
+            .as_ref()
+            .and_then(TimeZone::iana_name)
+            .unwrap_or("UTC")
+    }
+
+    /// The offset at so many seconds after 1970 UTC.
+    pub(super) fn at(&self, epoch: i64) -> Offset {
+        let zone = self
+            .0
+            .as_ref()
+            .zip(Timestamp::from_second(within_years(epoch)).ok());
+        let Some((zone, timestamp)) = zone else {
+            return Offset {
+                seconds: 0,
+                summer: false,
+                abbreviation: Cow::Borrowed("UTC"),
+            };
+        };
+        let info = zone.to_offset_info(timestamp);
+        Offset {
+            seconds: info.offset().seconds(),
+            summer: info.dst() == Dst::Yes,
+            abbreviation: Cow::Owned(info.abbreviation().to_owned()),
+        }
+    }
+
+    /// The offset when clocks show so many seconds after 1970. A time that comes twice is the
+    /// first, one that is skipped counts from before the gap.
+    pub(super) fn at_local(&self, local: i64) -> Offset {
+        let asked = within_years(local);
+        let epoch = self.0.as_ref().and_then(|zone| {
+            let clock = TimeZone::UTC.to_datetime(Timestamp::from_second(asked).ok()?);
+            zone.to_timestamp(clock).ok()
+        });
+        self.at(epoch.map_or(asked, Timestamp::as_second))
+    }
+}
+
+/// The same second of the calendar's cycle, in years that the database covers.
+fn within_years(epoch: i64) -> i64 {
+    let cycle = CYCLE_DAYS * DAY_SECONDS;
+    if epoch <= LAST {
+        epoch
+    } else {
+        LAST - cycle + (epoch - LAST).rem_euclid(cycle)
+    }
+}
