@@ -1,10 +1,16 @@
 //! A statement with its values.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::params::Params;
-use super::{Statement, Trust};
+use serde_json::value::RawValue;
+
+use super::params::{ParameterSet, Params};
+use super::{Statement, Trust, names};
 use crate::error::InputError;
+
+/// From this many placeholders on they are looked up by hash.
+const MANY_NAMES: usize = 16;
 
 /// A statement and the values of its placeholders: what an executor runs.
 ///
@@ -56,8 +62,24 @@ impl Statement {
         type_hints: &[(impl AsRef<str>, impl AsRef<str>)],
         type_formats: &[(impl AsRef<str>, impl AsRef<str>)],
     ) -> Result<BoundStatement, InputError> {
-        let _ = (params, type_hints, type_formats);
-        unimplemented!()
+        let index = Index::new(&self.placeholders);
+        let (sets, listed) = match params {
+            Params::One(set) => (vec![index.bind(set, || place(None))?], false),
+            Params::Many(sets) => {
+                let sets = sets.iter().enumerate();
+                let bound = sets.map(|(number, set)| index.bind(set, || place(Some(number))));
+                (bound.collect::<Result<_, _>>()?, true)
+            }
+        };
+        let hints = index.assign(type_hints, |hint| TypeHint(hint.to_owned()));
+        let formats = index.assign(type_formats, str::to_owned);
+        Ok(BoundStatement {
+            statement: Arc::clone(self),
+            hints,
+            formats,
+            sets,
+            listed,
+        })
     }
 }
 
@@ -75,13 +97,108 @@ impl BoundStatement {
     /// How errors name a value: `params.name`, or `params[set].name` when the request gave a
     /// list.
     pub fn place(&self, set: usize, placeholder: usize) -> String {
-        let _ = (set, placeholder);
-        unimplemented!()
+        let name = self
+            .statement
+            .placeholders
+            .get(placeholder)
+            .map_or("", String::as_str);
+        format!("{}.{name}", place(self.listed.then_some(set)))
     }
 
     /// Whether running the statement with these hints may leave session state: a hint that names
-    /// a type of the database's own (a domain, whose check may call a function) may.
+    /// a type of the database's own may (the check of a domain can call any function).
     pub fn trust(&self) -> Trust {
-        unimplemented!()
+        let built_in = |hint: &Option<TypeHint>| match hint {
+            Some(TypeHint(name)) => names::is_built_in_type_name(name),
+            None => true,
+        };
+        match self.statement.trust {
+            Trust::Stateless if self.hints.iter().all(built_in) => Trust::Stateless,
+            _ => Trust::Stateful,
+        }
+    }
+}
+
+fn place(set: Option<usize>) -> String {
+    set.map_or_else(|| "params".to_owned(), |number| format!("params[{number}]"))
+}
+
+/// Finds placeholders by name.
+struct Index<'a> {
+    names: &'a [String],
+    hashed: HashMap<&'a str, usize>,
+}
+
+impl<'a> Index<'a> {
+    fn new(names: &'a [String]) -> Self {
+        let mut hashed = HashMap::new();
+        if names.len() > MANY_NAMES {
+            hashed.extend(
+                names
+                    .iter()
+                    .enumerate()
+                    .map(|(index, name)| (name.as_str(), index)),
+            );
+        }
+        Self { names, hashed }
+    }
+
+    /// The number of a name; `guess` is looked at first, as sets mostly keep the same order.
+    fn find(&self, name: &str, guess: usize) -> Option<usize> {
+        if self.names.get(guess).is_some_and(|known| known == name) {
+            return Some(guess);
+        }
+        if self.hashed.is_empty() {
+            return self.names.iter().position(|known| known == name);
+        }
+        self.hashed.get(name).copied()
+    }
+
+    fn bind(
+        &self,
+        set: &ParameterSet<'_>,
+        place: impl Fn() -> String,
+    ) -> Result<Vec<Parameter>, InputError> {
+        let mut values: Vec<Option<Parameter>> = vec![None; self.names.len()];
+        for (guess, (name, raw)) in set.iter().enumerate() {
+            let index = self
+                .find(name, guess)
+                .ok_or_else(|| InputError::ExtraParameter {
+                    place: place(),
+                    name: name.clone().into_owned(),
+                })?;
+            values[index] = Some(parameter(raw));
+        }
+        let named = values.into_iter().zip(self.names);
+        named
+            .map(|(value, name)| {
+                value.ok_or_else(|| InputError::MissingParameter {
+                    place: place(),
+                    name: name.clone(),
+                })
+            })
+            .collect()
+    }
+
+    fn assign<T>(
+        &self,
+        entries: &[(impl AsRef<str>, impl AsRef<str>)],
+        read: impl Fn(&str) -> T,
+    ) -> Vec<Option<T>> {
+        let mut values = Vec::new();
+        values.resize_with(self.names.len(), || None);
+        for (name, value) in entries {
+            if let Some(index) = self.find(name.as_ref(), usize::MAX) {
+                values[index] = Some(read(value.as_ref()));
+            }
+        }
+        values
+    }
+}
+
+fn parameter(raw: &RawValue) -> Parameter {
+    match raw.get() {
+        "null" => Parameter::Null,
+        json => Parameter::Json(json.into()),
     }
 }

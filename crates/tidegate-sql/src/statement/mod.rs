@@ -1,7 +1,12 @@
 //! Statements as text with named placeholders.
 
 mod bound;
+mod kind;
+mod lexer;
+mod names;
 mod params;
+mod reader;
+mod trust;
 
 use std::hash::{Hash, Hasher};
 
@@ -59,8 +64,7 @@ impl Statement {
     ///
     /// Every variant of [`InputError`] that speaks of `q`.
     pub fn parse(q: &str) -> Result<Self, InputError> {
-        let _ = q;
-        unimplemented!()
+        reader::read(q)
     }
 
     /// The text for PostgreSQL, with `$1`, `$2` … in place of the placeholders.
@@ -86,6 +90,16 @@ impl Statement {
     /// The position in the caller's text that belongs to PostgreSQL's position in
     /// [`text`](Self::text); both count characters from 1.
     pub fn caller_position(&self, position: u32) -> u32 {
-        position
+        let before = usize::try_from(position.saturating_sub(1)).unwrap_or(usize::MAX);
+        let offset = self
+            .text
+            .char_indices()
+            .nth(before)
+            .map_or(self.text.len(), |(at, _)| at);
+        let passed = self
+            .shifts
+            .partition_point(|(at, _)| usize::try_from(*at).is_ok_and(|at| at <= offset));
+        let ahead = passed.checked_sub(1).map_or(0, |last| self.shifts[last].1);
+        position.saturating_add_signed(ahead)
     }
 }

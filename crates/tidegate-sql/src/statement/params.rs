@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 
 use crate::error::InputError;
+use crate::json::{self, JsonKind};
 
 /// One parameter set or a list of them, borrowed from the request's JSON.
 #[derive(Clone, Debug)]
@@ -32,7 +33,57 @@ impl<'a> Params<'a> {
     /// [`InputError::InvalidMember`] when it is neither null, an object nor an array of objects,
     /// when the array is empty, or when an object has a name twice.
     pub fn read(raw: &'a RawValue, place: &str) -> Result<Self, InputError> {
-        let _ = (raw, place);
-        unimplemented!()
+        match JsonKind::of(raw.get()) {
+            JsonKind::Null => Ok(Self::default()),
+            JsonKind::Object => Ok(Self::One(set(raw, || place.to_owned())?)),
+            JsonKind::Array => {
+                let elements = json::elements(raw.get()).map_err(|error| unread(place, &error))?;
+                if elements.is_empty() {
+                    return Err(invalid(
+                        place,
+                        "an empty array, expected one object or more",
+                    ));
+                }
+                let sets = elements.into_iter().enumerate();
+                sets.map(|(index, raw)| set(raw, || format!("{place}[{index}]")))
+                    .collect::<Result<_, _>>()
+                    .map(Self::Many)
+            }
+            kind => Err(invalid(
+                place,
+                &format!("{kind}, expected an object or an array of objects"),
+            )),
+        }
     }
+
+    /// How many times the statement is to run.
+    pub fn count(&self) -> usize {
+        match self {
+            Self::One(_) => 1,
+            Self::Many(sets) => sets.len(),
+        }
+    }
+}
+
+fn set(raw: &RawValue, place: impl Fn() -> String) -> Result<ParameterSet<'_>, InputError> {
+    let kind = JsonKind::of(raw.get());
+    if kind != JsonKind::Object {
+        return Err(invalid(&place(), &format!("{kind}, expected an object")));
+    }
+    let members = json::members(raw.get()).map_err(|error| unread(&place(), &error))?;
+    match json::repeated(&members) {
+        Some(name) => Err(invalid(&format!("{}.{name}", place()), "given twice")),
+        None => Ok(members),
+    }
+}
+
+fn invalid(member: &str, problem: &str) -> InputError {
+    InputError::InvalidMember {
+        member: member.to_owned(),
+        problem: problem.to_owned(),
+    }
+}
+
+fn unread(member: &str, error: &serde_json::Error) -> InputError {
+    invalid(member, &format!("not readable ({error})"))
 }

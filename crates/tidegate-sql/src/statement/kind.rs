@@ -1,0 +1,243 @@
+//! What kind of statement it is, and which kinds are refused.
+//!
+//! The refusals guard atomicity and give good messages; the security boundary is the login role.
+
+use super::Kind;
+use super::lexer::{Token, TokenKind};
+use super::names::Lower;
+use crate::error::InputError;
+
+const LEADING: usize = 4;
+
+const TRANSACTION: &str = "each request is a transaction of its own; send an array of requests to \
+                           run several statements in one";
+const ROLE: &str = "statements run as the role of the token";
+const PREPARED: &str = "statements are prepared by the server; write placeholders instead";
+const NOTICES: &str = "a session does not outlive its request; subscribe to change events instead";
+
+/// Reads the leading words and what else decides about the kind.
+#[derive(Debug, Default)]
+pub(super) struct KindReader<'a> {
+    words: [&'a str; LEADING],
+    count: usize,
+    stage: Stage,
+    explain: bool,
+    analyze: bool,
+    /// A `SELECT`, `VALUES` or `TABLE` outside parentheses has been seen.
+    main: bool,
+    /// `UPDATE` was the last word, where it may begin a part of a `WITH`.
+    update: bool,
+    writes: bool,
+    into: bool,
+}
+
+/// Where in the statement the reader is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Stage {
+    /// Collecting the leading words.
+    #[default]
+    Leading,
+    /// Behind `EXPLAIN`, in front of the statement that it explains.
+    Explain,
+    /// Behind the parenthesis that follows `EXPLAIN`: options or the statement.
+    ExplainParen,
+    /// Among the options of `EXPLAIN`.
+    ExplainOptions,
+    /// Behind the leading words.
+    Body,
+}
+
+impl<'a> KindReader<'a> {
+    /// Takes the next token; `depth` counts the parentheses and brackets that are open.
+    pub(super) fn see(&mut self, token: &Token<'a>, previous: Option<&Token<'a>>, depth: usize) {
+        match self.stage {
+            Stage::Leading => self.lead(token),
+            Stage::Explain => self.explain(token),
+            Stage::ExplainParen => match token.kind {
+                TokenKind::OpenParen => self.stage = Stage::Leading,
+                TokenKind::Word
+                    if Lower::of(token.text).any(&["select", "values", "table", "with"]) =>
+                {
+                    self.stage = Stage::Leading;
+                    self.lead(token);
+                }
+                _ => {
+                    self.stage = Stage::ExplainOptions;
+                    self.option(token);
+                }
+            },
+            Stage::ExplainOptions => self.option(token),
+            Stage::Body => {}
+        }
+        if token.kind == TokenKind::Word || self.update {
+            self.body(token, previous, depth);
+        }
+    }
+
+    /// Whether the first word is `CREATE`.
+    pub(super) fn creates(&self) -> bool {
+        self.words[0].eq_ignore_ascii_case("create")
+    }
+
+    /// The kind, or the refusal.
+    pub(super) fn finish(&self) -> Result<Kind, InputError> {
+        let words = self.words.map(Lower::of);
+        let words = words.each_ref().map(Lower::as_str);
+        if let Some((keyword, reason)) = refusal(&words) {
+            return Err(InputError::StatementNotAllowed { keyword, reason });
+        }
+        let kind = match words[0] {
+            "select" | "values" | "table" | "with" | "show" => match (self.writes, self.into) {
+                (true, _) => Kind::Write,
+                (false, true) => Kind::Other,
+                (false, false) => Kind::Read,
+            },
+            "insert" | "update" | "delete" | "merge" => Kind::Write,
+            "do" | "call" => Kind::Procedural,
+            _ => Kind::Other,
+        };
+        Ok(match kind {
+            Kind::Read => Kind::Read,
+            _ if self.explain && !self.analyze => Kind::Read,
+            _ if self.explain => Kind::Other,
+            kind => kind,
+        })
+    }
+
+    fn lead(&mut self, token: &Token<'a>) {
+        match token.kind {
+            TokenKind::Word if self.count == 0 && token.is("explain") && !self.explain => {
+                self.explain = true;
+                self.stage = Stage::Explain;
+            }
+            TokenKind::Word => self.push(token.text),
+            TokenKind::Quoted if self.count > 0 => self.push(token.text.trim_matches('"')),
+            TokenKind::OpenParen if self.count == 0 => {}
+            _ => self.stage = Stage::Body,
+        }
+    }
+
+    fn push(&mut self, word: &'a str) {
+        self.words[self.count] = word;
+        self.count += 1;
+        if self.count == LEADING {
+            self.stage = Stage::Body;
+        }
+    }
+
+    fn explain(&mut self, token: &Token<'a>) {
+        if token.kind == TokenKind::OpenParen {
+            self.stage = Stage::ExplainParen;
+        } else if token.is("analyze") || token.is("analyse") {
+            self.analyze = true;
+        } else if !token.is("verbose") {
+            self.stage = Stage::Leading;
+            self.lead(token);
+        }
+    }
+
+    /// `analyze off` counts as `analyze`, which is the careful side.
+    fn option(&mut self, token: &Token<'a>) {
+        if token.kind == TokenKind::CloseParen {
+            self.stage = Stage::Explain;
+        } else {
+            self.analyze |= token.is("analyze") || token.is("analyse");
+        }
+    }
+
+    /// Finds the writing parts of a `WITH`, and `SELECT … INTO`.
+    fn body(&mut self, token: &Token<'a>, previous: Option<&Token<'a>>, depth: usize) {
+        if std::mem::take(&mut self.update) {
+            let target = matches!(token.kind, TokenKind::Word | TokenKind::Quoted);
+            self.writes |= target && !Lower::of(token.text).any(&["as", "from"]);
+        }
+        if !matches!(token.text.len(), 4..=6) {
+            return;
+        }
+        let Some(previous) = previous else {
+            self.main = !token.is("with");
+            return;
+        };
+        match Lower::of(token.text).as_str() {
+            "into" if !previous.is("as") => {
+                self.into = true;
+                self.writes |= previous.is("insert") || previous.is("merge");
+            }
+            "from" => self.writes |= previous.is("delete"),
+            "update" => {
+                let begins = matches!(previous.kind, TokenKind::OpenParen | TokenKind::CloseParen);
+                let locks = previous.is("for") || previous.is("key");
+                self.update = begins || (depth == 0 && !self.main && !locks);
+            }
+            "select" | "values" | "table" if depth == 0 => self.main = true,
+            _ => {}
+        }
+    }
+}
+
+/// The keywords of a refused statement and the reason; `words` are its leading ones.
+fn refusal(words: &[&str; LEADING]) -> Option<(&'static str, &'static str)> {
+    Some(match words {
+        ["begin", ..] => ("BEGIN", TRANSACTION),
+        ["start", ..] => ("START TRANSACTION", TRANSACTION),
+        ["commit", "prepared", ..] => ("COMMIT PREPARED", TRANSACTION),
+        ["commit", ..] => ("COMMIT", TRANSACTION),
+        ["end", ..] => ("END", TRANSACTION),
+        ["rollback", "prepared", ..] => ("ROLLBACK PREPARED", TRANSACTION),
+        ["rollback", ..] => ("ROLLBACK", TRANSACTION),
+        ["abort", ..] => ("ABORT", TRANSACTION),
+        ["savepoint", ..] => ("SAVEPOINT", TRANSACTION),
+        ["release", ..] => ("RELEASE SAVEPOINT", TRANSACTION),
+        ["prepare", "transaction", ..] => ("PREPARE TRANSACTION", TRANSACTION),
+        ["prepare", ..] => ("PREPARE", PREPARED),
+        ["execute", ..] => ("EXECUTE", PREPARED),
+        ["deallocate", ..] => ("DEALLOCATE", PREPARED),
+        ["copy", ..] => (
+            "COPY",
+            "send rows as a list of parameter sets, and read many with `output_format` `csv` or \
+             `ndjson`",
+        ),
+        ["listen", ..] => ("LISTEN", NOTICES),
+        ["unlisten", ..] => ("UNLISTEN", NOTICES),
+        ["notify", ..] => ("NOTIFY", NOTICES),
+        ["discard", ..] => (
+            "DISCARD",
+            "every request starts from the session's initial state",
+        ),
+        ["load", ..] => ("LOAD", "libraries are loaded by the server's administrator"),
+        ["set", rest @ ..] => return setting(rest).map(|(set, _, reason)| (set, reason)),
+        ["reset", rest @ ..] => return setting(rest).map(|(_, reset, reason)| (reset, reason)),
+        _ => return None,
+    })
+}
+
+/// Which settings may not be set or reset: keywords for `SET`, for `RESET`, and the reason.
+fn setting(words: &[&str]) -> Option<(&'static str, &'static str, &'static str)> {
+    Some(match words {
+        ["local", rest @ ..] => return setting(rest),
+        ["role", ..] | ["session", "role", ..] => ("SET ROLE", "RESET ROLE", ROLE),
+        ["session_authorization", ..]
+        | ["session", "authorization" | "session_authorization", ..] => (
+            "SET SESSION AUTHORIZATION",
+            "RESET SESSION AUTHORIZATION",
+            ROLE,
+        ),
+        ["session", "characteristics", ..] => {
+            ("SET SESSION CHARACTERISTICS", "RESET SESSION", TRANSACTION)
+        }
+        ["session", "transaction", ..]
+        | [
+            "transaction"
+            | "transaction_isolation"
+            | "transaction_read_only"
+            | "transaction_deferrable",
+            ..,
+        ] => ("SET TRANSACTION", "RESET TRANSACTION", TRANSACTION),
+        ["session", ..] => (
+            "SET SESSION",
+            "RESET SESSION",
+            "a session does not outlive its request",
+        ),
+        _ => return None,
+    })
+}

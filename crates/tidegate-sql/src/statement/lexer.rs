@@ -1,0 +1,380 @@
+//! The lexical structure of SQL (PostgreSQL, "Lexical Structure"), with
+//! `standard_conforming_strings` on, over bytes.
+//!
+//! It tells apart only what the other modules ask for; what it does not know is an operator, and
+//! PostgreSQL judges it.
+
+use memchr::{memchr, memchr2, memmem};
+
+/// What a token is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TokenKind {
+    /// A keyword or an unquoted identifier.
+    Word,
+    /// `"…"` or `U&"…"`.
+    Quoted,
+    Number,
+    /// `'…'` with any prefix, or a dollar-quoted string.
+    String,
+    /// `$1`: a parameter that the caller numbered.
+    Numbered,
+    /// A placeholder; made of a colon and a word by the reader, never by the lexer.
+    Placeholder,
+    Operator,
+    /// `%2B`, a plus that was percent-encoded.
+    EncodedPlus,
+    Colon,
+    /// `::`
+    Cast,
+    /// `:=`
+    Assign,
+    OpenParen,
+    CloseParen,
+    OpenBracket,
+    CloseBracket,
+    Comma,
+    Dot,
+    Semicolon,
+}
+
+/// A token and where it stands.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Token<'a> {
+    pub(super) kind: TokenKind,
+    pub(super) text: &'a str,
+    /// Byte offset.
+    pub(super) start: usize,
+}
+
+impl Token<'_> {
+    /// Whether the token is this keyword (in lower case).
+    pub(super) fn is(&self, keyword: &str) -> bool {
+        self.kind == TokenKind::Word && self.text.eq_ignore_ascii_case(keyword)
+    }
+}
+
+/// Text that cannot be read, and the byte offset where that begins.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unreadable {
+    pub(super) what: &'static str,
+    pub(super) at: usize,
+}
+
+type Scan<T> = Result<T, Unreadable>;
+
+/// Walks over the tokens of a text.
+#[derive(Clone, Debug)]
+pub(super) struct Lexer<'a> {
+    text: &'a str,
+    bytes: &'a [u8],
+    at: usize,
+}
+
+/// Begins an identifier; bytes of characters beyond ASCII count as letters.
+pub(super) fn begins_word(byte: u8) -> bool {
+    byte.is_ascii_alphabetic() || byte == b'_' || byte >= 0x80
+}
+
+/// Continues an identifier.
+pub(super) fn continues_word(byte: u8) -> bool {
+    begins_word(byte) || byte.is_ascii_digit() || byte == b'$'
+}
+
+fn is_operator(byte: u8) -> bool {
+    b"~!@#^&|`?+-*/%<>=".contains(&byte)
+}
+
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c)
+}
+
+impl<'a> Lexer<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        Self {
+            text,
+            bytes: text.as_bytes(),
+            at: 0,
+        }
+    }
+
+    /// The byte behind the last token.
+    pub(super) fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+
+    /// The next token; `None` at the end.
+    pub(super) fn next(&mut self) -> Scan<Option<Token<'a>>> {
+        self.skip_space_and_comments()?;
+        let start = self.at;
+        let Some(byte) = self.peek() else {
+            return Ok(None);
+        };
+        let kind = match byte {
+            _ if begins_word(byte) => self.word()?,
+            b'0'..=b'9' => self.number(),
+            b'.' if self.byte(1).is_some_and(|next| next.is_ascii_digit()) => self.number(),
+            b'\'' => self.string(start)?,
+            b'"' => self.quoted(start)?,
+            b'$' => self.dollar()?,
+            b':' => self.colon(),
+            _ if is_operator(byte) => self.operator(),
+            _ => self.single(byte),
+        };
+        Ok(Some(Token {
+            kind,
+            text: &self.text[start..self.at],
+            start,
+        }))
+    }
+
+    /// Takes the name of a placeholder, which the caller has seen to begin here.
+    pub(super) fn name(&mut self) -> Scan<&'a str> {
+        let start = self.at;
+        self.skip_while(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        match self.peek() {
+            Some(byte) if continues_word(byte) => Err(Unreadable {
+                what: "a placeholder's name with a character other than letters, digits and `_`",
+                at: self.at,
+            }),
+            _ => Ok(&self.text[start..self.at]),
+        }
+    }
+
+    fn byte(&self, ahead: usize) -> Option<u8> {
+        self.bytes.get(self.at + ahead).copied()
+    }
+
+    fn rest(&self) -> &'a [u8] {
+        &self.bytes[self.at..]
+    }
+
+    fn skip_while(&mut self, wanted: impl Fn(u8) -> bool) {
+        while self.peek().is_some_and(&wanted) {
+            self.at += 1;
+        }
+    }
+
+    fn skip_space_and_comments(&mut self) -> Scan<()> {
+        loop {
+            self.skip_while(is_space);
+            if self.rest().starts_with(b"--") {
+                self.line_comment();
+            } else if self.rest().starts_with(b"/*") {
+                self.block_comment()?;
+            } else {
+                return Ok(());
+            }
+        }
+    }
+
+    fn line_comment(&mut self) {
+        self.at = memchr2(b'\n', b'\r', self.rest()).map_or(self.bytes.len(), |end| self.at + end);
+    }
+
+    /// `/* … */`, which nests.
+    fn block_comment(&mut self) -> Scan<()> {
+        let start = self.at;
+        let mut depth = 0_usize;
+        loop {
+            let Some(offset) = memchr2(b'/', b'*', self.rest()) else {
+                return Err(Unreadable {
+                    what: "a comment without its end",
+                    at: start,
+                });
+            };
+            self.at += offset;
+            match self.rest() {
+                [b'/', b'*', ..] => {
+                    depth += 1;
+                    self.at += 2;
+                }
+                [b'*', b'/', ..] => {
+                    depth -= 1;
+                    self.at += 2;
+                    if depth == 0 {
+                        return Ok(());
+                    }
+                }
+                _ => self.at += 1,
+            }
+        }
+    }
+
+    /// A word, or the string or quoted identifier that its letter is the prefix of.
+    fn word(&mut self) -> Scan<TokenKind> {
+        let start = self.at;
+        match (self.bytes[start], self.byte(1), self.byte(2)) {
+            (b'e' | b'E', Some(b'\''), _) => {
+                self.at += 1;
+                return self.escape_string(start);
+            }
+            (b'b' | b'B' | b'x' | b'X' | b'n' | b'N', Some(b'\''), _) => {
+                self.at += 1;
+                return self.string(start);
+            }
+            (b'u' | b'U', Some(b'&'), Some(b'\'')) => {
+                self.at += 2;
+                return self.string(start);
+            }
+            (b'u' | b'U', Some(b'&'), Some(b'"')) => {
+                self.at += 2;
+                return self.quoted(start);
+            }
+            _ => {}
+        }
+        self.skip_while(continues_word);
+        Ok(TokenKind::Word)
+    }
+
+    fn number(&mut self) -> TokenKind {
+        self.skip_while(|byte| byte.is_ascii_digit() || byte == b'_');
+        if self.peek() == Some(b'.') && self.byte(1) != Some(b'.') {
+            self.at += 1;
+            self.skip_while(|byte| byte.is_ascii_digit() || byte == b'_');
+        }
+        let sign = usize::from(matches!(self.byte(1), Some(b'+' | b'-')));
+        if matches!(self.peek(), Some(b'e' | b'E'))
+            && self
+                .byte(1 + sign)
+                .is_some_and(|byte| byte.is_ascii_digit())
+        {
+            self.at += 1 + sign;
+            self.skip_while(|byte| byte.is_ascii_digit() || byte == b'_');
+        }
+        TokenKind::Number
+    }
+
+    /// From the opening quote to behind the closing one; a doubled quote is part of the string.
+    fn string(&mut self, start: usize) -> Scan<TokenKind> {
+        self.until_quote(b'\'').ok_or(Unreadable {
+            what: "a string without its closing quote",
+            at: start,
+        })?;
+        Ok(TokenKind::String)
+    }
+
+    fn quoted(&mut self, start: usize) -> Scan<TokenKind> {
+        self.until_quote(b'"').ok_or(Unreadable {
+            what: "a quoted identifier without its closing quote",
+            at: start,
+        })?;
+        Ok(TokenKind::Quoted)
+    }
+
+    fn until_quote(&mut self, quote: u8) -> Option<()> {
+        self.at += 1;
+        loop {
+            self.at += memchr(quote, self.rest())? + 1;
+            if self.peek() != Some(quote) {
+                return Some(());
+            }
+            self.at += 1;
+        }
+    }
+
+    /// `E'…'`, where a backslash protects the next byte. A string that goes on after a line break
+    /// goes on as one of this kind.
+    fn escape_string(&mut self, start: usize) -> Scan<TokenKind> {
+        let open = Unreadable {
+            what: "a string without its closing quote",
+            at: start,
+        };
+        self.at += 1;
+        loop {
+            self.at += memchr2(b'\'', b'\\', self.rest()).ok_or(open)?;
+            match (self.bytes[self.at], self.byte(1)) {
+                (b'\\', None) => return Err(open),
+                (b'\\', Some(_)) | (b'\'', Some(b'\'')) => self.at += 2,
+                _ => {
+                    self.at += 1;
+                    match self.continuation() {
+                        Some(quote) => self.at = quote + 1,
+                        None => return Ok(TokenKind::String),
+                    }
+                }
+            }
+        }
+    }
+
+    /// The offset of the quote with which a string goes on behind white space that holds a line
+    /// break; line comments count as white space there.
+    fn continuation(&self) -> Option<usize> {
+        let mut ahead = self.clone();
+        let mut broken = false;
+        loop {
+            match ahead.rest() {
+                [b'\'', ..] if broken => return Some(ahead.at),
+                [b'-', b'-', ..] => ahead.line_comment(),
+                [byte, ..] if is_space(*byte) => {
+                    broken |= matches!(byte, b'\n' | b'\r');
+                    ahead.at += 1;
+                }
+                _ => return None,
+            }
+        }
+    }
+
+    /// `$tag$…$tag$`, `$1`, or a lone dollar.
+    fn dollar(&mut self) -> Scan<TokenKind> {
+        let start = self.at;
+        self.at += 1;
+        if self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
+            self.skip_while(|byte| byte.is_ascii_digit());
+            return Ok(TokenKind::Numbered);
+        }
+        let mut ahead = self.clone();
+        ahead.skip_while(|byte| begins_word(byte) || byte.is_ascii_digit());
+        if ahead.peek() != Some(b'$') {
+            return Ok(TokenKind::Operator);
+        }
+        self.at = ahead.at + 1;
+        let tag = &self.bytes[start..self.at];
+        let end = memmem::find(self.rest(), tag).ok_or(Unreadable {
+            what: "a dollar-quoted string without its end",
+            at: start,
+        })?;
+        self.at += end + tag.len();
+        Ok(TokenKind::String)
+    }
+
+    fn colon(&mut self) -> TokenKind {
+        let kind = match self.byte(1) {
+            Some(b':') => TokenKind::Cast,
+            Some(b'=') => TokenKind::Assign,
+            _ => TokenKind::Colon,
+        };
+        self.at += if kind == TokenKind::Colon { 1 } else { 2 };
+        kind
+    }
+
+    /// A run of operator characters; a comment or an encoded plus ends it.
+    fn operator(&mut self) -> TokenKind {
+        if self.rest().starts_with(b"%2B") {
+            self.at += 3;
+            return TokenKind::EncodedPlus;
+        }
+        self.at += 1;
+        while self.peek().is_some_and(is_operator) {
+            let rest = self.rest();
+            if rest.starts_with(b"--") || rest.starts_with(b"/*") || rest.starts_with(b"%2B") {
+                break;
+            }
+            self.at += 1;
+        }
+        TokenKind::Operator
+    }
+
+    fn single(&mut self, byte: u8) -> TokenKind {
+        self.at += 1;
+        match byte {
+            b'(' => TokenKind::OpenParen,
+            b')' => TokenKind::CloseParen,
+            b'[' => TokenKind::OpenBracket,
+            b']' => TokenKind::CloseBracket,
+            b',' => TokenKind::Comma,
+            b'.' => TokenKind::Dot,
+            b';' => TokenKind::Semicolon,
+            _ => TokenKind::Operator,
+        }
+    }
+}

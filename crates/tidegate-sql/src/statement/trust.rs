@@ -1,0 +1,147 @@
+//! Whether a statement calls anything but built-in functions that are known to be stateless.
+
+use super::lexer::{Token, TokenKind};
+use super::names;
+use super::reader::Open;
+
+/// Looks for calls, casts and typed literals.
+#[derive(Debug, Default)]
+pub(super) struct TrustReader<'a> {
+    stateful: bool,
+    /// The last tokens, the newest first.
+    last: [Option<Token<'a>>; 3],
+    type_name: TypeName,
+}
+
+/// Where in the name of a cast's type the reader is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum TypeName {
+    #[default]
+    None,
+    /// A type's name must follow.
+    Expected,
+    /// Behind `pg_catalog`, which a dot must follow.
+    Catalog,
+    /// Behind a built-in name; a dot would make it a schema.
+    Complete,
+}
+
+impl<'a> TrustReader<'a> {
+    /// Takes the next token; `innermost` is what encloses it.
+    pub(super) fn see(&mut self, token: &Token<'a>, innermost: Option<Open>) {
+        if !self.stateful {
+            self.follow_type(token);
+            let suspicious = match token.kind {
+                TokenKind::OpenParen => self.calls_unknown(),
+                TokenKind::String => self.types_literal(),
+                TokenKind::Word if innermost == Some(Open::Cast) && token.is("as") => {
+                    self.type_name = TypeName::Expected;
+                    false
+                }
+                TokenKind::Cast => {
+                    self.type_name = TypeName::Expected;
+                    false
+                }
+                _ => false,
+            };
+            self.stateful |= suspicious;
+        }
+        self.last = [Some(*token), self.last[0], self.last[1]];
+    }
+
+    /// Whether nothing else was found.
+    pub(super) fn calls_only_stateless(&self) -> bool {
+        !self.stateful && !matches!(self.type_name, TypeName::Expected | TypeName::Catalog)
+    }
+
+    fn follow_type(&mut self, token: &Token<'a>) {
+        let (next, known) = match (self.type_name, token.kind) {
+            (TypeName::None, _) => return,
+            (TypeName::Expected, TokenKind::Word) if token.is("pg_catalog") => {
+                (TypeName::Catalog, true)
+            }
+            (TypeName::Expected, TokenKind::Word) => {
+                (TypeName::Complete, names::is_built_in_type(token.text))
+            }
+            (TypeName::Catalog, TokenKind::Dot) => (TypeName::Expected, true),
+            (TypeName::Complete, kind) => (TypeName::None, kind != TokenKind::Dot),
+            (TypeName::Expected | TypeName::Catalog, _) => (TypeName::None, false),
+        };
+        self.type_name = next;
+        self.stateful |= !known;
+    }
+
+    /// Whether the parenthesis that follows belongs to the call of an unknown function.
+    fn calls_unknown(&self) -> bool {
+        let [Some(name), before, _] = self.last else {
+            return false;
+        };
+        match name.kind {
+            TokenKind::Word if before.is_some_and(|token| token.kind == TokenKind::Dot) => {
+                !self.in_catalog() || !names::is_stateless_function(name.text)
+            }
+            TokenKind::Word => {
+                !names_columns(before)
+                    && !names::is_stateless_function(name.text)
+                    && !names::is_built_in_type(name.text)
+                    && !names::precedes_parenthesis(name.text)
+                    && !self.is_clause(&name, before)
+            }
+            TokenKind::Quoted => !names_columns(before),
+            _ => false,
+        }
+    }
+
+    /// Words that could be a function's name, but are none where they stand.
+    fn is_clause(&self, word: &Token<'_>, before: Option<Token<'_>>) -> bool {
+        let Some(before) = before else {
+            return word.is("explain");
+        };
+        let behind = |keywords: &[&str]| keywords.iter().any(|keyword| before.is(keyword));
+        match names::Lower::of(word.text).as_str() {
+            "by" => behind(&["group", "order", "partition"]),
+            "over" | "filter" => before.kind == TokenKind::CloseParen,
+            "group" => behind(&["within"]),
+            "sets" => behind(&["grouping"]),
+            "rollup" | "cube" => behind(&["by"]),
+            "materialized" => behind(&["as", "not"]),
+            "from" => behind(&["rows"]),
+            "join" => {
+                !names::wants_operand(before.text)
+                    && matches!(
+                        before.kind,
+                        TokenKind::Word | TokenKind::Quoted | TokenKind::CloseParen
+                    )
+            }
+            "zone" => behind(&["time"]),
+            _ => false,
+        }
+    }
+
+    /// Whether the string that follows is the literal of a type that is not built in.
+    fn types_literal(&self) -> bool {
+        let [Some(name), before, _] = self.last else {
+            return false;
+        };
+        match name.kind {
+            TokenKind::Quoted => true,
+            TokenKind::Word if before.is_some_and(|token| token.kind == TokenKind::Dot) => {
+                !self.in_catalog() || !names::is_built_in_type(name.text)
+            }
+            TokenKind::Word => {
+                !names::is_built_in_type(name.text) && !names::precedes_string(name.text)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether the last three tokens are `pg_catalog.name`.
+    fn in_catalog(&self) -> bool {
+        self.last[2].is_some_and(|token| token.is("pg_catalog"))
+    }
+}
+
+/// Whether a name behind this token is that of a column list: `as t(a, b)`, `with t(a, b)`.
+fn names_columns(before: Option<Token<'_>>) -> bool {
+    before.is_some_and(|token| token.is("as") || token.is("with") || token.is("recursive"))
+}
