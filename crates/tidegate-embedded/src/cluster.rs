@@ -261,10 +261,16 @@ impl Inner {
         let (postmaster, _) = self.server.launch(Some(self.port))?;
         let pid = postmaster.pid();
         *running = Some(postmaster);
-        self.watcher
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .watch(pid)
+        self.watch(pid)
+    }
+
+    /// Tells the watcher what runs now; one that was killed is replaced.
+    fn watch(&self, pid: u32) -> Result<()> {
+        let mut watcher = self.watcher.lock().unwrap_or_else(PoisonError::into_inner);
+        watcher.watch(pid).or_else(|_gone| {
+            *watcher = Watcher::spawn(&self.server.directory)?;
+            watcher.watch(pid)
+        })
     }
 }
 

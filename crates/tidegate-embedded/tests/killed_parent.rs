@@ -131,6 +131,17 @@ fn a_process_killed_after_a_restart_is_cleared_up_too() {
 }
 
 #[cfg(target_os = "linux")]
+#[test]
+fn a_killed_watcher_is_replaced_at_the_next_restart() {
+    let mut runner = Runner::start(&Runner::program(), "temporary", None);
+    kill("KILL", watcher_of(runner.pid()));
+    runner.restart_cluster();
+    let directory = runner.directory.clone();
+    runner.kill();
+    eventually("the directory is gone", || !directory.exists());
+}
+
+#[cfg(target_os = "linux")]
 fn kill(signal: &str, pid: u32) {
     let status = Command::new("kill")
         .args(["-s", signal, &pid.to_string()])
