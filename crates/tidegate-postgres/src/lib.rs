@@ -1,10 +1,16 @@
 #![doc = include_str!("../README.md")]
 
+pub mod admin;
+pub mod backoff;
 pub mod config;
 pub mod connection;
+mod dictionary;
+pub mod pool;
 mod role_password;
+mod session;
 mod terminator;
 mod version;
+mod wire;
 
 pub use config::{Config, ConfigError, Secret, Target, TlsMode};
 pub use connection::{Condition, ConnectError, ConnectFault, Connection, StartupPins};

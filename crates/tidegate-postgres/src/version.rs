@@ -2,12 +2,16 @@
 
 /// PostgreSQL 14, as `server_version_num`.
 const V14: u32 = 140_000;
+/// PostgreSQL 15.
+const V15: u32 = 150_000;
+/// PostgreSQL 16.
+const V16: u32 = 160_000;
 /// PostgreSQL 17.
 const V17: u32 = 170_000;
 
 /// Settings that the startup packet may name on this version; an unknown one refuses the
 /// connection.
-pub(crate) fn startup_settings(version: u32) -> impl Iterator<Item = (&'static str, &'static str)> {
+pub(crate) fn startup_settings(version: u32) -> impl Iterator<Item = (&'static str, &'static str)> + use<> {
     let since = |introduced, name, value| (version >= introduced).then_some((name, value));
     [
         // A backend whose client is gone aborts by itself, also when this process was killed.
@@ -22,4 +26,25 @@ pub(crate) fn startup_settings(version: u32) -> impl Iterator<Item = (&'static s
 /// Whether the version has multiranges.
 pub(crate) fn has_multiranges(version: u32) -> bool {
     version >= V14
+}
+
+/// The oldest major version that works.
+pub(crate) const OLDEST: u32 = 13;
+/// The newest major version that is tested.
+pub(crate) const NEWEST: u32 = 18;
+
+/// The rest of `GRANT role` that lets the administrator act for a role that it made. Since 16 a
+/// membership alone may neither inherit nor own.
+pub(crate) fn membership(version: u32) -> &'static str {
+    if version >= V16 { " TO CURRENT_USER WITH INHERIT TRUE, SET TRUE" } else { " TO CURRENT_USER" }
+}
+
+/// Whether CREATEROLE reaches only roles that it has the ADMIN OPTION of.
+pub(crate) fn roles_need_admin_option(version: u32) -> bool {
+    version >= V16
+}
+
+/// Whether the schema `public` of a new database belongs to the database's owner.
+pub(crate) fn database_owner_owns_public(version: u32) -> bool {
+    version >= V15
 }

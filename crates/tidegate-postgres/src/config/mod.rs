@@ -35,7 +35,7 @@ pub struct Config {
     /// How many prepared statements a connection keeps.
     pub statements_per_connection: usize,
     /// The TLS settings, read from files once.
-    pub(crate) connector: Arc<OnceLock<tokio_rustls::TlsConnector>>,
+    pub(crate) connector: Arc<OnceLock<Arc<rustls::ClientConfig>>>,
 }
 
 /// Where a cluster listens.

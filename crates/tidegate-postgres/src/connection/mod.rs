@@ -1,78 +1,190 @@
 //! One connection to PostgreSQL, owned by whoever uses it: no channel, no task of its own.
 
+mod cancel;
+mod condition;
 mod error;
+mod open;
+mod settle;
 mod startup;
 
+use tokio::time::Instant;
+
+pub use condition::Condition;
 pub use error::{ConnectError, ConnectFault};
+pub(crate) use error::{is_outage, outage};
 pub use startup::StartupPins;
 
-use crate::config::Config;
-use crate::terminator::{Backend, Terminator};
-use tidegate_sql::Sharing;
+use crate::session::cache::StatementCache;
+use crate::session::reset::Residue;
+use crate::terminator::Backend;
+use crate::wire::channel::{Channel, Halt};
+use crate::wire::tag;
+use cancel::Canceller;
+use tidegate_sql::Error;
 
 /// A connection that logged in as one role.
 #[derive(Debug)]
-pub struct Connection {}
+pub struct Connection {
+    pub(crate) channel: Channel,
+    pub(crate) statements: StatementCache,
+    /// Where the last `ReadyForQuery` left the session.
+    pub(crate) transaction: TransactionStatus,
+    /// Syncs and queries sent whose `ReadyForQuery` has not come.
+    outstanding: u32,
+    /// Whether messages have been queued behind the last Sync.
+    unsynced: bool,
+    /// What a statement may have left in the session.
+    pub(crate) residue: Residue,
+    /// Whether the last outstanding answer is that of a reset.
+    resetting: bool,
+    /// Whether anything has run since the last reset.
+    pub(crate) used: bool,
+    /// How many rows the last answers had that nobody wanted.
+    drained_rows: u32,
+    broken: bool,
+    canceller: Canceller,
+    server_version: u32,
+}
 
-/// Whether a connection can be lent.
+/// The transaction status that `ReadyForQuery` bears.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Condition {
-    /// Idle, in its initial session state.
-    Ready,
-    /// The reset has been sent and nothing else is open: put it back; whoever takes it next calls
-    /// [`Connection::settle`] first, which then waits for microseconds at most.
-    Resetting,
-    /// A statement may still run, or a reset is due: [`Connection::settle`] in the background
-    /// before it is put back.
-    Unsettled,
-    /// Nothing can be done with it any more: drop it.
-    Closed,
+pub(crate) enum TransactionStatus {
+    /// `I`
+    Idle,
+    /// `T`
+    Open,
+    /// `E`
+    Failed,
 }
 
 impl Connection {
-    /// Connects and logs in.
-    ///
-    /// # Errors
-    /// [`ConnectError::fault`] sorts them.
-    pub async fn open(
-        _config: &Config,
-        _database: &str,
-        _role: &str,
-        _password: &str,
-        _pins: &StartupPins,
-    ) -> Result<Self, ConnectError> {
-        unimplemented!()
-    }
-
     /// The server process behind the connection.
     pub fn backend(&self) -> Backend {
-        unimplemented!()
+        self.canceller.backend()
     }
 
-    /// Whether the connection can be lent. Never blocks; notices when PostgreSQL has closed the
-    /// connection meanwhile.
-    pub fn condition(&mut self) -> Condition {
-        unimplemented!()
+    /// `server_version_num` as the opener gave it; 0 when it was not known.
+    pub(crate) fn server_version(&self) -> u32 {
+        self.server_version
     }
 
-    /// Tells who uses the connection next. Another session of the same user than before makes
-    /// the connection [`Condition::Unsettled`] when anything ran since the last reset, so lend a
-    /// connection to its last session where there is a choice ([`Connection::last_session`]).
-    pub fn lend_to(&mut self, _sharing: Sharing) {
-        unimplemented!()
+    /// Counts messages that are about to be queued without a Sync behind them.
+    pub(crate) fn begin_pipeline(&mut self) {
+        self.unsynced = true;
+        self.used = true;
     }
 
-    /// To whom the connection was lent last.
-    pub fn last_session(&self) -> Option<Sharing> {
-        unimplemented!()
+    /// Ends the pipeline: PostgreSQL closes the implicit transaction and says `ReadyForQuery`.
+    pub(crate) fn sync(&mut self) {
+        postgres_protocol::message::frontend::sync(&mut self.channel.outbound);
+        self.unsynced = false;
+        self.outstanding += 1;
     }
 
-    /// Brings the connection back to [`Condition::Ready`]: cancels what still runs (and waits
-    /// until the cancel request cannot hit a later statement), terminates the backend when that
-    /// does not help within a second, rolls back an open transaction, resets the session.
-    ///
-    /// Returns whether the connection can be used; if not, drop it.
-    pub async fn settle(&mut self, _terminator: &dyn Terminator) -> bool {
-        unimplemented!()
+    /// Ends the pipeline so that nothing of it stays: a message that must fail goes in front.
+    pub(crate) fn abort(&mut self) {
+        let failing = postgres_protocol::message::frontend::describe(
+            b'S',
+            "tidegate gives this up",
+            &mut self.channel.outbound,
+        );
+        failing.expect("the name has no zero byte");
+        self.sync();
+    }
+
+    /// Takes back a pipeline of which nothing has been sent.
+    pub(crate) fn withdraw(&mut self) {
+        self.channel.outbound.clear();
+        self.unsynced = false;
+    }
+
+    /// Counts the last queued statement as a reset.
+    pub(crate) fn begin_reset(&mut self, residue: Residue) {
+        self.residue = self.residue.max(residue);
+        self.resetting = true;
+    }
+
+    /// Queues statements of our own by the simple protocol.
+    pub(crate) fn simple(&mut self, text: &'static str) {
+        postgres_protocol::message::frontend::query(text, &mut self.channel.outbound)
+            .expect("our own statements hold no zero byte");
+        self.outstanding += 1;
+    }
+
+    /// Takes the current message as `ReadyForQuery`.
+    pub(crate) fn ready_for_query(&mut self) -> Result<(), Error> {
+        self.transaction = match self.channel.inbound.body() {
+            b"I" => TransactionStatus::Idle,
+            b"T" => TransactionStatus::Open,
+            b"E" => TransactionStatus::Failed,
+            _ => return Err(self.breach("a transaction status that does not exist")),
+        };
+        self.outstanding = self.outstanding.saturating_sub(1);
+        self.channel.inbound.shrink();
+        Ok(())
+    }
+
+    /// Never to be used again.
+    pub(crate) fn give_up(&mut self) {
+        self.broken = true;
+    }
+
+    /// The error of a message that cannot be.
+    pub(crate) fn breach(&mut self, what: &str) -> Error {
+        self.give_up();
+        Error::internal(ConnectError::Protocol(what.to_owned()))
+    }
+
+    /// The error of a stream that stopped.
+    pub(crate) fn halted(&mut self, halt: Halt) -> Error {
+        match halt {
+            Halt::Deadline => Error::Deadline,
+            Halt::Io(error) => {
+                self.give_up();
+                outage(error)
+            }
+        }
+    }
+
+    /// The next message, without those that may come at any time.
+    pub(crate) async fn next(&mut self, deadline: Option<Instant>) -> Result<u8, Error> {
+        loop {
+            match self.channel.next(deadline).await {
+                Ok(tag) if self.is_aside(tag)? => {}
+                Ok(tag) => return Ok(tag),
+                Err(halt) => return Err(self.halted(halt)),
+            }
+        }
+    }
+
+    /// Takes a message that PostgreSQL may send at any time: notices, notifications and changed
+    /// settings (PostgreSQL, "Asynchronous Operations").
+    pub(crate) fn is_aside(&mut self, tag: u8) -> Result<bool, Error> {
+        match tag {
+            tag::NOTICE_RESPONSE | tag::NOTIFICATION_RESPONSE => Ok(true),
+            tag::PARAMETER_STATUS => {
+                // The only answer outstanding is that of a reset, which changes settings back.
+                if self.resetting && self.outstanding == 1 {
+                    return Ok(true);
+                }
+                self.residue = self.residue.max(Residue::Session);
+                let status = crate::wire::body::parameter_status(self.channel.inbound.body());
+                match status {
+                    // Texts would be read differently from how they are written.
+                    Some(("client_encoding", value)) if value != "UTF8" => {
+                        Err(self.breach("client_encoding was changed"))
+                    }
+                    Some(("standard_conforming_strings", "off")) => {
+                        Err(self.breach("standard_conforming_strings was changed"))
+                    }
+                    Some(_) => Ok(true),
+                    None => Err(self.breach("an unreadable ParameterStatus")),
+                }
+            }
+            tag::COPY_IN_RESPONSE | tag::COPY_OUT_RESPONSE | tag::COPY_BOTH_RESPONSE => {
+                Err(self.breach("COPY was started"))
+            }
+            _ => Ok(false),
+        }
     }
 }

@@ -39,7 +39,9 @@ impl StartupPins {
             ("tcp_keepalives_interval", "5"),
             ("tcp_keepalives_count", "3"),
         ];
-        settings.extend(crate::version::startup_settings(self.server_version));
+        for setting in crate::version::startup_settings(self.server_version) {
+            settings.push(setting);
+        }
         settings
     }
 }

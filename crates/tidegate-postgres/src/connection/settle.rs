@@ -1,0 +1,111 @@
+//! From any state back to a connection that can be lent, or to a closed one.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout};
+
+use super::{Condition, Connection, TransactionStatus};
+use crate::session::reset::{Residue, SOFT_ROWS};
+use crate::terminator::Terminator;
+use crate::wire::tag;
+
+/// How long a cancelled statement may take to end before its backend is terminated.
+const GRACE: Duration = Duration::from_secs(1);
+/// How long a reset may take.
+const RESET: Duration = Duration::from_secs(5);
+
+impl Connection {
+    /// Brings the connection back to [`Condition::Ready`]: cancels what still runs (and waits
+    /// until the cancel request cannot hit a later statement), terminates the backend when that
+    /// does not help within a second, rolls back an open transaction, resets the session.
+    ///
+    /// Returns whether the connection can be used; if not, drop it.
+    pub async fn settle(&mut self, terminator: &dyn Terminator) -> bool {
+        if self.condition() == Condition::Unsettled && !self.is_at_rest() {
+            self.interrupt(terminator).await;
+        }
+        if self.condition() == Condition::Resetting {
+            self.finish_reset().await;
+        }
+        // Also when the soft reset found a statement that the caller has prepared.
+        if self.condition() == Condition::Unsettled {
+            if self.transaction != TransactionStatus::Idle {
+                self.simple("ROLLBACK");
+            }
+            let residue = self.residue;
+            self.push_reset(residue);
+            self.finish_reset().await;
+        }
+        self.condition() == Condition::Ready
+    }
+
+    /// Whether nothing is under way except possibly a reset that was sent in whole.
+    fn is_at_rest(&self) -> bool {
+        self.outstanding == 0 && self.channel.outbound.is_empty() && !self.unsynced
+    }
+
+    /// Cancels what runs and reads up to its end.
+    async fn interrupt(&mut self, terminator: &dyn Terminator) {
+        if self.unsynced {
+            self.abort();
+        }
+        // Whatever the statement was, nobody has seen its end.
+        self.residue = Residue::Everything;
+        let canceller = self.canceller.clone();
+        let cancel = timeout(GRACE, canceller.cancel());
+        let (cancelled, drained) =
+            tokio::join!(cancel, self.drain(Instant::now() + GRACE, Errors::Expected));
+        if !matches!(cancelled, Ok(Ok(()))) {
+            tracing::warn!(backend = self.backend().process_id, "a cancel request failed");
+        }
+        let certain = drained && matches!(cancelled, Ok(Ok(())));
+        if !certain {
+            self.give_up();
+        }
+        if !drained {
+            tracing::info!(
+                backend = self.backend().process_id,
+                "a statement did not stop when it was cancelled; its backend is terminated"
+            );
+            terminator.terminate(self.backend()).await;
+        }
+        self.resetting = false;
+    }
+
+    /// Waits for the answers of a reset that has been queued.
+    pub(crate) async fn finish_reset(&mut self) {
+        let soft = self.residue != Residue::Everything;
+        if self.drain(Instant::now() + RESET, Errors::Fatal).await {
+            self.resetting = false;
+            self.used = false;
+            let more = soft && self.drained_rows > SOFT_ROWS;
+            self.residue = if more { Residue::Everything } else { Residue::None };
+        } else {
+            tracing::warn!(backend = self.backend().process_id, "a session could not be reset");
+            self.give_up();
+        }
+    }
+
+    /// Reads until nothing is outstanding; `false` when that failed.
+    async fn drain(&mut self, deadline: Instant, errors: Errors) -> bool {
+        self.drained_rows = 0;
+        while self.outstanding > 0 {
+            match self.next(Some(deadline)).await {
+                Ok(tag::READY_FOR_QUERY) if self.ready_for_query().is_ok() => {}
+                Ok(tag::ERROR_RESPONSE) if errors == Errors::Fatal => return false,
+                Ok(tag::READY_FOR_QUERY) | Err(_) => return false,
+                Ok(tag) => self.drained_rows += u32::from(tag == tag::DATA_ROW),
+            }
+        }
+        true
+    }
+}
+
+/// What an error means while answers are read that nobody wants.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Errors {
+    /// The statement was cancelled, as it should.
+    Expected,
+    /// A statement of our own failed.
+    Fatal,
+}

@@ -1,0 +1,120 @@
+//! What is known of a database's types and statements, shared by its connections.
+
+mod hint;
+mod resolve;
+pub(crate) mod shape;
+mod tree;
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use parking_lot::{Mutex, RwLock};
+use tidegate_sql::{BoundStatement, DatabaseName, RoleName, Statement, Type, TypeHint};
+use tokio::time::Instant;
+
+use crate::session::cache::is_same;
+use shape::Shape;
+
+/// How many entries each of a dictionary's maps may have before it starts over.
+const LIMIT: usize = 4096;
+/// How long a type is believed.
+const BELIEVED: Duration = Duration::from_secs(5);
+
+/// What is known of one database.
+#[derive(Debug, Default)]
+pub(crate) struct Dictionary {
+    types: RwLock<HashMap<u32, (Type, Instant)>>,
+    /// Names depend on the `search_path`, and so on the role.
+    hints: RwLock<HashMap<(RoleName, String), (Type, Instant)>>,
+    shapes: Mutex<HashMap<u64, Known>>,
+    hasher: RandomState,
+    /// Counts the definitions that went through this node.
+    generation: AtomicU64,
+}
+
+/// A statement that has been described to a role.
+#[derive(Debug)]
+struct Known {
+    role: RoleName,
+    statement: Arc<Statement>,
+    hints: Vec<Option<TypeHint>>,
+    shape: Arc<Shape>,
+}
+
+impl Dictionary {
+    /// Changes when what was learnt before must not be believed any more.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// Forgets everything, because a statement may have changed a definition.
+    pub(crate) fn forget(&self) {
+        self.generation.fetch_add(1, Ordering::AcqRel);
+        self.types.write().clear();
+        self.hints.write().clear();
+        self.shapes.lock().clear();
+    }
+
+    /// The shape of a statement that the role has used before.
+    pub(crate) fn shape(&self, bound: &BoundStatement, role: &RoleName) -> Option<Arc<Shape>> {
+        let shapes = self.shapes.lock();
+        let known = shapes.get(&self.key(bound, role))?;
+        let same = known.role == *role && is_same(&known.statement, &known.hints, bound);
+        (same && known.shape.is_fresh(self.generation())).then(|| known.shape.clone())
+    }
+
+    pub(crate) fn keep_shape(&self, bound: &BoundStatement, role: &RoleName, shape: &Arc<Shape>) {
+        let known = Known {
+            role: role.clone(),
+            statement: bound.statement.clone(),
+            hints: bound.hints.clone(),
+            shape: shape.clone(),
+        };
+        if shape.generation() == self.generation() {
+            let mut shapes = self.shapes.lock();
+            make_room(&mut shapes);
+            shapes.insert(self.key(bound, role), known);
+        }
+    }
+
+    pub(crate) fn forget_shape(&self, bound: &BoundStatement, role: &RoleName) {
+        self.shapes.lock().remove(&self.key(bound, role));
+    }
+
+    fn key(&self, bound: &BoundStatement, role: &RoleName) -> u64 {
+        let mut hasher = self.hasher.build_hasher();
+        bound.statement.text().hash(&mut hasher);
+        bound.hints.hash(&mut hasher);
+        role.hash(&mut hasher);
+        hasher.finish()
+    }
+}
+
+/// Starts a full map over: what is needed again is learnt again.
+fn make_room<K, V>(map: &mut HashMap<K, V>) {
+    if map.len() >= LIMIT {
+        map.clear();
+    }
+}
+
+/// The dictionaries of all databases.
+#[derive(Debug, Default)]
+pub(crate) struct Dictionaries(RwLock<HashMap<DatabaseName, Arc<Dictionary>>>);
+
+impl Dictionaries {
+    /// The dictionary of a database.
+    pub(crate) fn of(&self, database: &DatabaseName) -> Arc<Dictionary> {
+        if let Some(dictionary) = self.0.read().get(database) {
+            return dictionary.clone();
+        }
+        self.0.write().entry(database.clone()).or_default().clone()
+    }
+
+    /// Forgets a database that is gone.
+    pub(crate) fn remove(&self, database: &DatabaseName) {
+        self.0.write().remove(database);
+    }
+}

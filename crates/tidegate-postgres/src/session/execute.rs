@@ -1,0 +1,295 @@
+//! Running a statement: one write, one read, rows pushed as they come.
+
+use std::sync::Arc;
+
+use tidegate_sql::statement::Kind;
+use tidegate_sql::{Completion, Error, Flow, RawRow, RowSink};
+use tokio::time::Instant;
+
+use super::cache::Prepared;
+use super::pipeline::Progress;
+use super::reset::Residue;
+use super::task::{Failure, Place, Task};
+use crate::connection::{Condition, Connection, TransactionStatus, outage};
+use crate::wire::body::{self, Field};
+use crate::wire::rejection::ServerError;
+use crate::wire::tag;
+
+/// One attempt to run a statement.
+struct Run<'a> {
+    task: &'a Task<'a>,
+    prepared: Arc<Prepared>,
+    /// Whether the shape is that of an earlier use and has not been confirmed yet.
+    guessed: bool,
+    deadline: Option<Instant>,
+    progress: Progress,
+    /// Commands of our own whose completion comes first.
+    own: u8,
+    announced: bool,
+    affected: Option<u64>,
+    failure: Option<ServerError>,
+}
+
+impl Connection {
+    /// Runs a statement with all its sets and pushes its rows into the sink.
+    ///
+    /// When this returns, `ReadyForQuery` has come, except after an error of the sink, of the
+    /// stream, or a passed deadline; then the connection must be settled.
+    pub(crate) async fn run(
+        &mut self,
+        task: &Task<'_>,
+        sink: &mut dyn RowSink,
+    ) -> Result<Completion, Error> {
+        let mut again = task.place != Place::Within;
+        loop {
+            match self.attempt(task, sink).await {
+                Ok(completion) => return Ok(completion),
+                Err(Failure::Final(error)) => return Err(error),
+                Err(Failure::Stale(error)) => {
+                    self.forget(task);
+                    if !again {
+                        return Err(self.stale(*error, task));
+                    }
+                    again = false;
+                    self.rewind(task.deadline).await?;
+                }
+            }
+        }
+    }
+
+    async fn attempt(
+        &mut self,
+        task: &Task<'_>,
+        sink: &mut dyn RowSink,
+    ) -> Result<Completion, Failure> {
+        let (prepared, guessed) = match self.known(task) {
+            Some(known) => known,
+            None => (self.prepare(task).await?, false),
+        };
+        let mut run = Run::new(task, prepared, guessed);
+        self.begin_pipeline();
+        if let Place::First(_) | Place::Within = task.place {
+            self.residue = self.residue.max(Residue::of(task.bound, task.login.sharing));
+        }
+        if matches!(task.place, Place::First(_)) && self.transaction == TransactionStatus::Idle {
+            self.push_begin(task)?;
+            run.own = 1;
+        }
+        if guessed {
+            let types = run.prepared.shape.parameters.iter().map(tidegate_sql::Type::oid);
+            self.push_parse(task, &run.prepared.name, types)?;
+        }
+        self.exchange_sets(&mut run, sink).await
+    }
+
+    /// What is known of the statement: prepared here, or described to the role before.
+    fn known(&mut self, task: &Task<'_>) -> Option<(Arc<Prepared>, bool)> {
+        if task.is_kept()
+            && let Some(prepared) = self.statements.find(task.bound)
+        {
+            if prepared.shape.is_fresh(task.dictionary.generation()) {
+                return Some((prepared, false));
+            }
+            self.statements.forget(task.bound);
+        }
+        let shape = task.dictionary.shape(task.bound, &task.login.role)?;
+        // Only what can be run again may be run on a guess.
+        let kind = task.bound.statement.kind();
+        let harmless = kind == Kind::Read || (kind == Kind::Write && shape.columns.is_empty());
+        if !harmless {
+            return None;
+        }
+        let name = if task.is_kept() { self.statements.name() } else { String::new() };
+        Some((Arc::new(Prepared { name, shape }), true))
+    }
+
+    /// Back to where an attempt can start again.
+    async fn rewind(&mut self, deadline: Option<Instant>) -> Result<(), Error> {
+        if self.condition() == Condition::Resetting {
+            self.finish_reset().await;
+        }
+        if self.transaction != TransactionStatus::Idle {
+            self.simple("ROLLBACK");
+            while self.next(deadline).await? != tag::READY_FOR_QUERY {}
+            self.ready_for_query()?;
+        }
+        match self.condition() {
+            Condition::Closed => Err(outage("the session was lost between two attempts")),
+            _ => Ok(()),
+        }
+    }
+
+    fn forget(&mut self, task: &Task<'_>) {
+        self.statements.forget(task.bound);
+        task.dictionary.forget_shape(task.bound, &task.login.role);
+    }
+
+    /// The error for a definition that changed in the middle of a transaction.
+    fn stale(&mut self, mut error: ServerError, task: &Task<'_>) -> Error {
+        "40001".clone_into(&mut error.rejection.sqlstate);
+        "a definition that the statement uses changed while the transaction ran"
+            .clone_into(&mut error.rejection.message);
+        self.rejected(error, task.bound)
+    }
+
+    async fn exchange_sets(
+        &mut self,
+        run: &mut Run<'_>,
+        sink: &mut dyn RowSink,
+    ) -> Result<Completion, Failure> {
+        loop {
+            self.fill(run.task, &run.prepared, &mut run.progress, run.guessed)?;
+            let tag = match self.channel.inbound.advance() {
+                Ok(Some(tag)) => tag,
+                Ok(None) => {
+                    if let Err(halt) = self.channel.exchange(run.deadline).await {
+                        let ended = self.halted(halt);
+                        return Err(self.last_word(run.failure.take(), ended, run.task).into());
+                    }
+                    continue;
+                }
+                Err(error) => return Err(self.breach(&error.to_string()).into()),
+            };
+            if tag == tag::DATA_ROW {
+                self.push_row(run, sink).await?;
+            } else if tag == tag::READY_FOR_QUERY {
+                self.ready_for_query()?;
+                return self.conclude(run, sink);
+            } else if !self.is_aside(tag)? {
+                self.take(tag, run, sink)?;
+            }
+        }
+    }
+
+    async fn push_row(&mut self, run: &mut Run<'_>, sink: &mut dyn RowSink) -> Result<(), Error> {
+        if run.failure.is_some() {
+            return Ok(());
+        }
+        run.announce(sink)?;
+        let values = self.channel.inbound.body().get(2..);
+        let row = values.and_then(|values| RawRow::new(run.prepared.shape.columns.len(), values));
+        let Some(row) = row else { return Err(self.breach("a row of another shape")) };
+        if sink.row(row)? == Flow::Wait {
+            // Nothing is read meanwhile, so PostgreSQL waits too. The time is the reader's, not
+            // the statement's; whoever serves the reader decides how long it may take.
+            let began = Instant::now();
+            sink.ready().await?;
+            run.deadline = run.deadline.map(|deadline| deadline + began.elapsed());
+        }
+        Ok(())
+    }
+
+    fn take(
+        &mut self,
+        tag: u8,
+        run: &mut Run<'_>,
+        sink: &mut dyn RowSink,
+    ) -> Result<(), Failure> {
+        match tag {
+            // A guess is confirmed by the description of the portal instead.
+            tag::BIND_COMPLETE if run.own == 0 && !run.guessed => run.announce(sink)?,
+            tag::NO_DATA => run.confirm(&[], sink)?,
+            tag::COMMAND_COMPLETE if run.own > 0 => run.own -= 1,
+            tag::COMMAND_COMPLETE => run.count(body::command_tag(self.channel.inbound.body())),
+            tag::ROW_DESCRIPTION => {
+                match body::row_description(self.channel.inbound.body()) {
+                    Some(fields) => run.confirm(&fields, sink)?,
+                    None => return Err(self.breach("an unreadable description").into()),
+                }
+            }
+            tag::ERROR_RESPONSE => {
+                let error = ServerError::read(self.channel.inbound.body());
+                self.cut(run.task, &mut run.progress);
+                run.failure.get_or_insert(error);
+            }
+            tag::PARSE_COMPLETE
+            | tag::BIND_COMPLETE
+            | tag::CLOSE_COMPLETE
+            | tag::EMPTY_QUERY_RESPONSE => {}
+            _ => {
+                let name = char::from(tag).escape_default().to_string();
+                return Err(self.breach(&format!("an unexpected message `{name}`")).into());
+            }
+        }
+        Ok(())
+    }
+
+    /// After `ReadyForQuery`: what came of it.
+    fn conclude(
+        &mut self,
+        run: &mut Run<'_>,
+        sink: &mut dyn RowSink,
+    ) -> Result<Completion, Failure> {
+        let wanted = match (run.task.place, &run.failure) {
+            (Place::Alone(_), _) => TransactionStatus::Idle,
+            (_, Some(_)) => TransactionStatus::Failed,
+            (_, None) => TransactionStatus::Open,
+        };
+        let failure = run.failure.take();
+        if failure.is_some() && run.guessed {
+            self.statements.discard(&run.prepared.name);
+        }
+        if let Some(wrong) = run.progress.wrong.take() {
+            return Err(Failure::Final(Error::Input(wrong)));
+        }
+        if let Some(error) = failure {
+            let untouched = !run.announced
+                && (error.is_stale_statement() || (run.guessed && error.is_bad_guess()));
+            if untouched {
+                return Err(Failure::Stale(Box::new(error)));
+            }
+            return Err(self.rejected(error, run.task.bound).into());
+        }
+        if self.transaction != wanted {
+            return Err(self.breach("the statement changed the transaction around it").into());
+        }
+        run.announce(sink)?;
+        if run.guessed && run.task.is_kept() {
+            self.statements.keep(run.task.bound, run.prepared.clone());
+        }
+        Ok(Completion { affected_rows: run.affected })
+    }
+}
+
+impl<'a> Run<'a> {
+    fn new(task: &'a Task<'a>, prepared: Arc<Prepared>, guessed: bool) -> Self {
+        Self {
+            task,
+            prepared,
+            guessed,
+            deadline: task.deadline,
+            progress: Progress::default(),
+            own: 0,
+            announced: false,
+            affected: (task.bound.statement.kind() == Kind::Write).then_some(0),
+            failure: None,
+        }
+    }
+
+    /// Tells the sink the columns, once.
+    fn announce(&mut self, sink: &mut dyn RowSink) -> Result<(), Error> {
+        if self.announced {
+            return Ok(());
+        }
+        self.announced = true;
+        sink.columns(&self.prepared.shape.columns)
+    }
+
+    /// Compares what was guessed with what PostgreSQL now says.
+    fn confirm(&mut self, fields: &[Field], sink: &mut dyn RowSink) -> Result<(), Error> {
+        let matches = fields == self.prepared.shape.fields;
+        if matches || self.task.bound.statement.kind() != Kind::Read {
+            return self.announce(sink);
+        }
+        self.failure.get_or_insert_with(ServerError::stale);
+        Ok(())
+    }
+
+    fn count(&mut self, (command, rows): (&str, Option<u64>)) {
+        match (&mut self.affected, command, rows) {
+            (Some(sum), "INSERT" | "UPDATE" | "DELETE" | "MERGE", Some(rows)) => *sum += rows,
+            // A SELECT on top of writing parts: PostgreSQL counts what it returns, not those.
+            (affected, _, _) => *affected = None,
+        }
+    }
+}

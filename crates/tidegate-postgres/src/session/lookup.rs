@@ -1,0 +1,68 @@
+//! Small queries of our own in a session that is lent: types and names, in `pg_catalog` only.
+
+use postgres_protocol::IsNull;
+use postgres_protocol::message::frontend;
+use tidegate_sql::{Error, RawRow};
+use tokio::time::Instant;
+
+use crate::connection::Connection;
+use crate::wire::rejection::ServerError;
+use crate::wire::tag;
+
+/// What a lookup asks.
+pub(crate) struct Lookup<'a> {
+    /// The query, with one parameter.
+    pub(crate) text: &'static str,
+    /// The parameter in text form.
+    pub(crate) parameter: &'a str,
+    pub(crate) deadline: Option<Instant>,
+}
+
+impl Connection {
+    /// Runs a lookup and gives each row of `columns` binary values to `take`.
+    ///
+    /// The outer error is the connection's, the inner one PostgreSQL's.
+    pub(crate) async fn look_up(
+        &mut self,
+        lookup: &Lookup<'_>,
+        columns: usize,
+        take: &mut (dyn FnMut(RawRow<'_>) -> Option<()> + Send),
+    ) -> Result<Result<(), ServerError>, Error> {
+        self.begin_pipeline();
+        let out = &mut self.channel.outbound;
+        let sent = frontend::parse("", lookup.text, [], out).and_then(|()| {
+            let value = |value: &str, out: &mut bytes::BytesMut| {
+                out.extend_from_slice(value.as_bytes());
+                Ok(IsNull::No)
+            };
+            frontend::bind("", "", [], [lookup.parameter], value, [1], out)
+                .map_err(|_| std::io::Error::other("a parameter that cannot be sent"))?;
+            frontend::execute("", 0, out)
+        });
+        if let Err(error) = sent {
+            self.give_up();
+            return Err(Error::internal(error));
+        }
+        self.sync();
+        let mut outcome = Ok(());
+        loop {
+            match self.next(lookup.deadline).await? {
+                tag::DATA_ROW => {
+                    let values = self.channel.inbound.body().get(2..);
+                    let row = values.and_then(|values| RawRow::new(columns, values));
+                    if row.and_then(&mut *take).is_none() {
+                        return Err(self.breach("a row of pg_catalog that cannot be read"));
+                    }
+                }
+                tag::ERROR_RESPONSE => {
+                    outcome = Err(ServerError::read(self.channel.inbound.body()));
+                }
+                tag::READY_FOR_QUERY => {
+                    self.ready_for_query()?;
+                    return Ok(outcome);
+                }
+                _ => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! What happens on a connection that is lent: statements, transactions, resets.
+
+pub(crate) mod cache;
+pub(crate) mod execute;
+pub(crate) mod lookup;
+mod pipeline;
+pub(crate) mod prepare;
+pub(crate) mod reset;
+pub(crate) mod task;

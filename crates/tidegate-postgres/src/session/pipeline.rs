@@ -1,0 +1,148 @@
+//! Parameter sets on their way to PostgreSQL.
+
+use bytes::BytesMut;
+use postgres_protocol::message::frontend::{self, BindError};
+use tidegate_sql::parameter::{self, IsNull};
+use tidegate_sql::{Error, InputError};
+
+use super::cache::Prepared;
+use super::task::{Place, Task};
+use crate::connection::Connection;
+
+/// How much is encoded ahead: sets beyond it wait until PostgreSQL has taken some.
+const AHEAD: usize = 64 << 10;
+
+/// How far the sets of a statement have come.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    /// The next set to be encoded.
+    next: usize,
+    /// Whether the Sync has been queued.
+    ended: bool,
+    /// What is wrong with a set.
+    pub(super) wrong: Option<InputError>,
+}
+
+impl Connection {
+    /// Queues sets up to the limit, and the end of the pipeline behind the last.
+    pub(super) fn fill(
+        &mut self,
+        task: &Task<'_>,
+        prepared: &Prepared,
+        progress: &mut Progress,
+        guessed: bool,
+    ) -> Result<(), Error> {
+        while !progress.ended && self.channel.outbound.len() < AHEAD {
+            if progress.next == task.bound.sets.len() {
+                self.finish_pipeline(task, progress);
+                break;
+            }
+            let set = Set { task, prepared, index: progress.next, describe: guessed && progress.next == 0 };
+            match set.push(&mut self.channel.outbound) {
+                Ok(()) => progress.next += 1,
+                Err(Wrong::Input(wrong)) if progress.next == 0 && !guessed => {
+                    // Nothing of the pipeline has left this process.
+                    self.withdraw();
+                    return Err(Error::Input(wrong));
+                }
+                Err(Wrong::Input(wrong)) => {
+                    progress.wrong = Some(wrong);
+                    self.abort();
+                    progress.ended = true;
+                }
+                Err(Wrong::Ours(error)) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the pipeline early, because a set has failed.
+    pub(super) fn cut(&mut self, task: &Task<'_>, progress: &mut Progress) {
+        if !progress.ended {
+            self.finish_pipeline(task, progress);
+        }
+    }
+
+    fn finish_pipeline(&mut self, task: &Task<'_>, progress: &mut Progress) {
+        progress.ended = true;
+        self.sync();
+        // Behind the answer, in the same write: it costs the caller no time.
+        if let Place::Alone(residue) = task.place
+            && residue > super::reset::Residue::None
+        {
+            self.push_reset(residue);
+        }
+    }
+}
+
+enum Wrong {
+    Input(InputError),
+    Ours(Error),
+}
+
+/// One set of a statement.
+struct Set<'a> {
+    task: &'a Task<'a>,
+    prepared: &'a Prepared,
+    index: usize,
+    /// Whether PostgreSQL shall say again what comes back.
+    describe: bool,
+}
+
+impl Set<'_> {
+    /// Queues the set, or nothing.
+    fn push(&self, out: &mut BytesMut) -> Result<(), Wrong> {
+        let start = out.len();
+        if let Err(wrong) = self.bind(out) {
+            out.truncate(start);
+            return Err(wrong);
+        }
+        let described = if self.describe { frontend::describe(b'P', "", out) } else { Ok(()) };
+        described
+            .and_then(|()| frontend::execute("", 0, out))
+            .map_err(|error| Wrong::Ours(Error::internal(error)))
+    }
+
+    fn bind(&self, out: &mut BytesMut) -> Result<(), Wrong> {
+        let (bound, shape) = (self.task.bound, &self.prepared.shape);
+        let values = &bound.sets[self.index];
+        if values.len() != shape.parameters.len() {
+            let miscounted = "PostgreSQL counts other parameters than we do";
+            return Err(Wrong::Ours(Error::internal(miscounted)));
+        }
+        let mut wrong = None;
+        let encode = |index: usize, out: &mut BytesMut| {
+            let format = bound.formats.get(index).and_then(Option::as_deref);
+            let place = || self.place(index);
+            match parameter::encode(&values[index], &shape.parameters[index], format, &place, out) {
+                Ok(IsNull::Yes) => Ok(postgres_protocol::IsNull::Yes),
+                Ok(IsNull::No) => Ok(postgres_protocol::IsNull::No),
+                Err(error) => {
+                    wrong = Some(error);
+                    Err("a value that does not fit".into())
+                }
+            }
+        };
+        let (name, formats) = (&self.prepared.name, shape.formats.iter().copied());
+        let outcome = frontend::bind("", name, [], 0..values.len(), encode, formats, out);
+        match (outcome, wrong) {
+            (Ok(()), _) => Ok(()),
+            (Err(_), Some(wrong)) => Err(Wrong::Input(wrong)),
+            (Err(BindError::Conversion(error)), None) => Err(Wrong::Ours(Error::Internal(error))),
+            (Err(BindError::Serialization(error)), None) => {
+                Err(Wrong::Ours(Error::internal(error)))
+            }
+        }
+    }
+
+    /// How an error names a value of the set.
+    fn place(&self, index: usize) -> String {
+        let bound = self.task.bound;
+        let name = bound.statement.placeholders().get(index).map_or("", String::as_str);
+        if bound.listed {
+            format!("params[{}].{name}", self.index)
+        } else {
+            format!("params.{name}")
+        }
+    }
+}

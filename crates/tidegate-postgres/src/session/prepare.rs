@@ -1,0 +1,157 @@
+//! Letting PostgreSQL parse and describe a statement.
+
+use std::sync::Arc;
+
+use postgres_protocol::message::frontend;
+use tidegate_sql::{Error, InputError, Mode, Type};
+
+use super::cache::Prepared;
+use super::task::{Failure, Place, Task};
+use crate::connection::{Connection, TransactionStatus};
+use crate::dictionary::shape::Shape;
+use crate::wire::body::{self, Field};
+use crate::wire::rejection::ServerError;
+use crate::wire::tag;
+
+/// What PostgreSQL says of a statement, with types by number.
+#[derive(Default)]
+struct Described {
+    parameters: Vec<u32>,
+    fields: Vec<Field>,
+}
+
+impl Connection {
+    /// Parses and describes the statement in a round trip of its own, and looks its types up.
+    pub(crate) async fn prepare(&mut self, task: &Task<'_>) -> Result<Arc<Prepared>, Failure> {
+        let generation = task.dictionary.generation();
+        let hints = self.resolve_hints(task).await?;
+        let name = if task.is_kept() { self.statements.name() } else { String::new() };
+        self.begin_pipeline();
+        self.push_begin(task)?;
+        self.push_parse(task, &name, hints.iter().map(|hint| hint.as_ref().map_or(0, Type::oid)))?;
+        let described = self.describe(task, &name).await?;
+        let shape = self.shape(task, described, generation).await?;
+        let prepared = Arc::new(Prepared { name, shape });
+        if task.is_kept() {
+            self.statements.keep(task.bound, prepared.clone());
+        }
+        task.dictionary.keep_shape(task.bound, &task.login.role, &prepared.shape);
+        Ok(prepared)
+    }
+
+    /// Queues a `Parse`, and a `Close` for each statement that was evicted.
+    pub(crate) fn push_parse(
+        &mut self,
+        task: &Task<'_>,
+        name: &str,
+        types: impl Iterator<Item = u32>,
+    ) -> Result<(), Error> {
+        let dropped = self.statements.take_dropped();
+        let out = &mut self.channel.outbound;
+        let start = out.len();
+        let queued = dropped
+            .iter()
+            .try_for_each(|name| frontend::close(b'S', name, out))
+            .and_then(|()| frontend::parse(name, task.bound.statement.text(), types, out));
+        queued.map_err(|_| {
+            self.channel.outbound.truncate(start);
+            let (what, position) = ("a zero byte", 1);
+            Error::Input(InputError::UnreadableStatement { what, position })
+        })
+    }
+
+    /// Queues the `BEGIN` of a transaction whose first statement follows: if it fails, PostgreSQL
+    /// skips what follows.
+    pub(crate) fn push_begin(&mut self, task: &Task<'_>) -> Result<(), Error> {
+        let Place::First(mode) = task.place else { return Ok(()) };
+        if self.transaction != TransactionStatus::Idle {
+            return Ok(());
+        }
+        let text = match mode {
+            Mode::ReadWrite => "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
+            Mode::Snapshot => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+        };
+        self.push_command(text)
+    }
+
+    /// Queues a command of our own that takes and returns nothing.
+    fn push_command(&mut self, text: &'static str) -> Result<(), Error> {
+        let out = &mut self.channel.outbound;
+        let nothing = |(): (), _: &mut bytes::BytesMut| Ok(postgres_protocol::IsNull::Yes);
+        frontend::parse("", text, [], out)
+            .and_then(|()| {
+                frontend::bind("", "", [], [], nothing, [], out)
+                    .map_err(|_| std::io::Error::other("an empty Bind"))
+            })
+            .and_then(|()| frontend::execute("", 0, out))
+            .map_err(Error::internal)
+    }
+
+    async fn describe(&mut self, task: &Task<'_>, name: &str) -> Result<Described, Failure> {
+        frontend::describe(b'S', name, &mut self.channel.outbound).map_err(Error::internal)?;
+        self.sync();
+        let mut described = Described::default();
+        let mut failure = None;
+        loop {
+            let tag = match self.next(task.deadline).await {
+                Ok(tag) => tag,
+                Err(error) => return Err(self.last_word(failure, error, task).into()),
+            };
+            let body = self.channel.inbound.body();
+            let understood = match tag {
+                tag::PARAMETER_DESCRIPTION => body::parameter_description(body)
+                    .map(|parameters| described.parameters = parameters),
+                tag::ROW_DESCRIPTION => {
+                    body::row_description(body).map(|fields| described.fields = fields)
+                }
+                tag::ERROR_RESPONSE => {
+                    failure = Some(ServerError::read(body));
+                    Some(())
+                }
+                tag::READY_FOR_QUERY => {
+                    self.ready_for_query()?;
+                    break;
+                }
+                // Of BEGIN, of Close, and of a statement without rows.
+                tag::PARSE_COMPLETE
+                | tag::BIND_COMPLETE
+                | tag::COMMAND_COMPLETE
+                | tag::CLOSE_COMPLETE
+                | tag::NO_DATA => Some(()),
+                _ => None,
+            };
+            if understood.is_none() {
+                return Err(self.breach("an unreadable description").into());
+            }
+        }
+        match failure {
+            Some(error) => Err(self.rejected(error, task.bound).into()),
+            None => Ok(described),
+        }
+    }
+
+    /// The error of a stream that ended: what PostgreSQL said last, if it did.
+    pub(crate) fn last_word(
+        &mut self,
+        said: Option<ServerError>,
+        ended: Error,
+        task: &Task<'_>,
+    ) -> Error {
+        match said {
+            Some(said) if !matches!(ended, Error::Deadline) => self.rejected(said, task.bound),
+            _ => ended,
+        }
+    }
+
+    async fn shape(
+        &mut self,
+        task: &Task<'_>,
+        described: Described,
+        generation: u64,
+    ) -> Result<Arc<Shape>, Error> {
+        let columns = described.fields.iter().map(|field| field.type_oid);
+        let oids: Vec<u32> = described.parameters.iter().copied().chain(columns).collect();
+        let types = self.resolve(task.dictionary, &oids, task.deadline).await?;
+        Ok(Arc::new(Shape::new(described.parameters.len(), described.fields, types, generation)))
+    }
+}

@@ -1,0 +1,68 @@
+//! A statement with everything that decides how it is run.
+
+use tidegate_sql::{BoundStatement, Error, Login, Mode, Sharing};
+use tokio::time::Instant;
+
+use super::reset::Residue;
+use crate::connection::{Connection, is_outage, outage};
+use crate::dictionary::Dictionary;
+use crate::wire::rejection::ServerError;
+
+/// A statement to run.
+#[derive(Debug)]
+pub(crate) struct Task<'a> {
+    pub(crate) bound: &'a BoundStatement,
+    pub(crate) login: &'a Login,
+    pub(crate) dictionary: &'a Dictionary,
+    pub(crate) deadline: Option<Instant>,
+    pub(crate) place: Place,
+}
+
+/// Where a statement stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// In a transaction of its own; this may stay behind.
+    Alone(Residue),
+    /// At the beginning of a transaction.
+    First(Mode),
+    /// Further on in a transaction.
+    Within,
+}
+
+impl Task<'_> {
+    /// Whether the statement may stay prepared: a stranger must not find it.
+    pub(crate) fn is_kept(&self) -> bool {
+        matches!(self.login.sharing, Sharing::One(_))
+    }
+}
+
+/// Why an attempt to run a statement failed.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// What was known of the statement is out of date, and nothing of it has run.
+    Stale(Box<ServerError>),
+    /// For good.
+    Final(Error),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Final(error)
+    }
+}
+
+impl Connection {
+    /// The error that a caller gets for what PostgreSQL said of its statement.
+    pub(crate) fn rejected(&mut self, error: ServerError, bound: &BoundStatement) -> Error {
+        let mut rejection = error.rejection;
+        if rejection.sqlstate.starts_with("57P0") {
+            self.give_up();
+        }
+        if is_outage(&rejection.sqlstate) {
+            return outage(format!("{} ({})", rejection.message, rejection.sqlstate));
+        }
+        rejection.position =
+            rejection.position.map(|position| bound.statement.caller_position(position));
+        Error::Rejected(Box::new(rejection))
+    }
+}

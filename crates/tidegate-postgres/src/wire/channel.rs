@@ -1,0 +1,134 @@
+//! A stream with its two buffers.
+
+use std::future::{Future, poll_fn};
+use std::io;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, Waker, ready};
+
+use bytes::{Buf, BytesMut};
+use tokio::io::{AsyncReadExt, AsyncWrite};
+use tokio::time::Instant;
+
+use super::inbound::Inbound;
+use super::stream::Stream;
+
+/// A send buffer that grew beyond this is given back when it is empty.
+const KEPT: usize = 256 << 10;
+
+/// Why nothing came.
+#[derive(Debug)]
+pub(crate) enum Halt {
+    /// The stream failed or ended, or a message makes no sense.
+    Io(io::Error),
+    /// The deadline passed.
+    Deadline,
+}
+
+impl From<io::Error> for Halt {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// A stream, what is to be sent, and what has come.
+#[derive(Debug)]
+pub(crate) struct Channel {
+    stream: Stream,
+    /// What is to be sent. Whoever writes messages appends them here.
+    pub(crate) outbound: BytesMut,
+    /// What has come.
+    pub(crate) inbound: Inbound,
+    unflushed: bool,
+}
+
+impl Channel {
+    pub(crate) fn new(stream: Stream) -> Self {
+        let (outbound, inbound) = (BytesMut::with_capacity(1024), Inbound::default());
+        Self { stream, outbound, inbound, unflushed: false }
+    }
+
+    pub(crate) fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// The tag of the next message, whose body [`Inbound::body`] then gives.
+    ///
+    /// Sends the outbound buffer meanwhile: both directions go on at once, so that neither
+    /// side's buffers can block the other.
+    pub(crate) async fn next(&mut self, deadline: Option<Instant>) -> Result<u8, Halt> {
+        loop {
+            if let Some(tag) = self.inbound.advance()? {
+                return Ok(tag);
+            }
+            self.exchange(deadline).await?;
+        }
+    }
+
+    /// Sends and receives until something has come, or everything has been sent.
+    pub(crate) async fn exchange(&mut self, deadline: Option<Instant>) -> Result<(), Halt> {
+        let progress = poll_fn(|cx| self.poll_exchange(cx));
+        match deadline {
+            None => Ok(progress.await?),
+            Some(deadline) => match tokio::time::timeout_at(deadline, progress).await {
+                Ok(progress) => Ok(progress?),
+                Err(_) => Err(Halt::Deadline),
+            },
+        }
+    }
+
+    /// Closes the stream and waits until the other side has closed it too.
+    pub(crate) async fn close(mut self) -> io::Result<()> {
+        poll_fn(|cx| self.poll_send(cx)).await?;
+        let mut rest = [0; 64];
+        while self.stream.read(&mut rest).await? > 0 {}
+        Ok(())
+    }
+
+    fn poll_exchange(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let sending = self.is_sending();
+        let sent = self.poll_send(cx)?.is_ready();
+        if self.poll_receive(cx)?.is_ready() || (sending && sent) {
+            return Poll::Ready(Ok(()));
+        }
+        Poll::Pending
+    }
+
+    fn is_sending(&self) -> bool {
+        self.unflushed || !self.outbound.is_empty()
+    }
+
+    fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while !self.outbound.is_empty() {
+            let written = ready!(Pin::new(&mut self.stream).poll_write(cx, &self.outbound))?;
+            if written == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            self.outbound.advance(written);
+            self.unflushed = true;
+        }
+        if self.unflushed {
+            ready!(Pin::new(&mut self.stream).poll_flush(cx))?;
+            self.unflushed = false;
+            if self.outbound.capacity() > KEPT {
+                self.outbound = BytesMut::with_capacity(1024);
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // `read_buf` keeps nothing between polls, so a future for one poll is enough.
+        let read = pin!(self.stream.read_buf(self.inbound.spare()));
+        match ready!(read.poll(cx))? {
+            0 => Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into())),
+            _ => Poll::Ready(Ok(())),
+        }
+    }
+
+    /// Whether PostgreSQL has closed the stream, or said something nobody asked for, since the
+    /// last answer. Never blocks.
+    pub(crate) fn has_stirred(&mut self) -> bool {
+        let mut nobody = Context::from_waker(Waker::noop());
+        self.inbound.has_more() || self.poll_receive(&mut nobody).is_ready()
+    }
+}

@@ -1,0 +1,9 @@
+//! The frontend/backend protocol 3.0 as bytes (PostgreSQL, "Frontend/Backend Protocol").
+
+pub(crate) mod body;
+pub(crate) mod channel;
+pub(crate) mod inbound;
+pub(crate) mod rejection;
+pub(crate) mod stream;
+pub(crate) mod tag;
+mod tls;

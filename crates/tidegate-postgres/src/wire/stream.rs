@@ -1,0 +1,142 @@
+//! The byte stream below the protocol.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::BytesMut;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::net::{TcpStream, UnixStream};
+use tokio_rustls::client::TlsStream;
+
+use super::tls;
+use crate::config::{Config, Target, TlsMode};
+use crate::connection::ConnectError;
+
+/// A connected stream.
+pub(crate) enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+impl std::fmt::Debug for Stream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Tcp(_) => "Tcp",
+            Self::Unix(_) => "Unix",
+            Self::Tls(_) => "Tls",
+        })
+    }
+}
+
+impl Stream {
+    /// Connects, with as much TLS as the configuration asks for.
+    pub(crate) async fn connect(config: &Config) -> Result<Self, ConnectError> {
+        let (host, tcp) = match &config.target {
+            Target::Unix { directory, port } => {
+                let path = directory.join(format!(".s.PGSQL.{port}"));
+                let stream = UnixStream::connect(path).await.map_err(ConnectError::Unreachable)?;
+                return Ok(Self::Unix(stream));
+            }
+            Target::Tcp { host, port } => (host, open_tcp(host, *port).await?),
+        };
+        if config.tls == TlsMode::Disable {
+            return Ok(Self::Tcp(tcp));
+        }
+        match Self::encrypt(config, host, tcp).await {
+            Err(ConnectError::Tls(reason)) if config.tls == TlsMode::Prefer => {
+                tracing::debug!(reason, "no TLS to PostgreSQL, going on without");
+                let Target::Tcp { host, port } = &config.target else {
+                    return Err(ConnectError::Tls(reason));
+                };
+                Ok(Self::Tcp(open_tcp(host, *port).await?))
+            }
+            other => other,
+        }
+    }
+
+    /// Asks for TLS (PostgreSQL, "SSL Session Encryption").
+    async fn encrypt(
+        config: &Config,
+        host: &str,
+        mut tcp: TcpStream,
+    ) -> Result<Self, ConnectError> {
+        let mut request = BytesMut::with_capacity(8);
+        postgres_protocol::message::frontend::ssl_request(&mut request);
+        tcp.write_all(&request).await.map_err(ConnectError::Unreachable)?;
+        // Exactly one byte: whatever came with it would have been sent by somebody in between.
+        match tcp.read_u8().await.map_err(ConnectError::Unreachable)? {
+            b'S' => {}
+            _ if config.tls == TlsMode::Prefer => return Ok(Self::Tcp(tcp)),
+            _ => return Err(ConnectError::Tls("the server has none".to_owned())),
+        }
+        let connector = tls::connector(config)?;
+        let name = tls::server_name(host)?;
+        let stream = connector
+            .connect(name, tcp)
+            .await
+            .map_err(|error| ConnectError::Tls(error.to_string()))?;
+        Ok(Self::Tls(Box::new(stream)))
+    }
+
+    /// What SCRAM binds to when the stream is encrypted (RFC 5929, `tls-server-end-point`).
+    pub(crate) fn end_point(&self) -> Option<Vec<u8>> {
+        match self {
+            Self::Tls(stream) => {
+                let certificate = stream.get_ref().1.peer_certificates()?.first()?;
+                tls::end_point(certificate)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether nobody can listen in.
+    pub(crate) fn is_private(&self) -> bool {
+        !matches!(self, Self::Tcp(_))
+    }
+}
+
+async fn open_tcp(host: &str, port: u16) -> Result<TcpStream, ConnectError> {
+    let stream = TcpStream::connect((host, port)).await.map_err(ConnectError::Unreachable)?;
+    stream.set_nodelay(true).map_err(ConnectError::Unreachable)?;
+    Ok(stream)
+}
+
+macro_rules! each {
+    ($self:ident, $stream:ident => $call:expr) => {
+        match $self.get_mut() {
+            Stream::Tcp($stream) => $call,
+            Stream::Unix($stream) => $call,
+            Stream::Tls($stream) => $call,
+        }
+    };
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        each!(self, stream => Pin::new(stream).poll_read(cx, buffer))
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        each!(self, stream => Pin::new(stream).poll_write(cx, bytes))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        each!(self, stream => Pin::new(stream).poll_flush(cx))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        each!(self, stream => Pin::new(stream).poll_shutdown(cx))
+    }
+}
