@@ -61,6 +61,52 @@ pub(crate) fn elements(document: &str) -> serde_json::Result<Vec<&RawValue>> {
     serde_json::from_str::<Elements<'_>>(document).map(|elements| elements.0)
 }
 
+/// What an error says, without the place in the fragment that was read.
+pub(crate) fn problem(error: &serde_json::Error) -> String {
+    let mut text = error.to_string();
+    if let Some(place) = text.rfind(" at line ") {
+        text.truncate(place);
+    }
+    text
+}
+
+/// The offset at which a text first has more than `depth` arrays and objects open.
+pub(crate) fn deeper_than(depth: usize, text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let (mut open, mut at) = (0_usize, 0);
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'"' => at += closing_quote(&bytes[at + 1..]),
+            b'[' | b'{' => {
+                open += 1;
+                if open > depth {
+                    return Some(at);
+                }
+            }
+            b']' | b'}' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        at += 1;
+    }
+    None
+}
+
+/// How far it is from behind a string's opening quote to its closing one, plus one.
+fn closing_quote(rest: &[u8]) -> usize {
+    let mut at = 0;
+    while let Some(found) = rest
+        .get(at..)
+        .and_then(|rest| memchr::memchr2(b'"', b'\\', rest))
+    {
+        at += found;
+        if rest[at] == b'"' {
+            return at + 1;
+        }
+        at += 2;
+    }
+    rest.len()
+}
+
 /// The name that comes twice, if one does.
 pub(crate) fn repeated<'m>(members: &'m Members<'_>) -> Option<&'m str> {
     const FEW: usize = 16;

@@ -1,12 +1,26 @@
 //! The body of a request to the SQL endpoint.
 
 use std::borrow::Cow;
+use std::fmt;
 
+use base64::Engine as _;
+use base64::alphabet::URL_SAFE;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde_json::value::RawValue;
 
 use crate::error::InputError;
+use crate::json::{self, JsonKind, Members};
 use crate::output::OutputFormat;
 use crate::statement::Params;
+
+const MEMBERS: &str = "`q`, `params`, `type_hints`, `type_formats`, `output_format`, `id`, \
+                       `base64`, `srs`, `geo_format`, `convert_types`, `lifetime` and `format`";
+
+/// base64url (RFC 4648, section 5), with or without its padding.
+const BASE64URL: GeneralPurpose = GeneralPurpose::new(
+    &URL_SAFE,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
 
 /// The requests of one body.
 #[derive(Clone, Debug)]
@@ -28,7 +42,7 @@ pub struct SqlRequest<'a> {
     pub type_hints: Vec<(Cow<'a, str>, Cow<'a, str>)>,
     /// Date letters by placeholder or column.
     pub type_formats: Vec<(Cow<'a, str>, Cow<'a, str>)>,
-    /// `json`, `csv`, `ndjson` or `geojson`, when given.
+    /// The form of the result, when given.
     pub output_format: Option<OutputFormat>,
     /// Echoed in the response, verbatim.
     pub id: Option<&'a RawValue>,
@@ -43,6 +57,8 @@ pub struct Limits {
     pub requests: usize,
     /// Parameter sets in all requests of a body together.
     pub parameter_sets: usize,
+    /// Arrays and objects inside each other.
+    pub depth: usize,
 }
 
 impl Default for Limits {
@@ -51,6 +67,7 @@ impl Default for Limits {
             statement: 1 << 20,
             requests: 1_000,
             parameter_sets: 100_000,
+            depth: 128,
         }
     }
 }
@@ -58,15 +75,21 @@ impl Default for Limits {
 /// Why a body is no request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
-    /// The body is no JSON text (RFC 8259).
+    /// The body is no JSON text (RFC 8259), or is nested too deeply.
     #[error("the body is not valid JSON: {problem} at line {line}, column {column}")]
     InvalidJson {
         /// What was found.
         problem: String,
         /// Line, from 1.
         line: usize,
-        /// Column, from 1.
+        /// Column in bytes, from 1.
         column: usize,
+    },
+    /// The body is JSON, but neither a request nor a list of requests.
+    #[error("the body is {problem}")]
+    InvalidBody {
+        /// What was found and what was expected.
+        problem: String,
     },
     /// The body is JSON, but a member is wrong.
     #[error(transparent)]
@@ -80,6 +103,222 @@ pub enum RequestError {
 /// [`RequestError::InvalidJson`], or an [`InputError`] that names the member; in an array
 /// together with its index, as in `[1].q`.
 pub fn parse(body: &[u8], limits: Limits) -> Result<Requests<'_>, RequestError> {
-    let _ = (body, limits);
-    unimplemented!()
+    let document = document(body, limits.depth)?;
+    let mut sets = limits.parameter_sets;
+    let mut read = |raw, place| {
+        let request = read(raw, place, limits.statement)?;
+        sets = sets.checked_sub(request.params.count()).ok_or_else(|| {
+            let most = limits.parameter_sets;
+            place.error(
+                "params",
+                format!("more than {most} parameter sets in one body"),
+            )
+        })?;
+        Ok(request)
+    };
+    match JsonKind::of(document.get()) {
+        JsonKind::Object => read(document, Place(None)).map(Requests::One),
+        JsonKind::Array => {
+            let elements =
+                json::elements(document.get()).map_err(|error| RequestError::InvalidBody {
+                    problem: format!("not readable ({error})"),
+                })?;
+            if elements.is_empty() || elements.len() > limits.requests {
+                let (found, most) = (elements.len(), limits.requests);
+                let problem = format!("an array of {found} requests, expected 1 to {most}");
+                return Err(RequestError::InvalidBody { problem });
+            }
+            let requests = elements.into_iter().enumerate();
+            let requests = requests.map(|(index, raw)| read(raw, Place(Some(index))));
+            requests.collect::<Result<_, _>>().map(Requests::Many)
+        }
+        kind => Err(RequestError::InvalidBody {
+            problem: format!("{kind}, expected an object or an array of objects"),
+        }),
+    }
+}
+
+/// Checks that the body is one JSON text, of bounded depth.
+fn document(body: &[u8], depth: usize) -> Result<&RawValue, RequestError> {
+    let at = |offset: usize, problem: String| {
+        let before = &body[..offset];
+        let line_start = memchr::memrchr(b'\n', before).map_or(0, |newline| newline + 1);
+        RequestError::InvalidJson {
+            problem,
+            line: memchr::memchr_iter(b'\n', before).count() + 1,
+            column: offset - line_start + 1,
+        }
+    };
+    let text = str::from_utf8(body)
+        .map_err(|error| at(error.valid_up_to(), "a byte that is not UTF-8".to_owned()))?;
+    if let Some(offset) = json::deeper_than(depth, text) {
+        return Err(at(offset, format!("nesting of more than {depth} levels")));
+    }
+    serde_json::from_str(text).map_err(|error| RequestError::InvalidJson {
+        problem: json::problem(&error),
+        line: error.line(),
+        column: error.column().max(1),
+    })
+}
+
+/// Where a request stands: in the body itself or in its array.
+#[derive(Clone, Copy)]
+struct Place(Option<usize>);
+
+impl Place {
+    fn member(self, name: &str) -> String {
+        match self.0 {
+            Some(_) => format!("{self}.{name}"),
+            None => name.to_owned(),
+        }
+    }
+
+    fn error(self, member: &str, problem: impl Into<String>) -> InputError {
+        InputError::InvalidMember {
+            member: self.member(member),
+            problem: problem.into(),
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(index) => write!(f, "[{index}]"),
+            None => Ok(()),
+        }
+    }
+}
+
+fn read(raw: &RawValue, place: Place, longest: usize) -> Result<SqlRequest<'_>, RequestError> {
+    let invalid = |problem| InputError::InvalidMember {
+        member: place.to_string(),
+        problem,
+    };
+    let kind = JsonKind::of(raw.get());
+    if kind != JsonKind::Object {
+        return Err(invalid(format!("{kind}, expected an object")).into());
+    }
+    let members = json::members(raw.get()).map_err(|error| {
+        let problem = json::problem(&error);
+        match place.0 {
+            Some(_) => invalid(problem).into(),
+            None => RequestError::InvalidBody { problem },
+        }
+    })?;
+    if let Some(name) = json::repeated(&members) {
+        return Err(place.error(name, "given twice").into());
+    }
+    Ok(request(&members, place, longest)?)
+}
+
+fn request<'a>(
+    members: &Members<'a>,
+    place: Place,
+    longest: usize,
+) -> Result<SqlRequest<'a>, InputError> {
+    let mut request = SqlRequest {
+        q: Cow::Borrowed(""),
+        params: Params::default(),
+        type_hints: Vec::new(),
+        type_formats: Vec::new(),
+        output_format: None,
+        id: None,
+    };
+    let (mut q, mut encoded) = (None, false);
+    for (name, raw) in members {
+        let name = &**name;
+        match name {
+            "q" => q = Some(text(raw, || place.member(name))?),
+            "id" => request.id = Some(raw),
+            // Members of other services of this kind, which mean nothing here.
+            "srs" | "geo_format" | "convert_types" | "lifetime" | "format" => {}
+            _ if raw.get() == "null" && MEMBERS.contains(&format!("`{name}`")) => {}
+            "params" => request.params = Params::read(raw, &place.member(name))?,
+            "type_hints" => request.type_hints = names(raw, &place.member(name))?,
+            "type_formats" => request.type_formats = names(raw, &place.member(name))?,
+            "output_format" => {
+                let given = text(raw, || place.member(name))?;
+                let expected = "expected `json`, `csv`, `ndjson` or `geojson`";
+                let format = OutputFormat::parse(&given);
+                let unknown = || place.error(name, format!("`{given}` is unknown, {expected}"));
+                request.output_format = Some(format.ok_or_else(unknown)?);
+            }
+            "base64" => {
+                encoded = serde_json::from_str(raw.get()).map_err(|_| {
+                    let kind = JsonKind::of(raw.get());
+                    place.error(name, format!("{kind}, expected a boolean"))
+                })?;
+            }
+            _ => return Err(place.error(name, format!("unknown, expected {MEMBERS}"))),
+        }
+    }
+    let q = q.ok_or_else(|| place.error("q", "missing, expected an SQL statement"))?;
+    request.q = if encoded {
+        decode(&q).map_err(|problem| place.error("q", problem))?
+    } else {
+        q
+    };
+    if request.q.len() > longest {
+        let problem = format!(
+            "{} bytes of SQL, at most {longest} are accepted",
+            request.q.len()
+        );
+        return Err(place.error("q", problem));
+    }
+    Ok(request)
+}
+
+fn decode(q: &str) -> Result<Cow<'static, str>, &'static str> {
+    let bytes = BASE64URL
+        .decode(q)
+        .map_err(|_| "not base64url, as `base64` says that it is")?;
+    String::from_utf8(bytes)
+        .map(Cow::Owned)
+        .map_err(|_| "not UTF-8 behind its base64url")
+}
+
+/// The text of a string member.
+fn text(raw: &RawValue, member: impl Fn() -> String) -> Result<Cow<'_, str>, InputError> {
+    let invalid = |problem| InputError::InvalidMember {
+        member: member(),
+        problem,
+    };
+    match JsonKind::of(raw.get()) {
+        JsonKind::String => json::string(raw.get()).map_err(|problem| invalid(problem.to_owned())),
+        kind => Err(invalid(format!("{kind}, expected a string"))),
+    }
+}
+
+/// An object from names to strings.
+fn names<'a>(
+    raw: &'a RawValue,
+    member: &str,
+) -> Result<Vec<(Cow<'a, str>, Cow<'a, str>)>, InputError> {
+    let invalid = |member: &str, problem: String| InputError::InvalidMember {
+        member: member.to_owned(),
+        problem,
+    };
+    let kind = JsonKind::of(raw.get());
+    if kind != JsonKind::Object {
+        return Err(invalid(
+            member,
+            format!("{kind}, expected an object of strings"),
+        ));
+    }
+    let members =
+        json::members(raw.get()).map_err(|error| invalid(member, json::problem(&error)))?;
+    if let Some(name) = json::repeated(&members) {
+        return Err(invalid(
+            &format!("{member}.{name}"),
+            "given twice".to_owned(),
+        ));
+    }
+    let entries = members.into_iter();
+    entries
+        .map(|(name, raw)| {
+            let value = text(raw, || format!("{member}.{name}"))?;
+            Ok((name, value))
+        })
+        .collect()
 }

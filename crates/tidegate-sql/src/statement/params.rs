@@ -85,5 +85,5 @@ fn invalid(member: &str, problem: &str) -> InputError {
 }
 
 fn unread(member: &str, error: &serde_json::Error) -> InputError {
-    invalid(member, &format!("not readable ({error})"))
+    invalid(member, &json::problem(error))
 }
