@@ -9,6 +9,7 @@ mod format;
 mod letters;
 mod moment;
 mod parse;
+mod parts;
 mod scan;
 mod zone;
 

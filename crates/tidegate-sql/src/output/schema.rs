@@ -11,15 +11,20 @@ use crate::column::Column;
 /// The names of a result's columns: a name that came before gets `_1`, `_2` …, whichever is the
 /// first that no column has.
 pub fn column_names(columns: &[Column]) -> Vec<String> {
-    let mut taken: HashSet<String> = columns.iter().map(|column| column.name.clone()).collect();
-    let mut seen = HashSet::new();
+    let taken: HashSet<&str> = columns.iter().map(|column| &*column.name).collect();
+    let mut given = HashSet::new();
     let mut names = Vec::with_capacity(columns.len());
     for column in columns {
         let mut name = column.name.clone();
         let mut number = 0_u32;
-        while !seen.insert(name.clone()) || (number > 0 && !taken.insert(name.clone())) {
-            number += 1;
-            name = format!("{}_{number}", column.name);
+        while !given.insert(name.clone()) {
+            loop {
+                number += 1;
+                name = format!("{}_{number}", column.name);
+                if !taken.contains(&*name) {
+                    break;
+                }
+            }
         }
         names.push(name);
     }
