@@ -73,7 +73,10 @@ impl Gate {
 
     /// When the next probe is due.
     pub(super) fn next_probe(&self) -> Option<Instant> {
-        self.shut.as_ref().filter(|shut| shut.down).map(|shut| shut.until)
+        self.shut
+            .as_ref()
+            .filter(|shut| shut.down)
+            .map(|shut| shut.until)
     }
 
     /// What requests are told that need a new connection while the gate is shut.

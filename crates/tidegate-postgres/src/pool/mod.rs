@@ -16,7 +16,6 @@ mod settings;
 mod state;
 mod stats;
 
-
 mod verdict;
 
 use std::fmt;
@@ -208,10 +207,7 @@ impl<K: Connector> Inner<K> {
 
     /// Resets. What takes longer than usual counts as lent from then on, so that those who wait
     /// no longer rely on it.
-    async fn reset_in_time(
-        self: &Arc<Self>,
-        entry: &mut Entry<K::Connection>,
-    ) -> (bool, Phase) {
+    async fn reset_in_time(self: &Arc<Self>, entry: &mut Entry<K::Connection>) -> (bool, Phase) {
         let mut reset = self.connector.reset(&mut entry.connection);
         if let Ok(outcome) = timeout(QUICK_RESET, &mut reset).await {
             return (outcome.is_ok(), Phase::Resetting);

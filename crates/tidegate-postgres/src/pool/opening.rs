@@ -10,7 +10,7 @@ use tracing::{info, warn};
 
 use super::Inner;
 use super::connector::{Cause, Connector, Key, OpenError};
-use super::state::{Entry, Phase, Trouble};
+use super::state::{Action, Entry, Phase, State, Trouble};
 use super::verdict::Verdict;
 
 /// How long a role that could not log in, and may not be repaired yet, is not tried again.
@@ -26,7 +26,7 @@ impl<K: Connector> Inner<K> {
     pub(super) async fn open(self: Arc<Self>, key: Key, serial: u64) {
         match self.attempt(&key).await {
             Ok(connection) => self.opened(key, serial, connection),
-            Err(failure) => self.failed(key, failure),
+            Err(failure) => self.failed(&key, &failure),
         }
     }
 
@@ -106,33 +106,20 @@ impl<K: Connector> Inner<K> {
         });
     }
 
-    fn failed(self: &Arc<Self>, key: Key, failure: OpenError) {
-        warn!(%key, error = %failure, cause = source(&failure), "no connection to PostgreSQL");
+    fn failed(self: &Arc<Self>, key: &Key, failure: &OpenError) {
+        warn!(%key, error = %failure, cause = source(failure), "no connection to PostgreSQL");
         let now = Instant::now();
         let probe = self.change(|state, actions| {
             state.counters.open_failures += 1;
-            state.end(&key, Phase::Opening);
-            let news = match &failure {
-                OpenError::Unreachable(cause) => state.gate.down(cause.clone(), now),
-                OpenError::Full(cause) => {
-                    state.gate.full(cause.clone(), now);
-                    false
-                }
-                OpenError::Login(_) | OpenError::NoDatabase | OpenError::Internal(_) => {
-                    let verdict = Verdict::of(failure.clone(), REFUSED);
-                    state.refuse(&key, &verdict, actions);
-                    if matches!(failure, OpenError::Login(_)) {
-                        state.remember_refusal(&key, now + REFUSED, verdict);
-                    }
-                    false
-                }
-            };
-            state.forget(&key);
+            state.end(key, Phase::Opening);
+            let news = state.take_in(key, failure, now, actions);
+            state.forget(key);
             state.balance(now, actions);
             news
         });
         if probe {
-            self.runtime.spawn(probe_until_up(Arc::downgrade(self), key));
+            self.runtime
+                .spawn(probe_until_up(Arc::downgrade(self), key.clone()));
         }
     }
 
@@ -171,7 +158,9 @@ impl<K: Connector> Inner<K> {
 /// Tries to connect, ever less often, until PostgreSQL answers or the pool is gone.
 async fn probe_until_up<K: Connector>(pool: std::sync::Weak<Inner<K>>, key: Key) {
     loop {
-        let next = pool.upgrade().and_then(|pool| pool.state.lock().gate.next_probe());
+        let next = pool
+            .upgrade()
+            .and_then(|pool| pool.state.lock().gate.next_probe());
         let Some(next) = next else {
             return;
         };
@@ -187,7 +176,29 @@ fn source(failure: &OpenError) -> String {
     std::error::Error::source(failure).map_or_else(String::new, ToString::to_string)
 }
 
-impl<K: Connector> super::state::State<K> {
+impl<K: Connector> State<K> {
+    /// Draws the conclusions of a failed attempt; answers whether somebody must probe now.
+    fn take_in(
+        &mut self,
+        key: &Key,
+        failure: &OpenError,
+        now: Instant,
+        actions: &mut Vec<Action<K>>,
+    ) -> bool {
+        match failure {
+            OpenError::Unreachable(cause) => return self.gate.down(cause.clone(), now),
+            OpenError::Full(cause) => self.gate.full(cause.clone(), now),
+            OpenError::Login(_) | OpenError::NoDatabase | OpenError::Internal(_) => {
+                let verdict = Verdict::of(failure.clone(), REFUSED);
+                self.refuse(key, &verdict, actions);
+                if matches!(failure, OpenError::Login(_)) {
+                    self.remember_refusal(key, now + REFUSED, verdict);
+                }
+            }
+        }
+        false
+    }
+
     fn remember_refusal(&mut self, key: &Key, until: Instant, verdict: Verdict) {
         if let Some(Trouble { refused, .. }) = self.troubles.get_mut(key) {
             *refused = Some((until, verdict));

@@ -97,7 +97,12 @@ impl<K: Connector> State<K> {
         if self.waiting == 0 {
             return self.rest(entry, now);
         }
-        match (self.own_rank(&entry.key), self.rival_rank(&entry, now)) {
+        // What was opened for a role serves it at least once.
+        let rival = match from {
+            Phase::Opening => None,
+            Phase::Lent | Phase::Resetting => self.rival_rank(&entry, now),
+        };
+        match (self.own_rank(&entry.key), rival) {
             (None, _) => {
                 self.rest(entry, now);
                 self.balance(now, actions);
@@ -215,10 +220,7 @@ impl<K: Connector> State<K> {
     }
 
     /// The role of a tenant whose request waits longest, among those that lack a connection.
-    fn first_lacking<'t>(
-        &self,
-        tenant: &'t Tenant<K>,
-    ) -> Option<(u64, &'t RoleName)> {
+    fn first_lacking<'t>(&self, tenant: &'t Tenant<K>) -> Option<(u64, &'t RoleName)> {
         let lacks = |role: &Role<K>| {
             role.waiters.len() > role.opening + role.resetting
                 && role.held() < self.settings.for_role(role.strangers)

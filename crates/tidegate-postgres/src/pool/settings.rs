@@ -37,7 +37,7 @@ impl Default for Settings {
             queue: 1_000,
             wait: Duration::from_secs(5),
             turn: Duration::from_millis(500),
-            idle: Duration::from_secs(60),
+            idle: Duration::from_mins(1),
             life: Duration::from_mins(30),
             open: Duration::from_secs(5),
             reset: Duration::from_secs(5),

@@ -164,7 +164,10 @@ impl<K: Connector> State<K> {
     }
 
     pub(super) fn role_mut(&mut self, key: &Key) -> Option<&mut Role<K>> {
-        self.tenants.get_mut(&key.database)?.roles.get_mut(&key.role)
+        self.tenants
+            .get_mut(&key.database)?
+            .roles
+            .get_mut(&key.role)
     }
 
     /// The tenant and role of the key, made when they are not there.
@@ -179,7 +182,10 @@ impl<K: Connector> State<K> {
                 turn: 0,
                 closed_before: 0,
             });
-        tenant.roles.entry(key.role.clone()).or_insert_with(Role::new);
+        tenant
+            .roles
+            .entry(key.role.clone())
+            .or_insert_with(Role::new);
         tenant
     }
 

@@ -75,7 +75,9 @@ pub struct Counters {
 impl Counters {
     pub(super) fn waited(&mut self, time: Duration) {
         let millis = time.as_millis();
-        let bucket = WAIT_BOUNDS.iter().position(|bound| millis < u128::from(*bound));
+        let bucket = WAIT_BOUNDS
+            .iter()
+            .position(|bound| millis < u128::from(*bound));
         self.waits[bucket.unwrap_or(WAIT_BOUNDS.len())] += 1;
         let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         self.waited_micros = self.waited_micros.saturating_add(micros);

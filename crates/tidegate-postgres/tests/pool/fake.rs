@@ -1,0 +1,218 @@
+//! Connections without PostgreSQL behind them, opened by a script.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tidegate_postgres::pool::{Condition, Connector, Key, OpenError, Repair, ResetFailed};
+use tidegate_sql::{BoxFuture, DatabaseName, Error, Login, RoleName, Sharing};
+
+/// A login of a user whose session is number 1.
+pub(crate) fn login(database: &str, role: &str) -> Login {
+    session(database, role, 1)
+}
+
+pub(crate) fn session(database: &str, role: &str, number: u128) -> Login {
+    Login {
+        database: DatabaseName::new(database),
+        role: RoleName::new(role),
+        sharing: Sharing::One(number),
+    }
+}
+
+pub(crate) fn strangers(database: &str, role: &str) -> Login {
+    Login {
+        sharing: Sharing::Strangers,
+        ..login(database, role)
+    }
+}
+
+/// How the server behaves from now on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Script {
+    Up,
+    Down,
+    Slow(Duration),
+    /// So many connections at most.
+    Limit(usize),
+    /// Until repaired.
+    WrongPassword,
+    NoDatabase,
+}
+
+#[derive(Debug)]
+struct Server {
+    script: Script,
+    attempts: usize,
+    numbers: usize,
+    open: usize,
+    most_open: usize,
+    closed: Vec<String>,
+    severed: Vec<usize>,
+    repairs: usize,
+    repairs_fail: bool,
+}
+
+/// The connector.
+#[derive(Clone, Debug)]
+pub(crate) struct Fake(Arc<Mutex<Server>>);
+
+impl Default for Fake {
+    fn default() -> Self {
+        Self(Arc::new(Mutex::new(Server {
+            script: Script::Up,
+            attempts: 0,
+            numbers: 0,
+            open: 0,
+            most_open: 0,
+            closed: Vec::new(),
+            severed: Vec::new(),
+            repairs: 0,
+            repairs_fail: false,
+        })))
+    }
+}
+
+/// A connection.
+#[derive(Debug)]
+pub(crate) struct FakeConnection {
+    pub(crate) number: usize,
+    pub(crate) database: String,
+    pub(crate) role: String,
+    /// How long its reset will take.
+    pub(crate) reset_due: Option<Duration>,
+    pub(crate) resets: usize,
+    pub(crate) uncertain: bool,
+    server: Arc<Mutex<Server>>,
+}
+
+impl Drop for FakeConnection {
+    fn drop(&mut self) {
+        let mut server = self.server.lock();
+        server.open -= 1;
+        server.closed.push(self.role.clone());
+    }
+}
+
+impl Fake {
+    pub(crate) fn script(&self, script: Script) {
+        self.0.lock().script = script;
+    }
+
+    pub(crate) fn attempts(&self) -> usize {
+        self.0.lock().attempts
+    }
+
+    /// The roles of the connections closed so far.
+    pub(crate) fn closed(&self) -> Vec<String> {
+        self.0.lock().closed.clone()
+    }
+
+    pub(crate) fn most_open(&self) -> usize {
+        self.0.lock().most_open
+    }
+
+    /// The server closes a connection.
+    pub(crate) fn sever(&self, number: usize) {
+        self.0.lock().severed.push(number);
+    }
+
+    pub(crate) fn repairs(&self) -> Arc<Repairs> {
+        Arc::new(Repairs(self.0.clone()))
+    }
+
+    fn connect(&self, key: &Key) -> Result<FakeConnection, OpenError> {
+        let cause = || Arc::new(std::io::Error::other("scripted"));
+        let mut server = self.0.lock();
+        match server.script {
+            Script::Down => return Err(OpenError::Unreachable(cause())),
+            Script::Limit(most) if server.open >= most => return Err(OpenError::Full(cause())),
+            Script::WrongPassword => return Err(OpenError::Login(cause())),
+            Script::NoDatabase => return Err(OpenError::NoDatabase),
+            Script::Up | Script::Slow(_) | Script::Limit(_) => {}
+        }
+        server.numbers += 1;
+        server.open += 1;
+        server.most_open = server.most_open.max(server.open);
+        Ok(FakeConnection {
+            number: server.numbers,
+            database: key.database.to_string(),
+            role: key.role.to_string(),
+            reset_due: None,
+            resets: 0,
+            uncertain: false,
+            server: self.0.clone(),
+        })
+    }
+}
+
+impl Connector for Fake {
+    type Connection = FakeConnection;
+
+    fn open<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<FakeConnection, OpenError>> {
+        Box::pin(async move {
+            let script = {
+                let mut server = self.0.lock();
+                server.attempts += 1;
+                server.script
+            };
+            if let Script::Slow(time) = script {
+                tokio::time::sleep(time).await;
+            }
+            tokio::task::yield_now().await;
+            self.connect(key)
+        })
+    }
+
+    fn is_open(&self, connection: &mut FakeConnection) -> bool {
+        !self.0.lock().severed.contains(&connection.number)
+    }
+
+    fn condition(&self, connection: &mut FakeConnection) -> Condition {
+        match connection.reset_due {
+            _ if connection.uncertain => Condition::Uncertain,
+            Some(_) => Condition::ResetDue,
+            None => Condition::Ready,
+        }
+    }
+
+    fn reset<'a>(
+        &'a self,
+        connection: &'a mut FakeConnection,
+    ) -> BoxFuture<'a, Result<(), ResetFailed>> {
+        Box::pin(async move {
+            tokio::time::sleep(connection.reset_due.unwrap_or_default()).await;
+            connection.reset_due = None;
+            connection.resets += 1;
+            Ok(())
+        })
+    }
+}
+
+/// Counts repairs, which end the wrong password.
+#[derive(Debug)]
+pub(crate) struct Repairs(Arc<Mutex<Server>>);
+
+impl Repairs {
+    pub(crate) fn count(&self) -> usize {
+        self.0.lock().repairs
+    }
+
+    pub(crate) fn fail(&self) {
+        self.0.lock().repairs_fail = true;
+    }
+}
+
+impl Repair for Repairs {
+    fn repair<'a>(&'a self, _key: &'a Key) -> BoxFuture<'a, tidegate_sql::Result<()>> {
+        let mut server = self.0.lock();
+        server.repairs += 1;
+        let outcome = if server.repairs_fail {
+            Err(Error::internal("the repair is broken"))
+        } else {
+            server.script = Script::Up;
+            Ok(())
+        };
+        Box::pin(std::future::ready(outcome))
+    }
+}
