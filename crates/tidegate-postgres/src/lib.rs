@@ -5,6 +5,7 @@ pub mod backoff;
 pub mod config;
 pub mod connection;
 mod dictionary;
+pub mod executor;
 pub mod pool;
 mod role_password;
 mod session;
@@ -14,5 +15,6 @@ mod wire;
 
 pub use config::{Config, ConfigError, Secret, Target, TlsMode};
 pub use connection::{Condition, ConnectError, ConnectFault, Connection, StartupPins};
+pub use executor::{Credential, Credentials, Postgres, RoleConnector, Roles};
 pub use role_password::{role_password, scram_verifier};
 pub use terminator::{Backend, Terminator};

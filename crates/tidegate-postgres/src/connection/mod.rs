@@ -63,6 +63,16 @@ impl Connection {
         self.canceller.backend()
     }
 
+    /// Says goodbye and waits until PostgreSQL has let the connection go.
+    pub async fn close(mut self) {
+        if self.condition() != Condition::Closed {
+            postgres_protocol::message::frontend::terminate(&mut self.channel.outbound);
+            if let Err(error) = self.channel.close().await {
+                tracing::debug!(%error, "PostgreSQL was gone before the goodbye");
+            }
+        }
+    }
+
     /// `server_version_num` as the opener gave it; 0 when it was not known.
     pub(crate) fn server_version(&self) -> u32 {
         self.server_version

@@ -43,6 +43,11 @@ impl<K: Connector> Lease<K> {
         &self.entry().key
     }
 
+    /// The connector of its pool.
+    pub fn connector(&self) -> &K {
+        &self.inner.connector
+    }
+
     /// Closes the connection instead of giving it back.
     pub fn discard(mut self) {
         if let Some(entry) = self.entry.take() {

@@ -1,6 +1,7 @@
 //! What happens on a connection that is lent: statements, transactions, resets.
 
 pub(crate) mod cache;
+mod commit;
 pub(crate) mod execute;
 pub(crate) mod lookup;
 mod pipeline;

@@ -1,0 +1,109 @@
+//! How the pool opens and looks after the connections of users.
+
+use std::fmt;
+use std::sync::Arc;
+
+use tidegate_sql::BoxFuture;
+
+use crate::config::{Config, Secret};
+use crate::connection::{Condition, ConnectError, ConnectFault, Connection, StartupPins};
+use crate::pool::{self, Connector, Key, OpenError, ResetFailed};
+use crate::terminator::Terminator;
+
+/// With what a role logs in.
+#[derive(Clone, Debug)]
+pub struct Credential {
+    /// Its password, such as [`crate::role_password`] makes it.
+    pub password: Secret,
+    /// What its sessions start with.
+    pub pins: StartupPins,
+}
+
+/// Knows with what roles log in. Asked once for each connection.
+pub trait Credentials: Send + Sync {
+    /// The credential of a role in a database.
+    fn of<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Credential, OpenError>>;
+}
+
+/// Opens connections that log in as users.
+#[derive(Clone)]
+pub struct RoleConnector {
+    config: Arc<Config>,
+    credentials: Arc<dyn Credentials>,
+    terminator: Arc<dyn Terminator>,
+}
+
+impl RoleConnector {
+    /// A connector to the cluster of `config`.
+    pub fn new(
+        config: Arc<Config>,
+        credentials: Arc<dyn Credentials>,
+        terminator: Arc<dyn Terminator>,
+    ) -> Self {
+        Self { config, credentials, terminator }
+    }
+
+    /// Ends backends that do not stop.
+    pub(super) fn terminator(&self) -> &Arc<dyn Terminator> {
+        &self.terminator
+    }
+
+    async fn log_in(&self, key: &Key) -> Result<Connection, OpenError> {
+        let Credential { password, pins } = self.credentials.of(key).await?;
+        let (database, role) = (key.database.as_str(), key.role.as_str());
+        let opened = Connection::open(&self.config, database, role, password.reveal(), &pins);
+        Box::pin(opened).await.map_err(OpenError::from)
+    }
+}
+
+impl fmt::Debug for RoleConnector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RoleConnector").field("target", &self.config.target).finish_non_exhaustive()
+    }
+}
+
+impl Connector for RoleConnector {
+    type Connection = Connection;
+
+    fn open<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Connection, OpenError>> {
+        Box::pin(self.log_in(key))
+    }
+
+    fn is_open(&self, connection: &mut Connection) -> bool {
+        connection.is_open()
+    }
+
+    fn condition(&self, connection: &mut Connection) -> pool::Condition {
+        match connection.condition() {
+            // A reset that is under way is waited for by whoever takes the connection next.
+            Condition::Ready | Condition::Resetting => pool::Condition::Ready,
+            Condition::Unsettled => pool::Condition::ResetDue,
+            Condition::Closed => pool::Condition::Uncertain,
+        }
+    }
+
+    fn reset<'a>(
+        &'a self,
+        connection: &'a mut Connection,
+    ) -> BoxFuture<'a, Result<(), ResetFailed>> {
+        Box::pin(async move {
+            if connection.settle(&*self.terminator).await { Ok(()) } else { Err(ResetFailed) }
+        })
+    }
+
+    fn close(&self, connection: Connection) -> BoxFuture<'static, ()> {
+        Box::pin(connection.close())
+    }
+}
+
+impl From<ConnectError> for OpenError {
+    fn from(error: ConnectError) -> Self {
+        match error.fault() {
+            ConnectFault::NoDatabase => Self::NoDatabase,
+            ConnectFault::Login => Self::Login(Arc::new(error)),
+            ConnectFault::Full => Self::Full(Arc::new(error)),
+            ConnectFault::Away => Self::Unreachable(Arc::new(error)),
+            ConnectFault::Setup => Self::Internal(Arc::new(error)),
+        }
+    }
+}

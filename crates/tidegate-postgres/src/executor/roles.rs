@@ -1,0 +1,141 @@
+//! Statements of users.
+
+use std::sync::Arc;
+
+use tidegate_sql::statement::{BoundStatement, Kind};
+use tidegate_sql::{
+    Completion, DatabaseName, Description, Error, Login, Mode, Result, RowSink, Terms, Transaction,
+};
+use tokio::time::{Instant, timeout_at};
+
+use super::RoleConnector;
+use super::transaction::RoleTransaction;
+use crate::connection::Condition;
+use crate::dictionary::{Dictionaries, Dictionary};
+use crate::pool::{Lease, Pool};
+use crate::session::reset::Residue;
+use crate::session::task::{Place, Task};
+
+/// Runs statements on connections that logged in as the caller's role.
+#[derive(Clone, Debug)]
+pub struct Roles {
+    pool: Pool<RoleConnector>,
+    dictionaries: Arc<Dictionaries>,
+}
+
+impl Roles {
+    /// Takes its connections from the pool.
+    pub fn new(pool: Pool<RoleConnector>) -> Self {
+        Self { pool, dictionaries: Arc::default() }
+    }
+
+    /// The pool.
+    pub fn pool(&self) -> &Pool<RoleConnector> {
+        &self.pool
+    }
+
+    /// Forgets a database that is dropped and closes its connections.
+    pub fn forget(&self, database: &DatabaseName) {
+        self.dictionaries.remove(database);
+        self.pool.close(database);
+    }
+
+    /// Runs one statement in a transaction of its own; see [`tidegate_sql::Executor::query`].
+    ///
+    /// Dropping the future cancels the statement; the connection is looked after in the
+    /// background and lent again only when PostgreSQL has said that it is idle.
+    pub async fn query(
+        &self,
+        login: &Login,
+        bound: &BoundStatement,
+        terms: &Terms,
+        sink: &mut dyn RowSink,
+    ) -> Result<Completion> {
+        let deadline = terms.deadline.map(Instant::from_std);
+        let mut lease = self.lease(login, deadline).await?;
+        let dictionary = self.dictionaries.of(&login.database);
+        let place = Place::Alone(Residue::of(bound, login.sharing));
+        let task = Task { bound, login, dictionary: &dictionary, deadline, place };
+        let outcome = lease.run(&task, sink).await;
+        note(&dictionary, bound);
+        conclude(lease, outcome).await
+    }
+
+    /// Opens a transaction; `BEGIN` travels with its first statement.
+    pub async fn begin(
+        &self,
+        login: &Login,
+        mode: Mode,
+        terms: &Terms,
+    ) -> Result<Box<dyn Transaction>> {
+        let deadline = terms.deadline.map(Instant::from_std);
+        let lease = self.lease(login, deadline).await?;
+        let dictionary = self.dictionaries.of(&login.database);
+        Ok(Box::new(RoleTransaction::new(lease, login.clone(), dictionary, mode, deadline)))
+    }
+
+    /// Describes a statement; see [`tidegate_sql::Executor::describe`].
+    pub async fn describe(
+        &self,
+        login: &Login,
+        bound: &BoundStatement,
+        terms: &Terms,
+    ) -> Result<Description> {
+        let deadline = terms.deadline.map(Instant::from_std);
+        let mut lease = self.lease(login, deadline).await?;
+        let dictionary = self.dictionaries.of(&login.database);
+        let place = Place::Alone(Residue::None);
+        let task = Task { bound, login, dictionary: &dictionary, deadline, place };
+        let outcome = lease.describe_only(&task).await;
+        conclude(lease, outcome).await
+    }
+
+    /// A connection in its initial state.
+    async fn lease(&self, login: &Login, deadline: Option<Instant>) -> Result<Lease<RoleConnector>> {
+        loop {
+            let acquired = self.pool.acquire(login);
+            let mut lease = match deadline {
+                None => acquired.await?,
+                Some(deadline) => {
+                    timeout_at(deadline, acquired).await.unwrap_or(Err(Error::Deadline))?
+                }
+            };
+            if lease.session_changed() {
+                lease.change_session();
+            }
+            if lease.condition() == Condition::Ready {
+                return Ok(lease);
+            }
+            let terminator = self.pool.connector().terminator();
+            if Box::pin(lease.settle(&**terminator)).await {
+                return Ok(lease);
+            }
+            lease.discard();
+        }
+    }
+}
+
+/// Tells the dictionary that definitions may have changed.
+pub(super) fn note(dictionary: &Dictionary, bound: &BoundStatement) {
+    if matches!(bound.statement.kind(), Kind::Other | Kind::Procedural) {
+        dictionary.forget();
+    }
+}
+
+/// Gives the connection back. After a passed deadline the answer waits until nothing runs any
+/// more, which takes a second at most.
+pub(super) async fn conclude<T>(
+    mut lease: Lease<RoleConnector>,
+    outcome: Result<T>,
+) -> Result<T> {
+    if matches!(outcome, Err(Error::Deadline)) {
+        let settled = tokio::spawn(async move {
+            let terminator = lease.connector().terminator().clone();
+            Box::pin(lease.settle(&*terminator)).await;
+        });
+        if let Err(error) = settled.await {
+            return Err(Error::internal(error));
+        }
+    }
+    outcome
+}
