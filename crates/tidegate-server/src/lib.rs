@@ -1,1 +1,25 @@
 #![doc = include_str!("../README.md")]
+
+mod app;
+mod authenticate;
+mod body;
+mod compress;
+mod endpoint;
+mod error;
+mod forwarded;
+mod limits;
+mod metrics;
+mod negotiate;
+mod percent;
+mod request_body;
+mod route;
+mod serve;
+mod stack;
+
+pub use app::{App, AppBuilder, Probe};
+pub use body::{Body, Interrupted};
+pub use forwarded::Peer;
+pub use limits::{Limits, Timeouts};
+pub use metrics::MetricsSource;
+pub use serve::{Certificate, CertificateError, Listener, serve};
+pub use stack::{Origins, service};

@@ -1,0 +1,137 @@
+//! What the endpoints work with.
+
+mod builder;
+mod default_user;
+mod probe;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use http::HeaderValue;
+use ipnet::IpNet;
+use tidegate_oauth::{Issuer, Store};
+use tidegate_sql::{DatabaseName, Executor};
+
+use crate::limits::Limits;
+use crate::metrics::{Metrics, MetricsSource};
+use crate::stack::Origins;
+
+pub use builder::AppBuilder;
+pub(crate) use default_user::DefaultUsers;
+pub use probe::Probe;
+
+/// The service's parts, shared by all connections. Cloning it is cheap.
+#[derive(Clone)]
+pub struct App(Arc<Parts>);
+
+struct Parts {
+    executor: Arc<dyn Executor>,
+    issuer: Arc<Issuer>,
+    limits: Limits,
+    trusted_proxies: Vec<IpNet>,
+    origins: Origins,
+    anonymous_database: Option<DatabaseName>,
+    insecure_http: bool,
+    probes: Vec<Arc<dyn Probe>>,
+    metrics_sources: Vec<Arc<dyn MetricsSource>>,
+    metrics: Metrics,
+    default_users: DefaultUsers,
+    node: u64,
+    requests: AtomicU64,
+    draining: AtomicBool,
+}
+
+impl App {
+    /// Begins to put an app together: what runs statements, what issues tokens, and the store that
+    /// knows each database's default user are the parts without which there is none.
+    pub fn builder(
+        executor: Arc<dyn Executor>,
+        issuer: Arc<Issuer>,
+        store: Arc<dyn Store>,
+    ) -> AppBuilder {
+        AppBuilder::new(executor, issuer, store)
+    }
+
+    /// Says that the node will stop: `/readyz` answers 503 from now on, so that nobody sends it
+    /// new work.
+    pub fn drain(&self) {
+        self.0.draining.store(true, Ordering::Relaxed);
+    }
+
+    /// Forgets who the default user of `database` is: to be called when its users have changed.
+    /// Without it a change is seen after five seconds.
+    pub fn forget_default_user(&self, database: &str) {
+        self.0.default_users.forget(database);
+    }
+
+    pub(crate) fn is_draining(&self) -> bool {
+        self.0.draining.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn executor(&self) -> &Arc<dyn Executor> {
+        &self.0.executor
+    }
+
+    pub(crate) fn issuer(&self) -> &Issuer {
+        &self.0.issuer
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.0.limits
+    }
+
+    pub(crate) fn trusted_proxies(&self) -> &[IpNet] {
+        &self.0.trusted_proxies
+    }
+
+    pub(crate) fn origins(&self) -> &Origins {
+        &self.0.origins
+    }
+
+    pub(crate) fn anonymous_database(&self) -> Option<&DatabaseName> {
+        self.0.anonymous_database.as_ref()
+    }
+
+    pub(crate) fn insecure_http(&self) -> bool {
+        self.0.insecure_http
+    }
+
+    pub(crate) fn probes(&self) -> &[Arc<dyn Probe>] {
+        &self.0.probes
+    }
+
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.0.metrics
+    }
+
+    pub(crate) fn metrics_sources(&self) -> impl Iterator<Item = &dyn MetricsSource> {
+        self.0.metrics_sources.iter().map(|source| &**source)
+    }
+
+    pub(crate) fn default_users(&self) -> &DefaultUsers {
+        &self.0.default_users
+    }
+
+    /// A new request id, unique over all nodes whose number differs.
+    pub(crate) fn request_id(&self) -> HeaderValue {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let number = self.0.requests.fetch_add(1, Ordering::Relaxed);
+        let mut id = [b'-'; 33];
+        for (place, digit) in id[..16].iter_mut().enumerate() {
+            *digit = DIGITS[(self.0.node >> (60 - 4 * place)) as usize & 15];
+        }
+        for (place, digit) in id[17..].iter_mut().enumerate() {
+            *digit = DIGITS[(number >> (60 - 4 * place)) as usize & 15];
+        }
+        HeaderValue::from_bytes(&id).expect("hex digits and a dash are visible ASCII")
+    }
+}
+
+impl fmt::Debug for App {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("App")
+            .field("limits", &self.0.limits)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,103 @@
+//! Putting an [`App`] together.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+use ipnet::IpNet;
+use tidegate_oauth::{Issuer, Store};
+use tidegate_sql::{DatabaseName, Executor};
+
+use super::{App, DefaultUsers, Parts, Probe};
+use crate::limits::Limits;
+use crate::metrics::{Metrics, MetricsSource};
+use crate::stack::Origins;
+
+/// Puts an [`App`] together; what is not said has the default of the API's contract.
+pub struct AppBuilder(Parts);
+
+impl AppBuilder {
+    pub(super) fn new(
+        executor: Arc<dyn Executor>,
+        issuer: Arc<Issuer>,
+        store: Arc<dyn Store>,
+    ) -> Self {
+        Self(Parts {
+            executor,
+            issuer,
+            limits: Limits::default(),
+            trusted_proxies: Vec::new(),
+            origins: Origins::Any,
+            anonymous_database: None,
+            insecure_http: false,
+            probes: Vec::new(),
+            metrics_sources: Vec::new(),
+            metrics: Metrics::default(),
+            default_users: DefaultUsers::new(store),
+            node: 0,
+            requests: AtomicU64::new(0),
+            draining: AtomicBool::new(false),
+        })
+    }
+
+    /// A random number that tells this node's request ids from those of others.
+    pub fn node(mut self, node: u64) -> Self {
+        self.0.node = node;
+        self
+    }
+
+    /// The limits.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.0.limits = limits;
+        self
+    }
+
+    /// Proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed.
+    pub fn trusted_proxies(mut self, proxies: Vec<IpNet>) -> Self {
+        self.0.trusted_proxies = proxies;
+        self
+    }
+
+    /// From which origins pages may call.
+    pub fn origins(mut self, origins: Origins) -> Self {
+        self.0.origins = origins;
+        self
+    }
+
+    /// The database whose default user answers for strangers that name no database.
+    pub fn anonymous_database(mut self, database: Option<DatabaseName>) -> Self {
+        self.0.anonymous_database = database;
+        self
+    }
+
+    /// Serves token endpoints over plain HTTP to everybody: for networks that are private.
+    pub fn insecure_http(mut self, allowed: bool) -> Self {
+        self.0.insecure_http = allowed;
+        self
+    }
+
+    /// Adds a check to `/readyz`.
+    pub fn probe(mut self, probe: Arc<dyn Probe>) -> Self {
+        self.0.probes.push(probe);
+        self
+    }
+
+    /// Adds metrics to `/metrics`.
+    pub fn metrics(mut self, source: Arc<dyn MetricsSource>) -> Self {
+        self.0.metrics_sources.push(source);
+        self
+    }
+
+    /// The app.
+    pub fn build(self) -> App {
+        App(Arc::new(self.0))
+    }
+}
+
+impl fmt::Debug for AppBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AppBuilder")
+            .field("limits", &self.0.limits)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,171 @@
+//! The body of an answer: nothing, bytes that are there, or rows that come while the peer reads.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http_body::{Frame, SizeHint};
+
+use crate::compress::Compressed;
+use crate::metrics::{Observation, Subject};
+use crate::serve::vitals::InFlight;
+
+/// Why an answer stops before its end. The connection is then ended abnormally, so that nobody
+/// takes the part for the whole; the cause has been logged where it was met.
+#[derive(Debug, thiserror::Error)]
+#[error("the answer was cut off by an error after its first byte")]
+pub struct Interrupted;
+
+/// A source of bytes that come while the peer reads them.
+///
+/// Dropping it ends whatever makes the bytes.
+pub(crate) trait Source: Send {
+    /// The next bytes; `None` is the end.
+    fn poll_next(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, Interrupted>>>;
+}
+
+/// The body of an answer.
+pub struct Body {
+    content: Content,
+    /// What the answer is about, for the log.
+    pub(crate) subject: Subject,
+    // The fields below do their work when they are dropped, which is when the answer has gone.
+    observation: Option<Observation>,
+    in_flight: Option<InFlight>,
+}
+
+/// What a body holds.
+pub(crate) enum Content {
+    /// Nothing (any more).
+    Empty,
+    /// Bytes in one piece.
+    Whole(Bytes),
+    /// Bytes in several pieces, and how many bytes they are.
+    Pieces(VecDeque<Bytes>, u64),
+    /// Bytes that come.
+    Streamed(Pin<Box<dyn Source>>),
+    /// Any of the above, compressed on the way.
+    Compressed(Box<Compressed>),
+}
+
+impl Body {
+    pub(crate) fn empty() -> Self {
+        Content::Empty.into()
+    }
+
+    pub(crate) fn observe(&mut self, observation: Observation) {
+        self.observation = Some(observation);
+    }
+
+    pub(crate) fn keep(&mut self, in_flight: InFlight) {
+        self.in_flight = Some(in_flight);
+    }
+
+    pub(crate) fn content_mut(&mut self) -> &mut Content {
+        &mut self.content
+    }
+
+    /// How many bytes are left, where that is known.
+    pub(crate) fn exact_size(&self) -> Option<u64> {
+        self.content.exact_size()
+    }
+}
+
+impl std::fmt::Debug for Body {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Body")
+            .field("exact_size", &self.exact_size())
+            .finish_non_exhaustive()
+    }
+}
+
+impl From<Content> for Body {
+    fn from(content: Content) -> Self {
+        Self {
+            content,
+            subject: Subject::default(),
+            observation: None,
+            in_flight: None,
+        }
+    }
+}
+
+impl From<Bytes> for Body {
+    fn from(bytes: Bytes) -> Self {
+        if bytes.is_empty() {
+            Self::empty()
+        } else {
+            Content::Whole(bytes).into()
+        }
+    }
+}
+
+impl Content {
+    pub(crate) fn take(&mut self) -> Self {
+        std::mem::replace(self, Self::Empty)
+    }
+
+    pub(crate) fn exact_size(&self) -> Option<u64> {
+        match self {
+            Self::Empty => Some(0),
+            Self::Whole(bytes) => Some(bytes.len() as u64),
+            Self::Pieces(_, size) => Some(*size),
+            Self::Streamed(_) | Self::Compressed(_) => None,
+        }
+    }
+
+    pub(crate) fn poll_next(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, Interrupted>>> {
+        let next = match self {
+            Self::Empty => None,
+            Self::Whole(bytes) => {
+                let bytes = std::mem::take(bytes);
+                *self = Self::Empty;
+                Some(Ok(bytes))
+            }
+            Self::Pieces(pieces, size) => pieces.pop_front().map(|piece| {
+                *size -= piece.len() as u64;
+                Ok(piece)
+            }),
+            Self::Streamed(source) => ready!(source.as_mut().poll_next(cx)),
+            Self::Compressed(compressed) => ready!(compressed.poll_next(cx)),
+        };
+        // What makes the bytes is over with the last of them, and lets go of what it holds.
+        if !matches!(next, Some(Ok(_))) {
+            *self = Self::Empty;
+        }
+        Poll::Ready(next)
+    }
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = Interrupted;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Interrupted>>> {
+        let body = self.get_mut();
+        let next = ready!(body.content.poll_next(cx));
+        if let (None, Some(observation)) = (&next, &mut body.observation) {
+            observation.complete();
+        }
+        Poll::Ready(next.map(|bytes| bytes.map(Frame::data)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.exact_size() == Some(0)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.exact_size()
+            .map_or_else(SizeHint::default, SizeHint::with_exact)
+    }
+}

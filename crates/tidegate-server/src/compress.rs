@@ -1,0 +1,181 @@
+//! gzip (RFC 1952) and zstd (RFC 8878) for answers.
+
+use std::io::{self, Write};
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http::HeaderMap;
+use http::header::ACCEPT_ENCODING;
+
+use crate::body::{Content, Interrupted};
+
+/// Small and fast rather than smallest: an answer is compressed once and read once.
+const GZIP_LEVEL: u32 = 4;
+const ZSTD_LEVEL: i32 = 3;
+
+/// A content coding (RFC 9110, section 8.4.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    Gzip,
+    Zstd,
+}
+
+impl Encoding {
+    /// The coding that the request prefers of those we have (RFC 9110, section 12.5.3); zstd when
+    /// it does not care.
+    pub(crate) fn negotiate(headers: &HeaderMap) -> Option<Self> {
+        let mut best: Option<(Self, f32)> = None;
+        for line in headers.get_all(ACCEPT_ENCODING) {
+            for item in line.to_str().ok()?.split(',') {
+                let (name, quality) = crate::negotiate::weighted(item);
+                let coding = match name {
+                    "gzip" | "x-gzip" | "*" => Self::Gzip,
+                    "zstd" => Self::Zstd,
+                    _ => continue,
+                };
+                let better = best.is_none_or(|(_, known)| {
+                    quality > known || (quality >= known && coding == Self::Zstd)
+                });
+                if quality > 0.0 && better {
+                    best = Some((coding, quality));
+                }
+            }
+        }
+        best.map(|(coding, _)| coding)
+    }
+
+    /// The value of `Content-Encoding`.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Gzip => "gzip",
+            Self::Zstd => "zstd",
+        }
+    }
+}
+
+enum Encoder {
+    Gzip(flate2::write::GzEncoder<Vec<u8>>),
+    Zstd(zstd::stream::write::Encoder<'static, Vec<u8>>),
+}
+
+impl Encoder {
+    fn new(encoding: Encoding) -> io::Result<Self> {
+        Ok(match encoding {
+            Encoding::Gzip => {
+                let level = flate2::Compression::new(GZIP_LEVEL);
+                Self::Gzip(flate2::write::GzEncoder::new(Vec::new(), level))
+            }
+            Encoding::Zstd => {
+                Self::Zstd(zstd::stream::write::Encoder::new(Vec::new(), ZSTD_LEVEL)?)
+            }
+        })
+    }
+
+    /// Takes bytes in and gives those that are ready, which may be none.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<Vec<u8>> {
+        Ok(match self {
+            Self::Gzip(encoder) => {
+                encoder.write_all(bytes)?;
+                std::mem::take(encoder.get_mut())
+            }
+            Self::Zstd(encoder) => {
+                encoder.write_all(bytes)?;
+                std::mem::take(encoder.get_mut())
+            }
+        })
+    }
+
+    fn finish(self) -> io::Result<Vec<u8>> {
+        match self {
+            Self::Gzip(encoder) => encoder.finish(),
+            Self::Zstd(encoder) => encoder.finish(),
+        }
+    }
+}
+
+/// Compresses bytes that are there.
+pub(crate) fn whole(bytes: &[u8], encoding: Encoding) -> io::Result<Bytes> {
+    let mut encoder = Encoder::new(encoding)?;
+    let mut head = encoder.write(bytes)?;
+    let tail = encoder.finish()?;
+    head.extend_from_slice(&tail);
+    Ok(head.into())
+}
+
+/// Compresses what comes.
+pub(crate) struct Compressed {
+    inner: Content,
+    state: State,
+}
+
+enum State {
+    /// Nothing was compressed yet.
+    Idle(Encoding),
+    Running(Encoder),
+    Done,
+}
+
+impl Compressed {
+    pub(crate) fn new(inner: Content, encoding: Encoding) -> Self {
+        Self {
+            inner,
+            state: State::Idle(encoding),
+        }
+    }
+
+    pub(crate) fn poll_next(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, Interrupted>>> {
+        loop {
+            let encoder = match &mut self.state {
+                State::Idle(encoding) => {
+                    let Ok(encoder) = Encoder::new(*encoding) else {
+                        return INTERRUPTED;
+                    };
+                    self.state = State::Running(encoder);
+                    continue;
+                }
+                State::Running(encoder) => encoder,
+                State::Done => return Poll::Ready(None),
+            };
+            let compressed = match ready!(self.inner.poll_next(cx)) {
+                Some(Ok(bytes)) => encoder.write(&bytes),
+                Some(Err(Interrupted)) => return INTERRUPTED,
+                None => match std::mem::replace(&mut self.state, State::Done) {
+                    State::Running(encoder) => encoder.finish(),
+                    State::Idle(_) | State::Done => Ok(Vec::new()),
+                },
+            };
+            match compressed {
+                Ok(bytes) if bytes.is_empty() => {}
+                Ok(bytes) => return Poll::Ready(Some(Ok(bytes.into()))),
+                Err(_) => return INTERRUPTED,
+            }
+        }
+    }
+}
+
+const INTERRUPTED: Poll<Option<Result<Bytes, Interrupted>>> = Poll::Ready(Some(Err(Interrupted)));
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(value: &str) -> Option<Encoding> {
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT_ENCODING, value.parse().unwrap());
+        Encoding::negotiate(&headers)
+    }
+
+    #[test]
+    fn the_preferred_coding_is_chosen() {
+        assert_eq!(chosen("gzip, deflate, br"), Some(Encoding::Gzip));
+        assert_eq!(chosen("gzip, deflate, br, zstd"), Some(Encoding::Zstd));
+        assert_eq!(chosen("zstd;q=0.5, gzip;q=0.9"), Some(Encoding::Gzip));
+        assert_eq!(chosen("gzip;q=0, zstd;q=0"), None);
+        assert_eq!(chosen("br"), None);
+        assert_eq!(chosen("identity"), None);
+        assert_eq!(Encoding::negotiate(&HeaderMap::new()), None);
+    }
+}

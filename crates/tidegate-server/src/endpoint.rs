@@ -1,0 +1,149 @@
+//! From a route to an answer. An endpoint decodes, calls a library, encodes, maps the error.
+
+mod documents;
+mod oauth;
+mod operations;
+mod sql;
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::request::Parts;
+use http::{HeaderValue, Request, Response};
+use tidegate_sql::Login;
+use tower::Service;
+
+use crate::app::App;
+use crate::body::Body;
+use crate::error::{self, Failure, JSON};
+use crate::forwarded::Peer;
+use crate::metrics::Subject;
+use crate::route::{Miss, PATHS, Route};
+use crate::stack::{BodyError, REQUEST_ID};
+
+/// The innermost service.
+#[derive(Clone, Debug)]
+pub(crate) struct Dispatch {
+    app: App,
+    peer: Peer,
+}
+
+impl Dispatch {
+    pub(crate) fn new(app: App, peer: Peer) -> Self {
+        Self { app, peer }
+    }
+}
+
+impl<B> Service<Request<B>> for Dispatch
+where
+    B: http_body::Body<Data = Bytes> + Send + Unpin + 'static,
+    B::Error: Into<BodyError>,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let Self { app, peer } = self.clone();
+        Box::pin(async move { Ok(answer(&app, peer, request).await) })
+    }
+}
+
+/// A request on its way to an endpoint.
+pub(crate) struct Call<'a, B> {
+    pub app: &'a App,
+    pub peer: Peer,
+    pub head: &'a Parts,
+    pub body: B,
+    /// What the log learns of the request.
+    pub subject: &'a mut Subject,
+}
+
+async fn answer<B>(app: &App, peer: Peer, request: Request<B>) -> Response<Body>
+where
+    B: http_body::Body<Data = Bytes> + Send + Unpin + 'static,
+    B::Error: Into<BodyError>,
+{
+    let (head, body) = request.into_parts();
+    let mut subject = Subject::default();
+    let route = Route::parse(&head.method, head.uri.path());
+    let outcome = match &route {
+        Ok(route) => {
+            subject.route = Some(route.index());
+            let call = Call {
+                app,
+                peer,
+                head: &head,
+                body,
+                subject: &mut subject,
+            };
+            dispatch(route, call).await
+        }
+        Err(Miss::NotFound) => Err(Failure::not_found("there is no such path")),
+        Err(Miss::MethodNotAllowed(allow)) => Err(Failure::method_not_allowed(allow)),
+    };
+    let mut response = outcome.unwrap_or_else(|failure| {
+        let origin = origin(&head, &subject);
+        match &route {
+            Ok(route) if route.speaks_oauth() => {
+                failure.into_oauth(matches!(route, Route::Guest), &origin)
+            }
+            _ => failure.into_rest(&origin),
+        }
+    });
+    response.body_mut().subject = subject;
+    response
+}
+
+async fn dispatch<B>(route: &Route<'_>, call: Call<'_, B>) -> Result<Response<Body>, Failure>
+where
+    B: http_body::Body<Data = Bytes> + Send + Unpin + 'static,
+    B::Error: Into<BodyError>,
+{
+    match route {
+        Route::Sql => sql::post(call, None).await,
+        Route::SqlDatabase(database) => sql::post(call, Some(database)).await,
+        Route::SqlSchemas => sql::schemas(call, None).await,
+        Route::SqlSchema(schema) => sql::schemas(call, Some(schema)).await,
+        Route::Token => oauth::token(call).await,
+        Route::Guest => oauth::guest(call).await,
+        Route::Revoke => oauth::revoke(call).await,
+        Route::Introspect => oauth::introspect(call).await,
+        Route::Metadata => Ok(documents::metadata(call.app)),
+        Route::Keys => documents::keys(call.app),
+        Route::OpenApi => Ok(documents::openapi()),
+        Route::Health => Ok(operations::health()),
+        Route::Readiness => Ok(operations::readiness(call.app).await),
+        Route::Metrics => operations::metrics(call.app),
+    }
+}
+
+/// Where a failure happened, for the log.
+pub(crate) fn origin<'a>(head: &'a Parts, subject: &'a Subject) -> error::Context<'a> {
+    let id = head.headers.get(REQUEST_ID).and_then(|id| id.to_str().ok());
+    error::Context {
+        request_id: id.unwrap_or_default(),
+        route: subject.route.map_or("none", |route| PATHS[route].0),
+        database: subject
+            .login
+            .as_ref()
+            .map(|login: &Login| login.database.as_str()),
+        role: subject.login.as_ref().map(|login| login.role.as_str()),
+    }
+}
+
+/// 200 with a JSON body.
+pub(crate) fn json(body: impl Into<Bytes>, cache: HeaderValue) -> Response<Body> {
+    let mut response = Response::new(Body::from(body.into()));
+    response.headers_mut().insert(CONTENT_TYPE, JSON);
+    response.headers_mut().insert(CACHE_CONTROL, cache);
+    response
+}

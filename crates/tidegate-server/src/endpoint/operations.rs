@@ -1,0 +1,60 @@
+//! What operators ask: is it alive, is it ready, what has it done.
+
+use std::time::Duration;
+
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Response, StatusCode};
+use serde_json::{Map, Value, json};
+
+use super::json;
+use crate::app::{App, Probe};
+use crate::body::Body;
+use crate::error::{Failure, NO_STORE};
+
+/// A part that has not answered by then is not ready.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// `GET /healthz`: the process answers.
+pub(crate) fn health() -> Response<Body> {
+    json(&b"{\"status\":\"ok\"}"[..], NO_STORE)
+}
+
+/// `GET /readyz`: every part can do its work; 503 otherwise, and while the node drains.
+pub(crate) async fn readiness(app: &App) -> Response<Body> {
+    let mut checks = Map::new();
+    let mut ready = !app.is_draining();
+    if !ready {
+        checks.insert("node".to_owned(), "draining".into());
+    }
+    for probe in app.probes() {
+        let is_ready = is_ready(&**probe).await;
+        ready &= is_ready;
+        let word = if is_ready { "ok" } else { "unavailable" };
+        checks.insert(probe.name().to_owned(), word.into());
+    }
+    let status = if ready { "ready" } else { "unavailable" };
+    let body = json!({"status": status, "checks": Value::Object(checks)});
+    let mut response = json(body.to_string(), NO_STORE);
+    if !ready {
+        *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+    }
+    response
+}
+
+async fn is_ready(probe: &dyn Probe) -> bool {
+    tokio::time::timeout(PATIENCE, probe.is_ready())
+        .await
+        .unwrap_or(false)
+}
+
+/// `GET /metrics`: Prometheus' text format.
+pub(crate) fn metrics(app: &App) -> Result<Response<Body>, Failure> {
+    let text = app
+        .metrics()
+        .text(app.metrics_sources())
+        .map_err(Failure::internal)?;
+    let mut response = json(text, NO_STORE);
+    let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    Ok(response)
+}

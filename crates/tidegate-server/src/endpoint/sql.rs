@@ -1,0 +1,215 @@
+//! The SQL endpoints.
+
+mod collect;
+mod prepare;
+mod stream;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::{HeaderName, HeaderValue, Response};
+use tidegate_sql::request::{self, Requests, SqlRequest};
+use tidegate_sql::{Mode, OutputFormat, Terms};
+
+use super::{Call, json, origin};
+use crate::app::App;
+use crate::authenticate::{self, Caller};
+use crate::body::{Body, Content};
+use crate::error::{Failure, NO_STORE};
+use crate::negotiate::{self, ContentType, Preferences};
+use crate::percent;
+use crate::request_body;
+use crate::stack::BodyError;
+use collect::{Collector, Pieces};
+use prepare::Prepared;
+use stream::Job;
+
+const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
+
+/// `POST /api/v4/sql`, and with a database in the path as its default user.
+pub(crate) async fn post<B>(
+    call: Call<'_, B>,
+    database: Option<&str>,
+) -> Result<Response<Body>, Failure>
+where
+    B: http_body::Body<Data = Bytes> + Send + Unpin,
+    B::Error: Into<BodyError>,
+{
+    let Call {
+        app,
+        head,
+        body,
+        subject,
+        ..
+    } = call;
+    let caller = match database {
+        Some(database) => authenticate::stranger(app, database).await?,
+        None => authenticate::caller(app, &head.headers).await?,
+    };
+    subject.login = caller.login().cloned();
+    if ContentType::of(&head.headers) != Some(ContentType::Json) {
+        return Err(Failure::unsupported_media_type(
+            "the body must be application/json",
+        ));
+    }
+    let preferences = Preferences::of(&head.headers)?;
+    let body = request_body::read(body, &head.headers, app.limits()).await?;
+    let requests = request::parse(&body, statement_limits(app))?;
+    let terms = terms(app, &preferences);
+    let (format, content) = match requests {
+        Requests::One(request) => {
+            let format = negotiate::output_format(request.output_format, &head.headers)?;
+            let prepared = Prepared::new(request, format, &preferences)?;
+            let log = || stream::Origin::new(&origin(head, subject));
+            (format, one(app, &caller, prepared, terms, log).await?)
+        }
+        Requests::Many(requests) => (
+            OutputFormat::Json,
+            many(app, &caller, requests, &preferences, terms).await?,
+        ),
+    };
+    Ok(answer(format, content, &preferences))
+}
+
+/// Runs one statement; formats that stream begin to leave after their first 64 KiB.
+async fn one(
+    app: &App,
+    caller: &Caller,
+    prepared: Prepared,
+    terms: Terms,
+    log: impl FnOnce() -> stream::Origin,
+) -> Result<Content, Failure> {
+    let Prepared {
+        statement,
+        format,
+        writer,
+    } = prepared;
+    let failed = |error| Failure::from_sql(error, caller.anonymous);
+    if format.streams() {
+        let job = Job {
+            executor: Arc::clone(app.executor()),
+            principal: caller.principal.clone(),
+            statement,
+            terms,
+        };
+        return stream::run(job, writer, log).await.map_err(failed);
+    }
+    let mut sink = Collector::new(writer, Pieces::new(app.limits().response));
+    let query = app
+        .executor()
+        .query(&caller.principal, &statement, &terms, &mut sink);
+    let completion = query.await.map_err(failed)?;
+    Ok(sink.finish(completion).map_err(failed)?.into())
+}
+
+/// Runs several statements in one transaction and answers an array.
+async fn many(
+    app: &App,
+    caller: &Caller,
+    requests: Vec<SqlRequest<'_>>,
+    preferences: &Preferences,
+    terms: Terms,
+) -> Result<Content, Failure> {
+    let prepared = requests
+        .into_iter()
+        .enumerate()
+        .map(|(index, request)| {
+            Prepared::in_array(request, preferences).map_err(|failure| failure.of_request(index))
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    let failed = |error| Failure::from_sql(error, caller.anonymous);
+    let begin = app
+        .executor()
+        .begin(&caller.principal, Mode::ReadWrite, &terms);
+    let mut transaction = begin.await.map_err(failed)?;
+    let mut pieces = Pieces::new(app.limits().response);
+    for (
+        index,
+        Prepared {
+            statement, writer, ..
+        },
+    ) in prepared.into_iter().enumerate()
+    {
+        pieces.push(if index == 0 { b"[" } else { b"," });
+        let mut sink = Collector::new(writer, pieces);
+        let done = transaction.query(&statement, &mut sink).await;
+        pieces = done
+            .and_then(|completion| sink.finish(completion))
+            .map_err(|error| failed(error).of_request(index))?;
+    }
+    transaction.commit().await.map_err(failed)?;
+    pieces.push(b"]");
+    Ok(pieces.into())
+}
+
+/// `GET /api/v4/sql/schema[?schema=name]` and `GET /api/v4/sql/schema/{schema}`.
+pub(crate) async fn schemas<B>(
+    call: Call<'_, B>,
+    schema: Option<&str>,
+) -> Result<Response<Body>, Failure> {
+    let Call {
+        app, head, subject, ..
+    } = call;
+    let caller = authenticate::caller(app, &head.headers).await?;
+    subject.login = caller.login().cloned();
+    let preferences = Preferences::of(&head.headers)?;
+    let terms = terms(app, &preferences);
+    let failed = |error| Failure::from_catalog(error, caller.anonymous);
+    let (executor, who) = (&**app.executor(), &caller.principal);
+    let named = match schema {
+        Some(schema) => Some(schema.to_owned()),
+        None => query_member(head.uri.query().unwrap_or_default(), "schema")?,
+    };
+    let document = match named {
+        Some(schema) => tidegate_catalog::describe(executor, who, &terms, &schema)
+            .await
+            .map_err(failed)?
+            .ok_or_else(|| Failure::not_found("there is no such schema, or no right to use it"))?,
+        None => tidegate_catalog::describe_all(executor, who, &terms)
+            .await
+            .map_err(failed)?,
+    };
+    Ok(json(document, NO_STORE))
+}
+
+fn statement_limits(app: &App) -> request::Limits {
+    request::Limits {
+        statement: app.limits().sql_text,
+        requests: app.limits().batch,
+        parameter_sets: app.limits().parameter_sets,
+        ..request::Limits::default()
+    }
+}
+
+/// A request may lower the deadline, never raise it.
+fn terms(app: &App, preferences: &Preferences) -> Terms {
+    let most = app.limits().statement;
+    let wait = preferences.wait.map_or(most, |wait| wait.min(most));
+    Terms {
+        deadline: Some(Instant::now() + wait),
+    }
+}
+
+fn query_member(query: &str, name: &str) -> Result<Option<String>, Failure> {
+    let pairs = percent::form(query)
+        .ok_or_else(|| Failure::input("the query of the address cannot be decoded"))?;
+    Ok(pairs
+        .into_iter()
+        .find(|(known, value)| known == name && !value.is_empty())
+        .map(|(_, v)| v))
+}
+
+fn answer(format: OutputFormat, content: Content, preferences: &Preferences) -> Response<Body> {
+    let mut response = Response::new(Body::from(content));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(format.media_type()));
+    if let Some(applied) = preferences.applied() {
+        // What cannot stand in a header was not understood as a preference either.
+        if let Ok(applied) = HeaderValue::try_from(applied) {
+            headers.insert(PREFERENCE_APPLIED, applied);
+        }
+    }
+    response
+}

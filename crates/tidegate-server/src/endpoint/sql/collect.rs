@@ -1,0 +1,108 @@
+//! Answers that are collected before the first byte leaves, so that an error is always an error.
+
+use std::collections::VecDeque;
+
+use bytes::{Bytes, BytesMut};
+use tidegate_sql::{
+    BoxFuture, Column, Completion, Error, Flow, RawRow, Result, RowSink, RowWriter,
+};
+
+use crate::body::Content;
+
+/// Bytes are kept in pieces of about this size: growing one buffer would copy all of it again and
+/// again, and need half as much on top.
+const PIECE: usize = 256 * 1024;
+/// Most answers fit in here.
+const FIRST: usize = 4 * 1024;
+
+/// Bytes in pieces, up to a limit.
+pub(crate) struct Pieces {
+    full: VecDeque<Bytes>,
+    full_size: u64,
+    open: BytesMut,
+    limit: u64,
+}
+
+impl Pieces {
+    pub(crate) fn new(limit: u64) -> Self {
+        Self {
+            full: VecDeque::new(),
+            full_size: 0,
+            open: BytesMut::with_capacity(FIRST),
+            limit,
+        }
+    }
+
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        self.open.extend_from_slice(bytes);
+    }
+
+    fn check(&mut self) -> Result<()> {
+        if self.full_size + self.open.len() as u64 > self.limit {
+            return Err(Error::ResultTooLarge(self.limit));
+        }
+        if self.open.len() >= PIECE {
+            let next = BytesMut::with_capacity(PIECE + PIECE / 8);
+            let piece = std::mem::replace(&mut self.open, next).freeze();
+            self.full_size += piece.len() as u64;
+            self.full.push_back(piece);
+        }
+        Ok(())
+    }
+}
+
+impl From<Pieces> for Content {
+    fn from(pieces: Pieces) -> Self {
+        let Pieces {
+            mut full,
+            full_size,
+            open,
+            ..
+        } = pieces;
+        if full.is_empty() {
+            return Self::Whole(open.freeze());
+        }
+        let size = full_size + open.len() as u64;
+        if !open.is_empty() {
+            full.push_back(open.freeze());
+        }
+        Self::Pieces(full, size)
+    }
+}
+
+/// Collects a result.
+pub(crate) struct Collector {
+    writer: RowWriter,
+    pieces: Pieces,
+}
+
+impl Collector {
+    /// Appends the result to `pieces`.
+    pub(crate) fn new(writer: RowWriter, pieces: Pieces) -> Self {
+        Self { writer, pieces }
+    }
+
+    /// Ends the result and gives everything back.
+    pub(crate) fn finish(mut self, completion: Completion) -> Result<Pieces> {
+        self.writer.finish(completion, &mut self.pieces.open)?;
+        self.pieces.check()?;
+        Ok(self.pieces)
+    }
+}
+
+impl RowSink for Collector {
+    fn columns(&mut self, columns: &[Column]) -> Result<()> {
+        self.writer.columns(columns, &mut self.pieces.open)?;
+        self.pieces.check()
+    }
+
+    fn row(&mut self, row: RawRow<'_>) -> Result<Flow> {
+        self.writer.row(row, &mut self.pieces.open)?;
+        self.pieces.check()?;
+        Ok(Flow::Continue)
+    }
+
+    fn ready(&mut self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}

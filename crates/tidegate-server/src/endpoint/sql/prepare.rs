@@ -1,0 +1,84 @@
+//! From a request to a statement with its values and the writer of its answer.
+
+use std::sync::Arc;
+
+use tidegate_sql::datetime::Zone;
+use tidegate_sql::request::SqlRequest;
+use tidegate_sql::{BoundStatement, OutputFormat, OutputOptions, RowWriter, Statement};
+
+use crate::error::Failure;
+use crate::negotiate::Preferences;
+
+/// A request that can run.
+pub(crate) struct Prepared {
+    pub statement: BoundStatement,
+    pub format: OutputFormat,
+    pub writer: RowWriter,
+}
+
+impl Prepared {
+    /// Reads the statement and binds its values.
+    ///
+    /// # Errors
+    ///
+    /// 400 and 403, naming what is wrong.
+    pub(crate) fn new(
+        request: SqlRequest<'_>,
+        format: OutputFormat,
+        preferences: &Preferences,
+    ) -> Result<Self, Failure> {
+        let SqlRequest {
+            q,
+            params,
+            type_hints,
+            type_formats,
+            id,
+            ..
+        } = request;
+        let statement = Arc::new(Statement::parse(&q)?);
+        let mut options = OutputOptions {
+            timezone: preferences.timezone.as_deref().map(zone).transpose()?,
+            id: id.map(|id| id.get().to_owned()),
+            ..OutputOptions::default()
+        };
+        if !type_formats.is_empty() {
+            options.placeholders = statement.placeholders().to_vec();
+            let owned = type_formats
+                .iter()
+                .map(|(name, format)| (name.to_string(), format.to_string()));
+            options.type_formats = owned.collect();
+        }
+        let bound = statement.bind(&params, &type_hints, &type_formats)?;
+        let writer = RowWriter::new(format, options)?;
+        Ok(Self {
+            statement: bound,
+            format,
+            writer,
+        })
+    }
+
+    /// A request of an array, whose answer is an element of a JSON array.
+    ///
+    /// # Errors
+    ///
+    /// As [`Prepared::new`], and 400 for another format than JSON.
+    pub(crate) fn in_array(
+        request: SqlRequest<'_>,
+        preferences: &Preferences,
+    ) -> Result<Self, Failure> {
+        match request.output_format {
+            None | Some(OutputFormat::Json) => Self::new(request, OutputFormat::Json, preferences),
+            Some(_) => Err(Failure::input(
+                "`output_format`: the requests of an array are answered in json only",
+            )),
+        }
+    }
+}
+
+fn zone(name: &str) -> Result<Zone, Failure> {
+    Zone::named(name).ok_or_else(|| {
+        Failure::input(
+            "`Prefer: timezone` must be a name of the IANA database, such as Europe/Berlin",
+        )
+    })
+}

@@ -1,0 +1,249 @@
+//! The one place where errors become status codes, names and texts: one function per protocol.
+//!
+//! An error is logged here, once, with the request, the principal and the route; never with a
+//! token, a parameter or SQL.
+
+mod oauth;
+mod rest;
+mod sql;
+mod sqlstate;
+
+use std::borrow::Cow;
+use std::error::Error as StdError;
+use std::fmt;
+use std::time::Duration;
+
+use http::StatusCode;
+use tidegate_sql::Rejection;
+
+pub(crate) use rest::{Context, JSON, NO_STORE};
+
+/// A failure on its way to the client: what it will read, and what only the log will.
+pub(crate) struct Failure {
+    /// The status.
+    pub status: StatusCode,
+    /// The name in `errorCode`, or in `error` of an OAuth answer.
+    pub code: &'static str,
+    /// The text for the developer of a client.
+    pub message: Cow<'static, str>,
+    /// What only some failures have.
+    pub details: Option<Box<Details>>,
+}
+
+/// What only some failures have.
+#[derive(Default)]
+pub(crate) struct Details {
+    /// What PostgreSQL said.
+    pub rejection: Option<Rejection>,
+    /// When to come again: `Retry-After`.
+    pub retry_after: Option<Duration>,
+    /// The methods of the path: `Allow`.
+    pub allow: Option<&'static str>,
+    /// How to authenticate: `WWW-Authenticate`.
+    pub challenge: Option<Challenge>,
+    /// The cause, for the log.
+    pub cause: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+/// How to authenticate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Challenge {
+    /// A token is needed (RFC 6750, section 3).
+    Bearer,
+    /// The token is not accepted.
+    InvalidToken,
+    /// The client's credentials in `Authorization` are not accepted (RFC 6749, section 5.2).
+    Basic,
+}
+
+impl Challenge {
+    /// The value of `WWW-Authenticate`.
+    pub(crate) const fn header(self) -> &'static str {
+        match self {
+            Self::Bearer => "Bearer",
+            Self::InvalidToken => "Bearer error=\"invalid_token\"",
+            Self::Basic => "Basic realm=\"tidegate\", charset=\"UTF-8\"",
+        }
+    }
+}
+
+impl Failure {
+    pub(crate) fn new(
+        status: StatusCode,
+        code: &'static str,
+        message: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Self {
+            status,
+            code,
+            message: message.into(),
+            details: None,
+        }
+    }
+
+    /// 400: the request is wrong; the text says where and what was expected.
+    pub(crate) fn input(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "INPUT_VALIDATION_ERROR", message)
+    }
+
+    /// 400: the body is no JSON.
+    pub(crate) fn invalid_json(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "INVALID_JSON", message)
+    }
+
+    /// 401: a token is needed here.
+    pub(crate) fn missing_token(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "MISSING_TOKEN", message).challenging(Challenge::Bearer)
+    }
+
+    /// 401: the token is not accepted.
+    pub(crate) fn invalid_token(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "INVALID_TOKEN", message)
+            .challenging(Challenge::InvalidToken)
+    }
+
+    /// 404.
+    pub(crate) fn not_found(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "NOT_FOUND", message)
+    }
+
+    /// 404: the database in the path has no default user.
+    pub(crate) fn no_default_user() -> Self {
+        Self::new(
+            StatusCode::NOT_FOUND,
+            "NO_DEFAULT_USER_FOUND",
+            "No default user found",
+        )
+    }
+
+    /// 405, with the methods of the path.
+    pub(crate) fn method_not_allowed(allow: &'static str) -> Self {
+        let text = "this path does not take this method";
+        let mut failure = Self::new(StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED", text);
+        failure.details_mut().allow = Some(allow);
+        failure
+    }
+
+    /// 406.
+    pub(crate) fn not_acceptable(message: &'static str) -> Self {
+        Self::new(StatusCode::NOT_ACCEPTABLE, "NOT_ACCEPTABLE", message)
+    }
+
+    /// 408: the body did not come in time.
+    pub(crate) fn body_timeout() -> Self {
+        let text = "the request body did not come in time";
+        Self::new(StatusCode::REQUEST_TIMEOUT, "REQUEST_TIMEOUT", text)
+    }
+
+    /// 413.
+    pub(crate) fn too_large(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE", message)
+    }
+
+    /// 415.
+    pub(crate) fn unsupported_media_type(message: &'static str) -> Self {
+        Self::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "UNSUPPORTED_MEDIA_TYPE",
+            message,
+        )
+    }
+
+    /// 503, come again.
+    pub(crate) fn unavailable(code: &'static str, message: &'static str, after: Duration) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, code, message).retrying_after(after)
+    }
+
+    /// 500: our fault; the cause goes to the log only.
+    pub(crate) fn internal(cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        let text = "the server failed to answer";
+        let failure = Self::new(StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL_ERROR", text);
+        failure.caused_by(Some(cause.into()))
+    }
+
+    /// Says which request of an array failed, from 0.
+    pub(crate) fn of_request(mut self, index: usize) -> Self {
+        self.message = format!("[{index}]: {}", self.message).into();
+        self
+    }
+
+    pub(crate) fn challenging(mut self, challenge: Challenge) -> Self {
+        self.details_mut().challenge = Some(challenge);
+        self
+    }
+
+    pub(crate) fn retrying_after(mut self, after: Duration) -> Self {
+        self.details_mut().retry_after = Some(after);
+        self
+    }
+
+    pub(crate) fn caused_by(mut self, cause: Option<Box<dyn StdError + Send + Sync>>) -> Self {
+        self.details_mut().cause = cause;
+        self
+    }
+
+    fn details_mut(&mut self) -> &mut Details {
+        self.details.get_or_insert_default()
+    }
+
+    fn retryable(&self) -> bool {
+        let rejection = self
+            .details
+            .as_ref()
+            .and_then(|details| details.rejection.as_ref());
+        rejection.is_some_and(|rejection| matches!(&*rejection.sqlstate, "40001" | "40P01"))
+    }
+
+    /// Tells the log why an answer broke off, which the client sees only as a broken connection.
+    pub(crate) fn log_interruption(&self, context: &Context<'_>) {
+        let details = self.details.as_deref();
+        let rejection = details.and_then(|details| details.rejection.as_ref());
+        let cause = details.and_then(|details| details.cause.as_deref());
+        tracing::warn!(
+            request_id = context.request_id,
+            route = context.route,
+            database = context.database,
+            role = context.role,
+            code = self.code,
+            sqlstate = rejection.map(|rejection| &*rejection.sqlstate),
+            cause = cause.map(|cause| tracing::field::display(Chain(cause))),
+            "answer broken off"
+        );
+    }
+
+    /// Tells the log what the client will not read, if there is something.
+    fn log(&self, context: &Context<'_>) {
+        let cause = self
+            .details
+            .as_ref()
+            .and_then(|details| details.cause.as_ref());
+        let (Some(cause), true) = (cause, self.status.is_server_error()) else {
+            return;
+        };
+        tracing::error!(
+            request_id = context.request_id,
+            route = context.route,
+            database = context.database,
+            role = context.role,
+            status = self.status.as_u16(),
+            code = self.code,
+            cause = %Chain(&**cause),
+            "request failed"
+        );
+    }
+}
+
+/// An error and its sources in one line.
+struct Chain<'a>(&'a dyn StdError);
+
+impl fmt::Display for Chain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)?;
+        let mut source = self.0.source();
+        while let Some(cause) = source {
+            write!(f, ": {cause}")?;
+            source = cause.source();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,91 @@
+//! What errors of statements, request bodies and the catalog mean.
+
+use http::StatusCode;
+use tidegate_sql::request::RequestError;
+use tidegate_sql::{Error, InputError, Rejection};
+
+use super::{Challenge, Failure, sqlstate};
+use crate::route::Methods;
+
+impl Failure {
+    /// What an error of a statement means; `anonymous` tells whether the caller might do better
+    /// with a token.
+    pub(crate) fn from_sql(error: Error, anonymous: bool) -> Self {
+        match error {
+            Error::Input(input) => input.into(),
+            Error::Rejected(rejection) => Self::rejected(*rejection, anonymous),
+            Error::Deadline => {
+                let text = "the statement did not end before its deadline";
+                Self::new(StatusCode::GATEWAY_TIMEOUT, "STATEMENT_TIMEOUT", text)
+            }
+            Error::PoolTimeout { retry_after } => {
+                let text = "no connection to the database became free in time";
+                Self::unavailable("POOL_TIMEOUT", text, retry_after)
+            }
+            Error::Unavailable {
+                retry_after,
+                source,
+            } => {
+                let text = "the database is not available";
+                Self::unavailable("DATABASE_UNAVAILABLE", text, retry_after).caused_by(source)
+            }
+            Error::NoDatabase => Self::not_found("the database is not there"),
+            Error::ResultTooLarge(limit) => Self::too_large(format!(
+                "the result is larger than {limit} bytes; ask for fewer rows, or for `output_format` csv or ndjson, which are streamed"
+            )),
+            Error::Internal(source) => Self::internal(source),
+            gone @ Error::SinkClosed => Self::internal(gone),
+        }
+    }
+
+    fn rejected(rejection: Rejection, anonymous: bool) -> Self {
+        let status = sqlstate::status(&rejection.sqlstate, anonymous);
+        let code = match status {
+            StatusCode::SERVICE_UNAVAILABLE => "DATABASE_UNAVAILABLE",
+            StatusCode::GATEWAY_TIMEOUT => "STATEMENT_TIMEOUT",
+            _ => "SQL_ERROR",
+        };
+        let mut failure = Self::new(status, code, rejection.message.clone());
+        let details = failure.details_mut();
+        details.rejection = Some(rejection);
+        match status {
+            StatusCode::SERVICE_UNAVAILABLE => {
+                details.retry_after = Some(std::time::Duration::from_secs(1));
+            }
+            StatusCode::UNAUTHORIZED => details.challenge = Some(Challenge::Bearer),
+            StatusCode::METHOD_NOT_ALLOWED => details.allow = Some(Methods::Post.allow()),
+            _ => {}
+        }
+        failure
+    }
+
+    /// What an error of the catalog means.
+    pub(crate) fn from_catalog(error: tidegate_catalog::Error, anonymous: bool) -> Self {
+        match error {
+            tidegate_catalog::Error::Sql(error) => Self::from_sql(error, anonymous),
+            document @ tidegate_catalog::Error::Document => Self::internal(document),
+        }
+    }
+}
+
+impl From<InputError> for Failure {
+    fn from(error: InputError) -> Self {
+        let message = error.to_string();
+        match error {
+            InputError::StatementNotAllowed { .. } => {
+                Self::new(StatusCode::FORBIDDEN, "STATEMENT_NOT_ALLOWED", message)
+            }
+            _ => Self::input(message),
+        }
+    }
+}
+
+impl From<RequestError> for Failure {
+    fn from(error: RequestError) -> Self {
+        match error {
+            RequestError::InvalidJson { .. } => Self::invalid_json(error.to_string()),
+            RequestError::InvalidBody { .. } => Self::input(error.to_string()),
+            RequestError::Input(input) => input.into(),
+        }
+    }
+}

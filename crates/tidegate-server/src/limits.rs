@@ -1,0 +1,78 @@
+//! What one caller may take, and how long anything may last.
+
+use std::time::Duration;
+
+const KIB: u64 = 1024;
+const MIB: u64 = 1024 * KIB;
+
+/// The limits of the edge. All of them are settings; the defaults are those of the API's contract.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The largest request body, in bytes.
+    pub request_body: u64,
+    /// The longest SQL text, in bytes.
+    pub sql_text: usize,
+    /// The largest answer in a format that is not streamed, in bytes.
+    pub response: u64,
+    /// Requests of an array of SQL requests.
+    pub batch: usize,
+    /// Parameter sets in all requests of a body together.
+    pub parameter_sets: usize,
+    /// How long a statement may run; a request may ask for less.
+    pub statement: Duration,
+    /// Connections at once.
+    pub connections: usize,
+    /// Requests at once on one HTTP/2 connection.
+    pub streams: u32,
+    /// How long things may take on a connection.
+    pub timeouts: Timeouts,
+}
+
+/// How long things may take on a connection.
+#[derive(Clone, Copy, Debug)]
+pub struct Timeouts {
+    /// The TLS handshake.
+    pub handshake: Duration,
+    /// From the first byte of a request's head to its last; also until a connection's first byte.
+    pub header: Duration,
+    /// A connection without a request.
+    pub idle: Duration,
+    /// A request body, before its size earns it more.
+    pub body: Duration,
+    /// Bytes of a request body that earn it one second more.
+    pub body_rate: u64,
+    /// How long the peer may take none of the bytes that wait for it.
+    pub write: Duration,
+    /// How long requests may go on after the shutdown began.
+    pub drain: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            request_body: 10 * MIB,
+            sql_text: 1 << 20,
+            response: 256 * MIB,
+            batch: 1_000,
+            parameter_sets: 100_000,
+            statement: Duration::from_secs(60),
+            connections: 10_000,
+            streams: 128,
+            timeouts: Timeouts::default(),
+        }
+    }
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            handshake: Duration::from_secs(10),
+            header: Duration::from_secs(10),
+            idle: Duration::from_secs(75),
+            body: Duration::from_secs(30),
+            body_rate: 16 * KIB,
+            write: Duration::from_secs(30),
+            drain: Duration::from_secs(30),
+        }
+    }
+}

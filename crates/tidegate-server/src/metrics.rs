@@ -1,0 +1,194 @@
+//! What is counted, as Prometheus reads it (text exposition format 0.0.4).
+//!
+//! A few atomics in an array: counting a request costs no lock, no allocation and no look-up.
+
+mod observation;
+
+use std::fmt::{self, Write as _};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use crate::route::PATHS;
+
+pub(crate) use observation::{Observation, Subject};
+
+/// Upper bounds of the latency histogram, in seconds.
+const BOUNDS: [f64; 12] = [
+    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 30.0,
+];
+
+const ROUTES: usize = PATHS.len() + 1;
+const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
+
+/// Writes metrics of another part of the service, in the text format, each family with its
+/// `# HELP` and `# TYPE` lines.
+pub trait MetricsSource: Send + Sync {
+    /// Appends the metrics.
+    fn write(&self, text: &mut String) -> fmt::Result;
+}
+
+impl<F: Fn(&mut String) -> fmt::Result + Send + Sync> MetricsSource for F {
+    fn write(&self, text: &mut String) -> fmt::Result {
+        self(text)
+    }
+}
+
+/// The counters of the edge.
+#[derive(Debug, Default)]
+pub(crate) struct Metrics {
+    routes: [PerRoute; ROUTES],
+    in_flight: AtomicI64,
+    connections: AtomicI64,
+    aborted: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct PerRoute {
+    classes: [AtomicU64; CLASSES.len()],
+    /// Requests by the first bound that they did not exceed; the last place is for the others.
+    buckets: [AtomicU64; BOUNDS.len() + 1],
+    microseconds: AtomicU64,
+}
+
+impl Metrics {
+    pub(crate) fn begin(&self) {
+        self.in_flight.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn connection(&self, change: i64) {
+        self.connections.fetch_add(change, Relaxed);
+    }
+
+    /// Counts a request that is over. `route` is a place in [`PATHS`], or none.
+    fn end(&self, route: Option<usize>, status: u16, took: Duration, complete: bool) {
+        self.in_flight.fetch_sub(1, Relaxed);
+        if !complete {
+            self.aborted.fetch_add(1, Relaxed);
+        }
+        let Some(route) = self.routes.get(route.unwrap_or(PATHS.len())) else {
+            return;
+        };
+        let class = usize::from(status / 100).clamp(1, CLASSES.len()) - 1;
+        route.classes[class].fetch_add(1, Relaxed);
+        let seconds = took.as_secs_f64();
+        let bucket = BOUNDS
+            .iter()
+            .position(|bound| seconds <= *bound)
+            .unwrap_or(BOUNDS.len());
+        route.buckets[bucket].fetch_add(1, Relaxed);
+        let microseconds = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        route.microseconds.fetch_add(microseconds, Relaxed);
+    }
+
+    /// Everything that the edge and `sources` count.
+    pub(crate) fn text<'a>(
+        &self,
+        sources: impl Iterator<Item = &'a dyn MetricsSource>,
+    ) -> Result<String, fmt::Error> {
+        let mut text = String::with_capacity(8 * 1024);
+        self.requests(&mut text)?;
+        self.durations(&mut text)?;
+        gauge(
+            &mut text,
+            "tidegate_http_requests_in_flight",
+            "Requests that are being answered.",
+            self.in_flight.load(Relaxed),
+        )?;
+        gauge(
+            &mut text,
+            "tidegate_http_connections",
+            "Open connections.",
+            self.connections.load(Relaxed),
+        )?;
+        text.push_str("# HELP tidegate_http_aborted_total Answers that did not reach their end.\n");
+        text.push_str("# TYPE tidegate_http_aborted_total counter\n");
+        writeln!(
+            text,
+            "tidegate_http_aborted_total {}",
+            self.aborted.load(Relaxed)
+        )?;
+        if let Some(bytes) = resident_memory() {
+            let help = "Resident memory size in bytes.";
+            gauge(&mut text, "process_resident_memory_bytes", help, bytes)?;
+        }
+        for source in sources {
+            source.write(&mut text)?;
+        }
+        Ok(text)
+    }
+
+    fn requests(&self, text: &mut String) -> fmt::Result {
+        text.push_str("# HELP tidegate_http_requests_total Requests by route and status class.\n");
+        text.push_str("# TYPE tidegate_http_requests_total counter\n");
+        for (name, route) in self.named() {
+            for (class, count) in CLASSES.iter().zip(&route.classes) {
+                let count = count.load(Relaxed);
+                if count > 0 {
+                    writeln!(
+                        text,
+                        "tidegate_http_requests_total{{route=\"{name}\",status=\"{class}\"}} {count}"
+                    )?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn durations(&self, text: &mut String) -> fmt::Result {
+        const NAME: &str = "tidegate_http_request_duration_seconds";
+        writeln!(
+            text,
+            "# HELP {NAME} Time from a request's head to the end of its answer."
+        )?;
+        writeln!(text, "# TYPE {NAME} histogram")?;
+        for (name, route) in self.named() {
+            let mut sum = 0;
+            let counts: Vec<u64> = route
+                .buckets
+                .iter()
+                .map(|count| count.load(Relaxed))
+                .collect();
+            if counts.iter().all(|count| *count == 0) {
+                continue;
+            }
+            for (count, bound) in counts.iter().zip(BOUNDS) {
+                sum += count;
+                writeln!(
+                    text,
+                    "{NAME}_bucket{{route=\"{name}\",le=\"{bound}\"}} {sum}"
+                )?;
+            }
+            sum += counts[BOUNDS.len()];
+            writeln!(text, "{NAME}_bucket{{route=\"{name}\",le=\"+Inf\"}} {sum}")?;
+            let seconds = Duration::from_micros(route.microseconds.load(Relaxed)).as_secs_f64();
+            writeln!(text, "{NAME}_sum{{route=\"{name}\"}} {seconds}")?;
+            writeln!(text, "{NAME}_count{{route=\"{name}\"}} {sum}")?;
+        }
+        Ok(())
+    }
+
+    fn named(&self) -> impl Iterator<Item = (&'static str, &PerRoute)> {
+        let names = PATHS
+            .iter()
+            .map(|(path, _)| *path)
+            .chain(std::iter::once("none"));
+        names.zip(&self.routes)
+    }
+}
+
+fn gauge(text: &mut String, name: &str, help: &str, value: i64) -> fmt::Result {
+    writeln!(
+        text,
+        "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}"
+    )
+}
+
+/// Resident memory from `/proc/self/status`, which other systems than Linux do not have.
+fn resident_memory() -> Option<i64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kib: i64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
+}

@@ -1,0 +1,78 @@
+//! One request as the log and the counters see it.
+
+use std::time::Instant;
+
+use http::{HeaderValue, Method};
+use tidegate_sql::Login;
+
+use crate::app::App;
+use crate::route::PATHS;
+
+/// Watches a request from its head to the end of its answer; speaks when it is dropped.
+pub(crate) struct Observation {
+    app: App,
+    method: Method,
+    request_id: Option<HeaderValue>,
+    started: Instant,
+    subject: Subject,
+    status: u16,
+    complete: bool,
+}
+
+/// What is known of a request only after its endpoint has begun.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Subject {
+    /// The route's place in [`PATHS`].
+    pub route: Option<usize>,
+    /// As whom it runs.
+    pub login: Option<Login>,
+}
+
+impl Observation {
+    pub(crate) fn begin(app: App, method: Method, request_id: Option<HeaderValue>) -> Self {
+        app.metrics().begin();
+        Self {
+            app,
+            method,
+            request_id,
+            started: Instant::now(),
+            subject: Subject::default(),
+            status: 0,
+            complete: false,
+        }
+    }
+
+    /// The answer's head is there.
+    pub(crate) fn answered(&mut self, status: u16, subject: Subject) {
+        self.status = status;
+        self.subject = subject;
+    }
+
+    /// The answer has reached its end.
+    pub(crate) fn complete(&mut self) {
+        self.complete = true;
+    }
+}
+
+impl Drop for Observation {
+    fn drop(&mut self) {
+        let took = self.started.elapsed();
+        let route = self.subject.route;
+        self.app
+            .metrics()
+            .end(route, self.status, took, self.complete);
+        let login = self.subject.login.as_ref();
+        tracing::info!(
+            target: "tidegate::access",
+            request_id = self.request_id.as_ref().and_then(|id| id.to_str().ok()),
+            method = self.method.as_str(),
+            route = route.map_or("none", |route| PATHS[route].0),
+            status = self.status,
+            microseconds = u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
+            complete = self.complete,
+            database = login.map(|login| login.database.as_str()),
+            role = login.map(|login| login.role.as_str()),
+            "request"
+        );
+    }
+}

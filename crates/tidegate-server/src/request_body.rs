@@ -1,0 +1,121 @@
+//! Reading request bodies: not too much, and not for too long.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::HeaderMap;
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, EXPECT};
+use tokio::time::Instant;
+
+use crate::error::Failure;
+use crate::limits::Limits;
+use crate::stack::BodyError;
+
+/// What is read of a body that is too large, so that its sender comes to read the answer: many
+/// clients send all of it first, and would only see that the connection broke.
+const DISCARDED: u64 = 64 << 20;
+const DISCARDING: Duration = Duration::from_secs(2);
+
+/// Reads a body; one that comes in a single piece is not copied.
+///
+/// # Errors
+///
+/// 413 beyond the limit, told by `Content-Length` before anything is read; 408 when it comes too
+/// slowly; 415 when it is compressed; 400 when the connection breaks off.
+pub(crate) async fn read<B>(
+    mut body: B,
+    headers: &HeaderMap,
+    limits: &Limits,
+) -> Result<Bytes, Failure>
+where
+    B: http_body::Body<Data = Bytes> + Unpin,
+    B::Error: Into<BodyError>,
+{
+    if headers
+        .get(CONTENT_ENCODING)
+        .is_some_and(|coding| coding != "identity")
+    {
+        return Err(Failure::unsupported_media_type(
+            "the body must not be compressed",
+        ));
+    }
+    let announced = headers
+        .get(CONTENT_LENGTH)
+        .and_then(|size| size.to_str().ok()?.parse().ok());
+    if announced.is_some_and(|size: u64| size > limits.request_body) {
+        // Nothing has been sent yet by a client that waits for a word.
+        if !headers.contains_key(EXPECT) {
+            discard(body).await;
+        }
+        return Err(too_large(limits));
+    }
+    let mut deadline = Instant::now() + limits.timeouts.body;
+    let Some(first) = next(&mut body, deadline).await? else {
+        return Ok(Bytes::new());
+    };
+    if body.is_end_stream() && first.len() as u64 <= limits.request_body {
+        return Ok(first);
+    }
+    let mut whole = BytesMut::from(first);
+    while whole.len() as u64 <= limits.request_body {
+        let Some(bytes) = next(&mut body, deadline).await? else {
+            return Ok(whole.freeze());
+        };
+        deadline += earned(bytes.len(), limits);
+        whole.extend_from_slice(&bytes);
+    }
+    drop(whole);
+    discard(body).await;
+    Err(too_large(limits))
+}
+
+/// The time that bytes earn for the rest.
+fn earned(size: usize, limits: &Limits) -> Duration {
+    let rate = limits.timeouts.body_rate.max(1);
+    Duration::from_millis((size as u64).saturating_mul(1_000) / rate)
+}
+
+async fn next<B>(body: &mut B, deadline: Instant) -> Result<Option<Bytes>, Failure>
+where
+    B: http_body::Body<Data = Bytes> + Unpin,
+    B::Error: Into<BodyError>,
+{
+    loop {
+        let frame = poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx));
+        match tokio::time::timeout_at(deadline, frame).await {
+            Err(_) => return Err(Failure::body_timeout()),
+            Ok(None) => return Ok(None),
+            Ok(Some(Err(_))) => return Err(Failure::input("the request body broke off")),
+            // Trailers are no part of the body.
+            Ok(Some(Ok(frame))) => {
+                if let Ok(bytes) = frame.into_data() {
+                    return Ok(Some(bytes));
+                }
+            }
+        }
+    }
+}
+
+async fn discard<B>(mut body: B)
+where
+    B: http_body::Body<Data = Bytes> + Unpin,
+    B::Error: Into<BodyError>,
+{
+    let deadline = Instant::now() + DISCARDING;
+    let mut left = DISCARDED;
+    while let Ok(Some(bytes)) = next(&mut body, deadline).await {
+        left = left.saturating_sub(bytes.len() as u64);
+        if left == 0 {
+            return;
+        }
+    }
+}
+
+fn too_large(limits: &Limits) -> Failure {
+    Failure::too_large(format!(
+        "the request body is larger than {} bytes",
+        limits.request_body
+    ))
+}

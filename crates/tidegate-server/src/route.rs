@@ -1,0 +1,230 @@
+//! The whole surface on one screen.
+
+use std::borrow::Cow;
+
+use http::Method;
+
+use crate::percent;
+
+/// Where a request goes. What a path names is percent-decoded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Route<'p> {
+    /// `POST /api/v4/sql`
+    Sql,
+    /// `POST /api/v4/sql/database/{database}`
+    SqlDatabase(Cow<'p, str>),
+    /// `GET /api/v4/sql/schema[?schema=name]`
+    SqlSchemas,
+    /// `GET /api/v4/sql/schema/{schema}`
+    SqlSchema(Cow<'p, str>),
+    /// `POST /api/v4/oauth`
+    Token,
+    /// `POST /api/v4/oauth/guest`
+    Guest,
+    /// `POST /api/v4/oauth/revoke`
+    Revoke,
+    /// `POST /api/v4/oauth/introspect`
+    Introspect,
+    /// `GET /.well-known/oauth-authorization-server`
+    Metadata,
+    /// `GET /.well-known/jwks.json`
+    Keys,
+    /// `GET /api/v4/openapi.json`
+    OpenApi,
+    /// `GET /healthz`
+    Health,
+    /// `GET /readyz`
+    Readiness,
+    /// `GET /metrics`
+    Metrics,
+}
+
+/// Why a request goes nowhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Miss {
+    /// There is no such path.
+    NotFound,
+    /// The path is there and takes other methods: the value of `Allow`.
+    MethodNotAllowed(&'static str),
+}
+
+/// The methods of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Methods {
+    /// Reading: `HEAD` is there where `GET` is.
+    Get,
+    /// Everything else of this version.
+    Post,
+}
+
+/// A route without what its path names: the label in metrics and logs, the path in the OpenAPI
+/// document.
+pub(crate) const PATHS: [(&str, Methods); 14] = [
+    ("/api/v4/sql", Methods::Post),
+    ("/api/v4/sql/database/{database}", Methods::Post),
+    ("/api/v4/sql/schema", Methods::Get),
+    ("/api/v4/sql/schema/{schema}", Methods::Get),
+    ("/api/v4/oauth", Methods::Post),
+    ("/api/v4/oauth/guest", Methods::Post),
+    ("/api/v4/oauth/revoke", Methods::Post),
+    ("/api/v4/oauth/introspect", Methods::Post),
+    ("/.well-known/oauth-authorization-server", Methods::Get),
+    ("/.well-known/jwks.json", Methods::Get),
+    ("/api/v4/openapi.json", Methods::Get),
+    ("/healthz", Methods::Get),
+    ("/readyz", Methods::Get),
+    ("/metrics", Methods::Get),
+];
+
+impl<'p> Route<'p> {
+    /// Finds the route of a request; a trailing slash of the path means nothing.
+    pub(crate) fn parse(method: &Method, path: &'p str) -> Result<Self, Miss> {
+        let route = Self::of_path(path).ok_or(Miss::NotFound)?;
+        let methods = route.methods();
+        match (methods, method) {
+            (Methods::Get, &Method::GET | &Method::HEAD) | (Methods::Post, &Method::POST) => {
+                Ok(route)
+            }
+            _ => Err(Miss::MethodNotAllowed(methods.allow())),
+        }
+    }
+
+    fn of_path(path: &'p str) -> Option<Self> {
+        let path = path.strip_suffix('/').unwrap_or(path);
+        Some(match path {
+            "/api/v4/sql" => Self::Sql,
+            "/api/v4/sql/schema" => Self::SqlSchemas,
+            "/api/v4/oauth" => Self::Token,
+            "/api/v4/oauth/guest" => Self::Guest,
+            "/api/v4/oauth/revoke" => Self::Revoke,
+            "/api/v4/oauth/introspect" => Self::Introspect,
+            "/.well-known/oauth-authorization-server" => Self::Metadata,
+            "/.well-known/jwks.json" => Self::Keys,
+            "/api/v4/openapi.json" => Self::OpenApi,
+            "/healthz" => Self::Health,
+            "/readyz" => Self::Readiness,
+            "/metrics" => Self::Metrics,
+            _ => return Self::with_name(path),
+        })
+    }
+
+    fn with_name(path: &'p str) -> Option<Self> {
+        let (folder, name) = path.rsplit_once('/')?;
+        let name = percent::decode(name).filter(|name| !name.is_empty())?;
+        match folder {
+            "/api/v4/sql/database" => Some(Self::SqlDatabase(name)),
+            "/api/v4/sql/schema" => Some(Self::SqlSchema(name)),
+            _ => None,
+        }
+    }
+
+    /// The route's place in [`PATHS`].
+    pub(crate) const fn index(&self) -> usize {
+        match self {
+            Self::Sql => 0,
+            Self::SqlDatabase(_) => 1,
+            Self::SqlSchemas => 2,
+            Self::SqlSchema(_) => 3,
+            Self::Token => 4,
+            Self::Guest => 5,
+            Self::Revoke => 6,
+            Self::Introspect => 7,
+            Self::Metadata => 8,
+            Self::Keys => 9,
+            Self::OpenApi => 10,
+            Self::Health => 11,
+            Self::Readiness => 12,
+            Self::Metrics => 13,
+        }
+    }
+
+    /// The methods of the route's path.
+    pub(crate) const fn methods(&self) -> Methods {
+        PATHS[self.index()].1
+    }
+
+    /// Whether errors have the shape of RFC 6749, section 5.2.
+    pub(crate) const fn speaks_oauth(&self) -> bool {
+        matches!(
+            self,
+            Self::Token | Self::Guest | Self::Revoke | Self::Introspect
+        )
+    }
+}
+
+impl Methods {
+    /// The value of `Allow`.
+    pub(crate) const fn allow(self) -> &'static str {
+        match self {
+            Self::Get => "GET, HEAD, OPTIONS",
+            Self::Post => "POST, OPTIONS",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_path_leads_to_its_own_entry_of_the_table() {
+        for (index, (path, methods)) in PATHS.iter().enumerate() {
+            let method = match methods {
+                Methods::Get => Method::GET,
+                Methods::Post => Method::POST,
+            };
+            assert_eq!(
+                Route::parse(&method, path).unwrap().index(),
+                index,
+                "{path}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_trailing_slash_means_nothing() {
+        assert_eq!(Route::parse(&Method::POST, "/api/v4/sql/"), Ok(Route::Sql));
+        assert_eq!(
+            Route::parse(&Method::GET, "/api/v4/sql/schema/public/"),
+            Ok(Route::SqlSchema("public".into()))
+        );
+    }
+
+    #[test]
+    fn a_name_is_percent_decoded_and_may_hold_a_slash_that_is_encoded() {
+        assert_eq!(
+            Route::parse(&Method::GET, "/api/v4/sql/schema/my%20schema%2Fa"),
+            Ok(Route::SqlSchema("my schema/a".into()))
+        );
+    }
+
+    #[test]
+    fn another_method_names_those_that_are_allowed() {
+        assert_eq!(
+            Route::parse(&Method::DELETE, "/api/v4/sql"),
+            Err(Miss::MethodNotAllowed("POST, OPTIONS"))
+        );
+        assert_eq!(
+            Route::parse(&Method::POST, "/healthz"),
+            Err(Miss::MethodNotAllowed("GET, HEAD, OPTIONS"))
+        );
+    }
+
+    #[test]
+    fn what_is_not_there_is_not_found() {
+        for path in [
+            "/",
+            "",
+            "/api/v4",
+            "/api/v4/sql/database",
+            "/api/v4/sql/schema/%ff",
+            "/a/b",
+        ] {
+            assert_eq!(
+                Route::parse(&Method::GET, path),
+                Err(Miss::NotFound),
+                "{path}"
+            );
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! One connection from its handshake to its end.
+
+use std::convert::Infallible;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use http::{Request, Response};
+use hyper::body::Incoming;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tower::Service;
+
+use super::tls::Acceptor;
+use super::vitals::{InFlight, Monitor, Verdict, Vitals, Watched};
+use crate::app::App;
+use crate::body::Body;
+use crate::forwarded::Peer;
+use crate::limits::{Limits, Timeouts};
+use crate::stack;
+
+/// Heads are small; hyper's default would let each connection hold 400 KiB.
+const HTTP1_BUFFER: usize = 64 * 1024;
+const HTTP2_HEADERS: u32 = 16 * 1024;
+/// What one HTTP/2 stream may have waiting for a peer that does not read.
+const HTTP2_SEND_BUFFER: usize = 64 * 1024;
+/// How many streams a peer may reset before the connection counts as an attack (CVE-2023-44487).
+const HTTP2_RESETS: usize = 64;
+
+/// What a connection needs to know.
+pub(crate) struct Context {
+    pub app: App,
+    pub peer: Peer,
+    pub stopped: watch::Receiver<bool>,
+}
+
+/// Serves one connection.
+pub(crate) async fn serve(stream: TcpStream, acceptor: Option<Acceptor>, context: Context) {
+    // An answer is written at once; waiting for more bytes only delays it.
+    let _ = stream.set_nodelay(true);
+    let Some(acceptor) = acceptor else {
+        return drive(stream, context).await;
+    };
+    let handshake = acceptor.accept(stream);
+    let timeout = context.app.limits().timeouts.handshake;
+    if let Ok(Ok(stream)) = tokio::time::timeout(timeout, handshake).await {
+        drive(stream, context).await;
+    }
+}
+
+async fn drive<I>(io: I, context: Context)
+where
+    I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let Context {
+        app,
+        peer,
+        mut stopped,
+    } = context;
+    let timeouts = app.limits().timeouts;
+    let _counted = Counted::new(&app);
+    let vitals = Arc::new(Vitals::default());
+    let mut monitor = Monitor::new(Arc::clone(&vitals), Instant::now());
+    let mut ticks = tokio::time::interval(tick(&timeouts));
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+
+    let io = TokioIo::new(Watched::new(io, Arc::clone(&vitals)));
+    let service = hyper_service(app.clone(), peer, vitals);
+    let builder = builder(app.limits());
+    let mut connection = pin!(builder.serve_connection(io, service));
+    let mut closing = false;
+    loop {
+        tokio::select! {
+            biased;
+            // Errors here are the peer's: it went away or spoke no HTTP.
+            _ = connection.as_mut() => return,
+            _ = stopped.changed(), if !closing => {
+                closing = true;
+                connection.as_mut().graceful_shutdown();
+            }
+            _ = ticks.tick() => match monitor.judge(&timeouts, Instant::now()) {
+                Verdict::Live => {}
+                Verdict::Rest if !closing => {
+                    closing = true;
+                    connection.as_mut().graceful_shutdown();
+                }
+                // Dropping the connection drops its requests, which cancels their statements.
+                Verdict::Rest | Verdict::Drop => return,
+            },
+        }
+    }
+}
+
+/// How often a connection is judged: often enough to be true to the shortest time.
+fn tick(timeouts: &Timeouts) -> Duration {
+    let shortest = timeouts.header.min(timeouts.idle).min(timeouts.write);
+    (shortest / 4).max(Duration::from_millis(5))
+}
+
+fn builder(limits: &Limits) -> auto::Builder<TokioExecutor> {
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(None)
+        .max_buf_size(HTTP1_BUFFER);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(Duration::from_secs(20))
+        .keep_alive_timeout(Duration::from_secs(20))
+        .max_concurrent_streams(limits.streams)
+        .max_header_list_size(HTTP2_HEADERS)
+        .max_send_buf_size(HTTP2_SEND_BUFFER)
+        .max_pending_accept_reset_streams(HTTP2_RESETS)
+        .max_local_error_reset_streams(HTTP2_RESETS);
+    builder
+}
+
+/// The stack as hyper wants it, which also tells when a request begins and ends.
+fn hyper_service(
+    app: App,
+    peer: Peer,
+    vitals: Arc<Vitals>,
+) -> impl hyper::service::Service<
+    Request<Incoming>,
+    Response = Response<Body>,
+    Error = Infallible,
+    Future: Send + 'static,
+> {
+    let stack = stack::service::<Incoming>(app, peer);
+    hyper::service::service_fn(move |request| {
+        let in_flight = InFlight::begin(&vitals);
+        let answer = stack.clone().call(request);
+        async move {
+            let mut response = answer.await?;
+            response.body_mut().keep(in_flight);
+            Ok(response)
+        }
+    })
+}
+
+/// A connection in the gauge.
+struct Counted(App);
+
+impl Counted {
+    fn new(app: &App) -> Self {
+        app.metrics().connection(1);
+        Self(app.clone())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.metrics().connection(-1);
+    }
+}

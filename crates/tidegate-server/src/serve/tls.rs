@@ -1,0 +1,174 @@
+//! TLS, with certificates that are read again when their files change.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, SystemTime};
+
+use rustls::ServerConfig;
+use rustls::crypto::CryptoProvider;
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+use rustls_pki_types::pem::PemObject as _;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::TlsAcceptor;
+
+/// How TLS connections are accepted.
+pub(crate) type Acceptor = TlsAcceptor;
+
+/// Why a certificate cannot be used. None of the texts holds anything of the key.
+#[derive(Debug, thiserror::Error)]
+pub enum CertificateError {
+    /// A file cannot be read or holds no PEM (RFC 7468) of the kind.
+    #[error("{} holds no {what}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What it should hold.
+        what: &'static str,
+        /// Why it cannot be read.
+        #[source]
+        source: rustls_pki_types::pem::Error,
+    },
+    /// Key and certificate do not belong together, or the key's kind is not supported.
+    #[error("the certificate {} and its key cannot be used together", path.display())]
+    Unusable {
+        /// The certificate's file.
+        path: PathBuf,
+        /// What is wrong with them.
+        #[source]
+        source: rustls::Error,
+    },
+}
+
+/// A certificate with its key, read from two files of PEM and read again when they change.
+#[derive(Clone)]
+pub struct Certificate(Arc<Files>);
+
+struct Files {
+    certificate: PathBuf,
+    key: PathBuf,
+    provider: Arc<CryptoProvider>,
+    current: RwLock<Arc<CertifiedKey>>,
+    changed: RwLock<[Option<SystemTime>; 2]>,
+}
+
+impl Certificate {
+    /// Reads a certificate chain and its private key (PKCS #8, PKCS #1 or SEC 1).
+    ///
+    /// # Errors
+    ///
+    /// Fails when a file cannot be read, or key and certificate do not fit together.
+    pub fn read(certificate: &Path, key: &Path) -> Result<Self, CertificateError> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let changed = RwLock::new([modified(certificate), modified(key)]);
+        let current = RwLock::new(Arc::new(read(certificate, key, &provider)?));
+        let (certificate, key) = (certificate.to_owned(), key.to_owned());
+        Ok(Self(Arc::new(Files {
+            certificate,
+            key,
+            provider,
+            current,
+            changed,
+        })))
+    }
+
+    /// Reads the files again, whether they have changed or not. Connections that are open keep
+    /// the certificate that they began with.
+    ///
+    /// # Errors
+    ///
+    /// As [`Certificate::read`]; the certificate in use then stays.
+    pub fn reload(&self) -> Result<(), CertificateError> {
+        let files = &self.0;
+        let fresh = Arc::new(read(&files.certificate, &files.key, &files.provider)?);
+        *files
+            .current
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = fresh;
+        Ok(())
+    }
+
+    /// Looks at the files every `interval` and reads them again when one has changed. Never ends;
+    /// the caller drops it.
+    pub async fn watch(self, interval: Duration) {
+        let mut ticks = tokio::time::interval(interval);
+        loop {
+            ticks.tick().await;
+            if !self.0.has_changed() {
+                continue;
+            }
+            match self.reload() {
+                Ok(()) => tracing::info!("read the certificate again"),
+                Err(error) => tracing::error!(%error, "keeps the certificate in use"),
+            }
+        }
+    }
+
+    pub(super) fn into_acceptor(self) -> Acceptor {
+        let provider = Arc::clone(&self.0.provider);
+        let mut config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .expect("the provider has suites for TLS 1.2 and 1.3")
+            .with_no_client_auth()
+            .with_cert_resolver(Arc::new(self));
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        TlsAcceptor::from(Arc::new(config))
+    }
+}
+
+impl Files {
+    /// Whether a file's time differs from the one seen last, which is remembered.
+    fn has_changed(&self) -> bool {
+        let now = [modified(&self.certificate), modified(&self.key)];
+        let mut changed = self.changed.write().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut *changed, now) != now
+    }
+}
+
+impl ResolvesServerCert for Certificate {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(Arc::clone(
+            &self
+                .0
+                .current
+                .read()
+                .unwrap_or_else(PoisonError::into_inner),
+        ))
+    }
+}
+
+impl fmt::Debug for Certificate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Certificate")
+            .field("certificate", &self.0.certificate)
+            .field("key", &self.0.key)
+            .finish_non_exhaustive()
+    }
+}
+
+fn modified(path: &Path) -> Option<SystemTime> {
+    std::fs::metadata(path)
+        .and_then(|data| data.modified())
+        .ok()
+}
+
+fn read(
+    certificate: &Path,
+    key: &Path,
+    provider: &CryptoProvider,
+) -> Result<CertifiedKey, CertificateError> {
+    let unreadable = |path: &Path, what| {
+        let path = path.to_owned();
+        move |source| CertificateError::Unreadable { path, what, source }
+    };
+    let chain = CertificateDer::pem_file_iter(certificate)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(unreadable(certificate, "certificate"))?;
+    let private = PrivateKeyDer::from_pem_file(key).map_err(unreadable(key, "private key"))?;
+    let unusable = |source| CertificateError::Unusable {
+        path: certificate.to_owned(),
+        source,
+    };
+    CertifiedKey::from_der(chain, private, provider).map_err(unusable)
+}

@@ -1,0 +1,209 @@
+//! What a connection has done, counted where it happens and judged now and then.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::limits::Timeouts;
+
+/// The counters of a connection.
+#[derive(Debug, Default)]
+pub(crate) struct Vitals {
+    read: AtomicU64,
+    written: AtomicU64,
+    /// Bytes wait that the peer does not take.
+    blocked: AtomicBool,
+    /// Requests begun.
+    requests: AtomicU64,
+    in_flight: AtomicU64,
+    /// `read` when the last request ended.
+    read_before: AtomicU64,
+    http2: AtomicBool,
+}
+
+/// One request in flight; it is over when this is dropped.
+#[derive(Debug)]
+pub(crate) struct InFlight(Arc<Vitals>);
+
+impl InFlight {
+    pub(crate) fn begin(vitals: &Arc<Vitals>) -> Self {
+        vitals.requests.fetch_add(1, Relaxed);
+        vitals.in_flight.fetch_add(1, Relaxed);
+        Self(Arc::clone(vitals))
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.0.read_before.store(self.0.read.load(Relaxed), Relaxed);
+        self.0.in_flight.fetch_sub(1, Relaxed);
+    }
+}
+
+/// What a connection is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Nothing has come yet.
+    Silent,
+    /// A request's head has begun.
+    Head,
+    /// A request is being answered.
+    Busy,
+    /// It waits for the next request.
+    Idle,
+}
+
+/// What is to be done with a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It may go on.
+    Live,
+    /// It has been without a request for long enough: it may end what it does and close.
+    Rest,
+    /// The peer is too slow: it is closed at once.
+    Drop,
+}
+
+/// Looks at the counters from time to time and remembers since when they stand still.
+#[derive(Debug)]
+pub(crate) struct Monitor {
+    vitals: Arc<Vitals>,
+    phase: (Phase, u64),
+    phase_since: Instant,
+    written: u64,
+    written_since: Instant,
+}
+
+impl Monitor {
+    pub(crate) fn new(vitals: Arc<Vitals>, now: Instant) -> Self {
+        Self {
+            vitals,
+            phase: (Phase::Silent, 0),
+            phase_since: now,
+            written: 0,
+            written_since: now,
+        }
+    }
+
+    /// Judges the connection by what has changed since the last time.
+    pub(crate) fn judge(&mut self, timeouts: &Timeouts, now: Instant) -> Verdict {
+        let written = self.vitals.written.load(Relaxed);
+        if written != self.written || !self.vitals.blocked.load(Relaxed) {
+            (self.written, self.written_since) = (written, now);
+        } else if now.duration_since(self.written_since) >= timeouts.write {
+            return Verdict::Drop;
+        }
+        let phase = (self.vitals.phase(), self.vitals.requests.load(Relaxed));
+        if phase != self.phase {
+            (self.phase, self.phase_since) = (phase, now);
+        }
+        let lasted = now.duration_since(self.phase_since);
+        match phase.0 {
+            Phase::Silent | Phase::Head if lasted >= timeouts.header => Verdict::Drop,
+            Phase::Idle if lasted >= timeouts.idle => Verdict::Rest,
+            _ => Verdict::Live,
+        }
+    }
+}
+
+impl Vitals {
+    fn phase(&self) -> Phase {
+        let read = self.read.load(Relaxed);
+        if self.in_flight.load(Relaxed) > 0 {
+            Phase::Busy
+        } else if read == 0 {
+            Phase::Silent
+        } else if self.http2.load(Relaxed) {
+            // Frames that are no request (pings, windows) come between requests too.
+            Phase::Idle
+        } else if read > self.read_before.load(Relaxed) {
+            Phase::Head
+        } else {
+            Phase::Idle
+        }
+    }
+}
+
+/// A connection that counts.
+#[derive(Debug)]
+pub(crate) struct Watched<I> {
+    io: I,
+    vitals: Arc<Vitals>,
+}
+
+impl<I> Watched<I> {
+    pub(crate) fn new(io: I, vitals: Arc<Vitals>) -> Self {
+        Self { io, vitals }
+    }
+
+    fn wrote<T>(&self, poll: &Poll<std::io::Result<T>>, size: impl FnOnce(&T) -> usize) {
+        match poll {
+            Poll::Ready(Ok(done)) => {
+                self.vitals.written.fetch_add(size(done) as u64, Relaxed);
+                self.vitals.blocked.store(false, Relaxed);
+            }
+            Poll::Ready(Err(_)) => {}
+            Poll::Pending => self.vitals.blocked.store(true, Relaxed),
+        }
+    }
+}
+
+impl<I: AsyncRead + Unpin> AsyncRead for Watched<I> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        let before = buf.filled().len();
+        let poll = Pin::new(&mut self.io).poll_read(cx, buf);
+        let new = &buf.filled()[before..];
+        if !new.is_empty() {
+            let read = self.vitals.read.fetch_add(new.len() as u64, Relaxed);
+            // The preface of HTTP/2 (RFC 9113, section 3.4) is no method of HTTP/1.
+            if read == 0 && new.starts_with(b"PRI") {
+                self.vitals.http2.store(true, Relaxed);
+            }
+        }
+        poll
+    }
+}
+
+impl<I: AsyncWrite + Unpin> AsyncWrite for Watched<I> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<std::io::Result<usize>> {
+        let poll = Pin::new(&mut self.io).poll_write(cx, buf);
+        self.wrote(&poll, |size| *size);
+        poll
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[std::io::IoSlice<'_>],
+    ) -> Poll<std::io::Result<usize>> {
+        let poll = Pin::new(&mut self.io).poll_write_vectored(cx, bufs);
+        self.wrote(&poll, |size| *size);
+        poll
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.io.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        let poll = Pin::new(&mut self.io).poll_flush(cx);
+        self.wrote(&poll, |()| 0);
+        poll
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.io).poll_shutdown(cx)
+    }
+}

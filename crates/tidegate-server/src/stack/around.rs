@@ -1,0 +1,115 @@
+//! A tower layer from two plain functions.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::ops::ControlFlow;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use http::{Request, Response};
+use pin_project_lite::pin_project;
+use tower::{Layer, Service};
+
+use crate::body::Body;
+
+/// What a layer does before and after a request. Neither waits for anything.
+pub(crate) trait Around: Clone {
+    /// What the second step needs to know of the first.
+    type State;
+
+    /// Looks at the request; may change its head, or answer it at once.
+    fn before<B>(&self, request: &mut Request<B>) -> ControlFlow<Response<Body>, Self::State>;
+
+    /// Changes the answer.
+    fn after(state: Self::State, response: Response<Body>) -> Response<Body>;
+}
+
+/// The layer of `around`.
+pub(crate) fn around<A>(around: A) -> AroundLayer<A> {
+    AroundLayer(around)
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AroundLayer<A>(A);
+
+impl<A: Clone, S> Layer<S> for AroundLayer<A> {
+    type Service = AroundService<A, S>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        AroundService {
+            around: self.0.clone(),
+            inner,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AroundService<A, S> {
+    around: A,
+    inner: S,
+}
+
+impl<A, S, B> Service<Request<B>> for AroundService<A, S>
+where
+    A: Around,
+    S: Service<Request<B>, Response = Response<Body>, Error = Infallible>,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = AroundFuture<A::State, S::Future>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
+        match A::before(&self.around, &mut request) {
+            ControlFlow::Continue(state) => AroundFuture::Asked {
+                after: A::after,
+                state: Some(state),
+                inner: self.inner.call(request),
+            },
+            ControlFlow::Break(response) => AroundFuture::Answered {
+                response: Some(response),
+            },
+        }
+    }
+}
+
+pin_project! {
+    /// The future of [`AroundService`].
+    #[project = Projected]
+    pub(crate) enum AroundFuture<T, F> {
+        Asked {
+            after: fn(T, Response<Body>) -> Response<Body>,
+            state: Option<T>,
+            #[pin]
+            inner: F,
+        },
+        Answered { response: Option<Response<Body>> },
+    }
+}
+
+impl<T, F> Future for AroundFuture<T, F>
+where
+    F: Future<Output = Result<Response<Body>, Infallible>>,
+{
+    type Output = Result<Response<Body>, Infallible>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        Poll::Ready(Ok(match self.project() {
+            Projected::Asked {
+                after,
+                state,
+                inner,
+            } => {
+                let Ok(response) = ready!(inner.poll(cx));
+                let state = state.take().expect("a future is not polled after its end");
+                after(state, response)
+            }
+            Projected::Answered { response } => response
+                .take()
+                .expect("a future is not polled after its end"),
+        }))
+    }
+}

@@ -1,0 +1,58 @@
+//! Compresses answers above 1 KiB for those who ask for it.
+
+use std::ops::ControlFlow;
+
+use http::header::{CONTENT_ENCODING, HeaderValue, VARY};
+use http::{Request, Response};
+
+use super::around::Around;
+use crate::body::{Body, Content};
+use crate::compress::{self, Compressed, Encoding};
+
+/// Below this a coding costs more than it saves.
+const SMALLEST: u64 = 1024;
+/// Up to this an answer is compressed at once, so that its length is known; a larger one on the
+/// way, so that nobody waits for it.
+const AT_ONCE: usize = 64 * 1024;
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Compression;
+
+impl Around for Compression {
+    type State = Option<Encoding>;
+
+    fn before<B>(&self, request: &mut Request<B>) -> ControlFlow<Response<Body>, Self::State> {
+        ControlFlow::Continue(Encoding::negotiate(request.headers()))
+    }
+
+    fn after(encoding: Self::State, mut response: Response<Body>) -> Response<Body> {
+        if response
+            .body()
+            .exact_size()
+            .is_some_and(|size| size <= SMALLEST)
+        {
+            return response;
+        }
+        response
+            .headers_mut()
+            .append(VARY, HeaderValue::from_static("Accept-Encoding"));
+        let Some(encoding) = encoding else {
+            return response;
+        };
+        let content = response.body_mut().content_mut();
+        let compressed = match &mut *content {
+            Content::Whole(bytes) if bytes.len() <= AT_ONCE => {
+                match compress::whole(bytes, encoding) {
+                    Ok(compressed) => Content::Whole(compressed),
+                    // An encoder without memory; the answer goes as it is.
+                    Err(_) => return response,
+                }
+            }
+            other => Content::Compressed(Box::new(Compressed::new(other.take(), encoding))),
+        };
+        *content = compressed;
+        let name = HeaderValue::from_static(encoding.name());
+        response.headers_mut().insert(CONTENT_ENCODING, name);
+        response
+    }
+}

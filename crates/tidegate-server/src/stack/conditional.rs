@@ -1,0 +1,64 @@
+//! `If-None-Match` for documents that rarely change (RFC 9110, section 13.1.2).
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::ControlFlow;
+
+use http::header::{CONTENT_TYPE, ETAG, HeaderValue, IF_NONE_MATCH};
+use http::{Request, Response, StatusCode};
+
+use super::around::Around;
+use crate::body::{Body, Content};
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Conditional;
+
+impl Around for Conditional {
+    type State = Option<HeaderValue>;
+
+    fn before<B>(&self, request: &mut Request<B>) -> ControlFlow<Response<Body>, Self::State> {
+        ControlFlow::Continue(request.headers().get(IF_NONE_MATCH).cloned())
+    }
+
+    fn after(known: Self::State, mut response: Response<Body>) -> Response<Body> {
+        let (Some(known), Some(tag)) = (known, response.headers().get(ETAG)) else {
+            return response;
+        };
+        if matches(&known, tag) {
+            *response.status_mut() = StatusCode::NOT_MODIFIED;
+            response.headers_mut().remove(CONTENT_TYPE);
+            *response.body_mut().content_mut() = Content::Empty;
+        }
+        response
+    }
+}
+
+/// The validator of a document: weak, because compression changes its bytes but not what it says.
+pub(crate) fn etag(document: &[u8]) -> HeaderValue {
+    let mut hasher = DefaultHasher::new();
+    document.hash(&mut hasher);
+    let tag = format!("W/\"{:016x}\"", hasher.finish());
+    HeaderValue::try_from(tag).expect("hex digits and quotes are visible ASCII")
+}
+
+/// The weak comparison, with each tag of the list.
+fn matches(known: &HeaderValue, tag: &HeaderValue) -> bool {
+    let (Ok(known), Ok(tag)) = (known.to_str(), tag.to_str()) else {
+        return false;
+    };
+    let opaque = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
+    known.trim() == "*" || known.split(',').any(|known| opaque(known) == opaque(tag))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_tag_of_the_list_may_match_weakly() {
+        let tag = HeaderValue::from_static("W/\"b\"");
+        for known in ["\"b\"", "W/\"b\"", "\"a\", W/\"b\"", "*"] {
+            assert!(matches(&HeaderValue::from_static(known), &tag), "{known}");
+        }
+        assert!(!matches(&HeaderValue::from_static("\"a\""), &tag));
+    }
+}

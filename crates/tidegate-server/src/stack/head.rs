@@ -1,0 +1,30 @@
+//! `HEAD`: the head of what `GET` would answer (RFC 9110, section 9.3.2).
+
+use std::ops::ControlFlow;
+
+use http::header::CONTENT_LENGTH;
+use http::{Method, Request, Response};
+
+use super::around::Around;
+use crate::body::{Body, Content};
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Head;
+
+impl Around for Head {
+    type State = bool;
+
+    fn before<B>(&self, request: &mut Request<B>) -> ControlFlow<Response<Body>, bool> {
+        ControlFlow::Continue(request.method() == Method::HEAD)
+    }
+
+    fn after(is_head: bool, mut response: Response<Body>) -> Response<Body> {
+        if is_head {
+            if let Some(size) = response.body().exact_size() {
+                response.headers_mut().insert(CONTENT_LENGTH, size.into());
+            }
+            *response.body_mut().content_mut() = Content::Empty;
+        }
+        response
+    }
+}

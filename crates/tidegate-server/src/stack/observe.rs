@@ -1,0 +1,40 @@
+//! Counts and logs requests.
+
+use std::ops::ControlFlow;
+
+use http::{Request, Response};
+
+use super::around::Around;
+use super::request_id::REQUEST_ID;
+use crate::app::App;
+use crate::body::Body;
+use crate::metrics::Observation;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Observe(App);
+
+impl Observe {
+    pub(crate) fn new(app: App) -> Self {
+        Self(app)
+    }
+}
+
+impl Around for Observe {
+    type State = Observation;
+
+    fn before<B>(&self, request: &mut Request<B>) -> ControlFlow<Response<Body>, Observation> {
+        let id = request.headers().get(REQUEST_ID).cloned();
+        ControlFlow::Continue(Observation::begin(
+            self.0.clone(),
+            request.method().clone(),
+            id,
+        ))
+    }
+
+    fn after(mut observation: Observation, mut response: Response<Body>) -> Response<Body> {
+        let subject = std::mem::take(&mut response.body_mut().subject);
+        observation.answered(response.status().as_u16(), subject);
+        response.body_mut().observe(observation);
+        response
+    }
+}
