@@ -8,6 +8,10 @@ use subtle::ConstantTimeEq as _;
 use crate::{Secret, Timestamp};
 
 /// A registered application. It belongs to one tenant; its id is unique over all tenants.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "they are the flags of the wire"
+)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Client {
     /// The `client_id`, unique over all tenants.

@@ -8,6 +8,7 @@ mod directory;
 mod error;
 mod grant;
 mod issuer;
+mod json;
 mod key;
 mod memory;
 mod name;

@@ -37,7 +37,7 @@ fn has_host(authority: &str) -> bool {
         .strip_prefix('[')
         .and_then(|v6| v6.split_once(']'))
     {
-        Some((host, rest)) if rest.is_empty() => (host, None),
+        Some((host, "")) => (host, None),
         Some((host, rest)) => match rest.strip_prefix(':') {
             Some(port) => (host, Some(port)),
             None => return false,

@@ -22,6 +22,11 @@ impl SessionId {
         &self.0
     }
 
+    /// The id as a number, for whoever tells sessions apart without knowing tokens.
+    pub const fn as_u128(&self) -> u128 {
+        u128::from_be_bytes(self.0)
+    }
+
     /// Reads the 22 characters that [`Display`](fmt::Display) writes; none for anything else.
     pub fn parse(text: &str) -> Option<Self> {
         let mut bytes = [0; 16];

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use crate::{Error, Limits, Result};
 
-const MINUTE: Duration = Duration::from_secs(60);
-const HOUR: Duration = Duration::from_secs(60 * 60);
-const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+const MINUTE: Duration = Duration::from_mins(1);
+const HOUR: Duration = Duration::from_hours(1);
+const DAY: Duration = Duration::from_hours(24);
 
 /// How an issuer behaves.
 #[derive(Clone, Debug)]
@@ -96,4 +96,4 @@ impl Lifetimes {
 
 /// How far each look at the denylist reaches back behind the one before it, for ends whose
 /// transaction took its time and for nodes whose clock is behind.
-pub(crate) const DENYLIST_OVERLAP: Duration = Duration::from_secs(120);
+pub(crate) const DENYLIST_OVERLAP: Duration = Duration::from_mins(2);

@@ -11,9 +11,9 @@ use crate::{
     AttemptKey, AttemptLimit, AttemptScope, Clock, Counted, Error, Result, Store, UserKey,
 };
 
-const MINUTE: Duration = Duration::from_secs(60);
-const QUARTER: Duration = Duration::from_secs(15 * 60);
-const HOUR: Duration = Duration::from_secs(60 * 60);
+const MINUTE: Duration = Duration::from_mins(1);
+const QUARTER: Duration = Duration::from_mins(15);
+const HOUR: Duration = Duration::from_hours(1);
 
 /// How many attempts are allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,12 +12,16 @@ use crate::{
 };
 
 /// How long a secret works after it was replaced.
-const OVERLAP: Duration = Duration::from_secs(24 * 60 * 60);
+const OVERLAP: Duration = Duration::from_hours(24);
 const LONGEST_ID: usize = 64;
 const LONGEST_TEXT: usize = 1024;
 
 /// A client to register. [`NewClient::new`] has the defaults of the wire.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "they are the flags of the wire"
+)]
 pub struct NewClient {
     /// The tenant that it belongs to.
     pub database: TenantName,

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::grant::Exchange;
 use crate::{
     AboutToken, Claims, Client, EndReason, Error, Issuer, Result, Secret, Session, SessionId,
-    Timestamp,
+    Timestamp, json,
 };
 
 impl Issuer {
@@ -199,6 +199,6 @@ impl Introspection {
             sid: token.session.to_string(),
             database: &token.database,
         };
-        serde_json::to_string(&body).expect("strings and numbers are serialised without fail")
+        json::text(&body)
     }
 }

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::Issuer;
+use crate::json;
 
 /// The paths of the endpoints below the issuer's address, each with its first slash.
 #[derive(Clone, Copy, Debug)]
@@ -53,6 +54,6 @@ impl Issuer {
                 "client_secret_post",
             ],
         };
-        serde_json::to_string(&metadata).expect("strings are serialised without fail")
+        json::text(&metadata)
     }
 }

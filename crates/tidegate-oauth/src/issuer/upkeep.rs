@@ -8,7 +8,7 @@ use crate::key::{self, Foundry, KeyRing, KeyState};
 use crate::{AuditKind, Error, PurgeBefore, Result};
 
 /// How long ended and expired sessions are kept, for questions that come late.
-const SESSION_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+const SESSION_KEPT: Duration = Duration::from_hours(24);
 
 impl Issuer {
     /// Reads which sessions were ended, on whatever node. To be called at least every 5 seconds and

@@ -60,13 +60,7 @@ impl MasterKey {
 
     /// A key for one purpose. The same purpose gives the same key, another one an unrelated key.
     pub fn derive(&self, purpose: &str) -> Zeroizing<[u8; LENGTH]> {
-        let mut key = Zeroizing::new([0; LENGTH]);
-        hkdf::Salt::new(hkdf::HKDF_SHA256, SALT)
-            .extract(self.0.as_slice())
-            .expand(&[purpose.as_bytes()], hkdf::HKDF_SHA256)
-            .and_then(|derived| derived.fill(key.as_mut_slice()))
-            .expect("HKDF-SHA256 gives up to 8160 bytes, and 32 are asked for");
-        key
+        expand(&self.0, purpose)
     }
 
     /// The key that authenticates refresh tokens.
@@ -125,6 +119,16 @@ impl MasterKey {
             .expect("ChaCha20-Poly1305 keys have 32 bytes");
         LessSafeKey::new(key)
     }
+}
+
+fn expand(master: &[u8; LENGTH], purpose: &str) -> Zeroizing<[u8; LENGTH]> {
+    let mut key = Zeroizing::new([0; LENGTH]);
+    hkdf::Salt::new(hkdf::HKDF_SHA256, SALT)
+        .extract(master)
+        .expand(&[purpose.as_bytes()], hkdf::HKDF_SHA256)
+        .and_then(|derived| derived.fill(key.as_mut_slice()))
+        .expect("HKDF-SHA256 gives up to 8160 bytes, and 32 are asked for");
+    key
 }
 
 impl fmt::Debug for MasterKey {

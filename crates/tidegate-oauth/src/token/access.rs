@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::Segments;
 use crate::key::{KeyRing, SigningKey};
-use crate::{SessionId, Timestamp, TokenFault, User};
+use crate::{SessionId, Timestamp, TokenFault, User, json};
 
 /// What an accepted access token says.
 #[derive(Clone, Debug, PartialEq)]
@@ -98,8 +98,7 @@ pub(crate) fn encode(token: &AccessToken<'_>, key: &SigningKey) -> crate::Result
         response_type: "token",
         shared: user.default_user,
     };
-    let payload = serde_json::to_vec(&payload)
-        .expect("strings, numbers and a JSON object are serialised without fail");
+    let payload = json::text(&payload);
     let mut text = String::with_capacity(1024);
     text.push_str(key.header());
     text.push('.');

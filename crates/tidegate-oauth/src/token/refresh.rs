@@ -11,7 +11,7 @@ use ring::hmac;
 use serde::{Deserialize, Serialize};
 
 use super::{LONGEST, Segments};
-use crate::{MasterKey, Session, SessionId, Timestamp};
+use crate::{MasterKey, Session, SessionId, Timestamp, json};
 
 const HEADER: &str = r#"{"alg":"HS256","typ":"rt+jwt"}"#;
 
@@ -67,8 +67,7 @@ impl RefreshTokens {
             response_type: "refresh",
             number,
         };
-        let payload =
-            serde_json::to_vec(&payload).expect("strings and numbers are serialised without fail");
+        let payload = json::text(&payload);
         let mut text = format!("{}.{}", self.header, URL_SAFE_NO_PAD.encode(payload));
         let tag = hmac::sign(&self.key, text.as_bytes());
         text.push('.');

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::Secret;
+use crate::{Secret, json};
 
 /// A token response (RFC 6749, section 5.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +35,6 @@ impl TokenResponse {
             refresh_token: self.refresh_token.expose(),
             scope: "",
         };
-        serde_json::to_string(&body).expect("strings and numbers are serialised without fail")
+        json::text(&body)
     }
 }

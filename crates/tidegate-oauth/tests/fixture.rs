@@ -1,0 +1,229 @@
+//! One issuer with a tenant, its users and its clients.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::Value;
+use tidegate_oauth::{
+    AboutToken, BasicCredentials, Directory, GuestRequest, Issuer, ManualClock, MasterKey,
+    MemoryStore, NewClient, NewOwner, NewUser, Parameters, PasswordCost, PasswordHasher, Ports,
+    Result, Secret, SecureRandom, Settings, TenantName, Timestamp, TokenRequest, TokenResponse,
+    UserName,
+};
+
+pub(crate) const ISSUER: &str = "https://id.example";
+pub(crate) const HOUR: Duration = Duration::from_hours(1);
+pub(crate) const DAY: Duration = Duration::from_hours(24);
+pub(crate) const HERE: Option<IpAddr> = Some(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)));
+
+/// Hashing as cheap as Argon2id allows.
+pub(crate) const CHEAP: PasswordCost = PasswordCost {
+    memory_kib: 8,
+    passes: 1,
+    lanes: 1,
+};
+
+/// SplitMix64: the same bytes in every run.
+pub(crate) struct SeededRandom(AtomicU64);
+
+impl SeededRandom {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(AtomicU64::new(seed))
+    }
+
+    pub(crate) fn next(&self) -> u64 {
+        let step = 0x9e37_79b9_7f4a_7c15;
+        let mut z = self.0.fetch_add(step, Ordering::SeqCst).wrapping_add(step);
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub(crate) fn below(&self, end: u64) -> u64 {
+        self.next() % end
+    }
+}
+
+impl SecureRandom for SeededRandom {
+    fn fill(&self, bytes: &mut [u8]) -> Result<()> {
+        for chunk in bytes.chunks_mut(8) {
+            chunk.copy_from_slice(&self.next().to_le_bytes()[..chunk.len()]);
+        }
+        Ok(())
+    }
+}
+
+pub(crate) static MASTER: LazyLock<MasterKey> =
+    LazyLock::new(|| MasterKey::generate(&SeededRandom::new(1)).unwrap());
+
+/// A running issuer: tenant `demo` with owner `demo`, user `alice`, default user `guest`; public
+/// client `app`, confidential client `server`; tenant `other` with owner `other` and client `alien`.
+pub(crate) struct Fixture {
+    pub(crate) store: Arc<MemoryStore>,
+    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) ports: Ports,
+    pub(crate) directory: Directory,
+    pub(crate) issuer: Arc<Issuer>,
+}
+
+pub(crate) fn ports(store: &Arc<MemoryStore>, clock: &Arc<ManualClock>) -> Ports {
+    let random = Arc::new(SeededRandom::new(7));
+    let hasher = Arc::new(PasswordHasher::start(2, CHEAP, &*random).unwrap());
+    Ports {
+        store: store.clone(),
+        clock: clock.clone(),
+        random,
+        hasher,
+    }
+}
+
+impl Fixture {
+    pub(crate) async fn start() -> Self {
+        let store = Arc::new(MemoryStore::new());
+        let clock = Arc::new(ManualClock::new(Timestamp::from_seconds(1_800_000_000)));
+        let ports = ports(&store, &clock);
+        let directory = Directory::new(ports.clone());
+        fill(&directory).await;
+        let issuer = node(&ports).await;
+        Self {
+            store,
+            clock,
+            ports,
+            directory,
+            issuer,
+        }
+    }
+
+    pub(crate) async fn password(&self, user: &str, password: &str) -> Result<TokenResponse> {
+        self.token(&[
+            ("grant_type", "password"),
+            ("client_id", "app"),
+            ("database", "demo"),
+            ("username", user),
+            ("password", password),
+        ])
+        .await
+    }
+
+    pub(crate) async fn alice(&self) -> TokenResponse {
+        self.password("alice", "alice1234").await.unwrap()
+    }
+
+    pub(crate) async fn refresh(&self, token: &Secret) -> Result<TokenResponse> {
+        self.token(&[
+            ("grant_type", "refresh_token"),
+            ("client_id", "app"),
+            ("refresh_token", token.expose()),
+        ])
+        .await
+    }
+
+    pub(crate) async fn token(&self, pairs: &[(&str, &str)]) -> Result<TokenResponse> {
+        let request = TokenRequest::parse(&Parameters::from_pairs(pairs.iter().copied()), None)?;
+        self.issuer.token(request, HERE).await
+    }
+
+    pub(crate) async fn guest(&self, pairs: &[(&str, &str)]) -> Result<TokenResponse> {
+        let request = GuestRequest::parse(&Parameters::from_pairs(pairs.iter().copied()), None)?;
+        self.issuer.guest(request, HERE).await
+    }
+
+    pub(crate) async fn revoke(&self, token: &Secret) -> Result<()> {
+        self.issuer.revoke(about("app", token), HERE).await
+    }
+
+    pub(crate) async fn introspect(&self, token: &Secret) -> Value {
+        let basic = BasicCredentials::new("server", "demo-server-secret");
+        let pairs = Parameters::from_pairs([("token", token.expose())]);
+        let request = AboutToken::parse(&pairs, Some(&basic)).unwrap();
+        let answer = self.issuer.introspect(request, HERE).await.unwrap();
+        serde_json::from_str(&answer.to_json()).unwrap()
+    }
+
+    /// The names of the audit events so far.
+    pub(crate) fn audit(&self) -> Vec<&'static str> {
+        self.store
+            .audit_log()
+            .iter()
+            .map(|event| event.kind.name())
+            .collect()
+    }
+}
+
+pub(crate) fn about(client_id: &str, token: &Secret) -> AboutToken {
+    let pairs = [("client_id", client_id), ("token", token.expose())];
+    AboutToken::parse(&Parameters::from_pairs(pairs), None).unwrap()
+}
+
+/// Another node over the same store.
+pub(crate) async fn node(ports: &Ports) -> Arc<Issuer> {
+    let settings = Settings::new(ISSUER).unwrap();
+    Arc::new(
+        Issuer::start(ports.clone(), MASTER.clone(), settings)
+            .await
+            .unwrap(),
+    )
+}
+
+async fn fill(directory: &Directory) {
+    let demo = TenantName::parse("demo").unwrap();
+    for (database, password) in [("demo", "demo1234"), ("other", "other1234")] {
+        let database = TenantName::parse(database).unwrap();
+        let password = Some(Secret::new(password));
+        directory
+            .create_owner(NewOwner {
+                database,
+                role: None,
+                password,
+            })
+            .await
+            .unwrap();
+    }
+    let alice = NewUser {
+        password: Some(Secret::new("alice1234")),
+        email: Some("alice@example.org".to_owned()),
+        properties: serde_json::from_str(r#"{"team":"reef"}"#).unwrap(),
+        ..NewUser::new(demo.clone(), UserName::parse("alice").unwrap())
+    };
+    directory.create_user(alice).await.unwrap();
+    let guest = UserName::parse("guest").unwrap();
+    let guest = NewUser {
+        default_user: true,
+        ..NewUser::new(demo.clone(), guest)
+    };
+    directory.create_user(guest).await.unwrap();
+    let uris = || vec!["http://127.0.0.1:5173/callback".to_owned()];
+    let app = NewClient {
+        id: Some("app".to_owned()),
+        public: true,
+        ..NewClient::new(demo.clone(), "App", uris())
+    };
+    let server = NewClient {
+        id: Some("server".to_owned()),
+        secret: Some(Secret::new("demo-server-secret")),
+        ..NewClient::new(demo, "Server", uris())
+    };
+    let alien = NewClient {
+        id: Some("alien".to_owned()),
+        secret: Some(Secret::new("alien-secret")),
+        ..NewClient::new(TenantName::parse("other").unwrap(), "Alien", uris())
+    };
+    for client in [app, server, alien] {
+        directory.create_client(client).await.unwrap();
+    }
+}
+
+/// A segment of a token as JSON: 0 is the header, 1 the payload.
+pub(crate) fn segment(token: &Secret, index: usize) -> Value {
+    let segment = token.expose().split('.').nth(index).unwrap();
+    serde_json::from_slice(&URL_SAFE_NO_PAD.decode(segment).unwrap()).unwrap()
+}
+
+/// The wire name of a failure.
+pub(crate) fn code<T: std::fmt::Debug>(result: Result<T>) -> &'static str {
+    result.unwrap_err().code()
+}

@@ -1,0 +1,159 @@
+//! The guest grant.
+
+use tidegate_oauth::{Error, Fault, UserChange, UserKey};
+
+use crate::fixture::{Fixture, code, segment};
+
+#[tokio::test]
+async fn a_stranger_gets_a_token_of_the_default_user() {
+    let api = Fixture::start().await;
+    let response = api
+        .guest(&[("database", "demo"), ("client_id", "app")])
+        .await
+        .unwrap();
+    assert_eq!((response.token_type, response.expires_in), ("bearer", 3600));
+    let claims = api.issuer.verify(response.access_token.expose()).unwrap();
+    assert_eq!(
+        (claims.user.as_str(), claims.role.as_str()),
+        ("guest", "demo/guest")
+    );
+    assert!(claims.shared, "strangers share the role");
+    let refreshed = api.refresh(&response.refresh_token).await.unwrap();
+    assert!(
+        api.issuer
+            .verify(refreshed.access_token.expose())
+            .unwrap()
+            .shared
+    );
+    assert_eq!(segment(&refreshed.access_token, 1)["shared"], true);
+}
+
+#[tokio::test]
+async fn failures_have_the_names_of_the_specification() {
+    let api = Fixture::start().await;
+    let server = ("client_id", "server");
+    let cases = [
+        (
+            vec![("client_id", "app")],
+            "invalid_request",
+            Fault::Request,
+        ),
+        (
+            vec![("database", "demo")],
+            "invalid_request",
+            Fault::Request,
+        ),
+        (
+            vec![("database", "demo"), ("client_id", "nobody")],
+            "invalid_grant",
+            Fault::Client,
+        ),
+        (
+            vec![("database", "demo"), server],
+            "invalid_client",
+            Fault::Client,
+        ),
+        (
+            vec![("database", "demo"), server, ("client_secret", "no")],
+            "invalid_client",
+            Fault::Client,
+        ),
+        (
+            vec![("database", "nowhere"), ("client_id", "app")],
+            "NO_DEFAULT_USER_FOUND",
+            Fault::Missing,
+        ),
+        (
+            vec![("database", "other"), ("client_id", "app")],
+            "unauthorized_client",
+            Fault::Request,
+        ),
+    ];
+    for (pairs, expected, fault) in cases {
+        let error = api.guest(&pairs).await.unwrap_err();
+        assert_eq!(
+            (error.code(), error.fault()),
+            (expected, fault),
+            "{pairs:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_confidential_client_gets_guests_with_its_secret() {
+    let api = Fixture::start().await;
+    let pairs = [
+        ("database", "demo"),
+        ("client_id", "server"),
+        ("client_secret", "demo-server-secret"),
+    ];
+    api.guest(&pairs).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_tenant_without_a_default_user_has_no_guests() {
+    let api = Fixture::start().await;
+    let pairs = [
+        ("database", "other"),
+        ("client_id", "alien"),
+        ("client_secret", "alien-secret"),
+    ];
+    assert!(matches!(api.guest(&pairs).await, Err(Error::NoDefaultUser)));
+}
+
+#[tokio::test]
+async fn who_becomes_or_ceases_to_be_the_default_user_signs_in_anew() {
+    let api = Fixture::start().await;
+    let guest = api
+        .guest(&[("database", "demo"), ("client_id", "app")])
+        .await
+        .unwrap();
+    let alice = api.alice().await;
+    let set = |default_user| UserChange {
+        default_user: Some(default_user),
+        ..Default::default()
+    };
+    let (guest_key, alice_key) = (UserKey::new("demo", "guest"), UserKey::new("demo", "alice"));
+    let taken = api.directory.change_user(&alice_key, set(true)).await;
+    assert!(matches!(taken, Err(Error::DefaultUserTaken)));
+    api.directory
+        .change_user(&guest_key, set(false))
+        .await
+        .unwrap();
+    api.directory
+        .change_user(&alice_key, set(true))
+        .await
+        .unwrap();
+    api.issuer.refresh_denylist().await.unwrap();
+    for tokens in [guest, alice] {
+        assert_eq!(
+            code(api.issuer.verify(tokens.access_token.expose())),
+            "invalid_token"
+        );
+        assert_eq!(
+            code(api.refresh(&tokens.refresh_token).await),
+            "invalid_grant"
+        );
+    }
+    let alice = api.alice().await;
+    assert!(
+        api.issuer
+            .verify(alice.access_token.expose())
+            .unwrap()
+            .shared
+    );
+}
+
+#[tokio::test]
+async fn an_address_cannot_fill_the_table_of_sessions() {
+    let api = Fixture::start().await;
+    let pairs = [("database", "demo"), ("client_id", "app")];
+    for _ in 0..1_000 {
+        api.guest(&pairs).await.unwrap();
+    }
+    let refused = api.guest(&pairs).await.unwrap_err();
+    assert_eq!(
+        (refused.fault(), refused.retry_after()),
+        (Fault::Throttled, Some(60))
+    );
+}

@@ -1,0 +1,16 @@
+//! The issuer from outside: a store in memory, a clock that is told what time it is, and a seeded
+//! random source.
+
+mod directory;
+mod errors;
+mod fixture;
+mod guest;
+mod keys;
+mod metadata;
+mod password;
+mod refresh;
+mod requests;
+mod revocation;
+mod throttle;
+mod token;
+mod walk;

@@ -1,0 +1,60 @@
+//! The metadata document (RFC 8414).
+
+use serde_json::Value;
+use tidegate_oauth::{Endpoints, Settings};
+
+use crate::fixture::{Fixture, ISSUER};
+
+#[tokio::test]
+async fn the_document_tells_what_is_there() {
+    let api = Fixture::start().await;
+    let document = api.issuer.metadata(&Endpoints {
+        token: "/api/v4/oauth",
+        revocation: "/api/v4/oauth/revoke",
+        introspection: "/api/v4/oauth/introspect",
+        key_set: "/.well-known/jwks.json",
+    });
+    let document: Value = serde_json::from_str(&document).unwrap();
+    assert_eq!(document["issuer"], ISSUER);
+    assert_eq!(
+        document["token_endpoint"],
+        "https://id.example/api/v4/oauth"
+    );
+    assert_eq!(
+        document["jwks_uri"],
+        "https://id.example/.well-known/jwks.json"
+    );
+    assert_eq!(
+        document["grant_types_supported"],
+        serde_json::json!(["password", "refresh_token"])
+    );
+    assert_eq!(document["response_types_supported"], serde_json::json!([]));
+    assert!(document.get("authorization_endpoint").is_none());
+}
+
+#[test]
+fn an_issuer_is_an_address() {
+    for good in [
+        "https://id.example",
+        "http://127.0.0.1:8080/",
+        "https://example.org/tenants",
+    ] {
+        let settings = Settings::new(good).unwrap();
+        assert!(!settings.issuer().ends_with('/'));
+    }
+    for bad in [
+        "",
+        "id.example",
+        "ftp://x",
+        "https://",
+        "https:///x",
+        "https://a?b",
+        "http://a#b",
+    ] {
+        let error = Settings::new(bad).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "malformed issuer, expected an http or https address"
+        );
+    }
+}

@@ -1,0 +1,207 @@
+//! The refresh grant and its successor rule.
+
+use std::sync::Arc;
+
+use tidegate_oauth::{Error, UserKey};
+
+use crate::fixture::{DAY, Fixture, HOUR, code, segment};
+
+#[tokio::test]
+async fn every_refresh_gives_new_tokens() {
+    let api = Fixture::start().await;
+    let first = api.alice().await;
+    let second = api.refresh(&first.refresh_token).await.unwrap();
+    assert_ne!(first.access_token, second.access_token);
+    assert_ne!(first.refresh_token, second.refresh_token);
+    let [old, new] = [&first, &second].map(|r| api.issuer.verify(r.access_token.expose()).unwrap());
+    assert_eq!(old.session, new.session);
+    assert_eq!(second.token_type, "Bearer");
+}
+
+#[tokio::test]
+async fn a_token_may_come_again_while_no_successor_was_used() {
+    let api = Fixture::start().await;
+    let first = api.alice().await;
+    for _ in 0..5 {
+        api.refresh(&first.refresh_token).await.unwrap();
+        api.clock.advance(HOUR);
+    }
+    let second = api.refresh(&first.refresh_token).await.unwrap();
+    for _ in 0..5 {
+        api.refresh(&second.refresh_token).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_token_after_its_successor_was_used_ends_the_session() {
+    let api = Fixture::start().await;
+    let first = api.alice().await;
+    let second = api.refresh(&first.refresh_token).await.unwrap();
+    let third = api.refresh(&second.refresh_token).await.unwrap();
+    assert!(matches!(
+        api.refresh(&first.refresh_token).await,
+        Err(Error::DeadRefreshToken)
+    ));
+    for token in [&second.refresh_token, &third.refresh_token] {
+        assert_eq!(code(api.refresh(token).await), "invalid_grant");
+    }
+    assert_eq!(
+        code(api.issuer.verify(third.access_token.expose())),
+        "invalid_token"
+    );
+    assert_eq!(
+        api.audit()
+            .iter()
+            .filter(|name| **name == "refresh_reuse")
+            .count(),
+        1
+    );
+}
+
+#[tokio::test]
+async fn parallel_refreshes_with_one_token_all_succeed_and_their_successors_too() {
+    let api = Arc::new(Fixture::start().await);
+    let first = api.alice().await;
+    let tasks: Vec<_> = (0..16)
+        .map(|_| {
+            let (api, token) = (api.clone(), first.refresh_token.clone());
+            tokio::spawn(async move { api.refresh(&token).await })
+        })
+        .collect();
+    let mut successors = Vec::new();
+    for task in tasks {
+        successors.push(task.await.unwrap().unwrap());
+    }
+    for successor in &successors {
+        api.refresh(&successor.refresh_token).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_session_lives_thirty_days_without_a_refresh() {
+    let api = Fixture::start().await;
+    let tokens = api.alice().await;
+    api.clock.advance(30 * DAY - HOUR);
+    let tokens = api.refresh(&tokens.refresh_token).await.unwrap();
+    api.clock.advance(31 * DAY);
+    assert_eq!(
+        code(api.refresh(&tokens.refresh_token).await),
+        "invalid_grant"
+    );
+}
+
+#[tokio::test]
+async fn a_session_lives_ninety_days_however_busy_it_is() {
+    let api = Fixture::start().await;
+    let mut tokens = api.alice().await;
+    for _ in 0..89 {
+        api.clock.advance(DAY);
+        tokens = api.refresh(&tokens.refresh_token).await.unwrap();
+    }
+    api.clock.advance(DAY - HOUR / 2);
+    tokens = api.refresh(&tokens.refresh_token).await.unwrap();
+    assert_eq!(
+        tokens.expires_in, 1800,
+        "no access token outlives its session"
+    );
+    api.clock.advance(HOUR / 2);
+    assert_eq!(
+        code(api.refresh(&tokens.refresh_token).await),
+        "invalid_grant"
+    );
+}
+
+#[tokio::test]
+async fn a_refresh_token_can_be_looked_into() {
+    let api = Fixture::start().await;
+    let payload = segment(&api.alice().await.refresh_token, 1);
+    assert_eq!(payload["response_type"], "refresh");
+    let life = payload["exp"].as_i64().unwrap() - payload["iat"].as_i64().unwrap();
+    assert_eq!(life, 30 * 24 * 3600);
+}
+
+#[tokio::test]
+async fn a_refresh_token_is_bound_to_its_client() {
+    let api = Fixture::start().await;
+    let tokens = api.alice().await;
+    let pairs = [
+        ("grant_type", "refresh_token"),
+        ("client_id", "server"),
+        ("client_secret", "demo-server-secret"),
+        ("refresh_token", tokens.refresh_token.expose()),
+    ];
+    assert_eq!(code(api.token(&pairs).await), "invalid_grant");
+    api.refresh(&tokens.refresh_token)
+        .await
+        .expect("a foreign attempt costs the owner nothing");
+}
+
+#[tokio::test]
+async fn a_touched_refresh_token_is_refused() {
+    let api = Fixture::start().await;
+    let tokens = api.alice().await;
+    let genuine = tokens.refresh_token.expose();
+    let at = genuine.find('.').unwrap() + 10;
+    let mut touched = genuine.to_owned();
+    let other = if &genuine[at..=at] == "A" { "B" } else { "A" };
+    touched.replace_range(at..=at, other);
+    for token in [
+        touched.as_str(),
+        "",
+        "a.b.c",
+        "x",
+        &genuine[..genuine.len() - 1],
+    ] {
+        let token = tidegate_oauth::Secret::new(if token.is_empty() { "-" } else { token });
+        assert_eq!(code(api.refresh(&token).await), "invalid_grant");
+    }
+    assert_eq!(
+        code(api.refresh(&tokens.access_token).await),
+        "invalid_grant"
+    );
+}
+
+#[tokio::test]
+async fn dropping_the_user_or_setting_the_password_ends_the_sessions() {
+    let api = Fixture::start().await;
+    let key = UserKey::new("demo", "alice");
+    let tokens = api.alice().await;
+    let password = tidegate_oauth::Secret::new("alice5678");
+    api.directory.set_password(&key, &password).await.unwrap();
+    assert_eq!(
+        code(api.refresh(&tokens.refresh_token).await),
+        "invalid_grant"
+    );
+    let tokens = api.password("alice", "alice5678").await.unwrap();
+    api.directory.drop_user(&key).await.unwrap();
+    assert_eq!(
+        code(api.refresh(&tokens.refresh_token).await),
+        "invalid_grant"
+    );
+    api.issuer.refresh_denylist().await.unwrap();
+    assert_eq!(
+        code(api.issuer.verify(tokens.access_token.expose())),
+        "invalid_token"
+    );
+}
+
+#[tokio::test]
+async fn a_refreshed_token_has_the_properties_of_today() {
+    let api = Fixture::start().await;
+    let tokens = api.alice().await;
+    let change = tidegate_oauth::UserChange {
+        email: Some(None),
+        properties: Some(serde_json::from_str(r#"{"team":"kelp"}"#).unwrap()),
+        ..Default::default()
+    };
+    api.directory
+        .change_user(&UserKey::new("demo", "alice"), change)
+        .await
+        .unwrap();
+    let tokens = api.refresh(&tokens.refresh_token).await.unwrap();
+    let payload = segment(&tokens.access_token, 1);
+    assert_eq!(
+        (&payload["properties"]["team"], &payload["email"]),
+        (&"kelp".into(), &().into())
+    );
+}
