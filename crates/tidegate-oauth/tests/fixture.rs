@@ -27,7 +27,7 @@ pub(crate) const CHEAP: PasswordCost = PasswordCost {
     lanes: 1,
 };
 
-/// SplitMix64: the same bytes in every run.
+/// `SplitMix64`: the same bytes in every run.
 pub(crate) struct SeededRandom(AtomicU64);
 
 impl SeededRandom {

@@ -1,5 +1,6 @@
 //! The issuer from outside: a store in memory, a clock that is told what time it is, and a seeded
 //! random source.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
 mod directory;
 mod errors;

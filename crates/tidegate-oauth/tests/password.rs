@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 use tidegate_oauth::{
-    BasicCredentials, Error, Fault, NewClient, Parameters, PasswordHasher, Secret, Store as _,
-    TenantName, TokenRequest, UserKey,
+    BasicCredentials, Error, Fault, GrantKind, GrantSet, NewClient, Parameters, PasswordCost,
+    PasswordHasher, Secret, Store as _, TenantName, TokenRequest, UserKey,
 };
 
 use crate::fixture::{CHEAP, Fixture, HERE, SeededRandom, code, segment};
@@ -144,7 +144,7 @@ async fn a_hash_of_another_cost_is_replaced_at_the_next_sign_in() {
     let api = Fixture::start().await;
     let key = UserKey::new("demo", "alice");
     let random = SeededRandom::new(3);
-    let costly = tidegate_oauth::PasswordCost {
+    let costly = PasswordCost {
         memory_kib: 16,
         ..CHEAP
     };
@@ -176,7 +176,7 @@ async fn a_hash_of_another_cost_is_replaced_at_the_next_sign_in() {
 #[tokio::test]
 async fn passwords_are_kept_as_argon2id_of_the_recommended_cost() {
     let random = SeededRandom::new(3);
-    let hasher = PasswordHasher::start(1, Default::default(), &random).unwrap();
+    let hasher = PasswordHasher::start(1, PasswordCost::default(), &random).unwrap();
     let hash = hasher
         .hash(&Secret::new("alice1234"), &random)
         .await
@@ -188,20 +188,11 @@ async fn passwords_are_kept_as_argon2id_of_the_recommended_cost() {
 }
 
 #[tokio::test]
-async fn errors_come_in_the_order_of_the_table() {
+async fn a_malformed_request_is_told_before_an_unknown_grant() {
     let api = Fixture::start().await;
-    let only_guest = NewClient {
-        id: Some("kiosk".to_owned()),
-        grants: tidegate_oauth::GrantSet::Only(vec![tidegate_oauth::GrantKind::Guest]),
-        ..NewClient::new(
-            TenantName::parse("demo").unwrap(),
-            "Kiosk",
-            vec!["https://kiosk.example/".to_owned()],
-        )
-    };
-    api.directory.create_client(only_guest).await.unwrap();
     let wrong = [
         (vec![("grant_type", "password")], "invalid_request"),
+        (vec![("grant_type", "telepathy")], "invalid_request"),
         (
             vec![("grant_type", "telepathy"), ("client_id", "nobody")],
             "unsupported_grant_type",
@@ -218,12 +209,22 @@ async fn errors_come_in_the_order_of_the_table() {
     for (pairs, expected) in wrong {
         assert_eq!(code(api.token(&pairs).await), expected, "{pairs:?}");
     }
-    let user = [
-        ("username", "demo"),
-        ("password", "demo1234"),
-        ("grant_type", "password"),
-    ];
-    let clients = [
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_client_is_told_before_what_is_wrong_with_a_user() {
+    let api = Fixture::start().await;
+    let kiosk = NewClient {
+        id: Some("kiosk".to_owned()),
+        grants: GrantSet::Only(vec![GrantKind::Guest]),
+        ..NewClient::new(
+            TenantName::parse("demo").unwrap(),
+            "Kiosk",
+            vec!["https://kiosk.example/".to_owned()],
+        )
+    };
+    api.directory.create_client(kiosk).await.unwrap();
+    let cases = [
         (
             vec![("client_id", "kiosk")],
             "unauthorized_client",
@@ -244,8 +245,14 @@ async fn errors_come_in_the_order_of_the_table() {
             "invalid_client",
             Fault::Client,
         ),
+        (vec![("client_id", "app")], "invalid_grant", Fault::Request),
     ];
-    for (client, expected, fault) in clients {
+    let user = [
+        ("username", "demo"),
+        ("password", "wrong-password"),
+        ("grant_type", "password"),
+    ];
+    for (client, expected, fault) in cases {
         let pairs: Vec<_> = user.iter().copied().chain(client).collect();
         let error = api.token(&pairs).await.unwrap_err();
         assert_eq!(

@@ -224,9 +224,9 @@ fn a_counter_survives_any_number_of_attempts() {
     let mut now = Timestamp::from_seconds(0);
     let mut counter = None;
     for _ in 0..10_000 {
-        let (after, counted) = AttemptCounter::count(counter, &limit, now);
+        let (after, answer) = AttemptCounter::count(counter, &limit, now);
         counter = Some(after);
-        if let Counted::Refused { until } = counted {
+        if let Counted::Refused { until } = answer {
             assert!(until > now && until.since(now) <= limit.longest_delay);
             now = until;
         }

@@ -103,7 +103,10 @@ impl Walk {
             0..2 => self.sign_in().await,
             2..10 => self.refresh().await,
             10 => self.revoke().await,
-            11 => self.api.clock.advance(self.random.below(20) as u32 * DAY),
+            11 => self
+                .api
+                .clock
+                .advance(Duration::from_hours(24 * self.random.below(20))),
             12..14 => self.api.clock.advance(HOUR / 2),
             14 => self
                 .api
