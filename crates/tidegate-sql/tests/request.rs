@@ -185,7 +185,7 @@ fn what_is_no_json_is_told_with_its_place() {
         (b"{\"q\":\"x\"} x", (1, 11)),
         (b"{\"q\":\"\xff\"}", (1, 7)),
         (b"{\"q\":\"a\nb\"}", (1, 7)),
-        (b"{\"q\":01}", (1, 6)),
+        (b"{\"q\":01}", (1, 7)),
     ] {
         match error(body) {
             RequestError::InvalidJson {
