@@ -4,6 +4,7 @@ pub mod admin;
 pub mod backoff;
 pub mod config;
 pub mod connection;
+pub mod control;
 mod dictionary;
 pub mod executor;
 pub mod pool;

@@ -108,6 +108,16 @@ impl<K: Connector> Pool<K> {
             .change(|state, actions| state.close(database, Some(role), actions))
     }
 
+    /// Tells the pool that PostgreSQL answers again, as somebody else has found out; requests
+    /// open connections at once instead of waiting for the pool's next probe.
+    pub fn resume(&self) {
+        let now = Instant::now();
+        self.inner.change(|state, actions| {
+            state.gate.open();
+            state.balance(now, actions);
+        });
+    }
+
     /// What the pool holds now and what happened since the start.
     pub fn stats(&self) -> PoolStats {
         self.inner.state.lock().stats()

@@ -6,4 +6,4 @@ pub(crate) mod inbound;
 pub(crate) mod rejection;
 pub(crate) mod stream;
 pub(crate) mod tag;
-mod tls;
+pub(crate) mod tls;

@@ -17,7 +17,7 @@ use crate::config::{Config, TlsMode};
 use crate::connection::ConnectError;
 
 /// The connector of a configuration; certificates are read once.
-pub(super) fn connector(config: &Config) -> Result<TlsConnector, ConnectError> {
+pub(crate) fn connector(config: &Config) -> Result<TlsConnector, ConnectError> {
     if let Some(connector) = config.connector.get() {
         return Ok(TlsConnector::from(connector.clone()));
     }
@@ -26,7 +26,7 @@ pub(super) fn connector(config: &Config) -> Result<TlsConnector, ConnectError> {
 }
 
 /// The name that the certificate must bear.
-pub(super) fn server_name(host: &str) -> Result<ServerName<'static>, ConnectError> {
+pub(crate) fn server_name(host: &str) -> Result<ServerName<'static>, ConnectError> {
     ServerName::try_from(host.to_owned())
         .map_err(|_| ConnectError::Tls(format!("`{host}` is no name that a certificate can bear")))
 }
@@ -140,7 +140,7 @@ impl ServerCertVerifier for Verifier {
 
 /// The hash of a certificate by the hash function of its signature (RFC 5929 section 4.1);
 /// `None` when that names none.
-pub(super) fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
     // Certificate ::= SEQUENCE { tbsCertificate SEQUENCE, signatureAlgorithm SEQUENCE { OID … } … }
     let (body, _) = der(certificate)?;
     let (_, rest) = der(body)?;

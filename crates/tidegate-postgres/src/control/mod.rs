@@ -1,0 +1,268 @@
+//! The service's own connections, through tokio-postgres: the control database, the catalogs of
+//! the tenants' databases, notices between nodes, and the last resort against a backend.
+
+mod connect;
+mod link;
+mod notices;
+mod refusal;
+mod session;
+pub(crate) mod tls;
+mod transaction;
+mod value;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tidegate_sql::{
+    BoundStatement, BoxFuture, Completion, DatabaseName, Description, Error, Executor, Mode,
+    Principal, Result, RowSink, Terms, Transaction,
+};
+use tokio::sync::broadcast;
+use tokio::task::AbortHandle;
+use tokio::time::{Instant, timeout_at};
+use tracing::warn;
+
+pub use notices::{CHANNEL, Notice};
+
+use crate::backoff::Jitter;
+use crate::config::Config;
+use crate::connection::ConnectError;
+use crate::terminator::{Backend, Terminator};
+use connect::{CATALOG, CONTROL};
+use link::{Link, Reach};
+use transaction::ServiceTransaction;
+
+/// Connections to the control database.
+const CONTROL_CONNECTIONS: usize = 6;
+/// Connections to the catalog of one database.
+const CATALOG_CONNECTIONS: usize = 2;
+/// How long a connection to a catalog may be idle.
+const CATALOG_IDLE: Duration = Duration::from_secs(30);
+/// How long ending a backend may take.
+const TERMINATE: Duration = Duration::from_secs(5);
+/// Notices that a slow listener may be behind.
+const NOTICES: usize = 256;
+
+/// Runs what the service itself has to do in PostgreSQL: [`Principal::Control`] and
+/// [`Principal::Catalog`].
+///
+/// Control statements run as the service's role in the control database, catalog statements as
+/// the same role in a tenant's database, read only and with an empty `search_path`. All columns
+/// come in their binary form.
+pub struct Control {
+    config: Arc<Config>,
+    reach: Arc<Reach>,
+    control: Link,
+    /// Apart from `control`, so that ending a backend never waits for other work.
+    rescue: Link,
+    catalogs: Mutex<HashMap<DatabaseName, Link>>,
+    notices: broadcast::Sender<Notice>,
+    listener: AbortHandle,
+}
+
+impl Control {
+    /// Connects nowhere yet, but starts to listen for notices in the background. Must be called
+    /// on a tokio runtime.
+    ///
+    /// # Errors
+    ///
+    /// [`ConnectError::Tls`] when the certificates cannot be read.
+    pub fn new(config: Arc<Config>, jitter: Jitter) -> Result<Self, ConnectError> {
+        let reach = Arc::new(Reach::new(jitter.clone()));
+        let database = &config.control_database;
+        let link = |size| Link::new(&config, database, CONTROL, size, reach.clone());
+        let (control, rescue) = (link(CONTROL_CONNECTIONS)?, link(1)?);
+        let (notices, _) = broadcast::channel(NOTICES);
+        let listening = notices::listen(config.clone(), reach.clone(), jitter, notices.clone());
+        let listener = tokio::spawn(listening).abort_handle();
+        Ok(Self {
+            config,
+            reach,
+            control,
+            rescue,
+            catalogs: Mutex::default(),
+            notices,
+            listener,
+        })
+    }
+
+    /// What is said from now on. A receiver that lags has lost notices and must do as after
+    /// [`Notice::Listening`].
+    pub fn notices(&self) -> broadcast::Receiver<Notice> {
+        self.notices.subscribe()
+    }
+
+    /// Whether the control database answers: for `/readyz`.
+    ///
+    /// # Errors
+    ///
+    /// Those of a statement.
+    pub async fn ping(&self) -> Result<()> {
+        let session = self.control.session().await?;
+        session.command("SELECT 1").await?;
+        session.release();
+        Ok(())
+    }
+
+    /// Closes the connections to a database's catalog, which is about to be dropped or renamed.
+    pub fn close(&self, database: &DatabaseName) {
+        if let Some(link) = self.catalogs.lock().remove(database) {
+            link.close();
+        }
+    }
+
+    async fn session(&self, who: &Principal) -> Result<session::Session> {
+        match who {
+            Principal::Control => self.control.session().await,
+            Principal::Catalog(database) => self.catalog(database)?.session().await,
+            Principal::Role(_) => Err(Error::internal(
+                "statements of users do not run on the service's connections",
+            )),
+        }
+    }
+
+    fn catalog(&self, database: &DatabaseName) -> Result<Link> {
+        let mut catalogs = self.catalogs.lock();
+        catalogs.retain(|name, link| link.expire(CATALOG_IDLE) || name == database);
+        if let Some(link) = catalogs.get(database) {
+            return Ok(link.clone());
+        }
+        let reach = self.reach.clone();
+        let link = Link::new(&self.config, database, CATALOG, CATALOG_CONNECTIONS, reach)
+            .map_err(Error::internal)?;
+        catalogs.insert(database.clone(), link.clone());
+        Ok(link)
+    }
+
+    async fn run(
+        &self,
+        who: &Principal,
+        statement: &BoundStatement,
+        sink: &mut dyn RowSink,
+    ) -> Result<Completion> {
+        let session = self.session(who).await?;
+        let several = statement.sets.len() > 1;
+        if several {
+            session.begin(Mode::ReadWrite).await?;
+        }
+        let outcome = session.run(statement, sink).await;
+        match outcome {
+            Ok(completion) => {
+                if several {
+                    session.command("COMMIT").await?;
+                }
+                session.release();
+                Ok(completion)
+            }
+            // Outside a transaction a refused statement leaves nothing behind.
+            Err(error @ Error::Rejected(_)) if !several => {
+                session.release();
+                Err(error)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn end(&self, backend: Backend) -> Result<()> {
+        let session = self.rescue.session().await?;
+        // A process id may be somebody else's by now; it is at least none of our own sessions.
+        let process_id = backend.process_id;
+        session
+            .command(&format!(
+                "SELECT pg_catalog.pg_terminate_backend(a.pid) \
+                 FROM pg_catalog.pg_stat_activity a \
+                 WHERE a.pid OPERATOR(pg_catalog.=) {process_id} \
+                 AND a.usename OPERATOR(pg_catalog.<>) current_user"
+            ))
+            .await?;
+        session.release();
+        Ok(())
+    }
+}
+
+/// Waits no longer than until the deadline.
+async fn within<T>(deadline: Option<Instant>, work: impl Future<Output = Result<T>>) -> Result<T> {
+    match deadline {
+        Some(deadline) => timeout_at(deadline, work)
+            .await
+            .unwrap_or(Err(Error::Deadline)),
+        None => work.await,
+    }
+}
+
+fn deadline(terms: &Terms) -> Option<Instant> {
+    terms.deadline.map(Instant::from_std)
+}
+
+impl Executor for Control {
+    fn query<'a>(
+        &'a self,
+        who: &'a Principal,
+        statement: &'a BoundStatement,
+        terms: &'a Terms,
+        sink: &'a mut dyn RowSink,
+    ) -> BoxFuture<'a, Result<Completion>> {
+        Box::pin(within(deadline(terms), self.run(who, statement, sink)))
+    }
+
+    fn begin<'a>(
+        &'a self,
+        who: &'a Principal,
+        mode: Mode,
+        terms: &'a Terms,
+    ) -> BoxFuture<'a, Result<Box<dyn Transaction>>> {
+        let deadline = deadline(terms);
+        Box::pin(within(deadline, async move {
+            let session = self.session(who).await?;
+            session.begin(mode).await?;
+            let transaction = ServiceTransaction::new(session, deadline);
+            Ok(Box::new(transaction) as Box<dyn Transaction>)
+        }))
+    }
+
+    fn describe<'a>(
+        &'a self,
+        who: &'a Principal,
+        statement: &'a BoundStatement,
+        terms: &'a Terms,
+    ) -> BoxFuture<'a, Result<Description>> {
+        Box::pin(within(deadline(terms), async move {
+            let session = self.session(who).await?;
+            let described = session.describe(statement).await;
+            if matches!(described, Ok(_) | Err(Error::Rejected(_))) {
+                session.release();
+            }
+            described
+        }))
+    }
+}
+
+impl Terminator for Control {
+    fn terminate(&self, backend: Backend) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            let ending = within(Some(Instant::now() + TERMINATE), self.end(backend));
+            match ending.await {
+                Ok(()) => warn!(?backend, "terminated a backend that did not stop"),
+                Err(error) => warn!(?backend, %error, "a backend could not be terminated"),
+            }
+        })
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        self.listener.abort();
+    }
+}
+
+impl fmt::Debug for Control {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Control")
+            .field("target", &self.config.target)
+            .finish_non_exhaustive()
+    }
+}

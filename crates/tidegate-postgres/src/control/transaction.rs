@@ -1,0 +1,72 @@
+//! A transaction of the service.
+
+use tidegate_sql::{
+    BoundStatement, BoxFuture, Completion, Description, Error, Result, RowSink, Transaction,
+};
+use tokio::time::Instant;
+
+use super::session::Session;
+use super::within;
+
+/// An open transaction; dropping it closes its connection, which rolls back.
+pub(super) struct ServiceTransaction {
+    session: Session,
+    deadline: Option<Instant>,
+    failed: bool,
+}
+
+impl ServiceTransaction {
+    pub(super) fn new(session: Session, deadline: Option<Instant>) -> Self {
+        Self {
+            session,
+            deadline,
+            failed: false,
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.failed {
+            return Err(Error::internal("the transaction has failed already"));
+        }
+        Ok(())
+    }
+}
+
+impl Transaction for ServiceTransaction {
+    fn query<'a>(
+        &'a mut self,
+        statement: &'a BoundStatement,
+        sink: &'a mut dyn RowSink,
+    ) -> BoxFuture<'a, Result<Completion>> {
+        Box::pin(async move {
+            self.check()?;
+            // Until it has succeeded: the future may be dropped in the middle.
+            self.failed = true;
+            let outcome = within(self.deadline, self.session.run(statement, sink)).await;
+            self.failed = outcome.is_err();
+            outcome
+        })
+    }
+
+    fn describe<'a>(
+        &'a mut self,
+        statement: &'a BoundStatement,
+    ) -> BoxFuture<'a, Result<Description>> {
+        Box::pin(async move {
+            self.check()?;
+            self.failed = true;
+            let outcome = within(self.deadline, self.session.describe(statement)).await;
+            self.failed = outcome.is_err();
+            outcome
+        })
+    }
+
+    fn commit(self: Box<Self>) -> BoxFuture<'static, Result<()>> {
+        Box::pin(async move {
+            self.check()?;
+            within(self.deadline, self.session.command("COMMIT")).await?;
+            self.session.release();
+            Ok(())
+        })
+    }
+}
