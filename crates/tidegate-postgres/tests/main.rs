@@ -1,3 +1,6 @@
 //! The crate's tests, in one binary.
 
+mod client;
 mod pool;
+mod session;
+mod stage;

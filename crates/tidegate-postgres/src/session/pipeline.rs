@@ -113,7 +113,7 @@ impl Set<'_> {
         let mut wrong = None;
         let encode = |index: usize, out: &mut BytesMut| {
             let format = bound.formats.get(index).and_then(Option::as_deref);
-            let place = || self.place(index);
+            let place = || bound.place(self.index, index);
             match parameter::encode(&values[index], &shape.parameters[index], format, &place, out) {
                 Ok(IsNull::Yes) => Ok(postgres_protocol::IsNull::Yes),
                 Ok(IsNull::No) => Ok(postgres_protocol::IsNull::No),
@@ -132,17 +132,6 @@ impl Set<'_> {
             (Err(BindError::Serialization(error)), None) => {
                 Err(Wrong::Ours(Error::internal(error)))
             }
-        }
-    }
-
-    /// How an error names a value of the set.
-    fn place(&self, index: usize) -> String {
-        let bound = self.task.bound;
-        let name = bound.statement.placeholders().get(index).map_or("", String::as_str);
-        if bound.listed {
-            format!("params[{}].{name}", self.index)
-        } else {
-            format!("params.{name}")
         }
     }
 }

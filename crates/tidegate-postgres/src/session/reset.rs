@@ -30,8 +30,7 @@ impl Residue {
     ///
     /// A write may run triggers; a call runs anything.
     pub(crate) fn of(statement: &BoundStatement, sharing: Sharing) -> Self {
-        let statement = &statement.statement;
-        match (sharing, statement.kind(), statement.trust()) {
+        match (sharing, statement.statement.kind(), statement.trust()) {
             (Sharing::Strangers, _, _) => Self::Everything,
             (Sharing::One(_), Kind::Read, Trust::Stateless) => Self::None,
             (Sharing::One(_), _, _) => Self::Session,

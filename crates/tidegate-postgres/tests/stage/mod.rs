@@ -1,0 +1,149 @@
+//! A database with roles, and an executor in front of it.
+
+mod rows;
+mod sql;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidegate_embedded::Cluster;
+use tidegate_postgres::backoff::Jitter;
+use tidegate_postgres::pool::{Key, NoRepair, OpenError, Pool, Settings};
+use tidegate_postgres::{
+    Backend, Config, Credential, Credentials, RoleConnector, Roles, Secret, StartupPins,
+    Terminator, role_password, scram_verifier,
+};
+use tidegate_sql::{BoxFuture, DatabaseName, Login, RoleName, Sharing};
+use tokio_postgres::{Client, NoTls};
+
+pub use rows::{Gathered, Rows, Stalled};
+pub use sql::Sql;
+
+const MASTER: [u8; 32] = [7; 32];
+
+/// A database of its own with the roles `<name>` (who may do everything in it), `<name>/alice`
+/// and `<name>/guest`.
+pub struct Stage {
+    pub name: String,
+    pub roles: Roles,
+    pub admin: Client,
+    cluster: &'static Cluster,
+}
+
+impl Stage {
+    /// The stage on the cluster that the tests share. `name` is the test's own.
+    pub async fn new(name: &str) -> Self {
+        Self::on(tidegate_embedded::testing::cluster(), name, Settings::default()).await
+    }
+
+    pub async fn on(cluster: &'static Cluster, name: &str, settings: Settings) -> Self {
+        let root = connect(&cluster.url("postgres")).await;
+        for role in [name.to_owned(), format!("{name}/alice"), format!("{name}/guest")] {
+            let verifier = scram_verifier(&role_password(&MASTER, &role, 1), &[3; 16]);
+            let make = format!("CREATE ROLE \"{role}\" LOGIN PASSWORD '{verifier}'");
+            root.batch_execute(&make).await.unwrap();
+        }
+        root.batch_execute(&format!("CREATE DATABASE \"{name}\"")).await.unwrap();
+        let admin = connect(&cluster.url(name)).await;
+        admin
+            .batch_execute(&format!(
+                "REVOKE CONNECT, TEMP ON DATABASE \"{name}\" FROM PUBLIC;
+                 GRANT CONNECT, CREATE, TEMP ON DATABASE \"{name}\" TO \"{name}\";
+                 GRANT CONNECT, TEMP ON DATABASE \"{name}\" TO \"{name}/alice\";
+                 GRANT CONNECT ON DATABASE \"{name}\" TO \"{name}/guest\";
+                 ALTER SCHEMA public OWNER TO \"{name}\";
+                 REVOKE ALL ON SCHEMA public FROM PUBLIC;
+                 GRANT USAGE ON SCHEMA public TO \"{name}/alice\", \"{name}/guest\";"
+            ))
+            .await
+            .unwrap();
+        let service = Arc::new(Service(cluster));
+        let config = Arc::new(Config::from_url(&cluster.socket_url("postgres")).unwrap());
+        let connector = RoleConnector::new(config, service.clone(), service);
+        let pool = Pool::new(connector, Arc::new(NoRepair), settings, Jitter::none());
+        Self { name: name.to_owned(), roles: Roles::new(pool), admin, cluster }
+    }
+
+    /// The owner, in a session of its own.
+    pub fn owner(&self) -> Login {
+        self.login("", Sharing::One(1))
+    }
+
+    pub fn alice(&self) -> Login {
+        self.login("/alice", Sharing::One(2))
+    }
+
+    /// The role that strangers share.
+    pub fn guest(&self) -> Login {
+        self.login("/guest", Sharing::Strangers)
+    }
+
+    fn login(&self, user: &str, sharing: Sharing) -> Login {
+        Login {
+            database: DatabaseName::new(&self.name),
+            role: RoleName::new(format!("{}{user}", self.name)),
+            sharing,
+        }
+    }
+
+    /// A configuration that leads to the cluster over TCP.
+    pub fn tcp(&self) -> Config {
+        Config::from_url(&self.cluster.url(&self.name)).unwrap()
+    }
+
+    /// One value that the administrator sees.
+    pub async fn value(&self, query: &str) -> String {
+        let row = self.admin.query_one(query, &[]).await.unwrap();
+        row.get::<_, Option<String>>(0).unwrap_or_default()
+    }
+
+    /// What runs in the database with this mark in its text.
+    pub async fn running(&self, mark: &str) -> i64 {
+        let query = "SELECT count(*) FROM pg_stat_activity WHERE datname = $1 \
+            AND pid <> pg_backend_pid() AND state <> 'idle' AND strpos(query, $2) > 0";
+        self.admin.query_one(query, &[&self.name, &mark]).await.unwrap().get(0)
+    }
+
+    /// Waits until as many statements with this mark run.
+    pub async fn wait_for_running(&self, mark: &str, count: i64) {
+        let deadline = tokio::time::Instant::now() + Duration::from_secs(10);
+        while self.running(mark).await != count {
+            assert!(tokio::time::Instant::now() < deadline, "{mark}: never {count} running");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+}
+
+/// The password of a role on a stage.
+pub fn password(role: &str) -> String {
+    role_password(&MASTER, role, 1)
+}
+
+pub async fn connect(url: &str) -> Client {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client
+}
+
+pub fn pins() -> StartupPins {
+    StartupPins { search_path: None, server_version: 150_000 }
+}
+
+/// The service's part: passwords by the master key, and the last resort.
+struct Service(&'static Cluster);
+
+impl Credentials for Service {
+    fn of<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Credential, OpenError>> {
+        let password = Secret::new(password(key.role.as_str()));
+        Box::pin(std::future::ready(Ok(Credential { password, pins: pins() })))
+    }
+}
+
+impl Terminator for Service {
+    fn terminate(&self, backend: Backend) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            let admin = connect(&self.0.url("postgres")).await;
+            admin.execute("SELECT pg_terminate_backend($1)", &[&backend.process_id]).await.unwrap();
+        })
+    }
+}
