@@ -1,0 +1,105 @@
+//! Checks every right and setting that the service needs, and says in SQL what is missing.
+
+mod checks;
+mod logins;
+
+use super::script::{Part, Script};
+use super::session::Session;
+use super::{Admin, Result};
+use crate::config::Config;
+
+/// What a check found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What was checked, or what is wrong.
+    pub text: String,
+    /// How bad it is.
+    pub verdict: Verdict,
+    /// What sets it right.
+    pub sql: Option<String>,
+}
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verdict {
+    /// As it should be.
+    Good,
+    /// The service works, but something of it does not, or could be better.
+    Advice,
+    /// The service does not work, or not safely.
+    Missing,
+}
+
+impl Finding {
+    fn good(text: impl Into<String>) -> Self {
+        Self { text: text.into(), verdict: Verdict::Good, sql: None }
+    }
+
+    fn advice(text: impl Into<String>, sql: impl Into<Option<String>>) -> Self {
+        Self { text: text.into(), verdict: Verdict::Advice, sql: sql.into() }
+    }
+
+    fn missing(text: impl Into<String>, sql: impl Into<Option<String>>) -> Self {
+        Self { text: text.into(), verdict: Verdict::Missing, sql: sql.into() }
+    }
+
+    /// `good` when `holds`, else `missing` with its SQL.
+    fn require(holds: bool, good: &str, missing: &str, sql: String) -> Self {
+        if holds { Self::good(good) } else { Self::missing(missing, sql) }
+    }
+
+    /// The same for what the service can do without.
+    fn recommend(holds: bool, good: &str, advice: &str, sql: String) -> Self {
+        if holds { Self::good(good) } else { Self::advice(advice, sql) }
+    }
+}
+
+impl Admin {
+    /// Checks everything. `replication` is the login that reads changes.
+    ///
+    /// Makes a role for the length of the check, to see whether such roles can log in.
+    ///
+    /// # Errors
+    /// Only when the administrator itself cannot log in or read the catalog.
+    pub async fn examine(&self, replication: &Config) -> Result<Vec<Finding>> {
+        let session = self.open_home().await?;
+        let mut findings = checks::rights(&session).await?;
+        findings.extend(checks::settings(&session, self.config.nodes).await?);
+        findings.extend(checks::template(&session).await?);
+        findings.extend(checks::control(&session, &self.config).await?);
+        findings.push(checks::encryption(&session, &self.config).await?);
+        findings.extend(logins::made_role(self, &session).await?);
+        findings.push(logins::replication(replication).await);
+        Ok(findings)
+    }
+}
+
+/// The statements that make the control database.
+pub(super) fn control_database(name: &str, admin: &str) -> Script {
+    let mut script = Script::default();
+    script.push(&[
+        Part::Syntax("CREATE DATABASE "),
+        Part::Name(name),
+        Part::Syntax(" OWNER "),
+        Part::Name(admin),
+        Part::Syntax(" ENCODING 'UTF8'"),
+    ]);
+    script.push(&[
+        Part::Syntax("REVOKE ALL ON DATABASE "),
+        Part::Name(name),
+        Part::Syntax(" FROM PUBLIC"),
+    ]);
+    script
+}
+
+/// Whether the administrator may make databases.
+pub(super) async fn may_create_databases(session: &Session) -> Result<bool> {
+    let row = session
+        .client
+        .query_one(
+            "SELECT rolcreatedb OR rolsuper FROM pg_catalog.pg_roles WHERE rolname = current_user",
+            &[],
+        )
+        .await?;
+    Ok(row.get(0))
+}

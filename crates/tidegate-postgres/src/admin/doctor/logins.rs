@@ -1,0 +1,108 @@
+//! Whether those who must can log in, and those who must not cannot.
+
+use super::super::script::{Part, Script};
+use super::super::session::Session;
+use super::super::{Admin, Error, Result, role};
+use super::Finding;
+use crate::config::{Config, Secret};
+
+/// The role that is made for the length of the check.
+const PROBE: &str = "tidegate_doctor";
+
+/// Makes a role as users have them and logs in as it, with its password and with a wrong one.
+pub(super) async fn made_role(admin: &Admin, session: &Session) -> Result<Vec<Finding>> {
+    let script = match role::make(session, PROBE, &admin.passwords).await {
+        Ok(script) => script,
+        Err(error @ Error::ForeignRole(_)) => return Ok(vec![Finding::missing(error.to_string(), None)]),
+        Err(error) => return Err(error),
+    };
+    if let Err(error) = script.run_each(session).await {
+        return Ok(vec![Finding::missing(
+            format!("a role for the check could not be made ({})", reason(&error)),
+            None,
+        )]);
+    }
+    let right = try_login(&admin.config, &admin.passwords.password(PROBE)).await;
+    let wrong = try_login(&admin.config, "wrong").await;
+    let mut drop = Script::default();
+    drop.push(&[Part::Syntax("DROP ROLE "), Part::Name(PROBE)]);
+    drop.run_each(session).await?;
+    Ok(vec![admission(right), refusal(wrong)])
+}
+
+fn admission(login: Result<(), String>) -> Finding {
+    match login {
+        Ok(()) => Finding::good("roles of users can log in"),
+        Err(problem) => Finding::missing(
+            format!("roles of users cannot log in ({problem}); pg_hba.conf needs such a line"),
+            "-- host all all <address of this service> scram-sha-256".to_owned(),
+        ),
+    }
+}
+
+fn refusal(login: Result<(), String>) -> Finding {
+    match login {
+        Err(_) => Finding::good("a wrong password is refused"),
+        Ok(()) => Finding::missing(
+            "roles log in with any password: from inside SQL a user could become another; replace \
+             `trust` in pg_hba.conf by `scram-sha-256`",
+            None,
+        ),
+    }
+}
+
+/// Logs in as the role of the check. That the role may not use the database comes after its
+/// password was found right.
+async fn try_login(config: &Config, password: &str) -> Result<(), String> {
+    let config = config.clone().with_login(PROBE, Secret::new(password));
+    match Session::open(&config, config.admin_database.as_str()).await {
+        Ok(_) => Ok(()),
+        Err(error) if sqlstate(&error).as_deref() == Some("42501") => Ok(()),
+        Err(error) => Err(reason(&error)),
+    }
+}
+
+/// The login that reads changes.
+pub(super) async fn replication(config: &Config) -> Finding {
+    let name = &config.admin_role;
+    let session = match Session::open(config, config.admin_database.as_str()).await {
+        Ok(session) => session,
+        Err(error) => {
+            let text = format!("{name} cannot log in to read changes ({})", reason(&error));
+            return Finding::advice(text, None);
+        }
+    };
+    let found = session
+        .client
+        .query_one(
+            "SELECT rolreplication OR rolsuper FROM pg_catalog.pg_roles \
+             WHERE rolname = current_user",
+            &[],
+        )
+        .await;
+    let role = postgres_protocol::escape::escape_identifier(name);
+    Finding::recommend(
+        found.is_ok_and(|row| row.get(0)),
+        "changes can be read",
+        &format!("{name} may not read changes: change events need it"),
+        format!("ALTER ROLE {role} REPLICATION;"),
+    )
+}
+
+/// The SQLSTATE of the PostgreSQL error at the bottom of an error.
+fn sqlstate(error: &Error) -> Option<String> {
+    let postgres = causes(error).find_map(|cause| cause.downcast_ref::<tokio_postgres::Error>())?;
+    postgres.code().map(|code| code.code().to_owned())
+}
+
+/// What PostgreSQL or the operating system said.
+fn reason(error: &Error) -> String {
+    let message = causes(error).filter_map(|cause| cause.downcast_ref::<tokio_postgres::Error>());
+    let said = message.filter_map(|error| error.as_db_error()).map(|db| db.message().to_owned());
+    let last = || causes(error).last().map_or_else(|| error.to_string(), ToString::to_string);
+    said.last().unwrap_or_else(last)
+}
+
+fn causes(error: &Error) -> impl Iterator<Item = &(dyn std::error::Error + 'static)> {
+    std::iter::successors(Some(error as &(dyn std::error::Error + 'static)), |cause| cause.source())
+}

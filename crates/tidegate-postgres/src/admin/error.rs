@@ -1,0 +1,83 @@
+//! What can go wrong in administration.
+
+/// The result of administration.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why an administrative act did not happen. The texts say what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// PostgreSQL cannot be reached as the administrator.
+    #[error("cannot log in to the database {database} as {role}")]
+    Connect {
+        /// The database.
+        database: String,
+        /// The administrator.
+        role: String,
+        /// Why.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// PostgreSQL refused a statement of ours.
+    #[error("PostgreSQL refused `{statement}`")]
+    Statement {
+        /// The statement, without secrets.
+        statement: String,
+        /// What PostgreSQL said.
+        #[source]
+        source: tokio_postgres::Error,
+    },
+    /// A question about the catalog failed.
+    #[error("PostgreSQL did not answer a question about its catalog")]
+    Catalog(#[from] tokio_postgres::Error),
+    /// The database is there already.
+    #[error("the database {0} is there already; `tidegate tenant adopt {0}` puts the service in front of it")]
+    DatabaseExists(String),
+    /// The database is not there.
+    #[error("there is no database {0}")]
+    NoDatabase(String),
+    /// The role is there already.
+    #[error("the role {0} is there already, and Tidegate did not make it; choose another name")]
+    ForeignRole(String),
+    /// A database that belongs to the cluster or to the service.
+    #[error("the database {name} cannot be a tenant: {reason}")]
+    Reserved {
+        /// The database.
+        name: String,
+        /// Why.
+        reason: &'static str,
+    },
+    /// The user owns objects.
+    #[error("the user's role {role} owns {count} objects of the database, such as {example}; reassign them to the owner (--reassign) or drop them first")]
+    OwnsObjects {
+        /// The role.
+        role: String,
+        /// How many.
+        count: i64,
+        /// One of them.
+        example: String,
+    },
+    /// The administrator lacks a right.
+    #[error("the role {role} may not do this; run as a superuser:\n{}", .sql.join("\n"))]
+    MissingRight {
+        /// The administrator.
+        role: String,
+        /// The SQL that grants it.
+        sql: Vec<String>,
+    },
+}
+
+impl Error {
+    pub(super) fn of_statement(source: tokio_postgres::Error, shown: &str) -> Self {
+        Self::Statement { statement: shown.to_owned(), source }
+    }
+
+    /// The SQLSTATE that PostgreSQL gave, where it gave one.
+    pub fn sqlstate(&self) -> Option<&str> {
+        match self {
+            Self::Statement { source, .. } | Self::Catalog(source) => {
+                source.code().map(tokio_postgres::error::SqlState::code)
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! Administration: roles, databases, adoption, and a look at what is missing.
+//!
+//! Everything here runs as the administrator of the cluster. It reads `pg_catalog` and changes
+//! roles, databases and rights; it touches no table of a tenant.
+
+mod adoption;
+mod connect;
+pub mod doctor;
+mod error;
+mod grants;
+mod role;
+mod script;
+mod session;
+mod survey;
+mod tenant;
+
+use std::fmt;
+use std::sync::Arc;
+
+use tidegate_sql::{BoxFuture, DatabaseName, RoleName};
+
+pub use adoption::{Adoption, Grantee, Right, RightsChange};
+pub use error::{Error, Result};
+pub use script::Script;
+
+use crate::config::{Config, Secret};
+use crate::pool::{Key, Repair};
+use crate::{role_password, scram_verifier};
+use session::Session;
+
+/// Makes the verifiers of login roles from the master secret.
+#[derive(Clone)]
+pub struct RolePasswords {
+    secret: [u8; 32],
+    salt: Arc<dyn Fn() -> [u8; 16] + Send + Sync>,
+}
+
+impl RolePasswords {
+    /// `secret` is what passwords derive from; `salt` returns random bytes.
+    pub fn new(secret: [u8; 32], salt: impl Fn() -> [u8; 16] + Send + Sync + 'static) -> Self {
+        Self { secret, salt: Arc::new(salt) }
+    }
+
+    /// The password of a role.
+    pub fn password(&self, role: &str) -> String {
+        role_password(&self.secret, role, GENERATION)
+    }
+
+    /// A verifier for the password of a role.
+    fn verifier(&self, role: &str) -> String {
+        scram_verifier(&self.password(role), &(self.salt)())
+    }
+}
+
+impl fmt::Debug for RolePasswords {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("RolePasswords([redacted])")
+    }
+}
+
+/// The generation of role passwords.
+const GENERATION: u32 = 1;
+
+/// The administrator of a cluster.
+#[derive(Clone, Debug)]
+pub struct Admin {
+    config: Config,
+    passwords: RolePasswords,
+}
+
+impl Admin {
+    /// The administrator that `config` names. Connects when something is to be done.
+    pub fn new(config: Config, passwords: RolePasswords) -> Self {
+        Self { config, passwords }
+    }
+
+    async fn open(&self, database: &str) -> Result<Session> {
+        Session::open(&self.config, database).await
+    }
+
+    /// A session in the database that `admin_url` names.
+    async fn open_home(&self) -> Result<Session> {
+        self.open(self.config.admin_database.as_str()).await
+    }
+
+    /// Makes the control database unless it is there, closed to everybody else.
+    ///
+    /// # Errors
+    /// [`Error::MissingRight`] with the SQL to run when the administrator may not make it.
+    pub async fn prepare_control_database(&self) -> Result<()> {
+        let session = self.open_home().await?;
+        let name = self.config.control_database.as_str();
+        if tenant::database_exists(&session, name).await? {
+            return Ok(());
+        }
+        let script = doctor::control_database(name, &session.role);
+        if !doctor::may_create_databases(&session).await? {
+            let sql = script.to_string().lines().map(str::to_owned).collect();
+            return Err(Error::MissingRight { role: session.role.clone(), sql });
+        }
+        script.run_each(&session).await
+    }
+
+    /// Makes a tenant: the owner's role and a database with the schema `public` for it.
+    ///
+    /// # Errors
+    /// [`Error::DatabaseExists`], [`Error::ForeignRole`]; after any error nothing is left behind.
+    pub async fn create_tenant(&self, database: &DatabaseName) -> Result<()> {
+        let name = database.as_str();
+        let session = self.open_home().await?;
+        let created = tenant::create(&session, name, &self.passwords).await;
+        let done = match created {
+            Ok(()) => self.hand_over(name).await,
+            Err(error @ (Error::DatabaseExists(_) | Error::ForeignRole(_))) => return Err(error),
+            Err(error) => Err(error),
+        };
+        if done.is_err() {
+            tenant::abandon(&session, name).await;
+        }
+        done
+    }
+
+    async fn hand_over(&self, database: &str) -> Result<()> {
+        let session = self.open(database).await?;
+        tenant::hand_over(&session, database).await
+    }
+
+    /// Plans the adoption of a database whose owner will be the role `owner`. Changes nothing.
+    ///
+    /// # Errors
+    /// [`Error::Reserved`], [`Error::NoDatabase`], [`Error::ForeignRole`],
+    /// [`Error::MissingRight`].
+    pub async fn plan_adoption(
+        &self,
+        database: &DatabaseName,
+        owner: &RoleName,
+    ) -> Result<Adoption> {
+        let name = database.as_str();
+        let reserved = |reason| Err(Error::Reserved { name: name.to_owned(), reason });
+        match name {
+            "postgres" => return reserved("it is the cluster's own"),
+            "template0" | "template1" => return reserved("it is a template for new databases"),
+            _ if *database == self.config.control_database => {
+                return reserved("the service keeps its own data there");
+            }
+            _ => {}
+        }
+        if !tenant::database_exists(&self.open_home().await?, name).await? {
+            return Err(Error::NoDatabase(name.to_owned()));
+        }
+        let session = self.open(name).await?;
+        adoption::plan(&session, name, owner.as_str(), &self.passwords).await
+    }
+
+    /// Runs a planned adoption, in one transaction.
+    pub async fn adopt(&self, database: &DatabaseName, adoption: &Adoption) -> Result<()> {
+        let session = self.open(database.as_str()).await?;
+        adoption.script.run(&session).await
+    }
+
+    /// Takes the service away from a database: drops the tenant's roles, gives what they own to
+    /// the database's owner, and takes `changes` back.
+    ///
+    /// A database that is gone is no error.
+    pub async fn release_tenant(
+        &self,
+        database: &DatabaseName,
+        roles: &[String],
+        changes: &[RightsChange],
+    ) -> Result<()> {
+        let name = database.as_str();
+        let home = self.open_home().await?;
+        if !tenant::database_exists(&home, name).await? {
+            return tenant::drop_roles(&home, roles).await;
+        }
+        let session = self.open(name).await?;
+        adoption::release(&session, name, roles, changes).await
+    }
+
+    /// Drops a tenant's database with all its data, and the tenant's roles.
+    pub async fn drop_tenant(&self, database: &DatabaseName, roles: &[String]) -> Result<()> {
+        let session = self.open_home().await?;
+        tenant::drop_database(&session, database.as_str()).await?;
+        tenant::drop_roles(&session, roles).await
+    }
+
+    /// Makes the role of a user: it may connect to the tenant's database and use the schema
+    /// `public`, and nothing else.
+    ///
+    /// # Errors
+    /// [`Error::ForeignRole`].
+    pub async fn create_user(&self, database: &DatabaseName, role: &RoleName) -> Result<()> {
+        let session = self.open(database.as_str()).await?;
+        tenant::create_user(&session, database.as_str(), role.as_str(), &self.passwords).await
+    }
+
+    /// Drops the role of a user. With `reassign`, what it owns goes to the tenant's owner;
+    /// without, owning anything is [`Error::OwnsObjects`]. A role that is gone is no error.
+    pub async fn drop_user(
+        &self,
+        database: &DatabaseName,
+        role: &RoleName,
+        owner: &RoleName,
+        reassign: bool,
+    ) -> Result<()> {
+        let session = self.open(database.as_str()).await?;
+        match role::existing(&session, role.as_str()).await? {
+            role::Existing::Nothing => return Ok(()),
+            role::Existing::Foreign => return Err(Error::ForeignRole(role.to_string())),
+            role::Existing::Ours => {}
+        }
+        self.revoke_as_grantors(&session, database, role).await?;
+        tenant::drop_user(&session, role.as_str(), owner.as_str(), reassign).await
+    }
+
+    /// Takes back what other users of the tenant granted to a role on objects that are not
+    /// theirs. Only the grantor can, not even a superuser; but we hold its login.
+    async fn revoke_as_grantors(
+        &self,
+        session: &Session,
+        database: &DatabaseName,
+        role: &RoleName,
+    ) -> Result<()> {
+        for (grantor, script) in grants::by_others(session, role.as_str()).await? {
+            let password = Secret::new(self.passwords.password(&grantor));
+            let login = self.config.clone().with_login(&grantor, password);
+            let session = Session::open(&login, database.as_str()).await?;
+            script.run(&session).await?;
+        }
+        Ok(())
+    }
+
+    async fn repair_role(&self, key: &Key) -> tidegate_sql::Result<()> {
+        let session = self.open_home().await.map_err(tidegate_sql::Error::internal)?;
+        let (role, database) = (key.role.as_str(), key.database.as_str());
+        let existing = role::existing(&session, role).await;
+        if existing.map_err(tidegate_sql::Error::internal)? != role::Existing::Ours
+            || !tenant::database_exists(&session, database)
+                .await
+                .map_err(tidegate_sql::Error::internal)?
+        {
+            return Err(tidegate_sql::Error::NoDatabase);
+        }
+        let script = role::repair(role, database, &self.passwords);
+        script.run(&session).await.map_err(tidegate_sql::Error::internal)
+    }
+}
+
+impl Repair for Admin {
+    fn repair<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, tidegate_sql::Result<()>> {
+        Box::pin(self.repair_role(key))
+    }
+}

@@ -1,0 +1,120 @@
+//! Login roles: one for each user.
+
+use super::script::{Part, Script};
+use super::session::Session;
+use super::{Error, Result, RolePasswords};
+use Part::{Name, Secret, Syntax, Value};
+
+/// The comment by which a role of ours is known. Only who may administer roles can set it.
+pub(super) const MARK: &str = "made by Tidegate";
+
+/// What is there under a role's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Existing {
+    /// Nothing.
+    Nothing,
+    /// A role that Tidegate made.
+    Ours,
+    /// Somebody else's role.
+    Foreign,
+}
+
+/// Looks a role up.
+pub(super) async fn existing(session: &Session, role: &str) -> Result<Existing> {
+    let found = session
+        .client
+        .query_opt(
+            "SELECT pg_catalog.shobj_description(r.oid, 'pg_authid') \
+             FROM pg_catalog.pg_roles r WHERE r.rolname = $1",
+            &[&role],
+        )
+        .await?;
+    Ok(match found.map(|row| row.get::<_, Option<String>>(0)) {
+        None => Existing::Nothing,
+        Some(Some(comment)) if comment.starts_with(MARK) => Existing::Ours,
+        Some(_) => Existing::Foreign,
+    })
+}
+
+/// Writes the statements that make a role, or give a role of ours that an earlier attempt left
+/// behind its password.
+pub(super) async fn make(
+    session: &Session,
+    role: &str,
+    passwords: &RolePasswords,
+) -> Result<Script> {
+    let mut script = Script::default();
+    let verifier = passwords.verifier(role);
+    match existing(session, role).await? {
+        Existing::Foreign => return Err(Error::ForeignRole(role.to_owned())),
+        Existing::Ours => script.append(password(role, &verifier)),
+        Existing::Nothing => {
+            script.push(&[
+                Syntax("CREATE ROLE "),
+                Name(role),
+                Syntax(
+                    " LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS PASSWORD ",
+                ),
+                Secret(&verifier),
+            ]);
+            script.push(&[Syntax("COMMENT ON ROLE "), Name(role), Syntax(" IS "), Value(MARK)]);
+        }
+    }
+    Ok(script)
+}
+
+/// Writes the statement that sets a role's verifier.
+fn password(role: &str, verifier: &str) -> Script {
+    let mut script = Script::default();
+    script.push(&[Syntax("ALTER ROLE "), Name(role), Syntax(" PASSWORD "), Secret(verifier)]);
+    script
+}
+
+/// Writes the statements that make a role able to log in again, whatever it did to itself.
+pub(super) fn repair(role: &str, database: &str, passwords: &RolePasswords) -> Script {
+    let mut script = password(role, &passwords.verifier(role));
+    script.push(&[Syntax("ALTER ROLE "), Name(role), Syntax(" RESET ALL")]);
+    script.push(&[
+        Syntax("ALTER ROLE "),
+        Name(role),
+        Syntax(" IN DATABASE "),
+        Name(database),
+        Syntax(" RESET ALL"),
+    ]);
+    script
+}
+
+/// Ends the sessions of a role, in whatever database.
+pub(super) async fn end_sessions(session: &Session, role: &str) -> Result<()> {
+    let ended = session
+        .client
+        .execute(
+            "SELECT pg_catalog.pg_terminate_backend(pid) FROM pg_catalog.pg_stat_activity \
+             WHERE usename = $1",
+            &[&role],
+        )
+        .await?;
+    if ended > 0 {
+        tracing::debug!(role, ended, "ended the role's sessions");
+    }
+    Ok(())
+}
+
+/// What a role owns in the session's database: how many objects, and one of them.
+pub(super) async fn owned(session: &Session, role: &str) -> Result<Option<(i64, String)>> {
+    let row = session
+        .client
+        .query_one(
+            "SELECT pg_catalog.count(*), \
+                    pg_catalog.min(pg_catalog.pg_describe_object(d.classid, d.objid, d.objsubid)) \
+             FROM pg_catalog.pg_shdepend d \
+             JOIN pg_catalog.pg_roles r ON d.refobjid = r.oid \
+             JOIN pg_catalog.pg_database b ON b.oid = d.dbid \
+             WHERE d.deptype = 'o' AND d.refclassid = 'pg_catalog.pg_authid'::pg_catalog.regclass \
+               AND r.rolname = $1 AND b.datname = pg_catalog.current_database()",
+            &[&role],
+        )
+        .await?;
+    let example: Option<String> = row.get(1);
+    Ok(example.map(|example| (row.get(0), example)))
+}

@@ -1,0 +1,153 @@
+//! Administrative SQL, written by one writer: names are always quoted, values always escaped.
+
+use std::fmt;
+
+use postgres_protocol::escape::{escape_identifier, escape_literal};
+
+use super::Result;
+use super::session::Session;
+
+/// A part of a statement.
+#[derive(Clone, Copy)]
+pub(super) enum Part<'a> {
+    /// Text that stands in our source.
+    Syntax(&'static str),
+    /// A name from outside.
+    Name(&'a str),
+    /// A name with its schema.
+    Qualified(&'a str, &'a str),
+    /// A value from outside.
+    Value(&'a str),
+    /// A value that is not shown.
+    Secret(&'a str),
+    /// Text that PostgreSQL itself quoted, such as a function with its arguments.
+    Quoted(&'a str),
+}
+
+/// Statements that run together in one transaction, and their text for people.
+#[derive(Clone, Default)]
+pub struct Script {
+    steps: Vec<Step>,
+}
+
+#[derive(Clone)]
+enum Step {
+    Note(String),
+    Statement { text: String, shown: String },
+}
+
+impl Script {
+    /// Adds a comment.
+    pub(super) fn note(&mut self, text: impl Into<String>) {
+        self.steps.push(Step::Note(text.into()));
+    }
+
+    /// Adds a statement.
+    pub(super) fn push(&mut self, parts: &[Part<'_>]) {
+        let mut text = String::new();
+        let mut shown = String::new();
+        for part in parts {
+            let written = match *part {
+                Part::Syntax(syntax) => syntax.to_owned(),
+                Part::Name(name) => escape_identifier(name),
+                Part::Qualified(schema, name) => {
+                    format!("{}.{}", escape_identifier(schema), escape_identifier(name))
+                }
+                Part::Value(value) => escape_literal(value).trim_start().to_owned(),
+                Part::Quoted(quoted) => quoted.to_owned(),
+                Part::Secret(secret) => {
+                    text.push_str(escape_literal(secret).trim_start());
+                    shown.push_str("'…'");
+                    continue;
+                }
+            };
+            text.push_str(&written);
+            shown.push_str(&written);
+        }
+        self.steps.push(Step::Statement { text, shown });
+    }
+
+    /// Adds the steps of another script.
+    pub(super) fn append(&mut self, mut other: Self) {
+        self.steps.append(&mut other.steps);
+    }
+
+    /// Runs the statements in one transaction.
+    pub(super) async fn run(&self, session: &Session) -> Result<()> {
+        session.begin().await?;
+        let ran = self.run_each(session).await;
+        session.end(ran).await
+    }
+
+    /// Runs the statements one by one, for those that PostgreSQL runs in no transaction.
+    pub(super) async fn run_each(&self, session: &Session) -> Result<()> {
+        for step in &self.steps {
+            if let Step::Statement { text, shown } = step {
+                let ran = session.client.batch_execute(text).await;
+                ran.map_err(|error| super::Error::of_statement(error, shown))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Script {
+    /// The statements as `psql` would take them, but for the verifiers of passwords.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for step in &self.steps {
+            match step {
+                Step::Note(text) => writeln!(f, "-- {text}")?,
+                Step::Statement { shown, .. } => writeln!(f, "{shown};")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Script {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Joins the parts of several objects with commas.
+pub(super) fn list<'a>(objects: impl IntoIterator<Item = Part<'a>>) -> Vec<Part<'a>> {
+    let mut parts = Vec::new();
+    for object in objects {
+        if !parts.is_empty() {
+            parts.push(Part::Syntax(", "));
+        }
+        parts.push(object);
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_values_are_quoted_and_secrets_are_not_shown() {
+        let mut script = Script::default();
+        script.note("why");
+        script.push(&[
+            Part::Syntax("CREATE ROLE "),
+            Part::Name("a\"b"),
+            Part::Syntax(" PASSWORD "),
+            Part::Secret("o'clock"),
+        ]);
+        script.push(&[
+            Part::Syntax("COMMENT ON ROLE "),
+            Part::Name("a\"b"),
+            Part::Syntax(" IS "),
+            Part::Value("it's \\ here"),
+        ]);
+        assert_eq!(
+            script.to_string(),
+            "-- why\nCREATE ROLE \"a\"\"b\" PASSWORD '…';\n\
+             COMMENT ON ROLE \"a\"\"b\" IS E'it''s \\\\ here';\n"
+        );
+        let Step::Statement { text, .. } = &script.steps[1] else { panic!("no statement") };
+        assert_eq!(text, "CREATE ROLE \"a\"\"b\" PASSWORD 'o''clock'");
+    }
+}

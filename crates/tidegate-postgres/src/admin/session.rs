@@ -1,0 +1,94 @@
+//! A connection of the administrator to one database.
+
+use tokio_postgres::Client;
+
+use super::script::{Part, Script};
+use super::{Error, Result};
+use crate::config::Config;
+use crate::version;
+
+/// A connection of the administrator, and what is known about it.
+pub(super) struct Session {
+    pub(super) client: Client,
+    /// `server_version_num`.
+    pub(super) version: u32,
+    /// Who the administrator is.
+    pub(super) role: String,
+    /// Whether the administrator is a superuser.
+    pub(super) superuser: bool,
+}
+
+impl Session {
+    /// Logs in as the administrator.
+    pub(super) async fn open(config: &Config, database: &str) -> Result<Self> {
+        let opened = super::connect::connect(config, database).await;
+        let client = opened.map_err(|source| Error::Connect {
+            database: database.to_owned(),
+            role: config.admin_role.clone(),
+            source: source.into(),
+        })?;
+        let row = client
+            .query_one(
+                "SELECT pg_catalog.current_setting('server_version_num')::int4, \
+                        r.rolname::text, r.rolsuper \
+                 FROM pg_catalog.pg_roles r WHERE r.rolname = current_user",
+                &[],
+            )
+            .await?;
+        Ok(Self {
+            version: row.get::<_, i32>(0).unsigned_abs(),
+            role: row.get(1),
+            superuser: row.get(2),
+            client,
+        })
+    }
+
+    /// Opens a transaction.
+    pub(super) async fn begin(&self) -> Result<()> {
+        Ok(self.client.batch_execute("BEGIN").await?)
+    }
+
+    /// Commits what was done, or rolls back what failed.
+    pub(super) async fn end(&self, done: Result<()>) -> Result<()> {
+        let end = if done.is_ok() { "COMMIT" } else { "ROLLBACK" };
+        let ended = self.client.batch_execute(end).await;
+        done?;
+        Ok(ended?)
+    }
+
+    /// Whether the administrator may do what `role` may.
+    pub(super) async fn acts_for(&self, role: &str) -> Result<bool> {
+        if self.superuser {
+            return Ok(true);
+        }
+        let row = self
+            .client
+            .query_one(
+                "SELECT pg_catalog.pg_has_role(current_user, $1::text::name, 'USAGE')",
+                &[&role],
+            )
+            .await?;
+        Ok(row.get(0))
+    }
+
+    /// Wraps statements that need the rights of `role`, which Tidegate made: the administrator is
+    /// a member of it while they run, and not longer.
+    pub(super) async fn acting_for(&self, role: &str, inner: Script) -> Result<Script> {
+        if self.acts_for(role).await? {
+            return Ok(inner);
+        }
+        let mut script = Script::default();
+        script.push(&[
+            Part::Syntax("GRANT "),
+            Part::Name(role),
+            Part::Syntax(version::membership(self.version)),
+        ]);
+        script.append(inner);
+        script.push(&[
+            Part::Syntax("REVOKE "),
+            Part::Name(role),
+            Part::Syntax(" FROM CURRENT_USER"),
+        ]);
+        Ok(script)
+    }
+}

@@ -1,0 +1,150 @@
+//! Databases that Tidegate makes, and the users of all tenants.
+
+use super::role::{self, Existing};
+use super::script::{Part, Script};
+use super::session::Session;
+use super::{Error, Result, RolePasswords, grants};
+use Part::{Name, Syntax};
+
+/// Whether a database is there.
+pub(super) async fn database_exists(session: &Session, database: &str) -> Result<bool> {
+    let found = session
+        .client
+        .query_opt("SELECT 1 FROM pg_catalog.pg_database WHERE datname = $1", &[&database])
+        .await?;
+    Ok(found.is_some())
+}
+
+/// Makes the owner's role and the database. `session` is in the administrator's own database.
+pub(super) async fn create(
+    session: &Session,
+    database: &str,
+    passwords: &RolePasswords,
+) -> Result<()> {
+    if database_exists(session, database).await? {
+        return Err(Error::DatabaseExists(database.to_owned()));
+    }
+    role::make(session, database, passwords).await?.run(session).await?;
+    let mut script = Script::default();
+    script.push(&[Syntax("CREATE DATABASE "), Name(database), Syntax(" ENCODING 'UTF8'")]);
+    script.push(&[
+        Syntax("REVOKE CONNECT, TEMPORARY ON DATABASE "),
+        Name(database),
+        Syntax(" FROM PUBLIC"),
+    ]);
+    script.append(owner_rights(database, database));
+    script.run_each(session).await
+}
+
+/// The owner's rights on the database itself.
+pub(super) fn owner_rights(database: &str, owner: &str) -> Script {
+    let mut script = Script::default();
+    script.push(&[
+        Syntax("GRANT CONNECT, CREATE, TEMPORARY ON DATABASE "),
+        Name(database),
+        Syntax(" TO "),
+        Name(owner),
+    ]);
+    script
+}
+
+/// Gives the owner the schema `public`. `session` is in the new database.
+pub(super) async fn hand_over(session: &Session, owner: &str) -> Result<()> {
+    if !session.acts_for(&owner_of_public(session).await?).await? {
+        return Err(Error::MissingRight {
+            role: session.role.clone(),
+            sql: vec![
+                "\\connect template1".to_owned(),
+                format!(
+                    "ALTER SCHEMA public OWNER TO {};",
+                    postgres_protocol::escape::escape_identifier(&session.role)
+                ),
+            ],
+        });
+    }
+    let mut script = Script::default();
+    script.push(&[Syntax("REVOKE CREATE ON SCHEMA public FROM PUBLIC")]);
+    script.push(&[Syntax("ALTER SCHEMA public OWNER TO "), Name(owner)]);
+    session.acting_for(owner, script).await?.run(session).await
+}
+
+async fn owner_of_public(session: &Session) -> Result<String> {
+    let row = session
+        .client
+        .query_opt(
+            "SELECT pg_catalog.pg_get_userbyid(nspowner)::text \
+             FROM pg_catalog.pg_namespace WHERE nspname = 'public'",
+            &[],
+        )
+        .await?;
+    Ok(row.map_or_else(|| session.role.clone(), |row| row.get(0)))
+}
+
+/// Takes back what a creation that failed has made. What cannot be taken back is logged.
+pub(super) async fn abandon(session: &Session, database: &str) {
+    let dropped = match drop_database(session, database).await {
+        Ok(()) => drop_roles(session, &[database.to_owned()]).await,
+        Err(error) => Err(error),
+    };
+    if let Err(error) = dropped {
+        tracing::warn!(database, %error, "could not clean up after a failed creation");
+    }
+}
+
+/// Makes the role of a user in a tenant. `session` is in the tenant's database.
+pub(super) async fn create_user(
+    session: &Session,
+    database: &str,
+    role: &str,
+    passwords: &RolePasswords,
+) -> Result<()> {
+    let mut script = role::make(session, role, passwords).await?;
+    let mut rights = Script::default();
+    rights.push(&[
+        Syntax("GRANT CONNECT ON DATABASE "),
+        Name(database),
+        Syntax(" TO "),
+        Name(role),
+    ]);
+    let public = owner_of_public(session).await?;
+    let mut usage = Script::default();
+    usage.push(&[Syntax("GRANT USAGE ON SCHEMA public TO "), Name(role)]);
+    rights.append(session.acting_for(&public, usage).await?);
+    script.append(rights);
+    script.run(session).await
+}
+
+/// Drops the role of a user. `session` is in the tenant's database; with `reassign` the tenant's
+/// owner gets what the role owns there.
+pub(super) async fn drop_user(
+    session: &Session,
+    role: &str,
+    owner: &str,
+    reassign: bool,
+) -> Result<()> {
+    if !reassign && let Some((count, example)) = role::owned(session, role).await? {
+        return Err(Error::OwnsObjects { role: role.to_owned(), count, example });
+    }
+    role::end_sessions(session, role).await?;
+    session.begin().await?;
+    let dropped = grants::drop_roles(session, &[role], owner, reassign).await;
+    session.end(dropped).await
+}
+
+/// Drops a database, whoever is connected to it. `session` is in another one.
+pub(super) async fn drop_database(session: &Session, database: &str) -> Result<()> {
+    let mut script = Script::default();
+    script.push(&[Syntax("DROP DATABASE IF EXISTS "), Name(database), Syntax(" WITH (FORCE)")]);
+    script.run_each(session).await
+}
+
+/// Drops roles that own nothing any more; those that Tidegate did not make stay.
+pub(super) async fn drop_roles(session: &Session, roles: &[String]) -> Result<()> {
+    let mut script = Script::default();
+    for role in roles {
+        if role::existing(session, role).await? == Existing::Ours {
+            script.push(&[Syntax("DROP ROLE "), Name(role)]);
+        }
+    }
+    script.run_each(session).await
+}

@@ -1,0 +1,84 @@
+//! What the tests of administration share.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use tidegate_embedded::testing;
+use tidegate_postgres::admin::{Admin, RolePasswords};
+use tidegate_postgres::{Config, Secret, role_password};
+use tidegate_sql::{DatabaseName, RoleName};
+use tokio_postgres::{Client, NoTls};
+
+/// The master secret of all tests: they share a cluster, and so the roles' names are distinct.
+pub const SECRET: [u8; 32] = [7; 32];
+
+/// The configuration of the cluster's superuser.
+pub fn superuser() -> Config {
+    Config::from_url(&testing::cluster().admin_url()).unwrap()
+}
+
+/// An administrator with a configuration.
+pub fn admin(config: Config) -> Admin {
+    let salt = AtomicU32::new(1);
+    let passwords = RolePasswords::new(SECRET, move || {
+        let mut bytes = [0; 16];
+        bytes[..4].copy_from_slice(&salt.fetch_add(1, Ordering::Relaxed).to_be_bytes());
+        bytes
+    });
+    Admin::new(config, passwords)
+}
+
+/// An administrator that is no superuser, with the rights that OPERATIONS names.
+pub async fn service_admin(name: &str) -> Config {
+    let root = root("postgres").await;
+    let sql = format!(
+        "CREATE ROLE {name} LOGIN CREATEROLE CREATEDB PASSWORD 'service';
+         GRANT pg_signal_backend, pg_read_all_stats TO {name};"
+    );
+    root.batch_execute(&sql).await.unwrap();
+    superuser().with_login(name, Secret::new("service"))
+}
+
+/// A connection as the cluster's superuser.
+pub async fn root(database: &str) -> Client {
+    let cluster = testing::cluster();
+    connect(database, cluster.admin_user(), cluster.admin_password()).await.unwrap()
+}
+
+/// A connection as a user of a tenant.
+pub async fn user(database: &str, role: &str) -> Result<Client, tokio_postgres::Error> {
+    connect(database, role, &role_password(&SECRET, role, 1)).await
+}
+
+/// A connection with any login.
+pub async fn connect(
+    database: &str,
+    role: &str,
+    password: &str,
+) -> Result<Client, tokio_postgres::Error> {
+    let mut config = tokio_postgres::Config::new();
+    config.host("127.0.0.1").port(testing::cluster().port());
+    config.dbname(database).user(role).password(password);
+    let (client, connection) = config.connect(NoTls).await?;
+    tokio::spawn(connection);
+    Ok(client)
+}
+
+/// The SQLSTATE of a statement that must fail.
+pub async fn refusal(client: &Client, sql: &str) -> String {
+    let error = client.batch_execute(sql).await.unwrap_err();
+    error.code().unwrap().code().to_owned()
+}
+
+/// One value of a query as text.
+pub async fn value(client: &Client, sql: &str) -> String {
+    let row = client.query_one(sql, &[]).await.unwrap();
+    row.get::<_, Option<String>>(0).unwrap_or_default()
+}
+
+pub fn database(name: &str) -> DatabaseName {
+    DatabaseName::new(name)
+}
+
+pub fn role(name: &str) -> RoleName {
+    RoleName::new(name)
+}

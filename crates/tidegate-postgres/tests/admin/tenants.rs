@@ -1,0 +1,153 @@
+use tidegate_postgres::admin::Error;
+use tidegate_postgres::pool::{Key, Repair};
+
+use super::bench::{admin, connect, database, refusal, role, root, service_admin, user, value};
+
+#[tokio::test]
+async fn the_owner_has_its_database_and_others_are_kept_out() {
+    let admin = admin(service_admin("svc_made").await);
+    admin.create_tenant(&database("made_one")).await.unwrap();
+    admin.create_tenant(&database("made_two")).await.unwrap();
+
+    let owner = user("made_one", "made_one").await.unwrap();
+    owner.batch_execute("CREATE TABLE t (id int); CREATE SCHEMA more").await.unwrap();
+    owner.batch_execute("CREATE TEMP TABLE scratch (id int)").await.unwrap();
+    let stranger = user("made_one", "made_two").await.unwrap_err();
+    assert_eq!(stranger.code().unwrap().code(), "42501");
+
+    let root = root("made_one").await;
+    let facts = "SELECT concat_ws(' ', rolcanlogin, rolsuper, rolcreatedb, rolcreaterole, \
+                 rolreplication, rolbypassrls) FROM pg_roles WHERE rolname = 'made_one'";
+    assert_eq!(value(&root, facts).await, "t f f f f f");
+    let owners = "SELECT concat_ws(' ', datdba::regrole, \
+                  (SELECT nspowner::regrole FROM pg_namespace WHERE nspname = 'public')) \
+                  FROM pg_database WHERE datname = 'made_one'";
+    assert_eq!(value(&root, owners).await, "svc_made made_one");
+    let everybody = "SELECT concat_ws(' ', has_database_privilege('public', 'made_one', 'CONNECT'), \
+                     has_database_privilege('public', 'made_one', 'TEMP'), \
+                     has_schema_privilege('public', 'public', 'CREATE'))";
+    assert_eq!(value(&root, everybody).await, "f f f");
+}
+
+#[tokio::test]
+async fn postgres_gets_a_verifier_and_never_the_password() {
+    let admin = admin(service_admin("svc_verifier").await);
+    admin.create_tenant(&database("verifier")).await.unwrap();
+    let root = root("postgres").await;
+    let kept = "SELECT rolpassword FROM pg_authid WHERE rolname = 'verifier'";
+    assert!(value(&root, kept).await.starts_with("SCRAM-SHA-256$1:"));
+}
+
+#[tokio::test]
+async fn a_user_may_connect_and_look_and_nothing_else() {
+    let admin = admin(service_admin("svc_user").await);
+    let tenant = database("users_of");
+    admin.create_tenant(&tenant).await.unwrap();
+    admin.create_user(&tenant, &role("users_of/al\"ice")).await.unwrap();
+    let owner = user("users_of", "users_of").await.unwrap();
+    owner.batch_execute("CREATE TABLE t (id int); INSERT INTO t VALUES (1)").await.unwrap();
+
+    let alice = user("users_of", "users_of/al\"ice").await.unwrap();
+    for sql in ["SELECT * FROM t", "CREATE TABLE u (id int)", "CREATE TEMP TABLE u (id int)",
+                "CREATE SCHEMA s"]
+    {
+        assert_eq!(refusal(&alice, sql).await, "42501", "{sql}");
+    }
+    owner.batch_execute("GRANT SELECT ON t TO \"users_of/al\"\"ice\"").await.unwrap();
+    assert_eq!(value(&alice, "SELECT id::text FROM public.t").await, "1");
+
+    // Nobody stays a member of anything because of us.
+    let members = "SELECT count(*)::text FROM pg_auth_members m JOIN pg_roles r ON r.oid = m.roleid \
+                   WHERE r.rolname LIKE 'users_of%'";
+    assert_eq!(value(&root("postgres").await, members).await, "0");
+}
+
+#[tokio::test]
+async fn names_that_are_taken_are_refused_and_nothing_is_left_behind() {
+    let admin = admin(service_admin("svc_taken").await);
+    let root = root("postgres").await;
+    root.batch_execute("CREATE ROLE taken_role").await.unwrap();
+    root.batch_execute("CREATE DATABASE taken_db").await.unwrap();
+
+    let error = admin.create_tenant(&database("taken_db")).await.unwrap_err();
+    assert!(matches!(error, Error::DatabaseExists(_)), "{error}");
+    let error = admin.create_tenant(&database("taken_role")).await.unwrap_err();
+    assert!(matches!(error, Error::ForeignRole(_)), "{error}");
+    let found = "SELECT concat_ws(' ', \
+                 (SELECT count(*) FROM pg_roles WHERE rolname = 'taken_db'), \
+                 (SELECT count(*) FROM pg_database WHERE datname = 'taken_role'))";
+    assert_eq!(value(&root, found).await, "0 0");
+}
+
+#[tokio::test]
+async fn what_a_dropped_user_owns_is_named_or_goes_to_the_owner() {
+    let admin = admin(service_admin("svc_heir").await);
+    let (tenant, bob) = (database("heirs"), role("heirs/bob"));
+    admin.create_tenant(&tenant).await.unwrap();
+    admin.create_user(&tenant, &bob).await.unwrap();
+    let owner = user("heirs", "heirs").await.unwrap();
+    owner.batch_execute("GRANT CREATE ON SCHEMA public TO \"heirs/bob\"").await.unwrap();
+    let bobs = user("heirs", "heirs/bob").await.unwrap();
+    bobs.batch_execute("CREATE TABLE kept (id int); INSERT INTO kept VALUES (5)").await.unwrap();
+
+    let error = admin.drop_user(&tenant, &bob, &role("heirs"), false).await.unwrap_err();
+    assert!(matches!(&error, Error::OwnsObjects { count: 1, example, .. } if example == "table kept"));
+    assert_eq!(value(&bobs, "SELECT id::text FROM kept").await, "5");
+
+    admin.drop_user(&tenant, &bob, &role("heirs"), true).await.unwrap();
+    assert_eq!(value(&owner, "SELECT id::text FROM kept").await, "5");
+    assert!(bobs.batch_execute("SELECT 1").await.is_err());
+    assert!(user("heirs", "heirs/bob").await.is_err());
+    admin.drop_user(&tenant, &bob, &role("heirs"), false).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_tenant_goes_with_its_data_or_leaves_it_behind() {
+    let config = service_admin("svc_drop").await;
+    let admin = admin(config);
+    let root = root("postgres").await;
+    let there = "SELECT concat_ws(' ', (SELECT count(*) FROM pg_database WHERE datname ~ '^goes'), \
+                 (SELECT count(*) FROM pg_roles WHERE rolname ~ '^goes'))";
+    let roles = ["goes/x".to_owned(), "goes".to_owned()];
+    let tenant = database("goes");
+    admin.create_tenant(&tenant).await.unwrap();
+    admin.create_user(&tenant, &role("goes/x")).await.unwrap();
+    let owner = user("goes", "goes").await.unwrap();
+    owner.batch_execute("CREATE TABLE kept (id int); INSERT INTO kept VALUES (5)").await.unwrap();
+    assert_eq!(value(&root, there).await, "1 2");
+
+    admin.release_tenant(&tenant, &roles, &[]).await.unwrap();
+    assert_eq!(value(&root, there).await, "1 0");
+    let kept = connect("goes", "svc_drop", "service").await.unwrap();
+    assert_eq!(value(&kept, "SELECT id::text FROM kept").await, "5");
+
+    admin.drop_tenant(&tenant, &roles).await.unwrap();
+    assert_eq!(value(&root, there).await, "0 0");
+    admin.drop_tenant(&tenant, &roles).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_role_that_spoilt_itself_is_repaired() {
+    let admin = admin(service_admin("svc_repair").await);
+    let tenant = database("spoilt");
+    admin.create_tenant(&tenant).await.unwrap();
+    let owner = user("spoilt", "spoilt").await.unwrap();
+    owner
+        .batch_execute(
+            "ALTER ROLE spoilt PASSWORD 'mine'; ALTER ROLE spoilt SET search_path = nowhere; \
+             ALTER ROLE spoilt IN DATABASE spoilt SET work_mem = '64kB'",
+        )
+        .await
+        .unwrap();
+    assert!(user("spoilt", "spoilt").await.is_err());
+
+    let key = Key { database: tenant.clone(), role: role("spoilt") };
+    admin.repair(&key).await.unwrap();
+    let owner = user("spoilt", "spoilt").await.unwrap();
+    assert_eq!(value(&owner, "SHOW search_path").await, "\"$user\", public");
+    assert_ne!(value(&owner, "SHOW work_mem").await, "64kB");
+
+    let gone = Key { database: tenant, role: role("postgres") };
+    let error = admin.repair(&gone).await.unwrap_err();
+    assert!(matches!(error, tidegate_sql::Error::NoDatabase), "{error}");
+}
