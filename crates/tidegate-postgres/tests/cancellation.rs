@@ -1,0 +1,200 @@
+//! What happens when time runs out, the caller goes away, or PostgreSQL does.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tidegate_embedded::{Cluster, Shutdown};
+use tidegate_postgres::pool::Settings;
+use tidegate_sql::{Error, Mode, Terms};
+use tokio::sync::watch;
+
+use crate::stage::{Gathered, Sql, Stage, Stalled};
+
+#[tokio::test]
+async fn a_statement_whose_caller_has_gone_is_gone_within_a_second() {
+    let stage = Arc::new(Stage::new("dropped").await);
+    for login in [stage.owner(), stage.guest()] {
+        let query = Sql::new("select pg_sleep(60) as abandoned");
+        let task = tokio::spawn({
+            let (stage, login) = (stage.clone(), login.clone());
+            async move { query.run(&stage, &login).await }
+        });
+        stage.wait_for_running("abandoned", 1).await;
+        task.abort();
+        let began = Instant::now();
+        stage.wait_for_running("abandoned", 0).await;
+        assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+    }
+}
+
+#[tokio::test]
+async fn a_late_cancel_never_hits_the_next_statement() {
+    let stage = Stage::new("late_cancel").await;
+    let owner = stage.owner();
+    for wait in 0..60_u64 {
+        // Dropped at ever other moments, also when it has just ended.
+        let query = Sql::new("select pg_sleep(0.003)").run(&stage, &owner);
+        drop(tokio::time::timeout(Duration::from_micros(wait * 100), query).await);
+        assert_eq!(Sql::new("select 1").value(&stage, &owner).await, "1");
+    }
+}
+
+#[tokio::test]
+async fn a_passed_deadline_ends_the_statement_before_the_answer() {
+    let stage = Stage::new("deadline").await;
+    for login in [stage.owner(), stage.guest()] {
+        let query = Sql::new("select pg_sleep(60) as overdue").within(Duration::from_millis(100));
+        let began = Instant::now();
+        let error = query.run(&stage, &login).await.unwrap_err();
+        assert!(matches!(error, Error::Deadline), "{error:?}");
+        assert!(began.elapsed() < Duration::from_secs(1));
+        assert_eq!(stage.running("overdue").await, 0);
+        assert_eq!(Sql::new("select 1").value(&stage, &login).await, "1");
+    }
+}
+
+#[tokio::test]
+async fn a_statement_that_swallows_its_cancellation_is_terminated() {
+    let stage = Stage::new("swallow").await;
+    let block = "do $$ begin for i in 1..600 loop begin
+        perform pg_sleep(0.1); exception when query_canceled then null;
+        end; end loop; end /* stubborn */ $$";
+    let began = Instant::now();
+    let query = Sql::new(block).within(Duration::from_millis(100));
+    let error = query.run(&stage, &stage.owner()).await.unwrap_err();
+    assert!(matches!(error, Error::Deadline), "{error:?}");
+    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+    stage.wait_for_running("stubborn", 0).await;
+    assert_eq!(Sql::new("select 1").value(&stage, &stage.owner()).await, "1");
+}
+
+#[tokio::test]
+async fn the_deadline_of_a_transaction_counts_for_all_of_it() {
+    let stage = Stage::new("deadline_tx").await;
+    let owner = stage.owner();
+    Sql::new("create table t (a int)").run(&stage, &owner).await.unwrap();
+    let terms = Terms { deadline: Some(Instant::now() + Duration::from_millis(300)) };
+    let mut transaction = stage.roles.begin(&owner, Mode::ReadWrite, &terms).await.unwrap();
+    let run = |q: &str| {
+        let mut bound = Sql::new(q).bound;
+        bound.sets.push(Vec::new());
+        bound
+    };
+    let insert = run("insert into t values (1)");
+    transaction.query(&insert, &mut Gathered::default()).await.unwrap();
+    let sleep = run("select pg_sleep(60) as overdue");
+    let error = transaction.query(&sleep, &mut Gathered::default()).await.unwrap_err();
+    assert!(matches!(error, Error::Deadline), "{error:?}");
+    drop(transaction);
+    stage.wait_for_running("overdue", 0).await;
+    assert_eq!(Sql::new("select count(*) from t").value(&stage, &owner).await, "0");
+}
+
+#[tokio::test]
+async fn sets_whose_caller_goes_away_half_way_leave_nothing() {
+    let stage = Stage::new("half_way").await;
+    let owner = stage.owner();
+    Sql::new("create table t (a int)").run(&stage, &owner).await.unwrap();
+    let mut insert = Sql::new("insert into t select :n::int from pg_sleep(0.001) halfway");
+    insert.bound.sets = (0..50_000_u32)
+        .map(|n| vec![tidegate_sql::Parameter::Json(n.to_string().into())])
+        .collect();
+    let insert = insert.run(&stage, &owner);
+    assert!(tokio::time::timeout(Duration::from_millis(300), insert).await.is_err());
+    stage.wait_for_running("halfway", 0).await;
+    assert_eq!(Sql::new("select count(*) from t").value(&stage, &owner).await, "0");
+}
+
+#[tokio::test]
+async fn a_slow_reader_makes_postgresql_wait_and_no_deadline_counts_meanwhile() {
+    let stage = Stage::new("slow_reader").await;
+    let (start, go) = watch::channel(false);
+    let (stopped, mut seen) = watch::channel(0);
+    let mut sink = Stalled { seen: 0, bytes: 0, pause: 1000, go, stopped };
+    let mut query = Sql::new("select i, repeat('x', 100) as slow from generate_series(1, 300000) i")
+        .within(Duration::from_secs(2));
+    query.bound.sets.push(Vec::new());
+    let owner = stage.owner();
+    let running = stage.roles.query(&owner, &query.bound, query.terms(), &mut sink);
+    let watching = async {
+        seen.wait_for(|seen| *seen == 1000).await.unwrap();
+        let wait = "SELECT wait_event FROM pg_stat_activity WHERE datname = 'slow_reader' \
+            AND pid <> pg_backend_pid() AND query LIKE '%as slow%'";
+        while stage.value(wait).await != "ClientWrite" {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        // Longer than the deadline, which must not matter.
+        tokio::time::sleep(Duration::from_millis(2100)).await;
+        start.send_replace(true);
+    };
+    let (completion, ()) = tokio::join!(running, watching);
+    assert_eq!(completion.unwrap().affected_rows, None);
+    assert_eq!(sink.seen, 300_000);
+}
+
+#[tokio::test]
+async fn connections_that_died_while_idle_are_replaced_unseen() {
+    let stage = Stage::new("idle_death").await;
+    for login in [stage.owner(), stage.guest()] {
+        for _ in 0..3 {
+            assert_eq!(Sql::new("select 1").value(&stage, &login).await, "1");
+            let kill = "SELECT count(pg_terminate_backend(pid))::text FROM pg_stat_activity \
+                WHERE datname = current_database() AND pid <> pg_backend_pid()";
+            stage.value(kill).await;
+            let gone = "SELECT count(*)::text FROM pg_stat_activity \
+                WHERE datname = current_database() AND pid <> pg_backend_pid()";
+            while stage.value(gone).await != "0" {
+                tokio::task::yield_now().await;
+            }
+        }
+        assert_eq!(Sql::new("select 1").value(&stage, &login).await, "1");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_restart_under_load_hangs_nobody_and_ends_by_itself() {
+    let cluster: &'static Cluster = Box::leak(Box::new(
+        Cluster::start(tidegate_embedded::testing::settings()).await.unwrap(),
+    ));
+    let stage = Arc::new(Stage::on(cluster, "restart", Settings::default()).await);
+    for mode in [Shutdown::Fast, Shutdown::Immediate] {
+        let (end, over) = watch::channel(false);
+        let load: Vec<_> = (0..8)
+            .map(|number| {
+                let (stage, over) = (stage.clone(), over.clone());
+                tokio::spawn(async move {
+                    let login = if number % 2 == 0 { stage.owner() } else { stage.alice() };
+                    while !*over.borrow() {
+                        let query = Sql::new("select 1 as one").within(Duration::from_secs(8));
+                        let answer =
+                            tokio::time::timeout(Duration::from_secs(10), query.run(&stage, &login))
+                                .await
+                                .expect("a request hangs");
+                        match answer {
+                            Ok(rows) => assert_eq!(rows.rows, [["1"]]),
+                            Err(Error::Unavailable { .. } | Error::PoolTimeout { .. }) => {
+                                tokio::task::yield_now().await;
+                            }
+                            Err(other) => panic!("{other:?}"),
+                        }
+                    }
+                })
+            })
+            .collect();
+        cluster.restart(mode).await.unwrap();
+        let up = Instant::now();
+        while Sql::new("select 1").run(&stage, &stage.owner()).await.is_err() {
+            assert!(up.elapsed() < Duration::from_secs(10), "it does not recover");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        end.send_replace(true);
+        for task in load {
+            task.await.unwrap();
+        }
+    }
+    cluster.halt(Shutdown::Immediate).await.unwrap();
+    let began = Instant::now();
+    let error = Sql::new("select 1").run(&stage, &stage.owner()).await.unwrap_err();
+    assert!(matches!(error, Error::Unavailable { .. }), "{error:?}");
+    assert!(began.elapsed() < Duration::from_secs(6));
+}

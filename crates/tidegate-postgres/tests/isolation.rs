@@ -1,0 +1,302 @@
+//! The attacks of the design's threat list, against statements that a role may run.
+
+use tidegate_embedded::testing::cluster;
+use tidegate_postgres::{Condition, Connection};
+use tidegate_sql::statement::Statement;
+use tidegate_sql::{InputError, Login, Mode, Terms};
+
+use crate::stage::{Gathered, Sql, Stage, connect, password, pins};
+
+/// A table that the owner alone may read, and a table of everybody's.
+async fn stage(name: &str) -> Stage {
+    let stage = Stage::new(name).await;
+    stage
+        .admin
+        .batch_execute(&format!(
+            "create table secret as select 'of the owner' as text;
+             alter table secret owner to \"{name}\";
+             create table public.open (a int);
+             grant all on public.open to public;"
+        ))
+        .await
+        .unwrap();
+    stage
+}
+
+/// Runs a statement inside a block, where no lexer sees it.
+fn hidden(statement: &str) -> Sql {
+    let quoted = statement.replace('\'', "''");
+    Sql::new(&format!("do $$ begin execute '{quoted}'; end $$"))
+}
+
+async fn me(stage: &Stage, login: &Login) -> String {
+    Sql::new("select current_user || '|' || session_user").value(stage, login).await
+}
+
+#[tokio::test]
+async fn no_statement_of_a_role_becomes_another_role() {
+    let name = "becomes";
+    let stage = stage(name).await;
+    for login in [stage.alice(), stage.guest()] {
+        let before = me(&stage, &login).await;
+        for attack in [
+            format!("set role \"{name}\""),
+            format!("set session authorization \"{name}\""),
+            format!("select set_config('role', '{name}', false)"),
+            format!("select set_config('session_authorization', '{name}', false)"),
+            format!("set local role \"{name}\""),
+        ] {
+            let refused = hidden(&attack).refusal(&stage, &login).await;
+            assert!(["42501", "22023"].contains(&refused.as_str()), "{attack}: {refused}");
+        }
+        for attack in ["reset role", "set role none", "reset session authorization"] {
+            drop(hidden(attack).run(&stage, &login).await);
+            assert_eq!(me(&stage, &login).await, before);
+        }
+        let read = Sql::new("select text from secret").refusal(&stage, &login).await;
+        assert_eq!(read, "42501");
+    }
+}
+
+#[tokio::test]
+async fn a_trigger_of_one_role_cannot_make_another_role_of_the_session() {
+    let name = "trigger_role";
+    let stage = stage(name).await;
+    stage
+        .admin
+        .batch_execute(&format!(
+            "create function jump() returns trigger language plpgsql as $f$ begin
+                 perform set_config('role', 'none', true);
+                 perform set_config('role', '{name}', true);
+                 return new; end $f$;
+             create trigger jump before insert on public.open
+                 for each row execute function jump();"
+        ))
+        .await
+        .unwrap();
+    let alice = stage.alice();
+    assert_eq!(Sql::new("insert into open values (1)").refusal(&stage, &alice).await, "42501");
+    // The same in a transaction, with a statement behind it.
+    let terms = Terms::default();
+    let mut transaction = stage.roles.begin(&alice, Mode::ReadWrite, &terms).await.unwrap();
+    let run = |q: &str| {
+        let mut bound = Sql::new(q).bound;
+        bound.sets.push(Vec::new());
+        bound
+    };
+    let attack = run("insert into open values (1)");
+    assert!(transaction.query(&attack, &mut Gathered::default()).await.is_err());
+    let read = run("select text from secret");
+    let error = transaction.query(&read, &mut Gathered::default()).await.unwrap_err();
+    assert_eq!(error.sqlstate(), Some("25P02"));
+}
+
+#[tokio::test]
+async fn a_deferred_trigger_runs_as_the_role_that_logged_in() {
+    let name = "deferred_role";
+    let stage = stage(name).await;
+    stage
+        .admin
+        .batch_execute(&format!(
+            "create table seen (who text); grant all on seen to public;
+             create function note() returns trigger language plpgsql as $f$ begin
+                 insert into public.seen values (current_user); return null; end $f$;
+             create constraint trigger note after insert on public.open
+                 deferrable initially deferred for each row execute function note();
+             create function definer() returns void language sql security definer
+                 as 'insert into public.open values (1)';
+             alter function definer() owner to \"{name}\"; "
+        ))
+        .await
+        .unwrap();
+    Sql::new("select definer()").run(&stage, &stage.alice()).await.unwrap();
+    let seen = stage.value("select string_agg(who, ',') from seen").await;
+    assert!([format!("{name}/alice"), name.to_owned()].contains(&seen), "{seen}");
+}
+
+#[tokio::test]
+async fn a_definer_function_cannot_leave_its_role() {
+    let name = "definer";
+    let stage = stage(name).await;
+    stage
+        .admin
+        .batch_execute(&format!(
+            "create function leave(to_role text) returns void language plpgsql
+                 security definer as $f$ begin execute 'set role ' || to_role; end $f$;
+             alter function leave(text) owner to \"{name}\";"
+        ))
+        .await
+        .unwrap();
+    for role in ["none", "postgres"] {
+        let attack = Sql::new(&format!("select leave('{role}')"));
+        assert_eq!(attack.refusal(&stage, &stage.alice()).await, "42501", "{role}");
+    }
+}
+
+#[tokio::test]
+async fn settings_that_a_role_gives_itself_do_not_reach_the_next_connection() {
+    let name = "brick";
+    let stage = stage(name).await;
+    for login in [stage.guest(), stage.alice()] {
+        let role = login.role.as_str();
+        for setting in [
+            "local_preload_libraries = 'nonsense'",
+            "statement_timeout = 1",
+            "search_path = pg_temp",
+            "TimeZone = 'Asia/Tokyo'",
+            "default_transaction_read_only = on",
+            "client_encoding = 'LATIN1'",
+            "standard_conforming_strings = off",
+            "row_security = off",
+        ] {
+            let attack = format!("alter role \"{role}\" set {setting}");
+            drop(Sql::new(&attack).run(&stage, &login).await);
+        }
+        stage.roles.pool().close(&login.database);
+        let settings = "select concat_ws('|', current_setting('statement_timeout'),
+            current_setting('search_path'), current_setting('TimeZone'),
+            current_setting('default_transaction_read_only'),
+            current_setting('client_encoding'), current_setting('row_security'))";
+        let expected = r#""0|\"$user\", public|UTC|off|UTF8|on""#;
+        assert_eq!(Sql::new(settings).value(&stage, &login).await, expected);
+    }
+}
+
+#[tokio::test]
+async fn a_role_reaches_no_file_no_program_and_no_replication() {
+    let stage = stage("reach").await;
+    for login in [stage.guest(), stage.alice(), stage.owner()] {
+        for attack in [
+            "select pg_read_file('/etc/passwd')",
+            "select pg_ls_dir('.')",
+            "select lo_import('/etc/passwd')",
+            "select pg_create_logical_replication_slot('s', 'test_decoding')",
+            "create extension dblink",
+            "create role more",
+            "create database more",
+            "alter role postgres password 'x'",
+            "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'postgres'",
+        ] {
+            let refused = Sql::new(attack).refusal(&stage, &login).await;
+            assert_eq!(refused, "42501", "{attack} as {}", login.role);
+        }
+        for attack in ["copy open to program 'true'", "copy open from '/etc/passwd'"] {
+            let refused = hidden(attack).refusal(&stage, &login).await;
+            assert_eq!(refused, "42501", "{attack} as {}", login.role);
+        }
+    }
+}
+
+#[tokio::test]
+async fn transaction_control_is_refused_before_postgresql_sees_it() {
+    for attack in [
+        "commit",
+        "/* c */ rollback",
+        "-- c\nend",
+        "abort",
+        "begin",
+        "start transaction",
+        "savepoint s",
+        "release s",
+        "prepare transaction 'x'",
+        "commit prepared 'x'",
+        "commit and chain",
+        "copy open from stdin",
+        "listen x",
+        "discard all",
+        "deallocate all",
+    ] {
+        let refused = Statement::parse(attack);
+        assert!(matches!(refused, Err(InputError::StatementNotAllowed { .. })), "{attack}");
+    }
+}
+
+#[tokio::test]
+async fn a_procedure_cannot_end_the_transaction_around_it() {
+    let stage = stage("ends").await;
+    let owner = stage.owner();
+    Sql::new("create procedure ends() language plpgsql as $$ begin commit; end $$")
+        .run(&stage, &owner)
+        .await
+        .unwrap();
+    let terms = Terms::default();
+    for attack in ["call ends()", "do $$ begin commit; end $$", "do $$ begin rollback; end $$"] {
+        let mut transaction =
+            stage.roles.begin(&owner, Mode::ReadWrite, &terms).await.unwrap();
+        let run = |q: &str| {
+            let mut bound = Sql::new(q).bound;
+            bound.sets.push(Vec::new());
+            bound
+        };
+        let insert = run("insert into open values (1)");
+        transaction.query(&insert, &mut Gathered::default()).await.unwrap();
+        let error = transaction.query(&run(attack), &mut Gathered::default()).await.unwrap_err();
+        assert_eq!(error.sqlstate(), Some("2D000"), "{attack}");
+        drop(transaction);
+        assert_eq!(Sql::new("select count(*) from open").value(&stage, &owner).await, "0");
+    }
+}
+
+#[tokio::test]
+async fn a_snapshot_cannot_be_made_writable() {
+    let stage = stage("writable").await;
+    let owner = stage.owner();
+    let terms = Terms::default();
+    let mut snapshot = stage.roles.begin(&owner, Mode::Snapshot, &terms).await.unwrap();
+    let run = |q: &str| {
+        let mut bound = Sql::new(q).bound;
+        bound.sets.push(Vec::new());
+        bound
+    };
+    let read = run("select 1 as one from open");
+    snapshot.query(&read, &mut Gathered::default()).await.unwrap();
+    let flip = run("select set_config('transaction_read_only', 'off', true)");
+    let error = snapshot.query(&flip, &mut Gathered::default()).await.unwrap_err();
+    assert_eq!(error.sqlstate(), Some("25001"));
+}
+
+#[tokio::test]
+async fn a_forged_temporary_table_reaches_no_other_caller() {
+    let stage = stage("forged").await;
+    stage.admin.batch_execute("grant temp on database forged to public").await.unwrap();
+    for login in [stage.guest(), stage.alice()] {
+        hidden("create temp table open as select 666 as a").run(&stage, &login).await.unwrap();
+        let count = Sql::new("select count(*) from open").value(&stage, &login).await;
+        assert_eq!(count, "0", "{:?}", login.sharing);
+    }
+}
+
+#[tokio::test]
+async fn a_role_without_temp_makes_no_temporary_table() {
+    let stage = stage("no_temp").await;
+    let attack = Sql::new("create temp table t (a int)");
+    assert_eq!(attack.refusal(&stage, &stage.guest()).await, "42501");
+}
+
+#[tokio::test]
+async fn a_role_of_one_tenant_cannot_connect_to_another_tenants_database() {
+    let one = stage("tenant_one").await;
+    let _two = stage("tenant_two").await;
+    let (config, password) = (one.tcp(), password("tenant_one"));
+    let error = Connection::open(&config, "tenant_two", "tenant_one", &password, &pins())
+        .await
+        .unwrap_err();
+    assert_eq!(error.fault(), tidegate_postgres::ConnectFault::NoDatabase);
+}
+
+#[tokio::test]
+async fn the_pins_of_a_session_are_what_a_reset_returns_to() {
+    let stage = stage("pins").await;
+    let role = "pins/alice";
+    let mut connection =
+        Connection::open(&stage.tcp(), "pins", role, &password(role), &pins()).await.unwrap();
+    assert_eq!(connection.condition(), Condition::Ready);
+    assert!(connection.is_open());
+    let admin = connect(&cluster().url("pins")).await;
+    let query = "select application_name from pg_stat_activity where pid = $1";
+    let row = admin.query_one(query, &[&connection.backend().process_id]).await.unwrap();
+    assert_eq!(row.get::<_, String>(0), "tidegate");
+    connection.close().await;
+    let gone = admin.query_opt(query, &[]).await;
+    assert!(gone.is_err() || gone.unwrap().is_none());
+}
