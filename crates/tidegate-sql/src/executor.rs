@@ -5,6 +5,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Instant;
 
 use postgres_types::Type;
@@ -60,8 +61,10 @@ pub trait Transaction: Send {
     ) -> BoxFuture<'a, Result<Completion>>;
 
     /// Lets PostgreSQL parse and describe a statement inside the transaction.
-    fn describe<'a>(&'a mut self, statement: &'a BoundStatement)
-    -> BoxFuture<'a, Result<Description>>;
+    fn describe<'a>(
+        &'a mut self,
+        statement: &'a BoundStatement,
+    ) -> BoxFuture<'a, Result<Description>>;
 
     /// Commits; deferred constraints speak here.
     fn commit(self: Box<Self>) -> BoxFuture<'static, Result<()>>;
@@ -119,4 +122,34 @@ pub enum Flow {
     Continue,
     /// Call [`RowSink::ready`] first.
     Wait,
+}
+
+impl<E: Executor + ?Sized> Executor for Arc<E> {
+    fn query<'a>(
+        &'a self,
+        who: &'a Principal,
+        statement: &'a BoundStatement,
+        terms: &'a Terms,
+        sink: &'a mut dyn RowSink,
+    ) -> BoxFuture<'a, Result<Completion>> {
+        (**self).query(who, statement, terms, sink)
+    }
+
+    fn begin<'a>(
+        &'a self,
+        who: &'a Principal,
+        mode: Mode,
+        terms: &'a Terms,
+    ) -> BoxFuture<'a, Result<Box<dyn Transaction>>> {
+        (**self).begin(who, mode, terms)
+    }
+
+    fn describe<'a>(
+        &'a self,
+        who: &'a Principal,
+        statement: &'a BoundStatement,
+        terms: &'a Terms,
+    ) -> BoxFuture<'a, Result<Description>> {
+        (**self).describe(who, statement, terms)
+    }
 }

@@ -1,5 +1,7 @@
 //! What can go wrong in administration.
 
+use crate::connection::ConnectError;
+
 /// The result of administration.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -15,7 +17,7 @@ pub enum Error {
         role: String,
         /// Why.
         #[source]
-        source: Box<dyn std::error::Error + Send + Sync>,
+        source: Box<ConnectError>,
     },
     /// PostgreSQL refused a statement of ours.
     #[error("PostgreSQL refused `{statement}`")]
@@ -77,7 +79,30 @@ impl Error {
             Self::Statement { source, .. } | Self::Catalog(source) => {
                 source.code().map(tokio_postgres::error::SqlState::code)
             }
+            Self::Connect { source, .. } => match &**source {
+                ConnectError::Refused(rejection) => Some(&rejection.sqlstate),
+                _ => None,
+            },
             _ => None,
+        }
+    }
+
+    /// What PostgreSQL or the system said, for people: the innermost cause.
+    pub fn reason(&self) -> String {
+        match self {
+            Self::Statement { source, .. } | Self::Catalog(source) => match source.as_db_error() {
+                Some(said) => match said.detail() {
+                    Some(detail) => format!("{}: {detail}", said.message()),
+                    None => said.message().to_owned(),
+                },
+                None => source.to_string(),
+            },
+            Self::Connect { source, .. } => match &**source {
+                ConnectError::Unreachable(cause) => cause.to_string(),
+                ConnectError::Refused(rejection) => rejection.message.clone(),
+                other => other.to_string(),
+            },
+            other => other.to_string(),
         }
     }
 }

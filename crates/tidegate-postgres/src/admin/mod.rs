@@ -4,7 +4,7 @@
 //! roles, databases and rights; it touches no table of a tenant.
 
 mod adoption;
-mod connect;
+mod credentials;
 pub mod doctor;
 mod error;
 mod grants;
@@ -20,6 +20,7 @@ use std::sync::Arc;
 use tidegate_sql::{BoxFuture, DatabaseName, RoleName};
 
 pub use adoption::{Adoption, Grantee, Right, RightsChange};
+pub use credentials::RoleCredentials;
 pub use error::{Error, Result};
 pub use script::Script;
 
@@ -61,6 +62,17 @@ impl fmt::Debug for RolePasswords {
 /// The generation of role passwords.
 const GENERATION: u32 = 1;
 
+/// A cluster's server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Server {
+    /// `server_version_num`.
+    pub version: u32,
+    /// How many connections it takes.
+    pub max_connections: usize,
+    /// How many of them are not for ordinary roles.
+    pub reserved_connections: usize,
+}
+
 /// The administrator of a cluster.
 #[derive(Clone, Debug)]
 pub struct Admin {
@@ -81,6 +93,27 @@ impl Admin {
     /// A session in the database that `admin_url` names.
     async fn open_home(&self) -> Result<Session> {
         self.open(self.config.admin_database.as_str()).await
+    }
+
+    /// What the server can do: decides how many connections there may be.
+    pub async fn server(&self) -> Result<Server> {
+        let session = self.open_home().await?;
+        let row = session
+            .client
+            .query_one(
+                "SELECT pg_catalog.current_setting('max_connections')::int4, \
+                        pg_catalog.current_setting('superuser_reserved_connections')::int4 \
+                        + coalesce(pg_catalog.current_setting('reserved_connections', true), '0')\
+                          ::int4",
+                &[],
+            )
+            .await?;
+        let count = |column: usize| usize::try_from(row.get::<_, i32>(column)).unwrap_or(0);
+        Ok(Server {
+            version: session.version,
+            max_connections: count(0),
+            reserved_connections: count(1),
+        })
     }
 
     /// Makes the control database unless it is there, closed to everybody else.

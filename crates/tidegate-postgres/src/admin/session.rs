@@ -1,11 +1,12 @@
 //! A connection of the administrator to one database.
 
+use tidegate_sql::DatabaseName;
 use tokio_postgres::Client;
 
 use super::script::{Part, Script};
 use super::{Error, Result};
 use crate::config::Config;
-use crate::version;
+use crate::{control, version};
 
 /// A connection of the administrator, and what is known about it.
 pub(super) struct Session {
@@ -21,11 +22,11 @@ pub(super) struct Session {
 impl Session {
     /// Logs in as the administrator.
     pub(super) async fn open(config: &Config, database: &str) -> Result<Self> {
-        let opened = super::connect::connect(config, database).await;
+        let opened = control::open(config, &DatabaseName::new(database)).await;
         let client = opened.map_err(|source| Error::Connect {
             database: database.to_owned(),
             role: config.admin_role.clone(),
-            source: source.into(),
+            source: Box::new(source),
         })?;
         let row = client
             .query_one(

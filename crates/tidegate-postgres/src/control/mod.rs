@@ -184,6 +184,16 @@ impl Control {
     }
 }
 
+/// Opens a connection of the service's role outside of any pool, for administration.
+pub(crate) async fn open(
+    config: &Config,
+    database: &DatabaseName,
+) -> Result<tokio_postgres::Client, ConnectError> {
+    let (client, connection) = connect::connect(config, database, CONTROL).await?;
+    tokio::spawn(connection);
+    Ok(client)
+}
+
 /// Waits no longer than until the deadline.
 async fn within<T>(deadline: Option<Instant>, work: impl Future<Output = Result<T>>) -> Result<T> {
     match deadline {

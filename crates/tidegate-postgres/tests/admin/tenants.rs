@@ -91,7 +91,7 @@ async fn what_a_dropped_user_owns_is_named_or_goes_to_the_owner() {
     bobs.batch_execute("CREATE TABLE kept (id int); INSERT INTO kept VALUES (5)").await.unwrap();
 
     let error = admin.drop_user(&tenant, &bob, &role("heirs"), false).await.unwrap_err();
-    assert!(matches!(&error, Error::OwnsObjects { count: 1, example, .. } if example == "table kept"));
+    assert!(matches!(&error, Error::OwnsObjects { count: 1, example, .. } if example == "table public.kept"));
     assert_eq!(value(&bobs, "SELECT id::text FROM kept").await, "5");
 
     admin.drop_user(&tenant, &bob, &role("heirs"), true).await.unwrap();

@@ -18,7 +18,7 @@ pub(super) async fn made_role(admin: &Admin, session: &Session) -> Result<Vec<Fi
     };
     if let Err(error) = script.run_each(session).await {
         return Ok(vec![Finding::missing(
-            format!("a role for the check could not be made ({})", reason(&error)),
+            format!("a role for the check could not be made ({})", error.reason()),
             None,
         )]);
     }
@@ -57,8 +57,8 @@ async fn try_login(config: &Config, password: &str) -> Result<(), String> {
     let config = config.clone().with_login(PROBE, Secret::new(password));
     match Session::open(&config, config.admin_database.as_str()).await {
         Ok(_) => Ok(()),
-        Err(error) if sqlstate(&error).as_deref() == Some("42501") => Ok(()),
-        Err(error) => Err(reason(&error)),
+        Err(error) if error.sqlstate() == Some("42501") => Ok(()),
+        Err(error) => Err(error.reason()),
     }
 }
 
@@ -68,7 +68,7 @@ pub(super) async fn replication(config: &Config) -> Finding {
     let session = match Session::open(config, config.admin_database.as_str()).await {
         Ok(session) => session,
         Err(error) => {
-            let text = format!("{name} cannot log in to read changes ({})", reason(&error));
+            let text = format!("{name} cannot log in to read changes ({})", error.reason());
             return Finding::advice(text, None);
         }
     };
@@ -87,22 +87,4 @@ pub(super) async fn replication(config: &Config) -> Finding {
         &format!("{name} may not read changes: change events need it"),
         format!("ALTER ROLE {role} REPLICATION;"),
     )
-}
-
-/// The SQLSTATE of the PostgreSQL error at the bottom of an error.
-fn sqlstate(error: &Error) -> Option<String> {
-    let postgres = causes(error).find_map(|cause| cause.downcast_ref::<tokio_postgres::Error>())?;
-    postgres.code().map(|code| code.code().to_owned())
-}
-
-/// What PostgreSQL or the operating system said.
-fn reason(error: &Error) -> String {
-    let message = causes(error).filter_map(|cause| cause.downcast_ref::<tokio_postgres::Error>());
-    let said = message.filter_map(|error| error.as_db_error()).map(|db| db.message().to_owned());
-    let last = || causes(error).last().map_or_else(|| error.to_string(), ToString::to_string);
-    said.last().unwrap_or_else(last)
-}
-
-fn causes(error: &Error) -> impl Iterator<Item = &(dyn std::error::Error + 'static)> {
-    std::iter::successors(Some(error as &(dyn std::error::Error + 'static)), |cause| cause.source())
 }
