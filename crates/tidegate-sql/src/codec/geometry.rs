@@ -127,44 +127,36 @@ impl Wkb<'_> {
     }
 
     fn collection(&mut self, depth: usize, out: &mut BytesMut) -> Result<Shown> {
-        let mut shown = Shown::Yes;
         out.extend_from_slice(br#"{"type":"GeometryCollection","geometries":"#);
-        self.list(out, |wkb, out| {
-            if shown == Shown::Yes {
-                shown = wkb.geometry(depth, out)?;
-            }
-            Ok(())
-        })?;
+        let shown = self.list(out, |wkb, out| wkb.geometry(depth, out))?;
         out.extend_from_slice(b"}");
         Ok(shown)
     }
 
-    /// Appends a counted list.
+    /// Appends a counted list, up to the first item that cannot be shown.
     fn list(
         &mut self,
         out: &mut BytesMut,
-        mut item: impl FnMut(&mut Self, &mut BytesMut) -> Result<()>,
-    ) -> Result<()> {
+        mut item: impl FnMut(&mut Self, &mut BytesMut) -> Result<Shown>,
+    ) -> Result<Shown> {
         let count = self.u32()?;
         out.extend_from_slice(b"[");
         for at in 0..count {
-            // An item takes at least a byte, so a count that lies ends here.
-            if self.rest.is_empty() {
-                return Err(malformed());
-            }
             if at > 0 {
                 out.extend_from_slice(b",");
             }
-            item(self, out)?;
+            if item(self, out)? == Shown::No {
+                return Ok(Shown::No);
+            }
         }
         out.extend_from_slice(b"]");
-        Ok(())
+        Ok(Shown::Yes)
     }
 
     /// Appends a position, a list of positions, or a list of lists.
-    fn coordinates(&mut self, header: Header, nesting: usize, out: &mut BytesMut) -> Result<()> {
+    fn coordinates(&mut self, header: Header, nesting: usize, out: &mut BytesMut) -> Result<Shown> {
         match nesting {
-            0 => self.position(header, out),
+            0 => self.position(header, out).map(|()| Shown::Yes),
             _ => self.list(out, |wkb, out| wkb.coordinates(header, nesting - 1, out)),
         }
     }

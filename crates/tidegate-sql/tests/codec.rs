@@ -1,0 +1,492 @@
+//! Values out, from bytes written by hand.
+
+use bytes::BytesMut;
+use proptest::prelude::*;
+use tidegate_sql::codec::{ValueWriter, wire_format};
+use tidegate_sql::{Column, Type, TypeKind, WireFormat};
+
+use crate::rows::column;
+
+fn show(r#type: &Type, format: WireFormat, raw: &[u8]) -> Result<String, tidegate_sql::Error> {
+    let mut out = BytesMut::new();
+    ValueWriter::new(&column("v", r#type.clone(), format)).json(raw, &mut out)?;
+    Ok(String::from_utf8(out.to_vec()).unwrap())
+}
+
+fn binary(r#type: &Type, raw: &[u8]) -> String {
+    show(r#type, WireFormat::Binary, raw).unwrap()
+}
+
+fn text(r#type: &Type, raw: &str) -> String {
+    show(r#type, WireFormat::Text, raw.as_bytes()).unwrap()
+}
+
+fn made(name: &str, oid: u32, kind: TypeKind) -> Type {
+    Type::new(name.to_owned(), oid, kind, "public".to_owned())
+}
+
+fn geometry() -> Type {
+    made("geometry", 90_000, TypeKind::Simple)
+}
+
+#[test]
+fn integers_keep_every_digit() {
+    assert_eq!(binary(&Type::INT2, &i16::MIN.to_be_bytes()), "-32768");
+    assert_eq!(binary(&Type::INT4, &i32::MIN.to_be_bytes()), "-2147483648");
+    assert_eq!(
+        binary(&Type::INT8, &i64::MAX.to_be_bytes()),
+        "9223372036854775807"
+    );
+    assert_eq!(binary(&Type::OID, &u32::MAX.to_be_bytes()), "4294967295");
+}
+
+#[test]
+fn floats_are_the_shortest_numbers_and_words_where_json_has_none() {
+    for (value, shown) in [
+        (1.0, "1"),
+        (-0.0, "-0"),
+        (0.1, "0.1"),
+        (100_000.0, "100000"),
+        (1e20, "1e20"),
+        (5e-324, "5e-324"),
+        (f64::MAX, "1.7976931348623157e308"),
+        (f64::NAN, "\"NaN\""),
+        (f64::INFINITY, "\"Infinity\""),
+        (f64::NEG_INFINITY, "\"-Infinity\""),
+    ] {
+        assert_eq!(binary(&Type::FLOAT8, &f64::to_be_bytes(value)), shown);
+    }
+    assert_eq!(binary(&Type::FLOAT4, &0.1_f32.to_be_bytes()), "0.1");
+    assert_eq!(text(&Type::FLOAT8, "1e+20"), "1e20");
+    assert_eq!(text(&Type::FLOAT4, "-Infinity"), "\"-Infinity\"");
+}
+
+#[test]
+fn strings_are_escaped_wherever_the_special_byte_stands() {
+    for length in 0..40 {
+        for at in 0..length {
+            for (special, escaped) in [
+                ("\"", "\\\""),
+                ("\\", "\\\\"),
+                ("\n", "\\n"),
+                ("\u{1}", "\\u0001"),
+                ("é", "é"),
+                ("\u{1f}", "\\u001f"),
+            ] {
+                let plain = "x".repeat(length);
+                let shown = binary(
+                    &Type::TEXT,
+                    format!("{}{special}{}", &plain[..at], &plain[at..]).as_bytes(),
+                );
+                assert_eq!(
+                    shown,
+                    format!("\"{}{escaped}{}\"", &plain[..at], &plain[at..])
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn bytes_that_are_no_utf8_become_replacement_characters() {
+    assert_eq!(binary(&Type::TEXT, b"a\xFFb\""), "\"a\u{FFFD}b\\\"\"");
+    assert_eq!(binary(&Type::JSON, b"\"\xC3\""), "\"\u{FFFD}\"");
+}
+
+#[test]
+fn a_type_is_asked_for_in_binary_only_when_all_of_it_is_read() {
+    let money = made("price", 90_001, TypeKind::Domain(Type::MONEY));
+    let fields = |r#type: Type| {
+        TypeKind::Composite(vec![
+            postgres_types::Field::new("a".to_owned(), Type::INT4),
+            postgres_types::Field::new("b".to_owned(), r#type),
+        ])
+    };
+    for (r#type, format) in [
+        (Type::INT4_ARRAY, WireFormat::Binary),
+        (Type::TSTZ_RANGE, WireFormat::Binary),
+        (Type::NUMMULTI_RANGE, WireFormat::Binary),
+        (Type::INT2_VECTOR, WireFormat::Binary),
+        (geometry(), WireFormat::Binary),
+        (
+            made("status", 90_002, TypeKind::Enum(vec!["on".to_owned()])),
+            WireFormat::Binary,
+        ),
+        (made("pair", 90_003, fields(Type::DATE)), WireFormat::Binary),
+        (
+            made("offer", 90_004, fields(money.clone())),
+            WireFormat::Text,
+        ),
+        (
+            made("_price", 90_005, TypeKind::Array(money)),
+            WireFormat::Text,
+        ),
+        (Type::MONEY, WireFormat::Text),
+        (Type::RECORD, WireFormat::Text),
+        (made("hstore", 90_006, TypeKind::Simple), WireFormat::Text),
+    ] {
+        assert_eq!(wire_format(&r#type), format, "{type}");
+    }
+}
+
+#[test]
+fn text_forms_of_containers_are_taken_apart() {
+    let money = |kind: fn(Type) -> TypeKind| made("m", 90_010, kind(Type::MONEY));
+    for (r#type, raw, shown) in [
+        (
+            money(TypeKind::Array),
+            r#"{"$1,000.00",NULL,"NULL","a\"b\\c",""}"#,
+            r#"["$1,000.00",null,"NULL","a\"b\\c",""]"#,
+        ),
+        (
+            money(TypeKind::Array),
+            "[0:1][2:2]={{$1.00},{$2.00}}",
+            r#"[["$1.00"],["$2.00"]]"#,
+        ),
+        (money(TypeKind::Array), "{}", "[]"),
+        (
+            Type::BOX_ARRAY,
+            "{(1,1),(0,0);(2,2),(1,1)}",
+            r#"[{"start":{"x":1,"y":1},"end":{"x":0,"y":0}},{"start":{"x":2,"y":2},"end":{"x":1,"y":1}}]"#,
+        ),
+        (Type::INT2_VECTOR, "1 2 3", "[1,2,3]"),
+        (
+            Type::INT4_RANGE,
+            "[1,5)",
+            r#"{"lower":1,"upper":5,"lowerInclusive":true,"upperInclusive":false}"#,
+        ),
+        (
+            Type::INT4_RANGE,
+            "(,)",
+            r#"{"lower":null,"upper":null,"lowerInclusive":false,"upperInclusive":false}"#,
+        ),
+        (
+            Type::INT4_RANGE,
+            "empty",
+            r#"{"lower":null,"upper":null,"lowerInclusive":false,"upperInclusive":false,"empty":true}"#,
+        ),
+        (
+            Type::TS_RANGE,
+            r#"["2020-01-01 00:00:00",infinity]"#,
+            r#"{"lower":"2020-01-01T00:00:00","upper":"infinity","lowerInclusive":true,"upperInclusive":true}"#,
+        ),
+        (Type::INT4MULTI_RANGE, "{}", "[]"),
+        (
+            Type::RECORD,
+            r#"(1,"a ""b"" \\ c",,"")"#,
+            r#"{"f1":"1","f2":"a \"b\" \\ c","f3":null,"f4":""}"#,
+        ),
+        (Type::RECORD, "()", "{}"),
+    ] {
+        assert_eq!(text(&r#type, raw), shown, "{raw}");
+    }
+}
+
+#[test]
+fn a_text_under_other_session_settings_is_shown_as_it_is() {
+    assert_eq!(text(&Type::DATE, "31.12.2020"), "\"31.12.2020\"");
+    assert_eq!(text(&Type::INTERVAL, "P1Y2M"), "\"P1Y2M\"");
+}
+
+fn wkb(pieces: &[&[u8]]) -> Vec<u8> {
+    pieces.concat()
+}
+
+fn point(x: f64, y: f64) -> Vec<u8> {
+    [x.to_le_bytes(), y.to_le_bytes()].concat()
+}
+
+fn count(number: u32) -> [u8; 4] {
+    number.to_le_bytes()
+}
+
+#[test]
+fn postgis_values_are_geojson_geometries() {
+    let head = |kind: u32| [&[1_u8][..], &kind.to_le_bytes()].concat();
+    let a = point(1.0, 2.0);
+    let b = point(3.0, 4.5);
+    for (raw, shown) in [
+        (
+            wkb(&[&head(1), &a]),
+            r#"{"type":"Point","coordinates":[1,2]}"#,
+        ),
+        (
+            wkb(&[&head(0x2000_0001), &count(4326), &a]),
+            r#"{"type":"Point","coordinates":[1,2]}"#,
+        ),
+        (
+            wkb(&[&head(0x8000_0001), &a, &7_f64.to_le_bytes()]),
+            r#"{"type":"Point","coordinates":[1,2,7]}"#,
+        ),
+        (
+            wkb(&[&head(0x4000_0001), &a, &7_f64.to_le_bytes()]),
+            r#"{"type":"Point","coordinates":[1,2]}"#,
+        ),
+        (
+            wkb(&[&head(0xC000_0001), &a, &b]),
+            r#"{"type":"Point","coordinates":[1,2,3]}"#,
+        ),
+        (
+            wkb(&[&head(1), &point(f64::NAN, f64::NAN)]),
+            r#"{"type":"Point","coordinates":[]}"#,
+        ),
+        (
+            wkb(&[&head(2), &count(2), &a, &b]),
+            r#"{"type":"LineString","coordinates":[[1,2],[3,4.5]]}"#,
+        ),
+        (
+            wkb(&[&head(3), &count(1), &count(2), &a, &b]),
+            r#"{"type":"Polygon","coordinates":[[[1,2],[3,4.5]]]}"#,
+        ),
+        (
+            wkb(&[&head(4), &count(2), &head(1), &a, &head(1), &b]),
+            r#"{"type":"MultiPoint","coordinates":[[1,2],[3,4.5]]}"#,
+        ),
+        (
+            wkb(&[&head(5), &count(1), &head(2), &count(1), &a]),
+            r#"{"type":"MultiLineString","coordinates":[[[1,2]]]}"#,
+        ),
+        (
+            wkb(&[&head(6), &count(1), &head(3), &count(1), &count(1), &a]),
+            r#"{"type":"MultiPolygon","coordinates":[[[[1,2]]]]}"#,
+        ),
+        (
+            wkb(&[&head(7), &count(2), &head(1), &a, &head(7), &count(0)]),
+            r#"{"type":"GeometryCollection","geometries":[{"type":"Point","coordinates":[1,2]},{"type":"GeometryCollection","geometries":[]}]}"#,
+        ),
+        (
+            wkb(&[&[0, 0, 0, 0, 1], &1_f64.to_be_bytes(), &2_f64.to_be_bytes()]),
+            r#"{"type":"Point","coordinates":[1,2]}"#,
+        ),
+    ] {
+        assert_eq!(binary(&geometry(), &raw), shown);
+        let hex: String = raw.iter().map(|byte| format!("{byte:02X}")).collect();
+        assert_eq!(
+            text(&geometry(), &hex),
+            shown,
+            "the text form says the same"
+        );
+    }
+}
+
+#[test]
+fn a_curve_is_shown_as_hexadecimal_text() {
+    let curve = wkb(&[&[1, 8, 0, 0, 0], &count(0)]);
+    assert_eq!(binary(&geometry(), &curve), "\"010800000000000000\"");
+    let collection = wkb(&[&[1, 7, 0, 0, 0], &count(1), &curve]);
+    assert_eq!(
+        binary(&geometry(), &collection),
+        "\"010700000001000000010800000000000000\""
+    );
+}
+
+#[test]
+fn a_collection_that_nests_without_end_is_an_error() {
+    let nested = [&[1_u8, 7, 0, 0, 0][..], &count(1)]
+        .concat()
+        .repeat(100_000);
+    assert!(show(&geometry(), WireFormat::Binary, &nested).is_err());
+}
+
+#[test]
+fn a_composite_of_another_shape_is_an_error() {
+    let pair = made(
+        "pair",
+        90_020,
+        TypeKind::Composite(vec![postgres_types::Field::new("a".to_owned(), Type::INT4)]),
+    );
+    let raw = |oid: u32| {
+        [
+            &1_i32.to_be_bytes()[..],
+            &oid.to_be_bytes(),
+            &4_i32.to_be_bytes(),
+            &7_i32.to_be_bytes(),
+        ]
+        .concat()
+    };
+    assert_eq!(binary(&pair, &raw(23)), r#"{"a":7}"#);
+    assert!(show(&pair, WireFormat::Binary, &raw(25)).is_err());
+}
+
+#[test]
+fn dates_reach_the_ends_of_their_range() {
+    for (days, shown) in [
+        (0_i32, "2000-01-01"),
+        (-2_451_545, "4714-11-24 BC"),
+        (-730_119, "0001-01-01"),
+        (-730_120, "0001-12-31 BC"),
+        (2_921_940, "10000-01-01"),
+        (2_145_031_948, "5874897-12-31"),
+        (i32::MAX, "infinity"),
+        (i32::MIN, "-infinity"),
+    ] {
+        assert_eq!(
+            binary(&Type::DATE, &days.to_be_bytes()),
+            format!("\"{shown}\"")
+        );
+        assert_eq!(text(&Type::DATE, shown), format!("\"{shown}\""));
+    }
+}
+
+#[test]
+fn intervals_show_the_sign_of_each_part() {
+    let raw = |months: i32, days: i32, micros: i64| {
+        [
+            &micros.to_be_bytes()[..],
+            &days.to_be_bytes(),
+            &months.to_be_bytes(),
+        ]
+        .concat()
+    };
+    for (raw, as_text, shown) in [
+        (
+            raw(0, 0, 0),
+            "00:00:00",
+            r#"{"y":0,"m":0,"d":0,"h":0,"i":0,"s":0}"#,
+        ),
+        (
+            raw(-14, 3, -500_000),
+            "-1 years -2 mons +3 days -00:00:00.5",
+            r#"{"y":-1,"m":-2,"d":3,"h":0,"i":0,"s":-0.5}"#,
+        ),
+        (
+            raw(1, -1, 93_784_000_000),
+            "1 mon -1 days +26:03:04",
+            r#"{"y":0,"m":1,"d":-1,"h":26,"i":3,"s":4}"#,
+        ),
+        (
+            raw(0, 0, -60_000_000),
+            "-00:01:00",
+            r#"{"y":0,"m":0,"d":0,"h":0,"i":-1,"s":0}"#,
+        ),
+        (
+            raw(i32::MAX, i32::MAX, i64::MAX),
+            "infinity",
+            "\"infinity\"",
+        ),
+    ] {
+        assert_eq!(binary(&Type::INTERVAL, &raw), shown);
+        assert_eq!(text(&Type::INTERVAL, as_text), shown);
+    }
+}
+
+/// Every form that a type can take.
+fn types() -> Vec<Type> {
+    let composite = made(
+        "c",
+        90_030,
+        TypeKind::Composite(vec![
+            postgres_types::Field::new("a".to_owned(), Type::INT4),
+            postgres_types::Field::new("b".to_owned(), Type::NUMERIC_ARRAY),
+        ]),
+    );
+    vec![
+        Type::BOOL,
+        Type::INT2,
+        Type::INT4,
+        Type::INT8,
+        Type::OID,
+        Type::FLOAT4,
+        Type::FLOAT8,
+        Type::NUMERIC,
+        Type::TEXT,
+        Type::MONEY,
+        Type::JSON,
+        Type::JSONB,
+        Type::UUID,
+        Type::BYTEA,
+        Type::DATE,
+        Type::TIME,
+        Type::TIMETZ,
+        Type::TIMESTAMP,
+        Type::TIMESTAMPTZ,
+        Type::INTERVAL,
+        Type::POINT,
+        Type::LINE,
+        Type::LSEG,
+        Type::BOX,
+        Type::PATH,
+        Type::POLYGON,
+        Type::CIRCLE,
+        geometry(),
+        Type::INT4_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::BOX_ARRAY,
+        Type::INT2_VECTOR,
+        Type::INT2_VECTOR_ARRAY,
+        Type::NUM_RANGE,
+        Type::TSTZ_RANGE,
+        Type::NUMMULTI_RANGE,
+        Type::INT4_RANGE_ARRAY,
+        Type::RECORD,
+        composite.clone(),
+        made("_c", 90_031, TypeKind::Array(composite)),
+    ]
+}
+
+fn writers() -> Vec<Column> {
+    let formats = [WireFormat::Binary, WireFormat::Text];
+    types()
+        .into_iter()
+        .flat_map(|r#type| formats.map(|format| column("v", r#type.clone(), format)))
+        .collect()
+}
+
+/// Small numbers as bytes, so that counts and lengths are often believable.
+fn believable_bytes() -> impl Strategy<Value = Vec<u8>> {
+    let word = prop_oneof![
+        Just(vec![0, 0, 0, 0]),
+        Just(vec![0, 0, 0, 1]),
+        Just(vec![0, 0, 0, 2]),
+        Just(vec![0, 0, 0, 23]),
+        Just(vec![0, 0, 0, 4]),
+        Just(vec![0, 0, 0, 8]),
+        Just(vec![255, 255, 255, 255]),
+        Just(vec![127, 255, 255, 255]),
+        Just(vec![1, 7, 0, 0, 0]),
+        Just(vec![1, 4, 0, 0, 0]),
+        Just(vec![1, 0, 0, 0]),
+        prop::collection::vec(any::<u8>(), 1..9),
+        "[{}()\\[\\],\\\\\"0-9a:.+-]{1,8}".prop_map(String::into_bytes),
+    ];
+    prop::collection::vec(word, 0..16).prop_map(|words| words.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn no_bytes_make_a_writer_panic(raw in believable_bytes()) {
+        for column in writers() {
+            let writer = ValueWriter::new(&column);
+            let mut out = BytesMut::new();
+            let _ = writer.json(&raw, &mut out);
+            let _ = writer.plain(&raw, &mut out);
+            let _ = writer.geojson(&raw, &mut out);
+        }
+    }
+
+    #[test]
+    fn what_is_written_for_any_text_is_json(raw in prop::collection::vec(any::<u8>(), 0..64)) {
+        let shown = binary(&Type::TEXT, &raw);
+        let read: String = serde_json::from_str(&shown).unwrap();
+        prop_assert_eq!(read, String::from_utf8_lossy(&raw));
+    }
+
+    #[test]
+    fn whatever_is_accepted_is_json(raw in believable_bytes()) {
+        for column in writers().iter().filter(|column| !matches!(column.r#type, Type::JSON | Type::JSONB)) {
+            if let Ok(shown) = show(&column.r#type, column.format, &raw) {
+                prop_assert!(serde_json::from_str::<serde_json::Value>(&shown).is_ok(), "{}: {shown}", column.r#type);
+            }
+        }
+    }
+
+    #[test]
+    fn floats_read_back_as_the_same_number(bits in any::<u64>()) {
+        let value = f64::from_bits(bits);
+        prop_assume!(value.is_finite());
+        let shown = binary(&Type::FLOAT8, &value.to_be_bytes());
+        prop_assert_eq!(shown.parse::<f64>().unwrap().to_bits(), bits);
+    }
+}
