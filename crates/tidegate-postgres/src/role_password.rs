@@ -13,7 +13,12 @@ type HmacSha256 = Hmac<Sha256>;
 pub fn role_password(master: &[u8; 32], role: &str, generation: u32) -> String {
     let tag = hmac(
         master,
-        &[b"tidegate role password\0", role.as_bytes(), b"\0", &generation.to_be_bytes()],
+        &[
+            b"tidegate role password\0",
+            role.as_bytes(),
+            b"\0",
+            &generation.to_be_bytes(),
+        ],
     );
     URL_SAFE_NO_PAD.encode(tag)
 }
@@ -61,6 +66,9 @@ mod tests {
     #[test]
     fn the_verifier_has_one_iteration_and_the_given_salt() {
         let verifier = scram_verifier("secret", &[7; 16]);
-        assert!(verifier.starts_with("SCRAM-SHA-256$1:BwcHBwcHBwcHBwcHBwcHBw==$"), "{verifier}");
+        assert!(
+            verifier.starts_with("SCRAM-SHA-256$1:BwcHBwcHBwcHBwcHBwcHBw==$"),
+            "{verifier}"
+        );
     }
 }

@@ -14,7 +14,9 @@ pub struct Backend {
 impl std::fmt::Debug for Backend {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // The key is a credential: who has it can cancel the backend's statements.
-        f.debug_struct("Backend").field("process_id", &self.process_id).finish_non_exhaustive()
+        f.debug_struct("Backend")
+            .field("process_id", &self.process_id)
+            .finish_non_exhaustive()
     }
 }
 

@@ -23,7 +23,11 @@ async fn a_statement_whose_caller_has_gone_is_gone_within_a_second() {
         task.abort();
         let began = Instant::now();
         stage.wait_for_running("abandoned", 0).await;
-        assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+        assert!(
+            began.elapsed() < Duration::from_secs(1),
+            "{:?}",
+            began.elapsed()
+        );
     }
 }
 
@@ -63,46 +67,85 @@ async fn a_statement_that_swallows_its_cancellation_is_terminated() {
     let query = Sql::new(block).within(Duration::from_millis(100));
     let error = query.run(&stage, &stage.owner()).await.unwrap_err();
     assert!(matches!(error, Error::Deadline), "{error:?}");
-    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+    assert!(
+        began.elapsed() < Duration::from_secs(3),
+        "{:?}",
+        began.elapsed()
+    );
     stage.wait_for_running("stubborn", 0).await;
-    assert_eq!(Sql::new("select 1").value(&stage, &stage.owner()).await, "1");
+    assert_eq!(
+        Sql::new("select 1").value(&stage, &stage.owner()).await,
+        "1"
+    );
 }
 
 #[tokio::test]
 async fn the_deadline_of_a_transaction_counts_for_all_of_it() {
     let stage = Stage::new("deadline_tx").await;
     let owner = stage.owner();
-    Sql::new("create table t (a int)").run(&stage, &owner).await.unwrap();
-    let terms = Terms { deadline: Some(Instant::now() + Duration::from_millis(300)) };
-    let mut transaction = stage.roles.begin(&owner, Mode::ReadWrite, &terms).await.unwrap();
+    Sql::new("create table t (a int)")
+        .run(&stage, &owner)
+        .await
+        .unwrap();
+    let terms = Terms {
+        deadline: Some(Instant::now() + Duration::from_millis(300)),
+    };
+    let mut transaction = stage
+        .roles
+        .begin(&owner, Mode::ReadWrite, &terms)
+        .await
+        .unwrap();
     let run = |q: &str| {
         let mut bound = Sql::new(q).bound;
         bound.sets.push(Vec::new());
         bound
     };
     let insert = run("insert into t values (1)");
-    transaction.query(&insert, &mut Gathered::default()).await.unwrap();
+    transaction
+        .query(&insert, &mut Gathered::default())
+        .await
+        .unwrap();
     let sleep = run("select pg_sleep(60) as overdue");
-    let error = transaction.query(&sleep, &mut Gathered::default()).await.unwrap_err();
+    let error = transaction
+        .query(&sleep, &mut Gathered::default())
+        .await
+        .unwrap_err();
     assert!(matches!(error, Error::Deadline), "{error:?}");
     drop(transaction);
     stage.wait_for_running("overdue", 0).await;
-    assert_eq!(Sql::new("select count(*) from t").value(&stage, &owner).await, "0");
+    assert_eq!(
+        Sql::new("select count(*) from t")
+            .value(&stage, &owner)
+            .await,
+        "0"
+    );
 }
 
 #[tokio::test]
 async fn sets_whose_caller_goes_away_half_way_leave_nothing() {
     let stage = Stage::new("half_way").await;
     let owner = stage.owner();
-    Sql::new("create table t (a int)").run(&stage, &owner).await.unwrap();
+    Sql::new("create table t (a int)")
+        .run(&stage, &owner)
+        .await
+        .unwrap();
     let mut insert = Sql::new("insert into t select :n::int from pg_sleep(0.001) halfway");
     insert.bound.sets = (0..50_000_u32)
         .map(|n| vec![tidegate_sql::Parameter::Json(n.to_string().into())])
         .collect();
     let insert = insert.run(&stage, &owner);
-    assert!(tokio::time::timeout(Duration::from_millis(300), insert).await.is_err());
+    assert!(
+        tokio::time::timeout(Duration::from_millis(300), insert)
+            .await
+            .is_err()
+    );
     stage.wait_for_running("halfway", 0).await;
-    assert_eq!(Sql::new("select count(*) from t").value(&stage, &owner).await, "0");
+    assert_eq!(
+        Sql::new("select count(*) from t")
+            .value(&stage, &owner)
+            .await,
+        "0"
+    );
 }
 
 #[tokio::test]
@@ -110,12 +153,21 @@ async fn a_slow_reader_makes_postgresql_wait_and_no_deadline_counts_meanwhile() 
     let stage = Stage::new("slow_reader").await;
     let (start, go) = watch::channel(false);
     let (stopped, mut seen) = watch::channel(0);
-    let mut sink = Stalled { seen: 0, bytes: 0, pause: 1000, go, stopped };
-    let mut query = Sql::new("select i, repeat('x', 100) as slow from generate_series(1, 300000) i")
-        .within(Duration::from_secs(2));
+    let mut sink = Stalled {
+        seen: 0,
+        bytes: 0,
+        pause: 1000,
+        go,
+        stopped,
+    };
+    let mut query =
+        Sql::new("select i, repeat('x', 100) as slow from generate_series(1, 300000) i")
+            .within(Duration::from_secs(2));
     query.bound.sets.push(Vec::new());
     let owner = stage.owner();
-    let running = stage.roles.query(&owner, &query.bound, query.terms(), &mut sink);
+    let running = stage
+        .roles
+        .query(&owner, &query.bound, query.terms(), &mut sink);
     let watching = async {
         seen.wait_for(|seen| *seen == 1000).await.unwrap();
         let wait = "SELECT wait_event FROM pg_stat_activity WHERE datname = 'slow_reader' \
@@ -154,7 +206,9 @@ async fn connections_that_died_while_idle_are_replaced_unseen() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_restart_under_load_hangs_nobody_and_ends_by_itself() {
     let cluster: &'static Cluster = Box::leak(Box::new(
-        Cluster::start(tidegate_embedded::testing::settings()).await.unwrap(),
+        Cluster::start(tidegate_embedded::testing::settings())
+            .await
+            .unwrap(),
     ));
     let stage = Arc::new(Stage::on(cluster, "restart", Settings::default()).await);
     for mode in [Shutdown::Fast, Shutdown::Immediate] {
@@ -163,13 +217,19 @@ async fn a_restart_under_load_hangs_nobody_and_ends_by_itself() {
             .map(|number| {
                 let (stage, over) = (stage.clone(), over.clone());
                 tokio::spawn(async move {
-                    let login = if number % 2 == 0 { stage.owner() } else { stage.alice() };
+                    let login = if number % 2 == 0 {
+                        stage.owner()
+                    } else {
+                        stage.alice()
+                    };
                     while !*over.borrow() {
                         let query = Sql::new("select 1 as one").within(Duration::from_secs(8));
-                        let answer =
-                            tokio::time::timeout(Duration::from_secs(10), query.run(&stage, &login))
-                                .await
-                                .expect("a request hangs");
+                        let answer = tokio::time::timeout(
+                            Duration::from_secs(10),
+                            query.run(&stage, &login),
+                        )
+                        .await
+                        .expect("a request hangs");
                         match answer {
                             Ok(rows) => assert_eq!(rows.rows, [["1"]]),
                             Err(Error::Unavailable { .. } | Error::PoolTimeout { .. }) => {
@@ -183,8 +243,15 @@ async fn a_restart_under_load_hangs_nobody_and_ends_by_itself() {
             .collect();
         cluster.restart(mode).await.unwrap();
         let up = Instant::now();
-        while Sql::new("select 1").run(&stage, &stage.owner()).await.is_err() {
-            assert!(up.elapsed() < Duration::from_secs(10), "it does not recover");
+        while Sql::new("select 1")
+            .run(&stage, &stage.owner())
+            .await
+            .is_err()
+        {
+            assert!(
+                up.elapsed() < Duration::from_secs(10),
+                "it does not recover"
+            );
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         end.send_replace(true);
@@ -194,7 +261,10 @@ async fn a_restart_under_load_hangs_nobody_and_ends_by_itself() {
     }
     cluster.halt(Shutdown::Immediate).await.unwrap();
     let began = Instant::now();
-    let error = Sql::new("select 1").run(&stage, &stage.owner()).await.unwrap_err();
+    let error = Sql::new("select 1")
+        .run(&stage, &stage.owner())
+        .await
+        .unwrap_err();
     assert!(matches!(error, Error::Unavailable { .. }), "{error:?}");
     assert!(began.elapsed() < Duration::from_secs(6));
 }

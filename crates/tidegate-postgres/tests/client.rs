@@ -21,32 +21,49 @@ async fn a_role_logs_in_with_its_derived_password_by_tcp_and_by_socket() {
     assert_eq!(fault("login", "wrong", "login").await, ConnectFault::Login);
     assert_eq!(fault("nobody", "wrong", "login").await, ConnectFault::Login);
     let owner = password("login");
-    assert_eq!(fault("login", &owner, "nowhere").await, ConnectFault::NoDatabase);
-    let who =
-        Sql::new("select current_user || ' ' || session_user").value(&stage, &stage.alice()).await;
+    assert_eq!(
+        fault("login", &owner, "nowhere").await,
+        ConnectFault::NoDatabase
+    );
+    let who = Sql::new("select current_user || ' ' || session_user")
+        .value(&stage, &stage.alice())
+        .await;
     assert_eq!(who, r#""login/alice login/alice""#);
 }
 
 #[tokio::test]
 async fn an_address_where_nothing_listens_is_an_outage() {
     let config = tidegate_postgres::Config::from_url("postgresql://a:b@127.0.0.1:1/x").unwrap();
-    let error = Connection::open(&config, "x", "a", "b", &pins()).await.unwrap_err();
+    let error = Connection::open(&config, "x", "a", "b", &pins())
+        .await
+        .unwrap_err();
     assert_eq!(error.fault(), ConnectFault::Away);
-    assert!(matches!(error.into_sql(Duration::from_secs(1)), Error::Unavailable { .. }));
+    assert!(matches!(
+        error.into_sql(Duration::from_secs(1)),
+        Error::Unavailable { .. }
+    ));
 }
 
 #[tokio::test]
 async fn rows_and_columns_come_in_order() {
     let stage = Stage::new("rows").await;
-    let rows = Sql::new("select i as n, 'x' || i as t, null::int as z from generate_series(1, 3) i")
-        .run(&stage, &stage.owner())
-        .await
-        .unwrap();
-    let names: Vec<_> = rows.columns.iter().map(|column| column.name.as_str()).collect();
+    let rows =
+        Sql::new("select i as n, 'x' || i as t, null::int as z from generate_series(1, 3) i")
+            .run(&stage, &stage.owner())
+            .await
+            .unwrap();
+    let names: Vec<_> = rows
+        .columns
+        .iter()
+        .map(|column| column.name.as_str())
+        .collect();
     assert_eq!(names, ["n", "t", "z"]);
     assert_eq!(rows.rows[2], ["3", r#""x3""#, "null"]);
     assert_eq!(rows.affected, None);
-    let none = Sql::new("select 1 as a where false").run(&stage, &stage.owner()).await.unwrap();
+    let none = Sql::new("select 1 as a where false")
+        .run(&stage, &stage.owner())
+        .await
+        .unwrap();
     assert_eq!((none.columns.len(), none.rows.len()), (1, 0));
 }
 
@@ -55,7 +72,10 @@ async fn a_statement_is_prepared_once_under_a_name_that_tells_nothing() {
     let stage = Stage::new("prepared").await;
     let owner = stage.owner();
     for _ in 0..3 {
-        Sql::new("select 42 as answer").run(&stage, &owner).await.unwrap();
+        Sql::new("select 42 as answer")
+            .run(&stage, &owner)
+            .await
+            .unwrap();
     }
     let query = "select name from pg_prepared_statements where statement like 'select 42%'";
     let rows = Sql::new(query).run(&stage, &owner).await.unwrap().rows;
@@ -83,14 +103,30 @@ async fn a_definition_that_changes_between_two_executions_is_seen_and_no_error()
     run("insert into t values (1)").await;
     run("grant select on t to public").await;
     for (login, column) in [(stage.owner(), "b"), (stage.guest(), "c")] {
-        let all = async || Sql::new("select * from t").run(&stage, &login).await.unwrap();
+        let all = async || {
+            Sql::new("select * from t")
+                .run(&stage, &login)
+                .await
+                .unwrap()
+        };
         let before = all().await.columns.len();
         // By this service, and by somebody else.
-        run(&format!("alter table t add column {column} text default 'x'")).await;
+        run(&format!(
+            "alter table t add column {column} text default 'x'"
+        ))
+        .await;
         assert_eq!(all().await.columns.len(), before + 1);
-        stage.admin.batch_execute("alter table t alter column a type text").await.unwrap();
+        stage
+            .admin
+            .batch_execute("alter table t alter column a type text")
+            .await
+            .unwrap();
         assert_eq!(all().await.rows[0][0], r#""1""#);
-        stage.admin.batch_execute("alter table t alter column a type int using a::int").await.unwrap();
+        stage
+            .admin
+            .batch_execute("alter table t alter column a type int using a::int")
+            .await
+            .unwrap();
         assert_eq!(all().await.rows[0][0], "1");
     }
 }
@@ -100,11 +136,23 @@ async fn a_definition_that_changes_before_a_transaction_is_no_error_there() {
     let stage = Stage::new("redefined_tx").await;
     let owner = stage.owner();
     let all = Sql::new("select * from t");
-    stage.admin.batch_execute("create table t (a int); grant all on t to public").await.unwrap();
+    stage
+        .admin
+        .batch_execute("create table t (a int); grant all on t to public")
+        .await
+        .unwrap();
     all.clone().run(&stage, &owner).await.unwrap();
-    stage.admin.batch_execute("alter table t add column b int").await.unwrap();
+    stage
+        .admin
+        .batch_execute("alter table t add column b int")
+        .await
+        .unwrap();
     let terms = Terms::default();
-    let mut transaction = stage.roles.begin(&owner, Mode::Snapshot, &terms).await.unwrap();
+    let mut transaction = stage
+        .roles
+        .begin(&owner, Mode::Snapshot, &terms)
+        .await
+        .unwrap();
     let mut bound = all.bound.clone();
     bound.sets.push(Vec::new());
     let mut sink = Gathered::default();
@@ -117,7 +165,10 @@ async fn a_definition_that_changes_before_a_transaction_is_no_error_there() {
 async fn written_rows_are_counted_over_all_sets() {
     let stage = Stage::new("counted").await;
     let owner = stage.owner();
-    Sql::new("create table t (a int, b text)").run(&stage, &owner).await.unwrap();
+    Sql::new("create table t (a int, b text)")
+        .run(&stage, &owner)
+        .await
+        .unwrap();
     let insert = Sql::new("insert into t values (:a, :b) returning b")
         .set(["1", r#""x""#])
         .set(["2", "null"])
@@ -127,16 +178,25 @@ async fn written_rows_are_counted_over_all_sets() {
     assert_eq!(rows.rows, [[r#""x""#], ["null"], [r#""z""#]]);
     let update = Sql::new("update t set b = 'y' where a > :a").set(["1"]);
     assert_eq!(update.run(&stage, &owner).await.unwrap().affected, Some(2));
-    let select = Sql::new("select a from t where a = :a").set(["1"]).set(["3"]).set(["9"]);
+    let select = Sql::new("select a from t where a = :a")
+        .set(["1"])
+        .set(["3"])
+        .set(["9"]);
     let rows = select.run(&stage, &owner).await.unwrap();
-    assert_eq!((rows.affected, rows.rows), (None, vec![vec!["1".to_owned()], vec!["3".to_owned()]]));
+    assert_eq!(
+        (rows.affected, rows.rows),
+        (None, vec![vec!["1".to_owned()], vec!["3".to_owned()]])
+    );
 }
 
 #[tokio::test]
 async fn a_set_that_fails_takes_all_with_it() {
     let stage = Stage::new("all_or_none").await;
     let owner = stage.owner();
-    Sql::new("create table t (a int primary key)").run(&stage, &owner).await.unwrap();
+    Sql::new("create table t (a int primary key)")
+        .run(&stage, &owner)
+        .await
+        .unwrap();
     let insert = || Sql::new("insert into t values (:a)");
     let doubled = insert().set(["1"]).set(["2"]).set(["1"]);
     assert_eq!(doubled.refusal(&stage, &owner).await, "23505");
@@ -146,13 +206,19 @@ async fn a_set_that_fails_takes_all_with_it() {
         let next = late.bound.sets.len().to_string();
         late = late.set([&next]);
     }
-    let error = late.set([r#"{"no":"number"}"#]).run(&stage, &owner).await.unwrap_err();
+    let error = late
+        .set([r#"{"no":"number"}"#])
+        .run(&stage, &owner)
+        .await
+        .unwrap_err();
     assert!(
         matches!(&error, Error::Input(InputError::InvalidValue { place, .. })
             if place == "params[20000].a"),
         "{error:?}"
     );
-    let count = Sql::new("select count(*) from t").value(&stage, &owner).await;
+    let count = Sql::new("select count(*) from t")
+        .value(&stage, &owner)
+        .await;
     assert_eq!(count, "0");
 }
 
@@ -163,7 +229,11 @@ async fn a_hundred_thousand_sets_with_long_answers_do_not_block_either_side() {
     query.bound.sets = (0..100_000_u32)
         .map(|n| vec![tidegate_sql::Parameter::Json(n.to_string().into())])
         .collect();
-    let rows = query.within(Duration::from_secs(60)).run(&stage, &stage.owner()).await.unwrap();
+    let rows = query
+        .within(Duration::from_secs(60))
+        .run(&stage, &stage.owner())
+        .await
+        .unwrap();
     assert_eq!(rows.rows.len(), 100_000);
     assert_eq!(rows.rows[99_999][0], "99999");
 }
@@ -179,7 +249,10 @@ async fn an_error_has_its_fields_and_its_position_in_the_callers_text() {
     let q = "select :alpha::int, :beta::int, nonsense";
     let error = rejection(Sql::new(q).set(["1", "2"])).await;
     assert_eq!(error.sqlstate, "42703");
-    assert_eq!(error.position, Some(u32::try_from(q.find("nonsense").unwrap() + 1).unwrap()));
+    assert_eq!(
+        error.position,
+        Some(u32::try_from(q.find("nonsense").unwrap() + 1).unwrap())
+    );
     Sql::new("create table t (a int constraint small check (a < 9))")
         .run(&stage, &owner)
         .await
@@ -199,12 +272,27 @@ async fn a_deferred_constraint_speaks_before_the_answer() {
     let twice = Sql::new("insert into t values (1), (1)");
     assert_eq!(twice.clone().refusal(&stage, &owner).await, "23505");
     let terms = Terms::default();
-    let mut transaction = stage.roles.begin(&owner, Mode::ReadWrite, &terms).await.unwrap();
+    let mut transaction = stage
+        .roles
+        .begin(&owner, Mode::ReadWrite, &terms)
+        .await
+        .unwrap();
     let mut bound = twice.bound;
     bound.sets.push(Vec::new());
-    transaction.query(&bound, &mut Gathered::default()).await.unwrap();
-    assert_eq!(transaction.commit().await.unwrap_err().sqlstate(), Some("23505"));
-    assert_eq!(Sql::new("select count(*) from t").value(&stage, &owner).await, "0");
+    transaction
+        .query(&bound, &mut Gathered::default())
+        .await
+        .unwrap();
+    assert_eq!(
+        transaction.commit().await.unwrap_err().sqlstate(),
+        Some("23505")
+    );
+    assert_eq!(
+        Sql::new("select count(*) from t")
+            .value(&stage, &owner)
+            .await,
+        "0"
+    );
 }
 
 #[tokio::test]
@@ -212,7 +300,10 @@ async fn notices_without_end_do_not_disturb() {
     let stage = Stage::new("notices").await;
     let block = "do $$ begin for i in 1..5000 loop raise notice 'line %', i; end loop; end $$";
     Sql::new(block).run(&stage, &stage.owner()).await.unwrap();
-    assert_eq!(Sql::new("select 1").value(&stage, &stage.owner()).await, "1");
+    assert_eq!(
+        Sql::new("select 1").value(&stage, &stage.owner()).await,
+        "1"
+    );
 }
 
 #[tokio::test]
@@ -226,7 +317,10 @@ async fn a_row_of_many_megabytes_comes_whole() {
 async fn what_must_stand_alone_runs() {
     let stage = Stage::new("alone").await;
     let owner = stage.owner();
-    Sql::new("create table t (a int)").run(&stage, &owner).await.unwrap();
+    Sql::new("create table t (a int)")
+        .run(&stage, &owner)
+        .await
+        .unwrap();
     Sql::new("vacuum t").run(&stage, &owner).await.unwrap();
     Sql::new("create procedure p() language plpgsql as $$ begin commit; end $$")
         .run(&stage, &owner)
@@ -239,7 +333,10 @@ async fn what_must_stand_alone_runs() {
 async fn a_transaction_commits_or_leaves_nothing() {
     let stage = Stage::new("transaction").await;
     let owner = stage.owner();
-    Sql::new("create table t (a int)").run(&stage, &owner).await.unwrap();
+    Sql::new("create table t (a int)")
+        .run(&stage, &owner)
+        .await
+        .unwrap();
     let terms = Terms::default();
     let begin = || stage.roles.begin(&owner, Mode::ReadWrite, &terms);
     let insert = statement("insert into t values (1)");
@@ -248,32 +345,58 @@ async fn a_transaction_commits_or_leaves_nothing() {
     kept.query(&insert, &mut Gathered::default()).await.unwrap();
     kept.commit().await.unwrap();
     let mut dropped = begin().await.unwrap();
-    dropped.query(&insert, &mut Gathered::default()).await.unwrap();
+    dropped
+        .query(&insert, &mut Gathered::default())
+        .await
+        .unwrap();
     drop(dropped);
     let mut failed = begin().await.unwrap();
-    failed.query(&insert, &mut Gathered::default()).await.unwrap();
-    let error = failed.query(&statement("select 1 / 0"), &mut Gathered::default()).await;
+    failed
+        .query(&insert, &mut Gathered::default())
+        .await
+        .unwrap();
+    let error = failed
+        .query(&statement("select 1 / 0"), &mut Gathered::default())
+        .await;
     assert_eq!(error.unwrap_err().sqlstate(), Some("22012"));
     assert_eq!(failed.commit().await.unwrap_err().sqlstate(), Some("25P02"));
     begin().await.unwrap().commit().await.unwrap();
-    assert_eq!(Sql::new("select count(*) from t").value(&stage, &owner).await, "2");
+    assert_eq!(
+        Sql::new("select count(*) from t")
+            .value(&stage, &owner)
+            .await,
+        "2"
+    );
 }
 
 #[tokio::test]
 async fn a_snapshot_reads_and_never_writes() {
     let stage = Stage::new("snapshot").await;
     let owner = stage.owner();
-    Sql::new("create table t (a int)").run(&stage, &owner).await.unwrap();
+    Sql::new("create table t (a int)")
+        .run(&stage, &owner)
+        .await
+        .unwrap();
     let terms = Terms::default();
-    let mut snapshot = stage.roles.begin(&owner, Mode::Snapshot, &terms).await.unwrap();
+    let mut snapshot = stage
+        .roles
+        .begin(&owner, Mode::Snapshot, &terms)
+        .await
+        .unwrap();
     let count = statement("select count(*) from t");
     for _ in 0..2 {
         let mut sink = Gathered::default();
         let completion = snapshot.query(&count, &mut sink).await.unwrap();
         assert_eq!(sink.rows(completion).rows[0][0], "0");
-        stage.admin.batch_execute("insert into t values (1)").await.unwrap();
+        stage
+            .admin
+            .batch_execute("insert into t values (1)")
+            .await
+            .unwrap();
     }
-    let write = snapshot.query(&statement("delete from t"), &mut Gathered::default()).await;
+    let write = snapshot
+        .query(&statement("delete from t"), &mut Gathered::default())
+        .await;
     assert_eq!(write.unwrap_err().sqlstate(), Some("25006"));
 }
 
@@ -281,17 +404,36 @@ async fn a_snapshot_reads_and_never_writes() {
 async fn a_description_runs_nothing() {
     let stage = Stage::new("described").await;
     let owner = stage.owner();
-    Sql::new("create table t (a int, b text)").run(&stage, &owner).await.unwrap();
+    Sql::new("create table t (a int, b text)")
+        .run(&stage, &owner)
+        .await
+        .unwrap();
     let insert = Sql::new("insert into t values (:a, :b) returning a as id");
     for login in [stage.owner(), stage.guest()] {
-        stage.admin.batch_execute("grant all on t to public").await.unwrap();
-        let description =
-            stage.roles.describe(&login, &insert.bound, insert.terms()).await.unwrap();
-        let names: Vec<_> = description.parameters.iter().map(tidegate_sql::Type::name).collect();
+        stage
+            .admin
+            .batch_execute("grant all on t to public")
+            .await
+            .unwrap();
+        let description = stage
+            .roles
+            .describe(&login, &insert.bound, insert.terms())
+            .await
+            .unwrap();
+        let names: Vec<_> = description
+            .parameters
+            .iter()
+            .map(tidegate_sql::Type::name)
+            .collect();
         assert_eq!(names, ["int4", "text"]);
         assert_eq!(description.columns[0].name, "id");
     }
-    assert_eq!(Sql::new("select count(*) from t").value(&stage, &owner).await, "0");
+    assert_eq!(
+        Sql::new("select count(*) from t")
+            .value(&stage, &owner)
+            .await,
+        "0"
+    );
 }
 
 #[tokio::test]

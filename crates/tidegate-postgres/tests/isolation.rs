@@ -30,7 +30,9 @@ fn hidden(statement: &str) -> Sql {
 }
 
 async fn me(stage: &Stage, login: &Login) -> String {
-    Sql::new("select current_user || '|' || session_user").value(stage, login).await
+    Sql::new("select current_user || '|' || session_user")
+        .value(stage, login)
+        .await
 }
 
 #[tokio::test]
@@ -47,13 +49,18 @@ async fn no_statement_of_a_role_becomes_another_role() {
             format!("set local role \"{name}\""),
         ] {
             let refused = hidden(&attack).refusal(&stage, &login).await;
-            assert!(["42501", "22023"].contains(&refused.as_str()), "{attack}: {refused}");
+            assert!(
+                ["42501", "22023"].contains(&refused.as_str()),
+                "{attack}: {refused}"
+            );
         }
         for attack in ["reset role", "set role none", "reset session authorization"] {
             drop(hidden(attack).run(&stage, &login).await);
             assert_eq!(me(&stage, &login).await, before);
         }
-        let read = Sql::new("select text from secret").refusal(&stage, &login).await;
+        let read = Sql::new("select text from secret")
+            .refusal(&stage, &login)
+            .await;
         assert_eq!(read, "42501");
     }
 }
@@ -75,19 +82,36 @@ async fn a_trigger_of_one_role_cannot_make_another_role_of_the_session() {
         .await
         .unwrap();
     let alice = stage.alice();
-    assert_eq!(Sql::new("insert into open values (1)").refusal(&stage, &alice).await, "42501");
+    assert_eq!(
+        Sql::new("insert into open values (1)")
+            .refusal(&stage, &alice)
+            .await,
+        "42501"
+    );
     // The same in a transaction, with a statement behind it.
     let terms = Terms::default();
-    let mut transaction = stage.roles.begin(&alice, Mode::ReadWrite, &terms).await.unwrap();
+    let mut transaction = stage
+        .roles
+        .begin(&alice, Mode::ReadWrite, &terms)
+        .await
+        .unwrap();
     let run = |q: &str| {
         let mut bound = Sql::new(q).bound;
         bound.sets.push(Vec::new());
         bound
     };
     let attack = run("insert into open values (1)");
-    assert!(transaction.query(&attack, &mut Gathered::default()).await.is_err());
+    assert!(
+        transaction
+            .query(&attack, &mut Gathered::default())
+            .await
+            .is_err()
+    );
     let read = run("select text from secret");
-    let error = transaction.query(&read, &mut Gathered::default()).await.unwrap_err();
+    let error = transaction
+        .query(&read, &mut Gathered::default())
+        .await
+        .unwrap_err();
     assert_eq!(error.sqlstate(), Some("25P02"));
 }
 
@@ -109,9 +133,15 @@ async fn a_deferred_trigger_runs_as_the_role_that_logged_in() {
         ))
         .await
         .unwrap();
-    Sql::new("select definer()").run(&stage, &stage.alice()).await.unwrap();
+    Sql::new("select definer()")
+        .run(&stage, &stage.alice())
+        .await
+        .unwrap();
     let seen = stage.value("select string_agg(who, ',') from seen").await;
-    assert!([format!("{name}/alice"), name.to_owned()].contains(&seen), "{seen}");
+    assert!(
+        [format!("{name}/alice"), name.to_owned()].contains(&seen),
+        "{seen}"
+    );
 }
 
 #[tokio::test]
@@ -129,7 +159,11 @@ async fn a_definer_function_cannot_leave_its_role() {
         .unwrap();
     for role in ["none", "postgres"] {
         let attack = Sql::new(&format!("select leave('{role}')"));
-        assert_eq!(attack.refusal(&stage, &stage.alice()).await, "42501", "{role}");
+        assert_eq!(
+            attack.refusal(&stage, &stage.alice()).await,
+            "42501",
+            "{role}"
+        );
     }
 }
 
@@ -180,7 +214,10 @@ async fn a_role_reaches_no_file_no_program_and_no_replication() {
             let refused = Sql::new(attack).refusal(&stage, &login).await;
             assert_eq!(refused, "42501", "{attack} as {}", login.role);
         }
-        for attack in ["copy open to program 'true'", "copy open from '/etc/passwd'"] {
+        for attack in [
+            "copy open to program 'true'",
+            "copy open from '/etc/passwd'",
+        ] {
             let refused = hidden(attack).refusal(&stage, &login).await;
             assert_eq!(refused, "42501", "{attack} as {}", login.role);
         }
@@ -207,7 +244,10 @@ async fn transaction_control_is_refused_before_postgresql_sees_it() {
         "deallocate all",
     ] {
         let refused = Statement::parse(attack);
-        assert!(matches!(refused, Err(InputError::StatementNotAllowed { .. })), "{attack}");
+        assert!(
+            matches!(refused, Err(InputError::StatementNotAllowed { .. })),
+            "{attack}"
+        );
     }
 }
 
@@ -220,20 +260,38 @@ async fn a_procedure_cannot_end_the_transaction_around_it() {
         .await
         .unwrap();
     let terms = Terms::default();
-    for attack in ["call ends()", "do $$ begin commit; end $$", "do $$ begin rollback; end $$"] {
-        let mut transaction =
-            stage.roles.begin(&owner, Mode::ReadWrite, &terms).await.unwrap();
+    for attack in [
+        "call ends()",
+        "do $$ begin commit; end $$",
+        "do $$ begin rollback; end $$",
+    ] {
+        let mut transaction = stage
+            .roles
+            .begin(&owner, Mode::ReadWrite, &terms)
+            .await
+            .unwrap();
         let run = |q: &str| {
             let mut bound = Sql::new(q).bound;
             bound.sets.push(Vec::new());
             bound
         };
         let insert = run("insert into open values (1)");
-        transaction.query(&insert, &mut Gathered::default()).await.unwrap();
-        let error = transaction.query(&run(attack), &mut Gathered::default()).await.unwrap_err();
+        transaction
+            .query(&insert, &mut Gathered::default())
+            .await
+            .unwrap();
+        let error = transaction
+            .query(&run(attack), &mut Gathered::default())
+            .await
+            .unwrap_err();
         assert_eq!(error.sqlstate(), Some("2D000"), "{attack}");
         drop(transaction);
-        assert_eq!(Sql::new("select count(*) from open").value(&stage, &owner).await, "0");
+        assert_eq!(
+            Sql::new("select count(*) from open")
+                .value(&stage, &owner)
+                .await,
+            "0"
+        );
     }
 }
 
@@ -242,26 +300,45 @@ async fn a_snapshot_cannot_be_made_writable() {
     let stage = stage("writable").await;
     let owner = stage.owner();
     let terms = Terms::default();
-    let mut snapshot = stage.roles.begin(&owner, Mode::Snapshot, &terms).await.unwrap();
+    let mut snapshot = stage
+        .roles
+        .begin(&owner, Mode::Snapshot, &terms)
+        .await
+        .unwrap();
     let run = |q: &str| {
         let mut bound = Sql::new(q).bound;
         bound.sets.push(Vec::new());
         bound
     };
     let read = run("select 1 as one from open");
-    snapshot.query(&read, &mut Gathered::default()).await.unwrap();
+    snapshot
+        .query(&read, &mut Gathered::default())
+        .await
+        .unwrap();
     let flip = run("select set_config('transaction_read_only', 'off', true)");
-    let error = snapshot.query(&flip, &mut Gathered::default()).await.unwrap_err();
+    let error = snapshot
+        .query(&flip, &mut Gathered::default())
+        .await
+        .unwrap_err();
     assert_eq!(error.sqlstate(), Some("25001"));
 }
 
 #[tokio::test]
 async fn a_forged_temporary_table_reaches_no_other_caller() {
     let stage = stage("forged").await;
-    stage.admin.batch_execute("grant temp on database forged to public").await.unwrap();
+    stage
+        .admin
+        .batch_execute("grant temp on database forged to public")
+        .await
+        .unwrap();
     for login in [stage.guest(), stage.alice()] {
-        hidden("create temp table open as select 666 as a").run(&stage, &login).await.unwrap();
-        let count = Sql::new("select count(*) from open").value(&stage, &login).await;
+        hidden("create temp table open as select 666 as a")
+            .run(&stage, &login)
+            .await
+            .unwrap();
+        let count = Sql::new("select count(*) from open")
+            .value(&stage, &login)
+            .await;
         assert_eq!(count, "0", "{:?}", login.sharing);
     }
 }
@@ -288,13 +365,17 @@ async fn a_role_of_one_tenant_cannot_connect_to_another_tenants_database() {
 async fn the_pins_of_a_session_are_what_a_reset_returns_to() {
     let stage = stage("pins").await;
     let role = "pins/alice";
-    let mut connection =
-        Connection::open(&stage.tcp(), "pins", role, &password(role), &pins()).await.unwrap();
+    let mut connection = Connection::open(&stage.tcp(), "pins", role, &password(role), &pins())
+        .await
+        .unwrap();
     assert_eq!(connection.condition(), Condition::Ready);
     assert!(connection.is_open());
     let admin = connect(&cluster().url("pins")).await;
     let query = "select application_name from pg_stat_activity where pid = $1";
-    let row = admin.query_one(query, &[&connection.backend().process_id]).await.unwrap();
+    let row = admin
+        .query_one(query, &[&connection.backend().process_id])
+        .await
+        .unwrap();
     assert_eq!(row.get::<_, String>(0), "tidegate");
     connection.close().await;
     let gone = admin.query_opt(query, &[]).await;

@@ -59,7 +59,9 @@ async fn nothing_survives_a_procedure() {
     for login in [stage.owner(), stage.guest()] {
         Sql::new(LITTER).run(&stage, &login).await.unwrap();
         assert_eq!(found(&stage, &login).await, NOTHING, "{:?}", login.sharing);
-        let used = Sql::new("select currval('numbers')").refusal(&stage, &login).await;
+        let used = Sql::new("select currval('numbers')")
+            .refusal(&stage, &login)
+            .await;
         assert_eq!(used, "55000", "sequence values are gone too");
     }
 }
@@ -70,7 +72,12 @@ async fn nothing_survives_a_function_or_a_trigger() {
     for login in [stage.owner(), stage.guest()] {
         for q in ["select litter()", "insert into t values (1)"] {
             Sql::new(q).run(&stage, &login).await.unwrap();
-            assert_eq!(found(&stage, &login).await, NOTHING, "{q} {:?}", login.sharing);
+            assert_eq!(
+                found(&stage, &login).await,
+                NOTHING,
+                "{q} {:?}",
+                login.sharing
+            );
         }
     }
 }
@@ -79,20 +86,33 @@ async fn nothing_survives_a_function_or_a_trigger() {
 async fn nothing_survives_a_transaction() {
     let stage = stage("litter_tx").await;
     let terms = Terms::default();
-    for (login, commit) in
-        [(stage.owner(), true), (stage.owner(), false), (stage.guest(), true)]
-    {
-        let mut transaction =
-            stage.roles.begin(&login, Mode::ReadWrite, &terms).await.unwrap();
+    for (login, commit) in [
+        (stage.owner(), true),
+        (stage.owner(), false),
+        (stage.guest(), true),
+    ] {
+        let mut transaction = stage
+            .roles
+            .begin(&login, Mode::ReadWrite, &terms)
+            .await
+            .unwrap();
         let mut bound = Sql::new(LITTER).bound;
         bound.sets.push(Vec::new());
-        transaction.query(&bound, &mut Gathered::default()).await.unwrap();
+        transaction
+            .query(&bound, &mut Gathered::default())
+            .await
+            .unwrap();
         if commit {
             transaction.commit().await.unwrap();
         } else {
             drop(transaction);
         }
-        assert_eq!(found(&stage, &login).await, NOTHING, "{:?} {commit}", login.sharing);
+        assert_eq!(
+            found(&stage, &login).await,
+            NOTHING,
+            "{:?} {commit}",
+            login.sharing
+        );
     }
 }
 
@@ -110,7 +130,10 @@ async fn another_token_of_the_same_user_finds_a_fresh_session() {
         )
         .await
         .unwrap();
-    Sql::new("select s from v").run(&stage, &stage.owner()).await.unwrap();
+    Sql::new("select s from v")
+        .run(&stage, &stage.owner())
+        .await
+        .unwrap();
     assert_eq!(found(&stage, &other).await, NOTHING);
 }
 
@@ -118,9 +141,19 @@ async fn another_token_of_the_same_user_finds_a_fresh_session() {
 async fn our_own_prepared_statements_survive_a_soft_reset() {
     let stage = stage("soft").await;
     let owner = stage.owner();
-    stage.admin.batch_execute("create table plain (a int); grant all on plain to public").await.unwrap();
-    Sql::new("select 42 as answer").run(&stage, &owner).await.unwrap();
-    Sql::new("insert into plain values (1)").run(&stage, &owner).await.unwrap();
+    stage
+        .admin
+        .batch_execute("create table plain (a int); grant all on plain to public")
+        .await
+        .unwrap();
+    Sql::new("select 42 as answer")
+        .run(&stage, &owner)
+        .await
+        .unwrap();
+    Sql::new("insert into plain values (1)")
+        .run(&stage, &owner)
+        .await
+        .unwrap();
     let query = "select count(*) from pg_prepared_statements where statement like 'select 42%'";
     assert_eq!(Sql::new(query).value(&stage, &owner).await, "1");
 }
@@ -144,7 +177,10 @@ async fn a_reset_that_a_caller_has_sabotaged_costs_the_caller_the_connection() {
 #[tokio::test]
 async fn no_prepared_statement_of_a_stranger_stays() {
     let stage = stage("strangers").await;
-    Sql::new("select 42 as answer").run(&stage, &stage.guest()).await.unwrap();
+    Sql::new("select 42 as answer")
+        .run(&stage, &stage.guest())
+        .await
+        .unwrap();
     let query = "select count(*) from pg_prepared_statements where statement like 'select 42%'";
     assert_eq!(Sql::new(query).value(&stage, &stage.guest()).await, "0");
 }
@@ -153,9 +189,15 @@ async fn no_prepared_statement_of_a_stranger_stays() {
 async fn a_changed_client_encoding_ends_the_connection_not_the_service() {
     let stage = stage("encoding").await;
     let owner = stage.owner();
-    for setting in ["'client_encoding', 'LATIN1'", "'standard_conforming_strings', 'off'"] {
+    for setting in [
+        "'client_encoding', 'LATIN1'",
+        "'standard_conforming_strings', 'off'",
+    ] {
         let change = format!("select set_config({setting}, false)");
         assert!(Sql::new(&change).run(&stage, &owner).await.is_err());
-        assert_eq!(Sql::new("select 'é\\' as e").value(&stage, &owner).await, r#""é\\""#);
+        assert_eq!(
+            Sql::new("select 'é\\' as e").value(&stage, &owner).await,
+            r#""é\\""#
+        );
     }
 }

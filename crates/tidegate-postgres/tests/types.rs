@@ -25,9 +25,13 @@ async fn types_are_resolved_down_to_their_parts() {
         let kind = |index: usize| rows.columns[index].r#type.kind().clone();
         assert!(matches!(kind(0), TypeKind::Enum(labels) if labels == ["sad", "ok", "happy"]));
         assert_eq!(rows.columns[1].r#type.name(), "int4");
-        let TypeKind::Composite(fields) = kind(2) else { panic!("{:?}", kind(2)) };
+        let TypeKind::Composite(fields) = kind(2) else {
+            panic!("{:?}", kind(2))
+        };
         assert_eq!((fields[1].name(), fields[1].type_().name()), ("b", "text"));
-        let TypeKind::Composite(fields) = kind(3) else { panic!("{:?}", kind(3)) };
+        let TypeKind::Composite(fields) = kind(3) else {
+            panic!("{:?}", kind(3))
+        };
         assert!(matches!(fields[0].type_().kind(), TypeKind::Composite(inner) if inner.len() == 2));
         assert!(matches!(fields[1].type_().kind(), TypeKind::Array(inner)
             if matches!(inner.kind(), TypeKind::Enum(_))));
@@ -36,7 +40,10 @@ async fn types_are_resolved_down_to_their_parts() {
         assert!(matches!(kind(7), TypeKind::Array(inner)
             if matches!(inner.kind(), TypeKind::Composite(_))));
         assert_eq!(rows.rows[0][2], r#"{"a":1,"b":"x"}"#);
-        assert_eq!(rows.rows[0][3], r#"{"p":{"a":2,"b":"y"},"ms":["sad","happy"]}"#);
+        assert_eq!(
+            rows.rows[0][3],
+            r#"{"p":{"a":2,"b":"y"},"ms":["sad","happy"]}"#
+        );
     }
 }
 
@@ -44,7 +51,9 @@ async fn types_are_resolved_down_to_their_parts() {
 async fn a_multirange_of_a_type_of_ones_own_is_known() {
     let stage = Stage::new("multirange").await;
     stage.admin.batch_execute(SETUP).await.unwrap();
-    let rows = Sql::new("select spanmultirange(span(1, 2)) as m").run(&stage, &stage.owner()).await;
+    let rows = Sql::new("select span_multirange(span(1, 2)) as m")
+        .run(&stage, &stage.owner())
+        .await;
     let kind = rows.unwrap().columns[0].r#type.kind().clone();
     assert!(matches!(kind, TypeKind::Multirange(sub) if sub.name() == "numeric"));
 }
@@ -53,7 +62,10 @@ async fn a_multirange_of_a_type_of_ones_own_is_known() {
 async fn a_composite_type_that_changes_is_seen_at_once_when_this_service_changes_it() {
     let stage = Stage::new("changes").await;
     let owner = stage.owner();
-    Sql::new("create type pair as (a int)").run(&stage, &owner).await.unwrap();
+    Sql::new("create type pair as (a int)")
+        .run(&stage, &owner)
+        .await
+        .unwrap();
     let query = || Sql::new("select null::pair as p");
     let attributes = async || {
         let rows = query().run(&stage, &owner).await.unwrap();
@@ -63,7 +75,10 @@ async fn a_composite_type_that_changes_is_seen_at_once_when_this_service_changes
         }
     };
     assert_eq!(attributes().await, 1);
-    Sql::new("alter type pair add attribute b text").run(&stage, &owner).await.unwrap();
+    Sql::new("alter type pair add attribute b text")
+        .run(&stage, &owner)
+        .await
+        .unwrap();
     assert_eq!(attributes().await, 2);
 }
 
@@ -76,7 +91,11 @@ async fn hints_are_names_as_postgresql_reads_them() {
         ("int4", "1", "integer"),
         ("integer", "1", "integer"),
         ("double precision", "1", "double precision"),
-        ("timestamp with time zone", r#""2020-01-01""#, "timestamp with time zone"),
+        (
+            "timestamp with time zone",
+            r#""2020-01-01""#,
+            "timestamp with time zone",
+        ),
         ("int4[]", "[1]", "integer[]"),
         ("_int4", "[1]", "integer[]"),
         ("varchar(2)", r#""longer""#, "character varying"),
@@ -86,8 +105,14 @@ async fn hints_are_names_as_postgresql_reads_them() {
         ("positive", "4", "positive"),
         ("pair", r#"{"a":1,"b":"x"}"#, "pair"),
     ] {
-        let query = Sql::new("select pg_typeof(:v)::text").hint(hint).set([value]);
-        assert_eq!(query.value(&stage, &owner).await, format!("\"{expected}\""), "{hint}");
+        let query = Sql::new("select pg_typeof(:v)::text")
+            .hint(hint)
+            .set([value]);
+        assert_eq!(
+            query.value(&stage, &owner).await,
+            format!("\"{expected}\""),
+            "{hint}"
+        );
     }
 }
 
@@ -95,7 +120,15 @@ async fn hints_are_names_as_postgresql_reads_them() {
 async fn a_hint_that_is_no_type_is_named() {
     let stage = Stage::new("no_type").await;
     for login in [stage.owner(), stage.guest()] {
-        for hint in ["nonsense", "int4; drop table t", "", "no.such.type", "record", "'x'", "a\0b"] {
+        for hint in [
+            "nonsense",
+            "int4; drop table t",
+            "",
+            "no.such.type",
+            "record",
+            "'x'",
+            "a\0b",
+        ] {
             let query = Sql::new("select :value").hint(hint).set(["1"]);
             let error = query.run(&stage, &login).await.unwrap_err();
             assert!(
@@ -112,9 +145,16 @@ async fn a_hint_that_is_no_type_is_named() {
 async fn a_hint_follows_the_roles_search_path_and_its_changes() {
     let stage = Stage::new("hint_path").await;
     let owner = stage.owner();
-    let odd = || Sql::new("select pg_typeof(:v)::text").hint("odd").set([r#""x""#]);
+    let odd = || {
+        Sql::new("select pg_typeof(:v)::text")
+            .hint("odd")
+            .set([r#""x""#])
+    };
     assert!(odd().run(&stage, &owner).await.is_err());
-    Sql::new("create type odd as enum ('x')").run(&stage, &owner).await.unwrap();
+    Sql::new("create type odd as enum ('x')")
+        .run(&stage, &owner)
+        .await
+        .unwrap();
     assert_eq!(odd().value(&stage, &owner).await, r#""odd""#);
     Sql::new("drop type odd").run(&stage, &owner).await.unwrap();
     assert!(odd().run(&stage, &owner).await.is_err());
@@ -133,7 +173,13 @@ async fn what_we_do_not_decode_comes_as_text() {
 async fn a_column_shows_its_origin() {
     let stage = Stage::new("origin").await;
     stage.admin.batch_execute(SETUP).await.unwrap();
-    let rows = Sql::new("select p, p + 1 as q from t").run(&stage, &stage.owner()).await.unwrap();
-    assert_eq!(rows.columns[0].origin.map(|(_, attribute)| attribute), Some(2));
+    let rows = Sql::new("select p, p + 1 as q from t")
+        .run(&stage, &stage.owner())
+        .await
+        .unwrap();
+    assert_eq!(
+        rows.columns[0].origin.map(|(_, attribute)| attribute),
+        Some(2)
+    );
     assert_eq!(rows.columns[1].origin, None);
 }

@@ -64,7 +64,9 @@ impl Target {
             Self::Unix { .. } => true,
             Self::Tcp { host, .. } => {
                 host == "localhost"
-                    || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+                    || host
+                        .parse::<std::net::IpAddr>()
+                        .is_ok_and(|address| address.is_loopback())
             }
         }
     }

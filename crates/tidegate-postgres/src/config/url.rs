@@ -90,7 +90,10 @@ impl Pieces {
         if address.contains(',') {
             return Err(ConfigError::SeveralHosts);
         }
-        let (host, port) = match address.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        let (host, port) = match address
+            .strip_prefix('[')
+            .and_then(|rest| rest.split_once(']'))
+        {
             Some((host, port)) => (host, port.strip_prefix(':')),
             None => match address.rsplit_once(':') {
                 Some((host, port)) => (host, Some(port)),
@@ -127,13 +130,26 @@ impl Pieces {
     fn into_config(self) -> Result<Config, ConfigError> {
         let port = self.port.unwrap_or(5432);
         let target = if self.host.starts_with('/') {
-            Target::Unix { directory: PathBuf::from(self.host), port }
+            Target::Unix {
+                directory: PathBuf::from(self.host),
+                port,
+            }
         } else if self.host.is_empty() {
-            Target::Tcp { host: "localhost".to_owned(), port }
+            Target::Tcp {
+                host: "localhost".to_owned(),
+                port,
+            }
         } else {
-            Target::Tcp { host: self.host, port }
+            Target::Tcp {
+                host: self.host,
+                port,
+            }
         };
-        let default = if target.is_local() { TlsMode::Prefer } else { TlsMode::VerifyFull };
+        let default = if target.is_local() {
+            TlsMode::Prefer
+        } else {
+            TlsMode::VerifyFull
+        };
         let admin_role = self.user.ok_or(ConfigError::NoUser)?;
         Ok(Config {
             tls: self.tls.unwrap_or(default),
@@ -152,7 +168,10 @@ impl Pieces {
 }
 
 fn read_port(text: &str) -> Result<u16, ConfigError> {
-    text.parse().ok().filter(|port| *port > 0).ok_or(ConfigError::BadPort)
+    text.parse()
+        .ok()
+        .filter(|port| *port > 0)
+        .ok_or(ConfigError::BadPort)
 }
 
 fn decode(text: &str, what: &'static str) -> Result<String, ConfigError> {
@@ -164,7 +183,9 @@ fn decode(text: &str, what: &'static str) -> Result<String, ConfigError> {
             bytes.push(byte);
             continue;
         }
-        let (digits, tail) = rest.split_first_chunk::<2>().ok_or(ConfigError::BadEncoding(what))?;
+        let (digits, tail) = rest
+            .split_first_chunk::<2>()
+            .ok_or(ConfigError::BadEncoding(what))?;
         let digits = std::str::from_utf8(digits).map_err(|_| ConfigError::BadEncoding(what))?;
         bytes.push(u8::from_str_radix(digits, 16).map_err(|_| ConfigError::BadEncoding(what))?);
         rest = tail;
@@ -180,7 +201,13 @@ mod tests {
     fn a_url_names_a_tcp_address_and_a_login() {
         let config =
             parse("postgresql://adm%40in:p%3Aw@db.example:6432/main?sslmode=require").unwrap();
-        assert_eq!(config.target, Target::Tcp { host: "db.example".to_owned(), port: 6432 });
+        assert_eq!(
+            config.target,
+            Target::Tcp {
+                host: "db.example".to_owned(),
+                port: 6432
+            }
+        );
         assert_eq!(config.admin_role, "adm@in");
         assert_eq!(config.admin_password.reveal(), "p:w");
         assert_eq!(config.admin_database.as_str(), "main");
@@ -189,19 +216,29 @@ mod tests {
 
     #[test]
     fn a_socket_directory_comes_as_parameter_or_as_encoded_host() {
-        let expected = Target::Unix { directory: PathBuf::from("/run/pg"), port: 5433 };
-        for url in
-            ["postgres://a@/x?host=/run/pg&port=5433", "postgres://a:b@%2Frun%2Fpg:5433/postgres"]
-        {
+        let expected = Target::Unix {
+            directory: PathBuf::from("/run/pg"),
+            port: 5433,
+        };
+        for url in [
+            "postgres://a@/x?host=/run/pg&port=5433",
+            "postgres://a:b@%2Frun%2Fpg:5433/postgres",
+        ] {
             assert_eq!(parse(url).unwrap().target, expected, "{url}");
         }
     }
 
     #[test]
     fn tls_is_verified_in_full_unless_the_server_is_on_this_machine() {
-        assert_eq!(parse("postgresql://a@db.example").unwrap().tls, TlsMode::VerifyFull);
-        for url in ["postgresql://a@127.0.0.1:1", "postgresql://a@[::1]:5432/x", "postgresql://a@/"]
-        {
+        assert_eq!(
+            parse("postgresql://a@db.example").unwrap().tls,
+            TlsMode::VerifyFull
+        );
+        for url in [
+            "postgresql://a@127.0.0.1:1",
+            "postgresql://a@[::1]:5432/x",
+            "postgresql://a@/",
+        ] {
             assert_eq!(parse(url).unwrap().tls, TlsMode::Prefer, "{url}");
         }
     }
@@ -213,12 +250,18 @@ mod tests {
         assert_eq!(wrong("postgresql://b/x"), ConfigError::NoUser);
         assert_eq!(wrong("postgresql://a@b:70000/x"), ConfigError::BadPort);
         assert_eq!(wrong("postgresql://a@b,c/x"), ConfigError::SeveralHosts);
-        assert_eq!(wrong("postgresql://a:%zz@b/x"), ConfigError::BadEncoding("password"));
+        assert_eq!(
+            wrong("postgresql://a:%zz@b/x"),
+            ConfigError::BadEncoding("password")
+        );
         assert_eq!(
             wrong("postgresql://a@b/x?sslmode=maybe"),
             ConfigError::UnknownTlsMode("maybe".to_owned())
         );
-        assert!(matches!(wrong("postgresql://a@b/x?foo=1"), ConfigError::UnknownParameter(_)));
+        assert!(matches!(
+            wrong("postgresql://a@b/x?foo=1"),
+            ConfigError::UnknownParameter(_)
+        ));
     }
 
     #[test]

@@ -20,7 +20,10 @@ pub(super) struct Canceller {
 
 impl Canceller {
     pub(super) fn new(config: &Config, backend: Backend) -> Self {
-        Self { config: Arc::new(config.clone()), backend }
+        Self {
+            config: Arc::new(config.clone()),
+            backend,
+        }
     }
 
     pub(super) fn backend(&self) -> Backend {
@@ -32,7 +35,11 @@ impl Canceller {
     pub(super) async fn cancel(&self) -> Result<(), ConnectError> {
         let mut channel = Channel::new(Stream::connect(&self.config).await?);
         let mut request = BytesMut::with_capacity(16);
-        frontend::cancel_request(self.backend.process_id, self.backend.secret_key, &mut request);
+        frontend::cancel_request(
+            self.backend.process_id,
+            self.backend.secret_key,
+            &mut request,
+        );
         channel.outbound.unsplit(request);
         channel.close().await.map_err(ConnectError::Unreachable)
     }

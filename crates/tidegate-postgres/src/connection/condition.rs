@@ -25,15 +25,10 @@ impl Connection {
             return Condition::Closed;
         }
         let quiet = self.channel.outbound.is_empty() && !self.unsynced;
-        match (self.outstanding, self.resetting) {
-            (1, true) if quiet => Condition::Resetting,
-            (0, _)
-                if quiet
-                    && self.transaction == TransactionStatus::Idle
-                    && self.residue == Residue::None =>
-            {
-                Condition::Ready
-            }
+        let initial = self.transaction == TransactionStatus::Idle && self.residue == Residue::None;
+        match self.outstanding {
+            0 if quiet && initial => Condition::Ready,
+            _ if quiet && self.is_resetting() => Condition::Resetting,
             _ => Condition::Unsettled,
         }
     }

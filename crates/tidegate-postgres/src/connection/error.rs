@@ -63,9 +63,10 @@ impl ConnectError {
     pub fn into_sql(self, retry_after: Duration) -> Error {
         match self.fault() {
             ConnectFault::NoDatabase => Error::NoDatabase,
-            ConnectFault::Full | ConnectFault::Away => {
-                Error::Unavailable { retry_after, source: Some(Box::new(self)) }
-            }
+            ConnectFault::Full | ConnectFault::Away => Error::Unavailable {
+                retry_after,
+                source: Some(Box::new(self)),
+            },
             ConnectFault::Login | ConnectFault::Setup => Error::internal(self),
         }
     }
@@ -82,5 +83,8 @@ pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// The error of a connection that failed while it was in use.
 pub(crate) fn outage(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
-    Error::Unavailable { retry_after: RETRY_AFTER, source: Some(source.into()) }
+    Error::Unavailable {
+        retry_after: RETRY_AFTER,
+        source: Some(source.into()),
+    }
 }

@@ -23,7 +23,6 @@ use cancel::Canceller;
 use tidegate_sql::Error;
 
 /// A connection that logged in as one role.
-#[derive(Debug)]
 pub struct Connection {
     pub(crate) channel: Channel,
     pub(crate) statements: StatementCache,
@@ -35,8 +34,8 @@ pub struct Connection {
     unsynced: bool,
     /// What a statement may have left in the session.
     pub(crate) residue: Residue,
-    /// Whether the last outstanding answer is that of a reset.
-    resetting: bool,
+    /// How many of the last outstanding answers are those of a reset.
+    reset_answers: u32,
     /// Whether anything has run since the last reset.
     pub(crate) used: bool,
     /// How many rows the last answers had that nobody wanted.
@@ -44,6 +43,16 @@ pub struct Connection {
     broken: bool,
     canceller: Canceller,
     server_version: u32,
+}
+
+impl std::fmt::Debug for Connection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The buffers hold what callers read and write.
+        f.debug_struct("Connection")
+            .field("backend", &self.backend())
+            .field("condition", &self.condition())
+            .finish_non_exhaustive()
+    }
 }
 
 /// The transaction status that `ReadyForQuery` bears.
@@ -108,10 +117,15 @@ impl Connection {
         self.unsynced = false;
     }
 
-    /// Counts the last queued statement as a reset.
+    /// Counts the last two queued messages as a reset.
     pub(crate) fn begin_reset(&mut self, residue: Residue) {
         self.residue = self.residue.max(residue);
-        self.resetting = true;
+        self.reset_answers = 2;
+    }
+
+    /// Whether what is outstanding belongs to a reset.
+    fn is_resetting(&self) -> bool {
+        (1..=self.reset_answers).contains(&self.outstanding)
     }
 
     /// Queues statements of our own by the simple protocol.
@@ -173,8 +187,8 @@ impl Connection {
         match tag {
             tag::NOTICE_RESPONSE | tag::NOTIFICATION_RESPONSE => Ok(true),
             tag::PARAMETER_STATUS => {
-                // The only answer outstanding is that of a reset, which changes settings back.
-                if self.resetting && self.outstanding == 1 {
+                // A reset changes settings back.
+                if self.is_resetting() {
                     return Ok(true);
                 }
                 self.residue = self.residue.max(Residue::Session);

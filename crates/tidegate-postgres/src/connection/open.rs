@@ -39,7 +39,7 @@ impl Connection {
                 outstanding: 0,
                 unsynced: false,
                 residue: Residue::None,
-                resetting: false,
+                reset_answers: 0,
                 used: false,
                 drained_rows: 0,
                 broken: false,
@@ -70,7 +70,11 @@ async fn authenticate(channel: &mut Channel, password: &str) -> Result<(), Conne
         let body = expect(channel, tag::AUTHENTICATION).await?;
         let (code, rest) = match body.split_first_chunk::<4>() {
             Some((code, rest)) => (u32::from_be_bytes(*code), rest.to_vec()),
-            None => return Err(ConnectError::Protocol("an empty request to log in".to_owned())),
+            None => {
+                return Err(ConnectError::Protocol(
+                    "an empty request to log in".to_owned(),
+                ));
+            }
         };
         match code {
             0 => return Ok(()),
@@ -93,17 +97,24 @@ async fn prove(
     password: &str,
     mechanisms: &[u8],
 ) -> Result<(), ConnectError> {
-    let offers = |name: &str| mechanisms.split(|byte| *byte == 0).any(|m| m == name.as_bytes());
+    let offers = |name: &str| {
+        mechanisms
+            .split(|byte| *byte == 0)
+            .any(|m| m == name.as_bytes())
+    };
     let (mechanism, binding) = match channel.stream().end_point() {
-        Some(end_point) if offers(sasl::SCRAM_SHA_256_PLUS) => {
-            (sasl::SCRAM_SHA_256_PLUS, ChannelBinding::tls_server_end_point(end_point))
-        }
+        Some(end_point) if offers(sasl::SCRAM_SHA_256_PLUS) => (
+            sasl::SCRAM_SHA_256_PLUS,
+            ChannelBinding::tls_server_end_point(end_point),
+        ),
         // Says that we could, so that the server notices when somebody hid its offer.
         Some(_) => (sasl::SCRAM_SHA_256, ChannelBinding::unrequested()),
         None => (sasl::SCRAM_SHA_256, ChannelBinding::unsupported()),
     };
     if !offers(mechanism) {
-        return Err(ConnectError::Unsupported("a SASL mechanism other than SCRAM-SHA-256"));
+        return Err(ConnectError::Unsupported(
+            "a SASL mechanism other than SCRAM-SHA-256",
+        ));
     }
     let wrong = |error: std::io::Error| ConnectError::Protocol(error.to_string());
     let mut scram = ScramSha256::new(password.as_bytes(), binding);
@@ -124,7 +135,10 @@ async fn step(channel: &mut Channel, code: u32) -> Result<&[u8], ConnectError> {
 
 /// Reads settings and the backend's key up to the first `ReadyForQuery`.
 async fn wait_until_ready(channel: &mut Channel) -> Result<Backend, ConnectError> {
-    let mut backend = Backend { process_id: 0, secret_key: 0 };
+    let mut backend = Backend {
+        process_id: 0,
+        secret_key: 0,
+    };
     loop {
         let tag = receive(channel).await?;
         match (tag, channel.inbound.body()) {
@@ -145,7 +159,11 @@ async fn wait_until_ready(channel: &mut Channel) -> Result<Backend, ConnectError
 
 async fn expect(channel: &mut Channel, wanted: u8) -> Result<&[u8], ConnectError> {
     let tag = receive(channel).await?;
-    if tag == wanted { Ok(channel.inbound.body()) } else { Err(unexpected(tag)) }
+    if tag == wanted {
+        Ok(channel.inbound.body())
+    } else {
+        Err(unexpected(tag))
+    }
 }
 
 /// The tag of the next message; notices are skipped, an error is the answer.
@@ -166,5 +184,8 @@ async fn receive(channel: &mut Channel) -> Result<u8, ConnectError> {
 }
 
 fn unexpected(tag: u8) -> ConnectError {
-    ConnectError::Protocol(format!("an unexpected message `{}`", char::from(tag).escape_default()))
+    ConnectError::Protocol(format!(
+        "an unexpected message `{}`",
+        char::from(tag).escape_default()
+    ))
 }

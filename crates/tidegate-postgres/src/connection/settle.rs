@@ -56,7 +56,10 @@ impl Connection {
         let (cancelled, drained) =
             tokio::join!(cancel, self.drain(Instant::now() + GRACE, Errors::Expected));
         if !matches!(cancelled, Ok(Ok(()))) {
-            tracing::warn!(backend = self.backend().process_id, "a cancel request failed");
+            tracing::warn!(
+                backend = self.backend().process_id,
+                "a cancel request failed"
+            );
         }
         let certain = drained && matches!(cancelled, Ok(Ok(())));
         if !certain {
@@ -69,19 +72,26 @@ impl Connection {
             );
             terminator.terminate(self.backend()).await;
         }
-        self.resetting = false;
+        self.reset_answers = 0;
     }
 
     /// Waits for the answers of a reset that has been queued.
     pub(crate) async fn finish_reset(&mut self) {
         let soft = self.residue != Residue::Everything;
         if self.drain(Instant::now() + RESET, Errors::Fatal).await {
-            self.resetting = false;
+            self.reset_answers = 0;
             self.used = false;
             let more = soft && self.drained_rows > SOFT_ROWS;
-            self.residue = if more { Residue::Everything } else { Residue::None };
+            self.residue = if more {
+                Residue::Everything
+            } else {
+                Residue::None
+            };
         } else {
-            tracing::warn!(backend = self.backend().process_id, "a session could not be reset");
+            tracing::warn!(
+                backend = self.backend().process_id,
+                "a session could not be reset"
+            );
             self.give_up();
         }
     }

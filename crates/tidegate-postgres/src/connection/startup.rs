@@ -17,7 +17,10 @@ impl StartupPins {
         let mut settings = vec![
             ("client_encoding", "UTF8"),
             ("application_name", "tidegate"),
-            ("search_path", self.search_path.as_deref().unwrap_or("\"$user\", public")),
+            (
+                "search_path",
+                self.search_path.as_deref().unwrap_or("\"$user\", public"),
+            ),
             ("TimeZone", "UTC"),
             ("DateStyle", "ISO, MDY"),
             ("IntervalStyle", "postgres"),

@@ -42,15 +42,15 @@ impl Connection {
         Ok(types)
     }
 
-    async fn look_hint_up(
-        &mut self,
-        task: &Task<'_>,
-        name: &str,
-    ) -> Result<Option<Type>, Error> {
+    async fn look_hint_up(&mut self, task: &Task<'_>, name: &str) -> Result<Option<Type>, Error> {
         if name.contains('\0') {
             return Ok(None);
         }
-        let lookup = Lookup { text: RESOLVE, parameter: name, deadline: task.deadline };
+        let lookup = Lookup {
+            text: RESOLVE,
+            parameter: name,
+            deadline: task.deadline,
+        };
         let mut oid = None;
         let mut take = |row: tidegate_sql::RawRow<'_>| {
             if let Some(raw) = row.values().next()? {
@@ -68,7 +68,10 @@ impl Connection {
         }
         let Some(oid) = oid else { return Ok(None) };
         let types = self.resolve(task.dictionary, &[oid], task.deadline).await?;
-        let found = types.into_iter().next().filter(|found| *found.kind() != TypeKind::Pseudo);
+        let found = types
+            .into_iter()
+            .next()
+            .filter(|found| *found.kind() != TypeKind::Pseudo);
         if let Some(found) = &found {
             task.dictionary.keep_hint(&task.login.role, name, found);
         }
@@ -86,6 +89,9 @@ impl Dictionary {
     fn keep_hint(&self, role: &RoleName, name: &str, found: &Type) {
         let mut hints = self.hints.write();
         make_room(&mut hints);
-        hints.insert((role.clone(), name.to_owned()), (found.clone(), Instant::now()));
+        hints.insert(
+            (role.clone(), name.to_owned()),
+            (found.clone(), Instant::now()),
+        );
     }
 }

@@ -26,7 +26,11 @@ impl Connection {
             let mut types = dictionary.types.write();
             make_room(&mut types);
             let now = Instant::now();
-            types.extend(missing.iter().map(|oid| (*oid, (build(*oid, &entries, 0), now))));
+            types.extend(
+                missing
+                    .iter()
+                    .map(|oid| (*oid, (build(*oid, &entries, 0), now))),
+            );
         }
         let types = dictionary.types.read();
         let find = |oid: &u32| {
@@ -42,10 +46,18 @@ impl Connection {
         oids: &[u32],
         deadline: Option<Instant>,
     ) -> Result<HashMap<u32, Entry>, Error> {
-        let text = if version::has_multiranges(self.server_version()) { TREE_14 } else { TREE_13 };
+        let text = if version::has_multiranges(self.server_version()) {
+            TREE_14
+        } else {
+            TREE_13
+        };
         let list: Vec<String> = oids.iter().map(u32::to_string).collect();
         let parameter = format!("{{{}}}", list.join(","));
-        let lookup = Lookup { text, parameter: &parameter, deadline };
+        let lookup = Lookup {
+            text,
+            parameter: &parameter,
+            deadline,
+        };
         let mut entries = HashMap::new();
         let mut take = |row: tidegate_sql::RawRow<'_>| {
             let (oid, entry) = Entry::read(row)?;
@@ -65,7 +77,11 @@ impl Dictionary {
             .iter()
             .copied()
             .filter(|oid| Type::from_oid(*oid).is_none())
-            .filter(|oid| types.get(oid).is_none_or(|(_, learnt)| now - *learnt > BELIEVED))
+            .filter(|oid| {
+                types
+                    .get(oid)
+                    .is_none_or(|(_, learnt)| now - *learnt > BELIEVED)
+            })
             .collect();
         missing.sort_unstable();
         missing.dedup();

@@ -47,8 +47,18 @@ impl Shape {
                 origin: (field.table != 0).then_some((field.table, field.attribute)),
             })
             .collect();
-        let formats = columns.iter().map(|column| format_code(column.format)).collect();
-        Self { parameters: types, columns, formats, fields, generation, perishes }
+        let formats = columns
+            .iter()
+            .map(|column| format_code(column.format))
+            .collect();
+        Self {
+            parameters: types,
+            columns,
+            formats,
+            fields,
+            generation,
+            perishes,
+        }
     }
 
     /// [`Shape::new_at`] now.

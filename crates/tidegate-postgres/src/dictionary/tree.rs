@@ -93,12 +93,24 @@ impl Entry {
         let oid = u32::from_sql(&Type::OID, values.next()??).ok()?;
         let mut text = || String::from_utf8(values.next()??.to_vec()).ok();
         let (name, schema, kind) = (text()?, text()?, text()?.bytes().next()?);
-        let inner = values.next()?.map_or(Some(0), |raw| u32::from_sql(&Type::OID, raw).ok())?;
+        let inner = values
+            .next()?
+            .map_or(Some(0), |raw| u32::from_sql(&Type::OID, raw).ok())?;
         let labels = Vec::from_sql(&Type::TEXT_ARRAY, values.next()??).ok()?;
         let names = Vec::<String>::from_sql(&Type::TEXT_ARRAY, values.next()??).ok()?;
         let types = Vec::<u32>::from_sql(&Type::OID_ARRAY, values.next()??).ok()?;
         let attributes = names.into_iter().zip(types).collect();
-        Some((oid, Self { name, schema, kind, inner, labels, attributes }))
+        Some((
+            oid,
+            Self {
+                name,
+                schema,
+                kind,
+                inner,
+                labels,
+                attributes,
+            },
+        ))
     }
 }
 
@@ -109,7 +121,12 @@ pub(super) fn build(oid: u32, entries: &HashMap<u32, Entry>, depth: usize) -> Ty
         return known;
     }
     let Some(entry) = entries.get(&oid) else {
-        return Type::new(format!("oid {oid}"), oid, Kind::Simple, "pg_catalog".to_owned());
+        return Type::new(
+            format!("oid {oid}"),
+            oid,
+            Kind::Simple,
+            "pg_catalog".to_owned(),
+        );
     };
     let part = |oid| build(oid, entries, depth + 1);
     let kind = match entry.kind {
@@ -121,7 +138,11 @@ pub(super) fn build(oid: u32, entries: &HashMap<u32, Entry>, depth: usize) -> Ty
         b'e' => Kind::Enum(entry.labels.clone()),
         b'p' => Kind::Pseudo,
         b'c' => Kind::Composite(
-            entry.attributes.iter().map(|(name, oid)| Field::new(name.clone(), part(*oid))).collect(),
+            entry
+                .attributes
+                .iter()
+                .map(|(name, oid)| Field::new(name.clone(), part(*oid)))
+                .collect(),
         ),
         _ => Kind::Simple,
     };

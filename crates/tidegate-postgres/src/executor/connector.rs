@@ -40,7 +40,11 @@ impl RoleConnector {
         credentials: Arc<dyn Credentials>,
         terminator: Arc<dyn Terminator>,
     ) -> Self {
-        Self { config, credentials, terminator }
+        Self {
+            config,
+            credentials,
+            terminator,
+        }
     }
 
     /// Ends backends that do not stop.
@@ -58,7 +62,9 @@ impl RoleConnector {
 
 impl fmt::Debug for RoleConnector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RoleConnector").field("target", &self.config.target).finish_non_exhaustive()
+        f.debug_struct("RoleConnector")
+            .field("target", &self.config.target)
+            .finish_non_exhaustive()
     }
 }
 
@@ -87,7 +93,11 @@ impl Connector for RoleConnector {
         connection: &'a mut Connection,
     ) -> BoxFuture<'a, Result<(), ResetFailed>> {
         Box::pin(async move {
-            if connection.settle(&*self.terminator).await { Ok(()) } else { Err(ResetFailed) }
+            if connection.settle(&*self.terminator).await {
+                Ok(())
+            } else {
+                Err(ResetFailed)
+            }
         })
     }
 

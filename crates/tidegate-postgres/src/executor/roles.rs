@@ -26,7 +26,10 @@ pub struct Roles {
 impl Roles {
     /// Takes its connections from the pool.
     pub fn new(pool: Pool<RoleConnector>) -> Self {
-        Self { pool, dictionaries: Arc::default() }
+        Self {
+            pool,
+            dictionaries: Arc::default(),
+        }
     }
 
     /// The pool.
@@ -55,7 +58,13 @@ impl Roles {
         let mut lease = self.lease(login, deadline).await?;
         let dictionary = self.dictionaries.of(&login.database);
         let place = Place::Alone(Residue::of(bound, login.sharing));
-        let task = Task { bound, login, dictionary: &dictionary, deadline, place };
+        let task = Task {
+            bound,
+            login,
+            dictionary: &dictionary,
+            deadline,
+            place,
+        };
         let outcome = lease.run(&task, sink).await;
         note(&dictionary, bound);
         conclude(lease, outcome).await
@@ -71,7 +80,13 @@ impl Roles {
         let deadline = terms.deadline.map(Instant::from_std);
         let lease = self.lease(login, deadline).await?;
         let dictionary = self.dictionaries.of(&login.database);
-        Ok(Box::new(RoleTransaction::new(lease, login.clone(), dictionary, mode, deadline)))
+        Ok(Box::new(RoleTransaction::new(
+            lease,
+            login.clone(),
+            dictionary,
+            mode,
+            deadline,
+        )))
     }
 
     /// Describes a statement; see [`tidegate_sql::Executor::describe`].
@@ -85,20 +100,30 @@ impl Roles {
         let mut lease = self.lease(login, deadline).await?;
         let dictionary = self.dictionaries.of(&login.database);
         let place = Place::Alone(Residue::None);
-        let task = Task { bound, login, dictionary: &dictionary, deadline, place };
+        let task = Task {
+            bound,
+            login,
+            dictionary: &dictionary,
+            deadline,
+            place,
+        };
         let outcome = lease.describe_only(&task).await;
         conclude(lease, outcome).await
     }
 
     /// A connection in its initial state.
-    async fn lease(&self, login: &Login, deadline: Option<Instant>) -> Result<Lease<RoleConnector>> {
+    async fn lease(
+        &self,
+        login: &Login,
+        deadline: Option<Instant>,
+    ) -> Result<Lease<RoleConnector>> {
         loop {
             let acquired = self.pool.acquire(login);
             let mut lease = match deadline {
                 None => acquired.await?,
-                Some(deadline) => {
-                    timeout_at(deadline, acquired).await.unwrap_or(Err(Error::Deadline))?
-                }
+                Some(deadline) => timeout_at(deadline, acquired)
+                    .await
+                    .unwrap_or(Err(Error::Deadline))?,
             };
             if lease.session_changed() {
                 lease.change_session();
@@ -107,7 +132,7 @@ impl Roles {
                 return Ok(lease);
             }
             let terminator = self.pool.connector().terminator();
-            if Box::pin(lease.settle(&**terminator)).await {
+            if Box::pin(lease.settle(&**terminator)).await && lease.is_open() {
                 return Ok(lease);
             }
             lease.discard();
@@ -124,10 +149,7 @@ pub(super) fn note(dictionary: &Dictionary, bound: &BoundStatement) {
 
 /// Gives the connection back. After a passed deadline the answer waits until nothing runs any
 /// more, which takes a second at most.
-pub(super) async fn conclude<T>(
-    mut lease: Lease<RoleConnector>,
-    outcome: Result<T>,
-) -> Result<T> {
+pub(super) async fn conclude<T>(mut lease: Lease<RoleConnector>, outcome: Result<T>) -> Result<T> {
     if matches!(outcome, Err(Error::Deadline)) {
         let settled = tokio::spawn(async move {
             let terminator = lease.connector().terminator().clone();

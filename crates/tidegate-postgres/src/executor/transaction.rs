@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use tidegate_sql::statement::{BoundStatement, Kind};
-use tidegate_sql::{
-    BoxFuture, Completion, Description, Login, Mode, Result, RowSink, Transaction,
-};
+use tidegate_sql::{BoxFuture, Completion, Description, Login, Mode, Result, RowSink, Transaction};
 use tokio::time::Instant;
 
 use super::RoleConnector;
@@ -35,23 +33,43 @@ impl RoleTransaction {
         mode: Mode,
         deadline: Option<Instant>,
     ) -> Self {
-        Self { lease, login, dictionary, mode, deadline, begun: false, redefined: false }
+        Self {
+            lease,
+            login,
+            dictionary,
+            mode,
+            deadline,
+            begun: false,
+            redefined: false,
+        }
     }
 
     fn place(&mut self) -> Place {
-        let place = if self.begun { Place::Within } else { Place::First(self.mode) };
+        let place = if self.begun {
+            Place::Within
+        } else {
+            Place::First(self.mode)
+        };
         self.begun = true;
         place
     }
 
-    async fn run(
-        &mut self,
-        bound: &BoundStatement,
-        sink: &mut dyn RowSink,
-    ) -> Result<Completion> {
+    async fn run(&mut self, bound: &BoundStatement, sink: &mut dyn RowSink) -> Result<Completion> {
         let place = self.place();
-        let Self { lease, login, dictionary, deadline, .. } = self;
-        let task = Task { bound, login, dictionary, deadline: *deadline, place };
+        let Self {
+            lease,
+            login,
+            dictionary,
+            deadline,
+            ..
+        } = self;
+        let task = Task {
+            bound,
+            login,
+            dictionary,
+            deadline: *deadline,
+            place,
+        };
         let outcome = lease.run(&task, sink).await;
         if matches!(bound.statement.kind(), Kind::Other | Kind::Procedural) {
             note(dictionary, bound);
@@ -63,8 +81,20 @@ impl RoleTransaction {
 
     async fn only_describe(&mut self, bound: &BoundStatement) -> Result<Description> {
         let place = self.place();
-        let Self { lease, login, dictionary, deadline, .. } = self;
-        let task = Task { bound, login, dictionary, deadline: *deadline, place };
+        let Self {
+            lease,
+            login,
+            dictionary,
+            deadline,
+            ..
+        } = self;
+        let task = Task {
+            bound,
+            login,
+            dictionary,
+            deadline: *deadline,
+            place,
+        };
         lease.describe_only(&task).await
     }
 

@@ -40,7 +40,13 @@ struct Entry {
 impl StatementCache {
     pub(crate) fn new(capacity: usize) -> Self {
         let (entries, dropped) = (HashMap::new(), Vec::new());
-        Self { entries, hasher: RandomState::new(), capacity: capacity.max(1), clock: 0, dropped }
+        Self {
+            entries,
+            hasher: RandomState::new(),
+            capacity: capacity.max(1),
+            clock: 0,
+            dropped,
+        }
     }
 
     /// The prepared statement for the same text and hints.
@@ -72,7 +78,15 @@ impl StatementCache {
         let key = self.key(bound);
         self.remove(key);
         let (statement, hints) = (bound.statement.clone(), bound.hints.clone());
-        self.entries.insert(key, Entry { statement, hints, prepared, used: self.clock });
+        self.entries.insert(
+            key,
+            Entry {
+                statement,
+                hints,
+                prepared,
+                used: self.clock,
+            },
+        );
     }
 
     /// Forgets a statement that does not fit any more.
@@ -90,7 +104,10 @@ impl StatementCache {
 
     /// Gives all up, because definitions have changed in this transaction.
     pub(crate) fn retire(&mut self) {
-        let names = self.entries.drain().map(|(_, entry)| entry.prepared.name.clone());
+        let names = self
+            .entries
+            .drain()
+            .map(|(_, entry)| entry.prepared.name.clone());
         self.dropped.extend(names);
     }
 
@@ -125,7 +142,7 @@ pub(crate) fn is_same(
     hints: &[Option<TypeHint>],
     bound: &BoundStatement,
 ) -> bool {
-    let same = Arc::ptr_eq(statement, &bound.statement)
-        || statement.text() == bound.statement.text();
+    let same =
+        Arc::ptr_eq(statement, &bound.statement) || statement.text() == bound.statement.text();
     same && hints == bound.hints
 }

@@ -61,6 +61,9 @@ impl Connection {
             self.residue = Residue::Everything;
         }
         let shape = &prepared.shape;
-        Ok(Description { parameters: shape.parameters.clone(), columns: shape.columns.clone() })
+        Ok(Description {
+            parameters: shape.parameters.clone(),
+            columns: shape.columns.clone(),
+        })
     }
 }

@@ -69,14 +69,21 @@ impl Connection {
         let mut run = Run::new(task, prepared, guessed);
         self.begin_pipeline();
         if let Place::First(_) | Place::Within = task.place {
-            self.residue = self.residue.max(Residue::of(task.bound, task.login.sharing));
+            self.residue = self
+                .residue
+                .max(Residue::of(task.bound, task.login.sharing));
         }
         if matches!(task.place, Place::First(_)) && self.transaction == TransactionStatus::Idle {
             self.push_begin(task)?;
             run.own = 1;
         }
         if guessed {
-            let types = run.prepared.shape.parameters.iter().map(tidegate_sql::Type::oid);
+            let types = run
+                .prepared
+                .shape
+                .parameters
+                .iter()
+                .map(tidegate_sql::Type::oid);
             self.push_parse(task, &run.prepared.name, types)?;
         }
         self.exchange_sets(&mut run, sink).await
@@ -99,7 +106,11 @@ impl Connection {
         if !harmless {
             return None;
         }
-        let name = if task.is_kept() { self.statements.name() } else { String::new() };
+        let name = if task.is_kept() {
+            self.statements.name()
+        } else {
+            String::new()
+        };
         Some((Arc::new(Prepared { name, shape }), true))
     }
 
@@ -168,7 +179,9 @@ impl Connection {
         run.announce(sink)?;
         let values = self.channel.inbound.body().get(2..);
         let row = values.and_then(|values| RawRow::new(run.prepared.shape.columns.len(), values));
-        let Some(row) = row else { return Err(self.breach("a row of another shape")) };
+        let Some(row) = row else {
+            return Err(self.breach("a row of another shape"));
+        };
         if sink.row(row)? == Flow::Wait {
             // Nothing is read meanwhile, so PostgreSQL waits too. The time is the reader's, not
             // the statement's; whoever serves the reader decides how long it may take.
@@ -179,24 +192,17 @@ impl Connection {
         Ok(())
     }
 
-    fn take(
-        &mut self,
-        tag: u8,
-        run: &mut Run<'_>,
-        sink: &mut dyn RowSink,
-    ) -> Result<(), Failure> {
+    fn take(&mut self, tag: u8, run: &mut Run<'_>, sink: &mut dyn RowSink) -> Result<(), Failure> {
         match tag {
             // A guess is confirmed by the description of the portal instead.
             tag::BIND_COMPLETE if run.own == 0 && !run.guessed => run.announce(sink)?,
             tag::NO_DATA => run.confirm(&[], sink)?,
             tag::COMMAND_COMPLETE if run.own > 0 => run.own -= 1,
             tag::COMMAND_COMPLETE => run.count(body::command_tag(self.channel.inbound.body())),
-            tag::ROW_DESCRIPTION => {
-                match body::row_description(self.channel.inbound.body()) {
-                    Some(fields) => run.confirm(&fields, sink)?,
-                    None => return Err(self.breach("an unreadable description").into()),
-                }
-            }
+            tag::ROW_DESCRIPTION => match body::row_description(self.channel.inbound.body()) {
+                Some(fields) => run.confirm(&fields, sink)?,
+                None => return Err(self.breach("an unreadable description").into()),
+            },
             tag::ERROR_RESPONSE => {
                 let error = ServerError::read(self.channel.inbound.body());
                 self.cut(run.task, &mut run.progress);
@@ -208,7 +214,9 @@ impl Connection {
             | tag::EMPTY_QUERY_RESPONSE => {}
             _ => {
                 let name = char::from(tag).escape_default().to_string();
-                return Err(self.breach(&format!("an unexpected message `{name}`")).into());
+                return Err(self
+                    .breach(&format!("an unexpected message `{name}`"))
+                    .into());
             }
         }
         Ok(())
@@ -241,13 +249,17 @@ impl Connection {
             return Err(self.rejected(error, run.task.bound).into());
         }
         if self.transaction != wanted {
-            return Err(self.breach("the statement changed the transaction around it").into());
+            return Err(self
+                .breach("the statement changed the transaction around it")
+                .into());
         }
         run.announce(sink)?;
         if run.guessed && run.task.is_kept() {
             self.statements.keep(run.task.bound, run.prepared.clone());
         }
-        Ok(Completion { affected_rows: run.affected })
+        Ok(Completion {
+            affected_rows: run.affected,
+        })
     }
 }
 

@@ -37,7 +37,12 @@ impl Connection {
                 self.finish_pipeline(task, progress);
                 break;
             }
-            let set = Set { task, prepared, index: progress.next, describe: guessed && progress.next == 0 };
+            let set = Set {
+                task,
+                prepared,
+                index: progress.next,
+                describe: guessed && progress.next == 0,
+            };
             match set.push(&mut self.channel.outbound) {
                 Ok(()) => progress.next += 1,
                 Err(Wrong::Input(wrong)) if progress.next == 0 && !guessed => {
@@ -97,7 +102,11 @@ impl Set<'_> {
             out.truncate(start);
             return Err(wrong);
         }
-        let described = if self.describe { frontend::describe(b'P', "", out) } else { Ok(()) };
+        let described = if self.describe {
+            frontend::describe(b'P', "", out)
+        } else {
+            Ok(())
+        };
         described
             .and_then(|()| frontend::execute("", 0, out))
             .map_err(|error| Wrong::Ours(Error::internal(error)))
@@ -114,7 +123,13 @@ impl Set<'_> {
         let encode = |index: usize, out: &mut BytesMut| {
             let format = bound.formats.get(index).and_then(Option::as_deref);
             let place = || bound.place(self.index, index);
-            match parameter::encode(&values[index], &shape.parameters[index], format, &place, out) {
+            match parameter::encode(
+                &values[index],
+                &shape.parameters[index],
+                format,
+                &place,
+                out,
+            ) {
                 Ok(IsNull::Yes) => Ok(postgres_protocol::IsNull::Yes),
                 Ok(IsNull::No) => Ok(postgres_protocol::IsNull::No),
                 Err(error) => {

@@ -25,17 +25,26 @@ impl Connection {
     pub(crate) async fn prepare(&mut self, task: &Task<'_>) -> Result<Arc<Prepared>, Failure> {
         let generation = task.dictionary.generation();
         let hints = self.resolve_hints(task).await?;
-        let name = if task.is_kept() { self.statements.name() } else { String::new() };
+        let name = if task.is_kept() {
+            self.statements.name()
+        } else {
+            String::new()
+        };
         self.begin_pipeline();
         self.push_begin(task)?;
-        self.push_parse(task, &name, hints.iter().map(|hint| hint.as_ref().map_or(0, Type::oid)))?;
+        self.push_parse(
+            task,
+            &name,
+            hints.iter().map(|hint| hint.as_ref().map_or(0, Type::oid)),
+        )?;
         let described = self.describe(task, &name).await?;
         let shape = self.shape(task, described, generation).await?;
         let prepared = Arc::new(Prepared { name, shape });
         if task.is_kept() {
             self.statements.keep(task.bound, prepared.clone());
         }
-        task.dictionary.keep_shape(task.bound, &task.login.role, &prepared.shape);
+        task.dictionary
+            .keep_shape(task.bound, &task.login.role, &prepared.shape);
         Ok(prepared)
     }
 
@@ -63,7 +72,9 @@ impl Connection {
     /// Queues the `BEGIN` of a transaction whose first statement follows: if it fails, PostgreSQL
     /// skips what follows.
     pub(crate) fn push_begin(&mut self, task: &Task<'_>) -> Result<(), Error> {
-        let Place::First(mode) = task.place else { return Ok(()) };
+        let Place::First(mode) = task.place else {
+            return Ok(());
+        };
         if self.transaction != TransactionStatus::Idle {
             return Ok(());
         }
@@ -150,8 +161,18 @@ impl Connection {
         generation: u64,
     ) -> Result<Arc<Shape>, Error> {
         let columns = described.fields.iter().map(|field| field.type_oid);
-        let oids: Vec<u32> = described.parameters.iter().copied().chain(columns).collect();
+        let oids: Vec<u32> = described
+            .parameters
+            .iter()
+            .copied()
+            .chain(columns)
+            .collect();
         let types = self.resolve(task.dictionary, &oids, task.deadline).await?;
-        Ok(Arc::new(Shape::new(described.parameters.len(), described.fields, types, generation)))
+        Ok(Arc::new(Shape::new(
+            described.parameters.len(),
+            described.fields,
+            types,
+            generation,
+        )))
     }
 }

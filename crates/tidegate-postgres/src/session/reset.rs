@@ -47,6 +47,9 @@ impl Connection {
         } else {
             self.simple(SOFT);
         }
+        // A statement timeout that the caller has set and that runs out at the very end of the
+        // reset hits the message behind it, which must not be the next caller's.
+        self.sync();
         self.begin_reset(residue);
     }
 }

@@ -61,8 +61,9 @@ impl Connection {
         if is_outage(&rejection.sqlstate) {
             return outage(format!("{} ({})", rejection.message, rejection.sqlstate));
         }
-        rejection.position =
-            rejection.position.map(|position| bound.statement.caller_position(position));
+        rejection.position = rejection
+            .position
+            .map(|position| bound.statement.caller_position(position));
         Error::Rejected(Box::new(rejection))
     }
 }

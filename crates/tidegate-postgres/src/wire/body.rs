@@ -40,7 +40,12 @@ pub(crate) fn row_description(body: &[u8]) -> Option<Vec<Field>> {
         let type_oid = u32::from_be_bytes(reader.take()?);
         // The type's size, its modifier and the format, which is not known yet.
         reader.take::<8>()?;
-        fields.push(Field { name, table, attribute, type_oid });
+        fields.push(Field {
+            name,
+            table,
+            attribute,
+            type_oid,
+        });
     }
     Some(fields)
 }
@@ -49,7 +54,9 @@ pub(crate) fn row_description(body: &[u8]) -> Option<Vec<Field>> {
 pub(crate) fn parameter_description(body: &[u8]) -> Option<Vec<u32>> {
     let mut reader = Reader(body);
     let count = u16::from_be_bytes(reader.take()?);
-    (0..count).map(|_| Some(u32::from_be_bytes(reader.take()?))).collect()
+    (0..count)
+        .map(|_| Some(u32::from_be_bytes(reader.take()?)))
+        .collect()
 }
 
 /// Reads a `ParameterStatus`: the name and the value of a setting.
@@ -62,7 +69,10 @@ pub(crate) fn parameter_status(body: &[u8]) -> Option<(&str, &str)> {
 pub(crate) fn command_tag(body: &[u8]) -> (&str, Option<u64>) {
     let tag = Reader(body).text().unwrap_or_default();
     let command = tag.split(' ').next().unwrap_or_default();
-    (command, tag.rsplit(' ').next().and_then(|count| count.parse().ok()))
+    (
+        command,
+        tag.rsplit(' ').next().and_then(|count| count.parse().ok()),
+    )
 }
 
 #[cfg(test)]
@@ -72,8 +82,12 @@ mod tests {
     #[test]
     fn a_row_description_gives_names_and_types() {
         let body = b"\0\x01id\0\0\0\x40\0\0\x02\0\0\0\x17\0\x04\xff\xff\xff\xff\0\0";
-        let field =
-            Field { name: "id".to_owned(), table: 0x4000, attribute: 2, type_oid: 23 };
+        let field = Field {
+            name: "id".to_owned(),
+            table: 0x4000,
+            attribute: 2,
+            type_oid: 23,
+        };
         assert_eq!(row_description(body), Some(vec![field]));
         assert_eq!(row_description(&body[..10]), None);
     }

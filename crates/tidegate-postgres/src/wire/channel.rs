@@ -44,7 +44,12 @@ pub(crate) struct Channel {
 impl Channel {
     pub(crate) fn new(stream: Stream) -> Self {
         let (outbound, inbound) = (BytesMut::with_capacity(1024), Inbound::default());
-        Self { stream, outbound, inbound, unflushed: false }
+        Self {
+            stream,
+            outbound,
+            inbound,
+            unflushed: false,
+        }
     }
 
     pub(crate) fn stream(&self) -> &Stream {

@@ -33,7 +33,10 @@ impl Inbound {
         if !(4..=LONGEST).contains(&length) {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
-                format!("a message `{}` of {length} bytes", char::from(tag).escape_default()),
+                format!(
+                    "a message `{}` of {length} bytes",
+                    char::from(tag).escape_default()
+                ),
             ));
         }
         if self.buffer.len() <= length {
@@ -86,7 +89,11 @@ mod tests {
                     seen.push((tag, inbound.body().to_vec()));
                 }
             }
-            assert_eq!(seen, [(b'C', b"SELECT 1\0".to_vec()), (b'Z', b"I".to_vec())], "{cut}");
+            assert_eq!(
+                seen,
+                [(b'C', b"SELECT 1\0".to_vec()), (b'Z', b"I".to_vec())],
+                "{cut}"
+            );
             assert!(!inbound.has_more());
         }
     }
@@ -95,7 +102,9 @@ mod tests {
     fn a_length_that_cannot_be_is_an_error() {
         for length in [[0, 0, 0, 3], [0xff; 4], [0x7f, 0, 0, 0]] {
             let mut inbound = Inbound::default();
-            inbound.spare().extend_from_slice(&[b'D', length[0], length[1], length[2], length[3]]);
+            inbound
+                .spare()
+                .extend_from_slice(&[b'D', length[0], length[1], length[2], length[3]]);
             assert!(inbound.advance().is_err(), "{length:?}");
         }
     }

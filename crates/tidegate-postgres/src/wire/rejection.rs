@@ -17,7 +17,9 @@ impl ServerError {
         let mut error = Self::default();
         let rejection = &mut error.rejection;
         for field in body.split(|byte| *byte == 0) {
-            let Some((kind, value)) = field.split_first() else { continue };
+            let Some((kind, value)) = field.split_first() else {
+                continue;
+            };
             let value = String::from_utf8_lossy(value).into_owned();
             match kind {
                 b'C' => rejection.sqlstate = value,

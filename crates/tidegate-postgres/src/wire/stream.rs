@@ -36,7 +36,9 @@ impl Stream {
         let (host, tcp) = match &config.target {
             Target::Unix { directory, port } => {
                 let path = directory.join(format!(".s.PGSQL.{port}"));
-                let stream = UnixStream::connect(path).await.map_err(ConnectError::Unreachable)?;
+                let stream = UnixStream::connect(path)
+                    .await
+                    .map_err(ConnectError::Unreachable)?;
                 return Ok(Self::Unix(stream));
             }
             Target::Tcp { host, port } => (host, open_tcp(host, *port).await?),
@@ -64,7 +66,9 @@ impl Stream {
     ) -> Result<Self, ConnectError> {
         let mut request = BytesMut::with_capacity(8);
         postgres_protocol::message::frontend::ssl_request(&mut request);
-        tcp.write_all(&request).await.map_err(ConnectError::Unreachable)?;
+        tcp.write_all(&request)
+            .await
+            .map_err(ConnectError::Unreachable)?;
         // Exactly one byte: whatever came with it would have been sent by somebody in between.
         match tcp.read_u8().await.map_err(ConnectError::Unreachable)? {
             b'S' => {}
@@ -98,8 +102,12 @@ impl Stream {
 }
 
 async fn open_tcp(host: &str, port: u16) -> Result<TcpStream, ConnectError> {
-    let stream = TcpStream::connect((host, port)).await.map_err(ConnectError::Unreachable)?;
-    stream.set_nodelay(true).map_err(ConnectError::Unreachable)?;
+    let stream = TcpStream::connect((host, port))
+        .await
+        .map_err(ConnectError::Unreachable)?;
+    stream
+        .set_nodelay(true)
+        .map_err(ConnectError::Unreachable)?;
     Ok(stream)
 }
 

@@ -22,7 +22,9 @@ pub(crate) fn connector(config: &Config) -> Result<TlsConnector, ConnectError> {
         return Ok(TlsConnector::from(connector.clone()));
     }
     let settings = build(config)?;
-    Ok(TlsConnector::from(config.connector.get_or_init(|| settings).clone()))
+    Ok(TlsConnector::from(
+        config.connector.get_or_init(|| settings).clone(),
+    ))
 }
 
 /// The name that the certificate must bear.
@@ -44,10 +46,18 @@ fn build(config: &Config) -> Result<Arc<ClientConfig>, ConnectError> {
         Check::Chain | Check::Name => {
             let roots = Arc::new(roots(config)?);
             let verifier = WebPkiServerVerifier::builder_with_provider(roots, provider.clone());
-            Some(verifier.build().map_err(|error| ConnectError::Tls(error.to_string()))?)
+            Some(
+                verifier
+                    .build()
+                    .map_err(|error| ConnectError::Tls(error.to_string()))?,
+            )
         }
     };
-    let verifier = Arc::new(Verifier { chain, check, provider: provider.clone() });
+    let verifier = Arc::new(Verifier {
+        chain,
+        check,
+        provider: provider.clone(),
+    });
     let settings = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| ConnectError::Tls(error.to_string()))?
@@ -72,7 +82,9 @@ fn roots(config: &Config) -> Result<RootCertStore, ConnectError> {
         store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     }
     if store.is_empty() {
-        return Err(ConnectError::Tls("there is no root certificate to verify by".to_owned()));
+        return Err(ConnectError::Tls(
+            "there is no root certificate to verify by".to_owned(),
+        ));
     }
     Ok(store)
 }
@@ -101,7 +113,9 @@ impl ServerCertVerifier for Verifier {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let Some(chain) = &self.chain else { return Ok(ServerCertVerified::assertion()) };
+        let Some(chain) = &self.chain else {
+            return Ok(ServerCertVerified::assertion());
+        };
         let verdict =
             chain.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
         match verdict {
@@ -134,7 +148,9 @@ impl ServerCertVerifier for Verifier {
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
+        self.provider
+            .signature_verification_algorithms
+            .supported_schemes()
     }
 }
 
@@ -175,7 +191,12 @@ fn der(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
             if digits.len() > 4 {
                 return None;
             }
-            (digits.iter().fold(0, |sum, digit| sum << 8 | usize::from(*digit)), rest)
+            (
+                digits
+                    .iter()
+                    .fold(0, |sum, digit| sum << 8 | usize::from(*digit)),
+                rest,
+            )
         }
     };
     rest.split_at_checked(length)

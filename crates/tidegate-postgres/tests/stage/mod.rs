@@ -33,17 +33,28 @@ pub struct Stage {
 impl Stage {
     /// The stage on the cluster that the tests share. `name` is the test's own.
     pub async fn new(name: &str) -> Self {
-        Self::on(tidegate_embedded::testing::cluster(), name, Settings::default()).await
+        Self::on(
+            tidegate_embedded::testing::cluster(),
+            name,
+            Settings::default(),
+        )
+        .await
     }
 
     pub async fn on(cluster: &'static Cluster, name: &str, settings: Settings) -> Self {
         let root = connect(&cluster.url("postgres")).await;
-        for role in [name.to_owned(), format!("{name}/alice"), format!("{name}/guest")] {
+        for role in [
+            name.to_owned(),
+            format!("{name}/alice"),
+            format!("{name}/guest"),
+        ] {
             let verifier = scram_verifier(&role_password(&MASTER, &role, 1), &[3; 16]);
             let make = format!("CREATE ROLE \"{role}\" LOGIN PASSWORD '{verifier}'");
             root.batch_execute(&make).await.unwrap();
         }
-        root.batch_execute(&format!("CREATE DATABASE \"{name}\"")).await.unwrap();
+        root.batch_execute(&format!("CREATE DATABASE \"{name}\""))
+            .await
+            .unwrap();
         let admin = connect(&cluster.url(name)).await;
         admin
             .batch_execute(&format!(
@@ -61,7 +72,12 @@ impl Stage {
         let config = Arc::new(Config::from_url(&cluster.socket_url("postgres")).unwrap());
         let connector = RoleConnector::new(config, service.clone(), service);
         let pool = Pool::new(connector, Arc::new(NoRepair), settings, Jitter::none());
-        Self { name: name.to_owned(), roles: Roles::new(pool), admin, cluster }
+        Self {
+            name: name.to_owned(),
+            roles: Roles::new(pool),
+            admin,
+            cluster,
+        }
     }
 
     /// The owner, in a session of its own.
@@ -101,14 +117,21 @@ impl Stage {
     pub async fn running(&self, mark: &str) -> i64 {
         let query = "SELECT count(*) FROM pg_stat_activity WHERE datname = $1 \
             AND pid <> pg_backend_pid() AND state <> 'idle' AND strpos(query, $2) > 0";
-        self.admin.query_one(query, &[&self.name, &mark]).await.unwrap().get(0)
+        self.admin
+            .query_one(query, &[&self.name, &mark])
+            .await
+            .unwrap()
+            .get(0)
     }
 
     /// Waits until as many statements with this mark run.
     pub async fn wait_for_running(&self, mark: &str, count: i64) {
         let deadline = tokio::time::Instant::now() + Duration::from_secs(10);
         while self.running(mark).await != count {
-            assert!(tokio::time::Instant::now() < deadline, "{mark}: never {count} running");
+            assert!(
+                tokio::time::Instant::now() < deadline,
+                "{mark}: never {count} running"
+            );
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
@@ -126,7 +149,10 @@ pub async fn connect(url: &str) -> Client {
 }
 
 pub fn pins() -> StartupPins {
-    StartupPins { search_path: None, server_version: 150_000 }
+    StartupPins {
+        search_path: None,
+        server_version: 150_000,
+    }
 }
 
 /// The service's part: passwords by the master key, and the last resort.
@@ -135,7 +161,10 @@ struct Service(&'static Cluster);
 impl Credentials for Service {
     fn of<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Credential, OpenError>> {
         let password = Secret::new(password(key.role.as_str()));
-        Box::pin(std::future::ready(Ok(Credential { password, pins: pins() })))
+        Box::pin(std::future::ready(Ok(Credential {
+            password,
+            pins: pins(),
+        })))
     }
 }
 
@@ -143,7 +172,10 @@ impl Terminator for Service {
     fn terminate(&self, backend: Backend) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             let admin = connect(&self.0.url("postgres")).await;
-            admin.execute("SELECT pg_terminate_backend($1)", &[&backend.process_id]).await.unwrap();
+            admin
+                .execute("SELECT pg_terminate_backend($1)", &[&backend.process_id])
+                .await
+                .unwrap();
         })
     }
 }

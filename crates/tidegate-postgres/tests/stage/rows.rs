@@ -23,7 +23,11 @@ pub struct Gathered {
 impl Gathered {
     pub fn rows(self, completion: Completion) -> Rows {
         let columns = self.columns.expect("columns come before the end");
-        Rows { columns, rows: self.rows, affected: completion.affected_rows }
+        Rows {
+            columns,
+            rows: self.rows,
+            affected: completion.affected_rows,
+        }
     }
 }
 
@@ -80,7 +84,10 @@ impl RowSink for Stalled {
 
     fn ready(&mut self) -> BoxFuture<'_, Result<()>> {
         Box::pin(async {
-            self.go.wait_for(|go| *go).await.map_err(tidegate_sql::Error::internal)?;
+            self.go
+                .wait_for(|go| *go)
+                .await
+                .map_err(tidegate_sql::Error::internal)?;
             Ok(())
         })
     }

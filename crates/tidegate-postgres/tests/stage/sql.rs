@@ -3,9 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tidegate_sql::{
-    BoundStatement, Login, Parameter, Result, Statement, Terms, TypeHint,
-};
+use tidegate_sql::{BoundStatement, Login, Parameter, Result, Statement, Terms, TypeHint};
 
 use super::{Gathered, Rows, Stage};
 
@@ -28,7 +26,10 @@ impl Sql {
             sets: Vec::new(),
             listed: true,
         };
-        Self { bound, terms: Terms::default() }
+        Self {
+            bound,
+            terms: Terms::default(),
+        }
     }
 
     /// One more set of values, each in JSON.
@@ -37,7 +38,9 @@ impl Sql {
             "null" => Parameter::Null,
             json => Parameter::Json(json.into()),
         };
-        self.bound.sets.push(values.iter().map(|json| value(json)).collect());
+        self.bound
+            .sets
+            .push(values.iter().map(|json| value(json)).collect());
         self
     }
 
@@ -62,8 +65,10 @@ impl Sql {
             self.bound.sets.push(Vec::new());
         }
         let mut gathered = Gathered::default();
-        let completion =
-            stage.roles.query(login, &self.bound, &self.terms, &mut gathered).await?;
+        let completion = stage
+            .roles
+            .query(login, &self.bound, &self.terms, &mut gathered)
+            .await?;
         Ok(gathered.rows(completion))
     }
 
@@ -79,7 +84,12 @@ impl Sql {
     /// The only value of its only row, as JSON.
     pub async fn value(self, stage: &Stage, login: &Login) -> String {
         let rows = self.run(stage, login).await.unwrap();
-        assert_eq!((rows.rows.len(), rows.columns.len()), (1, 1), "{:?}", rows.rows);
+        assert_eq!(
+            (rows.rows.len(), rows.columns.len()),
+            (1, 1),
+            "{:?}",
+            rows.rows
+        );
         rows.rows[0][0].clone()
     }
 }
