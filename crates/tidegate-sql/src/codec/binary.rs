@@ -93,11 +93,9 @@ fn array(array: &Array, raw: &[u8], out: &mut BytesMut) -> Result<()> {
     for length in &mut *lengths {
         *length = reader.count()?;
         let _lower_bound = reader.i32()?;
-        if *length == 0 {
-            return Err(malformed());
-        }
     }
-    if dimensions == 0 {
+    // An empty array has no dimension, an empty vector one without elements.
+    if lengths.is_empty() || lengths.contains(&0) {
         out.extend_from_slice(b"[]");
     } else {
         elements(&array.element, lengths, &mut reader, out)?;
