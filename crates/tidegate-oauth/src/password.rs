@@ -4,7 +4,7 @@ mod cost;
 mod pool;
 
 use argon2::password_hash::{
-    Output, PasswordHash, PasswordHasher as _, PasswordVerifier as _, SaltString,
+    self, Output, PasswordHash, PasswordHasher as _, PasswordVerifier as _, SaltString,
 };
 use argon2::{Algorithm, Argon2, Params, Version};
 
@@ -101,7 +101,7 @@ impl PasswordHasher {
             Secret::default()
         };
         self.pool
-            .run(move || match verify(&password, &hash, cost) {
+            .run(move || match verify(&password, &hash, cost)? {
                 Some(fresh) if genuine => {
                     let rehashed = if fresh {
                         None
@@ -128,12 +128,71 @@ fn hash(password: &Secret, salt: &SaltString, cost: PasswordCost) -> Result<Stri
         .map_err(|_| Error::HasherFailed)
 }
 
-/// None when the password is wrong or the hash is none; else whether the hash has today's cost.
-fn verify(password: &Secret, hash: &str, cost: PasswordCost) -> Option<bool> {
-    let hash = PasswordHash::new(hash).ok()?;
-    Argon2::default()
-        .verify_password(password.expose().as_bytes(), &hash)
-        .ok()?;
-    let fresh = Params::try_from(&hash).is_ok_and(|params| cost.is_of(&params));
-    Some(fresh && hash.algorithm == Algorithm::Argon2id.ident())
+/// None when the password is wrong, else whether the hash has today's cost. A hash that is none is
+/// not a wrong password: then the store is damaged.
+fn verify(password: &Secret, hash: &str, cost: PasswordCost) -> Result<Option<bool>> {
+    let hash = PasswordHash::new(hash)
+        .ok()
+        .filter(|hash| hash.hash.is_some());
+    let hash = hash.ok_or(Error::HasherFailed)?;
+    match Argon2::default().verify_password(password.expose().as_bytes(), &hash) {
+        Ok(()) => {
+            let same_cost = Params::try_from(&hash).is_ok_and(|params| cost.is_of(&params));
+            Ok(Some(
+                same_cost && hash.algorithm == Algorithm::Argon2id.ident(),
+            ))
+        }
+        Err(password_hash::Error::Password) => Ok(None),
+        Err(_) => Err(Error::HasherFailed),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SystemRandom;
+
+    const CHEAP: PasswordCost = PasswordCost {
+        memory_kib: 8,
+        passes: 1,
+        lanes: 1,
+    };
+
+    #[tokio::test]
+    async fn nobody_signs_in_as_the_stranger_even_with_the_strangers_password() {
+        let random = SystemRandom::new();
+        let mut hasher = PasswordHasher::start(1, CHEAP, &random).unwrap();
+        let password = Secret::new("alice1234");
+        hasher.stranger = hasher.hash(&password, &random).await.unwrap();
+        let known = hasher.stranger.clone();
+        let checked = hasher
+            .check(&password, Some(&known), &random)
+            .await
+            .unwrap();
+        assert_eq!(checked, Checked::Right { rehashed: None });
+        assert_eq!(
+            hasher.check(&password, None, &random).await.unwrap(),
+            Checked::Wrong
+        );
+    }
+
+    #[tokio::test]
+    async fn the_stranger_has_a_hash_of_the_same_cost() {
+        let random = SystemRandom::new();
+        let hasher = PasswordHasher::start(1, PasswordCost::default(), &random).unwrap();
+        let hash = PasswordHash::new(&hasher.stranger).unwrap();
+        assert!(PasswordCost::default().is_of(&Params::try_from(&hash).unwrap()));
+    }
+
+    #[tokio::test]
+    async fn a_damaged_hash_is_our_fault() {
+        let random = SystemRandom::new();
+        let hasher = PasswordHasher::start(1, CHEAP, &random).unwrap();
+        for damaged in ["", "plain text", "$argon2id$v=19$m=8,t=1,p=1$c2FsdHNhbHQ"] {
+            let checked = hasher
+                .check(&Secret::new("alice1234"), Some(damaged), &random)
+                .await;
+            assert!(matches!(checked, Err(Error::HasherFailed)), "{damaged}");
+        }
+    }
 }

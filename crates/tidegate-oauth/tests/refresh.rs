@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use tidegate_oauth::{Error, UserKey};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use tidegate_oauth::{Error, Secret, UserKey};
 
 use crate::fixture::{DAY, Fixture, HOUR, code, segment};
 
@@ -134,6 +136,25 @@ async fn a_refresh_token_is_bound_to_its_client() {
     api.refresh(&tokens.refresh_token)
         .await
         .expect("a foreign attempt costs the owner nothing");
+}
+
+#[tokio::test]
+async fn a_refresh_token_with_other_claims_is_refused() {
+    let api = Fixture::start().await;
+    let token = api.alice().await.refresh_token;
+    let parts: Vec<_> = token.expose().split('.').collect();
+    for (claim, value) in [
+        ("number", 2.into()),
+        ("exp", i64::MAX.into()),
+        ("uid", "demo".into()),
+    ] {
+        let mut payload = segment(&token, 1);
+        payload[claim] = value;
+        let payload = URL_SAFE_NO_PAD.encode(payload.to_string());
+        let forged = Secret::new(format!("{}.{payload}.{}", parts[0], parts[2]));
+        assert_eq!(code(api.refresh(&forged).await), "invalid_grant", "{claim}");
+    }
+    api.refresh(&token).await.unwrap();
 }
 
 #[tokio::test]

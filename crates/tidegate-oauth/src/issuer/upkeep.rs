@@ -54,10 +54,15 @@ impl Issuer {
         self.rotate(self.settings.lifetimes.key_notice).await
     }
 
-    /// As [`rotate_keys`](Self::rotate_keys), but without waiting: for a key that got out. Whoever
-    /// checks our tokens with a cached key set may refuse new ones until the cache is refreshed.
-    pub async fn rotate_keys_at_once(&self) -> Result<()> {
-        self.rotate(Duration::ZERO).await
+    /// For a key that got out: the next key signs at once, and what the old one signed is refused,
+    /// here from now on and on other nodes after their next [`refresh_keys`](Self::refresh_keys).
+    /// Clients go on with their refresh tokens. Whoever checks our tokens with a cached key set may
+    /// refuse new ones until the cache is refreshed.
+    pub async fn replace_key(&self) -> Result<()> {
+        let old = self.ring().active().record().id.clone();
+        self.rotate(Duration::ZERO).await?;
+        self.ports.store.delete_signing_key(&old).await?;
+        self.refresh_keys().await
     }
 
     async fn rotate(&self, notice: Duration) -> Result<()> {
