@@ -23,7 +23,7 @@ pub fn role_password(master: &[u8; 32], role: &str, generation: u32) -> String {
     URL_SAFE_NO_PAD.encode(tag)
 }
 
-/// The verifier that PostgreSQL keeps for a password (PostgreSQL, "pg_authid", `rolpassword`;
+/// The verifier that PostgreSQL keeps for a password (PostgreSQL, `pg_authid.rolpassword`;
 /// RFC 5802 section 3) with one iteration.
 ///
 /// Iterations make guessing slow; a password of [`role_password`] has 256 bits, so there is

@@ -1,10 +1,18 @@
 //! The crate's tests, in one binary.
 
+#[cfg(test)]
 mod admin;
+#[cfg(test)]
 mod cancellation;
+#[cfg(test)]
 mod client;
+#[cfg(test)]
 mod isolation;
+#[cfg(test)]
 mod pool;
+#[cfg(test)]
 mod session;
+#[cfg(test)]
 mod stage;
+#[cfg(test)]
 mod types;

@@ -53,19 +53,20 @@ impl Connection {
         self.residue = Residue::Everything;
         let canceller = self.canceller.clone();
         let cancel = timeout(GRACE, canceller.cancel());
-        let (cancelled, drained) =
+        let (outcome, drained) =
             tokio::join!(cancel, self.drain(Instant::now() + GRACE, Errors::Expected));
-        if !matches!(cancelled, Ok(Ok(()))) {
+        if !matches!(outcome, Ok(Ok(()))) {
             tracing::warn!(
                 backend = self.backend().process_id,
                 "a cancel request failed"
             );
         }
-        let certain = drained && matches!(cancelled, Ok(Ok(())));
-        if !certain {
+        // A stream that has failed leaves nothing to terminate.
+        let runs_on = !drained && !self.broken;
+        if !drained || !matches!(outcome, Ok(Ok(()))) {
             self.give_up();
         }
-        if !drained {
+        if runs_on {
             tracing::info!(
                 backend = self.backend().process_id,
                 "a statement did not stop when it was cancelled; its backend is terminated"

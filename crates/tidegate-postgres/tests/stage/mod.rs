@@ -16,23 +16,23 @@ use tidegate_postgres::{
 use tidegate_sql::{BoxFuture, DatabaseName, Login, RoleName, Sharing};
 use tokio_postgres::{Client, NoTls};
 
-pub use rows::{Gathered, Rows, Stalled};
-pub use sql::Sql;
+pub(crate) use rows::{Gathered, Rows, Stalled};
+pub(crate) use sql::Sql;
 
 const MASTER: [u8; 32] = [7; 32];
 
 /// A database of its own with the roles `<name>` (who may do everything in it), `<name>/alice`
 /// and `<name>/guest`.
-pub struct Stage {
-    pub name: String,
-    pub roles: Roles,
-    pub admin: Client,
+pub(crate) struct Stage {
+    pub(crate) name: String,
+    pub(crate) roles: Roles,
+    pub(crate) admin: Client,
     cluster: &'static Cluster,
 }
 
 impl Stage {
     /// The stage on the cluster that the tests share. `name` is the test's own.
-    pub async fn new(name: &str) -> Self {
+    pub(crate) async fn new(name: &str) -> Self {
         Self::on(
             tidegate_embedded::testing::cluster(),
             name,
@@ -41,7 +41,7 @@ impl Stage {
         .await
     }
 
-    pub async fn on(cluster: &'static Cluster, name: &str, settings: Settings) -> Self {
+    pub(crate) async fn on(cluster: &'static Cluster, name: &str, settings: Settings) -> Self {
         let root = connect(&cluster.url("postgres")).await;
         for role in [
             name.to_owned(),
@@ -81,16 +81,16 @@ impl Stage {
     }
 
     /// The owner, in a session of its own.
-    pub fn owner(&self) -> Login {
+    pub(crate) fn owner(&self) -> Login {
         self.login("", Sharing::One(1))
     }
 
-    pub fn alice(&self) -> Login {
+    pub(crate) fn alice(&self) -> Login {
         self.login("/alice", Sharing::One(2))
     }
 
     /// The role that strangers share.
-    pub fn guest(&self) -> Login {
+    pub(crate) fn guest(&self) -> Login {
         self.login("/guest", Sharing::Strangers)
     }
 
@@ -103,18 +103,18 @@ impl Stage {
     }
 
     /// A configuration that leads to the cluster over TCP.
-    pub fn tcp(&self) -> Config {
+    pub(crate) fn tcp(&self) -> Config {
         Config::from_url(&self.cluster.url(&self.name)).unwrap()
     }
 
     /// One value that the administrator sees.
-    pub async fn value(&self, query: &str) -> String {
+    pub(crate) async fn value(&self, query: &str) -> String {
         let row = self.admin.query_one(query, &[]).await.unwrap();
         row.get::<_, Option<String>>(0).unwrap_or_default()
     }
 
     /// What runs in the database with this mark in its text.
-    pub async fn running(&self, mark: &str) -> i64 {
+    pub(crate) async fn running(&self, mark: &str) -> i64 {
         let query = "SELECT count(*) FROM pg_stat_activity WHERE datname = $1 \
             AND pid <> pg_backend_pid() AND state <> 'idle' AND strpos(query, $2) > 0";
         self.admin
@@ -125,7 +125,7 @@ impl Stage {
     }
 
     /// Waits until as many statements with this mark run.
-    pub async fn wait_for_running(&self, mark: &str, count: i64) {
+    pub(crate) async fn wait_for_running(&self, mark: &str, count: i64) {
         let deadline = tokio::time::Instant::now() + Duration::from_secs(10);
         while self.running(mark).await != count {
             assert!(
@@ -138,17 +138,17 @@ impl Stage {
 }
 
 /// The password of a role on a stage.
-pub fn password(role: &str) -> String {
+pub(crate) fn password(role: &str) -> String {
     role_password(&MASTER, role, 1)
 }
 
-pub async fn connect(url: &str) -> Client {
+pub(crate) async fn connect(url: &str) -> Client {
     let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
     tokio::spawn(connection);
     client
 }
 
-pub fn pins() -> StartupPins {
+pub(crate) fn pins() -> StartupPins {
     StartupPins {
         search_path: None,
         server_version: 150_000,

@@ -7,25 +7,25 @@ use tokio::sync::watch;
 
 /// What came back, values as JSON.
 #[derive(Debug)]
-pub struct Rows {
-    pub columns: Vec<Column>,
-    pub rows: Vec<Vec<String>>,
-    pub affected: Option<u64>,
+pub(crate) struct Rows {
+    pub(crate) columns: Vec<Column>,
+    pub(crate) values: Vec<Vec<String>>,
+    pub(crate) affected: Option<u64>,
 }
 
 /// Gathers rows.
 #[derive(Default)]
-pub struct Gathered {
+pub(crate) struct Gathered {
     columns: Option<Vec<Column>>,
     rows: Vec<Vec<String>>,
 }
 
 impl Gathered {
-    pub fn rows(self, completion: Completion) -> Rows {
+    pub(crate) fn rows(self, completion: Completion) -> Rows {
         let columns = self.columns.expect("columns come before the end");
         Rows {
             columns,
-            rows: self.rows,
+            values: self.rows,
             affected: completion.affected_rows,
         }
     }
@@ -59,12 +59,12 @@ impl RowSink for Gathered {
 }
 
 /// Counts rows, and stops after each `pause` of them until it is told to go on.
-pub struct Stalled {
-    pub seen: u64,
-    pub bytes: u64,
-    pub pause: u64,
-    pub go: watch::Receiver<bool>,
-    pub stopped: watch::Sender<u64>,
+pub(crate) struct Stalled {
+    pub(crate) seen: u64,
+    pub(crate) bytes: u64,
+    pub(crate) pause: u64,
+    pub(crate) go: watch::Receiver<bool>,
+    pub(crate) stopped: watch::Sender<u64>,
 }
 
 impl RowSink for Stalled {

@@ -58,13 +58,13 @@ async fn rows_and_columns_come_in_order() {
         .map(|column| column.name.as_str())
         .collect();
     assert_eq!(names, ["n", "t", "z"]);
-    assert_eq!(rows.rows[2], ["3", r#""x3""#, "null"]);
+    assert_eq!(rows.values[2], ["3", r#""x3""#, "null"]);
     assert_eq!(rows.affected, None);
     let none = Sql::new("select 1 as a where false")
         .run(&stage, &stage.owner())
         .await
         .unwrap();
-    assert_eq!((none.columns.len(), none.rows.len()), (1, 0));
+    assert_eq!((none.columns.len(), none.values.len()), (1, 0));
 }
 
 #[tokio::test]
@@ -78,7 +78,7 @@ async fn a_statement_is_prepared_once_under_a_name_that_tells_nothing() {
             .unwrap();
     }
     let query = "select name from pg_prepared_statements where statement like 'select 42%'";
-    let rows = Sql::new(query).run(&stage, &owner).await.unwrap().rows;
+    let rows = Sql::new(query).run(&stage, &owner).await.unwrap().values;
     assert_eq!(rows.len(), 1, "{rows:?}");
     assert!(rows[0][0].len() > 16, "{rows:?}");
 }
@@ -121,13 +121,13 @@ async fn a_definition_that_changes_between_two_executions_is_seen_and_no_error()
             .batch_execute("alter table t alter column a type text")
             .await
             .unwrap();
-        assert_eq!(all().await.rows[0][0], r#""1""#);
+        assert_eq!(all().await.values[0][0], r#""1""#);
         stage
             .admin
             .batch_execute("alter table t alter column a type int using a::int")
             .await
             .unwrap();
-        assert_eq!(all().await.rows[0][0], "1");
+        assert_eq!(all().await.values[0][0], "1");
     }
 }
 
@@ -175,7 +175,7 @@ async fn written_rows_are_counted_over_all_sets() {
         .set(["3", r#""z""#]);
     let rows = insert.run(&stage, &owner).await.unwrap();
     assert_eq!(rows.affected, Some(3));
-    assert_eq!(rows.rows, [[r#""x""#], ["null"], [r#""z""#]]);
+    assert_eq!(rows.values, [[r#""x""#], ["null"], [r#""z""#]]);
     let update = Sql::new("update t set b = 'y' where a > :a").set(["1"]);
     assert_eq!(update.run(&stage, &owner).await.unwrap().affected, Some(2));
     let select = Sql::new("select a from t where a = :a")
@@ -184,7 +184,7 @@ async fn written_rows_are_counted_over_all_sets() {
         .set(["9"]);
     let rows = select.run(&stage, &owner).await.unwrap();
     assert_eq!(
-        (rows.affected, rows.rows),
+        (rows.affected, rows.values),
         (None, vec![vec!["1".to_owned()], vec!["3".to_owned()]])
     );
 }
@@ -230,12 +230,12 @@ async fn a_hundred_thousand_sets_with_long_answers_do_not_block_either_side() {
         .map(|n| vec![tidegate_sql::Parameter::Json(n.to_string().into())])
         .collect();
     let rows = query
-        .within(Duration::from_secs(60))
+        .within(Duration::from_mins(1))
         .run(&stage, &stage.owner())
         .await
         .unwrap();
-    assert_eq!(rows.rows.len(), 100_000);
-    assert_eq!(rows.rows[99_999][0], "99999");
+    assert_eq!(rows.values.len(), 100_000);
+    assert_eq!(rows.values[99_999][0], "99999");
 }
 
 #[tokio::test]
@@ -387,7 +387,7 @@ async fn a_snapshot_reads_and_never_writes() {
     for _ in 0..2 {
         let mut sink = Gathered::default();
         let completion = snapshot.query(&count, &mut sink).await.unwrap();
-        assert_eq!(sink.rows(completion).rows[0][0], "0");
+        assert_eq!(sink.rows(completion).values[0][0], "0");
         stage
             .admin
             .batch_execute("insert into t values (1)")

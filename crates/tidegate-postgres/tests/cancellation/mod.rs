@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tidegate_embedded::{Cluster, Shutdown};
 use tidegate_postgres::pool::Settings;
-use tidegate_sql::{Error, Mode, Terms};
+use tidegate_sql::{Error, Login, Mode, Terms};
 use tokio::sync::watch;
 
 use crate::stage::{Gathered, Sql, Stage, Stalled};
@@ -203,51 +203,41 @@ async fn connections_that_died_while_idle_are_replaced_unseen() {
     }
 }
 
+/// Asks for one row again and again until it is told to end.
+async fn load(stage: Arc<Stage>, login: Login, end: watch::Receiver<bool>) {
+    while !*end.borrow() {
+        let query = Sql::new("select 1 as one").within(Duration::from_secs(8));
+        let answer = tokio::time::timeout(Duration::from_secs(10), query.run(&stage, &login));
+        match answer.await.expect("a request hangs") {
+            Ok(rows) => assert_eq!(rows.values, [["1"]]),
+            Err(Error::Unavailable { .. } | Error::PoolTimeout { .. }) => {
+                tokio::task::yield_now().await;
+            }
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_restart_under_load_hangs_nobody_and_ends_by_itself() {
-    let cluster: &'static Cluster = Box::leak(Box::new(
-        Cluster::start(tidegate_embedded::testing::settings())
-            .await
-            .unwrap(),
-    ));
+    let cluster = Cluster::start(tidegate_embedded::testing::settings())
+        .await
+        .unwrap();
+    let cluster: &'static Cluster = Box::leak(Box::new(cluster));
     let stage = Arc::new(Stage::on(cluster, "restart", Settings::default()).await);
+    let one = || Sql::new("select 1");
     for mode in [Shutdown::Fast, Shutdown::Immediate] {
         let (end, over) = watch::channel(false);
-        let load: Vec<_> = (0..8)
-            .map(|number| {
-                let (stage, over) = (stage.clone(), over.clone());
-                tokio::spawn(async move {
-                    let login = if number % 2 == 0 {
-                        stage.owner()
-                    } else {
-                        stage.alice()
-                    };
-                    while !*over.borrow() {
-                        let query = Sql::new("select 1 as one").within(Duration::from_secs(8));
-                        let answer = tokio::time::timeout(
-                            Duration::from_secs(10),
-                            query.run(&stage, &login),
-                        )
-                        .await
-                        .expect("a request hangs");
-                        match answer {
-                            Ok(rows) => assert_eq!(rows.rows, [["1"]]),
-                            Err(Error::Unavailable { .. } | Error::PoolTimeout { .. }) => {
-                                tokio::task::yield_now().await;
-                            }
-                            Err(other) => panic!("{other:?}"),
-                        }
-                    }
-                })
-            })
+        let logins = [stage.owner(), stage.alice(), stage.guest()]
+            .into_iter()
+            .cycle()
+            .take(9);
+        let tasks: Vec<_> = logins
+            .map(|login| tokio::spawn(load(stage.clone(), login, over.clone())))
             .collect();
         cluster.restart(mode).await.unwrap();
         let up = Instant::now();
-        while Sql::new("select 1")
-            .run(&stage, &stage.owner())
-            .await
-            .is_err()
-        {
+        while one().run(&stage, &stage.owner()).await.is_err() {
             assert!(
                 up.elapsed() < Duration::from_secs(10),
                 "it does not recover"
@@ -255,16 +245,13 @@ async fn a_restart_under_load_hangs_nobody_and_ends_by_itself() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         end.send_replace(true);
-        for task in load {
+        for task in tasks {
             task.await.unwrap();
         }
     }
     cluster.halt(Shutdown::Immediate).await.unwrap();
     let began = Instant::now();
-    let error = Sql::new("select 1")
-        .run(&stage, &stage.owner())
-        .await
-        .unwrap_err();
+    let error = one().run(&stage, &stage.owner()).await.unwrap_err();
     assert!(matches!(error, Error::Unavailable { .. }), "{error:?}");
     assert!(began.elapsed() < Duration::from_secs(6));
 }

@@ -39,9 +39,9 @@ async fn types_are_resolved_down_to_their_parts() {
         assert!(matches!(kind(5), TypeKind::Array(_)));
         assert!(matches!(kind(7), TypeKind::Array(inner)
             if matches!(inner.kind(), TypeKind::Composite(_))));
-        assert_eq!(rows.rows[0][2], r#"{"a":1,"b":"x"}"#);
+        assert_eq!(rows.values[0][2], r#"{"a":1,"b":"x"}"#);
         assert_eq!(
-            rows.rows[0][3],
+            rows.values[0][3],
             r#"{"p":{"a":2,"b":"y"},"ms":["sad","happy"]}"#
         );
     }
@@ -166,7 +166,7 @@ async fn what_we_do_not_decode_comes_as_text() {
     let query = "select '1.5'::money as m, 'a b'::tsvector as v, 'x'::name as n";
     let rows = Sql::new(query).run(&stage, &stage.owner()).await.unwrap();
     assert_eq!(rows.columns[1].format, WireFormat::Text);
-    assert_eq!(rows.rows[0][1], r#""'a' 'b'""#);
+    assert_eq!(rows.values[0][1], r#""'a' 'b'""#);
 }
 
 #[tokio::test]
