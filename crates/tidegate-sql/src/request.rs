@@ -39,14 +39,17 @@ pub struct SqlRequest<'a> {
     /// The values of the placeholders.
     pub params: Params<'a>,
     /// Type names by placeholder or column.
-    pub type_hints: Vec<(Cow<'a, str>, Cow<'a, str>)>,
+    pub type_hints: Texts<'a>,
     /// Date letters by placeholder or column.
-    pub type_formats: Vec<(Cow<'a, str>, Cow<'a, str>)>,
+    pub type_formats: Texts<'a>,
     /// The form of the result, when given.
     pub output_format: Option<OutputFormat>,
     /// Echoed in the response, verbatim.
     pub id: Option<&'a RawValue>,
 }
+
+/// The members of an object whose values are strings; no name comes twice.
+pub type Texts<'a> = Vec<(Cow<'a, str>, Cow<'a, str>)>;
 
 /// How large the parts of a body may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -235,8 +238,8 @@ fn request<'a>(
             "srs" | "geo_format" | "convert_types" | "lifetime" | "format" => {}
             _ if raw.get() == "null" && MEMBERS.contains(&format!("`{name}`")) => {}
             "params" => request.params = Params::read(raw, &place.member(name))?,
-            "type_hints" => request.type_hints = names(raw, &place.member(name))?,
-            "type_formats" => request.type_formats = names(raw, &place.member(name))?,
+            "type_hints" => request.type_hints = texts(raw, &place.member(name))?,
+            "type_formats" => request.type_formats = texts(raw, &place.member(name))?,
             "output_format" => {
                 let given = text(raw, || place.member(name))?;
                 let expected = "expected `json`, `csv`, `ndjson` or `geojson`";
@@ -291,10 +294,7 @@ fn text(raw: &RawValue, member: impl Fn() -> String) -> Result<Cow<'_, str>, Inp
 }
 
 /// An object from names to strings.
-fn names<'a>(
-    raw: &'a RawValue,
-    member: &str,
-) -> Result<Vec<(Cow<'a, str>, Cow<'a, str>)>, InputError> {
+fn texts<'a>(raw: &'a RawValue, member: &str) -> Result<Texts<'a>, InputError> {
     let invalid = |member: &str, problem: String| InputError::InvalidMember {
         member: member.to_owned(),
         problem,

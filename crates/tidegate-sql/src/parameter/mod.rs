@@ -6,7 +6,7 @@
 
 mod array;
 mod composite;
-mod geography;
+mod geojson;
 mod geometric;
 mod interval;
 mod place;

@@ -10,7 +10,7 @@ use postgres_types::{Kind, Type};
 use serde_json::value::RawValue;
 
 use super::place::Place;
-use super::{array, composite, geography, geometric, interval, range};
+use super::{array, composite, geojson, geometric, interval, range};
 use crate::datetime;
 use crate::error::InputError;
 use crate::json::{self, JsonKind};
@@ -165,14 +165,12 @@ impl<'a> Value<'a> {
             Type::POLYGON if nested => geometric::polygon(self, out),
             Type::CIRCLE if nested => geometric::circle(self, out),
             Type::INTERVAL if nested => interval::write(self, out),
-            _ => match (self.r#type.name(), self.kind) {
-                ("geometry", JsonKind::Object) => {
-                    out.extend_from_slice(self.json.as_bytes());
-                    Ok(())
-                }
-                ("geography", JsonKind::Object) => geography::write(self, out),
-                _ => self.scalar(out),
-            },
+            _ if self.kind == JsonKind::Object
+                && matches!(self.r#type.name(), "geometry" | "geography") =>
+            {
+                geojson::write(self, out)
+            }
+            _ => self.scalar(out),
         }
     }
 

@@ -89,7 +89,7 @@ impl BoundStatement {
     /// # Errors
     ///
     /// [`InputError::MissingParameter`] when the statement has placeholders.
-    pub fn without_values(statement: Arc<Statement>) -> Result<Self, InputError> {
+    pub fn without_values(statement: &Arc<Statement>) -> Result<Self, InputError> {
         const NONE: &[(&str, &str)] = &[];
         statement.bind(&Params::default(), NONE, NONE)
     }

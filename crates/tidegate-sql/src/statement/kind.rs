@@ -21,14 +21,34 @@ pub(super) struct KindReader<'a> {
     words: [&'a str; LEADING],
     count: usize,
     stage: Stage,
-    explain: bool,
-    analyze: bool,
+    explain: Explain,
     /// A `SELECT`, `VALUES` or `TABLE` outside parentheses has been seen.
     main: bool,
     /// `UPDATE` was the last word, where it may begin a part of a `WITH`.
     update: bool,
-    writes: bool,
-    into: bool,
+    effect: Effect,
+}
+
+/// Whether the statement is explained.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Explain {
+    #[default]
+    No,
+    /// It is planned only.
+    Planned,
+    /// It runs too.
+    Analyzed,
+}
+
+/// What a `SELECT` does beside reading.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Effect {
+    #[default]
+    None,
+    /// `INTO` makes a table.
+    Into,
+    /// A part of a `WITH` writes.
+    Writes,
 }
 
 /// Where in the statement the reader is.
@@ -87,27 +107,28 @@ impl<'a> KindReader<'a> {
             return Err(InputError::StatementNotAllowed { keyword, reason });
         }
         let kind = match words[0] {
-            "select" | "values" | "table" | "with" | "show" => match (self.writes, self.into) {
-                (true, _) => Kind::Write,
-                (false, true) => Kind::Other,
-                (false, false) => Kind::Read,
+            "select" | "values" | "table" | "with" | "show" => match self.effect {
+                Effect::None => Kind::Read,
+                Effect::Into => Kind::Other,
+                Effect::Writes => Kind::Write,
             },
             "insert" | "update" | "delete" | "merge" => Kind::Write,
             "do" | "call" => Kind::Procedural,
             _ => Kind::Other,
         };
-        Ok(match kind {
-            Kind::Read => Kind::Read,
-            _ if self.explain && !self.analyze => Kind::Read,
-            _ if self.explain => Kind::Other,
-            kind => kind,
+        Ok(match self.explain {
+            Explain::Planned => Kind::Read,
+            Explain::Analyzed if kind != Kind::Read => Kind::Other,
+            Explain::No | Explain::Analyzed => kind,
         })
     }
 
     fn lead(&mut self, token: &Token<'a>) {
         match token.kind {
-            TokenKind::Word if self.count == 0 && token.is("explain") && !self.explain => {
-                self.explain = true;
+            TokenKind::Word
+                if self.count == 0 && token.is("explain") && self.explain == Explain::No =>
+            {
+                self.explain = Explain::Planned;
                 self.stage = Stage::Explain;
             }
             TokenKind::Word => self.push(token.text),
@@ -129,7 +150,7 @@ impl<'a> KindReader<'a> {
         if token.kind == TokenKind::OpenParen {
             self.stage = Stage::ExplainParen;
         } else if token.is("analyze") || token.is("analyse") {
-            self.analyze = true;
+            self.explain = Explain::Analyzed;
         } else if !token.is("verbose") {
             self.stage = Stage::Leading;
             self.lead(token);
@@ -140,8 +161,8 @@ impl<'a> KindReader<'a> {
     fn option(&mut self, token: &Token<'a>) {
         if token.kind == TokenKind::CloseParen {
             self.stage = Stage::Explain;
-        } else {
-            self.analyze |= token.is("analyze") || token.is("analyse");
+        } else if token.is("analyze") || token.is("analyse") {
+            self.explain = Explain::Analyzed;
         }
     }
 
@@ -149,7 +170,10 @@ impl<'a> KindReader<'a> {
     fn body(&mut self, token: &Token<'a>, previous: Option<&Token<'a>>, depth: usize) {
         if std::mem::take(&mut self.update) {
             let target = matches!(token.kind, TokenKind::Word | TokenKind::Quoted);
-            self.writes |= target && !Lower::of(token.text).any(&["as", "from"]);
+            self.affect(
+                Effect::Writes,
+                target && !Lower::of(token.text).any(&["as", "from"]),
+            );
         }
         if !matches!(token.text.len(), 4..=6) {
             return;
@@ -159,11 +183,14 @@ impl<'a> KindReader<'a> {
             return;
         };
         match Lower::of(token.text).as_str() {
-            "into" if !previous.is("as") => {
-                self.into = true;
-                self.writes |= previous.is("insert") || previous.is("merge");
+            "into" => {
+                self.affect(Effect::Into, !previous.is("as"));
+                self.affect(
+                    Effect::Writes,
+                    previous.is("insert") || previous.is("merge"),
+                );
             }
-            "from" => self.writes |= previous.is("delete"),
+            "from" => self.affect(Effect::Writes, previous.is("delete")),
             "update" => {
                 let begins = matches!(previous.kind, TokenKind::OpenParen | TokenKind::CloseParen);
                 let locks = previous.is("for") || previous.is("key");
@@ -171,6 +198,12 @@ impl<'a> KindReader<'a> {
             }
             "select" | "values" | "table" if depth == 0 => self.main = true,
             _ => {}
+        }
+    }
+
+    fn affect(&mut self, effect: Effect, seen: bool) {
+        if seen {
+            self.effect = self.effect.max(effect);
         }
     }
 }

@@ -48,7 +48,17 @@ pub enum Kind {
     Other,
 }
 
-/// What a statement may leave behind in the session, decided conservatively by the lexer.
+/// What a statement may leave behind in the session, decided conservatively by the lexer: by its
+/// text alone, without asking PostgreSQL what a name means.
+///
+/// A statement is stateless when it is a [`Kind::Read`] in which every call, every cast and every
+/// typed literal names something built in that keeps nothing. What stands in no text remains
+/// unseen: code of the database's own behind a view, a policy, an operator, a column-like call
+/// (`row.function`), an implicit cast, a domain's check, or an overload that fits better than the
+/// built-in function of the same name. Such code was installed by somebody who may define it
+/// there, and what it leaves is gone when the session is reset, which is due after every write,
+/// when PostgreSQL reports a changed parameter, and before another token's session uses the
+/// connection; a role that strangers share is reset after each statement, whatever its trust.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Trust {
     /// Cannot leave session state: it calls only built-in functions known to be stateless.
@@ -59,6 +69,11 @@ pub enum Trust {
 
 impl Statement {
     /// Reads one statement.
+    ///
+    /// `:name` is a placeholder, except inside strings, quoted identifiers and comments, in `::`
+    /// and `:=`, and inside brackets behind an operand, where the colon is that of a slice.
+    /// `%2B` is a plus outside strings, quoted identifiers and comments. One semicolon may end
+    /// the statement.
     ///
     /// # Errors
     ///

@@ -85,35 +85,9 @@ impl<'a> TrustReader<'a> {
                     && !names::is_stateless_function(name.text)
                     && !names::is_built_in_type(name.text)
                     && !names::precedes_parenthesis(name.text)
-                    && !self.is_clause(&name, before)
+                    && !is_clause(&name, before)
             }
             TokenKind::Quoted => !names_columns(before),
-            _ => false,
-        }
-    }
-
-    /// Words that could be a function's name, but are none where they stand.
-    fn is_clause(&self, word: &Token<'_>, before: Option<Token<'_>>) -> bool {
-        let Some(before) = before else {
-            return word.is("explain");
-        };
-        let behind = |keywords: &[&str]| keywords.iter().any(|keyword| before.is(keyword));
-        match names::Lower::of(word.text).as_str() {
-            "by" => behind(&["group", "order", "partition"]),
-            "over" | "filter" => before.kind == TokenKind::CloseParen,
-            "group" => behind(&["within"]),
-            "sets" => behind(&["grouping"]),
-            "rollup" | "cube" => behind(&["by"]),
-            "materialized" => behind(&["as", "not"]),
-            "from" => behind(&["rows"]),
-            "join" => {
-                !names::wants_operand(before.text)
-                    && matches!(
-                        before.kind,
-                        TokenKind::Word | TokenKind::Quoted | TokenKind::CloseParen
-                    )
-            }
-            "zone" => behind(&["time"]),
             _ => false,
         }
     }
@@ -144,4 +118,30 @@ impl<'a> TrustReader<'a> {
 /// Whether a name behind this token is that of a column list: `as t(a, b)`, `with t(a, b)`.
 fn names_columns(before: Option<Token<'_>>) -> bool {
     before.is_some_and(|token| token.is("as") || token.is("with") || token.is("recursive"))
+}
+
+/// Words that could be a function's name, but are none where they stand.
+fn is_clause(word: &Token<'_>, before: Option<Token<'_>>) -> bool {
+    let Some(before) = before else {
+        return word.is("explain");
+    };
+    let behind = |keywords: &[&str]| keywords.iter().any(|keyword| before.is(keyword));
+    match names::Lower::of(word.text).as_str() {
+        "by" => behind(&["group", "order", "partition"]),
+        "over" | "filter" => before.kind == TokenKind::CloseParen,
+        "group" => behind(&["within"]),
+        "sets" => behind(&["grouping"]),
+        "rollup" | "cube" => behind(&["by"]),
+        "materialized" => behind(&["as", "not"]),
+        "from" => behind(&["rows"]),
+        "join" => {
+            !names::wants_operand(before.text)
+                && matches!(
+                    before.kind,
+                    TokenKind::Word | TokenKind::Quoted | TokenKind::CloseParen
+                )
+        }
+        "zone" => behind(&["time"]),
+        _ => false,
+    }
 }

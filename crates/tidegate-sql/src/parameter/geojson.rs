@@ -1,5 +1,6 @@
-//! GeoJSON geometries (RFC 7946, section 3.1) as well-known text: the input function of PostGIS'
-//! `geography` reads no GeoJSON, unlike that of `geometry`.
+//! GeoJSON geometries (RFC 7946, section 3.1) as PostGIS' extended well-known text. PostGIS' own
+//! input functions give a GeoJSON `geometry` no coordinate system, and read no GeoJSON for
+//! `geography`.
 
 use bytes::{BufMut, BytesMut};
 use serde_json::value::RawValue;
@@ -12,8 +13,12 @@ use crate::json::{self, JsonKind};
 /// Collections inside each other.
 const MAX_DEPTH: usize = 32;
 
+/// GeoJSON coordinates are WGS 84 (RFC 7946, section 4).
+const REFERENCE_SYSTEM: &[u8] = b"SRID=4326;";
+
 /// Appends a geometry object.
 pub(super) fn write(value: Value<'_>, out: &mut BytesMut) -> Result<(), InputError> {
+    out.put_slice(REFERENCE_SYSTEM);
     geometry(value, 0, out)
 }
 
