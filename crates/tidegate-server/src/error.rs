@@ -19,6 +19,7 @@ use tidegate_sql::Rejection;
 pub(crate) use rest::{Context, JSON, NO_STORE};
 
 /// A failure on its way to the client: what it will read, and what only the log will.
+#[derive(Debug)]
 pub(crate) struct Failure {
     /// The status.
     pub status: StatusCode,
@@ -31,7 +32,7 @@ pub(crate) struct Failure {
 }
 
 /// What only some failures have.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Details {
     /// What PostgreSQL said.
     pub rejection: Option<Rejection>,

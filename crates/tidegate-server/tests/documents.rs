@@ -1,0 +1,113 @@
+//! Documents that rarely change.
+
+use http::Method;
+use serde_json::Value;
+
+use crate::fixture::{Api, request};
+
+const DOCUMENTS: [&str; 3] = [
+    "/api/v4/openapi.json",
+    "/.well-known/jwks.json",
+    "/.well-known/oauth-authorization-server",
+];
+
+#[tokio::test]
+async fn a_document_that_the_client_has_is_not_sent_again() {
+    let api = Api::start().await;
+    for path in DOCUMENTS {
+        let answer = api.get(path).await;
+        assert_eq!(answer.status, 200, "{path}");
+        assert_eq!(
+            answer.header("content-type"),
+            "application/json; charset=utf-8"
+        );
+        assert_eq!(answer.header("cache-control"), "public, max-age=300");
+        let tag = answer.header("etag");
+        let known = request(Method::GET, path).header("if-none-match", tag);
+        let again = api.call(known.body(String::new()).unwrap()).await;
+        assert_eq!(
+            (again.status.as_u16(), again.header("etag")),
+            (304, tag),
+            "{path}"
+        );
+        assert!(again.body.is_empty());
+        let other = request(Method::GET, path).header("if-none-match", "\"other\"");
+        assert_eq!(
+            api.call(other.body(String::new()).unwrap()).await.status,
+            200
+        );
+    }
+}
+
+#[tokio::test]
+async fn metadata_tells_where_things_are() {
+    let api = Api::start().await;
+    let document = api
+        .get("/.well-known/oauth-authorization-server")
+        .await
+        .json();
+    assert_eq!(document["issuer"], "http://127.0.0.1:8080");
+    assert_eq!(
+        document["token_endpoint"],
+        "http://127.0.0.1:8080/api/v4/oauth"
+    );
+    assert_eq!(
+        document["jwks_uri"],
+        "http://127.0.0.1:8080/.well-known/jwks.json"
+    );
+}
+
+#[tokio::test]
+async fn the_openapi_document_has_exactly_the_routes_that_there_are() {
+    let api = Api::start().await;
+    let document = api.get("/api/v4/openapi.json").await.json();
+    assert_eq!(document["openapi"], "3.1.0");
+    let paths = document["paths"].as_object().unwrap();
+    for (path, item) in paths {
+        let methods: Vec<_> = item.as_object().unwrap().keys().collect();
+        for method in methods
+            .iter()
+            .filter(|name| ["get", "post"].contains(&name.as_str()))
+        {
+            let method = Method::from_bytes(method.to_uppercase().as_bytes()).unwrap();
+            let status = api
+                .call(request(method, path).body(String::new()).unwrap())
+                .await
+                .status;
+            assert!(status != 405, "{path}");
+        }
+        let other = request(Method::PATCH, path).body(String::new()).unwrap();
+        assert_eq!(api.call(other).await.status, 405, "{path} is no route");
+    }
+    assert_eq!(paths.len(), 14);
+}
+
+#[tokio::test]
+async fn every_reference_of_the_openapi_document_leads_somewhere() {
+    let api = Api::start().await;
+    let document = api.get("/api/v4/openapi.json").await.json();
+    let mut references = Vec::new();
+    collect(&document, &mut references);
+    assert!(!references.is_empty());
+    for reference in references {
+        let pointer = reference.strip_prefix('#').unwrap();
+        assert!(document.pointer(pointer).is_some(), "{reference}");
+    }
+}
+
+fn collect(value: &Value, references: &mut Vec<String>) {
+    match value {
+        Value::Object(members) => {
+            references.extend(
+                members
+                    .get("$ref")
+                    .map(|at| at.as_str().unwrap().to_owned()),
+            );
+            members
+                .values()
+                .for_each(|member| collect(member, references));
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect(item, references)),
+        _ => {}
+    }
+}

@@ -1,0 +1,198 @@
+//! What every answer has: request ids, refusals, compression, HEAD.
+
+use std::io::Read as _;
+
+use http::{Method, StatusCode};
+use serde_json::json;
+use tidegate_server::Limits;
+
+use crate::fixture::{Api, request};
+
+#[tokio::test]
+async fn every_answer_carries_a_request_id() {
+    let api = Api::start().await;
+    for (sent, kept) in [
+        ("mine-1", true),
+        ("a b", false),
+        (&"x".repeat(128), true),
+        (&"x".repeat(129), false),
+        ("", false),
+    ] {
+        let answer = api
+            .call(
+                request(Method::GET, "/healthz")
+                    .header("x-request-id", sent)
+                    .body(String::new())
+                    .unwrap(),
+            )
+            .await;
+        assert_eq!(answer.header("x-request-id") == sent, kept, "{sent}");
+        assert!(!answer.header("x-request-id").is_empty());
+    }
+    let (one, two) = (api.get("/nowhere").await, api.get("/nowhere").await);
+    assert_ne!(one.header("x-request-id"), two.header("x-request-id"));
+    assert_eq!(one.header("x-request-id").len(), 33);
+}
+
+#[tokio::test]
+async fn a_refusal_is_exactly_this_body() {
+    let api = Api::start().await;
+    let answer = api.get("/api/v4/nowhere").await;
+    assert_eq!(answer.status, StatusCode::NOT_FOUND);
+    assert_eq!(
+        answer.header("content-type"),
+        "application/json; charset=utf-8"
+    );
+    assert_eq!(
+        answer.text(),
+        r#"{"success":false,"message":"there is no such path","code":404,"errorCode":"NOT_FOUND"}"#
+    );
+}
+
+#[tokio::test]
+async fn another_method_names_those_that_are_allowed() {
+    let api = Api::start().await;
+    for (method, path, allow) in [
+        (Method::PUT, "/api/v4/sql", "POST, OPTIONS"),
+        (Method::GET, "/api/v4/oauth", "POST, OPTIONS"),
+        (
+            Method::POST,
+            "/api/v4/sql/schema/public",
+            "GET, HEAD, OPTIONS",
+        ),
+    ] {
+        let answer = api
+            .call(request(method, path).body(String::new()).unwrap())
+            .await;
+        assert_eq!(answer.status, StatusCode::METHOD_NOT_ALLOWED, "{path}");
+        assert_eq!(answer.header("allow"), allow);
+        assert_eq!(answer.error(), (405, "METHOD_NOT_ALLOWED".to_owned()));
+    }
+}
+
+#[tokio::test]
+async fn only_json_is_taken_by_the_sql_endpoint() {
+    let api = Api::start().await;
+    let body = json!({"q": "select rows 1 1"});
+    for kind in [
+        "application/json",
+        "application/json; charset=utf-8",
+        "APPLICATION/JSON;charset=x",
+    ] {
+        assert_eq!(
+            api.sql_with("content-type", kind, &body).await.status,
+            200,
+            "{kind}"
+        );
+    }
+    for kind in [
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "application/xml",
+    ] {
+        let answer = api.sql_with("content-type", kind, &body).await;
+        assert_eq!(
+            answer.error(),
+            (415, "UNSUPPORTED_MEDIA_TYPE".to_owned()),
+            "{kind}"
+        );
+    }
+    let answer = api.sql_with("content-encoding", "gzip", &body).await;
+    assert_eq!(answer.error(), (415, "UNSUPPORTED_MEDIA_TYPE".to_owned()));
+}
+
+#[tokio::test]
+async fn a_body_beyond_the_limit_is_refused_told_or_not() {
+    let api = Api::limited(Limits {
+        request_body: 1_000,
+        ..Limits::default()
+    })
+    .await;
+    let fitting = json!({"q": format!("select rows 1 1 -- {}", "x".repeat(900))});
+    assert_eq!(api.sql(&fitting).await.status, 200);
+    let large = json!({"q": "x".repeat(1_000)});
+    assert_eq!(
+        api.sql(&large).await.error(),
+        (413, "PAYLOAD_TOO_LARGE".to_owned())
+    );
+    let told = api.sql_with("content-length", "1001", &large).await;
+    assert_eq!(told.error(), (413, "PAYLOAD_TOO_LARGE".to_owned()));
+}
+
+#[tokio::test]
+async fn a_panic_is_an_answer_without_its_message() {
+    let api = Api::start().await;
+    let answer = api.sql(&json!({"q": "select panic"})).await;
+    assert_eq!(answer.error(), (500, "INTERNAL_ERROR".to_owned()));
+    assert!(!answer.text().contains("script"));
+    assert!(!answer.header("x-request-id").is_empty());
+    assert_eq!(api.sql(&json!({"q": "select rows 1 1"})).await.status, 200);
+}
+
+#[tokio::test]
+async fn answers_above_a_kibibyte_are_compressed_for_those_who_ask() {
+    let api = Api::start().await;
+    let large = json!({"q": "select rows 1 5000"});
+    let plain = api.sql(&large).await;
+    assert!(plain.header("content-encoding").is_empty());
+    assert_eq!(plain.header("vary"), "Accept-Encoding");
+    for coding in ["gzip", "zstd"] {
+        let answer = api.sql_with("accept-encoding", coding, &large).await;
+        assert_eq!(answer.header("content-encoding"), coding);
+        assert_eq!(answer.header("vary"), "Accept-Encoding");
+        assert!(answer.body.len() < 1_000);
+        assert_eq!(decoded(coding, &answer.body), plain.body);
+    }
+    let small = api
+        .sql_with("accept-encoding", "gzip", &json!({"q": "select rows 1 10"}))
+        .await;
+    assert!(small.header("content-encoding").is_empty() && small.header("vary").is_empty());
+}
+
+#[tokio::test]
+async fn large_and_streamed_answers_are_compressed_on_the_way() {
+    let api = Api::start().await;
+    for body in [
+        json!({"q": "select rows 900 1000"}),
+        json!({"q": "select rows 900 1000", "output_format": "ndjson"}),
+        json!({"q": "select rows 100 1000", "output_format": "csv"}),
+    ] {
+        let plain = api.sql(&body).await;
+        for coding in ["gzip", "zstd"] {
+            let answer = api.sql_with("accept-encoding", coding, &body).await;
+            assert_eq!(answer.header("content-encoding"), coding);
+            assert!(answer.body.len() < plain.body.len() / 10);
+            assert_eq!(decoded(coding, &answer.body), plain.body);
+        }
+    }
+}
+
+fn decoded(coding: &str, body: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::new();
+    match coding {
+        "gzip" => flate2::read::GzDecoder::new(body)
+            .read_to_end(&mut plain)
+            .unwrap(),
+        _ => zstd::stream::read::Decoder::new(body)
+            .unwrap()
+            .read_to_end(&mut plain)
+            .unwrap(),
+    };
+    plain
+}
+
+#[tokio::test]
+async fn head_is_the_head_of_get() {
+    let api = Api::start().await;
+    for path in ["/api/v4/openapi.json", "/healthz", "/.well-known/jwks.json"] {
+        let get = api.get(path).await;
+        let head = api
+            .call(request(Method::HEAD, path).body(String::new()).unwrap())
+            .await;
+        assert_eq!(head.status, get.status);
+        assert!(head.body.is_empty());
+        assert_eq!(head.header("content-length"), get.body.len().to_string());
+        assert_eq!(head.header("content-type"), get.header("content-type"));
+        assert_eq!(head.header("etag"), get.header("etag"));
+    }
+}

@@ -1,0 +1,271 @@
+//! An executor with a script: what a statement does stands in its text.
+//!
+//! - `select rows 3 5`: three rows of a column `s` with five `x` each
+//! - `select fail 3 22012 5`: three such rows, then that SQLSTATE
+//! - `select hang 3 5`: three such rows, then nothing for ever
+//! - `select who`: database, role and sharing of the principal
+//! - `select error deadline|pool|unavailable|nodatabase|internal`
+//! - `select panic`
+//! - `insert …`: one row written
+
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tidegate_sql::{
+    BoundStatement, BoxFuture, Column, Completion, Description, Error, Executor, Flow, Mode,
+    Principal, RawRow, Rejection, Result, RowSink, Terms, Transaction, Type, WireFormat,
+};
+
+#[derive(Clone, Default)]
+pub(crate) struct Scripted(Arc<State>);
+
+#[derive(Default)]
+struct State {
+    ran: Mutex<Vec<Ran>>,
+    cancelled: AtomicUsize,
+    sent: AtomicUsize,
+}
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Ran {
+    Query(String),
+    Begin,
+    Commit,
+    Rollback,
+}
+
+impl Scripted {
+    pub(crate) fn ran(&self) -> Vec<Ran> {
+        self.0.ran.lock().unwrap().clone()
+    }
+
+    /// Statements that were dropped before their end.
+    pub(crate) fn cancelled(&self) -> usize {
+        self.0.cancelled.load(SeqCst)
+    }
+
+    /// Bytes of rows given to sinks.
+    pub(crate) fn sent(&self) -> usize {
+        self.0.sent.load(SeqCst)
+    }
+
+    fn note(&self, ran: Ran) {
+        self.0.ran.lock().unwrap().push(ran);
+    }
+
+    async fn run(
+        &self,
+        who: &Principal,
+        statement: &BoundStatement,
+        terms: &Terms,
+        sink: &mut dyn RowSink,
+    ) -> Result<Completion> {
+        let text = statement.statement.text().to_owned();
+        self.note(Ran::Query(text.clone()));
+        let mut guard = Guard {
+            state: &self.0,
+            ended: false,
+        };
+        let done = self.play(&text, who, terms, sink).await;
+        guard.ended = true;
+        done
+    }
+
+    async fn play(
+        &self,
+        text: &str,
+        who: &Principal,
+        terms: &Terms,
+        sink: &mut dyn RowSink,
+    ) -> Result<Completion> {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let number = |place: usize| {
+            words
+                .get(place)
+                .and_then(|word| word.parse().ok())
+                .unwrap_or(0)
+        };
+        match words[..] {
+            ["insert", ..] => {
+                sink.columns(&[])?;
+                return Ok(Completion {
+                    affected_rows: Some(1),
+                });
+            }
+            ["select", "who"] => self.rows(sink, 1, &who_text(who)).await?,
+            ["select", "wait"] => {
+                let left = terms
+                    .deadline
+                    .unwrap()
+                    .duration_since(std::time::Instant::now());
+                self.rows(sink, 1, &format!("{}", left.as_secs())).await?;
+            }
+            ["select", "rows", ..] => self.rows(sink, number(2), &"x".repeat(number(3))).await?,
+            ["select", "fail", _, sqlstate, ..] => {
+                self.rows(sink, number(2), &"x".repeat(number(4))).await?;
+                return Err(rejected(sqlstate));
+            }
+            ["select", "hang", ..] => {
+                self.rows(sink, number(2), &"x".repeat(number(3))).await?;
+                std::future::pending::<()>().await;
+            }
+            ["select", "error", kind] => return Err(error(kind)),
+            ["select", "panic"] => panic!("as the script says"),
+            _ => self.rows(sink, 1, "1").await?,
+        }
+        Ok(Completion {
+            affected_rows: None,
+        })
+    }
+
+    async fn rows(&self, sink: &mut dyn RowSink, count: usize, value: &str) -> Result<()> {
+        sink.columns(&[Column {
+            name: "s".to_owned(),
+            r#type: Type::TEXT,
+            format: WireFormat::Text,
+            origin: None,
+        }])?;
+        let mut body = i32::try_from(value.len()).unwrap().to_be_bytes().to_vec();
+        body.extend_from_slice(value.as_bytes());
+        for _ in 0..count {
+            self.0.sent.fetch_add(value.len(), SeqCst);
+            if sink.row(RawRow::new(1, &body).unwrap())? == Flow::Wait {
+                sink.ready().await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn who_text(who: &Principal) -> String {
+    match who {
+        Principal::Role(login) => {
+            let sharing = match login.sharing {
+                tidegate_sql::Sharing::Strangers => "strangers",
+                tidegate_sql::Sharing::One(_) => "one",
+            };
+            format!("{} {} {sharing}", login.database, login.role)
+        }
+        other => format!("{other:?}"),
+    }
+}
+
+fn rejected(sqlstate: &str) -> Error {
+    Error::Rejected(Box::new(Rejection {
+        sqlstate: sqlstate.to_owned(),
+        message: "what PostgreSQL said".to_owned(),
+        detail: Some("more".to_owned()),
+        hint: Some("advice".to_owned()),
+        position: Some(8),
+        schema: Some("public".to_owned()),
+        table: Some("albums".to_owned()),
+        column: Some("price".to_owned()),
+        constraint: Some("albums_price_check".to_owned()),
+    }))
+}
+
+fn error(kind: &str) -> Error {
+    match kind {
+        "deadline" => Error::Deadline,
+        "pool" => Error::PoolTimeout {
+            retry_after: Duration::from_millis(1_500),
+        },
+        "unavailable" => Error::Unavailable {
+            retry_after: Duration::from_secs(2),
+            source: Some("secret host".into()),
+        },
+        "nodatabase" => Error::NoDatabase,
+        "internal" => Error::internal("secret path"),
+        other => panic!("no such error: {other}"),
+    }
+}
+
+struct Guard<'a> {
+    state: &'a State,
+    ended: bool,
+}
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.state.cancelled.fetch_add(1, SeqCst);
+        }
+    }
+}
+
+impl Executor for Scripted {
+    fn query<'a>(
+        &'a self,
+        who: &'a Principal,
+        statement: &'a BoundStatement,
+        terms: &'a Terms,
+        sink: &'a mut dyn RowSink,
+    ) -> BoxFuture<'a, Result<Completion>> {
+        Box::pin(self.run(who, statement, terms, sink))
+    }
+
+    fn begin<'a>(
+        &'a self,
+        who: &'a Principal,
+        mode: Mode,
+        terms: &'a Terms,
+    ) -> BoxFuture<'a, Result<Box<dyn Transaction>>> {
+        assert_eq!(mode, Mode::ReadWrite);
+        self.note(Ran::Begin);
+        let open = Open {
+            script: self.clone(),
+            who: who.clone(),
+            terms: *terms,
+            committed: false,
+        };
+        Box::pin(std::future::ready(Ok(
+            Box::new(open) as Box<dyn Transaction>
+        )))
+    }
+
+    fn describe<'a>(
+        &'a self,
+        _: &'a Principal,
+        _: &'a BoundStatement,
+        _: &'a Terms,
+    ) -> BoxFuture<'a, Result<Description>> {
+        unimplemented!("nothing describes yet")
+    }
+}
+
+struct Open {
+    script: Scripted,
+    who: Principal,
+    terms: Terms,
+    committed: bool,
+}
+
+impl Transaction for Open {
+    fn query<'a>(
+        &'a mut self,
+        statement: &'a BoundStatement,
+        sink: &'a mut dyn RowSink,
+    ) -> BoxFuture<'a, Result<Completion>> {
+        Box::pin(self.script.run(&self.who, statement, &self.terms, sink))
+    }
+
+    fn describe<'a>(&'a mut self, _: &'a BoundStatement) -> BoxFuture<'a, Result<Description>> {
+        unimplemented!("nothing describes yet")
+    }
+
+    fn commit(mut self: Box<Self>) -> BoxFuture<'static, Result<()>> {
+        self.committed = true;
+        self.script.note(Ran::Commit);
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        if !self.committed {
+            self.script.note(Ran::Rollback);
+        }
+    }
+}

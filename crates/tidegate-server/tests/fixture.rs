@@ -1,0 +1,284 @@
+//! One app with a tenant, its users and its clients, and ways to call it.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request, StatusCode};
+use http_body_util::{BodyExt as _, Full};
+use serde_json::{Value, json};
+use tidegate_oauth::{
+    Directory, Issuer, ManualClock, MasterKey, MemoryStore, NewClient, NewOwner, NewUser,
+    PasswordCost, PasswordHasher, Ports, Secret, SecureRandom, Settings, TenantName, Timestamp,
+    UserName,
+};
+use tidegate_server::{App, AppBuilder, Limits, Listener, Peer, serve, service};
+use tidegate_sql::DatabaseName;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tower::Service as _;
+
+use crate::executor::Scripted;
+
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+
+pub(crate) struct Api {
+    pub(crate) app: App,
+    pub(crate) executor: Scripted,
+    pub(crate) directory: Directory,
+    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) peer: Peer,
+}
+
+/// An answer that has been read to its end.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+impl Answer {
+    pub(crate) fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).unwrap()
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap()
+    }
+
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers
+            .get(name)
+            .map_or("", |value| value.to_str().unwrap())
+    }
+
+    /// Status and `errorCode`.
+    pub(crate) fn error(&self) -> (u16, String) {
+        let body = self.json();
+        assert_eq!(body["success"], false, "{body}");
+        assert_eq!(body["code"], self.status.as_u16(), "{body}");
+        assert!(body["message"].is_string(), "{body}");
+        (
+            self.status.as_u16(),
+            body["errorCode"].as_str().unwrap().to_owned(),
+        )
+    }
+}
+
+impl Api {
+    pub(crate) async fn start() -> Self {
+        Self::with(|builder| builder).await
+    }
+
+    pub(crate) async fn limited(limits: Limits) -> Self {
+        Self::with(|builder| builder.limits(limits)).await
+    }
+
+    pub(crate) async fn with(build: impl FnOnce(AppBuilder) -> AppBuilder) -> Self {
+        let random = Arc::new(SeededRandom::default());
+        let clock = Arc::new(ManualClock::new(Timestamp::from_seconds(1_800_000_000)));
+        let cost = PasswordCost {
+            memory_kib: 8,
+            passes: 1,
+            lanes: 1,
+        };
+        let ports = Ports {
+            store: Arc::new(MemoryStore::new()),
+            clock: clock.clone(),
+            random: random.clone(),
+            hasher: Arc::new(PasswordHasher::start(1, cost, &*random).unwrap()),
+        };
+        let directory = Directory::new(ports.clone());
+        fill(&directory).await;
+        let master = MasterKey::generate(&*random).unwrap();
+        let settings = Settings::new("http://127.0.0.1:8080").unwrap();
+        let issuer = Issuer::start(ports.clone(), master, settings)
+            .await
+            .unwrap();
+        let executor = Scripted::default();
+        let builder = App::builder(Arc::new(executor.clone()), Arc::new(issuer), ports.store)
+            .node(7)
+            .anonymous_database(Some(DatabaseName::new("demo")));
+        let peer = Peer {
+            address: IpAddr::from([127, 0, 0, 1]),
+            encrypted: false,
+            loopback: true,
+        };
+        Self {
+            app: build(builder).build(),
+            executor,
+            directory,
+            clock,
+            peer,
+        }
+    }
+
+    /// Sends a request straight into the service.
+    pub(crate) async fn call(&self, request: Request<String>) -> Answer {
+        let request = request.map(|body| Full::new(Bytes::from(body)));
+        let response = service(self.app.clone(), self.peer)
+            .call(request)
+            .await
+            .unwrap();
+        let (head, body) = response.into_parts();
+        let body = tokio::time::timeout(PATIENCE, body.collect())
+            .await
+            .unwrap();
+        Answer {
+            status: head.status,
+            headers: head.headers,
+            body: body.unwrap().to_bytes(),
+        }
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        self.call(request(Method::GET, path).body(String::new()).unwrap())
+            .await
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
+        let request = request(Method::POST, path).header("content-type", "application/json");
+        self.call(request.body(body.to_string()).unwrap()).await
+    }
+
+    /// Runs SQL as a stranger.
+    pub(crate) async fn sql(&self, body: &Value) -> Answer {
+        self.post("/api/v4/sql", body).await
+    }
+
+    /// Runs SQL as a stranger with one more header.
+    pub(crate) async fn sql_with(&self, name: &str, value: &str, body: &Value) -> Answer {
+        let request = request(Method::POST, "/api/v4/sql").header(name, value);
+        self.call(request.body(body.to_string()).unwrap()).await
+    }
+
+    /// An access token of a user.
+    pub(crate) async fn token(&self, user: &str) -> String {
+        let answer = self.post("/api/v4/oauth", &password(user)).await;
+        answer.json()["access_token"].as_str().unwrap().to_owned()
+    }
+
+    /// Serves the app on a socket of its own.
+    pub(crate) async fn listen(&self) -> Server {
+        let socket = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = socket.local_addr().unwrap();
+        self.serve(Listener::plain(socket), address)
+    }
+
+    pub(crate) fn serve(&self, listener: Listener, address: SocketAddr) -> Server {
+        let (stop, stopped) = oneshot::channel::<()>();
+        let shutdown = async move {
+            let _ = stopped.await;
+        };
+        let running = tokio::spawn(serve(vec![listener], self.app.clone(), shutdown));
+        Server {
+            address,
+            stop: Some(stop),
+            running,
+        }
+    }
+}
+
+/// A server on a socket.
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
+    stop: Option<oneshot::Sender<()>>,
+    running: JoinHandle<std::io::Result<()>>,
+}
+
+impl Server {
+    pub(crate) async fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.address).await.unwrap()
+    }
+
+    /// Asks it to stop.
+    pub(crate) fn stop(&mut self) {
+        self.stop.take().unwrap().send(()).unwrap();
+    }
+
+    pub(crate) async fn stopped(self) {
+        tokio::time::timeout(PATIENCE, self.running)
+            .await
+            .unwrap()
+            .unwrap()
+            .unwrap();
+    }
+}
+
+pub(crate) fn request(method: Method, path: &str) -> http::request::Builder {
+    Request::builder().method(method).uri(path)
+}
+
+pub(crate) fn password(user: &str) -> Value {
+    json!({
+        "grant_type": "password", "username": user, "password": format!("{user}1234"),
+        "database": "demo", "client_id": "app",
+    })
+}
+
+/// Waits until something is so.
+pub(crate) async fn eventually(what: &str, is_so: impl Fn() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "never happened: {what}");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
+async fn fill(directory: &Directory) {
+    let demo = TenantName::parse("demo").unwrap();
+    let owner = |name: &str| NewOwner {
+        database: TenantName::parse(name).unwrap(),
+        role: None,
+        password: Some(Secret::new(format!("{name}1234"))),
+    };
+    directory.create_owner(owner("demo")).await.unwrap();
+    directory.create_owner(owner("lonely")).await.unwrap();
+    let user = |name: &str| NewUser::new(demo.clone(), UserName::parse(name).unwrap());
+    let alice = NewUser {
+        password: Some(Secret::new("alice1234")),
+        ..user("alice")
+    };
+    let guest = NewUser {
+        default_user: true,
+        ..user("guest")
+    };
+    for user in [alice, guest] {
+        directory.create_user(user).await.unwrap();
+    }
+    let uris = || vec!["http://127.0.0.1:5173/callback".to_owned()];
+    let app = NewClient {
+        id: Some("app".to_owned()),
+        public: true,
+        ..NewClient::new(demo.clone(), "App", uris())
+    };
+    let server = NewClient {
+        id: Some("server".to_owned()),
+        secret: Some(Secret::new("a:b c/secret")),
+        ..NewClient::new(demo, "Server", uris())
+    };
+    for client in [app, server] {
+        directory.create_client(client).await.unwrap();
+    }
+}
+
+/// `SplitMix64`: the same bytes in every run.
+#[derive(Default)]
+pub(crate) struct SeededRandom(AtomicU64);
+
+impl SecureRandom for SeededRandom {
+    fn fill(&self, bytes: &mut [u8]) -> tidegate_oauth::Result<()> {
+        for chunk in bytes.chunks_mut(8) {
+            let step = 0x9e37_79b9_7f4a_7c15;
+            let mut z = self.0.fetch_add(step, Ordering::SeqCst).wrapping_add(step);
+            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            chunk.copy_from_slice(&(z ^ (z >> 31)).to_le_bytes()[..chunk.len()]);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,166 @@
+//! HTTP/2.
+
+use bytes::Bytes;
+use h2::client;
+use http::{Method, Request};
+use serde_json::json;
+use tidegate_server::{Limits, Timeouts};
+
+use crate::fixture::{Api, PATIENCE, Server, eventually};
+
+async fn connect(server: &Server) -> client::SendRequest<Bytes> {
+    let (sender, connection) = client::handshake(server.connect().await).await.unwrap();
+    tokio::spawn(connection);
+    sender.ready().await.unwrap()
+}
+
+fn sql() -> Request<()> {
+    let request = Request::builder()
+        .method(Method::POST)
+        .uri("http://a/api/v4/sql");
+    request
+        .header("content-type", "application/json")
+        .body(())
+        .unwrap()
+}
+
+async fn text(mut body: h2::RecvStream) -> String {
+    let mut bytes = Vec::new();
+    while let Some(chunk) = body.data().await {
+        let chunk = chunk.unwrap();
+        body.flow_control().release_capacity(chunk.len()).unwrap();
+        bytes.extend_from_slice(&chunk);
+    }
+    String::from_utf8(bytes).unwrap()
+}
+
+#[tokio::test]
+async fn many_requests_share_a_connection() {
+    let api = Api::start().await;
+    let server = api.listen().await;
+    let mut sender = connect(&server).await;
+    let mut answers = Vec::new();
+    for _ in 0..20 {
+        let (answer, mut body) = sender.send_request(sql(), false).unwrap();
+        let request = json!({"q": "select rows 100 1000", "output_format": "ndjson"}).to_string();
+        body.send_data(request.into(), true).unwrap();
+        answers.push(tokio::spawn(async move {
+            let answer = answer.await.unwrap();
+            assert_eq!(answer.status(), 200);
+            text(answer.into_body()).await
+        }));
+    }
+    for answer in answers {
+        let text = tokio::time::timeout(PATIENCE, answer)
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!(text.lines().count(), 100);
+    }
+}
+
+#[tokio::test]
+async fn head_has_no_body() {
+    let api = Api::start().await;
+    let server = api.listen().await;
+    let mut sender = connect(&server).await;
+    let head = Request::builder()
+        .method(Method::HEAD)
+        .uri("http://a/api/v4/openapi.json");
+    let (answer, _) = sender.send_request(head.body(()).unwrap(), true).unwrap();
+    let answer = answer.await.unwrap();
+    assert!(
+        answer.headers()["content-length"]
+            .to_str()
+            .unwrap()
+            .parse::<u64>()
+            .unwrap()
+            > 0
+    );
+    assert_eq!(text(answer.into_body()).await, "");
+}
+
+#[tokio::test]
+async fn a_reset_stream_cancels_its_statement() {
+    let api = Api::start().await;
+    let server = api.listen().await;
+    let mut sender = connect(&server).await;
+    let (answer, mut body) = sender.send_request(sql(), false).unwrap();
+    body.send_data(json!({"q": "select hang 0 0"}).to_string().into(), true)
+        .unwrap();
+    eventually("the statement runs", || !api.executor.ran().is_empty()).await;
+    body.send_reset(h2::Reason::CANCEL);
+    drop(answer);
+    eventually("it is cancelled", || api.executor.cancelled() == 1).await;
+}
+
+#[tokio::test]
+async fn an_answer_that_breaks_off_is_reset() {
+    let api = Api::start().await;
+    let server = api.listen().await;
+    let mut sender = connect(&server).await;
+    let (answer, mut body) = sender.send_request(sql(), false).unwrap();
+    let request = json!({"q": "select fail 500 22012 1000", "output_format": "csv"}).to_string();
+    body.send_data(request.into(), true).unwrap();
+    let answer = answer.await.unwrap();
+    assert_eq!(answer.status(), 200);
+    let mut body = answer.into_body();
+    let broken = async {
+        while let Some(chunk) = body.data().await {
+            match chunk {
+                Ok(chunk) => body.flow_control().release_capacity(chunk.len()).unwrap(),
+                Err(_) => return true,
+            }
+        }
+        false
+    };
+    assert!(tokio::time::timeout(PATIENCE, broken).await.unwrap());
+}
+
+#[tokio::test]
+async fn a_flood_of_resets_ends_the_connection() {
+    let api = Api::start().await;
+    let server = api.listen().await;
+    let mut sender = connect(&server).await;
+    let mut flood = 0;
+    while flood < 100_000 {
+        let Ok(ready) = sender.clone().ready().await else {
+            break;
+        };
+        sender = ready;
+        let Ok((answer, mut body)) = sender.send_request(sql(), false) else {
+            break;
+        };
+        body.send_reset(h2::Reason::CANCEL);
+        drop(answer);
+        flood += 1;
+        tokio::task::yield_now().await;
+    }
+    assert!(flood < 100_000, "the server let {flood} resets pass");
+}
+
+#[tokio::test]
+async fn an_idle_connection_is_closed_in_good_order() {
+    let idle = std::time::Duration::from_millis(150);
+    let timeouts = Timeouts {
+        idle,
+        ..Timeouts::default()
+    };
+    let api = Api::limited(Limits {
+        timeouts,
+        ..Limits::default()
+    })
+    .await;
+    let server = api.listen().await;
+    let (mut sender, connection) = client::handshake(server.connect().await).await.unwrap();
+    let running = tokio::spawn(connection);
+    let health = Request::builder().uri("http://a/healthz").body(()).unwrap();
+    let (answer, _) = sender.send_request(health, true).unwrap();
+    assert_eq!(answer.await.unwrap().status(), 200);
+    // No error: the server said goodbye.
+    tokio::time::timeout(PATIENCE, running)
+        .await
+        .unwrap()
+        .unwrap()
+        .unwrap();
+}

@@ -1,0 +1,177 @@
+//! As whom a request runs.
+
+use http::Method;
+use serde_json::{Value, json};
+use tidegate_oauth::{UserChange, UserKey};
+
+use crate::fixture::{Answer, Api, request};
+
+async fn who(api: &Api, headers: &[(&str, &str)], path: &str) -> Answer {
+    let mut request = request(Method::POST, path);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    api.call(
+        request
+            .body(json!({"q": "select who"}).to_string())
+            .unwrap(),
+    )
+    .await
+}
+
+fn ran_as(answer: &Answer) -> String {
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    answer.json()["data"][0]["s"].as_str().unwrap().to_owned()
+}
+
+const SQL: &str = "/api/v4/sql";
+
+#[tokio::test]
+async fn a_token_decides_database_and_role() {
+    let api = Api::start().await;
+    for (user, expected) in [("demo", "demo demo one"), ("alice", "demo demo/alice one")] {
+        let bearer = format!("Bearer {}", api.token(user).await);
+        assert_eq!(
+            ran_as(&who(&api, &[("authorization", &bearer)], SQL).await),
+            expected
+        );
+        let lower = bearer.replace("Bearer", "bearer");
+        assert_eq!(
+            ran_as(&who(&api, &[("authorization", &lower)], SQL).await),
+            expected
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_guests_role_is_one_that_strangers_share() {
+    let api = Api::start().await;
+    let body = json!({"database": "demo", "client_id": "app"});
+    let guest = api.post("/api/v4/oauth/guest", &body).await.json();
+    let bearer = format!("Bearer {}", guest["access_token"].as_str().unwrap());
+    let answer = who(&api, &[("authorization", &bearer)], SQL).await;
+    assert_eq!(ran_as(&answer), "demo demo/guest strangers");
+}
+
+#[tokio::test]
+async fn without_a_token_path_header_and_setting_name_the_database() {
+    let api = Api::with(|builder| builder.anonymous_database(None)).await;
+    let guest = "demo demo/guest strangers";
+    assert_eq!(
+        ran_as(&who(&api, &[("tidegate-database", "demo")], SQL).await),
+        guest
+    );
+    assert_eq!(
+        ran_as(&who(&api, &[], "/api/v4/sql/database/demo").await),
+        guest
+    );
+    let nobody = who(&api, &[], SQL).await;
+    assert_eq!(nobody.error(), (401, "MISSING_TOKEN".to_owned()));
+    assert_eq!(nobody.header("www-authenticate"), "Bearer");
+
+    let api = Api::start().await;
+    assert_eq!(ran_as(&who(&api, &[], SQL).await), guest);
+    for database in ["lonely", "nowhere", "\u{fe}"] {
+        let answer = who(&api, &[("tidegate-database", database)], SQL).await;
+        assert_eq!(
+            answer.error(),
+            (401, "MISSING_TOKEN".to_owned()),
+            "{database}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_database_in_the_path_makes_everybody_a_stranger() {
+    let api = Api::start().await;
+    let bearer = format!("Bearer {}", api.token("demo").await);
+    for token in [&*bearer, "Bearer nonsense"] {
+        let answer = who(
+            &api,
+            &[("authorization", token)],
+            "/api/v4/sql/database/demo/",
+        )
+        .await;
+        assert_eq!(ran_as(&answer), "demo demo/guest strangers");
+    }
+    for database in ["lonely", "nowhere"] {
+        let answer = who(&api, &[], &format!("/api/v4/sql/database/{database}")).await;
+        assert_eq!(answer.error(), (404, "NO_DEFAULT_USER_FOUND".to_owned()));
+    }
+}
+
+#[tokio::test]
+async fn a_bad_token_never_becomes_a_stranger() {
+    let api = Api::start().await;
+    let token = api.token("alice").await;
+    let forged = format!("Bearer {}x", &token[..token.len() - 1]);
+    for value in [
+        "Bearer",
+        "Bearer ",
+        "Bearer x",
+        "Bearer a.b.c",
+        "Basic YTpi",
+        &forged,
+    ] {
+        let answer = who(&api, &[("authorization", value)], SQL).await;
+        assert_eq!(answer.error(), (401, "INVALID_TOKEN".to_owned()), "{value}");
+        assert_eq!(
+            answer.header("www-authenticate"),
+            "Bearer error=\"invalid_token\""
+        );
+    }
+    let good = format!("Bearer {token}");
+    let twice = who(
+        &api,
+        &[("authorization", &good), ("authorization", &good)],
+        SQL,
+    )
+    .await;
+    assert_eq!(twice.error(), (401, "INVALID_TOKEN".to_owned()));
+    assert!(api.executor.ran().is_empty());
+}
+
+#[tokio::test]
+async fn an_expired_token_is_not_accepted() {
+    let api = Api::start().await;
+    let bearer = format!("Bearer {}", api.token("alice").await);
+    assert_eq!(
+        who(&api, &[("authorization", &bearer)], SQL).await.status,
+        200
+    );
+    api.clock.advance(std::time::Duration::from_secs(3_700));
+    let answer = who(&api, &[("authorization", &bearer)], SQL).await;
+    assert_eq!(answer.error(), (401, "INVALID_TOKEN".to_owned()));
+}
+
+#[tokio::test]
+async fn a_notice_makes_a_change_of_the_default_user_seen_at_once() {
+    let api = Api::start().await;
+    assert_eq!(who(&api, &[], SQL).await.status, 200);
+    let nobody = UserChange {
+        default_user: Some(false),
+        ..UserChange::default()
+    };
+    api.directory
+        .change_user(&UserKey::new("demo", "guest"), nobody)
+        .await
+        .unwrap();
+    api.app.forget_default_user("demo");
+    assert_eq!(
+        who(&api, &[], SQL).await.error(),
+        (401, "MISSING_TOKEN".to_owned())
+    );
+}
+
+#[tokio::test]
+async fn a_missing_right_tells_a_stranger_to_bring_a_token() {
+    let api = Api::start().await;
+    let body = json!({"q": "select fail 0 42501"});
+    let stranger = api.sql(&body).await;
+    assert_eq!(stranger.error(), (401, "SQL_ERROR".to_owned()));
+    assert_eq!(stranger.header("www-authenticate"), "Bearer");
+    let bearer = format!("Bearer {}", api.token("alice").await);
+    let alice = api.sql_with("authorization", &bearer, &body).await;
+    assert_eq!(alice.error(), (403, "SQL_ERROR".to_owned()));
+    assert_eq!(alice.json()["sqlstate"], Value::from("42501"));
+}

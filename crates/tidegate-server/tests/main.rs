@@ -1,0 +1,15 @@
+//! The edge over ports in memory: an executor with a script, an issuer with its store in memory.
+
+mod cors;
+mod documents;
+mod edge;
+mod executor;
+mod fixture;
+mod http2;
+mod identity;
+mod oauth;
+mod operations;
+mod socket;
+mod sql;
+mod stream;
+mod tls;

@@ -1,0 +1,306 @@
+//! Connections: slow peers, peers that leave, the end of the service.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tidegate_server::{Limits, Timeouts};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use crate::fixture::{Api, PATIENCE, eventually};
+
+const SHORT: Duration = Duration::from_millis(150);
+const LONG: Duration = Duration::from_secs(60);
+
+/// Long times everywhere, so that only the one under test can strike.
+fn timeouts(change: impl FnOnce(&mut Timeouts)) -> Limits {
+    let mut timeouts = Timeouts {
+        handshake: LONG,
+        header: LONG,
+        idle: LONG,
+        body: LONG,
+        body_rate: 16 * 1024,
+        write: LONG,
+        drain: LONG,
+    };
+    change(&mut timeouts);
+    Limits {
+        timeouts,
+        ..Limits::default()
+    }
+}
+
+fn post(body: &serde_json::Value) -> String {
+    let body = body.to_string();
+    format!(
+        "POST /api/v4/sql HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+/// Reads until the peer closes.
+async fn rest(stream: &mut TcpStream) -> String {
+    let mut bytes = Vec::new();
+    let read = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut bytes)).await;
+    // A reset is an end too.
+    let _ = read.expect("the connection stays open");
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Reads one answer with a `content-length`.
+async fn answer(stream: &mut TcpStream) -> String {
+    let mut text = String::new();
+    let mut buffer = [0; 4096];
+    loop {
+        let read = tokio::time::timeout(PATIENCE, stream.read(&mut buffer))
+            .await
+            .unwrap()
+            .unwrap();
+        assert!(read > 0, "closed after {text:?}");
+        text.push_str(std::str::from_utf8(&buffer[..read]).unwrap());
+        let Some((head, body)) = text.split_once("\r\n\r\n") else {
+            continue;
+        };
+        let length = head
+            .lines()
+            .find_map(|line| line.strip_prefix("content-length: "));
+        if body.len() == length.unwrap().parse::<usize>().unwrap() {
+            return text;
+        }
+    }
+}
+
+const HEALTH: &[u8] = b"GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n";
+
+#[tokio::test]
+async fn a_connection_answers_one_request_after_the_other() {
+    let api = Api::start().await;
+    let server = api.listen().await;
+    let mut stream = server.connect().await;
+    for _ in 0..3 {
+        stream.write_all(HEALTH).await.unwrap();
+        assert!(answer(&mut stream).await.starts_with("HTTP/1.1 200 OK\r\n"));
+    }
+}
+
+#[tokio::test]
+async fn a_peer_that_says_nothing_is_closed() {
+    let api = Api::limited(timeouts(|timeouts| timeouts.header = SHORT)).await;
+    let server = api.listen().await;
+    assert_eq!(rest(&mut server.connect().await).await, "");
+}
+
+#[tokio::test]
+async fn a_head_that_dribbles_is_closed() {
+    let api = Api::limited(timeouts(|timeouts| timeouts.header = SHORT)).await;
+    let server = api.listen().await;
+    let mut stream = server.connect().await;
+    stream.write_all(HEALTH).await.unwrap();
+    answer(&mut stream).await;
+    // The second head never ends: one byte now and then does not help.
+    let started = Instant::now();
+    let (mut reader, mut writer) = stream.into_split();
+    let dribble = async {
+        for byte in b"GET /healthz HTTP/1.1\r\nx: "
+            .iter()
+            .chain(std::iter::repeat(&b'y'))
+        {
+            if writer.write_all(&[*byte]).await.is_err() {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let closed = async {
+        let mut bytes = Vec::new();
+        let _ = reader.read_to_end(&mut bytes).await;
+    };
+    tokio::select! {
+        () = dribble => {}
+        () = closed => {}
+    }
+    assert!(started.elapsed() >= SHORT && started.elapsed() < PATIENCE);
+}
+
+#[tokio::test]
+async fn an_idle_connection_outlives_the_time_of_a_head_and_ends_after_its_own() {
+    let limits = timeouts(|timeouts| {
+        timeouts.header = SHORT;
+        timeouts.idle = SHORT * 4;
+    });
+    let api = Api::limited(limits).await;
+    let server = api.listen().await;
+    let mut stream = server.connect().await;
+    stream.write_all(HEALTH).await.unwrap();
+    answer(&mut stream).await;
+    let idle = Instant::now();
+    assert_eq!(rest(&mut stream).await, "");
+    assert!(idle.elapsed() >= SHORT * 4, "{:?}", idle.elapsed());
+}
+
+#[tokio::test]
+async fn a_statement_may_take_longer_than_any_time_of_the_connection() {
+    let limits = timeouts(|timeouts| {
+        (timeouts.header, timeouts.idle, timeouts.write) = (SHORT, SHORT, SHORT);
+    });
+    let api = Api::limited(limits).await;
+    let server = api.listen().await;
+    let mut stream = server.connect().await;
+    stream
+        .write_all(post(&json!({"q": "select hang 0 0"})).as_bytes())
+        .await
+        .unwrap();
+    let mut byte = [0];
+    assert!(
+        tokio::time::timeout(SHORT * 4, stream.read(&mut byte))
+            .await
+            .is_err()
+    );
+    assert_eq!(api.executor.cancelled(), 0);
+}
+
+#[tokio::test]
+async fn a_body_that_dribbles_is_a_408() {
+    let limits = timeouts(|timeouts| timeouts.body = SHORT);
+    let api = Api::limited(limits).await;
+    let server = api.listen().await;
+    let mut stream = server.connect().await;
+    let head = "POST /api/v4/sql HTTP/1.1\r\nhost: a\r\ncontent-length: 1000\r\n\r\n{";
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let text = rest(&mut stream).await;
+    assert!(text.starts_with("HTTP/1.1 408 "), "{text}");
+    assert!(text.contains("REQUEST_TIMEOUT"));
+}
+
+#[tokio::test]
+async fn a_body_that_is_too_large_is_refused_although_it_was_sent() {
+    let api = Api::start().await;
+    let server = api.listen().await;
+    for head in ["content-length: 11534336", "transfer-encoding: chunked"] {
+        let mut stream = server.connect().await;
+        let head = format!("POST /api/v4/sql HTTP/1.1\r\nhost: a\r\n{head}\r\n\r\n");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mebibyte = vec![b'x'; 1 << 20];
+        for _ in 0..11 {
+            if head.contains("chunked") {
+                stream.write_all(b"100000\r\n").await.unwrap();
+                stream.write_all(&mebibyte).await.unwrap();
+                stream.write_all(b"\r\n").await.unwrap();
+            } else {
+                stream.write_all(&mebibyte).await.unwrap();
+            }
+        }
+        if head.contains("chunked") {
+            stream.write_all(b"0\r\n\r\n").await.unwrap();
+        }
+        let text = answer(&mut stream).await;
+        assert!(text.starts_with("HTTP/1.1 413 "), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_peer_that_leaves_cancels_its_statement() {
+    let api = Api::start().await;
+    let server = api.listen().await;
+    for body in [
+        json!({"q": "select hang 0 0"}),
+        json!({"q": "select hang 1000 1000", "output_format": "ndjson"}),
+        json!([{"q": "select hang 0 0"}]),
+    ] {
+        let (ran, cancelled) = (api.executor.ran().len(), api.executor.cancelled());
+        let mut stream = server.connect().await;
+        stream.write_all(post(&body).as_bytes()).await.unwrap();
+        eventually("the statement runs", || api.executor.ran().len() > ran).await;
+        drop(stream);
+        eventually("it is cancelled", || api.executor.cancelled() > cancelled).await;
+    }
+}
+
+#[tokio::test]
+async fn a_peer_that_does_not_read_is_dropped_and_costs_little() {
+    let api = Api::limited(timeouts(|timeouts| timeouts.write = SHORT)).await;
+    let server = api.listen().await;
+    let mut stream = server.connect().await;
+    let body = json!({"q": "select rows 1000000 1000", "output_format": "csv"});
+    stream.write_all(post(&body).as_bytes()).await.unwrap();
+    eventually("the statement is cancelled", || {
+        api.executor.cancelled() == 1
+    })
+    .await;
+    // What was sent lies in the buffers of the two sockets.
+    assert!(api.executor.sent() < 32 << 20, "{}", api.executor.sent());
+}
+
+#[tokio::test]
+async fn an_answer_that_breaks_off_has_no_end() {
+    let api = Api::start().await;
+    let server = api.listen().await;
+    let mut stream = server.connect().await;
+    let body = json!({"q": "select fail 500 22012 1000", "output_format": "ndjson"});
+    stream.write_all(post(&body).as_bytes()).await.unwrap();
+    let text = rest(&mut stream).await;
+    assert!(text.starts_with("HTTP/1.1 200 OK"));
+    assert!(
+        !text.ends_with("0\r\n\r\n"),
+        "the last chunk says that all is well"
+    );
+}
+
+#[tokio::test]
+async fn connections_beyond_the_cap_wait() {
+    let api = Api::limited(Limits {
+        connections: 1,
+        ..timeouts(|_| {})
+    })
+    .await;
+    let server = api.listen().await;
+    let mut first = server.connect().await;
+    first.write_all(HEALTH).await.unwrap();
+    answer(&mut first).await;
+    let mut second = server.connect().await;
+    second.write_all(HEALTH).await.unwrap();
+    let mut byte = [0];
+    assert!(
+        tokio::time::timeout(SHORT, second.read(&mut byte))
+            .await
+            .is_err()
+    );
+    drop(first);
+    answer(&mut second).await;
+}
+
+#[tokio::test]
+async fn the_end_lets_requests_in_flight_end() {
+    let api = Api::start().await;
+    let mut server = api.listen().await;
+    let mut idle = server.connect().await;
+    idle.write_all(HEALTH).await.unwrap();
+    answer(&mut idle).await;
+    let mut busy = server.connect().await;
+    let body = json!({"q": "select rows 20000 1000", "output_format": "ndjson"});
+    busy.write_all(post(&body).as_bytes()).await.unwrap();
+    eventually("the statement runs", || api.executor.sent() > 0).await;
+    server.stop();
+    assert_eq!(rest(&mut idle).await, "");
+    eventually("nobody is let in", || {
+        std::net::TcpStream::connect(server.address).is_err()
+    })
+    .await;
+    let text = rest(&mut busy).await;
+    assert!(text.ends_with("0\r\n\r\n"), "the answer was cut off");
+    server.stopped().await;
+}
+
+#[tokio::test]
+async fn the_end_cancels_what_takes_too_long() {
+    let api = Api::limited(timeouts(|timeouts| timeouts.drain = SHORT)).await;
+    let mut server = api.listen().await;
+    let mut busy = server.connect().await;
+    busy.write_all(post(&json!({"q": "select hang 0 0"})).as_bytes())
+        .await
+        .unwrap();
+    eventually("the statement runs", || !api.executor.ran().is_empty()).await;
+    server.stop();
+    server.stopped().await;
+    assert_eq!(api.executor.cancelled(), 1);
+}

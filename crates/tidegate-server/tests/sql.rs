@@ -1,0 +1,287 @@
+//! The SQL endpoint: requests, arrays, formats, errors.
+
+use http::Method;
+use serde_json::{Value, json};
+use tidegate_server::Limits;
+
+use crate::executor::Ran;
+use crate::fixture::{Api, request};
+
+#[tokio::test]
+async fn an_answer_is_schema_and_data_in_compact_json() {
+    let api = Api::start().await;
+    let answer = api.sql(&json!({"q": "select rows 2 3"})).await;
+    assert_eq!(answer.status, 200);
+    assert_eq!(
+        answer.header("content-type"),
+        "application/json; charset=utf-8"
+    );
+    assert_eq!(
+        answer.text(),
+        r#"{"schema":{"s":{"type":"text","array":false}},"data":[{"s":"xxx"},{"s":"xxx"}]}"#
+    );
+}
+
+#[tokio::test]
+async fn a_write_tells_its_rows_and_the_id_comes_back() {
+    let api = Api::start().await;
+    let answer = api
+        .sql(&json!({"q": "insert into t values (1)", "id": {"a": 1}}))
+        .await;
+    let expected = json!({"schema": {}, "data": [], "affected_rows": 1, "id": {"a": 1}});
+    assert_eq!(answer.json(), expected);
+}
+
+#[tokio::test]
+async fn an_array_is_one_transaction_with_an_array_of_answers() {
+    let api = Api::start().await;
+    let answer = api
+        .sql(&json!([{"q": "insert 1"}, {"q": "select rows 1 1", "id": 2}]))
+        .await;
+    assert_eq!(answer.status, 200);
+    let expected = json!([
+        {"schema": {}, "data": [], "affected_rows": 1},
+        {"schema": {"s": {"type": "text", "array": false}}, "data": [{"s": "x"}], "id": 2},
+    ]);
+    assert_eq!(answer.json(), expected);
+    let query = |text: &str| Ran::Query(text.to_owned());
+    let expected = [
+        Ran::Begin,
+        query("insert 1"),
+        query("select rows 1 1"),
+        Ran::Commit,
+    ];
+    assert_eq!(api.executor.ran(), expected);
+}
+
+#[tokio::test]
+async fn a_failing_request_of_an_array_is_named_and_rolls_back() {
+    let api = Api::start().await;
+    let answer = api
+        .sql(&json!([{"q": "insert 1"}, {"q": "select fail 1 23505 1"}]))
+        .await;
+    assert_eq!(answer.error(), (409, "SQL_ERROR".to_owned()));
+    assert_eq!(answer.json()["message"], "[1]: what PostgreSQL said");
+    assert_eq!(api.executor.ran().last(), Some(&Ran::Rollback));
+}
+
+#[tokio::test]
+async fn a_wrong_request_of_an_array_runs_nothing() {
+    let api = Api::start().await;
+    for (wrong, status, code) in [
+        (json!({"q": "commit"}), 403, "STATEMENT_NOT_ALLOWED"),
+        (json!({"q": "select :a"}), 400, "INPUT_VALIDATION_ERROR"),
+        (
+            json!({"q": "select 1", "output_format": "csv"}),
+            400,
+            "INPUT_VALIDATION_ERROR",
+        ),
+        (json!({"q": 5}), 400, "INPUT_VALIDATION_ERROR"),
+    ] {
+        let answer = api.sql(&json!([{"q": "insert 1"}, wrong])).await;
+        assert_eq!(answer.error(), (status, code.to_owned()), "{wrong}");
+        assert!(
+            answer.json()["message"].as_str().unwrap().contains("[1]"),
+            "{}",
+            answer.text()
+        );
+    }
+    assert!(api.executor.ran().is_empty());
+}
+
+#[tokio::test]
+async fn csv_and_ndjson_have_their_types() {
+    let api = Api::start().await;
+    for (format, kind, text) in [
+        ("csv", "text/csv; charset=utf-8", "s\r\nxx\r\nxx\r\n"),
+        (
+            "ndjson",
+            "application/x-ndjson",
+            "{\"s\":\"xx\"}\n{\"s\":\"xx\"}\n",
+        ),
+    ] {
+        let answer = api
+            .sql(&json!({"q": "select rows 2 2", "output_format": format}))
+            .await;
+        assert_eq!((answer.header("content-type"), answer.text()), (kind, text));
+        let essence = kind.split(';').next().unwrap();
+        let by_accept = api
+            .sql_with("accept", essence, &json!({"q": "select rows 2 2"}))
+            .await;
+        assert_eq!(
+            (by_accept.header("content-type"), by_accept.text()),
+            (kind, text)
+        );
+    }
+    let refused = api
+        .sql_with("accept", "image/png", &json!({"q": "select rows 2 2"}))
+        .await;
+    assert_eq!(refused.error(), (406, "NOT_ACCEPTABLE".to_owned()));
+    assert_eq!(
+        api.executor.ran().len(),
+        4,
+        "what cannot be answered is not run"
+    );
+}
+
+#[tokio::test]
+async fn bodies_that_are_no_requests_are_told_apart() {
+    let api = Api::start().await;
+    for (body, code) in [
+        ("{", "INVALID_JSON"),
+        ("", "INVALID_JSON"),
+        ("5", "INPUT_VALIDATION_ERROR"),
+        ("[]", "INPUT_VALIDATION_ERROR"),
+        (r#"{"q":"select 1","parms":{}}"#, "INPUT_VALIDATION_ERROR"),
+    ] {
+        let request = request(Method::POST, "/api/v4/sql")
+            .body(body.to_owned())
+            .unwrap();
+        assert_eq!(
+            api.call(request).await.error(),
+            (400, code.to_owned()),
+            "{body}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_postgresql_says_is_passed_on_in_this_order() {
+    let api = Api::start().await;
+    let answer = api.sql(&json!({"q": "select fail 0 23514"})).await;
+    assert_eq!(answer.status, 400);
+    assert_eq!(
+        answer.text(),
+        concat!(
+            r#"{"success":false,"message":"what PostgreSQL said","code":400,"errorCode":"SQL_ERROR","#,
+            r#""sqlstate":"23514","detail":"more","hint":"advice","position":8,"#,
+            r#""constraint":"albums_price_check","column":"price","table":"albums"}"#
+        )
+    );
+    let answer = api.sql(&json!({"q": "select fail 0 40001"})).await;
+    assert_eq!(
+        (answer.status.as_u16(), &answer.json()["retryable"]),
+        (409, &Value::from(true))
+    );
+}
+
+#[tokio::test]
+async fn faults_of_the_database_say_when_to_come_again() {
+    let api = Api::start().await;
+    for (kind, status, code, retry) in [
+        ("deadline", 504, "STATEMENT_TIMEOUT", ""),
+        ("pool", 503, "POOL_TIMEOUT", "2"),
+        ("unavailable", 503, "DATABASE_UNAVAILABLE", "2"),
+        ("nodatabase", 404, "NOT_FOUND", ""),
+        ("internal", 500, "INTERNAL_ERROR", ""),
+    ] {
+        let answer = api.sql(&json!({"q": format!("select error {kind}")})).await;
+        assert_eq!(answer.error(), (status, code.to_owned()));
+        assert_eq!(answer.header("retry-after"), retry);
+        assert!(!answer.text().contains("secret"), "{}", answer.text());
+    }
+    let answer = api.sql(&json!({"q": "select fail 0 57P01"})).await;
+    assert_eq!(answer.error(), (503, "DATABASE_UNAVAILABLE".to_owned()));
+    assert_eq!(answer.header("retry-after"), "1");
+    let answer = api.sql(&json!({"q": "select fail 0 25006"})).await;
+    assert_eq!(
+        (answer.status.as_u16(), answer.header("allow")),
+        (405, "POST, OPTIONS")
+    );
+}
+
+#[tokio::test]
+async fn a_request_lowers_its_deadline_and_never_raises_it() {
+    let api = Api::start().await;
+    let body = json!({"q": "select wait"});
+    let left = |answer: &Value| {
+        answer["data"][0]["s"]
+            .as_str()
+            .unwrap()
+            .parse::<u64>()
+            .unwrap()
+    };
+    assert!((50..=60).contains(&left(&api.sql(&body).await.json())));
+    let lower = api.sql_with("prefer", "wait=5", &body).await;
+    assert!(left(&lower.json()) < 5);
+    assert_eq!(lower.header("preference-applied"), "wait=5");
+    assert!(left(&api.sql_with("prefer", "wait=600", &body).await.json()) <= 60);
+    for wrong in ["wait=soon", "timezone=Europe/Atlantis"] {
+        let answer = api.sql_with("prefer", wrong, &body).await;
+        assert_eq!(
+            answer.error(),
+            (400, "INPUT_VALIDATION_ERROR".to_owned()),
+            "{wrong}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_buffered_answer_has_a_limit_and_a_streamed_one_has_none() {
+    let api = Api::limited(Limits {
+        response: 100_000,
+        ..Limits::default()
+    })
+    .await;
+    let rows = "select rows 200 1000";
+    let answer = api.sql(&json!({"q": rows})).await;
+    assert_eq!(answer.error(), (413, "PAYLOAD_TOO_LARGE".to_owned()));
+    assert!(
+        answer.json()["message"]
+            .as_str()
+            .unwrap()
+            .contains("ndjson")
+    );
+    let batch = api
+        .sql(&json!([{"q": "select rows 60 1000"}, {"q": "select rows 60 1000"}]))
+        .await;
+    assert_eq!(batch.error(), (413, "PAYLOAD_TOO_LARGE".to_owned()));
+    let streamed = api.sql(&json!({"q": rows, "output_format": "csv"})).await;
+    assert_eq!(
+        (streamed.status.as_u16(), streamed.text().lines().count()),
+        (200, 201)
+    );
+}
+
+#[tokio::test]
+async fn a_large_answer_is_whole() {
+    let api = Api::start().await;
+    let answer = api.sql(&json!({"q": "select rows 3000 1000"})).await;
+    let rows = answer.json()["data"].as_array().unwrap().len();
+    assert_eq!(rows, 3_000);
+}
+
+#[tokio::test]
+async fn schemas_are_described_one_or_all() {
+    let api = Api::start().await;
+    // The script gives one row with the text `1`, which stands for the catalog's document.
+    for path in [
+        "/api/v4/sql/schema",
+        "/api/v4/sql/schema/",
+        "/api/v4/sql/schema?schema=",
+    ] {
+        let answer = api.get(path).await;
+        assert_eq!(
+            (answer.status.as_u16(), answer.text()),
+            (200, "1"),
+            "{path}"
+        );
+        assert_eq!(
+            answer.header("content-type"),
+            "application/json; charset=utf-8"
+        );
+    }
+    // A document that is no array is our fault.
+    for path in [
+        "/api/v4/sql/schema/public",
+        "/api/v4/sql/schema?schema=public",
+    ] {
+        assert_eq!(
+            api.get(path).await.error(),
+            (500, "INTERNAL_ERROR".to_owned()),
+            "{path}"
+        );
+    }
+    let answer = api.get("/api/v4/sql/schema?schema=%").await;
+    assert_eq!(answer.error(), (400, "INPUT_VALIDATION_ERROR".to_owned()));
+}
