@@ -4,7 +4,7 @@
 //! It tells apart only what the other modules ask for; what it does not know is an operator, and
 //! PostgreSQL judges it.
 
-use memchr::{memchr, memchr2, memmem};
+use memchr::memchr2;
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,14 +60,14 @@ pub(super) struct Unreadable {
     pub(super) at: usize,
 }
 
-type Scan<T> = Result<T, Unreadable>;
+pub(super) type Scan<T> = Result<T, Unreadable>;
 
 /// Walks over the tokens of a text.
 #[derive(Clone, Debug)]
 pub(super) struct Lexer<'a> {
     text: &'a str,
-    bytes: &'a [u8],
-    at: usize,
+    pub(super) bytes: &'a [u8],
+    pub(super) at: usize,
 }
 
 /// Begins an identifier; bytes of characters beyond ASCII count as letters.
@@ -84,7 +84,7 @@ fn is_operator(byte: u8) -> bool {
     b"~!@#^&|`?+-*/%<>=".contains(&byte)
 }
 
-fn is_space(byte: u8) -> bool {
+pub(super) fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c)
 }
 
@@ -140,15 +140,15 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn byte(&self, ahead: usize) -> Option<u8> {
+    pub(super) fn byte(&self, ahead: usize) -> Option<u8> {
         self.bytes.get(self.at + ahead).copied()
     }
 
-    fn rest(&self) -> &'a [u8] {
+    pub(super) fn rest(&self) -> &'a [u8] {
         &self.bytes[self.at..]
     }
 
-    fn skip_while(&mut self, wanted: impl Fn(u8) -> bool) {
+    pub(super) fn skip_while(&mut self, wanted: impl Fn(u8) -> bool) {
         while self.peek().is_some_and(&wanted) {
             self.at += 1;
         }
@@ -167,7 +167,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn line_comment(&mut self) {
+    pub(super) fn line_comment(&mut self) {
         self.at = memchr2(b'\n', b'\r', self.rest()).map_or(self.bytes.len(), |end| self.at + end);
     }
 
@@ -242,99 +242,6 @@ impl<'a> Lexer<'a> {
             self.skip_while(|byte| byte.is_ascii_digit() || byte == b'_');
         }
         TokenKind::Number
-    }
-
-    /// From the opening quote to behind the closing one; a doubled quote is part of the string.
-    fn string(&mut self, start: usize) -> Scan<TokenKind> {
-        self.until_quote(b'\'').ok_or(Unreadable {
-            what: "a string without its closing quote",
-            at: start,
-        })?;
-        Ok(TokenKind::String)
-    }
-
-    fn quoted(&mut self, start: usize) -> Scan<TokenKind> {
-        self.until_quote(b'"').ok_or(Unreadable {
-            what: "a quoted identifier without its closing quote",
-            at: start,
-        })?;
-        Ok(TokenKind::Quoted)
-    }
-
-    fn until_quote(&mut self, quote: u8) -> Option<()> {
-        self.at += 1;
-        loop {
-            self.at += memchr(quote, self.rest())? + 1;
-            if self.peek() != Some(quote) {
-                return Some(());
-            }
-            self.at += 1;
-        }
-    }
-
-    /// `E'…'`, where a backslash protects the next byte. A string that goes on after a line break
-    /// goes on as one of this kind.
-    fn escape_string(&mut self, start: usize) -> Scan<TokenKind> {
-        let open = Unreadable {
-            what: "a string without its closing quote",
-            at: start,
-        };
-        self.at += 1;
-        loop {
-            self.at += memchr2(b'\'', b'\\', self.rest()).ok_or(open)?;
-            match (self.bytes[self.at], self.byte(1)) {
-                (b'\\', None) => return Err(open),
-                (b'\\', Some(_)) | (b'\'', Some(b'\'')) => self.at += 2,
-                _ => {
-                    self.at += 1;
-                    match self.continuation() {
-                        Some(quote) => self.at = quote + 1,
-                        None => return Ok(TokenKind::String),
-                    }
-                }
-            }
-        }
-    }
-
-    /// The offset of the quote with which a string goes on behind white space that holds a line
-    /// break; line comments count as white space there.
-    fn continuation(&self) -> Option<usize> {
-        let mut ahead = self.clone();
-        let mut broken = false;
-        loop {
-            match ahead.rest() {
-                [b'\'', ..] if broken => return Some(ahead.at),
-                [b'-', b'-', ..] => ahead.line_comment(),
-                [byte, ..] if is_space(*byte) => {
-                    broken |= matches!(byte, b'\n' | b'\r');
-                    ahead.at += 1;
-                }
-                _ => return None,
-            }
-        }
-    }
-
-    /// `$tag$…$tag$`, `$1`, or a lone dollar.
-    fn dollar(&mut self) -> Scan<TokenKind> {
-        let start = self.at;
-        self.at += 1;
-        if self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
-            self.skip_while(|byte| byte.is_ascii_digit());
-            return Ok(TokenKind::Numbered);
-        }
-        let mut ahead = self.clone();
-        ahead.skip_while(|byte| begins_word(byte) || byte.is_ascii_digit());
-        if ahead.peek() != Some(b'$') {
-            return Ok(TokenKind::Operator);
-        }
-        self.at = ahead.at + 1;
-        let tag = &self.bytes[start..self.at];
-        let end = memmem::find(self.rest(), tag).ok_or(Unreadable {
-            what: "a dollar-quoted string without its end",
-            at: start,
-        })?;
-        self.at += end + tag.len();
-        Ok(TokenKind::String)
     }
 
     fn colon(&mut self) -> TokenKind {

@@ -5,7 +5,9 @@ mod kind;
 mod lexer;
 mod names;
 mod params;
+mod quoted;
 mod reader;
+mod rewrite;
 mod trust;
 
 use std::hash::{Hash, Hasher};
