@@ -1,1 +1,16 @@
 #![doc = include_str!("../README.md")]
+
+mod error;
+mod instant;
+mod migration;
+mod notice;
+mod oauth;
+mod query;
+mod row;
+mod tenant;
+
+pub use error::{Error, Result};
+pub use migration::{Migrated, migrate, newest_version};
+pub use notice::Change;
+pub use oauth::PgOauthStore;
+pub use tenant::{Tenant, Tenants};

@@ -1,0 +1,52 @@
+//! Makes a control schema, claims it for a master key, and keeps a user in it.
+//!
+//! `cargo run -p tidegate-store --example migrate_control` starts a private PostgreSQL;
+//! `… -- postgresql://user:password@host/database` uses the database named.
+
+use std::error::Error;
+use std::sync::Arc;
+
+use tidegate_oauth::{Store as _, Timestamp, User, UserKey};
+use tidegate_postgres::Config;
+use tidegate_postgres::backoff::Jitter;
+use tidegate_postgres::control::Control;
+use tidegate_sql::Executor;
+use tidegate_store::{PgOauthStore, migrate};
+
+#[tokio::main]
+#[expect(clippy::print_stdout, reason = "an example shows what it does")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let url = match std::env::args().nth(1) {
+        Some(url) => url,
+        None => tidegate_embedded::testing::cluster().url("postgres"),
+    };
+    let mut config = Config::from_url(&url)?;
+    config.control_database = config.admin_database.clone();
+    let control: Arc<dyn Executor> = Arc::new(Control::new(Arc::new(config), Jitter::none())?);
+
+    for _ in 0..2 {
+        let migrated = migrate(&control).await?;
+        println!("from version {} to {}", migrated.from, migrated.to);
+    }
+
+    let store = PgOauthStore::new(control);
+    store.check_master_key("a fingerprint").await?;
+    if let Err(error) = store.check_master_key("another").await {
+        println!("{error}");
+    }
+
+    let user = User {
+        key: UserKey::new("shop", "alice"),
+        role: "shop/alice".to_owned(),
+        password_hash: None,
+        email: Some("alice@example.org".to_owned()),
+        properties: None,
+        user_group: None,
+        default_user: false,
+        created_at: Timestamp::from_seconds(0),
+    };
+    println!("inserted: {:?}", store.insert_user(&user).await?);
+    println!("inserted again: {:?}", store.insert_user(&user).await?);
+    println!("found: {:?}", store.user(&user.key).await?);
+    Ok(())
+}

@@ -1,0 +1,72 @@
+//! What can go wrong with the control schema.
+
+use tidegate_oauth::StoreError;
+
+/// The result of this crate's functions.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why the control schema could not be read, written or brought up to date.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The database cannot be reached now; trying again later may help.
+    #[error("the control database cannot be reached")]
+    Unavailable(#[source] tidegate_sql::Error),
+    /// The operator's: a newer program has changed the schema already.
+    #[error(
+        "the control schema is at version {found}, which is newer than this program knows \
+         ({known}): run the newer program, or restore the control database from before"
+    )]
+    NewerSchema {
+        /// The version found.
+        found: u32,
+        /// The newest version that this program knows.
+        known: u32,
+    },
+    /// The operator's: what the schema holds was sealed by another master key.
+    #[error(
+        "the control database belongs to another master key: give this server the key with which \
+         the database was set up"
+    )]
+    OtherMasterKey,
+    /// Ours: the database refused a statement or answered something unexpected.
+    #[error("the control schema failed")]
+    Failed(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl Error {
+    pub(crate) fn failed(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::Failed(source.into())
+    }
+
+    /// The constraint that a refused statement broke.
+    pub(crate) fn broken_constraint(&self) -> Option<&str> {
+        let Self::Failed(source) = self else {
+            return None;
+        };
+        match source.downcast_ref::<tidegate_sql::Error>()? {
+            tidegate_sql::Error::Rejected(rejection) => rejection.constraint.as_deref(),
+            _ => None,
+        }
+    }
+}
+
+impl From<tidegate_sql::Error> for Error {
+    fn from(error: tidegate_sql::Error) -> Self {
+        use tidegate_sql::Error as Sql;
+        match error {
+            Sql::Unavailable { .. } | Sql::PoolTimeout { .. } | Sql::Deadline | Sql::NoDatabase => {
+                Self::Unavailable(error)
+            }
+            error => Self::failed(error),
+        }
+    }
+}
+
+impl From<Error> for StoreError {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Unavailable(_) => Self::Unavailable(Box::new(error)),
+            error => Self::Failed(Box::new(error)),
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Bringing the control schema up to date.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use tidegate_sql::{Executor, Mode, Principal, Statement, Terms, Transaction};
+use tracing::info;
+
+use crate::error::{Error, Result};
+use crate::query::{Open, Query, bind};
+use crate::row::{self, Gather};
+
+/// The migrations, oldest first; the number of one is its place, from 1. They are never edited
+/// once they are released, only added to.
+const MIGRATIONS: &[(&str, &str)] = &[(
+    "identity",
+    include_str!("../migrations/0001_identity.sql"),
+)];
+
+/// Nodes that start at once take turns by this advisory lock (the letters `tidegate`).
+const LOCK: i64 = 0x7469_6465_6761_7465;
+
+static TAKE_TURNS: Query = Query::new(
+    "select 1::bigint from pg_catalog.pg_advisory_xact_lock(:lock::bigint)",
+);
+static NO_TIMEOUT: Query = Query::new(
+    "select pg_catalog.set_config('statement_timeout', '0', true), \
+     pg_catalog.set_config('lock_timeout', '0', true)",
+);
+static CREATE_SCHEMA: Query = Query::new("create schema if not exists tidegate");
+static CREATE_TABLE: Query = Query::new(
+    "create table if not exists tidegate.migrations (\
+     number integer primary key, name text not null, \
+     applied_at timestamptz not null default pg_catalog.now())",
+);
+static VERSION: Query = Query::new(
+    "select coalesce(pg_catalog.max(number), 0)::bigint from tidegate.migrations",
+);
+static NOTE: Query =
+    Query::new("insert into tidegate.migrations (number, name) values (:number::integer, :name)");
+
+/// What a migration did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Migrated {
+    /// The version before; 0 when there was no schema.
+    pub from: u32,
+    /// The version now.
+    pub to: u32,
+}
+
+/// The version of the schema that this program works with.
+pub fn newest_version() -> u32 {
+    u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX)
+}
+
+/// Brings the schema `tidegate` of the control database up to date, in one transaction. Nodes
+/// that do so at once wait for each other; all but the first find nothing to do.
+///
+/// # Errors
+///
+/// [`Error::NewerSchema`] when a newer program was here before, [`Error::Unavailable`], and
+/// [`Error::Failed`] when a statement is refused, for example for want of rights.
+pub async fn migrate(executor: &Arc<dyn Executor>) -> Result<Migrated> {
+    let terms = patient();
+    let begun = executor.begin(&Principal::Control, Mode::ReadWrite, &terms);
+    let mut open = Open(begun.await?);
+    open.row(&NO_TIMEOUT, &[], row::nothing).await?;
+    open.row(&TAKE_TURNS, &[&LOCK], row::nothing).await?;
+    open.execute(&CREATE_SCHEMA, &[]).await?;
+    open.execute(&CREATE_TABLE, &[]).await?;
+    let found = open.row(&VERSION, &[], row::count).await?;
+    let from = u32::try_from(found.unwrap_or(0)).map_err(Error::failed)?;
+    let known = newest_version();
+    if from > known {
+        return Err(Error::NewerSchema { found: from, known });
+    }
+    for (number, (name, text)) in (1..).zip(MIGRATIONS).skip(from as usize) {
+        apply(&mut open.0, text).await?;
+        open.execute(&NOTE, &[&i64::from(number), name]).await?;
+        info!(number, name, "migrated the control schema");
+    }
+    open.commit().await?;
+    Ok(Migrated { from, to: known })
+}
+
+/// Another node's migration may take long, and so may ours.
+fn patient() -> Terms {
+    Terms {
+        deadline: Some(Instant::now() + std::time::Duration::from_mins(10)),
+    }
+}
+
+async fn apply(transaction: &mut Box<dyn Transaction>, text: &str) -> Result<()> {
+    for statement in statements(text) {
+        let statement = Statement::parse(statement).map_err(Error::failed)?;
+        let bound = bind(Arc::new(statement), Vec::new())?;
+        let mut nothing = Gather::new(row::nothing);
+        transaction.query(&bound, &mut nothing).await?;
+    }
+    Ok(())
+}
+
+/// The statements of a file, each of which ends with a semicolon at the end of a line.
+fn statements(text: &str) -> impl Iterator<Item = &str> {
+    text.split(";\n")
+        .map(str::trim)
+        .filter(|statement| !statement.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_migration_is_a_list_of_readable_statements() {
+        for (name, text) in MIGRATIONS {
+            assert!(text.ends_with(";\n"), "{name} ends with a statement");
+            for statement in statements(text) {
+                let read = Statement::parse(statement);
+                assert!(read.is_ok(), "{name}: {statement}\n{read:?}");
+                assert!(read.unwrap().placeholders().is_empty());
+            }
+        }
+    }
+}

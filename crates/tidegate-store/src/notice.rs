@@ -1,0 +1,66 @@
+//! What nodes tell each other when something that they may have cached has changed.
+
+use std::fmt;
+
+/// A change of the control schema, as it is said on the control database's channel `tidegate`.
+/// Whoever hears it reads again what it names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Sessions were ended.
+    Sessions,
+    /// Signing keys were added, promoted or deleted.
+    Keys,
+    /// A client was added, changed or deleted.
+    Client(String),
+    /// Users of the tenant with this database were added, changed or deleted.
+    Users(String),
+    /// The tenant with this database was added or dropped.
+    Tenant(String),
+}
+
+impl Change {
+    /// Reads a notice; none for what a newer node may say.
+    pub fn parse(notice: &str) -> Option<Self> {
+        let (kind, name) = notice.split_once(' ').unwrap_or((notice, ""));
+        match kind {
+            "sessions" => Some(Self::Sessions),
+            "keys" => Some(Self::Keys),
+            "client" => Some(Self::Client(name.to_owned())),
+            "users" => Some(Self::Users(name.to_owned())),
+            "tenant" => Some(Self::Tenant(name.to_owned())),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sessions => f.write_str("sessions"),
+            Self::Keys => f.write_str("keys"),
+            Self::Client(id) => write!(f, "client {id}"),
+            Self::Users(database) => write!(f, "users {database}"),
+            Self::Tenant(database) => write!(f, "tenant {database}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_is_understood() {
+        let changes = [
+            Change::Sessions,
+            Change::Keys,
+            Change::Client("an app".to_owned()),
+            Change::Users("shop".to_owned()),
+            Change::Tenant("shop".to_owned()),
+        ];
+        for change in changes {
+            assert_eq!(Change::parse(&change.to_string()), Some(change));
+        }
+        assert_eq!(Change::parse("methods shop"), None);
+    }
+}

@@ -1,0 +1,182 @@
+//! Client records.
+
+use tidegate_oauth::{
+    Client, ClientAuthentication, EndReason, ExpiringSecret, GrantKind, GrantSet, SecretHash,
+    Timestamp, Written,
+};
+
+use crate::error::{Error, Result};
+use crate::query::{Argument, Database, Query};
+use crate::row::{self, Record};
+
+static FIND: Query = Query::new(
+    "select id, database, name, redirect_uris, homepage, description, secret_hash, \
+     previous_secret_hash, previous_secret_expires_at, confirm, two_factor, allow_signup, \
+     social_signup, grants, created_at from tidegate.clients where id = :id",
+);
+static LIST: Query = Query::new(
+    "select id, database, name, redirect_uris, homepage, description, secret_hash, \
+     previous_secret_hash, previous_secret_expires_at, confirm, two_factor, allow_signup, \
+     social_signup, grants, created_at from tidegate.clients where database = :database \
+     order by id collate \"C\"",
+);
+static INSERT: Query = Query::new(
+    "with added as (insert into tidegate.clients (id, name, redirect_uris, homepage, description, \
+       secret_hash, previous_secret_hash, previous_secret_expires_at, confirm, two_factor, \
+       allow_signup, social_signup, grants, database, created_at) \
+     values (:id, :name, :redirect_uris::json, :homepage, :description, :secret_hash::bytea, \
+       :previous_secret_hash::bytea, :previous_secret_expires_at::timestamptz, \
+       :confirm::boolean, :two_factor::boolean, :allow_signup::boolean, \
+       :social_signup::boolean, :grants::json, :database, :created_at::timestamptz) \
+     on conflict (id) do nothing returning id) \
+     select pg_catalog.count(pg_catalog.pg_notify('tidegate', 'client ' || id)) from added",
+);
+static UPDATE: Query = Query::new(
+    "with changed as (update tidegate.clients set (name, redirect_uris, homepage, description, \
+       secret_hash, previous_secret_hash, previous_secret_expires_at, confirm, two_factor, \
+       allow_signup, social_signup, grants) = \
+     (:name, :redirect_uris::json, :homepage, :description, :secret_hash::bytea, \
+       :previous_secret_hash::bytea, :previous_secret_expires_at::timestamptz, \
+       :confirm::boolean, :two_factor::boolean, :allow_signup::boolean, \
+       :social_signup::boolean, :grants::json) \
+     where id = :id returning id) \
+     select pg_catalog.count(pg_catalog.pg_notify('tidegate', 'client ' || id)) from changed",
+);
+static DELETE: Query = Query::new(
+    "with gone as (delete from tidegate.clients where id = :id returning id), \
+     ended as (update tidegate.sessions \
+       set ended_at = :at::timestamptz, end_reason = :reason \
+       where client_id = :id and ended_at is null returning id) \
+     select (select pg_catalog.count(pg_catalog.pg_notify('tidegate', 'client ' || id)) from gone), \
+       (select pg_catalog.count(pg_catalog.pg_notify('tidegate', 'sessions')) from ended)",
+);
+
+pub(super) async fn find(database: &Database, id: &str) -> Result<Option<Client>> {
+    database.row(&FIND, &[&id], read).await
+}
+
+pub(super) async fn list(database: &Database, tenant: &str) -> Result<Vec<Client>> {
+    database.rows(&LIST, &[&tenant], read).await
+}
+
+pub(super) async fn insert(database: &Database, client: &Client) -> Result<Written> {
+    let fields = Fields::of(client)?;
+    let mut values: Vec<Argument<'_>> = vec![&client.id];
+    values.extend(fields.values(client));
+    values.extend([&client.database as Argument<'_>, &client.created_at]);
+    let added = database.row(&INSERT, &values, row::count).await?;
+    Ok(if added == Some(1) { Written::Done } else { Written::Taken })
+}
+
+pub(super) async fn update(database: &Database, client: &Client) -> Result<Written> {
+    let fields = Fields::of(client)?;
+    let mut values = fields.values(client);
+    values.push(&client.id);
+    let changed = database.row(&UPDATE, &values, row::count).await?;
+    Ok(if changed == Some(1) { Written::Done } else { Written::Missing })
+}
+
+pub(super) async fn delete(database: &Database, id: &str, at: Timestamp) -> Result<bool> {
+    let reason = EndReason::ClientDropped.name();
+    let gone = database.row(&DELETE, &[&id, &at, &reason], row::count).await?;
+    Ok(gone == Some(1))
+}
+
+/// The fields that have another form in the table.
+struct Fields<'a> {
+    redirect_uris: String,
+    secret: Option<&'a [u8]>,
+    previous: Option<&'a [u8]>,
+    previous_expires_at: Option<Timestamp>,
+    grants: Option<String>,
+}
+
+impl<'a> Fields<'a> {
+    fn of(client: &'a Client) -> Result<Self> {
+        let (secret, previous) = match &client.authentication {
+            ClientAuthentication::Public => (None, None),
+            ClientAuthentication::Confidential { current, previous } => {
+                (Some(&current.as_bytes()[..]), previous.as_ref())
+            }
+        };
+        let grants = match &client.grants {
+            GrantSet::All => None,
+            GrantSet::Only(kinds) => {
+                let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
+                Some(serde_json::to_string(&names).map_err(Error::failed)?)
+            }
+        };
+        Ok(Self {
+            redirect_uris: serde_json::to_string(&client.redirect_uris).map_err(Error::failed)?,
+            secret,
+            previous: previous.map(|previous| &previous.hash.as_bytes()[..]),
+            previous_expires_at: previous.map(|previous| previous.expires_at),
+            grants,
+        })
+    }
+
+    /// From `name` to `grants`, as the statements list them.
+    fn values<'b>(&'b self, client: &'b Client) -> Vec<Argument<'b>> {
+        vec![
+            &client.name,
+            &self.redirect_uris,
+            &client.homepage,
+            &client.description,
+            &self.secret,
+            &self.previous,
+            &self.previous_expires_at,
+            &client.confirm,
+            &client.two_factor,
+            &client.allow_signup,
+            &client.social_signup,
+            &self.grants,
+        ]
+    }
+}
+
+fn read(row: &mut Record<'_>) -> Result<Client> {
+    Ok(Client {
+        id: row.string()?,
+        database: row.string()?,
+        name: row.string()?,
+        redirect_uris: serde_json::from_str(row.text()?).map_err(Error::failed)?,
+        homepage: row.optional_string()?,
+        description: row.optional_string()?,
+        authentication: authentication(row)?,
+        confirm: row.boolean()?,
+        two_factor: row.boolean()?,
+        allow_signup: row.boolean()?,
+        social_signup: row.boolean()?,
+        grants: grants(row)?,
+        created_at: row.timestamp()?,
+    })
+}
+
+fn authentication(row: &mut Record<'_>) -> Result<ClientAuthentication> {
+    let (current, previous) = (secret(row)?, secret(row)?);
+    let expires_at = row.optional_timestamp()?;
+    Ok(match current {
+        None => ClientAuthentication::Public,
+        Some(current) => ClientAuthentication::Confidential {
+            current,
+            previous: previous
+                .zip(expires_at)
+                .map(|(hash, expires_at)| ExpiringSecret { hash, expires_at }),
+        },
+    })
+}
+
+fn secret(row: &mut Record<'_>) -> Result<Option<SecretHash>> {
+    let bytes = row.optional_bytes()?.map(<[u8; 32]>::try_from).transpose();
+    Ok(bytes.map_err(Error::failed)?.map(SecretHash::from_bytes))
+}
+
+/// Grants that a newer program added are left out: this one does not give them.
+fn grants(row: &mut Record<'_>) -> Result<GrantSet> {
+    let Some(text) = row.optional_text()? else {
+        return Ok(GrantSet::All);
+    };
+    let names: Vec<String> = serde_json::from_str(text).map_err(Error::failed)?;
+    let known = names.iter().filter_map(|name| GrantKind::from_name(name));
+    Ok(GrantSet::Only(known.collect()))
+}

@@ -1,0 +1,249 @@
+//! The issuer's store.
+
+mod attempts;
+mod audit;
+mod clients;
+mod keys;
+mod sessions;
+mod users;
+
+use std::sync::Arc;
+
+use tidegate_oauth::{
+    AttemptKey, AttemptLimit, AuditEvent, Client, Counted, EndReason, EndedSession, Presented,
+    PurgeBefore, Session, SessionId, SigningKeyRecord, Store, StoreError, StoreFuture, Timestamp,
+    User, UserKey, Written,
+};
+use tidegate_sql::Executor;
+
+use crate::error::{Error, Result};
+use crate::query::{Argument, Database, Query};
+use crate::row;
+
+static CLAIM: Query = Query::new(
+    "insert into tidegate.master_key as kept (fingerprint) values (:fingerprint) \
+     on conflict (only_row) do update set fingerprint = kept.fingerprint returning fingerprint",
+);
+static DELETE_TENANT: Query = Query::new(
+    "with users as (delete from tidegate.users where database = :database), \
+     clients as (delete from tidegate.clients where database = :database returning id), \
+     ended as (update tidegate.sessions \
+       set ended_at = :at::timestamptz, end_reason = :reason \
+       where database = :database and ended_at is null returning id) \
+     select pg_catalog.pg_notify('tidegate', 'users ' || :database::text)::text, \
+       (select pg_catalog.count(pg_catalog.pg_notify('tidegate', 'sessions')) from ended), \
+       (select pg_catalog.count(pg_catalog.pg_notify('tidegate', 'client ' || id)) from clients)",
+);
+static PURGE: Query = Query::new(
+    "with sessions as (delete from tidegate.sessions \
+       where expires_at < :sessions::timestamptz or ended_at < :sessions::timestamptz returning 1), \
+     attempts as (delete from tidegate.attempts \
+       where expires_at < :attempts::timestamptz returning 1), \
+     audit as (delete from tidegate.audit_events where at < :audit::timestamptz returning 1) \
+     select (select pg_catalog.count(*) from sessions) + (select pg_catalog.count(*) from attempts) \
+       + (select pg_catalog.count(*) from audit)",
+);
+
+/// The issuer's records in the schema `tidegate` of the control database.
+///
+/// Every step that must be atomic is one statement, save promoting a key, which is a transaction.
+/// Changes are told to the other nodes by [`crate::Change`].
+#[derive(Clone, Debug)]
+pub struct PgOauthStore {
+    database: Database,
+}
+
+impl PgOauthStore {
+    /// The store in the control database of this executor; [`crate::migrate`] comes first.
+    pub fn new(executor: Arc<dyn Executor>) -> Self {
+        Self {
+            database: Database::new(executor),
+        }
+    }
+
+    /// Claims the control database for a master key, or finds that it is claimed for this one.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OtherMasterKey`] when the database belongs to another key.
+    pub async fn check_master_key(&self, fingerprint: &str) -> Result<()> {
+        if self.claim(fingerprint).await? == fingerprint {
+            Ok(())
+        } else {
+            Err(Error::OtherMasterKey)
+        }
+    }
+
+    async fn claim(&self, fingerprint: &str) -> Result<String> {
+        let kept = self.database.row(&CLAIM, &[&fingerprint], row::string).await?;
+        kept.ok_or_else(|| Error::failed("a claim returned nothing"))
+    }
+
+    async fn drop_tenant(&self, database: &str, at: Timestamp) -> Result<()> {
+        let reason = EndReason::TenantDropped.name();
+        let values: [Argument<'_>; 3] = [&database, &at, &reason];
+        self.database.row(&DELETE_TENANT, &values, row::nothing).await?;
+        Ok(())
+    }
+
+    async fn take_away(&self, before: PurgeBefore) -> Result<u64> {
+        let values: [Argument<'_>; 3] =
+            [&before.sessions, &before.attempts, &before.audit];
+        let rows = self.database.row(&PURGE, &values, row::count).await?;
+        Ok(rows.unwrap_or(0))
+    }
+}
+
+/// The port's future of a step.
+fn step<'a, T: 'a>(work: impl Future<Output = Result<T>> + Send + 'a) -> StoreFuture<'a, T> {
+    Box::pin(async move { work.await.map_err(StoreError::from) })
+}
+
+impl Store for PgOauthStore {
+    fn claim_master_key<'a>(&'a self, fingerprint: &'a str) -> StoreFuture<'a, String> {
+        step(self.claim(fingerprint))
+    }
+
+    fn client<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<Client>> {
+        step(clients::find(&self.database, id))
+    }
+
+    fn clients<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<Client>> {
+        step(clients::list(&self.database, database))
+    }
+
+    fn insert_client<'a>(&'a self, client: &'a Client) -> StoreFuture<'a, Written> {
+        step(clients::insert(&self.database, client))
+    }
+
+    fn update_client<'a>(&'a self, client: &'a Client) -> StoreFuture<'a, Written> {
+        step(clients::update(&self.database, client))
+    }
+
+    fn delete_client<'a>(&'a self, id: &'a str, at: Timestamp) -> StoreFuture<'a, bool> {
+        step(clients::delete(&self.database, id, at))
+    }
+
+    fn user<'a>(&'a self, key: &'a UserKey) -> StoreFuture<'a, Option<User>> {
+        step(users::find(&self.database, key))
+    }
+
+    fn users<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<User>> {
+        step(users::list(&self.database, database))
+    }
+
+    fn default_user<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Option<User>> {
+        step(users::find_default(&self.database, database))
+    }
+
+    fn insert_user<'a>(&'a self, user: &'a User) -> StoreFuture<'a, Written> {
+        step(users::insert(&self.database, user))
+    }
+
+    fn update_user<'a>(&'a self, user: &'a User) -> StoreFuture<'a, Written> {
+        step(users::update(&self.database, user))
+    }
+
+    fn set_password_hash<'a>(
+        &'a self,
+        key: &'a UserKey,
+        before: Option<&'a str>,
+        hash: &'a str,
+    ) -> StoreFuture<'a, bool> {
+        step(users::set_password_hash(&self.database, key, before, hash))
+    }
+
+    fn delete_user<'a>(&'a self, key: &'a UserKey, at: Timestamp) -> StoreFuture<'a, bool> {
+        step(users::delete(&self.database, key, at))
+    }
+
+    fn delete_tenant<'a>(&'a self, database: &'a str, at: Timestamp) -> StoreFuture<'a, ()> {
+        step(self.drop_tenant(database, at))
+    }
+
+    fn insert_session<'a>(&'a self, session: &'a Session) -> StoreFuture<'a, ()> {
+        step(sessions::insert(&self.database, session))
+    }
+
+    fn session(&self, id: SessionId) -> StoreFuture<'_, Option<Session>> {
+        step(sessions::find(&self.database, id))
+    }
+
+    fn present_refresh_token(
+        &self,
+        id: SessionId,
+        number: u64,
+        now: Timestamp,
+        expires_at: Timestamp,
+    ) -> StoreFuture<'_, Presented> {
+        step(sessions::present(&self.database, id, number, (now, expires_at)))
+    }
+
+    fn end_session(
+        &self,
+        id: SessionId,
+        reason: EndReason,
+        at: Timestamp,
+    ) -> StoreFuture<'_, bool> {
+        step(sessions::end(&self.database, id, reason, at))
+    }
+
+    fn end_sessions_of_user<'a>(
+        &'a self,
+        key: &'a UserKey,
+        reason: EndReason,
+        at: Timestamp,
+    ) -> StoreFuture<'a, Vec<SessionId>> {
+        step(sessions::end_of_user(&self.database, key, reason, at))
+    }
+
+    fn ended_sessions(&self, since: Timestamp) -> StoreFuture<'_, Vec<EndedSession>> {
+        step(sessions::ended(&self.database, since))
+    }
+
+    fn signing_keys(&self) -> StoreFuture<'_, Vec<SigningKeyRecord>> {
+        step(keys::list(&self.database))
+    }
+
+    fn insert_signing_key<'a>(&'a self, key: &'a SigningKeyRecord) -> StoreFuture<'a, bool> {
+        step(keys::insert(&self.database, key))
+    }
+
+    fn promote_signing_key<'a>(
+        &'a self,
+        next: &'a str,
+        active: &'a str,
+        at: Timestamp,
+    ) -> StoreFuture<'a, bool> {
+        step(keys::promote(&self.database, next, active, at))
+    }
+
+    fn delete_signing_key<'a>(&'a self, id: &'a str) -> StoreFuture<'a, bool> {
+        step(keys::delete(&self.database, id))
+    }
+
+    fn count_attempt<'a>(
+        &'a self,
+        key: &'a AttemptKey,
+        limit: &'a AttemptLimit,
+        now: Timestamp,
+    ) -> StoreFuture<'a, Counted> {
+        step(attempts::count(&self.database, key, limit, now))
+    }
+
+    fn give_attempt_back<'a>(&'a self, key: &'a AttemptKey) -> StoreFuture<'a, ()> {
+        step(attempts::give_back(&self.database, key))
+    }
+
+    fn clear_attempts<'a>(&'a self, key: &'a AttemptKey) -> StoreFuture<'a, ()> {
+        step(attempts::clear(&self.database, key))
+    }
+
+    fn append_audit<'a>(&'a self, events: &'a [AuditEvent]) -> StoreFuture<'a, ()> {
+        step(audit::append(&self.database, events))
+    }
+
+    fn purge(&self, before: PurgeBefore) -> StoreFuture<'_, u64> {
+        step(self.take_away(before))
+    }
+}

@@ -1,0 +1,159 @@
+//! Sessions: one row each, whatever the number of refreshes.
+
+use tidegate_oauth::{
+    EndReason, EndedSession, GrantKind, Presented, Session, SessionEnd, SessionId, Timestamp,
+    UserKey,
+};
+
+use crate::error::{Error, Result};
+use crate::query::{Argument, Database, Query};
+use crate::row::{self, Record};
+
+static INSERT: Query = Query::new(
+    "insert into tidegate.sessions (id, database, user_name, client_id, grant_kind, presented, \
+       created_at, refreshed_at, expires_at, closes_at, ended_at, end_reason) \
+     values (:id::uuid, :database, :user_name, :client_id, :grant_kind, :presented::bigint, \
+       :created_at::timestamptz, :refreshed_at::timestamptz, :expires_at::timestamptz, \
+       :closes_at::timestamptz, :ended_at::timestamptz, :end_reason)",
+);
+static FIND: Query = Query::new(
+    "select id, database, user_name, client_id, grant_kind, presented, created_at, refreshed_at, \
+     expires_at, closes_at, ended_at, end_reason from tidegate.sessions where id = :id::uuid",
+);
+/// A compare-and-swap: of calls in parallel, each sees what the one before it left.
+static PRESENT: Query = Query::new(
+    "update tidegate.sessions set presented = :number::bigint, refreshed_at = :now::timestamptz, \
+       expires_at = least(:expires_at::timestamptz, closes_at) \
+     where id = :id::uuid and ended_at is null and expires_at > :now::timestamptz \
+       and closes_at > :now::timestamptz and presented <= :number::bigint \
+     returning id, database, user_name, client_id, grant_kind, presented, created_at, \
+       refreshed_at, expires_at, closes_at, ended_at, end_reason",
+);
+static END: Query = Query::new(
+    "with ended as (update tidegate.sessions \
+       set ended_at = :at::timestamptz, end_reason = :reason \
+       where id = :id::uuid and ended_at is null returning id) \
+     select pg_catalog.count(pg_catalog.pg_notify('tidegate', 'sessions')) from ended",
+);
+static END_OF_USER: Query = Query::new(
+    "with ended as (update tidegate.sessions \
+       set ended_at = :at::timestamptz, end_reason = :reason \
+       where database = :database and user_name = :name and ended_at is null returning id) \
+     select id, pg_catalog.pg_notify('tidegate', 'sessions')::text from ended",
+);
+static ENDED: Query = Query::new(
+    "select id, ended_at from tidegate.sessions \
+     where ended_at >= :since::timestamptz and ended_at is not null",
+);
+
+pub(super) async fn insert(database: &Database, session: &Session) -> Result<()> {
+    let (key, grant) = (&session.user, session.grant.name());
+    let (ended_at, reason) = (
+        session.ended.map(|end| end.at),
+        session.ended.map(|end| end.reason.name()),
+    );
+    let values: [Argument<'_>; 12] = [
+        &session.id,
+        &key.database,
+        &key.name,
+        &session.client_id,
+        &grant,
+        &session.presented,
+        &session.created_at,
+        &session.refreshed_at,
+        &session.expires_at,
+        &session.closes_at,
+        &ended_at,
+        &reason,
+    ];
+    database.execute(&INSERT, &values).await?;
+    Ok(())
+}
+
+pub(super) async fn find(database: &Database, id: SessionId) -> Result<Option<Session>> {
+    database.row(&FIND, &[&id], read).await
+}
+
+pub(super) async fn present(
+    database: &Database,
+    id: SessionId,
+    number: u64,
+    (now, expires_at): (Timestamp, Timestamp),
+) -> Result<Presented> {
+    let values: [Argument<'_>; 4] = [&number, &now, &expires_at, &id];
+    if let Some(session) = database.row(&PRESENT, &values, read).await? {
+        return Ok(Presented::Accepted(session));
+    }
+    let session = find(database, id).await?;
+    Ok(match session {
+        Some(session) if session.is_alive(now) && session.presented > number => {
+            Presented::Superseded
+        }
+        _ => Presented::Dead,
+    })
+}
+
+pub(super) async fn end(
+    database: &Database,
+    id: SessionId,
+    reason: EndReason,
+    at: Timestamp,
+) -> Result<bool> {
+    let values: [Argument<'_>; 3] = [&at, &reason.name(), &id];
+    Ok(database.row(&END, &values, row::count).await? == Some(1))
+}
+
+pub(super) async fn end_of_user(
+    database: &Database,
+    key: &UserKey,
+    reason: EndReason,
+    at: Timestamp,
+) -> Result<Vec<SessionId>> {
+    let values: [Argument<'_>; 4] = [&at, &reason.name(), &key.database, &key.name];
+    database.rows(&END_OF_USER, &values, id).await
+}
+
+pub(super) async fn ended(database: &Database, since: Timestamp) -> Result<Vec<EndedSession>> {
+    database.rows(&ENDED, &[&since], read_ended).await
+}
+
+fn read_ended(row: &mut Record<'_>) -> Result<EndedSession> {
+    Ok(EndedSession {
+        id: id(row)?,
+        at: row.timestamp()?,
+    })
+}
+
+fn id(row: &mut Record<'_>) -> Result<SessionId> {
+    row.array().map(SessionId::from_bytes)
+}
+
+fn read(row: &mut Record<'_>) -> Result<Session> {
+    Ok(Session {
+        id: id(row)?,
+        user: UserKey::new(row.text()?, row.text()?),
+        client_id: row.string()?,
+        grant: grant(row.text()?)?,
+        presented: row.count()?,
+        created_at: row.timestamp()?,
+        refreshed_at: row.timestamp()?,
+        expires_at: row.timestamp()?,
+        closes_at: row.timestamp()?,
+        ended: session_end(row)?,
+    })
+}
+
+fn grant(name: &str) -> Result<GrantKind> {
+    let unknown = || Error::failed(format!("a session was opened by the unknown grant `{name}`"));
+    GrantKind::from_name(name).ok_or_else(unknown)
+}
+
+fn session_end(row: &mut Record<'_>) -> Result<Option<SessionEnd>> {
+    let (at, reason) = (row.optional_timestamp()?, row.optional_text()?);
+    let Some((at, name)) = at.zip(reason) else {
+        return Ok(None);
+    };
+    // A reason that a newer program knows ends the session all the same.
+    let reason = EndReason::from_name(name).unwrap_or(EndReason::Revoked);
+    Ok(Some(SessionEnd { at, reason }))
+}

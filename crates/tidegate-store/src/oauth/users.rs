@@ -1,0 +1,153 @@
+//! User records.
+
+use serde_json::{Map, Value as Json};
+use tidegate_oauth::{EndReason, Timestamp, User, UserKey, Written};
+
+use crate::error::{Error, Result};
+use crate::query::{Argument, Database, Query};
+use crate::row::{self, Record};
+
+static FIND: Query = Query::new(
+    "select database, name, role, password_hash, email, properties, user_group, default_user, \
+     created_at from tidegate.users where database = :database and name = :name",
+);
+static LIST: Query = Query::new(
+    "select database, name, role, password_hash, email, properties, user_group, default_user, \
+     created_at from tidegate.users where database = :database order by name collate \"C\"",
+);
+static FIND_DEFAULT: Query = Query::new(
+    "select database, name, role, password_hash, email, properties, user_group, default_user, \
+     created_at from tidegate.users where database = :database and default_user",
+);
+static INSERT: Query = Query::new(
+    "with added as (insert into tidegate.users (database, name, role, password_hash, email, \
+       properties, user_group, default_user, created_at) \
+     values (:database, :name, :role, :password_hash, :email, :properties::json, :user_group, \
+       :default_user::boolean, :created_at::timestamptz) \
+     on conflict do nothing returning database) \
+     select pg_catalog.count(pg_catalog.pg_notify('tidegate', 'users ' || database)) from added",
+);
+static IS_TAKEN: Query = Query::new(
+    "select exists (select from tidegate.users \
+     where (database = :database and name = :name) or role = :role)",
+);
+static UPDATE: Query = Query::new(
+    "with changed as (update tidegate.users set email = :email, properties = :properties::json, \
+       user_group = :user_group, default_user = :default_user::boolean \
+     where database = :database and name = :name returning database) \
+     select pg_catalog.count(pg_catalog.pg_notify('tidegate', 'users ' || database)) from changed",
+);
+static SET_PASSWORD_HASH: Query = Query::new(
+    "update tidegate.users set password_hash = :hash \
+     where database = :database and name = :name \
+     and (:before::text is null or password_hash = :before::text)",
+);
+static DELETE: Query = Query::new(
+    "with gone as (delete from tidegate.users \
+       where database = :database and name = :name returning database), \
+     ended as (update tidegate.sessions \
+       set ended_at = :at::timestamptz, end_reason = :reason \
+       where database = :database and user_name = :name and ended_at is null returning id) \
+     select \
+       (select pg_catalog.count(pg_catalog.pg_notify('tidegate', 'users ' || database)) from gone), \
+       (select pg_catalog.count(pg_catalog.pg_notify('tidegate', 'sessions')) from ended)",
+);
+
+pub(super) async fn find(database: &Database, key: &UserKey) -> Result<Option<User>> {
+    database.row(&FIND, &[&key.database, &key.name], read).await
+}
+
+pub(super) async fn list(database: &Database, tenant: &str) -> Result<Vec<User>> {
+    database.rows(&LIST, &[&tenant], read).await
+}
+
+pub(super) async fn find_default(database: &Database, tenant: &str) -> Result<Option<User>> {
+    database.row(&FIND_DEFAULT, &[&tenant], read).await
+}
+
+pub(super) async fn insert(database: &Database, user: &User) -> Result<Written> {
+    let (key, properties) = (&user.key, properties(user)?);
+    let values: [Argument<'_>; 9] = [
+        &key.database,
+        &key.name,
+        &user.role,
+        &user.password_hash,
+        &user.email,
+        &properties,
+        &user.user_group,
+        &user.default_user,
+        &user.created_at,
+    ];
+    if database.row(&INSERT, &values, row::count).await? == Some(1) {
+        return Ok(Written::Done);
+    }
+    let names: [Argument<'_>; 3] = [&key.database, &key.name, &user.role];
+    let taken = database.row(&IS_TAKEN, &names, row::boolean).await?;
+    // The other way to collide is to be a second default user.
+    Ok(match taken {
+        Some(false) if user.default_user => Written::DefaultUserTaken,
+        _ => Written::Taken,
+    })
+}
+
+pub(super) async fn update(database: &Database, user: &User) -> Result<Written> {
+    let (key, properties) = (&user.key, properties(user)?);
+    let values: [Argument<'_>; 6] = [
+        &user.email,
+        &properties,
+        &user.user_group,
+        &user.default_user,
+        &key.database,
+        &key.name,
+    ];
+    match database.row(&UPDATE, &values, row::count).await {
+        Ok(Some(1)) => Ok(Written::Done),
+        Ok(_) => Ok(Written::Missing),
+        Err(error) if error.broken_constraint() == Some("users_default") => {
+            Ok(Written::DefaultUserTaken)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+pub(super) async fn set_password_hash(
+    database: &Database,
+    key: &UserKey,
+    before: Option<&str>,
+    hash: &str,
+) -> Result<bool> {
+    let values: [Argument<'_>; 4] = [&hash, &key.database, &key.name, &before];
+    Ok(database.execute(&SET_PASSWORD_HASH, &values).await? == 1)
+}
+
+pub(super) async fn delete(database: &Database, key: &UserKey, at: Timestamp) -> Result<bool> {
+    let reason = EndReason::UserDropped.name();
+    let values: [Argument<'_>; 4] = [&key.database, &key.name, &at, &reason];
+    let gone = database.row(&DELETE, &values, row::count).await?;
+    Ok(gone == Some(1))
+}
+
+fn properties(user: &User) -> Result<Option<String>> {
+    let text = user.properties.as_ref().map(serde_json::to_string);
+    text.transpose().map_err(Error::failed)
+}
+
+fn read(row: &mut Record<'_>) -> Result<User> {
+    Ok(User {
+        key: UserKey::new(row.text()?, row.text()?),
+        role: row.string()?,
+        password_hash: row.optional_string()?,
+        email: row.optional_string()?,
+        properties: object(row)?,
+        user_group: row.optional_string()?,
+        default_user: row.boolean()?,
+        created_at: row.timestamp()?,
+    })
+}
+
+fn object(row: &mut Record<'_>) -> Result<Option<Map<String, Json>>> {
+    let text = row.optional_text()?;
+    text.map(serde_json::from_str)
+        .transpose()
+        .map_err(Error::failed)
+}

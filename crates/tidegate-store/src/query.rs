@@ -1,0 +1,252 @@
+//! The statements of this crate, their values, and whoever runs them.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use tidegate_oauth::{SessionId, Timestamp};
+use tidegate_sql::{
+    BoundStatement, Executor, Mode, Parameter, Principal, Statement, Terms, Transaction,
+};
+
+use crate::error::{Error, Result};
+use crate::instant;
+use crate::row::{self, Gather, Read};
+
+/// How long a statement on the control schema may take, waiting for a connection included.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// A statement of this crate, read once. It names its values `:like_this`, and they are given in
+/// the order in which the names first occur.
+pub(crate) struct Query {
+    text: &'static str,
+    statement: OnceLock<Arc<Statement>>,
+}
+
+impl Query {
+    pub(crate) const fn new(text: &'static str) -> Self {
+        Self {
+            text,
+            statement: OnceLock::new(),
+        }
+    }
+
+    fn bind(&self, values: Vec<Parameter>) -> Result<BoundStatement> {
+        let statement = if let Some(statement) = self.statement.get() {
+            statement.clone()
+        } else {
+            let read = Statement::parse(self.text).map_err(Error::failed)?;
+            self.statement.get_or_init(|| Arc::new(read)).clone()
+        };
+        bind(statement, values)
+    }
+}
+
+/// A statement with one set of values.
+pub(crate) fn bind(statement: Arc<Statement>, values: Vec<Parameter>) -> Result<BoundStatement> {
+    let count = statement.placeholders().len();
+    if count != values.len() {
+        return Err(Error::failed(format!(
+            "a statement of {count} placeholders got {} values",
+            values.len()
+        )));
+    }
+    Ok(BoundStatement {
+        statement,
+        hints: vec![None; count],
+        formats: vec![None; count],
+        sets: vec![values],
+        listed: false,
+    })
+}
+
+/// Something that a placeholder can stand for.
+pub(crate) trait Value {
+    fn parameter(&self) -> Parameter;
+}
+
+impl Value for str {
+    fn parameter(&self) -> Parameter {
+        // PostgreSQL's text has no zero byte. No name of ours has one either, so that a name with
+        // one is simply not found.
+        Parameter::Text(self.replace('\0', "\u{fffd}").into())
+    }
+}
+
+impl Value for String {
+    fn parameter(&self) -> Parameter {
+        self.as_str().parameter()
+    }
+}
+
+impl Value for bool {
+    fn parameter(&self) -> Parameter {
+        Parameter::Text(if *self { "t" } else { "f" }.into())
+    }
+}
+
+impl Value for i64 {
+    fn parameter(&self) -> Parameter {
+        Parameter::Text(self.to_string().into())
+    }
+}
+
+impl Value for u64 {
+    fn parameter(&self) -> Parameter {
+        Parameter::Text(self.to_string().into())
+    }
+}
+
+impl Value for Timestamp {
+    fn parameter(&self) -> Parameter {
+        Parameter::Text(instant::text(*self).into())
+    }
+}
+
+impl Value for Duration {
+    /// Whole milliseconds.
+    fn parameter(&self) -> Parameter {
+        Parameter::Text(self.as_millis().to_string().into())
+    }
+}
+
+impl Value for SessionId {
+    fn parameter(&self) -> Parameter {
+        Parameter::Text(hex("", self.as_bytes()).into())
+    }
+}
+
+impl Value for [u8] {
+    fn parameter(&self) -> Parameter {
+        Parameter::Text(hex("\\x", self).into())
+    }
+}
+
+impl<T: Value + ?Sized> Value for &T {
+    fn parameter(&self) -> Parameter {
+        (**self).parameter()
+    }
+}
+
+impl<T: Value> Value for Option<T> {
+    fn parameter(&self) -> Parameter {
+        self.as_ref().map_or(Parameter::Null, Value::parameter)
+    }
+}
+
+/// A value for a placeholder.
+pub(crate) type Argument<'a> = &'a (dyn Value + Sync);
+
+fn hex(prefix: &str, bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut text = String::with_capacity(prefix.len() + 2 * bytes.len());
+    text.push_str(prefix);
+    for byte in bytes {
+        text.push(char::from(DIGITS[usize::from(byte >> 4)]));
+        text.push(char::from(DIGITS[usize::from(byte & 15)]));
+    }
+    text
+}
+
+/// The control database.
+#[derive(Clone)]
+pub(crate) struct Database(Arc<dyn Executor>);
+
+impl Database {
+    pub(crate) fn new(executor: Arc<dyn Executor>) -> Self {
+        Self(executor)
+    }
+
+    /// Runs a statement and reads its rows.
+    pub(crate) async fn rows<T: Send>(
+        &self,
+        query: &Query,
+        values: &[Argument<'_>],
+        read: Read<T>,
+    ) -> Result<Vec<T>> {
+        let bound = query.bind(values.iter().map(|value| value.parameter()).collect())?;
+        let mut gather = Gather::new(read);
+        self.0
+            .query(&Principal::Control, &bound, &terms(), &mut gather)
+            .await?;
+        Ok(gather.found)
+    }
+
+    /// Runs a statement and reads its row, if there is one.
+    pub(crate) async fn row<T: Send>(
+        &self,
+        query: &Query,
+        values: &[Argument<'_>],
+        read: Read<T>,
+    ) -> Result<Option<T>> {
+        Ok(self.rows(query, values, read).await?.pop())
+    }
+
+    /// Runs a statement and says how many rows it wrote.
+    pub(crate) async fn execute(
+        &self,
+        query: &Query,
+        values: &[Argument<'_>],
+    ) -> Result<u64> {
+        let bound = query.bind(values.iter().map(|value| value.parameter()).collect())?;
+        let mut nothing = Gather::new(row::nothing);
+        let completion = self
+            .0
+            .query(&Principal::Control, &bound, &terms(), &mut nothing)
+            .await?;
+        Ok(completion.affected_rows.unwrap_or(0))
+    }
+
+    /// Opens a transaction, which is rolled back unless it is committed.
+    pub(crate) async fn begin(&self) -> Result<Open> {
+        let terms = terms();
+        let begun = self.0.begin(&Principal::Control, Mode::ReadWrite, &terms);
+        Ok(Open(begun.await?))
+    }
+}
+
+impl fmt::Debug for Database {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Database")
+    }
+}
+
+/// An open transaction on the control database.
+pub(crate) struct Open(pub(crate) Box<dyn Transaction>);
+
+impl Open {
+    /// Runs a statement and says how many rows it wrote.
+    pub(crate) async fn execute(
+        &mut self,
+        query: &Query,
+        values: &[Argument<'_>],
+    ) -> Result<u64> {
+        let bound = query.bind(values.iter().map(|value| value.parameter()).collect())?;
+        let mut nothing = Gather::new(row::nothing);
+        let completion = self.0.query(&bound, &mut nothing).await?;
+        Ok(completion.affected_rows.unwrap_or(0))
+    }
+
+    /// Runs a statement and reads its row, if there is one.
+    pub(crate) async fn row<T: Send>(
+        &mut self,
+        query: &Query,
+        values: &[Argument<'_>],
+        read: Read<T>,
+    ) -> Result<Option<T>> {
+        let bound = query.bind(values.iter().map(|value| value.parameter()).collect())?;
+        let mut gather = Gather::new(read);
+        self.0.query(&bound, &mut gather).await?;
+        Ok(gather.found.pop())
+    }
+
+    pub(crate) async fn commit(self) -> Result<()> {
+        Ok(self.0.commit().await?)
+    }
+}
+
+fn terms() -> Terms {
+    Terms {
+        deadline: Some(Instant::now() + LIMIT),
+    }
+}

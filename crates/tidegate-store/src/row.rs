@@ -1,0 +1,155 @@
+//! Reading rows whose columns we know.
+
+use std::str;
+
+use tidegate_oauth::Timestamp;
+use tidegate_sql::{
+    BoxFuture, Column, Error as SqlError, Flow, RawRow, Result as SqlResult, RowSink, WireFormat,
+};
+
+use crate::error::{Error, Result};
+use crate::instant;
+
+/// The values of one row, read from left to right.
+pub(crate) struct Record<'a> {
+    values: tidegate_sql::column::Values<'a>,
+}
+
+impl<'a> Record<'a> {
+    fn next(&mut self) -> Result<Option<&'a [u8]>> {
+        let missing = || Error::failed("a column is missing");
+        self.values.next().ok_or_else(missing)
+    }
+
+    fn required(&mut self) -> Result<&'a [u8]> {
+        self.next()?
+            .ok_or_else(|| Error::failed("a column that is never null is null"))
+    }
+
+    /// The next value, a `text` or `json`.
+    pub(crate) fn text(&mut self) -> Result<&'a str> {
+        str::from_utf8(self.required()?).map_err(Error::failed)
+    }
+
+    pub(crate) fn optional_text(&mut self) -> Result<Option<&'a str>> {
+        let value = self.next()?.map(str::from_utf8);
+        value.transpose().map_err(Error::failed)
+    }
+
+    pub(crate) fn string(&mut self) -> Result<String> {
+        self.text().map(str::to_owned)
+    }
+
+    pub(crate) fn optional_string(&mut self) -> Result<Option<String>> {
+        Ok(self.optional_text()?.map(str::to_owned))
+    }
+
+    /// The next value, a `bytea`.
+    pub(crate) fn bytes(&mut self) -> Result<&'a [u8]> {
+        self.required()
+    }
+
+    pub(crate) fn optional_bytes(&mut self) -> Result<Option<&'a [u8]>> {
+        self.next()
+    }
+
+    /// The next value, which has `N` bytes, such as a `uuid`.
+    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+        self.required()?.try_into().map_err(Error::failed)
+    }
+
+    pub(crate) fn boolean(&mut self) -> Result<bool> {
+        self.array::<1>().map(|[value]| value != 0)
+    }
+
+    /// The next value, a `bigint`.
+    pub(crate) fn integer(&mut self) -> Result<i64> {
+        self.array().map(i64::from_be_bytes)
+    }
+
+    /// The next value, a `bigint` that is never negative.
+    pub(crate) fn count(&mut self) -> Result<u64> {
+        u64::try_from(self.integer()?).map_err(Error::failed)
+    }
+
+    pub(crate) fn timestamp(&mut self) -> Result<Timestamp> {
+        self.integer().map(instant::from_binary)
+    }
+
+    pub(crate) fn optional_timestamp(&mut self) -> Result<Option<Timestamp>> {
+        let Some(value) = self.next()? else {
+            return Ok(None);
+        };
+        let micros = i64::from_be_bytes(value.try_into().map_err(Error::failed)?);
+        Ok(Some(instant::from_binary(micros)))
+    }
+}
+
+/// Reads a row.
+pub(crate) type Read<T> = fn(&mut Record<'_>) -> Result<T>;
+
+/// Reads a row of one `bigint` that is never negative.
+pub(crate) fn count(row: &mut Record<'_>) -> Result<u64> {
+    row.count()
+}
+
+/// Reads a row of one `boolean`.
+pub(crate) fn boolean(row: &mut Record<'_>) -> Result<bool> {
+    row.boolean()
+}
+
+/// Reads a row of one `text`.
+pub(crate) fn string(row: &mut Record<'_>) -> Result<String> {
+    row.string()
+}
+
+/// Reads a row of one `timestamptz`.
+pub(crate) fn optional_timestamp(row: &mut Record<'_>) -> Result<Option<Timestamp>> {
+    row.optional_timestamp()
+}
+
+/// Reads nothing of a row.
+#[expect(clippy::unnecessary_wraps, reason = "it is one of the functions that read rows")]
+pub(crate) fn nothing(_row: &mut Record<'_>) -> Result<()> {
+    Ok(())
+}
+
+/// Reads every row by a function and keeps what that gives.
+pub(crate) struct Gather<T> {
+    read: Read<T>,
+    pub(crate) found: Vec<T>,
+}
+
+impl<T> Gather<T> {
+    pub(crate) fn new(read: Read<T>) -> Self {
+        Self {
+            read,
+            found: Vec::new(),
+        }
+    }
+}
+
+impl<T: Send> RowSink for Gather<T> {
+    fn columns(&mut self, columns: &[Column]) -> SqlResult<()> {
+        // A value of a type without a binary form is its text, which is what `text` reads.
+        let readable = columns.iter().all(|column| column.format == WireFormat::Binary);
+        if readable {
+            Ok(())
+        } else {
+            Err(SqlError::internal("the control schema is read in binary form"))
+        }
+    }
+
+    fn row(&mut self, row: RawRow<'_>) -> SqlResult<Flow> {
+        let mut record = Record {
+            values: row.values(),
+        };
+        let found = (self.read)(&mut record).map_err(SqlError::internal)?;
+        self.found.push(found);
+        Ok(Flow::Continue)
+    }
+
+    fn ready(&mut self) -> BoxFuture<'_, SqlResult<()>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}

@@ -1,0 +1,61 @@
+//! What the other nodes hear.
+
+use tidegate_oauth::{Store as _, Timestamp, UserKey};
+use tidegate_postgres::control::Notice;
+use tidegate_store::{Change, PgOauthStore};
+
+use crate::stage::{Stage, soon};
+use crate::store::{client, key, session, user};
+
+#[tokio::test]
+async fn every_change_is_told_to_the_other_nodes() {
+    let stage = Stage::migrated("notices").await;
+    let mut notices = stage.control.notices();
+    // Listening may have begun before we subscribed: the first notice that comes is proof.
+    let store = PgOauthStore::new(stage.executor());
+    let probe = async {
+        loop {
+            let say = "select pg_notify('tidegate', 'probe')";
+            stage.beside.batch_execute(say).await.unwrap();
+            let wait = std::time::Duration::from_millis(100);
+            if let Ok(heard) = tokio::time::timeout(wait, notices.recv()).await
+                && heard.unwrap() == Notice::Said("probe".into())
+            {
+                return;
+            }
+        }
+    };
+    soon(probe).await;
+    let at = Timestamp::from_seconds(1_000);
+    let alice = user("shop", "alice");
+    store.insert_user(&alice).await.unwrap();
+    store.update_user(&alice).await.unwrap();
+    store.insert_client(&client("app", "shop")).await.unwrap();
+    let open = session(1, "shop", "alice", "app");
+    store.insert_session(&open).await.unwrap();
+    assert!(store.delete_client("app", at).await.unwrap());
+    store.insert_signing_key(&key("k1", "active")).await.unwrap();
+    let again = session(2, "shop", "alice", "app");
+    store.insert_session(&again).await.unwrap();
+    store.delete_user(&UserKey::new("shop", "alice"), at).await.unwrap();
+    let expected = [
+        Change::Users("shop".to_owned()),
+        Change::Users("shop".to_owned()),
+        Change::Client("app".to_owned()),
+        Change::Client("app".to_owned()),
+        Change::Sessions,
+        Change::Keys,
+        Change::Users("shop".to_owned()),
+        Change::Sessions,
+    ];
+    for expected in expected {
+        let heard = loop {
+            match soon(notices.recv()).await.unwrap() {
+                Notice::Said(text) if &*text == "probe" => {}
+                Notice::Said(text) => break Change::parse(&text),
+                Notice::Listening => {}
+            }
+        };
+        assert_eq!(heard, Some(expected));
+    }
+}

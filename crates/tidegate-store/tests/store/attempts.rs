@@ -1,0 +1,118 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidegate_oauth::{
+    AttemptCounter, AttemptKey, AttemptLimit, AttemptScope, Counted, PurgeBefore, Store, Timestamp,
+};
+
+use super::samples::NOW;
+
+super::cases!(
+    counting_follows_the_rule_step_by_step,
+    of_parallel_attempts_no_more_than_the_limit_pass,
+    an_attempt_given_back_does_not_count,
+    a_cleared_counter_starts_again,
+    counters_do_not_mix,
+    old_counters_are_purged,
+);
+
+const LIMIT: AttemptLimit = AttemptLimit {
+    count: 3,
+    window: Duration::from_secs(60),
+    first_delay: Duration::from_millis(1_500),
+    longest_delay: Duration::from_secs(20),
+    memory: Duration::from_secs(100),
+};
+
+fn of(subject: &str) -> AttemptKey {
+    AttemptKey { scope: AttemptScope::Account, subject: subject.to_owned() }
+}
+
+fn after(millis: u64) -> Timestamp {
+    NOW.plus(Duration::from_millis(millis))
+}
+
+async fn counting_follows_the_rule_step_by_step(store: Arc<dyn Store>) {
+    let key = of("alice");
+    for limit in [LIMIT, AttemptLimit { count: 1, ..LIMIT }, AttemptLimit { count: 0, ..LIMIT }] {
+        store.clear_attempts(&key).await.unwrap();
+        let (mut counter, mut now) = (None, 0);
+        // Steps that hit open and shut counters, long waits, and windows that have passed.
+        for step in (0..60).map(|n: u64| [0, 400, 1_600, 7_000, 1, 21_000, 63_000, 200_000][n as usize * 5 % 8]) {
+            now += step;
+            let (next, expected) = AttemptCounter::count(counter, &limit, after(now));
+            let counted = store.count_attempt(&key, &limit, after(now)).await.unwrap();
+            assert_eq!(counted, expected, "{limit:?} at {now}: {counter:?}");
+            counter = Some(next);
+        }
+    }
+}
+
+async fn of_parallel_attempts_no_more_than_the_limit_pass(store: Arc<dyn Store>) {
+    let tasks: Vec<_> = (0..50)
+        .map(|_| {
+            let store = store.clone();
+            tokio::spawn(async move {
+                store.count_attempt(&of("alice"), &LIMIT, NOW).await.unwrap()
+            })
+        })
+        .collect();
+    let mut allowed = 0;
+    for task in tasks {
+        match task.await.unwrap() {
+            Counted::Allowed => allowed += 1,
+            Counted::Refused { until } => assert_eq!(until, after(1_500)),
+        }
+    }
+    assert_eq!(allowed, 3);
+}
+
+async fn an_attempt_given_back_does_not_count(store: Arc<dyn Store>) {
+    let key = of("alice");
+    store.give_attempt_back(&key).await.unwrap();
+    for _ in 0..20 {
+        let counted = store.count_attempt(&key, &LIMIT, NOW).await.unwrap();
+        assert_eq!(counted, Counted::Allowed);
+        store.give_attempt_back(&key).await.unwrap();
+    }
+    for _ in 0..3 {
+        assert_eq!(store.count_attempt(&key, &LIMIT, NOW).await.unwrap(), Counted::Allowed);
+    }
+    let refused = store.count_attempt(&key, &LIMIT, NOW).await.unwrap();
+    assert_eq!(refused, Counted::Refused { until: after(1_500) });
+    store.give_attempt_back(&key).await.unwrap();
+    let counted = store.count_attempt(&key, &LIMIT, NOW).await.unwrap();
+    assert_eq!(counted, Counted::Allowed, "giving back ends the wait");
+}
+
+async fn a_cleared_counter_starts_again(store: Arc<dyn Store>) {
+    let key = of("alice");
+    for _ in 0..4 {
+        store.count_attempt(&key, &LIMIT, NOW).await.unwrap();
+    }
+    store.clear_attempts(&key).await.unwrap();
+    store.clear_attempts(&key).await.unwrap();
+    for _ in 0..3 {
+        assert_eq!(store.count_attempt(&key, &LIMIT, NOW).await.unwrap(), Counted::Allowed);
+    }
+}
+
+async fn counters_do_not_mix(store: Arc<dyn Store>) {
+    for _ in 0..4 {
+        store.count_attempt(&of("alice"), &LIMIT, NOW).await.unwrap();
+    }
+    let address = AttemptKey { scope: AttemptScope::Address, ..of("alice") };
+    for key in [of("bob"), address] {
+        assert_eq!(store.count_attempt(&key, &LIMIT, NOW).await.unwrap(), Counted::Allowed);
+    }
+}
+
+async fn old_counters_are_purged(store: Arc<dyn Store>) {
+    store.count_attempt(&of("alice"), &LIMIT, NOW).await.unwrap();
+    store.count_attempt(&of("bob"), &LIMIT, after(10_000)).await.unwrap();
+    let zero = Timestamp::from_millis(0);
+    let before = |attempts| PurgeBefore { sessions: zero, attempts, audit: zero };
+    assert_eq!(store.purge(before(after(60_000))).await.unwrap(), 0);
+    assert_eq!(store.purge(before(after(60_001))).await.unwrap(), 1);
+    assert_eq!(store.purge(before(after(70_001))).await.unwrap(), 1);
+}

@@ -1,0 +1,71 @@
+use std::sync::Arc;
+
+use tidegate_oauth::{
+    Client, ClientAuthentication, EndReason, GrantSet, Store, Timestamp, Written,
+};
+
+use super::samples::{NOW, client, session};
+
+super::cases!(
+    a_client_comes_back_as_it_was,
+    an_id_is_taken_in_every_tenant,
+    an_update_keeps_tenant_and_age,
+    a_dropped_client_takes_its_sessions_along,
+);
+
+async fn a_client_comes_back_as_it_was(store: Arc<dyn Store>) {
+    let confidential = client("b", "shop");
+    let public = Client {
+        authentication: ClientAuthentication::Public,
+        grants: GrantSet::All,
+        redirect_uris: Vec::new(),
+        homepage: Some("https://example.org/?q=\"'\\".to_owned()),
+        description: None,
+        ..client("a", "shop")
+    };
+    for client in [&confidential, &public, &client("c", "other")] {
+        assert_eq!(store.insert_client(client).await.unwrap(), Written::Done);
+    }
+    assert_eq!(store.client("a").await.unwrap(), Some(public.clone()));
+    assert_eq!(store.clients("shop").await.unwrap(), [public, confidential]);
+    assert_eq!(store.client("nobody").await.unwrap(), None);
+}
+
+async fn an_id_is_taken_in_every_tenant(store: Arc<dyn Store>) {
+    assert_eq!(store.insert_client(&client("a", "shop")).await.unwrap(), Written::Done);
+    assert_eq!(store.insert_client(&client("a", "other")).await.unwrap(), Written::Taken);
+    assert_eq!(store.clients("other").await.unwrap(), []);
+}
+
+async fn an_update_keeps_tenant_and_age(store: Arc<dyn Store>) {
+    let before = client("a", "shop");
+    assert_eq!(store.update_client(&before).await.unwrap(), Written::Missing);
+    store.insert_client(&before).await.unwrap();
+    let change = Client {
+        name: "Another".to_owned(),
+        authentication: ClientAuthentication::Public,
+        grants: GrantSet::Only(Vec::new()),
+        confirm: false,
+        two_factor: true,
+        ..before.clone()
+    };
+    let moved = Client {
+        database: "other".to_owned(),
+        created_at: Timestamp::from_millis(1),
+        ..change.clone()
+    };
+    assert_eq!(store.update_client(&moved).await.unwrap(), Written::Done);
+    assert_eq!(store.client("a").await.unwrap(), Some(change));
+}
+
+async fn a_dropped_client_takes_its_sessions_along(store: Arc<dyn Store>) {
+    store.insert_client(&client("a", "shop")).await.unwrap();
+    let (gone, stays) = (session(1, "shop", "x", "a"), session(2, "shop", "x", "b"));
+    store.insert_session(&gone).await.unwrap();
+    store.insert_session(&stays).await.unwrap();
+    assert!(store.delete_client("a", NOW).await.unwrap());
+    assert!(!store.delete_client("a", NOW).await.unwrap());
+    let end = store.session(gone.id).await.unwrap().unwrap().ended.unwrap();
+    assert_eq!((end.at, end.reason), (NOW, EndReason::ClientDropped));
+    assert_eq!(store.session(stays.id).await.unwrap(), Some(stays));
+}

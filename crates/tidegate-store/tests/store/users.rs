@@ -1,0 +1,151 @@
+use std::sync::Arc;
+
+use tidegate_oauth::{EndReason, Store, User, UserKey, Written};
+
+use super::samples::{NOW, client, session, user};
+
+super::cases!(
+    a_user_comes_back_as_it_was,
+    a_name_or_role_is_taken_once,
+    a_tenant_has_one_default_user,
+    of_parallel_default_users_one_is_kept,
+    an_update_replaces_what_it_may,
+    a_password_upgrade_does_not_undo_a_change,
+    a_dropped_user_takes_its_sessions_along,
+    a_dropped_tenant_takes_everything_along,
+    nobody_is_found_by_a_strange_name,
+);
+
+async fn a_user_comes_back_as_it_was(store: Arc<dyn Store>) {
+    let plain = User {
+        password_hash: None,
+        email: None,
+        properties: None,
+        user_group: Some("staff".to_owned()),
+        ..user("shop", "shop")
+    };
+    let alice = user("shop", "alice");
+    for user in [&plain, &alice, &user("other", "alice")] {
+        assert_eq!(store.insert_user(user).await.unwrap(), Written::Done);
+    }
+    assert_eq!(store.user(&plain.key).await.unwrap(), Some(plain.clone()));
+    assert_eq!(store.user(&alice.key).await.unwrap(), Some(alice.clone()));
+    assert_eq!(store.users("shop").await.unwrap(), [alice, plain]);
+    assert_eq!(store.users("nowhere").await.unwrap(), []);
+    assert_eq!(store.default_user("shop").await.unwrap(), None);
+}
+
+async fn a_name_or_role_is_taken_once(store: Arc<dyn Store>) {
+    let alice = user("shop", "alice");
+    assert_eq!(store.insert_user(&alice).await.unwrap(), Written::Done);
+    let same_name = User { role: "free".to_owned(), ..alice.clone() };
+    assert_eq!(store.insert_user(&same_name).await.unwrap(), Written::Taken);
+    let same_role = User { role: alice.role.clone(), ..user("other", "bob") };
+    assert_eq!(store.insert_user(&same_role).await.unwrap(), Written::Taken);
+    assert_eq!(store.user(&alice.key).await.unwrap(), Some(alice));
+}
+
+async fn a_tenant_has_one_default_user(store: Arc<dyn Store>) {
+    let guest = User { default_user: true, ..user("shop", "guest") };
+    assert_eq!(store.insert_user(&guest).await.unwrap(), Written::Done);
+    let second = User { default_user: true, ..user("shop", "second") };
+    assert_eq!(store.insert_user(&second).await.unwrap(), Written::DefaultUserTaken);
+    let elsewhere = User { default_user: true, ..user("other", "guest") };
+    assert_eq!(store.insert_user(&elsewhere).await.unwrap(), Written::Done);
+    assert_eq!(store.insert_user(&user("shop", "second")).await.unwrap(), Written::Done);
+    assert_eq!(store.update_user(&second).await.unwrap(), Written::DefaultUserTaken);
+    assert_eq!(store.default_user("shop").await.unwrap(), Some(guest.clone()));
+    let demoted = User { default_user: false, ..guest };
+    assert_eq!(store.update_user(&demoted).await.unwrap(), Written::Done);
+    assert_eq!(store.update_user(&second).await.unwrap(), Written::Done);
+    assert_eq!(store.default_user("shop").await.unwrap(), Some(second));
+}
+
+async fn of_parallel_default_users_one_is_kept(store: Arc<dyn Store>) {
+    let tasks: Vec<_> = (0..20)
+        .map(|number| {
+            let store = store.clone();
+            let guest = User { default_user: true, ..user("shop", &format!("guest{number}")) };
+            tokio::spawn(async move { store.insert_user(&guest).await.unwrap() })
+        })
+        .collect();
+    let mut done = 0;
+    for task in tasks {
+        match task.await.unwrap() {
+            Written::Done => done += 1,
+            other => assert_eq!(other, Written::DefaultUserTaken),
+        }
+    }
+    assert_eq!(done, 1);
+    assert_eq!(store.users("shop").await.unwrap().len(), 1);
+}
+
+async fn an_update_replaces_what_it_may(store: Arc<dyn Store>) {
+    let alice = user("shop", "alice");
+    assert_eq!(store.update_user(&alice).await.unwrap(), Written::Missing);
+    store.insert_user(&alice).await.unwrap();
+    let change = User {
+        email: None,
+        properties: None,
+        user_group: Some("staff".to_owned()),
+        role: "ignored".to_owned(),
+        password_hash: None,
+        ..alice.clone()
+    };
+    assert_eq!(store.update_user(&change).await.unwrap(), Written::Done);
+    let expected = User { role: alice.role, password_hash: alice.password_hash, ..change };
+    assert_eq!(store.user(&alice.key).await.unwrap(), Some(expected));
+}
+
+async fn a_password_upgrade_does_not_undo_a_change(store: Arc<dyn Store>) {
+    let alice = user("shop", "alice");
+    assert!(!store.set_password_hash(&alice.key, None, "new").await.unwrap());
+    store.insert_user(&alice).await.unwrap();
+    let before = alice.password_hash.as_deref();
+    assert!(store.set_password_hash(&alice.key, before, "upgraded").await.unwrap());
+    assert!(!store.set_password_hash(&alice.key, before, "late").await.unwrap());
+    assert!(store.set_password_hash(&alice.key, None, "set").await.unwrap());
+    let kept = store.user(&alice.key).await.unwrap().unwrap();
+    assert_eq!(kept.password_hash.as_deref(), Some("set"));
+}
+
+async fn a_dropped_user_takes_its_sessions_along(store: Arc<dyn Store>) {
+    let alice = user("shop", "alice");
+    store.insert_user(&alice).await.unwrap();
+    let (hers, his) = (session(1, "shop", "alice", "app"), session(2, "shop", "bob", "app"));
+    store.insert_session(&hers).await.unwrap();
+    store.insert_session(&his).await.unwrap();
+    assert!(store.delete_user(&alice.key, NOW).await.unwrap());
+    assert!(!store.delete_user(&alice.key, NOW).await.unwrap());
+    assert_eq!(store.user(&alice.key).await.unwrap(), None);
+    let end = store.session(hers.id).await.unwrap().unwrap().ended.unwrap();
+    assert_eq!((end.at, end.reason), (NOW, EndReason::UserDropped));
+    assert_eq!(store.session(his.id).await.unwrap(), Some(his));
+}
+
+async fn a_dropped_tenant_takes_everything_along(store: Arc<dyn Store>) {
+    for tenant in ["shop", "other"] {
+        store.insert_user(&user(tenant, "alice")).await.unwrap();
+        store.insert_client(&client(tenant, tenant)).await.unwrap();
+    }
+    let (gone, stays) = (session(1, "shop", "x", "app"), session(2, "other", "x", "app"));
+    store.insert_session(&gone).await.unwrap();
+    store.insert_session(&stays).await.unwrap();
+    store.delete_tenant("shop", NOW).await.unwrap();
+    store.delete_tenant("nowhere", NOW).await.unwrap();
+    assert_eq!(store.users("shop").await.unwrap(), []);
+    assert_eq!(store.clients("shop").await.unwrap(), []);
+    let end = store.session(gone.id).await.unwrap().unwrap().ended.unwrap();
+    assert_eq!(end.reason, EndReason::TenantDropped);
+    assert_eq!(store.session(stays.id).await.unwrap(), Some(stays));
+    assert_eq!(store.users("other").await.unwrap().len(), 1);
+    assert_eq!(store.clients("other").await.unwrap().len(), 1);
+}
+
+async fn nobody_is_found_by_a_strange_name(store: Arc<dyn Store>) {
+    for name in ["", "a\0b", "'; drop table tidegate.users; --", "\u{10ffff}", &"x".repeat(70_000)] {
+        assert_eq!(store.user(&UserKey::new(name, name)).await.unwrap(), None);
+        assert_eq!(store.client(name).await.unwrap(), None);
+        assert_eq!(store.default_user(name).await.unwrap(), None);
+    }
+}

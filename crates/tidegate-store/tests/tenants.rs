@@ -1,0 +1,39 @@
+//! The tenants' rows.
+
+use tidegate_oauth::Timestamp;
+use tidegate_store::{Tenant, Tenants};
+
+use crate::stage::Stage;
+
+fn tenant(name: &str, owner_role: &str) -> Tenant {
+    Tenant {
+        name: name.to_owned(),
+        owner_role: owner_role.to_owned(),
+        adopted: false,
+        grants: None,
+        created_at: Timestamp::from_millis(1_795_173_603_042),
+    }
+}
+
+#[tokio::test]
+async fn tenants_are_kept_found_listed_and_deleted() {
+    let stage = Stage::migrated("tenants").await;
+    let tenants = Tenants::new(stage.executor());
+    let adopted = Tenant {
+        adopted: true,
+        grants: Some(r#"{"schemas":["public"]}"#.to_owned()),
+        ..tenant("chinook", "music")
+    };
+    assert!(tenants.insert(&tenant("shop", "shop")).await.unwrap());
+    assert!(tenants.insert(&adopted).await.unwrap());
+    assert!(!tenants.insert(&tenant("shop", "other")).await.unwrap(), "the name is taken");
+    assert!(!tenants.insert(&tenant("other", "music")).await.unwrap(), "the role is taken");
+    assert_eq!(tenants.find("chinook").await.unwrap(), Some(adopted.clone()));
+    assert_eq!(tenants.find("nobody").await.unwrap(), None);
+    assert_eq!(tenants.list().await.unwrap(), [adopted, tenant("shop", "shop")]);
+    assert!(tenants.set_grants("shop", Some("[1]")).await.unwrap());
+    let grants = tenants.find("shop").await.unwrap().unwrap().grants;
+    assert_eq!(grants.as_deref(), Some("[1]"));
+    assert!(tenants.delete("shop").await.unwrap());
+    assert!(!tenants.delete("shop").await.unwrap());
+}
