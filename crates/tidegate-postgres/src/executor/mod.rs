@@ -4,9 +4,12 @@ mod connector;
 mod roles;
 mod transaction;
 
+use std::fmt;
+use std::sync::Arc;
+
 use tidegate_sql::{
-    BoundStatement, BoxFuture, Completion, DatabaseName, Description, Executor, Mode, Principal,
-    Result, RowSink, Terms, Transaction,
+    BoundStatement, BoxFuture, Completion, Description, Executor, Mode, Principal, Result, RowSink,
+    Terms, Transaction,
 };
 
 pub use connector::{Credential, Credentials, RoleConnector};
@@ -14,15 +17,16 @@ pub use roles::Roles;
 
 /// Runs statements as users on connections that logged in as their roles, and as the service on
 /// connections of its own.
-#[derive(Debug)]
-pub struct Postgres<S> {
+#[derive(Clone)]
+pub struct Postgres {
     roles: Roles,
-    service: S,
+    service: Arc<dyn Executor>,
 }
 
-impl<S: Executor> Postgres<S> {
-    /// `service` runs what [`Principal::Control`] and [`Principal::Catalog`] ask for.
-    pub fn new(roles: Roles, service: S) -> Self {
+impl Postgres {
+    /// `service` runs what [`Principal::Control`] and [`Principal::Catalog`] ask for, such as
+    /// [`crate::control::Control`].
+    pub fn new(roles: Roles, service: Arc<dyn Executor>) -> Self {
         Self { roles, service }
     }
 
@@ -30,19 +34,17 @@ impl<S: Executor> Postgres<S> {
     pub fn roles(&self) -> &Roles {
         &self.roles
     }
+}
 
-    /// The part that runs statements as the service.
-    pub fn service(&self) -> &S {
-        &self.service
-    }
-
-    /// Forgets a database that is dropped and closes its connections.
-    pub fn forget(&self, database: &DatabaseName) {
-        self.roles.forget(database);
+impl fmt::Debug for Postgres {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Postgres")
+            .field("roles", &self.roles)
+            .finish_non_exhaustive()
     }
 }
 
-impl<S: Executor> Executor for Postgres<S> {
+impl Executor for Postgres {
     fn query<'a>(
         &'a self,
         who: &'a Principal,

@@ -1,0 +1,108 @@
+//! Runs a statement as a login role on a throw-away PostgreSQL, without the rest of the service.
+//!
+//! `cargo run -p tidegate-postgres --example run_statement`
+
+use std::io::Write;
+use std::sync::Arc;
+
+use bytes::BytesMut;
+use tidegate_postgres::backoff::Jitter;
+use tidegate_postgres::pool::{Key, NoRepair, OpenError, Pool, Settings};
+use tidegate_postgres::{
+    Backend, Config, Credential, Credentials, RoleConnector, Roles, Secret, StartupPins, Terminator,
+};
+use tidegate_sql::codec::ValueWriter;
+use tidegate_sql::{
+    BoundStatement, BoxFuture, Column, DatabaseName, Flow, Login, Parameter, RawRow, Result,
+    RoleName, RowSink, Sharing, Statement, Terms,
+};
+
+/// The role `reader` has a password that we know; a service derives it by `role_password`.
+struct OneRole;
+
+impl Credentials for OneRole {
+    fn of<'a>(&'a self, _key: &'a Key) -> BoxFuture<'a, Result<Credential, OpenError>> {
+        let password = Secret::new("reader's password");
+        let pins = StartupPins::default();
+        Box::pin(std::future::ready(Ok(Credential { password, pins })))
+    }
+}
+
+/// Nothing is ever terminated here; a service has `control::Control` for it.
+struct Patience;
+
+impl Terminator for Patience {
+    fn terminate(&self, _backend: Backend) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// Writes each row as a line of JSON values.
+struct Lines(Vec<ValueWriter>, std::io::Stdout);
+
+impl RowSink for Lines {
+    fn columns(&mut self, columns: &[Column]) -> Result<()> {
+        self.0 = columns.iter().map(ValueWriter::new).collect();
+        Ok(())
+    }
+
+    fn row(&mut self, row: RawRow<'_>) -> Result<Flow> {
+        let mut line = BytesMut::new();
+        for (writer, value) in self.0.iter().zip(row.values()) {
+            match value {
+                Some(raw) => writer.json(raw, &mut line)?,
+                None => line.extend_from_slice(b"null"),
+            }
+            line.extend_from_slice(b" ");
+        }
+        writeln!(self.1, "{}", String::from_utf8_lossy(&line))
+            .map_err(|_| tidegate_sql::Error::SinkClosed)?;
+        Ok(Flow::Continue)
+    }
+
+    fn ready(&mut self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let cluster =
+        tidegate_embedded::Cluster::start(tidegate_embedded::Settings::temporary()).await?;
+    let (admin, connection) =
+        tokio_postgres::connect(&cluster.admin_url(), tokio_postgres::NoTls).await?;
+    tokio::spawn(connection);
+    admin
+        .batch_execute("CREATE ROLE reader LOGIN PASSWORD 'reader''s password'")
+        .await?;
+
+    let config = Arc::new(Config::from_url(&cluster.socket_url("postgres"))?);
+    let connector = RoleConnector::new(config, Arc::new(OneRole), Arc::new(Patience));
+    let pool = Pool::new(
+        connector,
+        Arc::new(NoRepair),
+        Settings::default(),
+        Jitter::none(),
+    );
+    let roles = Roles::new(pool);
+
+    let login = Login {
+        database: DatabaseName::new("postgres"),
+        role: RoleName::new("reader"),
+        sharing: Sharing::One(1),
+    };
+    let text = "select current_user, :n::int * 2 as twice, array['a', null] as list";
+    let statement = BoundStatement {
+        statement: Arc::new(Statement::parse(text)?),
+        hints: vec![None],
+        formats: vec![None],
+        sets: vec![vec![Parameter::Json("21".into())], vec![Parameter::Null]],
+        listed: true,
+    };
+    let mut lines = Lines(Vec::new(), std::io::stdout());
+    roles
+        .query(&login, &statement, &Terms::default(), &mut lines)
+        .await?;
+    cluster.stop().await?;
+    Ok(())
+}
