@@ -87,32 +87,45 @@ fn specials(word: u64) -> u64 {
     below(0x20) | equal(b'"') | equal(b'\\')
 }
 
+/// Per byte the letter of its escape; `u` for those that have none of their own, 0 for bytes that
+/// stand for themselves.
+const ESCAPES: [u8; 256] = {
+    let mut escapes = [0; 256];
+    let mut control = 0;
+    while control < 0x20 {
+        escapes[control] = b'u';
+        control += 1;
+    }
+    escapes[b'\n' as usize] = b'n';
+    escapes[b'\r' as usize] = b'r';
+    escapes[b'\t' as usize] = b't';
+    escapes[0x08] = b'b';
+    escapes[0x0c] = b'f';
+    escapes[b'"' as usize] = b'"';
+    escapes[b'\\' as usize] = b'\\';
+    escapes
+};
+
 /// Appends UTF-8 with the escapes that JSON asks for, run by run.
 fn escape(text: &[u8], out: &mut BytesMut) {
-    let mut start = 0;
-    for (at, &byte) in text.iter().enumerate() {
-        if byte >= 0x20 && byte != b'"' && byte != b'\\' {
-            continue;
-        }
-        out.extend_from_slice(&text[start..at]);
-        start = at + 1;
-        let short = match byte {
-            b'"' => b"\\\"",
-            b'\\' => b"\\\\",
-            b'\n' => b"\\n",
-            b'\r' => b"\\r",
-            b'\t' => b"\\t",
-            0x08 => b"\\b",
-            0x0c => b"\\f",
-            _ => {
+    out.reserve(text.len() + 8);
+    let mut rest = text;
+    while let Some(at) = rest
+        .iter()
+        .position(|&byte| ESCAPES[usize::from(byte)] != 0)
+    {
+        let (run, tail) = rest.split_at(at);
+        out.extend_from_slice(run);
+        match ESCAPES[usize::from(tail[0])] {
+            b'u' => {
                 out.extend_from_slice(b"\\u00");
-                hex(&[byte], out);
-                continue;
+                hex(&tail[..1], out);
             }
-        };
-        out.extend_from_slice(short);
+            letter => out.extend_from_slice(&[b'\\', letter]),
+        }
+        rest = &tail[1..];
     }
-    out.extend_from_slice(&text[start..]);
+    out.extend_from_slice(rest);
 }
 
 /// Appends bytes as lower-case hexadecimal digits.

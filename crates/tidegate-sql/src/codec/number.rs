@@ -143,13 +143,24 @@ fn fraction(first: i32, scale: usize, digit: impl Fn(i32) -> u16, out: &mut Byte
 /// The four decimal digits of a base-10000 digit.
 #[inline]
 fn four(digit: u16) -> [u8; 4] {
-    let [high, low] = [digit / 100, digit % 100].map(two);
+    let [high, low] = [digit / 100, digit % 100].map(usize::from).map(two);
     [high[0], high[1], low[0], low[1]]
 }
 
+/// The two decimal digits of each number below 100.
+const PAIRS: [[u8; 2]; 100] = {
+    let digits = b"0123456789";
+    let mut pairs = [[0; 2]; 100];
+    let mut number = 0;
+    while number < 100 {
+        pairs[number] = [digits[number / 10], digits[number % 10]];
+        number += 1;
+    }
+    pairs
+};
+
 /// The two decimal digits of a number below 100.
 #[inline]
-pub(crate) fn two(number: u16) -> [u8; 2] {
-    let [tens, units] = [number / 10 % 10, number % 10].map(|digit| b'0' + digit.to_le_bytes()[0]);
-    [tens, units]
+pub(crate) fn two(number: usize) -> [u8; 2] {
+    PAIRS.get(number).copied().unwrap_or(*b"??")
 }

@@ -29,7 +29,8 @@ impl Civil {
     pub(super) fn from_days(days: i64) -> Self {
         let shifted = days + 719_468;
         let cycle = shifted.div_euclid(CYCLE_DAYS);
-        let day = shifted.rem_euclid(CYCLE_DAYS);
+        // Narrow numbers divide faster, and every timestamp comes through here.
+        let day = u32::try_from(shifted.rem_euclid(CYCLE_DAYS)).unwrap_or_default();
         let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
         let of_year = day - (365 * year + year / 4 - year / 100);
         let march_month = (5 * of_year + 2) / 153;
@@ -39,9 +40,9 @@ impl Civil {
             march_month - 9
         };
         Self {
-            year: year + cycle * 400 + i64::from(month <= 2),
-            month,
-            day: of_year - (153 * march_month + 2) / 5 + 1,
+            year: i64::from(year) + cycle * 400 + i64::from(month <= 2),
+            month: i64::from(month),
+            day: i64::from(of_year - (153 * march_month + 2) / 5 + 1),
         }
     }
 

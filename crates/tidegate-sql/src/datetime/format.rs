@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use bytes::BytesMut;
 
 use super::calendar::{Civil, DAY_SECONDS, POSTGRES_DAY_ZERO, SECOND, weekday};
+use super::iso::pair;
 use super::letters::{MONTHS, WEEKDAYS, day_number, expansion, ordinal_suffix};
-use super::moment::{Moment, pair};
+use super::moment::Moment;
 use super::zone::{Offset, Zone};
 use crate::codec::{json_string, number};
 use crate::error::Result;

@@ -6,6 +6,7 @@
 
 mod calendar;
 mod format;
+mod iso;
 mod letters;
 mod moment;
 mod parse;
@@ -17,5 +18,6 @@ pub use self::format::DateFormat;
 pub use self::parse::{parse_in_zone, parse_with_format};
 pub use self::zone::Zone;
 
-pub(crate) use self::moment::{MomentType, fraction};
+pub(crate) use self::iso::fraction;
+pub(crate) use self::moment::MomentType;
 pub(crate) use self::scan::Scanner;

@@ -5,8 +5,8 @@ use bytes::BytesMut;
 use postgres_types::{Kind, Type};
 
 use super::calendar::{Civil, DAY, POSTGRES_DAY_ZERO, SECOND};
+use super::iso::Text;
 use super::scan::Scanner;
-use crate::codec::number::{self, two};
 use crate::codec::{exact, malformed};
 use crate::error::Result;
 
@@ -133,24 +133,26 @@ impl Moment {
     /// Appends the text that JSON shows, without quotes.
     #[inline]
     pub(crate) fn write(self, out: &mut BytesMut) -> Result<()> {
-        if let Some(name) = self.infinity() {
-            out.extend_from_slice(name.as_bytes());
-            return Ok(());
-        }
-        match self {
-            Self::Date(days) => {
+        let mut text = Text::default();
+        match (self.infinity(), self) {
+            (Some(name), _) => {
+                out.extend_from_slice(name.as_bytes());
+                return Ok(());
+            }
+            (None, Self::Date(days)) => {
                 let civil = Civil::from_days(i64::from(days) + POSTGRES_DAY_ZERO);
-                date(civil, out);
-                era(civil, out);
+                text.date(civil);
+                text.era(civil);
             }
-            Self::Time(micros) => time(micros, out)?,
-            Self::TimeTz(micros, east) => {
-                time(micros, out)?;
-                offset(east, out);
+            (None, Self::Time(micros)) => text.time(micros)?,
+            (None, Self::TimeTz(micros, east)) => {
+                text.time(micros)?;
+                text.offset(east);
             }
-            Self::Timestamp(micros) => timestamp(micros, b"", out)?,
-            Self::TimestampTz(micros) => timestamp(micros, b"Z", out)?,
+            (None, Self::Timestamp(micros)) => text.timestamp(micros, false)?,
+            (None, Self::TimestampTz(micros)) => text.timestamp(micros, true)?,
         }
+        out.extend_from_slice(text.as_bytes());
         Ok(())
     }
 
@@ -167,92 +169,4 @@ impl Moment {
             _ => None,
         }
     }
-}
-
-/// Appends `YYYY-MM-DD`; years before 1 count backwards from 1 BC.
-#[inline]
-fn date(civil: Civil, out: &mut BytesMut) {
-    let year = if civil.year > 0 {
-        civil.year
-    } else {
-        1 - civil.year
-    };
-    match u16::try_from(year) {
-        Ok(year @ 0..10_000) => {
-            let [high, low] = [year / 100, year % 100].map(two);
-            out.extend_from_slice(&[high[0], high[1], low[0], low[1]]);
-        }
-        _ => number::integer(year, out),
-    }
-    let [month, day] = [civil.month, civil.day].map(pair);
-    out.extend_from_slice(&[b'-', month[0], month[1], b'-', day[0], day[1]]);
-}
-
-/// Appends the era of a year before 1.
-#[inline]
-fn era(civil: Civil, out: &mut BytesMut) {
-    if civil.year <= 0 {
-        out.extend_from_slice(b" BC");
-    }
-}
-
-/// Appends `HH:MM:SS[.f…]`; PostgreSQL's day may end with 24:00:00.
-#[inline]
-fn time(micros: i64, out: &mut BytesMut) -> Result<()> {
-    if !(0..=DAY).contains(&micros) {
-        return Err(malformed());
-    }
-    let seconds = micros / SECOND;
-    let [hour, minute, second] = [seconds / 3600, seconds / 60 % 60, seconds % 60].map(pair);
-    out.extend_from_slice(&[
-        hour[0], hour[1], b':', minute[0], minute[1], b':', second[0], second[1],
-    ]);
-    fraction(micros % SECOND, out);
-    Ok(())
-}
-
-/// Appends a point and the digits of so many microseconds, without trailing zeros; nothing for 0.
-#[inline]
-pub(crate) fn fraction(micros: i64, out: &mut BytesMut) {
-    if micros == 0 {
-        return;
-    }
-    let [high, middle, low] = [micros / 10_000, micros / 100 % 100, micros % 100].map(pair);
-    let digits = [b'.', high[0], high[1], middle[0], middle[1], low[0], low[1]];
-    let length = digits
-        .iter()
-        .rposition(|&digit| digit != b'0')
-        .map_or(0, |last| last + 1);
-    out.extend_from_slice(&digits[..length]);
-}
-
-/// Appends `YYYY-MM-DDTHH:MM:SS[.f…]`, the zone and the era.
-#[inline]
-fn timestamp(micros: i64, zone: &[u8], out: &mut BytesMut) -> Result<()> {
-    let civil = Civil::from_days(micros.div_euclid(DAY) + POSTGRES_DAY_ZERO);
-    date(civil, out);
-    out.extend_from_slice(b"T");
-    time(micros.rem_euclid(DAY), out)?;
-    out.extend_from_slice(zone);
-    era(civil, out);
-    Ok(())
-}
-
-/// Appends `±HH:MM[:SS]`.
-fn offset(east: i32, out: &mut BytesMut) {
-    out.extend_from_slice(if east < 0 { b"-" } else { b"+" });
-    let seconds = i64::from(east.unsigned_abs());
-    number::padded(seconds / 3600, 2, out);
-    out.extend_from_slice(b":");
-    out.extend_from_slice(&pair(seconds / 60 % 60));
-    if seconds % 60 != 0 {
-        out.extend_from_slice(b":");
-        out.extend_from_slice(&pair(seconds % 60));
-    }
-}
-
-/// The two digits of a number below 100.
-#[inline]
-pub(crate) fn pair(number: i64) -> [u8; 2] {
-    two(u16::try_from(number).unwrap_or_default())
 }

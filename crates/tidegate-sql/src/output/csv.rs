@@ -17,16 +17,20 @@ pub(super) fn close_field(start: usize, out: &mut BytesMut) {
     }
 }
 
-/// Puts a field in quotes and doubles those that it holds.
+/// Puts a field in quotes and doubles those that it holds, in place from its end.
 fn quote(start: usize, out: &mut BytesMut) {
-    let field = out.split_off(start);
-    out.extend_from_slice(b"\"");
-    let mut rest = &field[..];
-    while let Some(at) = memchr::memchr(b'"', rest) {
-        out.extend_from_slice(&rest[..=at]);
-        out.extend_from_slice(b"\"");
-        rest = &rest[at + 1..];
+    let length = out.len() - start;
+    let quotes = memchr::memchr_iter(b'"', &out[start..]).count();
+    out.resize(out.len() + quotes + 2, b'"');
+    let field = &mut out[start..];
+    let mut to = field.len() - 1;
+    for from in (0..length).rev() {
+        to -= 1;
+        field[to] = field[from];
+        if field[to] == b'"' {
+            to -= 1;
+            field[to] = b'"';
+        }
     }
-    out.extend_from_slice(rest);
-    out.extend_from_slice(b"\"");
+    field[0] = b'"';
 }
