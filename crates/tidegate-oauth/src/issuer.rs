@@ -18,8 +18,8 @@ use crate::grant::{self, Exchange};
 use crate::key::{self, Foundry, KeyRing};
 use crate::token::{self, RefreshTokens, Segments, TokenCache};
 use crate::{
-    Claims, Clock, Error, GuestRequest, MasterKey, PasswordHasher, Result, SecureRandom, Settings,
-    Store, TokenFault, TokenRequest, TokenResponse,
+    AuditEvent, Claims, Clock, Error, GuestRequest, MasterKey, PasswordHasher, Result,
+    SecureRandom, Settings, Store, TokenFault, TokenRequest, TokenResponse,
 };
 
 /// What the issuer and the [`Directory`](crate::Directory) need from outside.
@@ -33,6 +33,16 @@ pub struct Ports {
     pub random: Arc<dyn SecureRandom>,
     /// The pool that hashes passwords.
     pub hasher: Arc<PasswordHasher>,
+}
+
+impl Ports {
+    /// Writes to the audit log. A log that cannot be written is no reason to refuse a request whose
+    /// work is done; it is told to the operator.
+    pub(crate) async fn audit(&self, event: AuditEvent) {
+        if let Err(error) = self.store.append_audit(&[event]).await {
+            tracing::warn!(%error, "an audit event is lost");
+        }
+    }
 }
 
 impl fmt::Debug for Ports {

@@ -159,7 +159,7 @@ impl Directory {
                 .end_sessions_of_user(key, EndReason::UserChanged, now)
                 .await?;
         }
-        self.audit_user(AuditKind::UserChanged, key).await?;
+        self.audit_user(AuditKind::UserChanged, key).await;
         Ok(after)
     }
 
@@ -181,7 +181,8 @@ impl Directory {
             .end_sessions_of_user(key, EndReason::PasswordChanged, now)
             .await?;
         store.clear_attempts(&throttle::account(key)).await?;
-        self.audit_user(AuditKind::PasswordChanged, key).await
+        self.audit_user(AuditKind::PasswordChanged, key).await;
+        Ok(())
     }
 
     /// Drops a sub-user's record and ends its sessions. The owner goes with its tenant only.
@@ -203,7 +204,8 @@ impl Directory {
         {
             return Err(Error::NotFound("user"));
         }
-        self.audit_user(AuditKind::UserDropped, key).await
+        self.audit_user(AuditKind::UserDropped, key).await;
+        Ok(())
     }
 
     /// Drops a tenant's users and clients and ends its sessions.
@@ -213,7 +215,8 @@ impl Directory {
             .delete_tenant(database, self.ports.clock.now())
             .await?;
         self.audit_user(AuditKind::UserDropped, &UserKey::owner(database))
-            .await
+            .await;
+        Ok(())
     }
 
     async fn hash(&self, password: Option<&Secret>) -> Result<Option<String>> {
@@ -229,13 +232,14 @@ impl Directory {
 
     async fn insert(&self, user: User) -> Result<User> {
         written(self.ports.store.insert_user(&user).await?)?;
-        self.audit_user(AuditKind::UserCreated, &user.key).await?;
+        self.audit_user(AuditKind::UserCreated, &user.key).await;
         Ok(user)
     }
 
-    async fn audit_user(&self, kind: AuditKind, key: &UserKey) -> Result<()> {
-        self.audit(self.event(kind, &key.database).of_user(&key.name))
-            .await
+    async fn audit_user(&self, kind: AuditKind, key: &UserKey) {
+        self.ports
+            .audit(self.event(kind, &key.database).of_user(&key.name))
+            .await;
     }
 }
 

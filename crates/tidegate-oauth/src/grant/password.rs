@@ -34,7 +34,7 @@ pub(super) async fn exchange(
                 .of_user(username)
                 .of_client(&cx.client.id)
                 .from(cx.address);
-            cx.issuer.audit(&[event]).await;
+            cx.issuer.ports.audit(event).await;
             Err(Error::WrongCredentials)
         }
         Err(busy @ Error::Busy { .. }) => {

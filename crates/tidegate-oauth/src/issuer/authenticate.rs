@@ -55,7 +55,8 @@ impl Issuer {
             return attempts.give_back().await;
         }
         let event = self.event(AuditKind::ClientRefused, Some(&client.database));
-        self.audit(&[event.of_client(&client.id).from(address)])
+        self.ports
+            .audit(event.of_client(&client.id).from(address))
             .await;
         Err(Error::ClientNotAuthenticated)
     }

@@ -33,7 +33,8 @@ impl Issuer {
         self.ports.store.insert_session(&session).await?;
         let event = self.event(AuditKind::SessionOpened(grant), Some(&user.key.database));
         let event = event.of_user(&user.key.name).of_client(&session.client_id);
-        self.audit(&[event.in_session(session.id).from(cx.address)])
+        self.ports
+            .audit(event.in_session(session.id).from(cx.address))
             .await;
         self.tokens(&session, user, 1)
     }
@@ -89,7 +90,7 @@ impl Issuer {
                 .of_client(&cx.client.id)
                 .in_session(id)
                 .from(cx.address);
-            self.audit(&[event]).await;
+            self.ports.audit(event).await;
         }
         Ok(())
     }
@@ -97,14 +98,6 @@ impl Issuer {
     /// An audit event of this moment.
     pub(crate) fn event(&self, kind: AuditKind, database: Option<&str>) -> AuditEvent {
         AuditEvent::new(self.ports.clock.now(), kind, database)
-    }
-
-    /// Writes to the audit log. A log that cannot be written is no reason to refuse a request whose
-    /// work is done; it is told to the operator.
-    pub(crate) async fn audit(&self, events: &[AuditEvent]) {
-        if let Err(error) = self.ports.store.append_audit(events).await {
-            tracing::warn!(%error, "audit events are lost");
-        }
     }
 
     pub(crate) fn read_refresh_token(&self, token: &Secret) -> Option<crate::token::RefreshClaims> {

@@ -70,7 +70,9 @@ impl Issuer {
         let now = self.ports.clock.now();
         let rotated = key::rotate(&*self.ports.store, &self.ring(), notice, now).await?;
         if rotated {
-            self.audit(&[self.event(AuditKind::KeyRotated, None)]).await;
+            self.ports
+                .audit(self.event(AuditKind::KeyRotated, None))
+                .await;
         }
         self.refresh_keys().await
     }
