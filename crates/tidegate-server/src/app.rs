@@ -115,16 +115,19 @@ impl App {
 
     /// A new request id, unique over all nodes whose number differs.
     pub(crate) fn request_id(&self) -> HeaderValue {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
         let number = self.0.requests.fetch_add(1, Ordering::Relaxed);
         let mut id = [b'-'; 33];
-        for (place, digit) in id[..16].iter_mut().enumerate() {
-            *digit = DIGITS[(self.0.node >> (60 - 4 * place)) as usize & 15];
-        }
-        for (place, digit) in id[17..].iter_mut().enumerate() {
-            *digit = DIGITS[(number >> (60 - 4 * place)) as usize & 15];
-        }
+        write_hex(self.0.node, &mut id[..16]);
+        write_hex(number, &mut id[17..]);
         HeaderValue::from_bytes(&id).expect("hex digits and a dash are visible ASCII")
+    }
+}
+
+fn write_hex(number: u64, digits: &mut [u8]) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    for (pair, byte) in digits.chunks_exact_mut(2).zip(number.to_be_bytes()) {
+        pair[0] = DIGITS[usize::from(byte >> 4)];
+        pair[1] = DIGITS[usize::from(byte & 15)];
     }
 }
 

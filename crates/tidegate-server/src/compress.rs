@@ -105,21 +105,19 @@ pub(crate) fn whole(bytes: &[u8], encoding: Encoding) -> io::Result<Bytes> {
 /// Compresses what comes.
 pub(crate) struct Compressed {
     inner: Content,
-    state: State,
-}
-
-enum State {
-    /// Nothing was compressed yet.
-    Idle(Encoding),
-    Running(Encoder),
-    Done,
+    encoding: Encoding,
+    /// Made with the first bytes.
+    encoder: Option<Encoder>,
+    ended: bool,
 }
 
 impl Compressed {
     pub(crate) fn new(inner: Content, encoding: Encoding) -> Self {
         Self {
             inner,
-            state: State::Idle(encoding),
+            encoding,
+            encoder: None,
+            ended: false,
         }
     }
 
@@ -127,32 +125,34 @@ impl Compressed {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Bytes, Interrupted>>> {
-        loop {
-            let encoder = match &mut self.state {
-                State::Idle(encoding) => {
-                    let Ok(encoder) = Encoder::new(*encoding) else {
-                        return INTERRUPTED;
-                    };
-                    self.state = State::Running(encoder);
-                    continue;
-                }
-                State::Running(encoder) => encoder,
-                State::Done => return Poll::Ready(None),
-            };
-            let compressed = match ready!(self.inner.poll_next(cx)) {
-                Some(Ok(bytes)) => encoder.write(&bytes),
+        while !self.ended {
+            let bytes = match ready!(self.inner.poll_next(cx)) {
+                Some(Ok(bytes)) => Some(bytes),
                 Some(Err(Interrupted)) => return INTERRUPTED,
-                None => match std::mem::replace(&mut self.state, State::Done) {
-                    State::Running(encoder) => encoder.finish(),
-                    State::Idle(_) | State::Done => Ok(Vec::new()),
-                },
+                None => None,
             };
-            match compressed {
+            self.ended = bytes.is_none();
+            match self.compress(bytes.as_deref()) {
                 Ok(bytes) if bytes.is_empty() => {}
                 Ok(bytes) => return Poll::Ready(Some(Ok(bytes.into()))),
                 Err(_) => return INTERRUPTED,
             }
         }
+        Poll::Ready(None)
+    }
+
+    /// Takes bytes, or the end.
+    fn compress(&mut self, bytes: Option<&[u8]>) -> io::Result<Vec<u8>> {
+        let mut encoder = match self.encoder.take() {
+            Some(encoder) => encoder,
+            None => Encoder::new(self.encoding)?,
+        };
+        let Some(bytes) = bytes else {
+            return encoder.finish();
+        };
+        let compressed = encoder.write(bytes);
+        self.encoder = Some(encoder);
+        compressed
     }
 }
 

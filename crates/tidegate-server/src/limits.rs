@@ -55,7 +55,7 @@ impl Default for Limits {
             response: 256 * MIB,
             batch: 1_000,
             parameter_sets: 100_000,
-            statement: Duration::from_secs(60),
+            statement: Duration::from_mins(1),
             connections: 10_000,
             streams: 128,
             timeouts: Timeouts::default(),

@@ -1,5 +1,7 @@
 //! The edge over ports in memory: an executor with a script, an issuer with its store in memory.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+
 mod cors;
 mod documents;
 mod edge;

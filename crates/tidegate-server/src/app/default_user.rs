@@ -10,7 +10,7 @@ use tidegate_sql::{DatabaseName, Login, RoleName, Sharing};
 /// How long an answer is taken for true. A notice drops it earlier.
 const FRESH: Duration = Duration::from_secs(5);
 /// How long an answer is better than none, while the store is away.
-const USABLE: Duration = Duration::from_secs(60);
+const USABLE: Duration = Duration::from_mins(1);
 /// Strangers choose the names, so their number has an end.
 const MOST: usize = 10_000;
 
