@@ -42,7 +42,7 @@ macro_rules! pass {
 }
 
 #[expect(
-    clippy::needless_lifetimes,
+    clippy::elidable_lifetime_names,
     reason = "one pattern for methods with and without borrows"
 )]
 impl Store for Unsteady {
