@@ -12,17 +12,14 @@ use crate::row::{self, Gather};
 
 /// The migrations, oldest first; the number of one is its place, from 1. They are never edited
 /// once they are released, only added to.
-const MIGRATIONS: &[(&str, &str)] = &[(
-    "identity",
-    include_str!("../migrations/0001_identity.sql"),
-)];
+const MIGRATIONS: &[(&str, &str)] =
+    &[("identity", include_str!("../migrations/0001_identity.sql"))];
 
 /// Nodes that start at once take turns by this advisory lock (the letters `tidegate`).
 const LOCK: i64 = 0x7469_6465_6761_7465;
 
-static TAKE_TURNS: Query = Query::new(
-    "select 1::bigint from pg_catalog.pg_advisory_xact_lock(:lock::bigint)",
-);
+static TAKE_TURNS: Query =
+    Query::new("select 1::bigint from pg_catalog.pg_advisory_xact_lock(:lock::bigint)");
 static NO_TIMEOUT: Query = Query::new(
     "select pg_catalog.set_config('statement_timeout', '0', true), \
      pg_catalog.set_config('lock_timeout', '0', true)",
@@ -33,9 +30,8 @@ static CREATE_TABLE: Query = Query::new(
      number integer primary key, name text not null, \
      applied_at timestamptz not null default pg_catalog.now())",
 );
-static VERSION: Query = Query::new(
-    "select coalesce(pg_catalog.max(number), 0)::bigint from tidegate.migrations",
-);
+static VERSION: Query =
+    Query::new("select coalesce(pg_catalog.max(number), 0)::bigint from tidegate.migrations");
 static NOTE: Query =
     Query::new("insert into tidegate.migrations (number, name) values (:number::integer, :name)");
 

@@ -183,11 +183,7 @@ impl Database {
     }
 
     /// Runs a statement and says how many rows it wrote.
-    pub(crate) async fn execute(
-        &self,
-        query: &Query,
-        values: &[Argument<'_>],
-    ) -> Result<u64> {
+    pub(crate) async fn execute(&self, query: &Query, values: &[Argument<'_>]) -> Result<u64> {
         let bound = query.bind(values.iter().map(|value| value.parameter()).collect())?;
         let mut nothing = Gather::new(row::nothing);
         let completion = self
@@ -216,11 +212,7 @@ pub(crate) struct Open(pub(crate) Box<dyn Transaction>);
 
 impl Open {
     /// Runs a statement and says how many rows it wrote.
-    pub(crate) async fn execute(
-        &mut self,
-        query: &Query,
-        values: &[Argument<'_>],
-    ) -> Result<u64> {
+    pub(crate) async fn execute(&mut self, query: &Query, values: &[Argument<'_>]) -> Result<u64> {
         let bound = query.bind(values.iter().map(|value| value.parameter()).collect())?;
         let mut nothing = Gather::new(row::nothing);
         let completion = self.0.query(&bound, &mut nothing).await?;

@@ -109,7 +109,10 @@ pub(crate) fn optional_timestamp(row: &mut Record<'_>) -> Result<Option<Timestam
 }
 
 /// Reads nothing of a row.
-#[expect(clippy::unnecessary_wraps, reason = "it is one of the functions that read rows")]
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "it is one of the functions that read rows"
+)]
 pub(crate) fn nothing(_row: &mut Record<'_>) -> Result<()> {
     Ok(())
 }
@@ -132,11 +135,15 @@ impl<T> Gather<T> {
 impl<T: Send> RowSink for Gather<T> {
     fn columns(&mut self, columns: &[Column]) -> SqlResult<()> {
         // A value of a type without a binary form is its text, which is what `text` reads.
-        let readable = columns.iter().all(|column| column.format == WireFormat::Binary);
+        let readable = columns
+            .iter()
+            .all(|column| column.format == WireFormat::Binary);
         if readable {
             Ok(())
         } else {
-            Err(SqlError::internal("the control schema is read in binary form"))
+            Err(SqlError::internal(
+                "the control schema is read in binary form",
+            ))
         }
     }
 

@@ -24,9 +24,8 @@ static LIST: Query = Query::new(
     "select name, owner_role, adopted, grants, created_at from tidegate.tenants \
      order by name collate \"C\"",
 );
-static GRANTS: Query = Query::new(
-    "update tidegate.tenants set grants = :grants::json where name = :name",
-);
+static GRANTS: Query =
+    Query::new("update tidegate.tenants set grants = :grants::json where name = :name");
 static DELETE: Query = Query::new(
     "with gone as (delete from tidegate.tenants where name = :name returning name) \
      select pg_catalog.count(pg_catalog.pg_notify('tidegate', 'tenant ' || name)) from gone",
@@ -75,8 +74,7 @@ impl Tenants {
             grants,
             created_at,
         } = tenant;
-        let values: [Argument<'_>; 5] =
-            [name, owner_role, adopted, grants, created_at];
+        let values: [Argument<'_>; 5] = [name, owner_role, adopted, grants, created_at];
         let added = self.database.row(&INSERT, &values, row::count).await?;
         Ok(added == Some(1))
     }

@@ -10,9 +10,21 @@ async fn the_first_start_makes_the_schema_and_the_next_finds_it() {
     let stage = Stage::empty("migrate_twice").await;
     let newest = newest_version();
     let first = migrate(&stage.executor()).await.unwrap();
-    assert_eq!(first, Migrated { from: 0, to: newest });
+    assert_eq!(
+        first,
+        Migrated {
+            from: 0,
+            to: newest
+        }
+    );
     let second = migrate(&stage.executor()).await.unwrap();
-    assert_eq!(second, Migrated { from: newest, to: newest });
+    assert_eq!(
+        second,
+        Migrated {
+            from: newest,
+            to: newest
+        }
+    );
 }
 
 #[tokio::test]
@@ -37,7 +49,10 @@ async fn a_schema_of_a_newer_program_is_refused() {
     let newer = "insert into tidegate.migrations (number, name) values (4242, 'later')";
     stage.beside.batch_execute(newer).await.unwrap();
     let error = migrate(&stage.executor()).await.unwrap_err();
-    assert!(matches!(error, Error::NewerSchema { found: 4242, .. }), "{error:?}");
+    assert!(
+        matches!(error, Error::NewerSchema { found: 4242, .. }),
+        "{error:?}"
+    );
     assert!(error.to_string().contains("version 4242"), "{error}");
 }
 

@@ -34,10 +34,16 @@ async fn every_change_is_told_to_the_other_nodes() {
     let open = session(1, "shop", "alice", "app");
     store.insert_session(&open).await.unwrap();
     assert!(store.delete_client("app", at).await.unwrap());
-    store.insert_signing_key(&key("k1", "active")).await.unwrap();
+    store
+        .insert_signing_key(&key("k1", "active"))
+        .await
+        .unwrap();
     let again = session(2, "shop", "alice", "app");
     store.insert_session(&again).await.unwrap();
-    store.delete_user(&UserKey::new("shop", "alice"), at).await.unwrap();
+    store
+        .delete_user(&UserKey::new("shop", "alice"), at)
+        .await
+        .unwrap();
     let expected = [
         Change::Users("shop".to_owned()),
         Change::Users("shop".to_owned()),

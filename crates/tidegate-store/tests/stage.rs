@@ -68,5 +68,7 @@ async fn connect(url: &str) -> Client {
 /// Waits for something that must happen soon.
 pub(crate) async fn soon<T>(what: impl Future<Output = T>) -> T {
     let limit = Duration::from_secs(10);
-    tokio::time::timeout(limit, what).await.expect("it happens within ten seconds")
+    tokio::time::timeout(limit, what)
+        .await
+        .expect("it happens within ten seconds")
 }

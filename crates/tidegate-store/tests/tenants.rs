@@ -26,11 +26,23 @@ async fn tenants_are_kept_found_listed_and_deleted() {
     };
     assert!(tenants.insert(&tenant("shop", "shop")).await.unwrap());
     assert!(tenants.insert(&adopted).await.unwrap());
-    assert!(!tenants.insert(&tenant("shop", "other")).await.unwrap(), "the name is taken");
-    assert!(!tenants.insert(&tenant("other", "music")).await.unwrap(), "the role is taken");
-    assert_eq!(tenants.find("chinook").await.unwrap(), Some(adopted.clone()));
+    assert!(
+        !tenants.insert(&tenant("shop", "other")).await.unwrap(),
+        "the name is taken"
+    );
+    assert!(
+        !tenants.insert(&tenant("other", "music")).await.unwrap(),
+        "the role is taken"
+    );
+    assert_eq!(
+        tenants.find("chinook").await.unwrap(),
+        Some(adopted.clone())
+    );
     assert_eq!(tenants.find("nobody").await.unwrap(), None);
-    assert_eq!(tenants.list().await.unwrap(), [adopted, tenant("shop", "shop")]);
+    assert_eq!(
+        tenants.list().await.unwrap(),
+        [adopted, tenant("shop", "shop")]
+    );
     assert!(tenants.set_grants("shop", Some("[1]")).await.unwrap());
     let grants = tenants.find("shop").await.unwrap().unwrap().grants;
     assert_eq!(grants.as_deref(), Some("[1]"));

@@ -43,9 +43,8 @@ static GIVE_BACK: Query = Query::new(
     "update tidegate.attempts set count = greatest(count - 1, 0), open_at = null \
      where scope = :scope and subject = :subject",
 );
-static CLEAR: Query = Query::new(
-    "delete from tidegate.attempts where scope = :scope and subject = :subject",
-);
+static CLEAR: Query =
+    Query::new("delete from tidegate.attempts where scope = :scope and subject = :subject");
 
 pub(super) async fn count(
     database: &Database,
@@ -72,7 +71,9 @@ pub(super) async fn count(
         return Ok(Counted::Allowed);
     }
     let values: [Argument<'_>; 3] = [&scope, &key.subject, &now];
-    let until = database.row(&REFUSED_UNTIL, &values, row::optional_timestamp).await?;
+    let until = database
+        .row(&REFUSED_UNTIL, &values, row::optional_timestamp)
+        .await?;
     // When it was given back or cleared meanwhile, the next attempt is allowed at once.
     Ok(Counted::Refused {
         until: until.flatten().unwrap_or(now),
@@ -81,7 +82,9 @@ pub(super) async fn count(
 
 pub(super) async fn give_back(database: &Database, key: &AttemptKey) -> Result<()> {
     let scope = key.scope.name();
-    database.execute(&GIVE_BACK, &[&scope, &key.subject]).await?;
+    database
+        .execute(&GIVE_BACK, &[&scope, &key.subject])
+        .await?;
     Ok(())
 }
 

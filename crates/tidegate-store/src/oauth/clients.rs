@@ -65,7 +65,11 @@ pub(super) async fn insert(database: &Database, client: &Client) -> Result<Writt
     values.extend(fields.values(client));
     values.extend([&client.database as Argument<'_>, &client.created_at]);
     let added = database.row(&INSERT, &values, row::count).await?;
-    Ok(if added == Some(1) { Written::Done } else { Written::Taken })
+    Ok(if added == Some(1) {
+        Written::Done
+    } else {
+        Written::Taken
+    })
 }
 
 pub(super) async fn update(database: &Database, client: &Client) -> Result<Written> {
@@ -73,12 +77,18 @@ pub(super) async fn update(database: &Database, client: &Client) -> Result<Writt
     let mut values = fields.values(client);
     values.push(&client.id);
     let changed = database.row(&UPDATE, &values, row::count).await?;
-    Ok(if changed == Some(1) { Written::Done } else { Written::Missing })
+    Ok(if changed == Some(1) {
+        Written::Done
+    } else {
+        Written::Missing
+    })
 }
 
 pub(super) async fn delete(database: &Database, id: &str, at: Timestamp) -> Result<bool> {
     let reason = EndReason::ClientDropped.name();
-    let gone = database.row(&DELETE, &[&id, &at, &reason], row::count).await?;
+    let gone = database
+        .row(&DELETE, &[&id, &at, &reason], row::count)
+        .await?;
     Ok(gone == Some(1))
 }
 

@@ -40,8 +40,7 @@ pub(super) async fn insert(database: &Database, key: &SigningKeyRecord) -> Resul
     };
     let (state, public) = (key.state.name(), key.public_key.as_slice());
     let sealed = key.sealed_private_key.as_slice();
-    let values: [Argument<'_>; 6] =
-        [&key.id, &state, &since, &public, &sealed, &key.created_at];
+    let values: [Argument<'_>; 6] = [&key.id, &state, &since, &public, &sealed, &key.created_at];
     Ok(database.row(&INSERT, &values, row::count).await? == Some(1))
 }
 

@@ -75,20 +75,24 @@ impl PgOauthStore {
     }
 
     async fn claim(&self, fingerprint: &str) -> Result<String> {
-        let kept = self.database.row(&CLAIM, &[&fingerprint], row::string).await?;
+        let kept = self
+            .database
+            .row(&CLAIM, &[&fingerprint], row::string)
+            .await?;
         kept.ok_or_else(|| Error::failed("a claim returned nothing"))
     }
 
     async fn drop_tenant(&self, database: &str, at: Timestamp) -> Result<()> {
         let reason = EndReason::TenantDropped.name();
         let values: [Argument<'_>; 3] = [&database, &at, &reason];
-        self.database.row(&DELETE_TENANT, &values, row::nothing).await?;
+        self.database
+            .row(&DELETE_TENANT, &values, row::nothing)
+            .await?;
         Ok(())
     }
 
     async fn take_away(&self, before: PurgeBefore) -> Result<u64> {
-        let values: [Argument<'_>; 3] =
-            [&before.sessions, &before.attempts, &before.audit];
+        let values: [Argument<'_>; 3] = [&before.sessions, &before.attempts, &before.audit];
         let rows = self.database.row(&PURGE, &values, row::count).await?;
         Ok(rows.unwrap_or(0))
     }
@@ -176,7 +180,12 @@ impl Store for PgOauthStore {
         now: Timestamp,
         expires_at: Timestamp,
     ) -> StoreFuture<'_, Presented> {
-        step(sessions::present(&self.database, id, number, (now, expires_at)))
+        step(sessions::present(
+            &self.database,
+            id,
+            number,
+            (now, expires_at),
+        ))
     }
 
     fn end_session(

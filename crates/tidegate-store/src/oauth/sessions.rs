@@ -144,7 +144,11 @@ fn read(row: &mut Record<'_>) -> Result<Session> {
 }
 
 fn grant(name: &str) -> Result<GrantKind> {
-    let unknown = || Error::failed(format!("a session was opened by the unknown grant `{name}`"));
+    let unknown = || {
+        Error::failed(format!(
+            "a session was opened by the unknown grant `{name}`"
+        ))
+    };
     GrantKind::from_name(name).ok_or_else(unknown)
 }
 

@@ -25,7 +25,10 @@ const LIMIT: AttemptLimit = AttemptLimit {
 };
 
 fn of(subject: &str) -> AttemptKey {
-    AttemptKey { scope: AttemptScope::Account, subject: subject.to_owned() }
+    AttemptKey {
+        scope: AttemptScope::Account,
+        subject: subject.to_owned(),
+    }
 }
 
 fn after(millis: u64) -> Timestamp {
@@ -34,11 +37,17 @@ fn after(millis: u64) -> Timestamp {
 
 async fn counting_follows_the_rule_step_by_step(store: Arc<dyn Store>) {
     let key = of("alice");
-    for limit in [LIMIT, AttemptLimit { count: 1, ..LIMIT }, AttemptLimit { count: 0, ..LIMIT }] {
+    for limit in [
+        LIMIT,
+        AttemptLimit { count: 1, ..LIMIT },
+        AttemptLimit { count: 0, ..LIMIT },
+    ] {
         store.clear_attempts(&key).await.unwrap();
         let (mut counter, mut now) = (None, 0);
         // Steps that hit open and shut counters, long waits, and windows that have passed.
-        for step in (0..60).map(|n: u64| [0, 400, 1_600, 7_000, 1, 21_000, 63_000, 200_000][n as usize * 5 % 8]) {
+        for step in (0..60)
+            .map(|n: u64| [0, 400, 1_600, 7_000, 1, 21_000, 63_000, 200_000][n as usize * 5 % 8])
+        {
             now += step;
             let (next, expected) = AttemptCounter::count(counter, &limit, after(now));
             let counted = store.count_attempt(&key, &limit, after(now)).await.unwrap();
@@ -53,7 +62,10 @@ async fn of_parallel_attempts_no_more_than_the_limit_pass(store: Arc<dyn Store>)
         .map(|_| {
             let store = store.clone();
             tokio::spawn(async move {
-                store.count_attempt(&of("alice"), &LIMIT, NOW).await.unwrap()
+                store
+                    .count_attempt(&of("alice"), &LIMIT, NOW)
+                    .await
+                    .unwrap()
             })
         })
         .collect();
@@ -76,10 +88,18 @@ async fn an_attempt_given_back_does_not_count(store: Arc<dyn Store>) {
         store.give_attempt_back(&key).await.unwrap();
     }
     for _ in 0..3 {
-        assert_eq!(store.count_attempt(&key, &LIMIT, NOW).await.unwrap(), Counted::Allowed);
+        assert_eq!(
+            store.count_attempt(&key, &LIMIT, NOW).await.unwrap(),
+            Counted::Allowed
+        );
     }
     let refused = store.count_attempt(&key, &LIMIT, NOW).await.unwrap();
-    assert_eq!(refused, Counted::Refused { until: after(1_500) });
+    assert_eq!(
+        refused,
+        Counted::Refused {
+            until: after(1_500)
+        }
+    );
     store.give_attempt_back(&key).await.unwrap();
     let counted = store.count_attempt(&key, &LIMIT, NOW).await.unwrap();
     assert_eq!(counted, Counted::Allowed, "giving back ends the wait");
@@ -93,25 +113,47 @@ async fn a_cleared_counter_starts_again(store: Arc<dyn Store>) {
     store.clear_attempts(&key).await.unwrap();
     store.clear_attempts(&key).await.unwrap();
     for _ in 0..3 {
-        assert_eq!(store.count_attempt(&key, &LIMIT, NOW).await.unwrap(), Counted::Allowed);
+        assert_eq!(
+            store.count_attempt(&key, &LIMIT, NOW).await.unwrap(),
+            Counted::Allowed
+        );
     }
 }
 
 async fn counters_do_not_mix(store: Arc<dyn Store>) {
     for _ in 0..4 {
-        store.count_attempt(&of("alice"), &LIMIT, NOW).await.unwrap();
+        store
+            .count_attempt(&of("alice"), &LIMIT, NOW)
+            .await
+            .unwrap();
     }
-    let address = AttemptKey { scope: AttemptScope::Address, ..of("alice") };
+    let address = AttemptKey {
+        scope: AttemptScope::Address,
+        ..of("alice")
+    };
     for key in [of("bob"), address] {
-        assert_eq!(store.count_attempt(&key, &LIMIT, NOW).await.unwrap(), Counted::Allowed);
+        assert_eq!(
+            store.count_attempt(&key, &LIMIT, NOW).await.unwrap(),
+            Counted::Allowed
+        );
     }
 }
 
 async fn old_counters_are_purged(store: Arc<dyn Store>) {
-    store.count_attempt(&of("alice"), &LIMIT, NOW).await.unwrap();
-    store.count_attempt(&of("bob"), &LIMIT, after(10_000)).await.unwrap();
+    store
+        .count_attempt(&of("alice"), &LIMIT, NOW)
+        .await
+        .unwrap();
+    store
+        .count_attempt(&of("bob"), &LIMIT, after(10_000))
+        .await
+        .unwrap();
     let zero = Timestamp::from_millis(0);
-    let before = |attempts| PurgeBefore { sessions: zero, attempts, audit: zero };
+    let before = |attempts| PurgeBefore {
+        sessions: zero,
+        attempts,
+        audit: zero,
+    };
     assert_eq!(store.purge(before(after(60_000))).await.unwrap(), 0);
     assert_eq!(store.purge(before(after(60_001))).await.unwrap(), 1);
     assert_eq!(store.purge(before(after(70_001))).await.unwrap(), 1);

@@ -34,10 +34,26 @@ async fn events_are_appended_and_purged(store: Arc<dyn Store>) {
     let opened = event(AuditKind::SessionOpened(GrantKind::Guest));
     store.append_audit(&[opened, bare]).await.unwrap();
     let zero = Timestamp::from_millis(0);
-    let before = |audit| PurgeBefore { sessions: zero, attempts: zero, audit };
+    let before = |audit| PurgeBefore {
+        sessions: zero,
+        attempts: zero,
+        audit,
+    };
     assert_eq!(store.purge(before(NOW)).await.unwrap(), 0);
-    assert_eq!(store.purge(before(Timestamp::from_millis(NOW.millis() + 1))).await.unwrap(), 1);
-    assert_eq!(store.purge(before(Timestamp::from_millis(i64::MAX))).await.unwrap(), 1);
+    assert_eq!(
+        store
+            .purge(before(Timestamp::from_millis(NOW.millis() + 1)))
+            .await
+            .unwrap(),
+        1
+    );
+    assert_eq!(
+        store
+            .purge(before(Timestamp::from_millis(i64::MAX)))
+            .await
+            .unwrap(),
+        1
+    );
 }
 
 #[tokio::test]

@@ -32,14 +32,23 @@ async fn a_client_comes_back_as_it_was(store: Arc<dyn Store>) {
 }
 
 async fn an_id_is_taken_in_every_tenant(store: Arc<dyn Store>) {
-    assert_eq!(store.insert_client(&client("a", "shop")).await.unwrap(), Written::Done);
-    assert_eq!(store.insert_client(&client("a", "other")).await.unwrap(), Written::Taken);
+    assert_eq!(
+        store.insert_client(&client("a", "shop")).await.unwrap(),
+        Written::Done
+    );
+    assert_eq!(
+        store.insert_client(&client("a", "other")).await.unwrap(),
+        Written::Taken
+    );
     assert_eq!(store.clients("other").await.unwrap(), []);
 }
 
 async fn an_update_keeps_tenant_and_age(store: Arc<dyn Store>) {
     let before = client("a", "shop");
-    assert_eq!(store.update_client(&before).await.unwrap(), Written::Missing);
+    assert_eq!(
+        store.update_client(&before).await.unwrap(),
+        Written::Missing
+    );
     store.insert_client(&before).await.unwrap();
     let change = Client {
         name: "Another".to_owned(),
@@ -65,7 +74,13 @@ async fn a_dropped_client_takes_its_sessions_along(store: Arc<dyn Store>) {
     store.insert_session(&stays).await.unwrap();
     assert!(store.delete_client("a", NOW).await.unwrap());
     assert!(!store.delete_client("a", NOW).await.unwrap());
-    let end = store.session(gone.id).await.unwrap().unwrap().ended.unwrap();
+    let end = store
+        .session(gone.id)
+        .await
+        .unwrap()
+        .unwrap()
+        .ended
+        .unwrap();
     assert_eq!((end.at, end.reason), (NOW, EndReason::ClientDropped));
     assert_eq!(store.session(stays.id).await.unwrap(), Some(stays));
 }

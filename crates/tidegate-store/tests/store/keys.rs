@@ -22,7 +22,12 @@ async fn a_key_comes_back_as_it_was(store: Arc<dyn Store>) {
 async fn a_state_has_one_key(store: Arc<dyn Store>) {
     for state in ["active", "next"] {
         assert!(store.insert_signing_key(&key(state, state)).await.unwrap());
-        assert!(!store.insert_signing_key(&key("another", state)).await.unwrap());
+        assert!(
+            !store
+                .insert_signing_key(&key("another", state))
+                .await
+                .unwrap()
+        );
     }
     assert_eq!(store.signing_keys().await.unwrap().len(), 2);
 }
@@ -46,8 +51,15 @@ async fn of_nodes_that_make_a_key_at_once_one_wins(store: Arc<dyn Store>) {
 async fn promoting_moves_both_keys_or_none(store: Arc<dyn Store>) {
     let (active, next) = (key("a", "active"), key("b", "next"));
     store.insert_signing_key(&active).await.unwrap();
-    assert!(!store.promote_signing_key("b", "a", NOW).await.unwrap(), "there is no next");
-    assert_eq!(store.signing_keys().await.unwrap(), [active], "nothing has moved");
+    assert!(
+        !store.promote_signing_key("b", "a", NOW).await.unwrap(),
+        "there is no next"
+    );
+    assert_eq!(
+        store.signing_keys().await.unwrap(),
+        [active],
+        "nothing has moved"
+    );
     store.insert_signing_key(&next).await.unwrap();
     let tasks: Vec<_> = (0..5)
         .map(|_| {
@@ -60,8 +72,20 @@ async fn promoting_moves_both_keys_or_none(store: Arc<dyn Store>) {
         promoted += usize::from(task.await.unwrap());
     }
     assert_eq!(promoted, 1);
-    let states: Vec<_> = store.signing_keys().await.unwrap().iter().map(|k| k.state).collect();
-    assert_eq!(states, [KeyState::Retired { since: NOW }, KeyState::Active { since: NOW }]);
+    let states: Vec<_> = store
+        .signing_keys()
+        .await
+        .unwrap()
+        .iter()
+        .map(|k| k.state)
+        .collect();
+    assert_eq!(
+        states,
+        [
+            KeyState::Retired { since: NOW },
+            KeyState::Active { since: NOW }
+        ]
+    );
 }
 
 async fn only_a_retired_key_is_deleted(store: Arc<dyn Store>) {

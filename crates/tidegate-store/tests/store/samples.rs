@@ -33,7 +33,10 @@ pub(crate) fn client(id: &str, database: &str) -> Client {
         id: id.to_owned(),
         database: database.to_owned(),
         name: "An \"app\" \\ ünïcode".to_owned(),
-        redirect_uris: vec!["http://127.0.0.1:5173/callback?a={b},c".to_owned(), String::new()],
+        redirect_uris: vec![
+            "http://127.0.0.1:5173/callback?a={b},c".to_owned(),
+            String::new(),
+        ],
         homepage: None,
         description: Some(String::new()),
         authentication: ClientAuthentication::Confidential {

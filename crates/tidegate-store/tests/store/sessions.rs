@@ -27,7 +27,10 @@ fn after(seconds: u64) -> Timestamp {
 async fn a_session_comes_back_as_it_was(store: Arc<dyn Store>) {
     let open = session(1, "shop", "alice", "app");
     let ended = Session {
-        ended: Some(SessionEnd { at: after(1), reason: EndReason::RefreshReuse }),
+        ended: Some(SessionEnd {
+            at: after(1),
+            reason: EndReason::RefreshReuse,
+        }),
         presented: 1 << 40,
         ..session(u128::MAX >> 8, "shop", "alice", "app")
     };
@@ -35,14 +38,19 @@ async fn a_session_comes_back_as_it_was(store: Arc<dyn Store>) {
     store.insert_session(&ended).await.unwrap();
     assert_eq!(store.session(open.id).await.unwrap(), Some(open));
     assert_eq!(store.session(ended.id).await.unwrap(), Some(ended));
-    assert_eq!(store.session(SessionId::from_bytes([0; 16])).await.unwrap(), None);
+    assert_eq!(
+        store.session(SessionId::from_bytes([0; 16])).await.unwrap(),
+        None
+    );
 }
 
 async fn a_refresh_token_may_be_presented_until_its_successor_is(store: Arc<dyn Store>) {
     let open = session(1, "shop", "alice", "app");
     store.insert_session(&open).await.unwrap();
     let present = async |number| {
-        let presented = store.present_refresh_token(open.id, number, after(5), after(35)).await;
+        let presented = store
+            .present_refresh_token(open.id, number, after(5), after(35))
+            .await;
         presented.unwrap()
     };
     let expected = Session {
@@ -52,33 +60,67 @@ async fn a_refresh_token_may_be_presented_until_its_successor_is(store: Arc<dyn 
         ..open.clone()
     };
     assert_eq!(present(1).await, Presented::Accepted(expected.clone()));
-    assert_eq!(present(1).await, Presented::Accepted(expected.clone()), "its answer was lost");
-    let expected = Session { presented: 2, ..expected };
+    assert_eq!(
+        present(1).await,
+        Presented::Accepted(expected.clone()),
+        "its answer was lost"
+    );
+    let expected = Session {
+        presented: 2,
+        ..expected
+    };
     assert_eq!(present(2).await, Presented::Accepted(expected.clone()));
     assert_eq!(present(1).await, Presented::Superseded);
-    assert_eq!(store.session(open.id).await.unwrap(), Some(expected), "it is as it was");
+    assert_eq!(
+        store.session(open.id).await.unwrap(),
+        Some(expected),
+        "it is as it was"
+    );
 }
 
 async fn a_session_that_is_over_takes_no_token(store: Arc<dyn Store>) {
     let open = session(1, "shop", "alice", "app");
     let present = async |number, now| {
-        let presented = store.present_refresh_token(open.id, number, now, after(300)).await;
+        let presented = store
+            .present_refresh_token(open.id, number, now, after(300))
+            .await;
         presented.unwrap()
     };
     assert_eq!(present(1, after(1)).await, Presented::Dead, "there is none");
     store.insert_session(&open).await.unwrap();
-    assert_eq!(present(1, after(30)).await, Presented::Dead, "it has been idle for too long");
-    assert!(matches!(present(2, after(29)).await, Presented::Accepted(_)));
-    assert_eq!(present(2, after(90)).await, Presented::Dead, "it has closed");
-    assert_eq!(present(1, after(90)).await, Presented::Dead, "dead before superseded");
-    store.end_session(open.id, EndReason::Revoked, after(30)).await.unwrap();
+    assert_eq!(
+        present(1, after(30)).await,
+        Presented::Dead,
+        "it has been idle for too long"
+    );
+    assert!(matches!(
+        present(2, after(29)).await,
+        Presented::Accepted(_)
+    ));
+    assert_eq!(
+        present(2, after(90)).await,
+        Presented::Dead,
+        "it has closed"
+    );
+    assert_eq!(
+        present(1, after(90)).await,
+        Presented::Dead,
+        "dead before superseded"
+    );
+    store
+        .end_session(open.id, EndReason::Revoked, after(30))
+        .await
+        .unwrap();
     assert_eq!(present(2, after(31)).await, Presented::Dead, "it was ended");
 }
 
 async fn a_session_is_never_kept_beyond_its_close(store: Arc<dyn Store>) {
     let open = session(1, "shop", "alice", "app");
     store.insert_session(&open).await.unwrap();
-    let presented = store.present_refresh_token(open.id, 1, after(5), after(1_000)).await.unwrap();
+    let presented = store
+        .present_refresh_token(open.id, 1, after(5), after(1_000))
+        .await
+        .unwrap();
     assert!(matches!(presented, Presented::Accepted(s) if s.expires_at == open.closes_at));
 }
 
@@ -89,7 +131,10 @@ async fn of_fifty_refreshes_with_one_token_all_are_accepted(store: Arc<dyn Store
         .map(|_| {
             let store = store.clone();
             tokio::spawn(async move {
-                store.present_refresh_token(open.id, 1, after(1), after(31)).await.unwrap()
+                store
+                    .present_refresh_token(open.id, 1, after(1), after(31))
+                    .await
+                    .unwrap()
             })
         })
         .collect();
@@ -105,8 +150,9 @@ async fn parallel_refreshes_with_growing_tokens_leave_the_highest(store: Arc<dyn
         .map(|number| {
             let store = store.clone();
             tokio::spawn(async move {
-                let presented =
-                    store.present_refresh_token(open.id, number, after(1), after(31)).await;
+                let presented = store
+                    .present_refresh_token(open.id, number, after(1), after(31))
+                    .await;
                 match presented.unwrap() {
                     Presented::Accepted(session) => assert_eq!(session.presented, number),
                     other => assert_eq!(other, Presented::Superseded, "the only other answer"),
@@ -127,9 +173,15 @@ async fn a_session_is_ended_once(store: Arc<dyn Store>) {
         .map(|number| {
             let store = store.clone();
             tokio::spawn(async move {
-                let reason =
-                    if number % 2 == 0 { EndReason::Revoked } else { EndReason::RefreshReuse };
-                store.end_session(open.id, reason, after(number)).await.unwrap()
+                let reason = if number % 2 == 0 {
+                    EndReason::Revoked
+                } else {
+                    EndReason::RefreshReuse
+                };
+                store
+                    .end_session(open.id, reason, after(number))
+                    .await
+                    .unwrap()
             })
         })
         .collect();
@@ -139,24 +191,57 @@ async fn a_session_is_ended_once(store: Arc<dyn Store>) {
     }
     assert_eq!(ended, 1);
     let nobody = SessionId::from_bytes([0; 16]);
-    assert!(!store.end_session(nobody, EndReason::Revoked, NOW).await.unwrap());
+    assert!(
+        !store
+            .end_session(nobody, EndReason::Revoked, NOW)
+            .await
+            .unwrap()
+    );
 }
 
 async fn ending_a_users_sessions_names_them(store: Arc<dyn Store>) {
-    let (one, two) = (session(1, "shop", "alice", "app"), session(2, "shop", "alice", "b"));
-    let (ended, other) = (session(3, "shop", "alice", "b"), session(4, "other", "alice", "b"));
+    let (one, two) = (
+        session(1, "shop", "alice", "app"),
+        session(2, "shop", "alice", "b"),
+    );
+    let (ended, other) = (
+        session(3, "shop", "alice", "b"),
+        session(4, "other", "alice", "b"),
+    );
     for session in [&one, &two, &ended, &other] {
         store.insert_session(session).await.unwrap();
     }
-    store.end_session(ended.id, EndReason::Revoked, NOW).await.unwrap();
+    store
+        .end_session(ended.id, EndReason::Revoked, NOW)
+        .await
+        .unwrap();
     let alice = UserKey::new("shop", "alice");
     let reason = EndReason::PasswordChanged;
-    let mut named = store.end_sessions_of_user(&alice, reason, after(2)).await.unwrap();
+    let mut named = store
+        .end_sessions_of_user(&alice, reason, after(2))
+        .await
+        .unwrap();
     named.sort();
     assert_eq!(named, [one.id, two.id]);
-    assert_eq!(store.end_sessions_of_user(&alice, reason, after(3)).await.unwrap(), []);
-    let end = store.session(ended.id).await.unwrap().unwrap().ended.unwrap();
-    assert_eq!((end.at, end.reason), (NOW, EndReason::Revoked), "the first end stands");
+    assert_eq!(
+        store
+            .end_sessions_of_user(&alice, reason, after(3))
+            .await
+            .unwrap(),
+        []
+    );
+    let end = store
+        .session(ended.id)
+        .await
+        .unwrap()
+        .unwrap()
+        .ended
+        .unwrap();
+    assert_eq!(
+        (end.at, end.reason),
+        (NOW, EndReason::Revoked),
+        "the first end stands"
+    );
     assert_eq!(store.session(other.id).await.unwrap().unwrap().ended, None);
 }
 
@@ -164,23 +249,45 @@ async fn the_denylist_is_what_was_ended_since(store: Arc<dyn Store>) {
     for number in 1..=3 {
         let session = session(number.into(), "shop", "alice", "app");
         store.insert_session(&session).await.unwrap();
-        store.end_session(session.id, EndReason::Revoked, after(number)).await.unwrap();
+        store
+            .end_session(session.id, EndReason::Revoked, after(number))
+            .await
+            .unwrap();
     }
-    store.insert_session(&session(9, "shop", "alice", "app")).await.unwrap();
+    store
+        .insert_session(&session(9, "shop", "alice", "app"))
+        .await
+        .unwrap();
     let found = store.ended_sessions(after(2)).await.unwrap();
     let mut times: Vec<_> = found.iter().map(|end| end.at).collect();
     times.sort();
     assert_eq!(times, [after(2), after(3)], "the moment itself counts");
-    assert_eq!(store.ended_sessions(Timestamp::from_millis(i64::MIN)).await.unwrap().len(), 3);
+    assert_eq!(
+        store
+            .ended_sessions(Timestamp::from_millis(i64::MIN))
+            .await
+            .unwrap()
+            .len(),
+        3
+    );
 }
 
 async fn purging_takes_what_is_long_over(store: Arc<dyn Store>) {
-    let (open, ended) = (session(1, "shop", "a", "app"), session(2, "shop", "b", "app"));
-    let expired = Session { expires_at: after(1), ..session(3, "shop", "c", "app") };
+    let (open, ended) = (
+        session(1, "shop", "a", "app"),
+        session(2, "shop", "b", "app"),
+    );
+    let expired = Session {
+        expires_at: after(1),
+        ..session(3, "shop", "c", "app")
+    };
     for session in [&open, &ended, &expired] {
         store.insert_session(session).await.unwrap();
     }
-    store.end_session(ended.id, EndReason::Revoked, after(5)).await.unwrap();
+    store
+        .end_session(ended.id, EndReason::Revoked, after(5))
+        .await
+        .unwrap();
     let before = |sessions| PurgeBefore {
         sessions,
         attempts: Timestamp::from_millis(0),

@@ -38,24 +38,54 @@ async fn a_user_comes_back_as_it_was(store: Arc<dyn Store>) {
 async fn a_name_or_role_is_taken_once(store: Arc<dyn Store>) {
     let alice = user("shop", "alice");
     assert_eq!(store.insert_user(&alice).await.unwrap(), Written::Done);
-    let same_name = User { role: "free".to_owned(), ..alice.clone() };
+    let same_name = User {
+        role: "free".to_owned(),
+        ..alice.clone()
+    };
     assert_eq!(store.insert_user(&same_name).await.unwrap(), Written::Taken);
-    let same_role = User { role: alice.role.clone(), ..user("other", "bob") };
+    let same_role = User {
+        role: alice.role.clone(),
+        ..user("other", "bob")
+    };
     assert_eq!(store.insert_user(&same_role).await.unwrap(), Written::Taken);
     assert_eq!(store.user(&alice.key).await.unwrap(), Some(alice));
 }
 
 async fn a_tenant_has_one_default_user(store: Arc<dyn Store>) {
-    let guest = User { default_user: true, ..user("shop", "guest") };
+    let guest = User {
+        default_user: true,
+        ..user("shop", "guest")
+    };
     assert_eq!(store.insert_user(&guest).await.unwrap(), Written::Done);
-    let second = User { default_user: true, ..user("shop", "second") };
-    assert_eq!(store.insert_user(&second).await.unwrap(), Written::DefaultUserTaken);
-    let elsewhere = User { default_user: true, ..user("other", "guest") };
+    let second = User {
+        default_user: true,
+        ..user("shop", "second")
+    };
+    assert_eq!(
+        store.insert_user(&second).await.unwrap(),
+        Written::DefaultUserTaken
+    );
+    let elsewhere = User {
+        default_user: true,
+        ..user("other", "guest")
+    };
     assert_eq!(store.insert_user(&elsewhere).await.unwrap(), Written::Done);
-    assert_eq!(store.insert_user(&user("shop", "second")).await.unwrap(), Written::Done);
-    assert_eq!(store.update_user(&second).await.unwrap(), Written::DefaultUserTaken);
-    assert_eq!(store.default_user("shop").await.unwrap(), Some(guest.clone()));
-    let demoted = User { default_user: false, ..guest };
+    assert_eq!(
+        store.insert_user(&user("shop", "second")).await.unwrap(),
+        Written::Done
+    );
+    assert_eq!(
+        store.update_user(&second).await.unwrap(),
+        Written::DefaultUserTaken
+    );
+    assert_eq!(
+        store.default_user("shop").await.unwrap(),
+        Some(guest.clone())
+    );
+    let demoted = User {
+        default_user: false,
+        ..guest
+    };
     assert_eq!(store.update_user(&demoted).await.unwrap(), Written::Done);
     assert_eq!(store.update_user(&second).await.unwrap(), Written::Done);
     assert_eq!(store.default_user("shop").await.unwrap(), Some(second));
@@ -65,7 +95,10 @@ async fn of_parallel_default_users_one_is_kept(store: Arc<dyn Store>) {
     let tasks: Vec<_> = (0..20)
         .map(|number| {
             let store = store.clone();
-            let guest = User { default_user: true, ..user("shop", &format!("guest{number}")) };
+            let guest = User {
+                default_user: true,
+                ..user("shop", &format!("guest{number}"))
+            };
             tokio::spawn(async move { store.insert_user(&guest).await.unwrap() })
         })
         .collect();
@@ -93,18 +126,42 @@ async fn an_update_replaces_what_it_may(store: Arc<dyn Store>) {
         ..alice.clone()
     };
     assert_eq!(store.update_user(&change).await.unwrap(), Written::Done);
-    let expected = User { role: alice.role, password_hash: alice.password_hash, ..change };
+    let expected = User {
+        role: alice.role,
+        password_hash: alice.password_hash,
+        ..change
+    };
     assert_eq!(store.user(&alice.key).await.unwrap(), Some(expected));
 }
 
 async fn a_password_upgrade_does_not_undo_a_change(store: Arc<dyn Store>) {
     let alice = user("shop", "alice");
-    assert!(!store.set_password_hash(&alice.key, None, "new").await.unwrap());
+    assert!(
+        !store
+            .set_password_hash(&alice.key, None, "new")
+            .await
+            .unwrap()
+    );
     store.insert_user(&alice).await.unwrap();
     let before = alice.password_hash.as_deref();
-    assert!(store.set_password_hash(&alice.key, before, "upgraded").await.unwrap());
-    assert!(!store.set_password_hash(&alice.key, before, "late").await.unwrap());
-    assert!(store.set_password_hash(&alice.key, None, "set").await.unwrap());
+    assert!(
+        store
+            .set_password_hash(&alice.key, before, "upgraded")
+            .await
+            .unwrap()
+    );
+    assert!(
+        !store
+            .set_password_hash(&alice.key, before, "late")
+            .await
+            .unwrap()
+    );
+    assert!(
+        store
+            .set_password_hash(&alice.key, None, "set")
+            .await
+            .unwrap()
+    );
     let kept = store.user(&alice.key).await.unwrap().unwrap();
     assert_eq!(kept.password_hash.as_deref(), Some("set"));
 }
@@ -112,13 +169,22 @@ async fn a_password_upgrade_does_not_undo_a_change(store: Arc<dyn Store>) {
 async fn a_dropped_user_takes_its_sessions_along(store: Arc<dyn Store>) {
     let alice = user("shop", "alice");
     store.insert_user(&alice).await.unwrap();
-    let (hers, his) = (session(1, "shop", "alice", "app"), session(2, "shop", "bob", "app"));
+    let (hers, his) = (
+        session(1, "shop", "alice", "app"),
+        session(2, "shop", "bob", "app"),
+    );
     store.insert_session(&hers).await.unwrap();
     store.insert_session(&his).await.unwrap();
     assert!(store.delete_user(&alice.key, NOW).await.unwrap());
     assert!(!store.delete_user(&alice.key, NOW).await.unwrap());
     assert_eq!(store.user(&alice.key).await.unwrap(), None);
-    let end = store.session(hers.id).await.unwrap().unwrap().ended.unwrap();
+    let end = store
+        .session(hers.id)
+        .await
+        .unwrap()
+        .unwrap()
+        .ended
+        .unwrap();
     assert_eq!((end.at, end.reason), (NOW, EndReason::UserDropped));
     assert_eq!(store.session(his.id).await.unwrap(), Some(his));
 }
@@ -128,14 +194,23 @@ async fn a_dropped_tenant_takes_everything_along(store: Arc<dyn Store>) {
         store.insert_user(&user(tenant, "alice")).await.unwrap();
         store.insert_client(&client(tenant, tenant)).await.unwrap();
     }
-    let (gone, stays) = (session(1, "shop", "x", "app"), session(2, "other", "x", "app"));
+    let (gone, stays) = (
+        session(1, "shop", "x", "app"),
+        session(2, "other", "x", "app"),
+    );
     store.insert_session(&gone).await.unwrap();
     store.insert_session(&stays).await.unwrap();
     store.delete_tenant("shop", NOW).await.unwrap();
     store.delete_tenant("nowhere", NOW).await.unwrap();
     assert_eq!(store.users("shop").await.unwrap(), []);
     assert_eq!(store.clients("shop").await.unwrap(), []);
-    let end = store.session(gone.id).await.unwrap().unwrap().ended.unwrap();
+    let end = store
+        .session(gone.id)
+        .await
+        .unwrap()
+        .unwrap()
+        .ended
+        .unwrap();
     assert_eq!(end.reason, EndReason::TenantDropped);
     assert_eq!(store.session(stays.id).await.unwrap(), Some(stays));
     assert_eq!(store.users("other").await.unwrap().len(), 1);
@@ -143,7 +218,13 @@ async fn a_dropped_tenant_takes_everything_along(store: Arc<dyn Store>) {
 }
 
 async fn nobody_is_found_by_a_strange_name(store: Arc<dyn Store>) {
-    for name in ["", "a\0b", "'; drop table tidegate.users; --", "\u{10ffff}", &"x".repeat(70_000)] {
+    for name in [
+        "",
+        "a\0b",
+        "'; drop table tidegate.users; --",
+        "\u{10ffff}",
+        &"x".repeat(70_000),
+    ] {
         assert_eq!(store.user(&UserKey::new(name, name)).await.unwrap(), None);
         assert_eq!(store.client(name).await.unwrap(), None);
         assert_eq!(store.default_user(name).await.unwrap(), None);
