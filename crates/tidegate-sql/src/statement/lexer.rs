@@ -70,22 +70,49 @@ pub(super) struct Lexer<'a> {
     pub(super) at: usize,
 }
 
+const BEGINS_WORD: u8 = 1;
+const CONTINUES_WORD: u8 = 2;
+const OPERATOR: u8 = 4;
+const SPACE: u8 = 8;
+
+/// What each byte can be; a look-up is faster than the comparisons.
+const CLASSES: [u8; 256] = {
+    let mut classes = [0; 256];
+    let mut index = 0;
+    while index < classes.len() {
+        classes[index] = match index.to_le_bytes()[0] {
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' | 0x80.. => BEGINS_WORD | CONTINUES_WORD,
+            b'0'..=b'9' | b'$' => CONTINUES_WORD,
+            b'~' | b'!' | b'@' | b'#' | b'^' | b'&' | b'|' | b'`' | b'?' | b'+' | b'-' | b'*'
+            | b'/' | b'%' | b'<' | b'>' | b'=' => OPERATOR,
+            b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c => SPACE,
+            _ => 0,
+        };
+        index += 1;
+    }
+    classes
+};
+
+fn is(byte: u8, class: u8) -> bool {
+    CLASSES[usize::from(byte)] & class != 0
+}
+
 /// Begins an identifier; bytes of characters beyond ASCII count as letters.
 pub(super) fn begins_word(byte: u8) -> bool {
-    byte.is_ascii_alphabetic() || byte == b'_' || byte >= 0x80
+    is(byte, BEGINS_WORD)
 }
 
 /// Continues an identifier.
 pub(super) fn continues_word(byte: u8) -> bool {
-    begins_word(byte) || byte.is_ascii_digit() || byte == b'$'
+    is(byte, CONTINUES_WORD)
 }
 
 fn is_operator(byte: u8) -> bool {
-    b"~!@#^&|`?+-*/%<>=".contains(&byte)
+    is(byte, OPERATOR)
 }
 
 pub(super) fn is_space(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c)
+    is(byte, SPACE)
 }
 
 impl<'a> Lexer<'a> {
@@ -157,12 +184,10 @@ impl<'a> Lexer<'a> {
     fn skip_space_and_comments(&mut self) -> Scan<()> {
         loop {
             self.skip_while(is_space);
-            if self.rest().starts_with(b"--") {
-                self.line_comment();
-            } else if self.rest().starts_with(b"/*") {
-                self.block_comment()?;
-            } else {
-                return Ok(());
+            match self.rest() {
+                [b'-', b'-', ..] => self.line_comment(),
+                [b'/', b'*', ..] => self.block_comment()?,
+                _ => return Ok(()),
             }
         }
     }

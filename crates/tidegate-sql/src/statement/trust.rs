@@ -4,12 +4,15 @@ use super::lexer::{Token, TokenKind};
 use super::names;
 use super::reader::Open;
 
+const HISTORY: usize = 4;
+
 /// Looks for calls, casts and typed literals.
 #[derive(Debug, Default)]
 pub(super) struct TrustReader<'a> {
     stateful: bool,
-    /// The last tokens, the newest first.
-    last: [Option<Token<'a>>; 3],
+    /// The last tokens, in turn.
+    last: [Option<Token<'a>>; HISTORY],
+    count: usize,
     type_name: TypeName,
 }
 
@@ -46,12 +49,18 @@ impl<'a> TrustReader<'a> {
             };
             self.stateful |= suspicious;
         }
-        self.last = [Some(*token), self.last[0], self.last[1]];
+        self.last[self.count % HISTORY] = Some(*token);
+        self.count += 1;
     }
 
     /// Whether nothing else was found.
     pub(super) fn calls_only_stateless(&self) -> bool {
         !self.stateful && !matches!(self.type_name, TypeName::Expected | TypeName::Catalog)
+    }
+
+    /// The token before the current one, and those before that.
+    fn last(&self, back: usize) -> Option<Token<'a>> {
+        self.last[(self.count + HISTORY - back) % HISTORY]
     }
 
     fn follow_type(&mut self, token: &Token<'a>) {
@@ -73,7 +82,7 @@ impl<'a> TrustReader<'a> {
 
     /// Whether the parenthesis that follows belongs to the call of an unknown function.
     fn calls_unknown(&self) -> bool {
-        let [Some(name), before, _] = self.last else {
+        let (Some(name), before) = (self.last(1), self.last(2)) else {
             return false;
         };
         match name.kind {
@@ -94,7 +103,7 @@ impl<'a> TrustReader<'a> {
 
     /// Whether the string that follows is the literal of a type that is not built in.
     fn types_literal(&self) -> bool {
-        let [Some(name), before, _] = self.last else {
+        let (Some(name), before) = (self.last(1), self.last(2)) else {
             return false;
         };
         match name.kind {
@@ -111,7 +120,7 @@ impl<'a> TrustReader<'a> {
 
     /// Whether the last three tokens are `pg_catalog.name`.
     fn in_catalog(&self) -> bool {
-        self.last[2].is_some_and(|token| token.is("pg_catalog"))
+        self.last(3).is_some_and(|token| token.is("pg_catalog"))
     }
 }
 
