@@ -1,14 +1,85 @@
 //! The Tidegate server and its command line.
 
 mod cli;
+mod command;
+mod demo;
+mod failure;
+mod logging;
+mod master_key;
+mod pool;
+mod ports;
+mod prompt;
+mod serve;
+mod service;
 mod settings;
+mod signal;
+mod upkeep;
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
 
 use clap::Parser as _;
 
+use cli::{Cli, Command};
+use failure::Result;
+use service::Service;
+use settings::{Layers, Settings};
+
+// Many small allocations from many threads are what a server does.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-fn main() {
-    let cli = cli::Cli::parse();
-    let _ = cli;
+fn main() -> ExitCode {
+    // Before anything else, so that no library has to choose one.
+    let provider = rustls::crypto::ring::default_provider();
+    provider.install_default().expect("nobody installed a provider before");
+    let cli = Cli::parse();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.expect("the operating system has threads for the runtime");
+    match runtime.block_on(run(cli)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            let mut stderr = std::io::stderr().lock();
+            let _ = writeln!(stderr, "tidegate: {}", failure.text());
+            failure.exit_code()
+        }
+    }
+}
+
+async fn run(cli: Cli) -> Result {
+    let layers = layers(&cli)?;
+    if let Command::Demo(command) = &cli.command {
+        return demo::run(command, layers).await;
+    }
+    let settings = layers.settings()?;
+    if let Command::Settings = cli.command {
+        return command::print(layers.shown());
+    }
+    logging::start(&settings);
+    dispatch(cli.command, &settings).await
+}
+
+async fn dispatch(command: Command, settings: &Settings) -> Result {
+    match command {
+        Command::Serve => serve::run(settings).await,
+        Command::Doctor => command::doctor(settings).await,
+        Command::Tenant(tenant) => command::tenant(tenant, &Service::open(settings).await?).await,
+        Command::User(user) => command::user(user, &Service::open(settings).await?).await,
+        Command::Client(client) => command::client(client, &Service::open(settings).await?).await,
+        Command::Key(key) => command::key(key, settings).await,
+        Command::Demo(_) | Command::Settings => Ok(()),
+    }
+}
+
+/// The settings with their sources. The flag wins over the variable for the file's path too.
+#[expect(clippy::disallowed_methods, reason = "the binary is where the environment is read")]
+fn layers(cli: &Cli) -> Result<Layers> {
+    let file = cli.config.clone().or_else(|| std::env::var_os("TIDEGATE_CONFIG").map(PathBuf::from));
+    let file = file.filter(|path| !path.as_os_str().is_empty());
+    let environment = std::env::vars_os();
+    let environment = environment.filter_map(|(name, value)| {
+        Some((name.into_string().ok()?, value.to_string_lossy().into_owned()))
+    });
+    Ok(Layers::read(file.as_deref(), environment, &cli.settings)?)
 }

@@ -5,7 +5,6 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::time::Instant;
 
 use postgres_types::Type;
@@ -122,34 +121,4 @@ pub enum Flow {
     Continue,
     /// Call [`RowSink::ready`] first.
     Wait,
-}
-
-impl<E: Executor + ?Sized> Executor for Arc<E> {
-    fn query<'a>(
-        &'a self,
-        who: &'a Principal,
-        statement: &'a BoundStatement,
-        terms: &'a Terms,
-        sink: &'a mut dyn RowSink,
-    ) -> BoxFuture<'a, Result<Completion>> {
-        (**self).query(who, statement, terms, sink)
-    }
-
-    fn begin<'a>(
-        &'a self,
-        who: &'a Principal,
-        mode: Mode,
-        terms: &'a Terms,
-    ) -> BoxFuture<'a, Result<Box<dyn Transaction>>> {
-        (**self).begin(who, mode, terms)
-    }
-
-    fn describe<'a>(
-        &'a self,
-        who: &'a Principal,
-        statement: &'a BoundStatement,
-        terms: &'a Terms,
-    ) -> BoxFuture<'a, Result<Description>> {
-        (**self).describe(who, statement, terms)
-    }
 }

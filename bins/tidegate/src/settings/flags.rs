@@ -13,7 +13,7 @@ pub(crate) struct SettingFlags(Vec<(&'static str, String)>);
 impl SettingFlags {
     pub(super) fn given(&self) -> Result<Vec<Given>, Error> {
         let given = self.0.iter().map(|(name, text)| {
-            let setting = super::Setting::named(name).expect("flags are made from the table");
+            let setting = super::table::Setting::named(name).expect("flags are made from the table");
             let source = Source::Flag(setting.flag());
             if setting.exposure == Exposure::Url && super::show::holds_password(text) {
                 return Err(Error::Exposed {

@@ -5,6 +5,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ipnet::IpNet;
+use tidegate_postgres::TlsMode;
+
 /// How a value is written in a TOML file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
@@ -126,34 +129,12 @@ fn split_unit(text: &str) -> Option<(u64, &str)> {
     Some((number.parse().ok()?, unit.trim()))
 }
 
-/// An address or a network: `10.0.0.0/8`, `::1`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Network {
-    /// The network's address.
-    pub(crate) address: IpAddr,
-    /// How many of its bits count.
-    pub(crate) prefix: u8,
-}
-
-kind!(Network, Text, "an address or network such as 10.0.0.0/8", |text| {
-    let (address, prefix) = match text.split_once('/') {
-        Some((address, prefix)) => (address, Some(prefix.parse().ok()?)),
-        None => (text, None),
-    };
-    let address: IpAddr = address.parse().ok()?;
-    let bits = if address.is_ipv4() { 32 } else { 128 };
-    let prefix = prefix.unwrap_or(bits);
-    (prefix <= bits).then_some(Self { address, prefix })
+kind!(IpNet, Text, "an address or network such as 10.0.0.0/8", |text| {
+    text.parse().ok().or_else(|| text.parse::<IpAddr>().ok().map(Self::from))
 });
 
-impl Element for Network {
+impl Element for IpNet {
     const EXPECTED_LIST: &'static str = "a list of addresses or networks such as 10.0.0.0/8";
-}
-
-impl fmt::Display for Network {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.address, self.prefix)
-    }
 }
 
 /// The origin of a browser application, or `*`.
@@ -228,19 +209,9 @@ macro_rules! choice {
     };
 }
 
-choice!(
-    /// How much of the way to PostgreSQL is protected.
-    SslMode, "one of disable, require, verify-ca, verify-full", {
-        /// No TLS.
-        Disable = "disable",
-        /// TLS with any certificate.
-        Require = "require",
-        /// TLS with a certificate of a known authority.
-        VerifyCa = "verify-ca",
-        /// The same, and the certificate names the host.
-        VerifyFull = "verify-full"
-    }
-);
+kind!(TlsMode, Text, "one of disable, prefer, require, verify-ca, verify-full", |text| {
+    text.parse().ok()
+});
 
 choice!(
     /// How log lines look.

@@ -13,8 +13,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 pub(crate) use flags::SettingFlags;
-pub(crate) use kind::{LogFormat, LogLevel, Network, SslMode};
-pub(crate) use table::{Setting, Settings, TABLE};
+pub(crate) use kind::{DatabaseUrl, LogFormat, LogLevel, Origin};
+pub(crate) use table::Settings;
+use table::{Setting, TABLE};
 
 /// What the names of our environment variables begin with.
 const PREFIX: &str = "TIDEGATE_";
@@ -173,6 +174,14 @@ impl Layers {
                     entry.source = Source::Demo;
                 }
             }
+        }
+    }
+
+    /// Sets a default of the demo's own.
+    pub(crate) fn prefer(&mut self, name: &'static str, text: &str) {
+        let given = |entry: &Effective| entry.setting.name == name && entry.source != Source::Default;
+        if !self.effective.iter().any(given) {
+            self.decide(&[(name, Some(text.to_owned()))]);
         }
     }
 

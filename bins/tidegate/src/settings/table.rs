@@ -4,9 +4,11 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use ipnet::IpNet;
+use tidegate_postgres::TlsMode;
+
 use super::kind::{
-    DatabaseUrl, Kind, LogFormat, LogLevel, Network, Origin, PublicUrl, Secret, Shape, Size, Span,
-    SslMode,
+    DatabaseUrl, Kind, LogFormat, LogLevel, Origin, PublicUrl, Secret, Shape, Size, Span,
 };
 use super::{Effective, Error};
 
@@ -87,7 +89,7 @@ settings! {
     /// Address at which users reach the service, the issuer of its tokens; needed unless `listen` is loopback only
     public_url: Option<PublicUrl> = None, Open;
     /// Proxies whose forwarded headers count, as addresses or networks
-    trusted_proxies: Vec<Network> = None, Open;
+    trusted_proxies: Vec<IpNet> = None, Open;
     /// File with the certificate chain (PEM); read again when it changes
     tls_certificate: Option<PathBuf> = None, Open;
     /// File with the certificate's private key (PEM)
@@ -107,7 +109,7 @@ settings! {
     /// The cluster as the role that reads changes; the same as `admin_url` when left out
     replication_url: Option<DatabaseUrl> = None, Url;
     /// TLS to PostgreSQL; verify-full unless the host is loopback or a socket
-    sslmode: Option<SslMode> = None, Open;
+    sslmode: Option<TlsMode> = None, Open;
     /// File with the authorities (PEM) that PostgreSQL's certificate is checked against; the system's when left out
     sslrootcert: Option<PathBuf> = None, Open;
     /// How many nodes share the cluster's connections
@@ -143,7 +145,7 @@ settings! {
     /// Where `demo` keeps its database; a folder in the user's data folder when left out
     data_dir: Option<PathBuf> = None, Open;
     /// Folder of the PostgreSQL server's programs for `demo`; looked for when left out
-    postgres_bin_dir: Option<PathBuf> = None, Open;
+    bin_dir: Option<PathBuf> = None, Open;
 }
 
 impl Setting {

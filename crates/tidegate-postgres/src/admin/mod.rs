@@ -263,6 +263,16 @@ impl Admin {
         Ok(())
     }
 
+    /// Runs statements of the operator's own as a user whose role Tidegate made, in one
+    /// transaction. Names in them are qualified: the `search_path` is empty.
+    pub async fn run_as(&self, database: &DatabaseName, role: &RoleName, sql: &str) -> Result<()> {
+        let password = Secret::new(self.passwords.password(role.as_str()));
+        let login = self.config.clone().with_login(role.as_str(), password);
+        let session = Session::open(&login, database.as_str()).await?;
+        let ran = session.client.batch_execute(sql).await;
+        ran.map_err(|error| Error::of_statement(error, "the script"))
+    }
+
     async fn repair_role(&self, key: &Key) -> tidegate_sql::Result<()> {
         let session = self.open_home().await.map_err(tidegate_sql::Error::internal)?;
         let (role, database) = (key.role.as_str(), key.database.as_str());

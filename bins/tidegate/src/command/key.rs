@@ -1,0 +1,60 @@
+//! `tidegate key …`.
+
+use tidegate_oauth::{Issuer, KeyState};
+
+use super::{print, print_table};
+use crate::cli::Key;
+use crate::failure::{Failure, Result};
+use crate::master_key;
+use crate::service::Service;
+use crate::settings::Settings;
+
+/// Runs the command.
+pub(crate) async fn run(command: Key, settings: &Settings) -> Result {
+    match command {
+        Key::Init { file } => {
+            let path = file.or_else(|| settings.master_key_file.clone()).ok_or_else(|| {
+                Failure::Usage("name the file: `tidegate key init FILE`".to_owned())
+            })?;
+            master_key::create(&path)?;
+            print(format_args!(
+                "The master key is in {}. Back it up together with the control database: without \
+                 it no user can be served.\n",
+                path.display()
+            ))
+        }
+        Key::Rotate => rotate(settings).await,
+        Key::List => list(&Service::open(settings).await?).await,
+    }
+}
+
+async fn rotate(settings: &Settings) -> Result {
+    let service = Service::open(settings).await?;
+    // The issuer's address stands in tokens only, and this one issues none.
+    let identity = tidegate_oauth::Settings::new("http://localhost")?;
+    let issuer = Issuer::start(service.ports.clone(), service.master.clone(), identity).await?;
+    match issuer.rotate_keys().await {
+        Err(tidegate_oauth::Error::KeyTooYoung { .. }) => Err(Failure::Refused(
+            "the next key was published less than an hour ago, and those who check tokens may not \
+             know it yet; try again later"
+                .to_owned(),
+        )),
+        done => {
+            done?;
+            list(&service).await
+        }
+    }
+}
+
+async fn list(service: &Service) -> Result {
+    let keys = service.store.signing_keys().await?;
+    let row = |key: &tidegate_oauth::SigningKeyRecord| {
+        let since = match key.state {
+            KeyState::Next => key.created_at,
+            KeyState::Active { since } | KeyState::Retired { since } => since,
+        };
+        let state = key.state.name().to_owned();
+        vec![key.id.clone(), state, super::time(since)]
+    };
+    print_table(&["KEY", "STATE", "SINCE"], &keys.iter().map(row).collect::<Vec<_>>())
+}

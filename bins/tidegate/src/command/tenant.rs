@@ -1,0 +1,209 @@
+//! `tidegate tenant …`.
+
+use serde::{Deserialize, Serialize};
+use tidegate_oauth::{NewOwner, Secret, TenantName};
+use tidegate_postgres::admin::{Grantee, Right, RightsChange};
+use tidegate_sql::{DatabaseName, RoleName};
+use tidegate_store::Tenant;
+
+use super::{print, print_table};
+use crate::cli;
+use crate::failure::{Failure, Result};
+use crate::service::Service;
+
+/// Runs the command.
+pub(crate) async fn run(command: cli::Tenant, service: &Service) -> Result {
+    match command {
+        cli::Tenant::Create { name, password } => {
+            let name = TenantName::parse(&name)?;
+            require_new(service, name.as_str(), name.as_str()).await?;
+            let password = password.read(name.as_str())?;
+            create(service, &name, password).await?;
+            print(format_args!("{name} is a tenant now; its owner signs in as {name}.\n"))
+        }
+        cli::Tenant::Adopt { name, role, dry_run, password } => {
+            let name = TenantName::adopted(&name)?;
+            let role = role.unwrap_or_else(|| name.to_string());
+            if role.contains('/') {
+                return Err(Failure::Usage(format!(
+                    "the role {role} cannot be an owner's: a slash separates a tenant and its user"
+                )));
+            }
+            require_new(service, name.as_str(), &role).await?;
+            let database = DatabaseName::new(name.as_str());
+            let plan = service.admin.plan_adoption(&database, &RoleName::new(&role)).await?;
+            print(&plan.script)?;
+            if dry_run {
+                return Ok(());
+            }
+            let password = password.read(name.as_str())?;
+            let grants = Some(to_json(&plan.changes)?);
+            let record = Record { name: &name, role: &role, grants };
+            record.keep(service, password).await?;
+            if let Err(error) = service.admin.adopt(&database, &plan).await {
+                forget(service, name.as_str()).await?;
+                return Err(error.into());
+            }
+            print(format_args!("-- {name} is a tenant now; its owner signs in as {name}.\n"))
+        }
+        cli::Tenant::List => list(service).await,
+        cli::Tenant::Drop { name, with_data, confirmation } => {
+            let tenant = super::user::tenant(service, &name).await?;
+            let what = if with_data { "the tenant and all its data:" } else { "the tenant" };
+            confirmation.confirm(&format!("{what} {name}"), &name)?;
+            drop(service, &tenant, with_data).await?;
+            let rest = if with_data { "and its data are gone" } else { "is no tenant any more" };
+            print(format_args!("{name} {rest}.\n"))
+        }
+    }
+}
+
+/// Makes a tenant with its owner.
+pub(crate) async fn create(service: &Service, name: &TenantName, password: Secret) -> Result {
+    let database = DatabaseName::new(name.as_str());
+    service.admin.create_tenant(&database).await?;
+    let record = Record { name, role: name.as_str(), grants: None };
+    if let Err(error) = record.keep(service, password).await {
+        service.admin.drop_tenant(&database, &[name.to_string()]).await?;
+        return Err(error);
+    }
+    Ok(())
+}
+
+/// Takes the service away from a database, or drops it.
+pub(crate) async fn drop(service: &Service, tenant: &Tenant, with_data: bool) -> Result {
+    let database = DatabaseName::new(&tenant.name);
+    let users = service.directory().users(&tenant.name).await?;
+    let mut roles: Vec<String> = users.into_iter().map(|user| user.role).collect();
+    if !roles.contains(&tenant.owner_role) {
+        roles.push(tenant.owner_role.clone());
+    }
+    if with_data {
+        service.admin.drop_tenant(&database, &roles).await?;
+    } else {
+        let changes = tenant.grants.as_deref().map_or(Ok(Vec::new()), from_json)?;
+        service.admin.release_tenant(&database, &roles, &changes).await?;
+    }
+    forget(service, &tenant.name).await
+}
+
+/// The records of a new tenant.
+struct Record<'a> {
+    name: &'a TenantName,
+    role: &'a str,
+    grants: Option<String>,
+}
+
+impl Record<'_> {
+    /// Keeps the tenant's record and its owner's, or none of them.
+    async fn keep(self, service: &Service, password: Secret) -> Result {
+        let tenant = Tenant {
+            name: self.name.to_string(),
+            owner_role: self.role.to_owned(),
+            adopted: self.grants.is_some(),
+            grants: self.grants,
+            created_at: service.ports.clock.now(),
+        };
+        let owner = NewOwner {
+            database: self.name.clone(),
+            role: Some(self.role.to_owned()),
+            password: Some(password),
+        };
+        let kept = service.directory().create_owner(owner).await;
+        kept.map_err(|error| match error {
+            tidegate_oauth::Error::Taken(_) => taken(&tenant.name),
+            error => error.into(),
+        })?;
+        if service.tenants.insert(&tenant).await? {
+            return Ok(());
+        }
+        service.directory().drop_tenant(&tenant.name).await?;
+        Err(taken(&tenant.name))
+    }
+}
+
+fn taken(name: &str) -> Failure {
+    Failure::Refused(format!("{name} is a tenant already, or its owner's role is another's"))
+}
+
+async fn forget(service: &Service, name: &str) -> Result {
+    service.directory().drop_tenant(name).await?;
+    service.tenants.delete(name).await?;
+    Ok(())
+}
+
+/// Neither the tenant nor the role of its owner may be known to the service.
+async fn require_new(service: &Service, name: &str, role: &str) -> Result {
+    for tenant in service.tenants.list().await? {
+        if tenant.name == name {
+            return Err(Failure::Refused(format!("{name} is a tenant already")));
+        }
+        if tenant.owner_role == role {
+            let other = tenant.name;
+            return Err(Failure::Refused(format!(
+                "the role {role} belongs to the owner of {other}; choose another name, or another \
+                 role with `tenant adopt --as ROLE`"
+            )));
+        }
+    }
+    Ok(())
+}
+
+async fn list(service: &Service) -> Result {
+    let tenants = service.tenants.list().await?;
+    let row = |tenant: &Tenant| {
+        let kind = if tenant.adopted { "adopted" } else { "made" };
+        let since = super::time(tenant.created_at);
+        vec![tenant.name.clone(), tenant.owner_role.clone(), kind.to_owned(), since]
+    };
+    let rows: Vec<_> = tenants.iter().map(row).collect();
+    print_table(&["TENANT", "OWNER ROLE", "KIND", "SINCE"], &rows)
+}
+
+/// A change of rights as it is kept; without a role it is everybody's.
+#[derive(Serialize, Deserialize)]
+struct KeptChange {
+    role: Option<String>,
+    right: String,
+}
+
+fn to_json(changes: &[RightsChange]) -> Result<String> {
+    let kept = |change: &RightsChange| KeptChange {
+        role: match &change.grantee {
+            Grantee::Public => None,
+            Grantee::Role(role) => Some(role.clone()),
+        },
+        right: change.right.name().to_owned(),
+    };
+    let kept: Vec<_> = changes.iter().map(kept).collect();
+    serde_json::to_string(&kept).map_err(|error| Failure::Refused(error.to_string()))
+}
+
+fn from_json(text: &str) -> Result<Vec<RightsChange>> {
+    let damaged = || {
+        Failure::Refused(
+            "the record of what adopting granted is damaged, so it cannot be taken back".to_owned(),
+        )
+    };
+    let kept: Vec<KeptChange> = serde_json::from_str(text).map_err(|_| damaged())?;
+    let change = |KeptChange { role, right }: KeptChange| {
+        let right = Right::from_name(&right).ok_or_else(damaged)?;
+        Ok(RightsChange { grantee: role.map_or(Grantee::Public, Grantee::Role), right })
+    };
+    kept.into_iter().map(change).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_changed_is_kept_and_read_again() {
+        let changes = [
+            RightsChange { grantee: Grantee::Public, right: Right::Connect },
+            RightsChange { grantee: Grantee::Role("a\"b".to_owned()), right: Right::Temporary },
+        ];
+        assert_eq!(from_json(&to_json(&changes).unwrap()).unwrap(), changes);
+        assert!(from_json("[{\"role\":null,\"right\":\"fly\"}]").is_err());
+    }
+}

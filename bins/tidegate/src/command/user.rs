@@ -1,0 +1,95 @@
+//! `tidegate user …`.
+
+use tidegate_oauth::{NewUser, Secret, TenantName, UserKey, UserName};
+use tidegate_sql::{DatabaseName, RoleName};
+use tidegate_store::Tenant;
+
+use super::{print, print_table};
+use crate::cli::User;
+use crate::failure::{Failure, Result};
+use crate::service::Service;
+
+/// Runs the command.
+pub(crate) async fn run(command: User, service: &Service) -> Result {
+    match command {
+        User::Create { database, name, email, group, default, no_password, password } => {
+            let tenant = tenant(service, &database).await?;
+            let mut user = NewUser::new(TenantName::adopted(&tenant.name)?, UserName::parse(&name)?);
+            if !no_password {
+                user.password = Some(password.read(&name)?);
+            }
+            user.email = email;
+            user.user_group = group;
+            user.default_user = default;
+            create(service, user).await?;
+            print(format_args!("{name} is a user of {database} now.\n"))
+        }
+        User::List { database } => list(service, &database).await,
+        User::Password { database, name, password } => {
+            let key = UserKey::new(&database, &name);
+            service.directory().user(&key).await?;
+            set_password(service, &key, &password.read(&name)?).await?;
+            print(format_args!("{name} has a new password; its sessions have ended.\n"))
+        }
+        User::Drop { database, name, reassign, confirmation } => {
+            let tenant = tenant(service, &database).await?;
+            let key = UserKey::new(&database, &name);
+            if key.is_owner() {
+                return Err(Failure::Refused(format!(
+                    "{name} owns the tenant; `tidegate tenant drop {name}` drops both"
+                )));
+            }
+            let user = service.directory().user(&key).await?;
+            confirmation.confirm(&format!("the user {key}"), &name)?;
+            let (database, role) = (DatabaseName::new(&database), RoleName::new(&user.role));
+            let owner = RoleName::new(&tenant.owner_role);
+            service.admin.drop_user(&database, &role, &owner, reassign).await?;
+            service.directory().drop_user(&key).await?;
+            print(format_args!("{name} is dropped.\n"))
+        }
+    }
+}
+
+/// The tenant, which must be there.
+pub(super) async fn tenant(service: &Service, name: &str) -> Result<Tenant> {
+    service.tenants.find(name).await?.ok_or_else(|| {
+        Failure::Refused(format!("there is no tenant {name}; `tidegate tenant list` lists them"))
+    })
+}
+
+/// Makes a user's record and its role. A role that cannot be made takes the record along.
+pub(crate) async fn create(service: &Service, user: NewUser) -> Result {
+    let made = service.directory().create_user(user).await?;
+    let (database, role) = (DatabaseName::new(&made.key.database), RoleName::new(&made.role));
+    if let Err(error) = service.admin.create_user(&database, &role).await {
+        service.directory().drop_user(&made.key).await?;
+        return Err(error.into());
+    }
+    Ok(())
+}
+
+async fn set_password(service: &Service, key: &UserKey, password: &Secret) -> Result {
+    Ok(service.directory().set_password(key, password).await?)
+}
+
+async fn list(service: &Service, database: &str) -> Result {
+    tenant(service, database).await?;
+    let users = service.directory().users(database).await?;
+    let row = |user: &tidegate_oauth::User| {
+        let kind = match (user.key.is_owner(), user.default_user) {
+            (true, _) => "owner",
+            (_, true) => "default",
+            _ => "",
+        };
+        let password = if user.password_hash.is_some() { "yes" } else { "no" };
+        vec![
+            user.key.name.clone(),
+            user.role.clone(),
+            kind.to_owned(),
+            password.to_owned(),
+            user.email.clone().unwrap_or_default(),
+        ]
+    };
+    let rows: Vec<_> = users.iter().map(row).collect();
+    print_table(&["USER", "ROLE", "KIND", "PASSWORD", "EMAIL"], &rows)
+}

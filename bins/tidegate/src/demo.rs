@@ -1,0 +1,92 @@
+//! `tidegate demo`: a PostgreSQL, a tenant with believable data, and the service in front of it.
+
+mod banner;
+mod folder;
+mod seed;
+
+use tidegate_embedded::{Cluster, Settings as ClusterSettings};
+
+use crate::cli;
+use crate::command::print;
+use crate::failure::{Failure, Result};
+use crate::serve::{Node, Sockets};
+use crate::service::Service;
+use crate::settings::{Layers, Settings};
+use crate::{logging, signal};
+use folder::Folder;
+
+/// The demo's tenant, its owner and its database.
+const TENANT: &str = "demo";
+/// Why it listens where it listens.
+const OPEN_HOUSE: &str = "everybody knows the demo's passwords, so it listens on loopback \
+    addresses only; use --listen 127.0.0.1:8080, or add --insecure-http if everybody who reaches \
+    this address may read and write its data";
+
+/// Runs the demo until the process is told to stop.
+pub(crate) async fn run(command: &cli::Demo, mut layers: Layers) -> Result {
+    layers.prefer("log_level", "warn");
+    let settings = layers.settings()?;
+    logging::start(&settings);
+    let loopback = settings.listen.iter().all(|address| address.ip().is_loopback());
+    if !loopback && !settings.insecure_http {
+        return Err(Failure::Usage(OPEN_HOUSE.to_owned()));
+    }
+    let stop = signal::stop()?;
+    let sockets = Sockets::bind(&settings).await?;
+    let folder = Folder::open(&settings)?;
+    let cluster_settings = cluster_settings(&settings, &folder);
+    if command.fresh {
+        Cluster::remove(cluster_settings.clone()).await?;
+        folder.clear()?;
+    }
+    let cluster = Cluster::start(cluster_settings).await?;
+    let served = serve(layers, &cluster, &folder, (sockets, stop)).await;
+    cluster.stop().await?;
+    served
+}
+
+#[expect(clippy::disallowed_methods, reason = "the binary is where the environment is read")]
+fn cluster_settings(settings: &Settings, folder: &Folder) -> ClusterSettings {
+    ClusterSettings {
+        bin_dir: settings.bin_dir.clone(),
+        search_path: std::env::var_os("PATH"),
+        ..ClusterSettings::kept(folder.cluster())
+    }
+}
+
+/// Fills the demo and serves it.
+async fn serve(
+    mut layers: Layers,
+    cluster: &Cluster,
+    folder: &Folder,
+    (sockets, stop): (Sockets, impl Future<Output = ()>),
+) -> Result {
+    let (url, master_key) = (sockets.url(), folder.master_key()?);
+    let text = |text: &str| Some(text.to_owned());
+    layers.decide(&[
+        ("admin_url", Some(cluster.admin_url())),
+        ("replication_url", None),
+        ("sslmode", None),
+        ("sslrootcert", None),
+        ("control_database", text("tidegate")),
+        ("nodes", text("1")),
+        ("master_key", None),
+        ("master_key_file", text(&master_key.to_string_lossy())),
+        ("public_url", text(&url)),
+        ("anonymous_database", text(TENANT)),
+    ]);
+    let settings = layers.settings()?;
+    let mut stop = Box::pin(stop);
+    let prepared = async {
+        let service = Service::open(&settings).await?;
+        seed::fill(&service).await?;
+        folder.write_environment(&url, &cluster.url(TENANT))?;
+        Node::start(&service, &settings, &url).await
+    };
+    let node = tokio::select! {
+        node = prepared => node?,
+        () = &mut stop => return Ok(()),
+    };
+    print(banner::banner(&url, &folder.environment()))?;
+    node.serve(sockets, stop).await
+}

@@ -1,0 +1,28 @@
+//! What the demo says when it is ready.
+
+use std::path::Path;
+
+/// Addresses, credentials, and five commands to paste.
+pub(super) fn banner(url: &str, environment: &Path) -> String {
+    let environment = environment.display();
+    format!(
+        r#"
+Tidegate demo at {url}
+
+  users    demo / demo1234 (owner), alice / alice1234, guest (anybody, reads only)
+  clients  demo-app (public), demo-server / demo-server-secret
+  tables   artists albums tracks venues concerts playlists playlist_tracks notes
+  psql     the addresses are in {environment}
+
+Ask as anybody, look at the tables, sign in, write as alice, export:
+
+  curl -s {url}/api/v4/sql -H 'Content-Type: application/json' -d '{{"q":"select name, country, formed from artists where country = :c order by name","params":{{"c":"GB"}}}}'
+  curl -s {url}/api/v4/sql/schema/public
+  TOKEN=$(curl -s {url}/api/v4/oauth -d grant_type=password -d username=alice -d password=alice1234 -d database=demo -d client_id=demo-app | sed 's/.*"access_token":"\([^"]*\)".*/\1/')
+  curl -s {url}/api/v4/sql -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d '{{"q":"insert into playlists (name) values (:name) returning id, name","params":{{"name":"Pasted from the banner"}}}}'
+  curl -s {url}/api/v4/sql -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d '{{"q":"select title, released, price, tags from albums order by released desc limit 5","output_format":"csv"}}'
+
+Ctrl-C stops the demo; its data stays (--fresh begins anew).
+"#
+    )
+}

@@ -1,0 +1,86 @@
+//! The demo's folder: the cluster, the master key and the addresses.
+
+use std::io::Write as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use crate::failure::{Failure, OnFile, Result};
+use crate::master_key;
+use crate::settings::Settings;
+
+/// The folder in which the demo keeps everything.
+pub(super) struct Folder(PathBuf);
+
+impl Folder {
+    /// Makes the folder where it is missing.
+    pub(super) fn open(settings: &Settings) -> Result<Self> {
+        let path = match &settings.data_dir {
+            Some(path) => path.clone(),
+            None => tidegate_embedded::default_directory(&user_data()?)?.join("demo"),
+        };
+        if !path.exists() {
+            std::fs::create_dir_all(&path).on("make the folder", &path)?;
+            // PostgreSQL runs as another user when this runs as root, and must get in.
+            let mode = std::fs::Permissions::from_mode(0o755);
+            std::fs::set_permissions(&path, mode).on("open the folder", &path)?;
+        }
+        Ok(Self(path.canonicalize().on("find the folder", &path)?))
+    }
+
+    /// Where the cluster is.
+    pub(super) fn cluster(&self) -> PathBuf {
+        self.0.join("postgresql")
+    }
+
+    /// The file with the master key, made where it is missing.
+    pub(super) fn master_key(&self) -> Result<PathBuf> {
+        let path = self.0.join("master.key");
+        if !path.exists() {
+            master_key::create(&path)?;
+        }
+        Ok(path)
+    }
+
+    /// The file with the addresses.
+    pub(super) fn environment(&self) -> PathBuf {
+        self.0.join("demo.env")
+    }
+
+    /// Removes the files that belong to a cluster that is gone.
+    pub(super) fn clear(&self) -> Result {
+        for path in [self.0.join("master.key"), self.environment()] {
+            match std::fs::remove_file(&path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(error).on("remove", path);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the addresses, readable for the owner alone: one of them holds a password.
+    pub(super) fn write_environment(&self, url: &str, database_url: &str) -> Result {
+        let path = self.environment();
+        let fresh = self.0.join(".demo.env");
+        let text = format!("TIDEGATE_URL={url}\nDATABASE_URL={database_url}\n");
+        write_private(&fresh, &text)?;
+        std::fs::rename(&fresh, &path).on("write", path)
+    }
+}
+
+fn write_private(path: &Path, text: &str) -> Result {
+    let _ = std::fs::remove_file(path);
+    let mut options = std::fs::OpenOptions::new();
+    let file = options.write(true).create_new(true).mode(0o600).open(path);
+    file.on("write", path)?.write_all(text.as_bytes()).on("write", path)
+}
+
+/// The user's data folder (XDG Base Directory Specification).
+#[expect(clippy::disallowed_methods, reason = "the binary is where the environment is read")]
+fn user_data() -> Result<PathBuf> {
+    let set = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    set("XDG_DATA_HOME")
+        .or_else(|| set("HOME").map(|home| home.join(".local/share")))
+        .ok_or_else(|| Failure::Usage("HOME is not set; name a folder with --data-dir".to_owned()))
+}

@@ -1,0 +1,58 @@
+//! What is in the demo: a tenant, its users and clients, its tables and rows.
+
+use tidegate_oauth::{NewClient, NewUser, Secret, TenantName, UserName};
+use tidegate_sql::{DatabaseName, RoleName};
+
+use super::TENANT;
+use crate::command::{create_tenant, create_user, drop_tenant};
+use crate::failure::Result;
+use crate::service::Service;
+
+const SCHEMA: &str = include_str!("../../demo/schema.sql");
+const DATA: &str = include_str!("../../demo/data.sql");
+const RIGHTS: &str = include_str!("../../demo/rights.sql");
+
+const REDIRECT_URIS: [&str; 2] =
+    ["http://127.0.0.1:5173/callback", "http://localhost:5173/callback"];
+/// The client that is made last: when it is there, everything is.
+const LAST_CLIENT: &str = "demo-server";
+
+/// Fills the demo, unless it is full. One that was left half full is filled anew.
+pub(super) async fn fill(service: &Service) -> Result {
+    if service.store.client(LAST_CLIENT).await?.is_some() {
+        return Ok(());
+    }
+    let name = TenantName::parse(TENANT)?;
+    match service.tenants.find(TENANT).await? {
+        Some(half) => drop_tenant(service, &half, true).await?,
+        None => service.admin.drop_tenant(&DatabaseName::new(TENANT), &[TENANT.to_owned()]).await?,
+    }
+    create_tenant(service, &name, Secret::new("demo1234")).await?;
+    create_users(service, &name).await?;
+    let (database, owner) = (DatabaseName::new(TENANT), RoleName::new(TENANT));
+    let sql = format!("begin;\n{SCHEMA}{DATA}{RIGHTS}commit;\n");
+    service.admin.run_as(&database, &owner, &sql).await?;
+    create_clients(service, &name).await
+}
+
+async fn create_users(service: &Service, tenant: &TenantName) -> Result {
+    let mut alice = NewUser::new(tenant.clone(), UserName::parse("alice")?);
+    alice.password = Some(Secret::new("alice1234"));
+    create_user(service, alice).await?;
+    let mut guest = NewUser::new(tenant.clone(), UserName::parse("guest")?);
+    guest.default_user = true;
+    create_user(service, guest).await
+}
+
+async fn create_clients(service: &Service, tenant: &TenantName) -> Result {
+    let uris = REDIRECT_URIS.map(str::to_owned).to_vec();
+    let mut app = NewClient::new(tenant.clone(), "Demo application", uris.clone());
+    app.id = Some("demo-app".to_owned());
+    app.public = true;
+    service.directory().create_client(app).await?;
+    let mut server = NewClient::new(tenant.clone(), "Demo server", uris);
+    server.id = Some(LAST_CLIENT.to_owned());
+    server.secret = Some(Secret::new("demo-server-secret"));
+    service.directory().create_client(server).await?;
+    Ok(())
+}

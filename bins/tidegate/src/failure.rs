@@ -1,0 +1,118 @@
+//! What a command ends with when it does not succeed, in words that say what to do.
+
+use std::error::Error as StdError;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use crate::settings;
+
+/// What a command returns.
+pub(crate) type Result<T = ()> = std::result::Result<T, Failure>;
+
+/// Why a command did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// A setting is wrong.
+    #[error(transparent)]
+    Setting(#[from] settings::Error),
+    /// The command line or the settings do not fit together.
+    #[error("{0}")]
+    Usage(String),
+    /// The command was understood and refused.
+    #[error("{0}")]
+    Refused(String),
+    /// The address of PostgreSQL is wrong.
+    #[error("the setting admin_url or replication_url cannot be used: {0}")]
+    Url(#[from] tidegate_postgres::ConfigError),
+    /// The service's own connections cannot be set up.
+    #[error("cannot connect to PostgreSQL: {0}")]
+    Connect(#[from] tidegate_postgres::ConnectError),
+    /// Administration failed.
+    #[error("{error}{}", reason(.error))]
+    Admin {
+        /// What failed.
+        error: tidegate_postgres::admin::Error,
+    },
+    /// A record was refused.
+    #[error(transparent)]
+    Identity(#[from] tidegate_oauth::Error),
+    /// The control schema failed.
+    #[error("{0}")]
+    Store(#[from] tidegate_store::Error),
+    /// The record of users, clients and keys failed.
+    #[error("the control database failed: {0}")]
+    Records(#[from] tidegate_oauth::StoreError),
+    /// A statement failed.
+    #[error("a statement of the service failed: {0}")]
+    Statement(#[from] tidegate_sql::Error),
+    /// The demo's PostgreSQL failed.
+    #[error(transparent)]
+    Embedded(#[from] tidegate_embedded::Error),
+    /// The certificate cannot be used.
+    #[error(transparent)]
+    Certificate(#[from] tidegate_server::CertificateError),
+    /// The operating system refused something.
+    #[error("cannot {action} {path}: {source}", path = .path.display())]
+    File {
+        /// What was tried.
+        action: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// Standard output or input is closed.
+    #[error("cannot write: {0}")]
+    Output(#[from] std::io::Error),
+}
+
+impl From<tidegate_postgres::admin::Error> for Failure {
+    fn from(error: tidegate_postgres::admin::Error) -> Self {
+        Self::Admin { error }
+    }
+}
+
+/// The cause behind an error of administration, where its text does not say it.
+fn reason(error: &tidegate_postgres::admin::Error) -> String {
+    if error.source().is_none() { String::new() } else { format!(": {}", error.reason()) }
+}
+
+impl Failure {
+    /// Two when the caller has to say it differently, one when the world has to change.
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        match self {
+            Self::Setting(_) | Self::Usage(_) => ExitCode::from(2),
+            _ => ExitCode::FAILURE,
+        }
+    }
+
+    /// The error and those of its causes that it does not tell itself.
+    pub(crate) fn text(&self) -> String {
+        let mut text = self.to_string();
+        if matches!(self, Self::Admin { .. }) {
+            return text;
+        }
+        let mut cause = self.source();
+        while let Some(error) = cause {
+            let said = error.to_string();
+            if !text.contains(&said) {
+                text.push_str(": ");
+                text.push_str(&said);
+            }
+            cause = error.source();
+        }
+        text
+    }
+}
+
+/// Adds what was tried on which file.
+pub(crate) trait OnFile<T> {
+    /// `action` fits after "cannot".
+    fn on(self, action: &'static str, path: impl Into<PathBuf>) -> Result<T>;
+}
+
+impl<T> OnFile<T> for std::io::Result<T> {
+    fn on(self, action: &'static str, path: impl Into<PathBuf>) -> Result<T> {
+        self.map_err(|source| Failure::File { action, path: path.into(), source })
+    }
+}

@@ -1,0 +1,31 @@
+//! Where events go: standard error, as text or JSON lines.
+
+use std::io::IsTerminal;
+
+use tracing::Level;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+use crate::settings::{LogFormat, LogLevel, Settings};
+
+/// Begins to log. Other crates than ours say only what should be looked at.
+pub(crate) fn start(settings: &Settings) {
+    let level = match settings.log_level {
+        LogLevel::Error => Level::ERROR,
+        LogLevel::Warn => Level::WARN,
+        LogLevel::Info => Level::INFO,
+        LogLevel::Debug => Level::DEBUG,
+        LogLevel::Trace => Level::TRACE,
+    };
+    let others = level.min(Level::WARN);
+    let filter = Targets::new().with_default(others).with_target("tidegate", level);
+    let registry = tracing_subscriber::registry().with(filter);
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    match settings.log_format {
+        LogFormat::Json => registry.with(lines.json().flatten_event(true)).init(),
+        LogFormat::Text => {
+            registry.with(lines.with_ansi(std::io::stderr().is_terminal())).init();
+        }
+    }
+}

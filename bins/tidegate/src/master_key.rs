@@ -1,0 +1,60 @@
+//! The master key: where it is kept, and how a new one is made.
+
+use std::io::Write as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::Path;
+
+use tidegate_oauth::MasterKey;
+
+use crate::failure::{Failure, OnFile, Result};
+use crate::ports;
+use crate::settings::Settings;
+
+/// The master key of the settings.
+pub(crate) fn read(settings: &Settings) -> Result<MasterKey> {
+    match (&settings.master_key, &settings.master_key_file) {
+        (Some(_), Some(_)) => Err(Failure::Usage(
+            "both TIDEGATE_MASTER_KEY and master_key_file are given; keep one of them".to_owned(),
+        )),
+        (Some(text), None) => MasterKey::parse(&text.0).map_err(|_| {
+            Failure::Usage("TIDEGATE_MASTER_KEY is not 32 bytes in base64url".to_owned())
+        }),
+        (None, Some(path)) => from_file(path),
+        (None, None) => Err(Failure::Usage(
+            "there is no master key; make one with `tidegate key init FILE` and name the file in \
+             master_key_file"
+                .to_owned(),
+        )),
+    }
+}
+
+fn from_file(path: &Path) -> Result<MasterKey> {
+    let text = std::fs::read_to_string(path).on("read the master key from", path)?;
+    let mode = std::fs::metadata(path).on("read", path)?.permissions().mode();
+    if mode & 0o077 != 0 {
+        tracing::warn!(path = %path.display(), "others can read the master key; chmod 600 it");
+    }
+    MasterKey::parse(&text).map_err(|_| {
+        Failure::Usage(format!("{} holds no master key: 32 bytes in base64url", path.display()))
+    })
+}
+
+/// Makes a new key in a new file that only its owner can read.
+pub(crate) fn create(path: &Path) -> Result<MasterKey> {
+    let key = MasterKey::generate(&*ports::random())?;
+    let mut options = std::fs::OpenOptions::new();
+    let file = options.write(true).create_new(true).mode(0o600).open(path);
+    let mut file = match file {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            return Err(Failure::Refused(format!(
+                "{} is there already; a key that is in use must not be lost, so choose another \
+                 file",
+                path.display()
+            )));
+        }
+        other => other.on("create", path)?,
+    };
+    writeln!(file, "{}", *key.to_base64url()).on("write", path)?;
+    file.sync_all().on("write", path)?;
+    Ok(key)
+}

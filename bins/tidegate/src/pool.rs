@@ -1,0 +1,137 @@
+//! The connections of users, and what they tell about themselves.
+
+use std::fmt::{self, Write as _};
+use std::sync::Arc;
+
+use tidegate_postgres::admin::RoleCredentials;
+use tidegate_postgres::control::Control;
+use tidegate_postgres::pool::{Pool, Settings as PoolSettings, WAIT_BOUNDS};
+use tidegate_postgres::{Postgres, RoleConnector, Roles};
+use tidegate_server::{MetricsSource, Probe};
+use tidegate_sql::{BoxFuture, DatabaseName, Executor};
+
+use crate::failure::Result;
+use crate::ports;
+use crate::service::Service;
+use crate::settings::Settings;
+
+/// The executor of the service, with handles to its connections.
+#[derive(Clone)]
+pub(crate) struct UserPool {
+    postgres: Postgres,
+    control: Arc<Control>,
+}
+
+impl UserPool {
+    /// A pool with this node's share of the connections that the server has.
+    pub(crate) async fn open(service: &Service, settings: &Settings) -> Result<Self> {
+        let server = service.admin.server().await?;
+        let nodes = usize::try_from(settings.nodes).unwrap_or(usize::MAX);
+        let reserved = server.reserved_connections;
+        let limits = PoolSettings {
+            per_role: usize::try_from(settings.role_connections).unwrap_or(usize::MAX),
+            wait: settings.pool_timeout.0,
+            ..PoolSettings::for_server(server.max_connections, reserved, nodes)
+        };
+        let control: Arc<dyn Executor> = service.control.clone();
+        let credentials =
+            RoleCredentials::new(control, service.passwords.clone(), server.version)?;
+        let connector = RoleConnector::new(
+            service.config.clone(),
+            Arc::new(credentials),
+            service.control.clone(),
+        );
+        let repair = Arc::new(service.admin.clone());
+        let pool = Pool::new(connector, repair, limits, ports::jitter());
+        let control = service.control.clone();
+        let postgres = Postgres::new(Roles::new(pool), control.clone());
+        Ok(Self { postgres, control })
+    }
+
+    /// What runs statements.
+    pub(crate) fn executor(&self) -> Arc<dyn Executor> {
+        Arc::new(self.postgres.clone())
+    }
+
+    /// Forgets a database that was dropped.
+    pub(crate) fn forget(&self, database: &str) {
+        let database = DatabaseName::new(database);
+        self.postgres.roles().forget(&database);
+        self.control.close(&database);
+    }
+}
+
+impl MetricsSource for UserPool {
+    fn write(&self, text: &mut String) -> fmt::Result {
+        let stats = self.postgres.roles().pool().stats();
+        let of = |count: fn(&tidegate_postgres::pool::RoleStats) -> usize| {
+            stats.roles.iter().map(count).sum::<usize>()
+        };
+        gauge(text, "tidegate_pool_capacity", "Connections at most.", stats.capacity)?;
+        gauge(text, "tidegate_pool_waiting", "Requests that wait.", stats.waiting)?;
+        let reachable = usize::from(stats.reachable);
+        gauge(text, "tidegate_pool_reachable", "Whether PostgreSQL is there.", reachable)?;
+        let name = "tidegate_pool_connections";
+        writeln!(text, "# HELP {name} Connections of users.\n# TYPE {name} gauge")?;
+        for (state, count) in [
+            ("idle", of(|role| role.idle)),
+            ("lent", of(|role| role.lent)),
+            ("opening", of(|role| role.opening)),
+            ("resetting", of(|role| role.resetting)),
+        ] {
+            writeln!(text, "{name}{{state=\"{state}\"}} {count}")?;
+        }
+        let counters = &stats.counters;
+        for (event, count) in [
+            ("reused", counters.reused),
+            ("opened", counters.opened),
+            ("open_failed", counters.open_failures),
+            ("closed", counters.closed),
+            ("evicted", counters.evicted),
+            ("reset", counters.resets),
+            ("reset_failed", counters.reset_failures),
+            ("repaired", counters.repairs),
+            ("timed_out", counters.timeouts),
+            ("rejected", counters.rejected),
+        ] {
+            let name = format!("tidegate_pool_{event}_total");
+            writeln!(text, "# HELP {name} Since the start.\n# TYPE {name} counter\n{name} {count}")?;
+        }
+        waits(text, counters)
+    }
+}
+
+fn gauge(text: &mut String, name: &str, help: &str, value: usize) -> fmt::Result {
+    writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}")
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a metric of seconds needs no 53 bits")]
+fn waits(text: &mut String, counters: &tidegate_postgres::pool::Counters) -> fmt::Result {
+    let name = "tidegate_pool_wait_seconds";
+    writeln!(text, "# HELP {name} Waits for a connection.\n# TYPE {name} histogram")?;
+    let mut sum = 0;
+    for (place, count) in counters.waits.iter().enumerate() {
+        sum += count;
+        match WAIT_BOUNDS.get(place) {
+            Some(bound) => {
+                writeln!(text, "{name}_bucket{{le=\"{}\"}} {sum}", *bound as f64 / 1e3)?;
+            }
+            None => writeln!(text, "{name}_bucket{{le=\"+Inf\"}} {sum}")?,
+        }
+    }
+    let seconds = counters.waited_micros as f64 / 1e6;
+    writeln!(text, "{name}_sum {seconds}\n{name}_count {sum}")
+}
+
+/// Whether the control database answers.
+pub(crate) struct ControlProbe(pub(crate) Arc<Control>);
+
+impl Probe for ControlProbe {
+    fn name(&self) -> &'static str {
+        "database"
+    }
+
+    fn is_ready(&self) -> BoxFuture<'_, bool> {
+        Box::pin(async { self.0.ping().await.is_ok() })
+    }
+}

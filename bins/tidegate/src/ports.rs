@@ -1,0 +1,31 @@
+//! The time and the randomness that the libraries take as arguments.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use tidegate_oauth::{Clock, SecureRandom, SystemRandom};
+use tidegate_postgres::backoff::Jitter;
+
+/// The system's clock.
+#[expect(clippy::disallowed_methods, reason = "the binary is where the clock is read")]
+pub(crate) fn clock() -> Arc<dyn Clock> {
+    Arc::new(SystemTime::now)
+}
+
+/// The system's randomness.
+pub(crate) fn random() -> Arc<dyn SecureRandom> {
+    Arc::new(SystemRandom::new())
+}
+
+/// Random bytes.
+pub(crate) fn bytes<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    let filled = SystemRandom::new().fill(&mut bytes);
+    filled.expect("the operating system has randomness");
+    bytes
+}
+
+/// Spreads the attempts of several nodes.
+pub(crate) fn jitter() -> Jitter {
+    Jitter::new(|| f64::from(u32::from_be_bytes(bytes())) / f64::from(u32::MAX))
+}

@@ -1,0 +1,74 @@
+//! What is asked of the person at the terminal.
+
+use std::io::{BufRead, IsTerminal, Write};
+use std::path::Path;
+
+use tidegate_oauth::Secret;
+
+use crate::cli::{Confirmation, PasswordSource};
+use crate::failure::{Failure, OnFile, Result};
+
+impl PasswordSource {
+    /// Reads the password from the file, or asks for it twice without showing it.
+    pub(crate) fn read(&self, whose: &str) -> Result<Secret> {
+        match self.password_file.as_deref() {
+            Some(path) if path == Path::new("-") => first_line(std::io::stdin().lock(), path),
+            Some(path) => {
+                let file = std::fs::File::open(path).on("read", path)?;
+                first_line(std::io::BufReader::new(file), path)
+            }
+            None => ask(whose),
+        }
+    }
+}
+
+fn first_line(mut reader: impl BufRead, path: &Path) -> Result<Secret> {
+    let mut line = String::new();
+    reader.read_line(&mut line).on("read a password from", path)?;
+    let secret = Secret::new(line.trim_end_matches(['\r', '\n']));
+    if secret.is_empty() {
+        let path = path.display();
+        return Err(Failure::Usage(format!("the first line of {path} is empty, not a password")));
+    }
+    Ok(secret)
+}
+
+fn ask(whose: &str) -> Result<Secret> {
+    let prompt = |text: String| rpassword::prompt_password(text).map(Secret::new);
+    let no_terminal = |_| {
+        Failure::Usage(
+            "there is no terminal to ask for the password; use --password-file FILE, or - for \
+             the standard input"
+                .to_owned(),
+        )
+    };
+    let password = prompt(format!("Password of {whose}: ")).map_err(no_terminal)?;
+    let again = prompt("The same again: ".to_owned()).map_err(no_terminal)?;
+    if password != again {
+        return Err(Failure::Refused("the two passwords differ; nothing was done".to_owned()));
+    }
+    Ok(password)
+}
+
+impl Confirmation {
+    /// Asks for `name` again, unless the caller said yes.
+    pub(crate) fn confirm(&self, what: &str, name: &str) -> Result {
+        if self.yes {
+            return Ok(());
+        }
+        let mut stderr = std::io::stderr().lock();
+        if !std::io::stdin().is_terminal() {
+            return Err(Failure::Usage(format!(
+                "{what} is dropped only when its name is typed again or --yes is given"
+            )));
+        }
+        write!(stderr, "This drops {what}. Type {name} to go on: ")?;
+        stderr.flush()?;
+        let mut line = String::new();
+        std::io::stdin().lock().read_line(&mut line)?;
+        if line.trim_end_matches(['\r', '\n']) == name {
+            return Ok(());
+        }
+        Err(Failure::Refused("that is another name; nothing was dropped".to_owned()))
+    }
+}

@@ -1,0 +1,165 @@
+//! `tidegate serve`, and the part of it that the demo shares.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidegate_oauth::Issuer;
+use tidegate_server::{App, Certificate, Limits, Listener, Origins};
+use tidegate_sql::DatabaseName;
+use tokio::net::TcpListener;
+
+use crate::failure::{Failure, Result};
+use crate::pool::{ControlProbe, UserPool};
+use crate::service::Service;
+use crate::settings::{Origin, Settings};
+use crate::upkeep::Upkeep;
+use crate::{ports, signal};
+
+/// How often the certificate's files are looked at.
+const CERTIFICATE: Duration = Duration::from_secs(10);
+
+/// The sockets that the service will accept on.
+pub(crate) struct Sockets {
+    bound: Vec<TcpListener>,
+    /// Their addresses, with the ports that the system chose.
+    pub(crate) addresses: Vec<SocketAddr>,
+    certificate: Option<Certificate>,
+}
+
+impl Sockets {
+    /// Binds the addresses of the settings and reads the certificate.
+    pub(crate) async fn bind(settings: &Settings) -> Result<Self> {
+        let certificate = match (&settings.tls_certificate, &settings.tls_key) {
+            (Some(certificate), Some(key)) => Some(Certificate::read(certificate, key)?),
+            (None, None) => None,
+            (Some(_), None) => return Err(lonely("tls_certificate", "tls_key")),
+            (None, Some(_)) => return Err(lonely("tls_key", "tls_certificate")),
+        };
+        let (mut bound, mut addresses) = (Vec::new(), Vec::new());
+        for address in &settings.listen {
+            let socket = TcpListener::bind(address).await.map_err(|error| {
+                Failure::Refused(format!(
+                    "cannot listen on {address} ({error}); stop what listens there, or choose \
+                     another address with --listen"
+                ))
+            })?;
+            addresses.push(socket.local_addr()?);
+            bound.push(socket);
+        }
+        if bound.is_empty() {
+            return Err(Failure::Usage("the setting listen is empty".to_owned()));
+        }
+        Ok(Self { bound, addresses, certificate })
+    }
+
+    /// The address of the first socket as a URL.
+    pub(crate) fn url(&self) -> String {
+        let scheme = if self.certificate.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}", self.addresses[0])
+    }
+}
+
+fn lonely(there: &str, missing: &str) -> Failure {
+    Failure::Usage(format!("the setting {there} is given without {missing}"))
+}
+
+/// `tidegate serve`.
+pub(crate) async fn run(settings: &Settings) -> Result {
+    let stop = signal::stop()?;
+    let loopback = settings.listen.iter().all(|address| address.ip().is_loopback());
+    if settings.public_url.is_none() && !loopback {
+        return Err(Failure::Usage(
+            "the setting public_url is missing: the address at which users reach this service, \
+             such as https://api.example.com; it is the issuer of its tokens"
+                .to_owned(),
+        ));
+    }
+    let sockets = Sockets::bind(settings).await?;
+    let service = Service::open(settings).await?;
+    let issuer = match &settings.public_url {
+        Some(url) => url.0.clone(),
+        None => sockets.url(),
+    };
+    let node = Node::start(&service, settings, &issuer).await?;
+    tracing::info!(addresses = ?sockets.addresses, issuer, "serves");
+    node.serve(sockets, stop).await
+}
+
+/// A node that is ready to serve.
+pub(crate) struct Node {
+    app: App,
+    upkeep: Upkeep,
+}
+
+impl Node {
+    /// Puts everything together.
+    pub(crate) async fn start(service: &Service, settings: &Settings, issuer: &str) -> Result<Self> {
+        let identity = tidegate_oauth::Settings::new(issuer)?;
+        let issuer = Issuer::start(service.ports.clone(), service.master.clone(), identity).await?;
+        let issuer = Arc::new(issuer);
+        let pool = UserPool::open(service, settings).await?;
+        let app = App::builder(pool.executor(), issuer.clone(), service.store.clone())
+            .node(u64::from_be_bytes(ports::bytes()))
+            .limits(limits(settings)?)
+            .trusted_proxies(settings.trusted_proxies.clone())
+            .origins(origins(&settings.cors_origins)?)
+            .anonymous_database(settings.anonymous_database.as_ref().map(DatabaseName::new))
+            .insecure_http(settings.insecure_http)
+            .probe(Arc::new(ControlProbe(service.control.clone())))
+            .metrics(Arc::new(pool.clone()))
+            .build();
+        let upkeep = Upkeep { issuer, control: service.control.clone(), app: app.clone(), pool };
+        Ok(Self { app, upkeep })
+    }
+
+    /// Serves until `stop` is over and what was in flight has ended.
+    pub(crate) async fn serve(
+        self,
+        sockets: Sockets,
+        stop: impl Future<Output = ()>,
+    ) -> Result {
+        let mut beside = tokio::task::JoinSet::new();
+        beside.spawn(self.upkeep.run());
+        if let Some(certificate) = sockets.certificate.clone() {
+            beside.spawn(certificate.watch(CERTIFICATE));
+        }
+        let listener = |socket| match &sockets.certificate {
+            Some(certificate) => Listener::tls(socket, certificate.clone()),
+            None => Listener::plain(socket),
+        };
+        let listeners = sockets.bound.into_iter().map(listener).collect();
+        tidegate_server::serve(listeners, self.app, stop).await?;
+        Ok(())
+    }
+}
+
+fn limits(settings: &Settings) -> Result<Limits> {
+    let fits = |number: u64| {
+        usize::try_from(number)
+            .map_err(|_| Failure::Usage("a limit is too large for this machine".to_owned()))
+    };
+    let mut limits = Limits {
+        request_body: settings.body_limit.0,
+        sql_text: fits(settings.statement_limit.0)?,
+        response: settings.response_limit.0,
+        statement: settings.statement_timeout.0,
+        connections: fits(settings.connections.into())?,
+        ..Limits::default()
+    };
+    limits.timeouts.header = settings.header_timeout.0;
+    limits.timeouts.idle = settings.idle_timeout.0;
+    limits.timeouts.drain = settings.drain_timeout.0;
+    Ok(limits)
+}
+
+fn origins(origins: &[Origin]) -> Result<Origins> {
+    if origins.iter().any(|origin| origin.0 == "*") {
+        return Ok(Origins::Any);
+    }
+    let value = |origin: &Origin| {
+        http::HeaderValue::from_str(&origin.0)
+            .map_err(|_| Failure::Usage(format!("{} is no origin", origin.0)))
+    };
+    Ok(Origins::Listed(origins.iter().map(value).collect::<Result<_>>()?))
+}

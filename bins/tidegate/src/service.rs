@@ -1,0 +1,111 @@
+//! The way to the control database and to administration, for every command.
+
+use std::sync::Arc;
+
+use tidegate_oauth::{Directory, MasterKey, PasswordCost, PasswordHasher, Ports, Store};
+use tidegate_postgres::admin::{Admin, RolePasswords};
+use tidegate_postgres::control::Control;
+use tidegate_postgres::{Config, TlsMode};
+use tidegate_sql::{DatabaseName, Executor};
+use tidegate_store::{PgOauthStore, Tenants};
+
+use crate::failure::{Failure, Result};
+use crate::settings::{DatabaseUrl, Settings};
+use crate::{master_key, ports};
+
+/// What commands work with.
+pub(crate) struct Service {
+    pub(crate) config: Arc<Config>,
+    pub(crate) master: MasterKey,
+    pub(crate) passwords: RolePasswords,
+    pub(crate) admin: Admin,
+    pub(crate) control: Arc<Control>,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) tenants: Tenants,
+    pub(crate) ports: Ports,
+}
+
+impl Service {
+    /// Connects, makes the control database where it is missing, brings its schema up to date and
+    /// checks the master key against it.
+    pub(crate) async fn open(settings: &Settings) -> Result<Self> {
+        let config = Arc::new(config(settings)?);
+        let master = master_key::read(settings)?;
+        let passwords = role_passwords(&master);
+        let admin = Admin::new((*config).clone(), passwords.clone());
+        admin.prepare_control_database().await?;
+        let control = Arc::new(Control::new(config.clone(), ports::jitter())?);
+        let executor: Arc<dyn Executor> = control.clone();
+        tidegate_store::migrate(&executor).await?;
+        let store: Arc<dyn Store> = Arc::new(PgOauthStore::new(executor.clone()));
+        if store.claim_master_key(&master.fingerprint()).await? != master.fingerprint() {
+            return Err(tidegate_store::Error::OtherMasterKey.into());
+        }
+        let hasher = hasher(settings)?;
+        Ok(Self {
+            ports: Ports {
+                store: store.clone(),
+                clock: ports::clock(),
+                random: ports::random(),
+                hasher: Arc::new(hasher),
+            },
+            tenants: Tenants::new(executor),
+            config,
+            master,
+            passwords,
+            admin,
+            control,
+            store,
+        })
+    }
+
+    /// The records of users and clients.
+    pub(crate) fn directory(&self) -> Directory {
+        Directory::new(self.ports.clone())
+    }
+}
+
+/// The cluster that the settings name.
+pub(crate) fn config(settings: &Settings) -> Result<Config> {
+    let url = settings.admin_url.as_ref().ok_or_else(|| {
+        Failure::Usage(
+            "the setting admin_url is missing: postgresql://USER:PASSWORD@HOST/postgres of the \
+             role that makes databases and roles (`tidegate doctor` says which rights it needs)"
+                .to_owned(),
+        )
+    })?;
+    cluster_at(settings, url)
+}
+
+/// The cluster as the login that reads changes.
+pub(crate) fn replication_config(settings: &Settings) -> Result<Config> {
+    match &settings.replication_url {
+        Some(url) => cluster_at(settings, url),
+        None => config(settings),
+    }
+}
+
+fn cluster_at(settings: &Settings, url: &DatabaseUrl) -> Result<Config> {
+    let mut config = Config::from_url(&url.0)?;
+    let mode: Option<TlsMode> = settings.sslmode;
+    if mode.is_some() || settings.sslrootcert.is_some() {
+        let roots = settings.sslrootcert.clone().or_else(|| config.root_certificate.clone());
+        let mode = mode.unwrap_or(config.tls);
+        config = config.with_tls(mode, roots.as_deref());
+    }
+    config.control_database = DatabaseName::new(&settings.control_database);
+    config.nodes = settings.nodes;
+    Ok(config)
+}
+
+/// The passwords of roles, derived from the master key.
+pub(crate) fn role_passwords(master: &MasterKey) -> RolePasswords {
+    RolePasswords::new(*master.derive("role passwords"), ports::bytes)
+}
+
+fn hasher(settings: &Settings) -> Result<PasswordHasher> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = settings.password_threads.and_then(|threads| usize::try_from(threads).ok());
+    let threads = threads.unwrap_or_else(|| PasswordHasher::threads_for(cores));
+    Ok(PasswordHasher::start(threads, PasswordCost::default(), &*ports::random())?)
+}

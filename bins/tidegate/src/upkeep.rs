@@ -1,0 +1,74 @@
+//! What a node does beside serving: hears what other nodes changed, and tidies up.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidegate_oauth::Issuer;
+use tidegate_postgres::control::{Control, Notice};
+use tidegate_server::App;
+use tidegate_store::Change;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::time::{MissedTickBehavior, interval};
+
+use crate::pool::UserPool;
+
+/// An ended session is refused by every node within 5 s, also when notices do not come.
+const DENYLIST: Duration = Duration::from_secs(4);
+const KEYS: Duration = Duration::from_mins(1);
+const HOUSEKEEPING: Duration = Duration::from_hours(1);
+
+/// Keeps a node fresh until it is dropped.
+pub(crate) struct Upkeep {
+    pub(crate) issuer: Arc<Issuer>,
+    pub(crate) control: Arc<Control>,
+    pub(crate) app: App,
+    pub(crate) pool: UserPool,
+}
+
+impl Upkeep {
+    /// Works for as long as it is polled.
+    pub(crate) async fn run(self) {
+        let mut notices = self.control.notices();
+        let [mut denylist, mut keys, mut housekeeping] = [DENYLIST, KEYS, HOUSEKEEPING].map(|period| {
+            let mut interval = interval(period);
+            interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            interval
+        });
+        loop {
+            tokio::select! {
+                notice = notices.recv() => match notice {
+                    Ok(Notice::Said(text)) => self.hear(Change::parse(&text)).await,
+                    Ok(Notice::Listening) | Err(RecvError::Lagged(_)) => self.refresh().await,
+                    Err(RecvError::Closed) => return,
+                },
+                _ = denylist.tick() => log("denylist", self.issuer.refresh_denylist().await),
+                _ = keys.tick() => log("keys", self.issuer.refresh_keys().await),
+                _ = housekeeping.tick() => log("housekeeping", self.issuer.maintain().await),
+            }
+        }
+    }
+
+    async fn hear(&self, change: Option<Change>) {
+        match change {
+            Some(Change::Sessions) => log("denylist", self.issuer.refresh_denylist().await),
+            Some(Change::Keys) => log("keys", self.issuer.refresh_keys().await),
+            Some(Change::Users(database)) => self.app.forget_default_user(&database),
+            Some(Change::Tenant(database)) => {
+                self.app.forget_default_user(&database);
+                self.pool.forget(&database);
+            }
+            Some(Change::Client(_)) | None => {}
+        }
+    }
+
+    async fn refresh(&self) {
+        log("denylist", self.issuer.refresh_denylist().await);
+        log("keys", self.issuer.refresh_keys().await);
+    }
+}
+
+fn log(task: &'static str, done: tidegate_oauth::Result<()>) {
+    if let Err(error) = done {
+        tracing::warn!(task, %error, "will be tried again");
+    }
+}
