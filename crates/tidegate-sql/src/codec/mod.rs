@@ -30,6 +30,7 @@ mod geometry;
 mod interval;
 mod json;
 pub(crate) mod number;
+mod push;
 mod range;
 mod reader;
 mod text;
@@ -46,6 +47,7 @@ use crate::datetime::{DateFormat, MomentType};
 use crate::error::{Error, Result};
 
 pub(crate) use self::json::string as json_string;
+pub(crate) use self::push::{Push, StackText};
 
 /// The format in which the values of a type should be asked for: binary when this crate reads it
 /// all the way down, text otherwise.

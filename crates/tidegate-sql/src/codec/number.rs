@@ -2,7 +2,7 @@
 
 use bytes::BytesMut;
 
-use super::malformed;
+use super::{Push, StackText, malformed};
 use crate::error::Result;
 
 /// Appends an integer.
@@ -85,11 +85,10 @@ const NEGATIVE_INFINITY: u16 = 0xF000;
 /// base-10000 digits, the weight of the first, the sign, the digits behind the point, the digits.
 pub(crate) fn numeric(raw: &[u8], out: &mut BytesMut) -> Result<()> {
     let (head, digits) = raw.split_first_chunk::<8>().ok_or_else(malformed)?;
-    let [count, weight, sign, scale] =
-        [0, 2, 4, 6].map(|at| u16::from_be_bytes([head[at], head[at + 1]]));
+    let field = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
+    let (count, weight, sign, scale) = (field(0), field(2).cast_signed(), field(4), field(6));
     match sign {
-        0 => {}
-        NEGATIVE => out.extend_from_slice(b"-"),
+        0 | NEGATIVE => {}
         NAN => return Ok(out.extend_from_slice(b"NaN")),
         INFINITY => return Ok(out.extend_from_slice(b"Infinity")),
         NEGATIVE_INFINITY => return Ok(out.extend_from_slice(b"-Infinity")),
@@ -99,44 +98,72 @@ pub(crate) fn numeric(raw: &[u8], out: &mut BytesMut) -> Result<()> {
     if digits.len() != usize::from(count) || !rest.is_empty() {
         return Err(malformed());
     }
-    let weight = weight.cast_signed();
-    let digit = |at: i32| {
-        let digit = usize::try_from(at).ok().and_then(|at| digits.get(at));
-        u16::from_be_bytes(digit.copied().unwrap_or_default())
-    };
     if digits.iter().any(|digit| u16::from_be_bytes(*digit) > 9999) {
         return Err(malformed());
     }
-    integral(i32::from(weight), digit, out);
-    if scale > 0 {
-        fraction(i32::from(weight) + 1, usize::from(scale), digit, out);
+    let decimal = Decimal {
+        negative: sign == NEGATIVE,
+        weight,
+        scale,
+        digits,
+    };
+    // At most 1 + 4 * 8 + 1 + 24 characters.
+    if weight < 8 && scale <= 24 {
+        let mut text = StackText::default();
+        decimal.write(&mut text);
+        out.extend_from_slice(text.as_bytes());
+    } else {
+        decimal.write(out);
     }
     Ok(())
 }
 
-/// Appends the digits in front of the point.
-fn integral(weight: i32, digit: impl Fn(i32) -> u16, out: &mut BytesMut) {
-    if weight < 0 {
-        out.extend_from_slice(b"0");
-        return;
-    }
-    integer(digit(0), out);
-    for at in 1..=weight {
-        out.extend_from_slice(&four(digit(at)));
-    }
+/// A finite `numeric`.
+struct Decimal<'a> {
+    negative: bool,
+    /// The power of 10000 that the first digit counts.
+    weight: i16,
+    /// How many decimal digits stand behind the point.
+    scale: u16,
+    digits: &'a [[u8; 2]],
 }
 
-/// Appends the point and `scale` digits behind it.
-fn fraction(first: i32, scale: usize, digit: impl Fn(i32) -> u16, out: &mut BytesMut) {
-    out.extend_from_slice(b".");
-    let mut left = scale;
-    let mut at = first;
-    while left > 0 {
-        let digits = four(digit(at));
-        let taken = left.min(4);
-        out.extend_from_slice(&digits[..taken]);
-        left -= taken;
-        at += 1;
+impl Decimal<'_> {
+    /// The base-10000 digit at a place behind the first; zero where none is stored.
+    #[inline]
+    fn digit(&self, at: i32) -> u16 {
+        let digit = usize::try_from(at).ok().and_then(|at| self.digits.get(at));
+        u16::from_be_bytes(digit.copied().unwrap_or_default())
+    }
+
+    #[inline]
+    fn write(&self, out: &mut impl Push) {
+        if self.negative {
+            out.push(b"-");
+        }
+        if self.weight < 0 {
+            out.push(b"0");
+        } else {
+            let digits = four(self.digit(0));
+            let zeros = digits[..3]
+                .iter()
+                .take_while(|&&digit| digit == b'0')
+                .count();
+            out.push(&digits[zeros..]);
+        }
+        for at in 1..=i32::from(self.weight) {
+            out.push(&four(self.digit(at)));
+        }
+        if self.scale == 0 {
+            return;
+        }
+        out.push(b".");
+        let first = i32::from(self.weight) + 1;
+        let groups = i32::from(self.scale.div_ceil(4));
+        for at in first..first + groups {
+            out.push(&four(self.digit(at)));
+        }
+        out.cut(usize::from(self.scale.wrapping_neg() % 4));
     }
 }
 

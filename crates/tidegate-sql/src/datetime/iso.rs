@@ -3,43 +3,23 @@
 use bytes::BytesMut;
 
 use super::calendar::{Civil, DAY, POSTGRES_DAY_ZERO, SECOND};
-use crate::codec::malformed;
 use crate::codec::number::two;
+use crate::codec::{Push as _, StackText, malformed};
 use crate::error::Result;
 
-/// More than the longest text: a year of 19 digits, a time, an offset and the era.
-const LONGEST: usize = 64;
-
 /// A text in the making.
-#[derive(Debug)]
-pub(super) struct Text {
-    bytes: [u8; LONGEST],
-    length: usize,
-}
-
-impl Default for Text {
-    #[inline]
-    fn default() -> Self {
-        Self {
-            bytes: [0; LONGEST],
-            length: 0,
-        }
-    }
-}
+#[derive(Debug, Default)]
+pub(super) struct Text(StackText);
 
 impl Text {
     #[inline]
     pub(super) fn as_bytes(&self) -> &[u8] {
-        &self.bytes[..self.length]
+        self.0.as_bytes()
     }
 
     #[inline]
     fn push(&mut self, text: &[u8]) {
-        let end = self.length + text.len();
-        if let Some(free) = self.bytes.get_mut(self.length..end) {
-            free.copy_from_slice(text);
-            self.length = end;
-        }
+        self.0.push(text);
     }
 
     /// `YYYY-MM-DD`; years before 1 count backwards from 1 BC.

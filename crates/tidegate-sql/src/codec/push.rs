@@ -1,0 +1,66 @@
+//! Short texts on the stack: one copy into the output instead of one for each piece.
+
+use bytes::BytesMut;
+
+/// Takes text piece by piece.
+pub(crate) trait Push {
+    /// Appends a piece.
+    fn push(&mut self, text: &[u8]);
+
+    /// Takes back the last bytes.
+    fn cut(&mut self, bytes: usize);
+}
+
+impl Push for BytesMut {
+    #[inline]
+    fn push(&mut self, text: &[u8]) {
+        self.extend_from_slice(text);
+    }
+
+    fn cut(&mut self, bytes: usize) {
+        self.truncate(self.len().saturating_sub(bytes));
+    }
+}
+
+/// A text of at most [`StackText::CAPACITY`] bytes; its writers know that theirs is shorter.
+#[derive(Debug)]
+pub(crate) struct StackText {
+    bytes: [u8; Self::CAPACITY],
+    length: usize,
+}
+
+impl StackText {
+    /// More than any moment or short number takes.
+    pub(crate) const CAPACITY: usize = 64;
+
+    #[inline]
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+}
+
+impl Default for StackText {
+    #[inline]
+    fn default() -> Self {
+        Self {
+            bytes: [0; Self::CAPACITY],
+            length: 0,
+        }
+    }
+}
+
+impl Push for StackText {
+    #[inline]
+    fn push(&mut self, text: &[u8]) {
+        let end = self.length + text.len();
+        if let Some(free) = self.bytes.get_mut(self.length..end) {
+            free.copy_from_slice(text);
+            self.length = end;
+        }
+    }
+
+    #[inline]
+    fn cut(&mut self, bytes: usize) {
+        self.length = self.length.saturating_sub(bytes);
+    }
+}
