@@ -7,6 +7,8 @@ mod cancellation;
 #[cfg(test)]
 mod client;
 #[cfg(test)]
+mod control;
+#[cfg(test)]
 mod isolation;
 #[cfg(test)]
 mod pool;
@@ -14,5 +16,7 @@ mod pool;
 mod session;
 #[cfg(test)]
 mod stage;
+#[cfg(test)]
+mod tls;
 #[cfg(test)]
 mod types;

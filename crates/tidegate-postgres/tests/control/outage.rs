@@ -1,0 +1,37 @@
+//! A PostgreSQL that goes away and comes back.
+
+use std::time::{Duration, Instant};
+
+use tidegate_embedded::{Cluster, Shutdown};
+use tidegate_sql::Error;
+
+use super::{Place, soon};
+
+#[tokio::test]
+async fn while_postgresql_is_away_everyone_is_told_at_once_and_afterwards_all_works() {
+    let cluster = Cluster::start(tidegate_embedded::testing::settings())
+        .await
+        .unwrap();
+    let place = Place::on(&cluster, "postgres").await;
+    place.control.ping().await.unwrap();
+    cluster.halt(Shutdown::Immediate).await.unwrap();
+    let start = Instant::now();
+    for _ in 0..50 {
+        let error = place.control("SELECT 1").await.unwrap_err();
+        assert!(matches!(error, Error::Unavailable { .. }), "{error:?}");
+    }
+    assert!(
+        start.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        start.elapsed()
+    );
+    cluster.resume().await.unwrap();
+    soon(async {
+        while place.control.ping().await.is_err() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+    assert_eq!(place.control("SELECT 1").await.unwrap().values, [["1"]]);
+    cluster.stop().await.unwrap();
+}
