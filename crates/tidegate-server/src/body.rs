@@ -57,7 +57,10 @@ impl Body {
         Content::Empty.into()
     }
 
-    pub(crate) fn observe(&mut self, observation: Observation) {
+    pub(crate) fn observe(&mut self, mut observation: Observation) {
+        if self.exact_size() == Some(0) {
+            observation.complete();
+        }
         self.observation = Some(observation);
     }
 
@@ -154,7 +157,11 @@ impl http_body::Body for Body {
     ) -> Poll<Option<Result<Frame<Bytes>, Interrupted>>> {
         let body = self.get_mut();
         let next = ready!(body.content.poll_next(cx));
-        if let (None, Some(observation)) = (&next, &mut body.observation) {
+        // Nobody asks again when nothing is left.
+        if !matches!(next, Some(Err(_)))
+            && body.content.exact_size() == Some(0)
+            && let Some(observation) = &mut body.observation
+        {
             observation.complete();
         }
         Poll::Ready(next.map(|bytes| bytes.map(Frame::data)))

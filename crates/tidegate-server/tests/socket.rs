@@ -247,6 +247,39 @@ async fn an_answer_that_breaks_off_has_no_end() {
 }
 
 #[tokio::test]
+async fn only_answers_that_break_off_count_as_aborted() {
+    let api = Api::start().await;
+    let server = api.listen().await;
+    let aborted = || async {
+        let text = api.get("/metrics").await.text().to_owned();
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix("tidegate_http_aborted_total "));
+        line.unwrap().parse::<u32>().unwrap()
+    };
+    let mut stream = server.connect().await;
+    for request in [
+        HEALTH,
+        b"HEAD /healthz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n",
+    ] {
+        stream.write_all(request).await.unwrap();
+    }
+    assert_eq!(
+        rest(&mut stream).await.matches("HTTP/1.1 200 OK").count(),
+        2
+    );
+    let mut stream = server.connect().await;
+    let large = json!({"q": "select rows 3000 1000"});
+    stream.write_all(post(&large).as_bytes()).await.unwrap();
+    answer(&mut stream).await;
+    assert_eq!(aborted().await, 0);
+    let broken = json!({"q": "select fail 500 22012 1000", "output_format": "ndjson"});
+    stream.write_all(post(&broken).as_bytes()).await.unwrap();
+    rest(&mut stream).await;
+    assert_eq!(aborted().await, 1);
+}
+
+#[tokio::test]
 async fn connections_beyond_the_cap_wait() {
     let api = Api::limited(Limits {
         connections: 1,

@@ -8,6 +8,24 @@ use tidegate_sql::Login;
 use crate::app::App;
 use crate::route::PATHS;
 
+/// One event for a request that is over; the level of an event is a constant, so it is a macro.
+macro_rules! access {
+    ($self:ident, $level:ident, $took:ident) => {
+        tracing::$level!(
+            target: "tidegate::access",
+            request_id = $self.request_id.as_ref().and_then(|id| id.to_str().ok()),
+            method = $self.method.as_str(),
+            route = $self.subject.route.map_or("none", |route| PATHS[route].0),
+            status = $self.status,
+            microseconds = u64::try_from($took.as_micros()).unwrap_or(u64::MAX),
+            complete = $self.complete,
+            database = $self.subject.login.as_ref().map(|login| login.database.as_str()),
+            role = $self.subject.login.as_ref().map(|login| login.role.as_str()),
+            "request"
+        )
+    };
+}
+
 /// Watches a request from its head to the end of its answer; speaks when it is dropped.
 pub(crate) struct Observation {
     app: App,
@@ -61,18 +79,13 @@ impl Drop for Observation {
         self.app
             .metrics()
             .end(route, self.status, took, self.complete);
-        let login = self.subject.login.as_ref();
-        tracing::info!(
-            target: "tidegate::access",
-            request_id = self.request_id.as_ref().and_then(|id| id.to_str().ok()),
-            method = self.method.as_str(),
-            route = route.map_or("none", |route| PATHS[route].0),
-            status = self.status,
-            microseconds = u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
-            complete = self.complete,
-            database = login.map(|login| login.database.as_str()),
-            role = login.map(|login| login.role.as_str()),
-            "request"
-        );
+        // An event costs as much as a small request, so requests that went well stay silent unless
+        // somebody wants to see them.
+        match self.status {
+            500.. => access!(self, warn, took),
+            400.. => access!(self, info, took),
+            _ if !self.complete => access!(self, info, took),
+            _ => access!(self, debug, took),
+        }
     }
 }

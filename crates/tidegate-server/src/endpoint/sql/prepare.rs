@@ -48,7 +48,10 @@ impl Prepared {
                 .map(|(name, format)| (name.to_string(), format.to_string()));
             options.type_formats = owned.collect();
         }
-        let bound = statement.bind(&params, &type_hints, &type_formats)?;
+        let mut bound = statement.bind(&params, &type_hints, &type_formats)?;
+        if let Some(zone) = &options.timezone {
+            bound = bound.in_zone(zone);
+        }
         let writer = RowWriter::new(format, options)?;
         Ok(Self {
             statement: bound,
