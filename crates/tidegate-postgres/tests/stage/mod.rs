@@ -42,6 +42,17 @@ impl Stage {
     }
 
     pub(crate) async fn on(cluster: &'static Cluster, name: &str, settings: Settings) -> Self {
+        let config = Config::from_url(&cluster.socket_url("postgres")).unwrap();
+        Self::at(cluster, name, settings, config).await
+    }
+
+    /// The stage reached as `config` says.
+    pub(crate) async fn at(
+        cluster: &'static Cluster,
+        name: &str,
+        settings: Settings,
+        config: Config,
+    ) -> Self {
         let root = connect(&cluster.url("postgres")).await;
         for role in [
             name.to_owned(),
@@ -69,8 +80,7 @@ impl Stage {
             .await
             .unwrap();
         let service = Arc::new(Service(cluster));
-        let config = Arc::new(Config::from_url(&cluster.socket_url("postgres")).unwrap());
-        let connector = RoleConnector::new(config, service.clone(), service);
+        let connector = RoleConnector::new(Arc::new(config), service.clone(), service);
         let pool = Pool::new(connector, Arc::new(NoRepair), settings, Jitter::none());
         Self {
             name: name.to_owned(),
