@@ -14,7 +14,12 @@ fn main() -> Result<(), Error> {
         Ok(statement) => {
             writeln!(out, "text:         {}", statement.text())?;
             writeln!(out, "placeholders: {}", statement.placeholders().join(", "))?;
-            writeln!(out, "kind:         {:?}, {:?}", statement.kind(), statement.trust())
+            writeln!(
+                out,
+                "kind:         {:?}, {:?}",
+                statement.kind(),
+                statement.trust()
+            )
         }
         Err(error) => writeln!(out, "{error}"),
     }

@@ -5,13 +5,34 @@ use std::cell::Cell;
 use bytes::BytesMut;
 use postgres_types::Field;
 use proptest::prelude::*;
+use tidegate_sql::datetime::Zone;
 use tidegate_sql::parameter::{IsNull, encode};
+use tidegate_sql::statement::InputFormat;
 use tidegate_sql::{InputError, Parameter, Type, TypeKind};
 
-fn encoded(json: &str, r#type: &Type, format: Option<&str>) -> Result<Option<String>, InputError> {
+fn encoded(json: &str, r#type: &Type, letters: Option<&str>) -> Result<Option<String>, InputError> {
+    encoded_in(json, r#type, letters, Zone::default())
+}
+
+fn encoded_in(
+    json: &str,
+    r#type: &Type,
+    letters: Option<&str>,
+    zone: Zone,
+) -> Result<Option<String>, InputError> {
+    let format = letters.map(|letters| InputFormat {
+        letters: letters.to_owned(),
+        zone,
+    });
     let mut out = BytesMut::from("before:");
     let value = Parameter::Json(json.into());
-    let null = encode(&value, r#type, format, &|| "params.p".to_owned(), &mut out)?;
+    let null = encode(
+        &value,
+        r#type,
+        format.as_ref(),
+        &|| "params.p".to_owned(),
+        &mut out,
+    )?;
     let text = str::from_utf8(&out)
         .unwrap()
         .strip_prefix("before:")
@@ -671,6 +692,32 @@ fn formats_are_read_by_their_letters() {
         Err(InputError::InvalidFormat { name, .. }) => assert_eq!(name, "p"),
         other => panic!("{other:?}"),
     }
+}
+
+#[test]
+fn a_formatted_time_without_a_zone_is_in_the_requests_zone() {
+    let zone = Zone::named("Europe/Copenhagen").unwrap();
+    let read = |zone| {
+        encoded_in(
+            "\"2024-07-01 12:00\"",
+            &Type::TIMESTAMPTZ,
+            Some("Y-m-d H:i"),
+            zone,
+        )
+    };
+    assert!(
+        read(zone)
+            .unwrap()
+            .unwrap()
+            .starts_with("2024-07-01T10:00:00"),
+        "summer time"
+    );
+    assert!(
+        read(Zone::default())
+            .unwrap()
+            .unwrap()
+            .starts_with("2024-07-01T12:00:00")
+    );
 }
 
 #[test]

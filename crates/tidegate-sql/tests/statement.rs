@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::value::RawValue;
+use tidegate_sql::datetime::Zone;
 use tidegate_sql::statement::{Kind, Trust};
 use tidegate_sql::{BoundStatement, InputError, Parameter, Params, Statement, TypeHint};
 
@@ -594,7 +595,14 @@ fn hints_and_formats_go_to_their_placeholders_and_the_rest_is_for_columns() {
         )
         .unwrap();
     assert_eq!(bound.hints, [None, Some(TypeHint("int8".into()))]);
-    assert_eq!(bound.formats, [Some("Y-m-d".into()), None]);
+    let letters = |index: usize| bound.formats[index].as_ref().map(|format| &*format.letters);
+    assert_eq!((letters(0), letters(1)), (Some("Y-m-d"), None));
+    let zone = Zone::named("Europe/Copenhagen").unwrap();
+    let bound = bound.in_zone(&zone);
+    assert_eq!(
+        bound.formats[0].as_ref().unwrap().zone.name(),
+        "Europe/Copenhagen"
+    );
 }
 
 #[test]

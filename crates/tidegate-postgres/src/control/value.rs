@@ -36,7 +36,7 @@ impl Text {
             Parameter::Null => Ok(Self(None)),
             Parameter::Text(text) => Ok(Self(Some(text.as_bytes().into()))),
             Parameter::Json(_) => {
-                let format = bound.formats.get(place).and_then(Option::as_deref);
+                let format = bound.formats.get(place).and_then(Option::as_ref);
                 let mut text = BytesMut::new();
                 let null = parameter::encode(
                     value,

@@ -121,7 +121,7 @@ impl Set<'_> {
         }
         let mut wrong = None;
         let encode = |index: usize, out: &mut BytesMut| {
-            let format = bound.formats.get(index).and_then(Option::as_deref);
+            let format = bound.formats.get(index).and_then(Option::as_ref);
             let place = || bound.place(self.index, index);
             match parameter::encode(
                 &values[index],

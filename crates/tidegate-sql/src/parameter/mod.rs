@@ -21,7 +21,7 @@ use self::value::Value;
 use crate::datetime::MomentType;
 use crate::error::InputError;
 use crate::json::JsonKind;
-use crate::statement::Parameter;
+use crate::statement::{InputFormat, Parameter};
 
 /// Whether a parameter is SQL NULL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub enum IsNull {
 pub fn encode(
     value: &Parameter,
     r#type: &Type,
-    format: Option<&str>,
+    format: Option<&InputFormat>,
     place: &dyn Fn() -> String,
     out: &mut BytesMut,
 ) -> Result<IsNull, InputError> {

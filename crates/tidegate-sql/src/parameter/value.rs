@@ -14,6 +14,7 @@ use super::{array, composite, geojson, geometric, interval, range};
 use crate::datetime;
 use crate::error::InputError;
 use crate::json::{self, JsonKind};
+use crate::statement::InputFormat;
 
 /// base64 (RFC 4648, section 4), with or without its padding.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -27,7 +28,7 @@ pub(super) struct Value<'a> {
     pub(super) json: &'a str,
     pub(super) kind: JsonKind,
     pub(super) r#type: &'a Type,
-    pub(super) format: Option<&'a str>,
+    pub(super) format: Option<&'a InputFormat>,
     pub(super) place: &'a Place<'a>,
 }
 
@@ -35,7 +36,7 @@ impl<'a> Value<'a> {
     pub(super) fn new(
         json: &'a str,
         r#type: &'a Type,
-        format: Option<&'a str>,
+        format: Option<&'a InputFormat>,
         place: &'a Place<'a>,
     ) -> Self {
         Self {
@@ -189,13 +190,13 @@ impl<'a> Value<'a> {
         Ok(())
     }
 
-    fn formatted(self, format: &str, out: &mut BytesMut) -> Result<(), InputError> {
+    fn formatted(self, format: &InputFormat, out: &mut BytesMut) -> Result<(), InputError> {
         let text = match self.kind {
             JsonKind::String => self.text()?,
             JsonKind::Number => Cow::Borrowed(self.json),
             kind => return Err(self.invalid(format!("{kind}, expected a string"))),
         };
-        let text = datetime::parse_with_format(format, &text, self.r#type)
+        let text = datetime::parse_in_zone(&format.letters, &text, self.r#type, &format.zone)
             .map_err(|problem| self.place.unformatted(problem))?;
         out.extend_from_slice(text.as_bytes());
         Ok(())

@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 
 use super::params::{ParameterSet, Params};
 use super::{Statement, Trust, names};
+use crate::datetime::Zone;
 use crate::error::InputError;
 
 /// From this many placeholders on they are looked up by hash.
@@ -22,8 +23,8 @@ pub struct BoundStatement {
     pub statement: Arc<Statement>,
     /// Type hints by placeholder, in the order of [`Statement::placeholders`].
     pub hints: Vec<Option<TypeHint>>,
-    /// Input formats (date letters) by placeholder, in the same order.
-    pub formats: Vec<Option<String>>,
+    /// Input formats by placeholder, in the same order.
+    pub formats: Vec<Option<InputFormat>>,
     /// One or more parameter sets; each has one value per placeholder, in the same order.
     pub sets: Vec<Vec<Parameter>>,
     /// How errors name a set: `params` when the request gave one object, `params[i]` otherwise.
@@ -33,6 +34,15 @@ pub struct BoundStatement {
 /// The name of a PostgreSQL type as a caller writes it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TypeHint(pub String);
+
+/// How the text of a date or time is written.
+#[derive(Clone, Debug)]
+pub struct InputFormat {
+    /// Date letters, as `type_formats` has them.
+    pub letters: String,
+    /// The zone of a text that names none.
+    pub zone: Zone,
+}
 
 /// The value of a placeholder.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,7 +82,10 @@ impl Statement {
             }
         };
         let hints = index.assign(type_hints, |hint| TypeHint(hint.to_owned()));
-        let formats = index.assign(type_formats, str::to_owned);
+        let formats = index.assign(type_formats, |letters| InputFormat {
+            letters: letters.to_owned(),
+            zone: Zone::default(),
+        });
         Ok(BoundStatement {
             statement: Arc::clone(self),
             hints,
@@ -92,6 +105,14 @@ impl BoundStatement {
     pub fn without_values(statement: &Arc<Statement>) -> Result<Self, InputError> {
         const NONE: &[(&str, &str)] = &[];
         statement.bind(&Params::default(), NONE, NONE)
+    }
+
+    /// Reads formatted texts that name no zone as times of this one; without it that is UTC.
+    pub fn in_zone(mut self, zone: &Zone) -> Self {
+        for format in self.formats.iter_mut().flatten() {
+            format.zone = zone.clone();
+        }
+        self
     }
 
     /// How errors name a value: `params.name`, or `params[set].name` when the request gave a

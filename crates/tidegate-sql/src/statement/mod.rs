@@ -12,7 +12,7 @@ mod trust;
 
 use std::hash::{Hash, Hasher};
 
-pub use bound::{BoundStatement, Parameter, TypeHint};
+pub use bound::{BoundStatement, InputFormat, Parameter, TypeHint};
 pub use params::{ParameterSet, Params};
 
 use crate::error::InputError;
