@@ -124,13 +124,11 @@ fn elements(
 /// Appends a value or `null`.
 #[inline]
 pub(super) fn value(form: &Form, raw: Option<&[u8]>, out: &mut BytesMut) -> Result<()> {
-    match raw {
-        Some(raw) => json(form, raw, out),
-        None => {
-            out.extend_from_slice(b"null");
-            Ok(())
-        }
-    }
+    let Some(raw) = raw else {
+        out.extend_from_slice(b"null");
+        return Ok(());
+    };
+    json(form, raw, out)
 }
 
 /// The number of ranges, and each with its length (`multirange_send`).

@@ -59,7 +59,7 @@ impl Shape {
 
     /// Appends the JSON object of a text form.
     pub(super) fn text(self, raw: &[u8], out: &mut BytesMut) -> Result<()> {
-        let mut numbers = self.read_text(raw)?;
+        let mut numbers = Self::read_text(raw)?;
         self.json(&mut numbers, out)?;
         numbers.end()
     }
@@ -70,7 +70,7 @@ impl Shape {
         let mut numbers = if binary {
             self.read_binary(raw)?
         } else {
-            self.read_text(raw)?
+            Self::read_text(raw)?
         };
         let mut points = Vec::new();
         let count = match self {
@@ -130,7 +130,7 @@ impl Shape {
     }
 
     /// All brackets and commas separate numbers; a path in square brackets is open.
-    fn read_text(self, raw: &[u8]) -> Result<Numbers<'_>> {
+    fn read_text(raw: &[u8]) -> Result<Numbers<'_>> {
         let words = raw
             .split(|byte| b"()[]{}<>,".contains(byte))
             .filter(|word| !word.is_empty());

@@ -117,7 +117,7 @@ fn parse(text: &[u8]) -> Option<Interval> {
         let number = i32::try_from(number * sign).ok()?;
         match scanner.run(|byte| byte.is_ascii_alphabetic()) {
             b"year" | b"years" => {
-                interval.months = interval.months.checked_add(number.checked_mul(12)?)?
+                interval.months = interval.months.checked_add(number.checked_mul(12)?)?;
             }
             b"mon" | b"mons" => interval.months = interval.months.checked_add(number)?,
             b"day" | b"days" => interval.days = number,

@@ -87,12 +87,16 @@ pub(crate) fn numeric(raw: &[u8], out: &mut BytesMut) -> Result<()> {
     let (head, digits) = raw.split_first_chunk::<8>().ok_or_else(malformed)?;
     let field = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
     let (count, weight, sign, scale) = (field(0), field(2).cast_signed(), field(4), field(6));
-    match sign {
-        0 | NEGATIVE => {}
-        NAN => return Ok(out.extend_from_slice(b"NaN")),
-        INFINITY => return Ok(out.extend_from_slice(b"Infinity")),
-        NEGATIVE_INFINITY => return Ok(out.extend_from_slice(b"-Infinity")),
+    let name: &[u8] = match sign {
+        0 | NEGATIVE => b"",
+        NAN => b"NaN",
+        INFINITY => b"Infinity",
+        NEGATIVE_INFINITY => b"-Infinity",
         _ => return Err(malformed()),
+    };
+    if !name.is_empty() {
+        out.extend_from_slice(name);
+        return Ok(());
     }
     let (digits, rest) = digits.as_chunks::<2>();
     if digits.len() != usize::from(count) || !rest.is_empty() {

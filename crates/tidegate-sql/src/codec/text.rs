@@ -64,13 +64,11 @@ pub(super) fn plain(form: &Form, raw: &[u8], out: &mut BytesMut) -> Result<()> {
 
 /// Appends a value or `null`.
 pub(super) fn value(form: &Form, raw: Option<&[u8]>, out: &mut BytesMut) -> Result<()> {
-    match raw {
-        Some(raw) => json(form, raw, out),
-        None => {
-            out.extend_from_slice(b"null");
-            Ok(())
-        }
-    }
+    let Some(raw) = raw else {
+        out.extend_from_slice(b"null");
+        return Ok(());
+    };
+    json(form, raw, out)
 }
 
 fn boolean(raw: &[u8], out: &mut BytesMut) -> Result<()> {

@@ -196,7 +196,7 @@ impl Clock {
                 number::integer(day_number(letter, self.day).unwrap_or_default(), out);
             }
             b'e' | b'I' | b'O' | b'P' | b'p' | b'T' | b'Z' | b'U' => {
-                self.zone_letter(letter, zone, out)
+                self.zone_letter(letter, zone, out);
             }
             _ => self.time_letter(letter, out),
         }

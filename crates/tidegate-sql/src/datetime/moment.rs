@@ -93,24 +93,21 @@ impl MomentType {
 
     /// Reads a timestamp: day, time, offset, era.
     fn timestamp(self, infinity: Option<bool>, scanner: &mut Scanner<'_>) -> Option<Moment> {
-        let micros = match infinity {
-            Some(positive) => {
-                *scanner = Scanner::new(b"");
-                if positive { i64::MAX } else { i64::MIN }
-            }
-            None => {
-                let day = scanner.iso_day()?;
-                scanner.literal(b' ')?;
-                let time = scanner.iso_time()?;
-                let offset = if self == Self::TimestampTz {
-                    scanner.offset()?
-                } else {
-                    0
-                };
-                let days = scanner.iso_era(day)?.days() - POSTGRES_DAY_ZERO;
-                let time = time - i64::from(offset) * SECOND;
-                days.checked_mul(DAY)?.checked_add(time)?
-            }
+        let micros = if let Some(positive) = infinity {
+            *scanner = Scanner::new(b"");
+            if positive { i64::MAX } else { i64::MIN }
+        } else {
+            let day = scanner.iso_day()?;
+            scanner.literal(b' ')?;
+            let time = scanner.iso_time()?;
+            let offset = if self == Self::TimestampTz {
+                scanner.offset()?
+            } else {
+                0
+            };
+            let days = scanner.iso_era(day)?.days() - POSTGRES_DAY_ZERO;
+            let time = time - i64::from(offset) * SECOND;
+            days.checked_mul(DAY)?.checked_add(time)?
         };
         Some(if self == Self::TimestampTz {
             Moment::TimestampTz(micros)

@@ -151,7 +151,7 @@ impl Reading<'_> {
                 parts.afternoon?;
             }
             b'g' | b'h' => {
-                parts.hour = Some(scanner.digits(1, 2)?.0).filter(|hour| (1..=12).contains(hour))
+                parts.hour = Some(scanner.digits(1, 2)?.0).filter(|hour| (1..=12).contains(hour));
             }
             b'G' | b'H' => parts.hour = Some(scanner.digits(1, 2)?.0),
             b'i' => parts.minute = Some(scanner.digits(2, 2)?.0),

@@ -135,13 +135,11 @@ impl<'a> Scanner<'a> {
         for unit in [60, 1] {
             let before = *self;
             let _ = self.literal(b':');
-            match self.digits(2, 2) {
-                Some((value, _)) => seconds += value * unit,
-                None => {
-                    *self = before;
-                    break;
-                }
-            }
+            let Some((value, _)) = self.digits(2, 2) else {
+                *self = before;
+                break;
+            };
+            seconds += value * unit;
         }
         i32::try_from(sign * seconds).ok()
     }
