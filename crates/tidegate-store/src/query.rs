@@ -31,14 +31,14 @@ impl Query {
         }
     }
 
-    fn bind(&self, values: Vec<Parameter>) -> Result<BoundStatement> {
+    fn bind(&self, values: &[Argument<'_>]) -> Result<BoundStatement> {
         let statement = if let Some(statement) = self.statement.get() {
             statement.clone()
         } else {
             let read = Statement::parse(self.text).map_err(Error::failed)?;
             self.statement.get_or_init(|| Arc::new(read)).clone()
         };
-        bind(statement, values)
+        bind(statement, values.iter().map(Value::parameter).collect())
     }
 }
 
@@ -164,7 +164,7 @@ impl Database {
         values: &[Argument<'_>],
         read: Read<T>,
     ) -> Result<Vec<T>> {
-        let bound = query.bind(values.iter().map(|value| value.parameter()).collect())?;
+        let bound = query.bind(values)?;
         let mut gather = Gather::new(read);
         self.0
             .query(&Principal::Control, &bound, &terms(), &mut gather)
@@ -184,7 +184,7 @@ impl Database {
 
     /// Runs a statement and says how many rows it wrote.
     pub(crate) async fn execute(&self, query: &Query, values: &[Argument<'_>]) -> Result<u64> {
-        let bound = query.bind(values.iter().map(|value| value.parameter()).collect())?;
+        let bound = query.bind(values)?;
         let mut nothing = Gather::new(row::nothing);
         let completion = self
             .0
@@ -213,7 +213,7 @@ pub(crate) struct Open(pub(crate) Box<dyn Transaction>);
 impl Open {
     /// Runs a statement and says how many rows it wrote.
     pub(crate) async fn execute(&mut self, query: &Query, values: &[Argument<'_>]) -> Result<u64> {
-        let bound = query.bind(values.iter().map(|value| value.parameter()).collect())?;
+        let bound = query.bind(values)?;
         let mut nothing = Gather::new(row::nothing);
         let completion = self.0.query(&bound, &mut nothing).await?;
         Ok(completion.affected_rows.unwrap_or(0))
@@ -226,7 +226,7 @@ impl Open {
         values: &[Argument<'_>],
         read: Read<T>,
     ) -> Result<Option<T>> {
-        let bound = query.bind(values.iter().map(|value| value.parameter()).collect())?;
+        let bound = query.bind(values)?;
         let mut gather = Gather::new(read);
         self.0.query(&bound, &mut gather).await?;
         Ok(gather.found.pop())

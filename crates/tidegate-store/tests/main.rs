@@ -1,8 +1,14 @@
 //! The control schema on a real PostgreSQL, and what every store must do.
 
+#[cfg(test)]
 mod migrations;
+#[cfg(test)]
 mod notices;
+#[cfg(test)]
 mod speed;
+#[cfg(test)]
 mod stage;
+#[cfg(test)]
 mod store;
+#[cfg(test)]
 mod tenants;

@@ -56,8 +56,8 @@ const NOTICES: usize = 256;
 pub struct Control {
     config: Arc<Config>,
     reach: Arc<Reach>,
-    control: Link,
-    /// Apart from `control`, so that ending a backend never waits for other work.
+    main: Link,
+    /// Apart from `main`, so that ending a backend never waits for other work.
     rescue: Link,
     catalogs: Mutex<HashMap<DatabaseName, Link>>,
     notices: broadcast::Sender<Notice>,
@@ -75,14 +75,14 @@ impl Control {
         let reach = Arc::new(Reach::new(jitter.clone()));
         let database = &config.control_database;
         let link = |size| Link::new(&config, database, CONTROL, size, reach.clone());
-        let (control, rescue) = (link(CONTROL_CONNECTIONS)?, link(1)?);
+        let (main, rescue) = (link(CONTROL_CONNECTIONS)?, link(1)?);
         let (notices, _) = broadcast::channel(NOTICES);
         let listening = notices::listen(config.clone(), reach.clone(), jitter, notices.clone());
         let listener = tokio::spawn(listening).abort_handle();
         Ok(Self {
             config,
             reach,
-            control,
+            main,
             rescue,
             catalogs: Mutex::default(),
             notices,
@@ -102,7 +102,7 @@ impl Control {
     ///
     /// Those of a statement.
     pub async fn ping(&self) -> Result<()> {
-        let session = self.control.session().await?;
+        let session = self.main.session().await?;
         session.command("SELECT 1").await?;
         session.release();
         Ok(())
@@ -117,7 +117,7 @@ impl Control {
 
     async fn session(&self, who: &Principal) -> Result<session::Session> {
         match who {
-            Principal::Control => self.control.session().await,
+            Principal::Control => self.main.session().await,
             Principal::Catalog(database) => self.catalog(database)?.session().await,
             Principal::Role(_) => Err(Error::internal(
                 "statements of users do not run on the service's connections",

@@ -70,8 +70,8 @@ async fn hear(
     let mut listening = false;
     loop {
         tokio::select! {
-            begun = &mut begin, if !listening => {
-                begun.map_err(|error| super::refusal::of_connection(&error))?;
+            started = &mut begin, if !listening => {
+                started.map_err(|error| super::refusal::of_connection(&error))?;
                 listening = true;
                 connected();
                 // Nobody may be listening to us yet.

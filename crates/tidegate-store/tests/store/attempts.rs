@@ -18,7 +18,7 @@ super::cases!(
 
 const LIMIT: AttemptLimit = AttemptLimit {
     count: 3,
-    window: Duration::from_secs(60),
+    window: Duration::from_mins(1),
     first_delay: Duration::from_millis(1_500),
     longest_delay: Duration::from_secs(20),
     memory: Duration::from_secs(100),
@@ -35,6 +35,9 @@ fn after(millis: u64) -> Timestamp {
     NOW.plus(Duration::from_millis(millis))
 }
 
+/// Waits between attempts that hit open and shut counters, long waits, and windows that are over.
+const PAUSES: [u64; 8] = [0, 21_000, 400, 63_000, 1_600, 200_000, 7_000, 1];
+
 async fn counting_follows_the_rule_step_by_step(store: Arc<dyn Store>) {
     let key = of("alice");
     for limit in [
@@ -43,16 +46,16 @@ async fn counting_follows_the_rule_step_by_step(store: Arc<dyn Store>) {
         AttemptLimit { count: 0, ..LIMIT },
     ] {
         store.clear_attempts(&key).await.unwrap();
-        let (mut counter, mut now) = (None, 0);
-        // Steps that hit open and shut counters, long waits, and windows that have passed.
-        for step in (0..60)
-            .map(|n: u64| [0, 400, 1_600, 7_000, 1, 21_000, 63_000, 200_000][n as usize * 5 % 8])
-        {
-            now += step;
-            let (next, expected) = AttemptCounter::count(counter, &limit, after(now));
-            let counted = store.count_attempt(&key, &limit, after(now)).await.unwrap();
-            assert_eq!(counted, expected, "{limit:?} at {now}: {counter:?}");
-            counter = Some(next);
+        let (mut before, mut time) = (None, 0);
+        for pause in PAUSES.into_iter().cycle().take(60) {
+            time += pause;
+            let (next, expected) = AttemptCounter::count(before, &limit, after(time));
+            let answer = store
+                .count_attempt(&key, &limit, after(time))
+                .await
+                .unwrap();
+            assert_eq!(answer, expected, "{limit:?} at {time}: {before:?}");
+            before = Some(next);
         }
     }
 }

@@ -43,7 +43,7 @@ pub(crate) fn client(id: &str, database: &str) -> Client {
             current: SecretHash::from_bytes([7; 32]),
             previous: Some(ExpiringSecret {
                 hash: SecretHash::from_bytes([0xab; 32]),
-                expires_at: NOW.plus(Duration::from_secs(86_400)),
+                expires_at: NOW.plus(Duration::from_hours(24)),
             }),
         },
         confirm: true,
