@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use tidegate_sql::{
     BoundStatement, BoxFuture, Column, Executor, Flow, Parameter, Principal, RawRow, RowSink,
-    Statement, Terms, TypeHint,
+    Statement, Terms,
 };
 
 use crate::error::{Error, Result};
@@ -24,7 +24,11 @@ static DESCRIBE: LazyLock<Arc<Statement>> = LazyLock::new(|| {
 /// # Errors
 ///
 /// [`Error::Sql`] when the statement cannot run.
-pub async fn describe_all(executor: &dyn Executor, who: &Principal, terms: &Terms) -> Result<String> {
+pub async fn describe_all(
+    executor: &dyn Executor,
+    who: &Principal,
+    terms: &Terms,
+) -> Result<String> {
     run(executor, who, terms, Parameter::Null).await
 }
 
@@ -41,7 +45,9 @@ pub async fn describe(
     schema: &str,
 ) -> Result<Option<String>> {
     let list = run(executor, who, terms, Parameter::Text(schema.into())).await?;
-    let object = list.strip_prefix('[').and_then(|list| list.strip_suffix(']'));
+    let object = list
+        .strip_prefix('[')
+        .and_then(|list| list.strip_suffix(']'));
     match object {
         Some("") => Ok(None),
         Some(object) => Ok(Some(object.to_owned())),
@@ -57,13 +63,15 @@ async fn run(
 ) -> Result<String> {
     let statement = BoundStatement {
         statement: Arc::clone(&DESCRIBE),
-        hints: vec![Some(TypeHint("text".into()))],
+        hints: vec![None],
         formats: vec![None],
         sets: vec![vec![schema]],
         listed: false,
     };
     let mut document = Document(None);
-    executor.query(who, &statement, terms, &mut document).await?;
+    executor
+        .query(who, &statement, terms, &mut document)
+        .await?;
     document.0.ok_or(Error::Document)
 }
 
