@@ -75,13 +75,13 @@ async fn means(client: &Client, r#type: &str, json: &str, sql: &str) {
         &format!("select ({}::{})::text", quote(&given), r#type),
     )
     .await;
-    let theirs = text(client, &format!("select (({sql})::{})::text", r#type)).await;
-    assert_eq!(ours, theirs, "{json} as {} was given as {given}", r#type);
+    let theirs = text(client, &format!("select (({sql})::{type})::text")).await;
+    assert_eq!(ours, theirs, "{json} as {type} was given as {given}");
 }
 
 /// Checks that a value comes back as it was, by way of its JSON.
 async fn returns(client: &Client, r#type: &str, sql: &str) {
-    let shown = text(client, &format!("select ({sql})::{}", r#type))
+    let shown = text(client, &format!("select ({sql})::{type}"))
         .await
         .unwrap();
     let known = type_of(client, r#type).await;
@@ -314,9 +314,9 @@ async fn geojson_comes_to_postgis() {
     ] {
         for r#type in ["geometry", "geography"] {
             means(&client, r#type, json, &quote(&format!("SRID=4326;{wkt}"))).await;
-            let array = format!("{}[]", r#type);
+            let array = format!("{type}[]");
             let element = quote(&format!("SRID=4326;{wkt}"));
-            let sql = format!("array[{element}::{}, null]", r#type);
+            let sql = format!("array[{element}::{type}, null]");
             means(&client, &array, &format!("[{json},null]"), &sql).await;
         }
     }
