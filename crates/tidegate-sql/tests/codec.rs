@@ -260,7 +260,11 @@ fn postgis_values_are_geojson_geometries() {
         ),
     ] {
         assert_eq!(binary(&geometry(), &raw), shown);
-        let hex: String = raw.iter().map(|byte| format!("{byte:02X}")).collect();
+        let hex = raw
+            .iter()
+            .map(|byte| format!("{byte:02X}"))
+            .collect::<Vec<_>>()
+            .concat();
         assert_eq!(
             text(&geometry(), &hex),
             shown,

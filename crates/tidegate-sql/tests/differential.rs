@@ -523,7 +523,7 @@ async fn geometric_values_have_their_objects() {
 
 /// The object of a range in SQL, with `bound` around the bounds.
 fn range(v: &str, bound: &str) -> String {
-    let bound = |which: &str| bound.replace("%", &format!("{which}({v})"));
+    let bound = |which: &str| bound.replace('%', &format!("{which}({v})"));
     format!(
         "case when {v} is null then null else replace(json_build_object('lower', {}, 'upper', {}, 'lowerInclusive', lower_inc({v}), 'upperInclusive', upper_inc({v}))::text, ' : ', ':') end",
         bound("lower"),
@@ -601,7 +601,7 @@ async fn ranges_and_multiranges_agree() {
             "{{{}}}",
             present
                 .iter()
-                .map(|value| value.to_string())
+                .map(|value| (**value).to_owned())
                 .collect::<Vec<_>>()
                 .join(",")
         );

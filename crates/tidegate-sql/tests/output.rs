@@ -415,7 +415,7 @@ fn a_format_that_fits_nothing_is_named() {
         match (result, wrong) {
             (Ok(_), None) => {}
             (Err(Error::Input(InputError::InvalidFormat { name, .. })), Some(wrong)) => {
-                assert_eq!(name, wrong)
+                assert_eq!(name, wrong);
             }
             (result, wrong) => panic!("{result:?} for {wrong:?}"),
         }
