@@ -7,6 +7,8 @@ mod open;
 mod settle;
 mod startup;
 
+use std::io::ErrorKind;
+
 use tokio::time::Instant;
 
 pub use condition::Condition;
@@ -18,6 +20,7 @@ use crate::session::cache::StatementCache;
 use crate::session::reset::Residue;
 use crate::terminator::Backend;
 use crate::wire::channel::{Channel, Halt};
+use crate::wire::inbound::LONGEST;
 use crate::wire::tag;
 use cancel::Canceller;
 use tidegate_sql::Error;
@@ -165,7 +168,11 @@ impl Connection {
             Halt::Deadline => Error::Deadline,
             Halt::Io(error) => {
                 self.give_up();
-                outage(error)
+                match error.kind() {
+                    ErrorKind::FileTooLarge => Error::ResultTooLarge(LONGEST as u64),
+                    ErrorKind::InvalidData => Error::internal(error),
+                    _ => outage(error),
+                }
             }
         }
     }

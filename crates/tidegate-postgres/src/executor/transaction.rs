@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use tidegate_sql::statement::{BoundStatement, Kind};
-use tidegate_sql::{BoxFuture, Completion, Description, Login, Mode, Result, RowSink, Transaction};
+use tidegate_sql::{
+    BoxFuture, Completion, Description, Error, Login, Mode, Rejection, Result, RowSink, Transaction,
+};
 use tokio::time::Instant;
 
 use super::RoleConnector;
@@ -23,6 +25,8 @@ pub(super) struct RoleTransaction {
     begun: bool,
     /// Whether a definition may have changed.
     redefined: bool,
+    /// Whether something has gone wrong, so that the transaction can only be rolled back.
+    failed: bool,
 }
 
 impl RoleTransaction {
@@ -41,7 +45,20 @@ impl RoleTransaction {
             deadline,
             begun: false,
             redefined: false,
+            failed: false,
         }
+    }
+
+    /// Refuses what follows an error, as PostgreSQL does (25P02).
+    fn check(&self) -> Result<()> {
+        if self.failed {
+            return Err(Error::Rejected(Box::new(Rejection {
+                sqlstate: "25P02".to_owned(),
+                message: "the transaction has failed before".to_owned(),
+                ..Rejection::default()
+            })));
+        }
+        Ok(())
     }
 
     fn place(&mut self) -> Place {
@@ -54,7 +71,14 @@ impl RoleTransaction {
         place
     }
 
+    /// Remembers an error: PostgreSQL does not know of all of them.
+    fn remember<T>(&mut self, outcome: Result<T>) -> Result<T> {
+        self.failed |= outcome.is_err();
+        outcome
+    }
+
     async fn run(&mut self, bound: &BoundStatement, sink: &mut dyn RowSink) -> Result<Completion> {
+        self.check()?;
         let place = self.place();
         let Self {
             lease,
@@ -76,10 +100,11 @@ impl RoleTransaction {
             lease.statements.retire();
             self.redefined = true;
         }
-        outcome
+        self.remember(outcome)
     }
 
     async fn only_describe(&mut self, bound: &BoundStatement) -> Result<Description> {
+        self.check()?;
         let place = self.place();
         let Self {
             lease,
@@ -95,10 +120,12 @@ impl RoleTransaction {
             deadline: *deadline,
             place,
         };
-        lease.describe_only(&task).await
+        let outcome = lease.describe_only(&task).await;
+        self.remember(outcome)
     }
 
     async fn end(mut self) -> Result<()> {
+        self.check()?;
         if !self.begun {
             return Ok(());
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tidegate_sql::statement::Kind;
+use tidegate_sql::statement::{Kind, Trust};
 use tidegate_sql::{Completion, Error, Flow, RawRow, RowSink};
 use tokio::time::Instant;
 
@@ -100,9 +100,12 @@ impl Connection {
             self.statements.forget(task.bound);
         }
         let shape = task.dictionary.shape(task.bound, &task.login.role)?;
-        // Only what can be run again may be run on a guess.
-        let kind = task.bound.statement.kind();
-        let harmless = kind == Kind::Read || (kind == Kind::Write && shape.columns.is_empty());
+        // On a guess runs what can be run again, and what shows nothing.
+        let harmless = match task.bound.statement.kind() {
+            Kind::Read => task.bound.trust() == Trust::Stateless,
+            Kind::Write => shape.columns.is_empty(),
+            Kind::Procedural | Kind::Other => false,
+        };
         if !harmless {
             return None;
         }
@@ -159,7 +162,7 @@ impl Connection {
                     }
                     continue;
                 }
-                Err(error) => return Err(self.breach(&error.to_string()).into()),
+                Err(error) => return Err(self.halted(error.into()).into()),
             };
             if tag == tag::DATA_ROW {
                 self.push_row(run, sink).await?;

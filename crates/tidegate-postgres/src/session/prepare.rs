@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use postgres_protocol::message::frontend;
-use tidegate_sql::{Error, InputError, Mode, Type};
+use tidegate_sql::{Error, Mode, Type};
 
 use super::cache::Prepared;
 use super::task::{Failure, Place, Task};
@@ -62,10 +62,10 @@ impl Connection {
             .iter()
             .try_for_each(|name| frontend::close(b'S', name, out))
             .and_then(|()| frontend::parse(name, task.bound.statement.text(), types, out));
-        queued.map_err(|_| {
+        queued.map_err(|error| {
+            // The lexer lets neither a zero byte nor so many placeholders pass.
             self.channel.outbound.truncate(start);
-            let (what, position) = ("a zero byte", 1);
-            Error::Input(InputError::UnreadableStatement { what, position })
+            Error::internal(error)
         })
     }
 

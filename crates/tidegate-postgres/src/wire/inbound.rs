@@ -11,7 +11,7 @@ const READ: usize = 32 << 10;
 /// A buffer that grew beyond this for one long row is given back when it is empty.
 const KEPT: usize = 256 << 10;
 /// The longest message that is taken: a value beyond it cannot be answered anyhow.
-const LONGEST: usize = 256 << 20;
+pub(crate) const LONGEST: usize = 256 << 20;
 
 /// The receive buffer with the message that is looked at now.
 #[derive(Debug, Default)]
@@ -31,8 +31,13 @@ impl Inbound {
         };
         let length = usize::try_from(i32::from_be_bytes([a, b, c, d])).unwrap_or(0);
         if !(4..=LONGEST).contains(&length) {
+            let kind = if length > LONGEST {
+                io::ErrorKind::FileTooLarge
+            } else {
+                io::ErrorKind::InvalidData
+            };
             return Err(io::Error::new(
-                io::ErrorKind::InvalidData,
+                kind,
                 format!(
                     "a message `{}` of {length} bytes",
                     char::from(tag).escape_default()
@@ -40,7 +45,7 @@ impl Inbound {
             ));
         }
         if self.buffer.len() <= length {
-            self.buffer.reserve(length + 1 - self.buffer.len());
+            self.buffer.reserve(length + 1 + READ - self.buffer.len());
             return Ok(None);
         }
         self.current = length + 1;

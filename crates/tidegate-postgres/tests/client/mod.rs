@@ -370,6 +370,80 @@ async fn a_transaction_commits_or_leaves_nothing() {
 }
 
 #[tokio::test]
+async fn a_transaction_that_has_failed_takes_nothing_more() {
+    let stage = Stage::new("failed_tx").await;
+    let owner = stage.owner();
+    Sql::new("create table t (a int)")
+        .run(&stage, &owner)
+        .await
+        .unwrap();
+    let terms = Terms::default();
+    // An error that PostgreSQL never hears of.
+    let wrong = Sql::new("insert into t values (:a)")
+        .set([r#"{"no":"number"}"#])
+        .bound;
+    let mut transaction = stage
+        .roles
+        .begin(&owner, Mode::ReadWrite, &terms)
+        .await
+        .unwrap();
+    let error = transaction
+        .query(&wrong, &mut Gathered::default())
+        .await
+        .unwrap_err();
+    assert!(matches!(error, Error::Input(_)), "{error:?}");
+    let insert = statement("insert into t values (1)");
+    let error = transaction
+        .query(&insert, &mut Gathered::default())
+        .await
+        .unwrap_err();
+    assert_eq!(error.sqlstate(), Some("25P02"));
+    assert_eq!(
+        transaction.commit().await.unwrap_err().sqlstate(),
+        Some("25P02")
+    );
+    assert_eq!(
+        Sql::new("select count(*) from t")
+            .value(&stage, &owner)
+            .await,
+        "0"
+    );
+}
+
+#[tokio::test]
+async fn a_read_with_effects_is_never_run_twice() {
+    let stage = Stage::new("effects").await;
+    let define = async |r#type: &str| {
+        let text = format!(
+            "create function effect() returns {type} language sql
+             as 'insert into public.log values (1) returning 1::{type}'"
+        );
+        stage.admin.batch_execute(&text).await.unwrap();
+    };
+    let setup = "create table log (a int); grant all on log to public";
+    stage.admin.batch_execute(setup).await.unwrap();
+    define("int").await;
+    for login in [stage.owner(), stage.guest()] {
+        let effect = || Sql::new("select effect()").value(&stage, &login);
+        assert_eq!(effect().await, "1");
+        stage
+            .admin
+            .batch_execute("drop function effect()")
+            .await
+            .unwrap();
+        define("text").await;
+        assert_eq!(effect().await, r#""1""#);
+        stage
+            .admin
+            .batch_execute("drop function effect()")
+            .await
+            .unwrap();
+        define("int").await;
+    }
+    assert_eq!(stage.value("select count(*)::text from log").await, "4");
+}
+
+#[tokio::test]
 async fn a_snapshot_reads_and_never_writes() {
     let stage = Stage::new("snapshot").await;
     let owner = stage.owner();
