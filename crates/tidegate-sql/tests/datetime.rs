@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::BytesMut;
+use proptest::prelude::*;
 use tidegate_sql::codec::ValueWriter;
 use tidegate_sql::datetime::{DateFormat, Zone, parse_in_zone, parse_with_format};
 use tidegate_sql::{Type, WireFormat};
@@ -290,6 +291,8 @@ fn a_text_is_read_by_its_letters() {
         ("Y#m#d", "2020.01-02", Type::DATE, "2020-01-02"),
         ("d?m*Y", "02é01 of/2020", Type::DATE, "2020-01-02"),
         ("Y-m-d", "2020-01-02", Type::DATE_RANGE, "2020-01-02"),
+        ("Y-m-d", "-infinity", Type::DATE, "-infinity"),
+        ("H:i", "infinity", Type::TIMESTAMPTZ, "infinity"),
     ] {
         if format.contains('*') {
             assert!(
@@ -341,6 +344,8 @@ fn a_text_that_does_not_fit_is_refused_with_the_place() {
         ("D Y-m-d", "Thu 2021-03-03", Type::DATE, "does not agree"),
         ("H:i P", "10:00 nowhere/at_all", Type::TIMETZ, "a time zone"),
         ("Y\\", "2020", Type::DATE, "backslash"),
+        ("H:i O", "10:00 +1600", Type::TIMETZ, "no such offset"),
+        ("U", "9999999999999", Type::TIMESTAMPTZ, "out of range"),
     ] {
         let refused = parse_with_format(format, text, &r#type).unwrap_err();
         assert!(refused.contains(problem), "{format} {text}: {refused}");
@@ -387,5 +392,46 @@ fn what_a_format_writes_it_reads() {
                 "{format}"
             );
         }
+    }
+}
+
+/// Letters, separators and controls in any order.
+const FORMATS: &str = "[djDlNSwzWFMmntLoYyaAgGhHisuveIOPpTZcrU!|+?#* /:.\\\\-]{1,12}";
+
+proptest! {
+    #[test]
+    fn no_format_and_no_text_make_the_reader_panic(format in FORMATS, text in "[0-9A-Za-z+:/ .-]{0,40}") {
+        for r#type in [Type::DATE, Type::TIME, Type::TIMETZ, Type::TIMESTAMP, Type::TIMESTAMPTZ] {
+            let _ = parse_with_format(&format, &text, &r#type);
+        }
+    }
+
+    #[test]
+    fn no_bytes_make_a_formatted_value_panic(format in FORMATS, raw in prop::collection::vec(any::<u8>(), 12)) {
+        let zone = Zone::named("Europe/Copenhagen").unwrap();
+        let Ok(format) = DateFormat::new(&format, zone) else { return Ok(()) };
+        let format = Arc::new(format);
+        for (r#type, length) in [(Type::DATE, 4), (Type::TIME, 8), (Type::TIMETZ, 12), (Type::TIMESTAMP, 8), (Type::TIMESTAMPTZ, 8)] {
+            let column = column("v", r#type, WireFormat::Binary);
+            let _ = ValueWriter::formatted(&column, &format).unwrap().json(&raw[..length], &mut BytesMut::new());
+        }
+    }
+
+    #[test]
+    fn any_second_is_read_back_as_it_was_shown(epoch in -60_000_000_000_i64..200_000_000_000, zone in prop::sample::select(vec!["UTC", "Europe/Copenhagen", "America/New_York", "Asia/Kathmandu"])) {
+        let micros = (epoch - 946_684_800) * 1_000_000;
+        let column = column("v", Type::TIMESTAMPTZ, WireFormat::Binary);
+        let shown = |format: &str, zone: &str| {
+            let format = Arc::new(DateFormat::new(format, Zone::named(zone).unwrap()).unwrap());
+            let mut out = BytesMut::new();
+            ValueWriter::formatted(&column, &format).unwrap().plain(&micros.to_be_bytes(), &mut out).unwrap();
+            String::from_utf8(out.to_vec()).unwrap()
+        };
+        prop_assert_eq!(shown("U", zone), epoch.to_string());
+        // Offsets with seconds, from before standard time, do not fit `P`.
+        prop_assume!(epoch > 0);
+        let read = parse_with_format("D, d M Y H:i:s P", &shown("D, d M Y H:i:s P", zone), &Type::TIMESTAMPTZ);
+        let utc = shown("Y-m-d\\TH:i:s\\Z", "UTC");
+        prop_assert_eq!(read, Ok(utc));
     }
 }

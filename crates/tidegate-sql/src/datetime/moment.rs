@@ -10,6 +10,9 @@ use super::scan::Scanner;
 use crate::codec::{exact, malformed};
 use crate::error::Result;
 
+/// PostgreSQL knows no zone that is 16 hours or more from UTC, in seconds.
+pub(super) const MOST_OFFSET: i32 = 16 * 3600;
+
 /// The types whose values are moments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MomentType {
@@ -65,10 +68,10 @@ impl MomentType {
                 let raw: [u8; 12] = exact(raw)?;
                 let (time, west) = raw.split_first_chunk::<8>().ok_or_else(malformed)?;
                 let west = i32::from_be_bytes(exact(west)?);
-                Moment::TimeTz(
-                    i64::from_be_bytes(*time),
-                    west.checked_neg().ok_or_else(malformed)?,
-                )
+                if west.unsigned_abs() >= MOST_OFFSET.unsigned_abs() {
+                    return Err(malformed());
+                }
+                Moment::TimeTz(i64::from_be_bytes(*time), -west)
             }
         })
     }
@@ -85,7 +88,10 @@ impl MomentType {
                 ),
             },
             Self::Time => Moment::Time(scanner.iso_time()?),
-            Self::TimeTz => Moment::TimeTz(scanner.iso_time()?, scanner.offset()?),
+            Self::TimeTz => {
+                let (time, east) = (scanner.iso_time()?, scanner.offset()?);
+                Some(Moment::TimeTz(time, east)).filter(|_| east.abs() < MOST_OFFSET)?
+            }
             Self::Timestamp | Self::TimestampTz => self.timestamp(infinity(text), &mut scanner)?,
         };
         scanner.is_empty().then_some(moment)

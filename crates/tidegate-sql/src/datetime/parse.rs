@@ -3,7 +3,7 @@
 //!
 //! Where PHP would fill a missing part from the clock, or turn 31 February into 3 March, the text
 //! is refused: a database should not guess. `!` and `|` fill missing parts with 1970-01-01 as in
-//! PHP, and a missing time of day is midnight.
+//! PHP, and a missing time of day is midnight. `infinity` and `-infinity` pass as they are.
 
 use postgres_types::Type;
 
@@ -37,6 +37,10 @@ pub fn parse_in_zone(
     let Some(moment) = MomentType::of(r#type) else {
         return Err(format!("a {} takes no date format", r#type.name()));
     };
+    // What a formatted value shows where it is no point in time.
+    if matches!(text, "infinity" | "-infinity") && moment.text(text.as_bytes()).is_some() {
+        return Ok(text.to_owned());
+    }
     let mut reading = Reading {
         text,
         format,
@@ -162,7 +166,7 @@ impl Reading<'_> {
             }
             b'U' => {
                 let sign = scanner.sign().unwrap_or(1);
-                parts.epoch = Some(sign * scanner.digits(1, 15)?.0);
+                parts.epoch = Some(sign * scanner.digits(1, 13)?.0);
             }
             b'Z' => {
                 let sign = scanner.sign().unwrap_or(1);

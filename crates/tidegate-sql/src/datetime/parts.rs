@@ -4,7 +4,7 @@ use bytes::BytesMut;
 
 use super::calendar::{Civil, DAY, DAY_SECONDS, POSTGRES_DAY_ZERO, SECOND};
 use super::letters::day_number;
-use super::moment::{Moment, MomentType};
+use super::moment::{MOST_OFFSET, Moment, MomentType};
 use super::scan::Scanner;
 use super::zone::Zone;
 
@@ -88,17 +88,15 @@ impl Parts {
             )),
         };
         let year = part(self.year, 1970, "year")?;
+        let new_year = Civil {
+            year,
+            month: 1,
+            day: 1,
+        };
         let civil = match self.day_of_year {
-            Some(day) => Some(Civil::from_days(
-                Civil {
-                    year,
-                    month: 1,
-                    day: 1,
-                }
-                .days()
-                    + day,
-            ))
-            .filter(|civil| civil.year == year),
+            Some(day) => {
+                Some(Civil::from_days(new_year.days() + day)).filter(|civil| civil.year == year)
+            }
             None => Civil::checked(
                 year,
                 part(self.month, 1, "month")?,
@@ -153,7 +151,13 @@ impl Parts {
             }
             None => i64::from(zone.at_local(local).seconds),
         };
-        let since_day_zero = (days - POSTGRES_DAY_ZERO) * DAY + time;
+        if offset.abs() >= i64::from(MOST_OFFSET) {
+            return Err("there is no such offset from UTC".to_owned());
+        }
+        let since_day_zero = (days - POSTGRES_DAY_ZERO)
+            .checked_mul(DAY)
+            .and_then(|midnight| midnight.checked_add(time))
+            .ok_or(OUT_OF_RANGE)?;
         text(match moment {
             MomentType::Date => {
                 Moment::Date(i32::try_from(days - POSTGRES_DAY_ZERO).map_err(|_| OUT_OF_RANGE)?)
@@ -165,7 +169,8 @@ impl Parts {
             MomentType::TimeTz => return text(Moment::Time(time)).map(|text| text + &suffix),
             MomentType::Timestamp => Moment::Timestamp(since_day_zero),
             MomentType::TimestampTz if suffix.is_empty() => {
-                Moment::TimestampTz(since_day_zero - offset * SECOND)
+                let utc = since_day_zero.checked_sub(offset * SECOND);
+                Moment::TimestampTz(utc.ok_or(OUT_OF_RANGE)?)
             }
             MomentType::TimestampTz => {
                 return text(Moment::Timestamp(since_day_zero)).map(|text| text + &suffix);
