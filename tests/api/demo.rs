@@ -1,1 +1,208 @@
 //! `tidegate demo` as a newcomer meets it.
+
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::service::{BINARY, demo, demo_folder};
+
+/// Runs a demo that must not start.
+fn refusal(arguments: &[&str]) -> (i32, String) {
+    let output: Output = Command::new(BINARY)
+        .arg("demo")
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+}
+
+/// Starts a demo and returns its banner and how long it took.
+fn start(arguments: &[&str]) -> (Child, String, Duration) {
+    let started = Instant::now();
+    let mut child = Command::new(BINARY)
+        .args(["demo", "--listen", "127.0.0.1:0"])
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap());
+    let mut banner = String::new();
+    while !banner.contains("Ctrl-C") {
+        assert_ne!(lines.read_line(&mut banner).unwrap(), 0, "the demo ended: {banner}");
+    }
+    (child, banner, started.elapsed())
+}
+
+fn stop(mut child: Child, signal: &str) {
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn it_listens_beyond_loopback_only_when_told_to() {
+    let folder = demo_folder();
+    let path = folder.path().join("demo");
+    let (code, message) =
+        refusal(&["--listen", "0.0.0.0:0", "--data-dir", path.to_str().unwrap()]);
+    assert_eq!(code, 2);
+    assert!(message.contains("everybody knows the demo's passwords"), "{message}");
+    assert!(message.contains("--insecure-http"), "{message}");
+    assert!(!path.exists(), "a refused demo makes nothing");
+}
+
+#[test]
+fn a_second_demo_on_the_same_port_or_folder_gets_one_message() {
+    let demo = demo();
+    let folder = demo_folder();
+    let listen = demo.url.strip_prefix("http://").unwrap();
+    let (code, message) =
+        refusal(&["--listen", listen, "--data-dir", folder.path().to_str().unwrap()]);
+    assert_eq!((code, message.lines().count()), (1, 1), "{message}");
+    assert!(message.contains(listen) && message.contains("--listen"), "{message}");
+    for fresh in [&[][..], &["--fresh"]] {
+        let same = ["--listen", "127.0.0.1:0", "--data-dir", &demo.data_dir];
+        let (code, message) = refusal(&[&same[..], fresh].concat());
+        assert_eq!((code, message.lines().count()), (1, 1), "{message}");
+        assert!(message.contains("in use by another Tidegate"), "{message}");
+    }
+}
+
+#[test]
+fn its_banner_can_be_pasted_and_its_data_stays_until_told_otherwise() {
+    let folder = demo_folder();
+    let path = folder.path().join("demo");
+    let data = ["--data-dir", path.to_str().unwrap()];
+    let (child, banner, took) = start(&data);
+    assert!(took < Duration::from_secs(10), "ready after {took:?}");
+    let commands = banner.lines().filter_map(|line| line.strip_prefix("  "));
+    let commands = commands.filter(|line| line.starts_with("curl ") || line.starts_with("TOKEN="));
+    let commands: Vec<_> = commands.collect();
+    assert_eq!(commands.len(), 5, "{banner}");
+    let script = commands.join("; echo\n");
+    let output = Command::new("bash").args(["-e", "-c", &script]).output().unwrap();
+    assert!(output.status.success());
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<_> = printed.lines().filter(|line| !line.is_empty()).collect();
+    assert!(lines[0].contains("\"name\":\"Corduroy Club\",\"country\":\"GB\""), "{printed}");
+    assert!(lines[1].starts_with("{\"name\":\"public\",\"tables\":["), "{printed}");
+    assert!(lines[2].contains("\"affected_rows\":1"), "{printed}");
+    assert_eq!((lines[3], lines.len()), ("title,released,price,tags", 9), "{printed}");
+    for file in ["demo.env", "master.key"] {
+        let mode = path.join(file).metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{file}");
+    }
+    stop(child, "-INT");
+    assert!(!path.join("postgresql/data/postmaster.pid").exists(), "PostgreSQL runs on");
+
+    let pasted = |path: &std::path::Path| {
+        let env = std::fs::read_to_string(path.join("demo.env")).unwrap();
+        let url = env.lines().find_map(|line| line.strip_prefix("TIDEGATE_URL=")).unwrap();
+        let q = r#"{"q":"select count(*) from playlists where name ~ '^Pasted'"}"#;
+        let output = Command::new("curl")
+            .args(["-s", &format!("{url}/api/v4/sql"), "-H", "Content-Type: application/json"])
+            .args(["-d", q])
+            .output();
+        String::from_utf8(output.unwrap().stdout).unwrap()
+    };
+    let (child, _, took) = start(&data);
+    assert!(took < Duration::from_secs(3), "ready after {took:?}");
+    assert!(pasted(&path).contains("[{\"count\":1}]"));
+    stop(child, "-TERM");
+    let (child, _, _) = start(&[&data[..], &["--fresh"]].concat());
+    assert!(pasted(&path).contains("[{\"count\":0}]"));
+    stop(child, "-TERM");
+}
+
+#[tokio::test]
+async fn it_holds_a_few_thousand_believable_rows() {
+    let counts = demo()
+        .rows(
+            "demo",
+            "select (select count(*) from artists) artists, (select count(*) from albums) albums, \
+             (select count(*) from tracks) tracks, (select count(*) from venues) venues, \
+             (select count(*) from concerts) concerts, \
+             (select min(id) from artists) + (select min(id) from albums) \
+             + (select min(id) from tracks) + (select min(id) from concerts) as first_ids, \
+             (select count(*) from albums where price > 0) > (select count(*) / 2 from albums) \
+             as priced",
+            json!({}),
+        )
+        .await;
+    let row = &counts["data"][0];
+    let total: i64 = ["artists", "albums", "tracks", "venues", "concerts"]
+        .iter()
+        .map(|table| row[table].as_i64().unwrap())
+        .sum();
+    assert!((3_000..10_000).contains(&total), "{row}");
+    assert_eq!((&row["first_ids"], &row["priced"]), (&json!(4), &json!(true)));
+}
+
+#[tokio::test]
+async fn only_names_titles_and_keys_are_required() {
+    let required = demo()
+        .rows(
+            "demo",
+            "select string_agg(table_name || '.' || column_name, ' ' \
+             order by table_name, column_name) as required from information_schema.columns \
+             where table_schema = 'public' and is_nullable = 'NO' and column_default is null \
+             and is_identity = 'NO' and table_name in ('artists', 'albums', 'tracks', 'venues', \
+             'concerts', 'playlists', 'playlist_tracks', 'notes')",
+            json!({}),
+        )
+        .await;
+    assert_eq!(
+        required["data"][0]["required"],
+        "albums.artist_id albums.title artists.name concerts.artist_id concerts.venue_id \
+         playlist_tracks.playlist_id playlist_tracks.track_id playlists.name tracks.album_id \
+         tracks.title venues.name"
+    );
+}
+
+#[tokio::test]
+async fn each_user_may_do_its_part_and_sees_its_own_notes() {
+    let demo = demo();
+    let notes = "select distinct owner from notes";
+    for (user, owner) in [("demo", "demo"), ("alice", "demo/alice")] {
+        let seen = demo.rows(user, notes, json!({})).await;
+        assert_eq!(seen["data"], json!([{"owner": owner}]), "{user}");
+    }
+    let body = json!({"q": notes});
+    let seen: Value = demo.sql(None, &body).await.json().await.unwrap();
+    assert_eq!(seen["data"], json!([{"owner": "demo/guest"}]));
+
+    let add = "insert into notes (body) values ('a test') returning owner";
+    let added = demo.rows("alice", add, json!({})).await;
+    assert_eq!(added["data"], json!([{"owner": "demo/alice"}]));
+    let forge = json!({"q": "insert into notes (owner, body) values ('demo', 'forged')"});
+    assert_eq!(demo.refusal("alice", &forge).await.0, 403);
+    let write = json!({"q": "update artists set name = name"});
+    assert_eq!(demo.refusal("alice", &write).await.0, 403);
+    let strangers = json!({"q": "insert into notes (body) values ('mine')"});
+    assert_eq!(demo.sql(None, &strangers).await.status(), 401);
+}
+
+#[tokio::test]
+async fn its_confidential_client_gets_a_token_for_the_guest() {
+    let demo = demo();
+    let body = json!({
+        "database": "demo", "client_id": "demo-server", "client_secret": "demo-server-secret",
+    });
+    let answer = demo.request(Method::POST, "/api/v4/oauth/guest").json(&body).send().await;
+    assert_eq!(answer.unwrap().status(), 201);
+}
+
+#[tokio::test]
+async fn its_issuer_is_the_address_on_which_it_listens() {
+    let demo = demo();
+    let path = "/.well-known/oauth-authorization-server";
+    let answer = demo.request(Method::GET, path).send().await.unwrap();
+    let metadata: Value = answer.json().await.unwrap();
+    assert_eq!(metadata["issuer"], demo.url.as_str());
+}

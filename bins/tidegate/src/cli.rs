@@ -198,8 +198,13 @@ pub(crate) enum Key {
         /// The file; the setting `master_key_file` when left out
         file: Option<PathBuf>,
     },
-    /// Make the next signing key, or let it sign when it is there
-    Rotate,
+    /// Let the next signing key sign from now on, and publish another next one
+    Rotate {
+        /// The key in use got out: the next one signs at once, and what the old one signed is
+        /// refused
+        #[arg(long)]
+        compromised: bool,
+    },
     /// List the signing keys
     List,
 }

@@ -48,14 +48,18 @@ fn main() -> ExitCode {
 }
 
 async fn run(cli: Cli) -> Result {
-    let layers = layers(&cli)?;
+    let mut layers = layers(&cli)?;
     if let Command::Demo(command) = &cli.command {
         return demo::run(command, layers).await;
     }
-    let settings = layers.settings()?;
     if let Command::Settings = cli.command {
+        layers.settings()?;
         return command::print(layers.shown());
     }
+    if !matches!(cli.command, Command::Serve) {
+        layers.prefer("log_level", "warn");
+    }
+    let settings = layers.settings()?;
     logging::start(&settings);
     dispatch(cli.command, &settings).await
 }
@@ -64,7 +68,7 @@ async fn dispatch(command: Command, settings: &Settings) -> Result {
     match command {
         Command::Serve => serve::run(settings).await,
         Command::Doctor => command::doctor(settings).await,
-        Command::Tenant(tenant) => command::tenant(tenant, &Service::open(settings).await?).await,
+        Command::Tenant(tenant) => command::tenant(tenant, settings).await,
         Command::User(user) => command::user(user, &Service::open(settings).await?).await,
         Command::Client(client) => command::client(client, &Service::open(settings).await?).await,
         Command::Key(key) => command::key(key, settings).await,

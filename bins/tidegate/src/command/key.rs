@@ -23,20 +23,25 @@ pub(crate) async fn run(command: Key, settings: &Settings) -> Result {
                 path.display()
             ))
         }
-        Key::Rotate => rotate(settings).await,
+        Key::Rotate { compromised } => rotate(settings, compromised).await,
         Key::List => list(&Service::open(settings).await?).await,
     }
 }
 
-async fn rotate(settings: &Settings) -> Result {
+async fn rotate(settings: &Settings, compromised: bool) -> Result {
     let service = Service::open(settings).await?;
     // The issuer's address stands in tokens only, and this one issues none.
     let identity = tidegate_oauth::Settings::new("http://localhost")?;
     let issuer = Issuer::start(service.ports.clone(), service.master.clone(), identity).await?;
-    match issuer.rotate_keys().await {
+    let rotated = if compromised {
+        issuer.replace_key().await
+    } else {
+        issuer.rotate_keys().await
+    };
+    match rotated {
         Err(tidegate_oauth::Error::KeyTooYoung { .. }) => Err(Failure::Refused(
             "the next key was published less than an hour ago, and those who check tokens may not \
-             know it yet; try again later"
+             know it yet; try again later, or use --compromised if the key in use got out"
                 .to_owned(),
         )),
         done => {

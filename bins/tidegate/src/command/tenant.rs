@@ -2,23 +2,25 @@
 
 use serde::{Deserialize, Serialize};
 use tidegate_oauth::{NewOwner, Secret, TenantName};
-use tidegate_postgres::admin::{Grantee, Right, RightsChange};
+use tidegate_postgres::admin::{Admin, Grantee, Right, RightsChange, RolePasswords};
 use tidegate_sql::{DatabaseName, RoleName};
 use tidegate_store::Tenant;
 
 use super::{print, print_table};
-use crate::cli;
 use crate::failure::{Failure, Result};
-use crate::service::Service;
+use crate::service::{self, Service};
+use crate::settings::Settings;
+use crate::{cli, ports};
 
 /// Runs the command.
-pub(crate) async fn run(command: cli::Tenant, service: &Service) -> Result {
+pub(crate) async fn run(command: cli::Tenant, settings: &Settings) -> Result {
     match command {
         cli::Tenant::Create { name, password } => {
+            let service = Service::open(settings).await?;
             let name = TenantName::parse(&name)?;
-            require_new(service, name.as_str(), name.as_str()).await?;
+            require_new(&service, name.as_str(), name.as_str()).await?;
             let password = password.read(name.as_str())?;
-            create(service, &name, password).await?;
+            create(&service, &name, password).await?;
             print(format_args!("{name} is a tenant now; its owner signs in as {name}.\n"))
         }
         cli::Tenant::Adopt { name, role, dry_run, password } => {
@@ -29,33 +31,51 @@ pub(crate) async fn run(command: cli::Tenant, service: &Service) -> Result {
                     "the role {role} cannot be an owner's: a slash separates a tenant and its user"
                 )));
             }
-            require_new(service, name.as_str(), &role).await?;
-            let database = DatabaseName::new(name.as_str());
-            let plan = service.admin.plan_adoption(&database, &RoleName::new(&role)).await?;
-            print(&plan.script)?;
             if dry_run {
-                return Ok(());
+                return preview(settings, &name, &role).await;
             }
-            let password = password.read(name.as_str())?;
-            let grants = Some(to_json(&plan.changes)?);
-            let record = Record { name: &name, role: &role, grants };
-            record.keep(service, password).await?;
-            if let Err(error) = service.admin.adopt(&database, &plan).await {
-                forget(service, name.as_str()).await?;
-                return Err(error.into());
-            }
-            print(format_args!("-- {name} is a tenant now; its owner signs in as {name}.\n"))
+            adopt(&Service::open(settings).await?, &name, &role, &password).await
         }
-        cli::Tenant::List => list(service).await,
+        cli::Tenant::List => list(&Service::open(settings).await?).await,
         cli::Tenant::Drop { name, with_data, confirmation } => {
-            let tenant = super::user::tenant(service, &name).await?;
+            let service = Service::open(settings).await?;
+            let tenant = super::user::tenant(&service, &name).await?;
             let what = if with_data { "the tenant and all its data:" } else { "the tenant" };
             confirmation.confirm(&format!("{what} {name}"), &name)?;
-            drop(service, &tenant, with_data).await?;
+            drop(&service, &tenant, with_data).await?;
             let rest = if with_data { "and its data are gone" } else { "is no tenant any more" };
             print(format_args!("{name} {rest}.\n"))
         }
     }
+}
+
+/// Prints what adopting would run. Nothing is made, not even the control database.
+async fn preview(settings: &Settings, name: &TenantName, role: &str) -> Result {
+    // The verifier is not shown, so any key will do.
+    let passwords = RolePasswords::new(ports::bytes(), ports::bytes);
+    let admin = Admin::new(service::config(settings)?, passwords);
+    let database = DatabaseName::new(name.as_str());
+    print(admin.plan_adoption(&database, &RoleName::new(role)).await?.script)
+}
+
+async fn adopt(
+    service: &Service,
+    name: &TenantName,
+    role: &str,
+    password: &cli::PasswordSource,
+) -> Result {
+    require_new(service, name.as_str(), role).await?;
+    let database = DatabaseName::new(name.as_str());
+    let plan = service.admin.plan_adoption(&database, &RoleName::new(role)).await?;
+    print(&plan.script)?;
+    let password = password.read(name.as_str())?;
+    let record = Record { name, role, grants: Some(to_json(&plan.changes)?) };
+    record.keep(service, password).await?;
+    if let Err(error) = service.admin.adopt(&database, &plan).await {
+        forget(service, name.as_str()).await?;
+        return Err(error.into());
+    }
+    print(format_args!("-- {name} is a tenant now; its owner signs in as {name}.\n"))
 }
 
 /// Makes a tenant with its owner.

@@ -177,7 +177,7 @@ impl Layers {
         }
     }
 
-    /// Sets a default of the demo's own.
+    /// Sets a default of the command's own.
     pub(crate) fn prefer(&mut self, name: &'static str, text: &str) {
         let given = |entry: &Effective| entry.setting.name == name && entry.source != Source::Default;
         if !self.effective.iter().any(given) {
