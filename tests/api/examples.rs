@@ -79,7 +79,8 @@ fn run(document: &str, keep: impl Fn(&str) -> bool) -> usize {
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     let printed = String::from_utf8(output.stdout).unwrap();
     let printed = printed.replace(&demo().url, "http://127.0.0.1:8080");
-    let mut outputs = printed.split(&format!("\n{mark}\n"));
+    let separator = format!("\n{mark}\n");
+    let mut outputs = printed.split(&separator);
     for example in &examples {
         let got = outputs.next().unwrap_or_default().trim_end_matches('\n');
         if let Some(expected) = &example.output {
