@@ -1,17 +1,12 @@
 //! Whether connections are opened at all.
 
-use std::time::Duration;
-
 use tokio::time::Instant;
 
 use super::connector::Cause;
 use super::verdict::Verdict;
 use crate::backoff::Backoff;
 
-/// How long nothing is opened after PostgreSQL said that it is full.
-const FULL_PAUSE: Duration = Duration::from_secs(1);
-
-/// Shut while PostgreSQL is down or full.
+/// Shut while PostgreSQL is down.
 pub(super) struct Gate {
     backoff: Backoff,
     shut: Option<Shut>,
@@ -19,7 +14,6 @@ pub(super) struct Gate {
 
 struct Shut {
     until: Instant,
-    down: bool,
     cause: Cause,
 }
 
@@ -43,22 +37,7 @@ impl Gate {
     /// The probe failed too: the next one comes later.
     pub(super) fn fail(&mut self, cause: Cause, now: Instant) {
         let until = now + self.backoff.fail();
-        self.shut = Some(Shut {
-            until,
-            down: true,
-            cause,
-        });
-    }
-
-    /// PostgreSQL has no connection left.
-    pub(super) fn full(&mut self, cause: Cause, now: Instant) {
-        if !self.is_down() {
-            self.shut = Some(Shut {
-                until: now + FULL_PAUSE,
-                down: false,
-                cause,
-            });
-        }
+        self.shut = Some(Shut { until, cause });
     }
 
     /// PostgreSQL answered.
@@ -68,24 +47,17 @@ impl Gate {
     }
 
     pub(super) fn is_down(&self) -> bool {
-        self.shut.as_ref().is_some_and(|shut| shut.down)
+        self.shut.is_some()
     }
 
     /// When the next probe is due.
     pub(super) fn next_probe(&self) -> Option<Instant> {
-        self.shut
-            .as_ref()
-            .filter(|shut| shut.down)
-            .map(|shut| shut.until)
+        self.shut.as_ref().map(|shut| shut.until)
     }
 
     /// What requests are told that need a new connection while the gate is shut.
-    pub(super) fn verdict(&mut self, now: Instant) -> Option<Verdict> {
+    pub(super) fn verdict(&self, now: Instant) -> Option<Verdict> {
         let shut = self.shut.as_ref()?;
-        if !shut.down && shut.until <= now {
-            self.shut = None;
-            return None;
-        }
         Some(Verdict::Unavailable {
             retry_after: shut.until.saturating_duration_since(now),
             cause: shut.cause.clone(),

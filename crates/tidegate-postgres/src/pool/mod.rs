@@ -15,6 +15,7 @@ mod queue;
 mod settings;
 mod state;
 mod stats;
+mod trouble;
 
 mod verdict;
 

@@ -10,10 +10,10 @@ use tracing::{info, warn};
 
 use super::Inner;
 use super::connector::{Cause, Connector, Key, OpenError};
-use super::state::{Action, Entry, Phase, State, Trouble};
+use super::state::{Action, Entry, Phase, State};
 use super::verdict::Verdict;
 
-/// How long a role that could not log in, and may not be repaired yet, is not tried again.
+/// How long no connection is opened for a role after PostgreSQL refused one.
 const REFUSED: Duration = Duration::from_secs(1);
 
 /// PostgreSQL did not answer the attempt.
@@ -61,7 +61,7 @@ impl<K: Connector> Inner<K> {
 
     /// Closes the least recently used idle connection and waits for that.
     async fn evict_for(&self, key: &Key) -> bool {
-        let evicted = self.state.lock().evict(None);
+        let evicted = self.state.lock().evict_for(key, Instant::now());
         let Some(entry) = evicted else {
             warn!(%key, "PostgreSQL is full and no idle connection can make room");
             return false;
@@ -185,24 +185,26 @@ impl<K: Connector> State<K> {
         now: Instant,
         actions: &mut Vec<Action<K>>,
     ) -> bool {
-        match failure {
+        let verdict = match failure {
             OpenError::Unreachable(cause) => return self.gate.down(cause.clone(), now),
-            OpenError::Full(cause) => self.gate.full(cause.clone(), now),
-            OpenError::Login(_) | OpenError::NoDatabase | OpenError::Internal(_) => {
-                let verdict = Verdict::of(failure.clone(), REFUSED);
-                self.refuse(key, &verdict, actions);
-                if matches!(failure, OpenError::Login(_)) {
-                    self.remember_refusal(key, now + REFUSED, verdict);
-                }
-            }
+            OpenError::Full(_)
+            | OpenError::Login(_)
+            | OpenError::NoDatabase
+            | OpenError::Internal(_) => Verdict::of(failure.clone(), REFUSED),
+        };
+        if let OpenError::Full(_) = failure
+            && let Some(role) = self.role_mut(key)
+            && role.in_use() > 0
+        {
+            // Its other connections come back for those who wait.
+            role.paused_until = Some(now + REFUSED);
+            return false;
+        }
+        self.refuse(key, &verdict, actions);
+        if let OpenError::Full(_) | OpenError::Login(_) = failure {
+            self.remember_refusal(key, now + REFUSED, verdict);
         }
         false
-    }
-
-    fn remember_refusal(&mut self, key: &Key, until: Instant, verdict: Verdict) {
-        if let Some(Trouble { refused, .. }) = self.troubles.get_mut(key) {
-            *refused = Some((until, verdict));
-        }
     }
 
     /// Whether one more connection of the key breaks no bound.

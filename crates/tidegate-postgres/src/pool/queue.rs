@@ -47,9 +47,7 @@ impl<K: Connector> State<K> {
     }
 
     fn refuse_early(&mut self, key: &Key, now: Instant) -> Result<(), Verdict> {
-        if let Some((until, verdict)) = self.troubles.get(key).and_then(|t| t.refused.as_ref())
-            && now < *until
-        {
+        if let Some(verdict) = self.refusal(key, now) {
             return Err(verdict.clone());
         }
         let tenant = self.tenants.get(&key.database).map_or(0, |t| t.waiting);
@@ -161,7 +159,8 @@ impl<K: Connector> State<K> {
         if now.duration_since(entry.opened) < self.settings.turn || self.gate.is_down() {
             return None;
         }
-        self.next_in_turn(Some(&entry.key)).map(|(rank, _)| rank)
+        self.next_in_turn(Some(&entry.key), now)
+            .map(|(rank, _)| rank)
     }
 
     /// Opens connections as long as somebody lacks one and may have it.
@@ -172,7 +171,7 @@ impl<K: Connector> State<K> {
         if let Some(verdict) = self.gate.verdict(now) {
             return self.refuse_hopeless(&verdict, actions);
         }
-        while let Some((_, key)) = self.next_in_turn(None) {
+        while let Some((_, key)) = self.next_in_turn(None, now) {
             self.make_room(&key, actions);
             let serial = self.count_opening(&key);
             actions.push(Action::Open(key, serial));
@@ -194,7 +193,7 @@ impl<K: Connector> State<K> {
 
     /// The role whose turn it is, among those that lack a connection and may have one. With
     /// `freed`, as if the connection of that role were closed.
-    fn next_in_turn(&self, freed: Option<&Key>) -> Option<(Rank, Key)> {
+    fn next_in_turn(&self, freed: Option<&Key>, now: Instant) -> Option<(Rank, Key)> {
         if self.held >= self.settings.capacity && self.idle == 0 && freed.is_none() {
             return None;
         }
@@ -206,7 +205,7 @@ impl<K: Connector> State<K> {
                     || tenant.roles.values().any(|role| !role.idle.is_empty())
             })
             .filter_map(|(name, tenant)| {
-                let (number, role) = self.first_lacking(tenant)?;
+                let (number, role) = self.first_lacking(tenant, now)?;
                 Some(((tenant.turn, number), name, role))
             })
             .min_by_key(|(rank, ..)| *rank)
@@ -220,10 +219,15 @@ impl<K: Connector> State<K> {
     }
 
     /// The role of a tenant whose request waits longest, among those that lack a connection.
-    fn first_lacking<'t>(&self, tenant: &'t Tenant<K>) -> Option<(u64, &'t RoleName)> {
+    fn first_lacking<'t>(
+        &self,
+        tenant: &'t Tenant<K>,
+        now: Instant,
+    ) -> Option<(u64, &'t RoleName)> {
         let lacks = |role: &Role<K>| {
             role.waiters.len() > role.opening + role.resetting
                 && role.held() < self.settings.for_role(role.strangers)
+                && role.paused_until.is_none_or(|until| until <= now)
         };
         tenant
             .roles

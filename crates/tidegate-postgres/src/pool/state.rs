@@ -3,7 +3,6 @@
 //! Whoever holds the lock changes the state and carries the actions out after the lock is free.
 
 use std::collections::{HashMap, VecDeque};
-use std::time::Duration;
 
 use tidegate_sql::{DatabaseName, Login, RoleName, Sharing};
 use tokio::sync::oneshot;
@@ -14,6 +13,7 @@ use super::gate::Gate;
 use super::lease::Lease;
 use super::settings::Settings;
 use super::stats::Counters;
+use super::trouble::Trouble;
 use super::verdict::Verdict;
 
 /// Where an answer for a waiting request goes.
@@ -63,6 +63,8 @@ pub(super) struct Role<K: Connector> {
     pub(super) lent: usize,
     pub(super) resetting: usize,
     pub(super) waiters: VecDeque<Waiter<K>>,
+    /// Until when no connection is opened for it.
+    pub(super) paused_until: Option<Instant>,
     closed_before: u64,
 }
 
@@ -75,6 +77,7 @@ impl<K: Connector> Role<K> {
             lent: 0,
             resetting: 0,
             waiters: VecDeque::new(),
+            paused_until: None,
             closed_before: 0,
         }
     }
@@ -118,12 +121,6 @@ pub(super) struct State<K: Connector> {
     pub(super) troubles: HashMap<Key, Trouble>,
     pub(super) counters: Counters,
     events: u64,
-}
-
-/// A role that could not log in.
-pub(super) struct Trouble {
-    pub(super) repaired: Instant,
-    pub(super) refused: Option<(Instant, Verdict)>,
 }
 
 impl<K: Connector> State<K> {
@@ -336,29 +333,7 @@ impl<K: Connector> State<K> {
             }));
         }
         self.drop_idle(expired, actions);
-        let pause = self.settings.repair;
-        self.troubles
-            .retain(|_, trouble| now.duration_since(trouble.repaired) < pause);
-    }
-
-    /// Whether the role may be repaired now; if so, that counts.
-    pub(super) fn may_repair(&mut self, key: &Key, now: Instant) -> bool {
-        let pause: Duration = self.settings.repair;
-        let recent = self
-            .troubles
-            .get(key)
-            .is_some_and(|trouble| now.duration_since(trouble.repaired) < pause);
-        if !recent {
-            self.counters.repairs += 1;
-            self.troubles.insert(
-                key.clone(),
-                Trouble {
-                    repaired: now,
-                    refused: None,
-                },
-            );
-        }
-        !recent
+        self.forget_troubles(now);
     }
 }
 

@@ -35,6 +35,8 @@ pub(crate) enum Script {
     Slow(Duration),
     /// So many connections at most.
     Limit(usize),
+    /// For this role.
+    FullFor(&'static str),
     /// Until repaired.
     WrongPassword,
     NoDatabase,
@@ -127,9 +129,12 @@ impl Fake {
         match server.script {
             Script::Down => return Err(OpenError::Unreachable(cause())),
             Script::Limit(most) if server.open >= most => return Err(OpenError::Full(cause())),
+            Script::FullFor(role) if key.role.as_str() == role => {
+                return Err(OpenError::Full(cause()));
+            }
             Script::WrongPassword => return Err(OpenError::Login(cause())),
             Script::NoDatabase => return Err(OpenError::NoDatabase),
-            Script::Up | Script::Slow(_) | Script::Limit(_) => {}
+            Script::Up | Script::Slow(_) | Script::Limit(_) | Script::FullFor(_) => {}
         }
         server.numbers += 1;
         server.open += 1;

@@ -534,6 +534,27 @@ async fn a_full_server_costs_another_role_its_idle_connection_first() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_server_that_is_full_for_one_role_does_not_shut_out_the_others() {
+    let pool = pool(40);
+    for name in ["a", "b", "c"] {
+        drop(pool.acquire(&login(name, name)).await.unwrap());
+        sleep(Duration::from_millis(10)).await;
+    }
+    let limited = login("limited", "limited");
+    let held = pool.acquire(&limited).await.unwrap();
+    pool.connector().script(Script::FullFor("limited"));
+    let waiting = later(&pool, &limited);
+    sleep(Duration::from_secs(3)).await;
+    assert!(pool.acquire(&login("d", "d")).await.is_ok());
+    assert_eq!(counters(&pool).evicted, 1, "it costs the others little");
+    drop(held);
+    assert!(
+        waiting.await.unwrap().is_ok(),
+        "its own connection came back"
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_role_that_cannot_log_in_is_repaired_once_a_minute() {
     let fake = Fake::default();
     let repairs = fake.repairs();

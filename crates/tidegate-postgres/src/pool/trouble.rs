@@ -1,0 +1,86 @@
+//! What is remembered of roles whose connections could not be opened.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::connector::{Connector, Key};
+use super::settings::Settings;
+use super::state::{Entry, State};
+use super::verdict::Verdict;
+
+/// How often others lose an idle connection because PostgreSQL is full for one role: it may be a
+/// limit of that role alone.
+const EVICTION_PAUSE: Duration = Duration::from_secs(5);
+
+/// What is remembered of a role whose connections could not be opened.
+#[derive(Default)]
+pub(super) struct Trouble {
+    repaired: Option<Instant>,
+    /// When others lost an idle connection for it last.
+    evicted: Option<Instant>,
+    /// What its requests are told, and until when.
+    refused: Option<(Instant, Verdict)>,
+}
+
+impl Trouble {
+    fn matters(&self, now: Instant, settings: &Settings) -> bool {
+        let recent = |at: Option<Instant>, time| at.is_some_and(|at| now.duration_since(at) < time);
+        recent(self.repaired, settings.repair)
+            || recent(self.evicted, EVICTION_PAUSE)
+            || self.refused.as_ref().is_some_and(|(until, _)| now < *until)
+    }
+}
+
+impl<K: Connector> State<K> {
+    /// Whether the role may be repaired now; if so, that counts.
+    pub(super) fn may_repair(&mut self, key: &Key, now: Instant) -> bool {
+        let pause = self.settings.repair;
+        let trouble = self.troubles.entry(key.clone()).or_default();
+        let may = is_past(trouble.repaired, pause, now);
+        if may {
+            trouble.repaired = Some(now);
+            self.counters.repairs += 1;
+        }
+        may
+    }
+
+    /// An idle connection of any role that makes room on a full server, unless that was tried
+    /// for this role just now.
+    pub(super) fn evict_for(
+        &mut self,
+        key: &Key,
+        now: Instant,
+    ) -> Option<Box<Entry<K::Connection>>> {
+        let before = self.troubles.get(key).and_then(|trouble| trouble.evicted);
+        if !is_past(before, EVICTION_PAUSE, now) {
+            return None;
+        }
+        let entry = self.evict(None)?;
+        self.troubles.entry(key.clone()).or_default().evicted = Some(now);
+        Some(entry)
+    }
+
+    /// Until `until` the role's requests that need a new connection are told this.
+    pub(super) fn remember_refusal(&mut self, key: &Key, until: Instant, verdict: Verdict) {
+        let trouble = self.troubles.entry(key.clone()).or_default();
+        trouble.refused = Some((until, verdict));
+    }
+
+    /// What the role's requests are told now.
+    pub(super) fn refusal(&self, key: &Key, now: Instant) -> Option<&Verdict> {
+        let (until, verdict) = self.troubles.get(key)?.refused.as_ref()?;
+        (now < *until).then_some(verdict)
+    }
+
+    /// Forgets what does not matter any more.
+    pub(super) fn forget_troubles(&mut self, now: Instant) {
+        let settings = &self.settings;
+        self.troubles
+            .retain(|_, trouble| trouble.matters(now, settings));
+    }
+}
+
+fn is_past(at: Option<Instant>, pause: Duration, now: Instant) -> bool {
+    at.is_none_or(|at| now.duration_since(at) >= pause)
+}
