@@ -14,6 +14,7 @@ use tidegate_oauth::{Issuer, Store};
 use tidegate_sql::{DatabaseName, Executor};
 
 use crate::limits::Limits;
+use crate::memory::Memory;
 use crate::metrics::{Metrics, MetricsSource};
 use crate::stack::Origins;
 
@@ -37,6 +38,7 @@ struct Parts {
     metrics_sources: Vec<Arc<dyn MetricsSource>>,
     metrics: Metrics,
     default_users: DefaultUsers,
+    memory: Memory,
     node: u64,
     requests: AtomicU64,
     draining: AtomicBool,
@@ -107,6 +109,10 @@ impl App {
 
     pub(crate) fn metrics_sources(&self) -> impl Iterator<Item = &dyn MetricsSource> {
         self.0.metrics_sources.iter().map(|source| &**source)
+    }
+
+    pub(crate) fn memory(&self) -> &Memory {
+        &self.0.memory
     }
 
     pub(crate) fn default_users(&self) -> &DefaultUsers {

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 
 use crate::compress::Compressed;
+use crate::memory::Share;
 use crate::metrics::{Observation, Subject};
 use crate::serve::vitals::InFlight;
 
@@ -44,8 +45,15 @@ pub(crate) enum Content {
     Empty,
     /// Bytes in one piece.
     Whole(Bytes),
-    /// Bytes in several pieces, and how many bytes they are.
-    Pieces(VecDeque<Bytes>, u64),
+    /// Bytes in several pieces.
+    Pieces {
+        /// The pieces that are left.
+        pieces: VecDeque<Bytes>,
+        /// How many bytes they are.
+        size: u64,
+        /// What pays for them until they have gone.
+        _share: Option<Share>,
+    },
     /// Bytes that come.
     Streamed(Pin<Box<dyn Source>>),
     /// Any of the above, compressed on the way.
@@ -116,7 +124,7 @@ impl Content {
         match self {
             Self::Empty => Some(0),
             Self::Whole(bytes) => Some(bytes.len() as u64),
-            Self::Pieces(_, size) => Some(*size),
+            Self::Pieces { size, .. } => Some(*size),
             Self::Streamed(_) | Self::Compressed(_) => None,
         }
     }
@@ -132,7 +140,7 @@ impl Content {
                 *self = Self::Empty;
                 Some(Ok(bytes))
             }
-            Self::Pieces(pieces, size) => pieces.pop_front().map(|piece| {
+            Self::Pieces { pieces, size, .. } => pieces.pop_front().map(|piece| {
                 *size -= piece.len() as u64;
                 Ok(piece)
             }),

@@ -68,6 +68,22 @@ impl Challenge {
     }
 }
 
+/// One event; its level is a constant, so it is a macro.
+macro_rules! failed {
+    ($level:ident, $failure:ident, $context:ident, $cause:ident) => {
+        tracing::$level!(
+            request_id = $context.request_id,
+            route = $context.route,
+            database = $context.database,
+            role = $context.role,
+            status = $failure.status.as_u16(),
+            code = $failure.code,
+            cause = %Chain(&**$cause),
+            "request failed"
+        )
+    };
+}
+
 impl Failure {
     pub(crate) fn new(
         status: StatusCode,
@@ -150,6 +166,13 @@ impl Failure {
         )
     }
 
+    /// 429: others hold all the memory that there is for large bodies and answers.
+    pub(crate) fn exhausted() -> Self {
+        let text = "too many large bodies and answers at once; come again, or ask for `output_format` csv or ndjson, which are streamed";
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_REQUESTS", text)
+            .retrying_after(Duration::from_secs(1))
+    }
+
     /// 503, come again.
     pub(crate) fn unavailable(code: &'static str, message: &'static str, after: Duration) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, code, message).retrying_after(after)
@@ -221,16 +244,11 @@ impl Failure {
         let (Some(cause), true) = (cause, self.status.is_server_error()) else {
             return;
         };
-        tracing::error!(
-            request_id = context.request_id,
-            route = context.route,
-            database = context.database,
-            role = context.role,
-            status = self.status.as_u16(),
-            code = self.code,
-            cause = %Chain(&**cause),
-            "request failed"
-        );
+        if self.status == StatusCode::INTERNAL_SERVER_ERROR {
+            failed!(error, self, context, cause);
+        } else {
+            failed!(warn, self, context, cause);
+        }
     }
 }
 

@@ -8,6 +8,7 @@ mod endpoint;
 mod error;
 mod forwarded;
 mod limits;
+mod memory;
 mod metrics;
 mod negotiate;
 mod percent;

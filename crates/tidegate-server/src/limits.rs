@@ -14,6 +14,8 @@ pub struct Limits {
     pub sql_text: usize,
     /// The largest answer in a format that is not streamed, in bytes.
     pub response: u64,
+    /// What all requests together may hold in bodies and answers of more than a few hundred KiB.
+    pub memory: u64,
     /// Requests of an array of SQL requests.
     pub batch: usize,
     /// Parameter sets in all requests of a body together.
@@ -53,6 +55,7 @@ impl Default for Limits {
             request_body: 10 * MIB,
             sql_text: 1 << 20,
             response: 256 * MIB,
+            memory: 1024 * MIB,
             batch: 1_000,
             parameter_sets: 100_000,
             statement: Duration::from_mins(1),

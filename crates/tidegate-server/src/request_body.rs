@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use crate::error::Failure;
 use crate::limits::Limits;
+use crate::memory::{Exhausted, Share};
 use crate::stack::BodyError;
 
 /// What is read of a body that is too large, so that its sender comes to read the answer: many
@@ -18,17 +19,29 @@ use crate::stack::BodyError;
 const DISCARDED: u64 = 64 << 20;
 const DISCARDING: Duration = Duration::from_secs(2);
 
+/// Bodies up to this need no share of the memory for large ones.
+const SMALL: u64 = 64 * 1024;
+
+/// A body that has been read.
+pub(crate) struct RequestBody {
+    pub bytes: Bytes,
+    /// Pays for the bytes until the request is over.
+    _share: Share,
+}
+
 /// Reads a body; one that comes in a single piece is not copied.
 ///
 /// # Errors
 ///
 /// 413 beyond the limit, told by `Content-Length` before anything is read; 408 when it comes too
-/// slowly; 415 when it is compressed; 400 when the connection breaks off.
+/// slowly; 415 when it is compressed; 429 when `share` cannot grow to its size; 400 when the
+/// connection breaks off.
 pub(crate) async fn read<B>(
     mut body: B,
     headers: &HeaderMap,
     limits: &Limits,
-) -> Result<Bytes, Failure>
+    mut share: Share,
+) -> Result<RequestBody, Failure>
 where
     B: http_body::Body<Data = Bytes> + Unpin,
     B::Error: Into<BodyError>,
@@ -51,24 +64,51 @@ where
         }
         return Err(too_large(limits));
     }
-    let mut deadline = Instant::now() + limits.timeouts.body;
-    let Some(first) = next(&mut body, deadline).await? else {
-        return Ok(Bytes::new());
+    let deadline = Instant::now() + limits.timeouts.body;
+    let small = SMALL.min(limits.request_body);
+    let bytes = match next(&mut body, deadline).await? {
+        None => Bytes::new(),
+        Some(first) if body.is_end_stream() && first.len() as u64 <= small => first,
+        Some(first) => collect(first, body, limits, (&mut share, deadline)).await?,
     };
-    if body.is_end_stream() && first.len() as u64 <= limits.request_body {
-        return Ok(first);
-    }
+    Ok(RequestBody {
+        bytes,
+        _share: share,
+    })
+}
+
+/// Reads what follows the first piece.
+async fn collect<B>(
+    first: Bytes,
+    mut body: B,
+    limits: &Limits,
+    (share, mut deadline): (&mut Share, Instant),
+) -> Result<Bytes, Failure>
+where
+    B: http_body::Body<Data = Bytes> + Unpin,
+    B::Error: Into<BodyError>,
+{
+    let mut paid = SMALL;
     let mut whole = BytesMut::from(first);
-    while whole.len() as u64 <= limits.request_body {
+    loop {
+        let size = whole.len() as u64;
+        if size > limits.request_body {
+            drop(whole);
+            discard(body).await;
+            return Err(too_large(limits));
+        }
+        if size > paid {
+            share
+                .take(size - paid)
+                .map_err(|Exhausted| Failure::exhausted())?;
+            paid = size;
+        }
         let Some(bytes) = next(&mut body, deadline).await? else {
             return Ok(whole.freeze());
         };
         deadline += earned(bytes.len(), limits);
         whole.extend_from_slice(&bytes);
     }
-    drop(whole);
-    discard(body).await;
-    Err(too_large(limits))
 }
 
 /// The time that bytes earn for the rest.

@@ -244,6 +244,31 @@ async fn a_buffered_answer_has_a_limit_and_a_streamed_one_has_none() {
 }
 
 #[tokio::test]
+async fn large_bodies_and_answers_share_what_memory_there_is() {
+    let api = Api::limited(Limits {
+        memory: 1_000_000,
+        ..Limits::default()
+    })
+    .await;
+    let answer = api.sql(&json!({"q": "select rows 2000 1000"})).await;
+    assert_eq!(answer.error(), (429, "TOO_MANY_REQUESTS".to_owned()));
+    assert_eq!(answer.header("retry-after"), "1");
+    let large =
+        json!({"q": format!("insert -- {}", "x".repeat(900_000)), "id": "y".repeat(400_000)});
+    assert_eq!(
+        api.sql(&large).await.error(),
+        (429, "TOO_MANY_REQUESTS".to_owned())
+    );
+    // What was held has come back, and what is streamed holds nothing.
+    assert_eq!(
+        api.sql(&json!({"q": "select rows 700 1000"})).await.status,
+        200
+    );
+    let streamed = json!({"q": "select rows 2000 1000", "output_format": "csv"});
+    assert_eq!(api.sql(&streamed).await.status, 200);
+}
+
+#[tokio::test]
 async fn a_large_answer_is_whole() {
     let api = Api::start().await;
     let answer = api.sql(&json!({"q": "select rows 3000 1000"})).await;

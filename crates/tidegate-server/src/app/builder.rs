@@ -10,6 +10,7 @@ use tidegate_sql::{DatabaseName, Executor};
 
 use super::{App, DefaultUsers, Parts, Probe};
 use crate::limits::Limits;
+use crate::memory::Memory;
 use crate::metrics::{Metrics, MetricsSource};
 use crate::stack::Origins;
 
@@ -34,6 +35,7 @@ impl AppBuilder {
             metrics_sources: Vec::new(),
             metrics: Metrics::default(),
             default_users: DefaultUsers::new(store),
+            memory: Memory::new(Limits::default().memory),
             node: 0,
             requests: AtomicU64::new(0),
             draining: AtomicBool::new(false),
@@ -49,6 +51,7 @@ impl AppBuilder {
     /// The limits.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.0.limits = limits;
+        self.0.memory = Memory::new(limits.memory);
         self
     }
 

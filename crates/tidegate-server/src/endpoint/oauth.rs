@@ -1,6 +1,7 @@
 //! The OAuth endpoints: what they read and how they answer; the issuer decides everything else.
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, PRAGMA};
@@ -17,6 +18,9 @@ use crate::stack::BodyError;
 
 /// Token requests are small; a larger one is not worth reading.
 const LARGEST: u64 = 64 * 1024;
+
+/// Nobody waits longer for an answer, whatever hangs behind it.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What an OAuth request holds.
 struct Asked {
@@ -37,7 +41,7 @@ where
         let request = TokenRequest::parse(&asked.parameters, asked.basic.as_ref())?;
         issuer.token(request, Some(asked.address)).await
     };
-    let tokens = answer
+    let tokens = within(answer)
         .await
         .map_err(|error| Failure::from_oauth(error, by_basic))?;
     Ok(secret(tokens.to_json()))
@@ -55,7 +59,7 @@ where
         let request = GuestRequest::parse(&asked.parameters, asked.basic.as_ref())?;
         issuer.guest(request, Some(asked.address)).await
     };
-    let tokens = answer
+    let tokens = within(answer)
         .await
         .map_err(|error| Failure::from_oauth(error, by_basic))?;
     let mut response = secret(tokens.to_json());
@@ -75,7 +79,7 @@ where
         let request = AboutToken::parse(&asked.parameters, asked.basic.as_ref())?;
         issuer.revoke(request, Some(asked.address)).await
     };
-    answer
+    within(answer)
         .await
         .map_err(|error| Failure::from_oauth(error, by_basic))?;
     Ok(secret("{}".to_owned()))
@@ -93,10 +97,22 @@ where
         let request = AboutToken::parse(&asked.parameters, asked.basic.as_ref())?;
         issuer.introspect(request, Some(asked.address)).await
     };
-    let told = answer
+    let told = within(answer)
         .await
         .map_err(|error| Failure::from_oauth(error, by_basic))?;
     Ok(secret(told.to_json()))
+}
+
+/// What the issuer does in time; the time is long, because passwords wait for their turn.
+async fn within<T>(answer: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    let busy = |_| {
+        Err(Error::Busy {
+            retry_after: Duration::from_secs(1),
+        })
+    };
+    tokio::time::timeout(PATIENCE, answer)
+        .await
+        .unwrap_or_else(busy)
 }
 
 async fn read<B>(call: Call<'_, B>) -> Result<Asked, Failure>
@@ -124,11 +140,11 @@ where
     let kind = ContentType::of(&head.headers);
     let mut limits = *app.limits();
     limits.request_body = limits.request_body.min(LARGEST);
-    let body = request_body::read(body, &head.headers, &limits).await?;
+    let body = request_body::read(body, &head.headers, &limits, app.memory().share()).await?;
     let malformed = |error| Failure::from_oauth(error, false);
     let parameters = match kind {
-        Some(ContentType::Json) => Parameters::from_json(&body),
-        Some(ContentType::Form) => Parameters::from_form(&body),
+        Some(ContentType::Json) => Parameters::from_json(&body.bytes),
+        Some(ContentType::Form) => Parameters::from_form(&body.bytes),
         None => Err(Error::Malformed {
             part: "Content-Type",
             expected: "JSON or a form",

@@ -55,8 +55,8 @@ where
         ));
     }
     let preferences = Preferences::of(&head.headers)?;
-    let body = request_body::read(body, &head.headers, app.limits()).await?;
-    let requests = request::parse(&body, statement_limits(app))?;
+    let body = request_body::read(body, &head.headers, app.limits(), app.memory().share()).await?;
+    let requests = request::parse(&body.bytes, statement_limits(app))?;
     let terms = terms(app, &preferences);
     let (format, content) = match requests {
         Requests::One(request) => {
@@ -96,7 +96,10 @@ async fn one(
         };
         return stream::run(job, writer, log).await.map_err(failed);
     }
-    let mut sink = Collector::new(writer, Pieces::new(app.limits().response));
+    let mut sink = Collector::new(
+        writer,
+        Pieces::new(app.limits().response, app.memory().share()),
+    );
     let query = app
         .executor()
         .query(&caller.principal, &statement, &terms, &mut sink);
@@ -124,7 +127,7 @@ async fn many(
         .executor()
         .begin(&caller.principal, Mode::ReadWrite, &terms);
     let mut transaction = begin.await.map_err(failed)?;
-    let mut pieces = Pieces::new(app.limits().response);
+    let mut pieces = Pieces::new(app.limits().response, app.memory().share());
     for (
         index,
         Prepared {

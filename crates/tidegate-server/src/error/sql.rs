@@ -5,6 +5,7 @@ use tidegate_sql::request::RequestError;
 use tidegate_sql::{Error, InputError, Rejection};
 
 use super::{Challenge, Failure, sqlstate};
+use crate::memory::Exhausted;
 use crate::route::Methods;
 
 impl Failure {
@@ -22,6 +23,10 @@ impl Failure {
                 let text = "no connection to the database became free in time";
                 Self::unavailable("POOL_TIMEOUT", text, retry_after)
             }
+            Error::Unavailable {
+                source: Some(source),
+                ..
+            } if source.is::<Exhausted>() => Self::exhausted(),
             Error::Unavailable {
                 retry_after,
                 source,

@@ -82,7 +82,6 @@ impl Drop for Observation {
         // An event costs as much as a small request, so requests that went well stay silent unless
         // somebody wants to see them.
         match self.status {
-            500.. => access!(self, warn, took),
             400.. => access!(self, info, took),
             _ if !self.complete => access!(self, info, took),
             _ => access!(self, debug, took),

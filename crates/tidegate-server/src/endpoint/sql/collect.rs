@@ -1,6 +1,7 @@
 //! Answers that are collected before the first byte leaves, so that an error is always an error.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use tidegate_sql::{
@@ -8,6 +9,7 @@ use tidegate_sql::{
 };
 
 use crate::body::Content;
+use crate::memory::{Exhausted, Share};
 
 /// Bytes are kept in pieces of about this size: growing one buffer would copy all of it again and
 /// again, and need half as much on top.
@@ -21,15 +23,18 @@ pub(crate) struct Pieces {
     full_size: u64,
     open: BytesMut,
     limit: u64,
+    /// Pays for the full pieces.
+    share: Share,
 }
 
 impl Pieces {
-    pub(crate) fn new(limit: u64) -> Self {
+    pub(crate) fn new(limit: u64, share: Share) -> Self {
         Self {
             full: VecDeque::new(),
             full_size: 0,
             open: BytesMut::with_capacity(FIRST),
             limit,
+            share,
         }
     }
 
@@ -42,6 +47,7 @@ impl Pieces {
             return Err(Error::ResultTooLarge(self.limit));
         }
         if self.open.len() >= PIECE {
+            self.share.take(self.open.len() as u64).map_err(exhausted)?;
             let next = BytesMut::with_capacity(PIECE + PIECE / 8);
             let piece = std::mem::replace(&mut self.open, next).freeze();
             self.full_size += piece.len() as u64;
@@ -51,12 +57,21 @@ impl Pieces {
     }
 }
 
+/// The edge tells it from a database that is away by its source.
+fn exhausted(source: Exhausted) -> Error {
+    Error::Unavailable {
+        retry_after: Duration::from_secs(1),
+        source: Some(source.into()),
+    }
+}
+
 impl From<Pieces> for Content {
     fn from(pieces: Pieces) -> Self {
         let Pieces {
             mut full,
             full_size,
             open,
+            share,
             ..
         } = pieces;
         if full.is_empty() {
@@ -66,7 +81,11 @@ impl From<Pieces> for Content {
         if !open.is_empty() {
             full.push_back(open.freeze());
         }
-        Self::Pieces(full, size)
+        Self::Pieces {
+            pieces: full,
+            size,
+            _share: Some(share),
+        }
     }
 }
 

@@ -50,7 +50,11 @@ pub(crate) async fn run(
             None => Content::Whole(rest),
             Some(chunk) => {
                 let size = (chunk.len() + rest.len()) as u64;
-                Content::Pieces(VecDeque::from([chunk, rest]), size)
+                Content::Pieces {
+                    pieces: VecDeque::from([chunk, rest]),
+                    size,
+                    _share: None,
+                }
             }
         }),
         First::Chunk(chunk) => {
