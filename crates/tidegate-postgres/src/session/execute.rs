@@ -62,17 +62,16 @@ impl Connection {
         task: &Task<'_>,
         sink: &mut dyn RowSink,
     ) -> Result<Completion, Failure> {
+        // Also when it fails at once: what is in doubt is reset.
+        self.residue = self
+            .residue
+            .max(Residue::of(task.bound, task.login.sharing));
         let (prepared, guessed) = match self.known(task) {
             Some(known) => known,
             None => (self.prepare(task).await?, false),
         };
         let mut run = Run::new(task, prepared, guessed);
         self.begin_pipeline();
-        if let Place::First(_) | Place::Within = task.place {
-            self.residue = self
-                .residue
-                .max(Residue::of(task.bound, task.login.sharing));
-        }
         if matches!(task.place, Place::First(_)) && self.transaction == TransactionStatus::Idle {
             self.push_begin(task)?;
             run.own = 1;

@@ -1,9 +1,14 @@
 //! Connecting, preparing, running.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate_postgres::{Condition, ConnectFault, Connection};
-use tidegate_sql::{BoundStatement, Error, InputError, Mode, Sharing, Terms};
+use tidegate_postgres::backoff::Jitter;
+use tidegate_postgres::control::Control;
+use tidegate_postgres::{Condition, ConnectFault, Connection, Postgres};
+use tidegate_sql::{
+    BoundStatement, DatabaseName, Error, Executor, InputError, Mode, Principal, Sharing, Terms,
+};
 
 use crate::stage::{Gathered, Sql, Stage, password, pins};
 
@@ -534,4 +539,31 @@ fn statement(text: &str) -> BoundStatement {
     let mut bound = Sql::new(text).bound;
     bound.sets.push(Vec::new());
     bound
+}
+
+#[tokio::test]
+async fn the_principal_decides_on_whose_connection_a_statement_runs() {
+    let stage = Stage::new("principal").await;
+    let mut config = stage.tcp();
+    config.control_database = DatabaseName::new("principal");
+    let control = Control::new(Arc::new(config), Jitter::none()).unwrap();
+    let postgres = Postgres::new(stage.roles.clone(), Arc::new(control));
+    let executor: &dyn Executor = &postgres;
+    let who = statement("select session_user");
+    for (principal, expected) in [
+        (Principal::Role(stage.alice()), r#""principal/alice""#),
+        (Principal::Control, r#""postgres""#),
+    ] {
+        let mut sink = Gathered::default();
+        let terms = Terms::default();
+        let completion = executor
+            .query(&principal, &who, &terms, &mut sink)
+            .await
+            .unwrap();
+        assert_eq!(
+            sink.rows(completion).values[0][0],
+            expected,
+            "{principal:?}"
+        );
+    }
 }
