@@ -13,7 +13,6 @@ use super::transaction::RoleTransaction;
 use crate::connection::Condition;
 use crate::dictionary::{Dictionaries, Dictionary};
 use crate::pool::{Lease, Pool};
-use crate::session::reset::Residue;
 use crate::session::task::{Place, Task};
 
 /// Runs statements on connections that logged in as the caller's role.
@@ -57,7 +56,7 @@ impl Roles {
         let deadline = terms.deadline.map(Instant::from_std);
         let mut lease = self.lease(login, deadline).await?;
         let dictionary = self.dictionaries.of(&login.database);
-        let place = Place::Alone(Residue::of(bound, login.sharing));
+        let place = Place::Alone;
         let task = Task {
             bound,
             login,
@@ -99,7 +98,7 @@ impl Roles {
         let deadline = terms.deadline.map(Instant::from_std);
         let mut lease = self.lease(login, deadline).await?;
         let dictionary = self.dictionaries.of(&login.database);
-        let place = Place::Alone(Residue::None);
+        let place = Place::Alone;
         let task = Task {
             bound,
             login,

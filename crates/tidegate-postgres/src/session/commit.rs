@@ -57,7 +57,7 @@ impl Connection {
             Err(Failure::Stale(error)) => return Err(self.rejected(*error, task.bound)),
         };
         // The input functions of literals have run, and they may be anybody's.
-        if !task.is_kept() && matches!(task.place, Place::Alone(_)) {
+        if !task.is_kept() && task.place == Place::Alone {
             self.residue = Residue::Everything;
         }
         let shape = &prepared.shape;

@@ -231,7 +231,7 @@ impl Connection {
         sink: &mut dyn RowSink,
     ) -> Result<Completion, Failure> {
         let wanted = match (run.task.place, &run.failure) {
-            (Place::Alone(_), _) => TransactionStatus::Idle,
+            (Place::Alone, _) => TransactionStatus::Idle,
             (_, Some(_)) => TransactionStatus::Failed,
             (_, None) => TransactionStatus::Open,
         };

@@ -6,6 +6,7 @@ use tidegate_sql::parameter::{self, IsNull};
 use tidegate_sql::{Error, InputError};
 
 use super::cache::Prepared;
+use super::reset::Residue;
 use super::task::{Place, Task};
 use crate::connection::Connection;
 
@@ -72,9 +73,8 @@ impl Connection {
         progress.ended = true;
         self.sync();
         // Behind the answer, in the same write: it costs the caller no time.
-        if let Place::Alone(residue) = task.place
-            && residue > super::reset::Residue::None
-        {
+        let residue = self.residue;
+        if task.place == Place::Alone && residue > Residue::None {
             self.push_reset(residue);
         }
     }

@@ -3,7 +3,6 @@
 use tidegate_sql::{BoundStatement, Error, Login, Mode, Sharing};
 use tokio::time::Instant;
 
-use super::reset::Residue;
 use crate::connection::{Connection, is_outage, outage};
 use crate::dictionary::Dictionary;
 use crate::wire::rejection::ServerError;
@@ -21,8 +20,8 @@ pub(crate) struct Task<'a> {
 /// Where a statement stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// In a transaction of its own; this may stay behind.
-    Alone(Residue),
+    /// In a transaction of its own.
+    Alone,
     /// At the beginning of a transaction.
     First(Mode),
     /// Further on in a transaction.
