@@ -110,6 +110,11 @@ impl Fake {
         self.0.lock().closed.clone()
     }
 
+    /// Connections open now.
+    pub(crate) fn open(&self) -> usize {
+        self.0.lock().open
+    }
+
     pub(crate) fn most_open(&self) -> usize {
         self.0.lock().most_open
     }

@@ -1,5 +1,6 @@
 //! The pool with connections that need no PostgreSQL, in paused time.
 
+mod chance;
 mod fake;
 
 use std::sync::Arc;
@@ -231,6 +232,32 @@ async fn databases_take_turns_when_the_pool_is_full() {
         modest <= 5,
         "the modest are served among the first: {order:?}"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_database_that_comes_late_is_not_kept_waiting_by_a_long_queue() {
+    let pool = pool_with(Settings {
+        capacity: 2,
+        turn: Duration::ZERO,
+        ..Settings::default()
+    });
+    let (greedy, late) = (login("greedy", "greedy"), login("late", "late"));
+    let blocker = pool.acquire(&login("x", "x")).await.unwrap();
+    let held = pool.acquire(&greedy).await.unwrap();
+    let mut queue = std::collections::VecDeque::from_iter((0..5).map(|_| later(&pool, &greedy)));
+    settle().await;
+    let late = later(&pool, &late);
+    settle().await;
+    drop(held);
+    let first = queue.pop_front().unwrap().await.unwrap().unwrap();
+    assert!(!late.is_finished(), "the one that came first");
+    drop(first);
+    settle().await;
+    assert!(late.is_finished(), "then the other database's");
+    drop((late, blocker));
+    for request in queue {
+        assert!(request.await.unwrap().is_ok());
+    }
 }
 
 #[tokio::test(start_paused = true)]
