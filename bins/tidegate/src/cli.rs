@@ -8,9 +8,14 @@ use crate::settings::SettingFlags;
 
 /// Put it in front of PostgreSQL and every table, query and change is an API.
 #[derive(Debug, Parser)]
-#[command(name = "tidegate", version, max_term_width = 100, disable_help_subcommand = true)]
+#[command(
+    name = "tidegate",
+    version,
+    max_term_width = 100,
+    disable_help_subcommand = true
+)]
 pub(crate) struct Cli {
-    /// File with settings (TOML); also TIDEGATE_CONFIG
+    /// File with settings (TOML); also `TIDEGATE_CONFIG`
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     #[command(flatten)]

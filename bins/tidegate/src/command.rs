@@ -28,11 +28,19 @@ pub(crate) fn print(text: impl std::fmt::Display) -> Result {
 fn print_table(heading: &[&str], rows: &[Vec<String>]) -> Result {
     let heading: Vec<String> = heading.iter().map(ToString::to_string).collect();
     let all = || std::iter::once(&heading).chain(rows);
-    let width = |column: usize| all().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let width = |column: usize| {
+        all()
+            .map(|row| row[column].chars().count())
+            .max()
+            .unwrap_or(0)
+    };
     let widths: Vec<usize> = (0..heading.len()).map(width).collect();
     let mut text = String::new();
     for row in all() {
-        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
+        let cells = row
+            .iter()
+            .zip(&widths)
+            .map(|(cell, width)| format!("{cell:width$}"));
         text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
         text.push('\n');
     }

@@ -27,7 +27,10 @@ pub(crate) async fn run(command: &cli::Demo, mut layers: Layers) -> Result {
     layers.prefer("log_level", "warn");
     let settings = layers.settings()?;
     logging::start(&settings);
-    let loopback = settings.listen.iter().all(|address| address.ip().is_loopback());
+    let loopback = settings
+        .listen
+        .iter()
+        .all(|address| address.ip().is_loopback());
     if !loopback && !settings.insecure_http {
         return Err(Failure::Usage(OPEN_HOUSE.to_owned()));
     }
@@ -45,7 +48,10 @@ pub(crate) async fn run(command: &cli::Demo, mut layers: Layers) -> Result {
     served
 }
 
-#[expect(clippy::disallowed_methods, reason = "the binary is where the environment is read")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the binary is where the environment is read"
+)]
 fn cluster_settings(settings: &Settings, folder: &Folder) -> ClusterSettings {
     ClusterSettings {
         bin_dir: settings.bin_dir.clone(),

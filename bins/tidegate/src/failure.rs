@@ -74,7 +74,11 @@ impl From<tidegate_postgres::admin::Error> for Failure {
 
 /// The cause behind an error of administration, where its text does not say it.
 fn reason(error: &tidegate_postgres::admin::Error) -> String {
-    if error.source().is_none() { String::new() } else { format!(": {}", error.reason()) }
+    if error.source().is_none() {
+        String::new()
+    } else {
+        format!(": {}", error.reason())
+    }
 }
 
 impl Failure {
@@ -113,6 +117,10 @@ pub(crate) trait OnFile<T> {
 
 impl<T> OnFile<T> for std::io::Result<T> {
     fn on(self, action: &'static str, path: impl Into<PathBuf>) -> Result<T> {
-        self.map_err(|source| Failure::File { action, path: path.into(), source })
+        self.map_err(|source| Failure::File {
+            action,
+            path: path.into(),
+            source,
+        })
     }
 }

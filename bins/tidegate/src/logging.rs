@@ -19,13 +19,17 @@ pub(crate) fn start(settings: &Settings) {
         LogLevel::Trace => Level::TRACE,
     };
     let others = level.min(Level::WARN);
-    let filter = Targets::new().with_default(others).with_target("tidegate", level);
+    let filter = Targets::new()
+        .with_default(others)
+        .with_target("tidegate", level);
     let registry = tracing_subscriber::registry().with(filter);
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     match settings.log_format {
         LogFormat::Json => registry.with(lines.json().flatten_event(true)).init(),
         LogFormat::Text => {
-            registry.with(lines.with_ansi(std::io::stderr().is_terminal())).init();
+            registry
+                .with(lines.with_ansi(std::io::stderr().is_terminal()))
+                .init();
         }
     }
 }

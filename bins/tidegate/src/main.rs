@@ -33,9 +33,13 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     // Before anything else, so that no library has to choose one.
     let provider = rustls::crypto::ring::default_provider();
-    provider.install_default().expect("nobody installed a provider before");
+    provider
+        .install_default()
+        .expect("nobody installed a provider before");
     let cli = Cli::parse();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build();
     let runtime = runtime.expect("the operating system has threads for the runtime");
     match runtime.block_on(run(cli)) {
         Ok(()) => ExitCode::SUCCESS,
@@ -77,13 +81,22 @@ async fn dispatch(command: Command, settings: &Settings) -> Result {
 }
 
 /// The settings with their sources. The flag wins over the variable for the file's path too.
-#[expect(clippy::disallowed_methods, reason = "the binary is where the environment is read")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the binary is where the environment is read"
+)]
 fn layers(cli: &Cli) -> Result<Layers> {
-    let file = cli.config.clone().or_else(|| std::env::var_os("TIDEGATE_CONFIG").map(PathBuf::from));
+    let file = cli
+        .config
+        .clone()
+        .or_else(|| std::env::var_os("TIDEGATE_CONFIG").map(PathBuf::from));
     let file = file.filter(|path| !path.as_os_str().is_empty());
     let environment = std::env::vars_os();
     let environment = environment.filter_map(|(name, value)| {
-        Some((name.into_string().ok()?, value.to_string_lossy().into_owned()))
+        Some((
+            name.into_string().ok()?,
+            value.to_string_lossy().into_owned(),
+        ))
     });
     Ok(Layers::read(file.as_deref(), environment, &cli.settings)?)
 }

@@ -30,12 +30,18 @@ pub(crate) fn read(settings: &Settings) -> Result<MasterKey> {
 
 fn from_file(path: &Path) -> Result<MasterKey> {
     let text = std::fs::read_to_string(path).on("read the master key from", path)?;
-    let mode = std::fs::metadata(path).on("read", path)?.permissions().mode();
+    let mode = std::fs::metadata(path)
+        .on("read", path)?
+        .permissions()
+        .mode();
     if mode & 0o077 != 0 {
         tracing::warn!(path = %path.display(), "others can read the master key; chmod 600 it");
     }
     MasterKey::parse(&text).map_err(|_| {
-        Failure::Usage(format!("{} holds no master key: 32 bytes in base64url", path.display()))
+        Failure::Usage(format!(
+            "{} holds no master key: 32 bytes in base64url",
+            path.display()
+        ))
     })
 }
 

@@ -34,8 +34,7 @@ impl UserPool {
             ..PoolSettings::for_server(server.max_connections, reserved, nodes)
         };
         let control: Arc<dyn Executor> = service.control.clone();
-        let credentials =
-            RoleCredentials::new(control, service.passwords.clone(), server.version)?;
+        let credentials = RoleCredentials::new(control, service.passwords.clone(), server.version)?;
         let connector = RoleConnector::new(
             service.config.clone(),
             Arc::new(credentials),
@@ -53,6 +52,11 @@ impl UserPool {
         Arc::new(self.postgres.clone())
     }
 
+    /// PostgreSQL answers: connections are opened at once, not at the pool's next probe.
+    pub(crate) fn resume(&self) {
+        self.postgres.roles().pool().resume();
+    }
+
     /// Forgets a database that was dropped.
     pub(crate) fn forget(&self, database: &str) {
         let database = DatabaseName::new(database);
@@ -67,12 +71,30 @@ impl MetricsSource for UserPool {
         let of = |count: fn(&tidegate_postgres::pool::RoleStats) -> usize| {
             stats.roles.iter().map(count).sum::<usize>()
         };
-        gauge(text, "tidegate_pool_capacity", "Connections at most.", stats.capacity)?;
-        gauge(text, "tidegate_pool_waiting", "Requests that wait.", stats.waiting)?;
+        gauge(
+            text,
+            "tidegate_pool_capacity",
+            "Connections at most.",
+            stats.capacity,
+        )?;
+        gauge(
+            text,
+            "tidegate_pool_waiting",
+            "Requests that wait.",
+            stats.waiting,
+        )?;
         let reachable = usize::from(stats.reachable);
-        gauge(text, "tidegate_pool_reachable", "Whether PostgreSQL is there.", reachable)?;
+        gauge(
+            text,
+            "tidegate_pool_reachable",
+            "Whether PostgreSQL is there.",
+            reachable,
+        )?;
         let name = "tidegate_pool_connections";
-        writeln!(text, "# HELP {name} Connections of users.\n# TYPE {name} gauge")?;
+        writeln!(
+            text,
+            "# HELP {name} Connections of users.\n# TYPE {name} gauge"
+        )?;
         for (state, count) in [
             ("idle", of(|role| role.idle)),
             ("lent", of(|role| role.lent)),
@@ -95,26 +117,42 @@ impl MetricsSource for UserPool {
             ("rejected", counters.rejected),
         ] {
             let name = format!("tidegate_pool_{event}_total");
-            writeln!(text, "# HELP {name} Since the start.\n# TYPE {name} counter\n{name} {count}")?;
+            writeln!(
+                text,
+                "# HELP {name} Since the start.\n# TYPE {name} counter\n{name} {count}"
+            )?;
         }
         waits(text, counters)
     }
 }
 
 fn gauge(text: &mut String, name: &str, help: &str, value: usize) -> fmt::Result {
-    writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}")
+    writeln!(
+        text,
+        "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}"
+    )
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a metric of seconds needs no 53 bits")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a metric of seconds needs no 53 bits"
+)]
 fn waits(text: &mut String, counters: &tidegate_postgres::pool::Counters) -> fmt::Result {
     let name = "tidegate_pool_wait_seconds";
-    writeln!(text, "# HELP {name} Waits for a connection.\n# TYPE {name} histogram")?;
+    writeln!(
+        text,
+        "# HELP {name} Waits for a connection.\n# TYPE {name} histogram"
+    )?;
     let mut sum = 0;
     for (place, count) in counters.waits.iter().enumerate() {
         sum += count;
         match WAIT_BOUNDS.get(place) {
             Some(bound) => {
-                writeln!(text, "{name}_bucket{{le=\"{}\"}} {sum}", *bound as f64 / 1e3)?;
+                writeln!(
+                    text,
+                    "{name}_bucket{{le=\"{}\"}} {sum}",
+                    *bound as f64 / 1e3
+                )?;
             }
             None => writeln!(text, "{name}_bucket{{le=\"+Inf\"}} {sum}")?,
         }

@@ -7,7 +7,10 @@ use tidegate_oauth::{Clock, SecureRandom, SystemRandom};
 use tidegate_postgres::backoff::Jitter;
 
 /// The system's clock.
-#[expect(clippy::disallowed_methods, reason = "the binary is where the clock is read")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the binary is where the clock is read"
+)]
 pub(crate) fn clock() -> Arc<dyn Clock> {
     Arc::new(SystemTime::now)
 }

@@ -24,11 +24,15 @@ impl PasswordSource {
 
 fn first_line(mut reader: impl BufRead, path: &Path) -> Result<Secret> {
     let mut line = String::new();
-    reader.read_line(&mut line).on("read a password from", path)?;
+    reader
+        .read_line(&mut line)
+        .on("read a password from", path)?;
     let secret = Secret::new(line.trim_end_matches(['\r', '\n']));
     if secret.is_empty() {
         let path = path.display();
-        return Err(Failure::Usage(format!("the first line of {path} is empty, not a password")));
+        return Err(Failure::Usage(format!(
+            "the first line of {path} is empty, not a password"
+        )));
     }
     Ok(secret)
 }
@@ -45,7 +49,9 @@ fn ask(whose: &str) -> Result<Secret> {
     let password = prompt(format!("Password of {whose}: ")).map_err(no_terminal)?;
     let again = prompt("The same again: ".to_owned()).map_err(no_terminal)?;
     if password != again {
-        return Err(Failure::Refused("the two passwords differ; nothing was done".to_owned()));
+        return Err(Failure::Refused(
+            "the two passwords differ; nothing was done".to_owned(),
+        ));
     }
     Ok(password)
 }
@@ -69,6 +75,8 @@ impl Confirmation {
         if line.trim_end_matches(['\r', '\n']) == name {
             return Ok(());
         }
-        Err(Failure::Refused("that is another name; nothing was dropped".to_owned()))
+        Err(Failure::Refused(
+            "that is another name; nothing was dropped".to_owned(),
+        ))
     }
 }

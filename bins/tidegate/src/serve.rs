@@ -50,12 +50,20 @@ impl Sockets {
         if bound.is_empty() {
             return Err(Failure::Usage("the setting listen is empty".to_owned()));
         }
-        Ok(Self { bound, addresses, certificate })
+        Ok(Self {
+            bound,
+            addresses,
+            certificate,
+        })
     }
 
     /// The address of the first socket as a URL.
     pub(crate) fn url(&self) -> String {
-        let scheme = if self.certificate.is_some() { "https" } else { "http" };
+        let scheme = if self.certificate.is_some() {
+            "https"
+        } else {
+            "http"
+        };
         format!("{scheme}://{}", self.addresses[0])
     }
 }
@@ -67,7 +75,10 @@ fn lonely(there: &str, missing: &str) -> Failure {
 /// `tidegate serve`.
 pub(crate) async fn run(settings: &Settings) -> Result {
     let stop = signal::stop()?;
-    let loopback = settings.listen.iter().all(|address| address.ip().is_loopback());
+    let loopback = settings
+        .listen
+        .iter()
+        .all(|address| address.ip().is_loopback());
     if settings.public_url.is_none() && !loopback {
         return Err(Failure::Usage(
             "the setting public_url is missing: the address at which users reach this service, \
@@ -94,7 +105,11 @@ pub(crate) struct Node {
 
 impl Node {
     /// Puts everything together.
-    pub(crate) async fn start(service: &Service, settings: &Settings, issuer: &str) -> Result<Self> {
+    pub(crate) async fn start(
+        service: &Service,
+        settings: &Settings,
+        issuer: &str,
+    ) -> Result<Self> {
         let identity = tidegate_oauth::Settings::new(issuer)?;
         let issuer = Issuer::start(service.ports.clone(), service.master.clone(), identity).await?;
         let issuer = Arc::new(issuer);
@@ -109,16 +124,17 @@ impl Node {
             .probe(Arc::new(ControlProbe(service.control.clone())))
             .metrics(Arc::new(pool.clone()))
             .build();
-        let upkeep = Upkeep { issuer, control: service.control.clone(), app: app.clone(), pool };
+        let upkeep = Upkeep {
+            issuer,
+            control: service.control.clone(),
+            app: app.clone(),
+            pool,
+        };
         Ok(Self { app, upkeep })
     }
 
     /// Serves until `stop` is over and what was in flight has ended.
-    pub(crate) async fn serve(
-        self,
-        sockets: Sockets,
-        stop: impl Future<Output = ()>,
-    ) -> Result {
+    pub(crate) async fn serve(self, sockets: Sockets, stop: impl Future<Output = ()>) -> Result {
         let mut beside = tokio::task::JoinSet::new();
         beside.spawn(self.upkeep.run());
         if let Some(certificate) = sockets.certificate.clone() {
@@ -161,5 +177,7 @@ fn origins(origins: &[Origin]) -> Result<Origins> {
         http::HeaderValue::from_str(&origin.0)
             .map_err(|_| Failure::Usage(format!("{} is no origin", origin.0)))
     };
-    Ok(Origins::Listed(origins.iter().map(value).collect::<Result<_>>()?))
+    Ok(Origins::Listed(
+        origins.iter().map(value).collect::<Result<_>>()?,
+    ))
 }

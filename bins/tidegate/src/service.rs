@@ -89,7 +89,10 @@ fn cluster_at(settings: &Settings, url: &DatabaseUrl) -> Result<Config> {
     let mut config = Config::from_url(&url.0)?;
     let mode: Option<TlsMode> = settings.sslmode;
     if mode.is_some() || settings.sslrootcert.is_some() {
-        let roots = settings.sslrootcert.clone().or_else(|| config.root_certificate.clone());
+        let roots = settings
+            .sslrootcert
+            .clone()
+            .or_else(|| config.root_certificate.clone());
         let mode = mode.unwrap_or(config.tls);
         config = config.with_tls(mode, roots.as_deref());
     }
@@ -105,7 +108,13 @@ pub(crate) fn role_passwords(master: &MasterKey) -> RolePasswords {
 
 fn hasher(settings: &Settings) -> Result<PasswordHasher> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = settings.password_threads.and_then(|threads| usize::try_from(threads).ok());
+    let threads = settings
+        .password_threads
+        .and_then(|threads| usize::try_from(threads).ok());
     let threads = threads.unwrap_or_else(|| PasswordHasher::threads_for(cores));
-    Ok(PasswordHasher::start(threads, PasswordCost::default(), &*ports::random())?)
+    Ok(PasswordHasher::start(
+        threads,
+        PasswordCost::default(),
+        &*ports::random(),
+    )?)
 }

@@ -29,16 +29,21 @@ impl Upkeep {
     /// Works for as long as it is polled.
     pub(crate) async fn run(self) {
         let mut notices = self.control.notices();
-        let [mut denylist, mut keys, mut housekeeping] = [DENYLIST, KEYS, HOUSEKEEPING].map(|period| {
-            let mut interval = interval(period);
-            interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
-            interval
-        });
+        let [mut denylist, mut keys, mut housekeeping] =
+            [DENYLIST, KEYS, HOUSEKEEPING].map(|period| {
+                let mut interval = interval(period);
+                interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+                interval
+            });
         loop {
             tokio::select! {
                 notice = notices.recv() => match notice {
                     Ok(Notice::Said(text)) => self.hear(Change::parse(&text)).await,
-                    Ok(Notice::Listening) | Err(RecvError::Lagged(_)) => self.refresh().await,
+                    Ok(Notice::Listening) => {
+                        self.pool.resume();
+                        self.refresh().await;
+                    }
+                    Err(RecvError::Lagged(_)) => self.refresh().await,
                     Err(RecvError::Closed) => return,
                 },
                 _ = denylist.tick() => log("denylist", self.issuer.refresh_denylist().await),

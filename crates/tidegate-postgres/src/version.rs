@@ -11,7 +11,9 @@ const V17: u32 = 170_000;
 
 /// Settings that the startup packet may name on this version; an unknown one refuses the
 /// connection.
-pub(crate) fn startup_settings(version: u32) -> impl Iterator<Item = (&'static str, &'static str)> + use<> {
+pub(crate) fn startup_settings(
+    version: u32,
+) -> impl Iterator<Item = (&'static str, &'static str)> + use<> {
     let since = |introduced, name, value| (version >= introduced).then_some((name, value));
     [
         // A backend whose client is gone aborts by itself, also when this process was killed.
@@ -36,7 +38,11 @@ pub(crate) const NEWEST: u32 = 18;
 /// The rest of `GRANT role` that lets the administrator act for a role that it made. Since 16 a
 /// membership alone may neither inherit nor own.
 pub(crate) fn membership(version: u32) -> &'static str {
-    if version >= V16 { " TO CURRENT_USER WITH INHERIT TRUE, SET TRUE" } else { " TO CURRENT_USER" }
+    if version >= V16 {
+        " TO CURRENT_USER WITH INHERIT TRUE, SET TRUE"
+    } else {
+        " TO CURRENT_USER"
+    }
 }
 
 /// Whether CREATEROLE reaches only roles that it has the ADMIN OPTION of.

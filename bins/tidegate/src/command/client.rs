@@ -15,10 +15,14 @@ pub(crate) async fn run(command: Client, service: &Service) -> Result {
         Client::List { database } => list(service, &database).await,
         Client::Drop { id, confirmation } => {
             let found = service.store.client(&id).await?;
-            let found = found.ok_or_else(|| Failure::Refused(format!("there is no client {id}")))?;
+            let found =
+                found.ok_or_else(|| Failure::Refused(format!("there is no client {id}")))?;
             let what = format!("the client {id} ({}) of {}", found.name, found.database);
             confirmation.confirm(&what, &id)?;
-            service.directory().drop_client(&found.database, &id).await?;
+            service
+                .directory()
+                .drop_client(&found.database, &id)
+                .await?;
             print(format_args!("{id} is dropped; its sessions have ended.\n"))
         }
     }
@@ -55,7 +59,9 @@ fn grants(names: &[String]) -> Result<GrantSet> {
             Failure::Usage(format!("there is no grant {name}; there are {known}"))
         })
     };
-    Ok(GrantSet::Only(names.iter().map(kind).collect::<Result<_>>()?))
+    Ok(GrantSet::Only(
+        names.iter().map(kind).collect::<Result<_>>()?,
+    ))
 }
 
 async fn list(service: &Service, database: &str) -> Result {
@@ -67,7 +73,12 @@ async fn list(service: &Service, database: &str) -> Result {
             ClientAuthentication::Confidential { .. } => "confidential",
         };
         let uris = client.redirect_uris.join(" ");
-        vec![client.id.clone(), client.name.clone(), kind.to_owned(), uris]
+        vec![
+            client.id.clone(),
+            client.name.clone(),
+            kind.to_owned(),
+            uris,
+        ]
     };
     let rows: Vec<_> = clients.iter().map(row).collect();
     print_table(&["CLIENT", "NAME", "KIND", "REDIRECT URIS"], &rows)

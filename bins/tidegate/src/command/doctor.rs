@@ -21,7 +21,10 @@ pub(crate) async fn run(settings: &Settings) -> Result {
     };
     let findings = Admin::new(config, passwords).examine(&replication).await?;
     print(report(&findings))?;
-    let missing = findings.iter().filter(|finding| finding.verdict == Verdict::Missing).count();
+    let missing = findings
+        .iter()
+        .filter(|finding| finding.verdict == Verdict::Missing)
+        .count();
     if missing == 0 {
         return Ok(());
     }
@@ -33,7 +36,12 @@ pub(crate) async fn run(settings: &Settings) -> Result {
 
 fn report(findings: &[Finding]) -> String {
     let mut text = String::new();
-    for Finding { text: said, verdict, sql } in findings {
+    for Finding {
+        text: said,
+        verdict,
+        sql,
+    } in findings
+    {
         let mark = match verdict {
             Verdict::Good => "ok     ",
             Verdict::Advice => "advice ",

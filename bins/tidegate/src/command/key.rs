@@ -13,9 +13,11 @@ use crate::settings::Settings;
 pub(crate) async fn run(command: Key, settings: &Settings) -> Result {
     match command {
         Key::Init { file } => {
-            let path = file.or_else(|| settings.master_key_file.clone()).ok_or_else(|| {
-                Failure::Usage("name the file: `tidegate key init FILE`".to_owned())
-            })?;
+            let path = file
+                .or_else(|| settings.master_key_file.clone())
+                .ok_or_else(|| {
+                    Failure::Usage("name the file: `tidegate key init FILE`".to_owned())
+                })?;
             master_key::create(&path)?;
             print(format_args!(
                 "The master key is in {}. Back it up together with the control database: without \
@@ -61,5 +63,8 @@ async fn list(service: &Service) -> Result {
         let state = key.state.name().to_owned();
         vec![key.id.clone(), state, super::time(since)]
     };
-    print_table(&["KEY", "STATE", "SINCE"], &keys.iter().map(row).collect::<Vec<_>>())
+    print_table(
+        &["KEY", "STATE", "SINCE"],
+        &keys.iter().map(row).collect::<Vec<_>>(),
+    )
 }

@@ -21,9 +21,16 @@ pub(crate) async fn run(command: cli::Tenant, settings: &Settings) -> Result {
             require_new(&service, name.as_str(), name.as_str()).await?;
             let password = password.read(name.as_str())?;
             create(&service, &name, password).await?;
-            print(format_args!("{name} is a tenant now; its owner signs in as {name}.\n"))
+            print(format_args!(
+                "{name} is a tenant now; its owner signs in as {name}.\n"
+            ))
         }
-        cli::Tenant::Adopt { name, role, dry_run, password } => {
+        cli::Tenant::Adopt {
+            name,
+            role,
+            dry_run,
+            password,
+        } => {
             let name = TenantName::adopted(&name)?;
             let role = role.unwrap_or_else(|| name.to_string());
             if role.contains('/') {
@@ -37,13 +44,25 @@ pub(crate) async fn run(command: cli::Tenant, settings: &Settings) -> Result {
             adopt(&Service::open(settings).await?, &name, &role, &password).await
         }
         cli::Tenant::List => list(&Service::open(settings).await?).await,
-        cli::Tenant::Drop { name, with_data, confirmation } => {
+        cli::Tenant::Drop {
+            name,
+            with_data,
+            confirmation,
+        } => {
             let service = Service::open(settings).await?;
             let tenant = super::user::tenant(&service, &name).await?;
-            let what = if with_data { "the tenant and all its data:" } else { "the tenant" };
+            let what = if with_data {
+                "the tenant and all its data:"
+            } else {
+                "the tenant"
+            };
             confirmation.confirm(&format!("{what} {name}"), &name)?;
             drop(&service, &tenant, with_data).await?;
-            let rest = if with_data { "and its data are gone" } else { "is no tenant any more" };
+            let rest = if with_data {
+                "and its data are gone"
+            } else {
+                "is no tenant any more"
+            };
             print(format_args!("{name} {rest}.\n"))
         }
     }
@@ -55,7 +74,12 @@ async fn preview(settings: &Settings, name: &TenantName, role: &str) -> Result {
     let passwords = RolePasswords::new(ports::bytes(), ports::bytes);
     let admin = Admin::new(service::config(settings)?, passwords);
     let database = DatabaseName::new(name.as_str());
-    print(admin.plan_adoption(&database, &RoleName::new(role)).await?.script)
+    print(
+        admin
+            .plan_adoption(&database, &RoleName::new(role))
+            .await?
+            .script,
+    )
 }
 
 async fn adopt(
@@ -66,25 +90,41 @@ async fn adopt(
 ) -> Result {
     require_new(service, name.as_str(), role).await?;
     let database = DatabaseName::new(name.as_str());
-    let plan = service.admin.plan_adoption(&database, &RoleName::new(role)).await?;
+    let plan = service
+        .admin
+        .plan_adoption(&database, &RoleName::new(role))
+        .await?;
     print(&plan.script)?;
     let password = password.read(name.as_str())?;
-    let record = Record { name, role, grants: Some(to_json(&plan.changes)?) };
+    let record = Record {
+        name,
+        role,
+        grants: Some(to_json(&plan.changes)?),
+    };
     record.keep(service, password).await?;
     if let Err(error) = service.admin.adopt(&database, &plan).await {
         forget(service, name.as_str()).await?;
         return Err(error.into());
     }
-    print(format_args!("-- {name} is a tenant now; its owner signs in as {name}.\n"))
+    print(format_args!(
+        "-- {name} is a tenant now; its owner signs in as {name}.\n"
+    ))
 }
 
 /// Makes a tenant with its owner.
 pub(crate) async fn create(service: &Service, name: &TenantName, password: Secret) -> Result {
     let database = DatabaseName::new(name.as_str());
     service.admin.create_tenant(&database).await?;
-    let record = Record { name, role: name.as_str(), grants: None };
+    let record = Record {
+        name,
+        role: name.as_str(),
+        grants: None,
+    };
     if let Err(error) = record.keep(service, password).await {
-        service.admin.drop_tenant(&database, &[name.to_string()]).await?;
+        service
+            .admin
+            .drop_tenant(&database, &[name.to_string()])
+            .await?;
         return Err(error);
     }
     Ok(())
@@ -102,7 +142,10 @@ pub(crate) async fn drop(service: &Service, tenant: &Tenant, with_data: bool) ->
         service.admin.drop_tenant(&database, &roles).await?;
     } else {
         let changes = tenant.grants.as_deref().map_or(Ok(Vec::new()), from_json)?;
-        service.admin.release_tenant(&database, &roles, &changes).await?;
+        service
+            .admin
+            .release_tenant(&database, &roles, &changes)
+            .await?;
     }
     forget(service, &tenant.name).await
 }
@@ -143,7 +186,9 @@ impl Record<'_> {
 }
 
 fn taken(name: &str) -> Failure {
-    Failure::Refused(format!("{name} is a tenant already, or its owner's role is another's"))
+    Failure::Refused(format!(
+        "{name} is a tenant already, or its owner's role is another's"
+    ))
 }
 
 async fn forget(service: &Service, name: &str) -> Result {
@@ -174,7 +219,12 @@ async fn list(service: &Service) -> Result {
     let row = |tenant: &Tenant| {
         let kind = if tenant.adopted { "adopted" } else { "made" };
         let since = super::time(tenant.created_at);
-        vec![tenant.name.clone(), tenant.owner_role.clone(), kind.to_owned(), since]
+        vec![
+            tenant.name.clone(),
+            tenant.owner_role.clone(),
+            kind.to_owned(),
+            since,
+        ]
     };
     let rows: Vec<_> = tenants.iter().map(row).collect();
     print_table(&["TENANT", "OWNER ROLE", "KIND", "SINCE"], &rows)
@@ -208,7 +258,10 @@ fn from_json(text: &str) -> Result<Vec<RightsChange>> {
     let kept: Vec<KeptChange> = serde_json::from_str(text).map_err(|_| damaged())?;
     let change = |KeptChange { role, right }: KeptChange| {
         let right = Right::from_name(&right).ok_or_else(damaged)?;
-        Ok(RightsChange { grantee: role.map_or(Grantee::Public, Grantee::Role), right })
+        Ok(RightsChange {
+            grantee: role.map_or(Grantee::Public, Grantee::Role),
+            right,
+        })
     };
     kept.into_iter().map(change).collect()
 }
@@ -220,8 +273,14 @@ mod tests {
     #[test]
     fn what_was_changed_is_kept_and_read_again() {
         let changes = [
-            RightsChange { grantee: Grantee::Public, right: Right::Connect },
-            RightsChange { grantee: Grantee::Role("a\"b".to_owned()), right: Right::Temporary },
+            RightsChange {
+                grantee: Grantee::Public,
+                right: Right::Connect,
+            },
+            RightsChange {
+                grantee: Grantee::Role("a\"b".to_owned()),
+                right: Right::Temporary,
+            },
         ];
         assert_eq!(from_json(&to_json(&changes).unwrap()).unwrap(), changes);
         assert!(from_json("[{\"role\":null,\"right\":\"fly\"}]").is_err());

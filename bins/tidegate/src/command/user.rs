@@ -5,16 +5,25 @@ use tidegate_sql::{DatabaseName, RoleName};
 use tidegate_store::Tenant;
 
 use super::{print, print_table};
-use crate::cli::User;
+use crate::cli::{Confirmation, User};
 use crate::failure::{Failure, Result};
 use crate::service::Service;
 
 /// Runs the command.
 pub(crate) async fn run(command: User, service: &Service) -> Result {
     match command {
-        User::Create { database, name, email, group, default, no_password, password } => {
+        User::Create {
+            database,
+            name,
+            email,
+            group,
+            default,
+            no_password,
+            password,
+        } => {
             let tenant = tenant(service, &database).await?;
-            let mut user = NewUser::new(TenantName::adopted(&tenant.name)?, UserName::parse(&name)?);
+            let mut user =
+                NewUser::new(TenantName::adopted(&tenant.name)?, UserName::parse(&name)?);
             if !no_password {
                 user.password = Some(password.read(&name)?);
             }
@@ -25,42 +34,71 @@ pub(crate) async fn run(command: User, service: &Service) -> Result {
             print(format_args!("{name} is a user of {database} now.\n"))
         }
         User::List { database } => list(service, &database).await,
-        User::Password { database, name, password } => {
+        User::Password {
+            database,
+            name,
+            password,
+        } => {
             let key = UserKey::new(&database, &name);
             service.directory().user(&key).await?;
             set_password(service, &key, &password.read(&name)?).await?;
-            print(format_args!("{name} has a new password; its sessions have ended.\n"))
+            print(format_args!(
+                "{name} has a new password; its sessions have ended.\n"
+            ))
         }
-        User::Drop { database, name, reassign, confirmation } => {
-            let tenant = tenant(service, &database).await?;
+        User::Drop {
+            database,
+            name,
+            reassign,
+            confirmation,
+        } => {
             let key = UserKey::new(&database, &name);
-            if key.is_owner() {
-                return Err(Failure::Refused(format!(
-                    "{name} owns the tenant; `tidegate tenant drop {name}` drops both"
-                )));
-            }
-            let user = service.directory().user(&key).await?;
-            confirmation.confirm(&format!("the user {key}"), &name)?;
-            let (database, role) = (DatabaseName::new(&database), RoleName::new(&user.role));
-            let owner = RoleName::new(&tenant.owner_role);
-            service.admin.drop_user(&database, &role, &owner, reassign).await?;
-            service.directory().drop_user(&key).await?;
+            drop(service, &key, reassign, &confirmation).await?;
             print(format_args!("{name} is dropped.\n"))
         }
     }
 }
 
+async fn drop(
+    service: &Service,
+    key: &UserKey,
+    reassign: bool,
+    confirmation: &Confirmation,
+) -> Result {
+    let tenant = tenant(service, &key.database).await?;
+    if key.is_owner() {
+        let name = &key.name;
+        return Err(Failure::Refused(format!(
+            "{name} owns the tenant; `tidegate tenant drop {name}` drops both"
+        )));
+    }
+    let user = service.directory().user(key).await?;
+    confirmation.confirm(&format!("the user {key}"), &key.name)?;
+    let (database, role) = (DatabaseName::new(&key.database), RoleName::new(&user.role));
+    let owner = RoleName::new(&tenant.owner_role);
+    service
+        .admin
+        .drop_user(&database, &role, &owner, reassign)
+        .await?;
+    Ok(service.directory().drop_user(key).await?)
+}
+
 /// The tenant, which must be there.
 pub(super) async fn tenant(service: &Service, name: &str) -> Result<Tenant> {
     service.tenants.find(name).await?.ok_or_else(|| {
-        Failure::Refused(format!("there is no tenant {name}; `tidegate tenant list` lists them"))
+        Failure::Refused(format!(
+            "there is no tenant {name}; `tidegate tenant list` lists them"
+        ))
     })
 }
 
 /// Makes a user's record and its role. A role that cannot be made takes the record along.
 pub(crate) async fn create(service: &Service, user: NewUser) -> Result {
     let made = service.directory().create_user(user).await?;
-    let (database, role) = (DatabaseName::new(&made.key.database), RoleName::new(&made.role));
+    let (database, role) = (
+        DatabaseName::new(&made.key.database),
+        RoleName::new(&made.role),
+    );
     if let Err(error) = service.admin.create_user(&database, &role).await {
         service.directory().drop_user(&made.key).await?;
         return Err(error.into());
@@ -81,7 +119,11 @@ async fn list(service: &Service, database: &str) -> Result {
             (_, true) => "default",
             _ => "",
         };
-        let password = if user.password_hash.is_some() { "yes" } else { "no" };
+        let password = if user.password_hash.is_some() {
+            "yes"
+        } else {
+            "no"
+        };
         vec![
             user.key.name.clone(),
             user.role.clone(),

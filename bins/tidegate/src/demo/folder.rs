@@ -73,13 +73,22 @@ fn write_private(path: &Path, text: &str) -> Result {
     let _ = std::fs::remove_file(path);
     let mut options = std::fs::OpenOptions::new();
     let file = options.write(true).create_new(true).mode(0o600).open(path);
-    file.on("write", path)?.write_all(text.as_bytes()).on("write", path)
+    file.on("write", path)?
+        .write_all(text.as_bytes())
+        .on("write", path)
 }
 
 /// The user's data folder (XDG Base Directory Specification).
-#[expect(clippy::disallowed_methods, reason = "the binary is where the environment is read")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the binary is where the environment is read"
+)]
 fn user_data() -> Result<PathBuf> {
-    let set = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let set = |name| {
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
     set("XDG_DATA_HOME")
         .or_else(|| set("HOME").map(|home| home.join(".local/share")))
         .ok_or_else(|| Failure::Usage("HOME is not set; name a folder with --data-dir".to_owned()))

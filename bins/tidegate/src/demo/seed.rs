@@ -12,8 +12,10 @@ const SCHEMA: &str = include_str!("../../demo/schema.sql");
 const DATA: &str = include_str!("../../demo/data.sql");
 const RIGHTS: &str = include_str!("../../demo/rights.sql");
 
-const REDIRECT_URIS: [&str; 2] =
-    ["http://127.0.0.1:5173/callback", "http://localhost:5173/callback"];
+const REDIRECT_URIS: [&str; 2] = [
+    "http://127.0.0.1:5173/callback",
+    "http://localhost:5173/callback",
+];
 /// The client that is made last: when it is there, everything is.
 const LAST_CLIENT: &str = "demo-server";
 
@@ -23,13 +25,18 @@ pub(super) async fn fill(service: &Service) -> Result {
         return Ok(());
     }
     let name = TenantName::parse(TENANT)?;
-    match service.tenants.find(TENANT).await? {
-        Some(half) => drop_tenant(service, &half, true).await?,
-        None => service.admin.drop_tenant(&DatabaseName::new(TENANT), &[TENANT.to_owned()]).await?,
+    let database = DatabaseName::new(TENANT);
+    if let Some(half) = service.tenants.find(TENANT).await? {
+        drop_tenant(service, &half, true).await?;
+    } else {
+        service
+            .admin
+            .drop_tenant(&database, &[TENANT.to_owned()])
+            .await?;
     }
     create_tenant(service, &name, Secret::new("demo1234")).await?;
     create_users(service, &name).await?;
-    let (database, owner) = (DatabaseName::new(TENANT), RoleName::new(TENANT));
+    let owner = RoleName::new(TENANT);
     let sql = format!("begin;\n{SCHEMA}{DATA}{RIGHTS}commit;\n");
     service.admin.run_as(&database, &owner, &sql).await?;
     create_clients(service, &name).await

@@ -11,8 +11,10 @@ use super::{Error, Given, Source, nearest};
 
 /// Reads a file.
 pub(super) fn read(path: &Path) -> Result<Vec<Given>, Error> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|source| Error::File { path: path.display().to_string(), source })?;
+    let text = std::fs::read_to_string(path).map_err(|source| Error::File {
+        path: path.display().to_string(),
+        source,
+    })?;
     parse(path, &text)
 }
 
@@ -24,11 +26,18 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Vec<Given>, Error> {
         problem: error.message().to_owned(),
     })?;
     let entries = table.into_inner().into_iter();
-    entries.map(|(name, value)| entry(&name, &value, place(name.span().start))).collect()
+    entries
+        .map(|(name, value)| entry(&name, &value, place(name.span().start)))
+        .collect()
 }
 
 fn line_of(text: &str, offset: usize) -> usize {
-    text.as_bytes().iter().take(offset).filter(|byte| **byte == b'\n').count() + 1
+    text.as_bytes()
+        .iter()
+        .take(offset)
+        .filter(|byte| **byte == b'\n')
+        .count()
+        + 1
 }
 
 fn entry(
@@ -56,7 +65,11 @@ fn entry(
         name: name.to_owned(),
         expected: setting.expected,
     })?;
-    Ok(Given { setting, text, source })
+    Ok(Given {
+        setting,
+        text,
+        source,
+    })
 }
 
 /// The text of a TOML value of the right shape.
@@ -68,8 +81,12 @@ fn text_of(shape: Shape, value: &DeValue<'_>) -> Option<String> {
         }
         (Shape::Boolean, DeValue::Boolean(flag)) => Some(flag.to_string()),
         (Shape::List, DeValue::Array(items)) => {
-            let items = items.iter().map(|item| item.get_ref().as_str().map(str::to_owned));
-            items.collect::<Option<Vec<_>>>().map(|items| items.join(","))
+            let items = items
+                .iter()
+                .map(|item| item.get_ref().as_str().map(str::to_owned));
+            items
+                .collect::<Option<Vec<_>>>()
+                .map(|items| items.join(","))
         }
         _ => None,
     }

@@ -13,7 +13,8 @@ pub(crate) struct SettingFlags(Vec<(&'static str, String)>);
 impl SettingFlags {
     pub(super) fn given(&self) -> Result<Vec<Given>, Error> {
         let given = self.0.iter().map(|(name, text)| {
-            let setting = super::table::Setting::named(name).expect("flags are made from the table");
+            let setting =
+                super::table::Setting::named(name).expect("flags are made from the table");
             let source = Source::Flag(setting.flag());
             if setting.exposure == Exposure::Url && super::show::holds_password(text) {
                 return Err(Error::Exposed {
@@ -22,7 +23,11 @@ impl SettingFlags {
                     instead: format!("use {} or the settings file", setting.variable()),
                 });
             }
-            Ok(Given { setting, text: text.clone(), source })
+            Ok(Given {
+                setting,
+                text: text.clone(),
+                source,
+            })
         });
         given.collect()
     }
@@ -30,7 +35,9 @@ impl SettingFlags {
 
 impl FromArgMatches for SettingFlags {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, ClapError> {
-        let given = TABLE.iter().filter(|setting| setting.exposure != Exposure::Secret);
+        let given = TABLE
+            .iter()
+            .filter(|setting| setting.exposure != Exposure::Secret);
         let given = given.filter_map(|setting| {
             let texts = matches.get_many::<String>(setting.name)?;
             Some((setting.name, texts.cloned().collect::<Vec<_>>().join(",")))
@@ -46,7 +53,9 @@ impl FromArgMatches for SettingFlags {
 
 impl Args for SettingFlags {
     fn augment_args(command: Command) -> Command {
-        let open = TABLE.iter().filter(|setting| setting.exposure != Exposure::Secret);
+        let open = TABLE
+            .iter()
+            .filter(|setting| setting.exposure != Exposure::Secret);
         open.fold(command, |command, setting| {
             let arg = Arg::new(setting.name)
                 .long(setting.flag())
@@ -55,9 +64,10 @@ impl Args for SettingFlags {
                 .global(true)
                 .hide_short_help(true);
             command.arg(match setting.shape {
-                Shape::Boolean => {
-                    arg.num_args(0..=1).require_equals(true).default_missing_value("true")
-                }
+                Shape::Boolean => arg
+                    .num_args(0..=1)
+                    .require_equals(true)
+                    .default_missing_value("true"),
                 Shape::List => arg.action(clap::ArgAction::Append),
                 Shape::Text | Shape::Integer => arg,
             })

@@ -50,7 +50,10 @@ impl<T: Element> Kind for Vec<T> {
     const SHAPE: Shape = Shape::List;
     const EXPECTED: &'static str = T::EXPECTED_LIST;
     fn parse(text: &str) -> Option<Self> {
-        let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
+        let items = text
+            .split(',')
+            .map(str::trim)
+            .filter(|item| !item.is_empty());
         items.map(T::parse).collect()
     }
     fn absent() -> Option<Self> {
@@ -79,13 +82,21 @@ macro_rules! kind {
 kind!(String, Text, "text", |text| Some(text.to_owned()));
 kind!(PathBuf, Text, "a path", |text| Some(text.into()));
 kind!(bool, Boolean, "true or false", |text| text.parse().ok());
-kind!(u32, Integer, "a whole number from 1", |text| text.parse().ok().filter(|n| *n > 0));
-kind!(SocketAddr, Text, "an address such as 127.0.0.1:8080", |text| {
-    match text.strip_prefix("localhost:") {
-        Some(port) => Some(([127, 0, 0, 1], port.parse().ok()?).into()),
-        None => text.parse().ok(),
+kind!(u32, Integer, "a whole number from 1", |text| text
+    .parse()
+    .ok()
+    .filter(|n| *n > 0));
+kind!(
+    SocketAddr,
+    Text,
+    "an address such as 127.0.0.1:8080",
+    |text| {
+        match text.strip_prefix("localhost:") {
+            Some(port) => Some(([127, 0, 0, 1], port.parse().ok()?).into()),
+            None => text.parse().ok(),
+        }
     }
-});
+);
 
 impl Element for SocketAddr {
     const EXPECTED_LIST: &'static str = "a list of addresses such as 127.0.0.1:8080";
@@ -95,17 +106,26 @@ impl Element for SocketAddr {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span(pub(crate) Duration);
 
-kind!(Span, Text, "a duration such as 500ms, 60s, 15m or 1h", |text| {
-    let (number, unit) = split_unit(text)?;
-    let scale = match unit {
-        "ms" => 1,
-        "s" => 1_000,
-        "m" | "min" => 60_000,
-        "h" => 3_600_000,
-        _ => return None,
-    };
-    number.checked_mul(scale).filter(|millis| *millis > 0).map(Duration::from_millis).map(Self)
-});
+kind!(
+    Span,
+    Text,
+    "a duration such as 500ms, 60s, 15m or 1h",
+    |text| {
+        let (number, unit) = split_unit(text)?;
+        let scale = match unit {
+            "ms" => 1,
+            "s" => 1_000,
+            "m" | "min" => 60_000,
+            "h" => 3_600_000,
+            _ => return None,
+        };
+        number
+            .checked_mul(scale)
+            .filter(|millis| *millis > 0)
+            .map(Duration::from_millis)
+            .map(Self)
+    }
+);
 
 /// A number of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,7 +140,10 @@ kind!(Size, Text, "a size such as 512KiB, 10MiB or 1GiB", |text| {
         "GiB" => 1 << 30,
         _ => return None,
     };
-    number.checked_mul(scale).filter(|bytes| *bytes > 0).map(Self)
+    number
+        .checked_mul(scale)
+        .filter(|bytes| *bytes > 0)
+        .map(Self)
 });
 
 fn split_unit(text: &str) -> Option<(u64, &str)> {
@@ -129,9 +152,16 @@ fn split_unit(text: &str) -> Option<(u64, &str)> {
     Some((number.parse().ok()?, unit.trim()))
 }
 
-kind!(IpNet, Text, "an address or network such as 10.0.0.0/8", |text| {
-    text.parse().ok().or_else(|| text.parse::<IpAddr>().ok().map(Self::from))
-});
+kind!(
+    IpNet,
+    Text,
+    "an address or network such as 10.0.0.0/8",
+    |text| {
+        text.parse()
+            .ok()
+            .or_else(|| text.parse::<IpAddr>().ok().map(Self::from))
+    }
+);
 
 impl Element for IpNet {
     const EXPECTED_LIST: &'static str = "a list of addresses or networks such as 10.0.0.0/8";
@@ -141,10 +171,15 @@ impl Element for IpNet {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Origin(pub(crate) String);
 
-kind!(Origin, Text, "an origin such as https://app.example.com, or *", |text| {
-    let fits = text == "*" || web_address(text).is_some_and(|path| path.is_empty());
-    fits.then(|| Self(text.to_owned()))
-});
+kind!(
+    Origin,
+    Text,
+    "an origin such as https://app.example.com, or *",
+    |text| {
+        let fits = text == "*" || web_address(text).is_some_and(str::is_empty);
+        fits.then(|| Self(text.to_owned()))
+    }
+);
 
 impl Element for Origin {
     const EXPECTED_LIST: &'static str = "a list of origins such as https://app.example.com, or *";
@@ -154,15 +189,22 @@ impl Element for Origin {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PublicUrl(pub(crate) String);
 
-kind!(PublicUrl, Text, "an address such as https://api.example.com, without query", |text| {
-    let text = text.trim_end_matches('/');
-    let path = web_address(text)?;
-    (!path.contains(['?', '#'])).then(|| Self(text.to_owned()))
-});
+kind!(
+    PublicUrl,
+    Text,
+    "an address such as https://api.example.com, without query",
+    |text| {
+        let text = text.trim_end_matches('/');
+        let path = web_address(text)?;
+        (!path.contains(['?', '#'])).then(|| Self(text.to_owned()))
+    }
+);
 
 /// Splits `http(s)://authority/path` and returns the path with its slash.
 fn web_address(text: &str) -> Option<&str> {
-    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"))?;
+    let rest = text
+        .strip_prefix("https://")
+        .or_else(|| text.strip_prefix("http://"))?;
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(end);
     let plain = |c: char| c.is_ascii_graphic() && !"\\\"<>@`{|}^".contains(c);
@@ -173,10 +215,15 @@ fn web_address(text: &str) -> Option<&str> {
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct DatabaseUrl(pub(crate) String);
 
-kind!(DatabaseUrl, Text, "an address such as postgresql://user@host:5432/postgres", |text| {
-    let known = text.starts_with("postgres://") || text.starts_with("postgresql://");
-    known.then(|| Self(text.to_owned()))
-});
+kind!(
+    DatabaseUrl,
+    Text,
+    "an address such as postgresql://user@host:5432/postgres",
+    |text| {
+        let known = text.starts_with("postgres://") || text.starts_with("postgresql://");
+        known.then(|| Self(text.to_owned()))
+    }
+);
 
 impl fmt::Debug for DatabaseUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -209,9 +256,12 @@ macro_rules! choice {
     };
 }
 
-kind!(TlsMode, Text, "one of disable, prefer, require, verify-ca, verify-full", |text| {
-    text.parse().ok()
-});
+kind!(
+    TlsMode,
+    Text,
+    "one of disable, prefer, require, verify-ca, verify-full",
+    |text| text.parse().ok()
+);
 
 choice!(
     /// How log lines look.

@@ -43,7 +43,7 @@ pub(crate) enum Error {
         problem: String,
     },
     /// A name that no setting has.
-    #[error("{place}: there is no setting {name}{}", .nearest.iter().map(|near| format!("; did you mean {near}?")).collect::<String>())]
+    #[error("{place}: there is no setting {name}{}", advice(.nearest.as_deref()))]
     Unknown {
         /// Where it stands.
         place: String,
@@ -72,6 +72,10 @@ pub(crate) enum Error {
         /// What to do instead.
         instead: String,
     },
+}
+
+fn advice(nearest: Option<&str>) -> String {
+    nearest.map_or_else(String::new, |nearest| format!("; did you mean {nearest}?"))
 }
 
 /// Where a value came from; later ones win.
@@ -111,7 +115,13 @@ pub(crate) struct Effective {
 
 impl fmt::Debug for Effective {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} = {} ({})", self.setting.name, show::shown(self), self.source)
+        write!(
+            f,
+            "{} = {} ({})",
+            self.setting.name,
+            show::shown(self),
+            self.source
+        )
     }
 }
 
@@ -151,11 +161,18 @@ impl Layers {
             text: setting.default.map(str::to_owned),
             source: Source::Default,
         };
-        Self { effective: TABLE.iter().map(default).collect() }
+        Self {
+            effective: TABLE.iter().map(default).collect(),
+        }
     }
 
     fn apply(&mut self, given: Vec<Given>) {
-        for Given { setting, text, source } in given {
+        for Given {
+            setting,
+            text,
+            source,
+        } in given
+        {
             for entry in &mut self.effective {
                 if entry.setting.name == setting.name {
                     entry.text = Some(text.clone());
@@ -179,7 +196,8 @@ impl Layers {
 
     /// Sets a default of the command's own.
     pub(crate) fn prefer(&mut self, name: &'static str, text: &str) {
-        let given = |entry: &Effective| entry.setting.name == name && entry.source != Source::Default;
+        let given =
+            |entry: &Effective| entry.setting.name == name && entry.source != Source::Default;
         if !self.effective.iter().any(given) {
             self.decide(&[(name, Some(text.to_owned()))]);
         }
@@ -202,7 +220,9 @@ fn from_environment(
 ) -> Result<Vec<Given>, Error> {
     let mut given = Vec::new();
     for (variable, text) in environment {
-        let Some(name) = variable.strip_prefix(PREFIX) else { continue };
+        let Some(name) = variable.strip_prefix(PREFIX) else {
+            continue;
+        };
         if OTHER_VARIABLES.contains(&variable.as_str()) {
             continue;
         }
@@ -215,7 +235,11 @@ fn from_environment(
             });
         };
         if !text.is_empty() {
-            given.push(Given { setting, text, source: Source::Environment(variable) });
+            given.push(Given {
+                setting,
+                text,
+                source: Source::Environment(variable),
+            });
         }
     }
     Ok(given)

@@ -4,7 +4,9 @@ use super::table::{Setting, TABLE};
 
 /// The setting whose name is nearest, if any is near enough to be meant.
 pub(super) fn nearest(name: &str) -> Option<&'static Setting> {
-    let scored = TABLE.iter().map(|setting| (distance(name, setting.name), setting));
+    let scored = TABLE
+        .iter()
+        .map(|setting| (distance(name, setting.name), setting));
     let (distance, setting) = scored.min_by_key(|(distance, _)| *distance)?;
     let contained = setting.name.contains(name) && name.len() > 2;
     (distance <= setting.name.len() / 2 || contained).then_some(setting)

@@ -7,7 +7,11 @@ use super::table::Exposure;
 
 /// One line a setting: name, value, source.
 pub(super) fn lines(effective: &[Effective]) -> String {
-    let name_width = effective.iter().map(|entry| entry.setting.name.len()).max().unwrap_or(0);
+    let name_width = effective
+        .iter()
+        .map(|entry| entry.setting.name.len())
+        .max()
+        .unwrap_or(0);
     let mut lines = String::new();
     for entry in effective {
         let name = entry.setting.name;
@@ -62,6 +66,11 @@ pub(super) fn row(setting: &super::table::Setting) -> String {
         Exposure::Secret => "environment only".to_owned(),
         Exposure::Open | Exposure::Url => format!("`--{}`", setting.flag()),
     };
-    let default = setting.default.map_or("–".to_owned(), |text| format!("`{text}`"));
-    format!("| `{}` | {flag} | {default} | {} |", setting.name, setting.doc)
+    let default = setting
+        .default
+        .map_or("–".to_owned(), |text| format!("`{text}`"));
+    format!(
+        "| `{}` | {flag} | {default} | {} |",
+        setting.name, setting.doc
+    )
 }

@@ -87,7 +87,7 @@ pub(super) async fn plan(
     owner: &str,
     passwords: &RolePasswords,
 ) -> Result<Adoption> {
-    let survey = Survey::take(session).await?;
+    let survey = Survey::take(session, owner).await?;
     if survey.is_template {
         return Err(Error::Reserved {
             name: database.to_owned(),
@@ -111,13 +111,20 @@ async fn check_rights(session: &Session, survey: &Survey) -> Result<()> {
     for owner in survey.makers() {
         if !session.acts_for(owner).await? {
             let quote = postgres_protocol::escape::escape_identifier;
-            sql.push(format!("GRANT {} TO {};", quote(owner), quote(&session.role)));
+            sql.push(format!(
+                "GRANT {} TO {};",
+                quote(owner),
+                quote(&session.role)
+            ));
         }
     }
     if sql.is_empty() {
         return Ok(());
     }
-    Err(Error::MissingRight { role: session.role.clone(), sql })
+    Err(Error::MissingRight {
+        role: session.role.clone(),
+        sql,
+    })
 }
 
 fn grant_objects(script: &mut Script, survey: &Survey, owner: &str) {
@@ -140,6 +147,9 @@ fn grant_objects(script: &mut Script, survey: &Survey, owner: &str) {
         grant(TABLE_RIGHTS, " ON TABLE ", &schema.tables);
         grant(SEQUENCE_RIGHTS, " ON SEQUENCE ", &schema.sequences);
         grant("EXECUTE", " ON ROUTINE ", &schema.routines);
+        if schema.owned {
+            continue;
+        }
         script.push(&[
             Syntax("GRANT USAGE, CREATE ON SCHEMA "),
             Name(name),
@@ -185,13 +195,19 @@ fn move_public_rights(script: &mut Script, survey: &Survey, database: &str) -> V
             let [what, on] = right.parts(database);
             script.push(&[Syntax("GRANT "), what, on, Syntax(" TO "), Name(role)]);
             let grantee = Grantee::Role(role.to_owned());
-            changes.push(RightsChange { grantee, right: *right });
+            changes.push(RightsChange {
+                grantee,
+                right: *right,
+            });
         }
     }
     for right in &survey.public_rights {
         let [what, on] = right.parts(database);
         script.push(&[Syntax("REVOKE "), what, on, Syntax(" FROM PUBLIC")]);
-        changes.push(RightsChange { grantee: Grantee::Public, right: *right });
+        changes.push(RightsChange {
+            grantee: Grantee::Public,
+            right: *right,
+        });
     }
     changes
 }

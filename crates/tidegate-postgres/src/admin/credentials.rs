@@ -43,7 +43,12 @@ impl RoleCredentials {
         server_version: u32,
     ) -> Result<Self> {
         let search_path = Arc::new(Statement::parse(SEARCH_PATH)?);
-        Ok(Self { control, passwords, server_version, search_path })
+        Ok(Self {
+            control,
+            passwords,
+            server_version,
+            search_path,
+        })
     }
 
     async fn credential(&self, key: &Key) -> Result<Credential, OpenError> {

@@ -32,25 +32,45 @@ pub enum Verdict {
 
 impl Finding {
     fn good(text: impl Into<String>) -> Self {
-        Self { text: text.into(), verdict: Verdict::Good, sql: None }
+        Self {
+            text: text.into(),
+            verdict: Verdict::Good,
+            sql: None,
+        }
     }
 
     fn advice(text: impl Into<String>, sql: impl Into<Option<String>>) -> Self {
-        Self { text: text.into(), verdict: Verdict::Advice, sql: sql.into() }
+        Self {
+            text: text.into(),
+            verdict: Verdict::Advice,
+            sql: sql.into(),
+        }
     }
 
     fn missing(text: impl Into<String>, sql: impl Into<Option<String>>) -> Self {
-        Self { text: text.into(), verdict: Verdict::Missing, sql: sql.into() }
+        Self {
+            text: text.into(),
+            verdict: Verdict::Missing,
+            sql: sql.into(),
+        }
     }
 
     /// `good` when `holds`, else `missing` with its SQL.
     fn require(holds: bool, good: &str, missing: &str, sql: String) -> Self {
-        if holds { Self::good(good) } else { Self::missing(missing, sql) }
+        if holds {
+            Self::good(good)
+        } else {
+            Self::missing(missing, sql)
+        }
     }
 
     /// The same for what the service can do without.
     fn recommend(holds: bool, good: &str, advice: &str, sql: String) -> Self {
-        if holds { Self::good(good) } else { Self::advice(advice, sql) }
+        if holds {
+            Self::good(good)
+        } else {
+            Self::advice(advice, sql)
+        }
     }
 }
 

@@ -32,7 +32,9 @@ pub enum Error {
     #[error("PostgreSQL did not answer a question about its catalog")]
     Catalog(#[from] tokio_postgres::Error),
     /// The database is there already.
-    #[error("the database {0} is there already; `tidegate tenant adopt {0}` puts the service in front of it")]
+    #[error(
+        "the database {0} is there already; `tidegate tenant adopt {0}` puts the service in front of it"
+    )]
     DatabaseExists(String),
     /// The database is not there.
     #[error("there is no database {0}")]
@@ -49,7 +51,9 @@ pub enum Error {
         reason: &'static str,
     },
     /// The user owns objects.
-    #[error("the user's role {role} owns {count} objects of the database, such as {example}; reassign them to the owner (--reassign) or drop them first")]
+    #[error(
+        "the user's role {role} owns {count} objects of the database, such as {example}; reassign them to the owner (--reassign) or drop them first"
+    )]
     OwnsObjects {
         /// The role.
         role: String,
@@ -70,7 +74,10 @@ pub enum Error {
 
 impl Error {
     pub(super) fn of_statement(source: tokio_postgres::Error, shown: &str) -> Self {
-        Self::Statement { statement: shown.to_owned(), source }
+        Self::Statement {
+            statement: shown.to_owned(),
+            source,
+        }
     }
 
     /// The SQLSTATE that PostgreSQL gave, where it gave one.

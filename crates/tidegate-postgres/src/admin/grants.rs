@@ -54,7 +54,10 @@ struct Grant {
 }
 
 async fn to_roles(session: &Session, grantees: &[&str]) -> Result<Vec<Grant>> {
-    let rows = session.client.query(GRANTS, &[&grantees, &role::MARK]).await?;
+    let rows = session
+        .client
+        .query(GRANTS, &[&grantees, &role::MARK])
+        .await?;
     let grant = |row: &tokio_postgres::Row| Grant {
         grantor: row.get(0),
         by_owner: row.get(1),
@@ -119,10 +122,18 @@ pub(super) async fn drop_roles(
             .await?;
     }
     let mut script = Script::default();
-    for grant in to_roles(session, roles).await?.iter().filter(|grant| grant.by_owner) {
+    for grant in to_roles(session, roles)
+        .await?
+        .iter()
+        .filter(|grant| grant.by_owner)
+    {
         revoke(&mut script, grant);
     }
-    session.acting_for(heir, script).await?.run_each(session).await?;
+    session
+        .acting_for(heir, script)
+        .await?
+        .run_each(session)
+        .await?;
     let mut script = Script::default();
     for role in roles {
         script.push(&[Part::Syntax("DROP OWNED BY "), Part::Name(role)]);

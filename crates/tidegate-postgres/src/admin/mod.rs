@@ -39,7 +39,10 @@ pub struct RolePasswords {
 impl RolePasswords {
     /// `secret` is what passwords derive from; `salt` returns random bytes.
     pub fn new(secret: [u8; 32], salt: impl Fn() -> [u8; 16] + Send + Sync + 'static) -> Self {
-        Self { secret, salt: Arc::new(salt) }
+        Self {
+            secret,
+            salt: Arc::new(salt),
+        }
     }
 
     /// The password of a role.
@@ -129,7 +132,10 @@ impl Admin {
         let script = doctor::control_database(name, &session.role);
         if !doctor::may_create_databases(&session).await? {
             let sql = script.to_string().lines().map(str::to_owned).collect();
-            return Err(Error::MissingRight { role: session.role.clone(), sql });
+            return Err(Error::MissingRight {
+                role: session.role.clone(),
+                sql,
+            });
         }
         script.run_each(&session).await
     }
@@ -169,7 +175,12 @@ impl Admin {
         owner: &RoleName,
     ) -> Result<Adoption> {
         let name = database.as_str();
-        let reserved = |reason| Err(Error::Reserved { name: name.to_owned(), reason });
+        let reserved = |reason| {
+            Err(Error::Reserved {
+                name: name.to_owned(),
+                reason,
+            })
+        };
         match name {
             "postgres" => return reserved("it is the cluster's own"),
             "template0" | "template1" => return reserved("it is a template for new databases"),
@@ -274,7 +285,10 @@ impl Admin {
     }
 
     async fn repair_role(&self, key: &Key) -> tidegate_sql::Result<()> {
-        let session = self.open_home().await.map_err(tidegate_sql::Error::internal)?;
+        let session = self
+            .open_home()
+            .await
+            .map_err(tidegate_sql::Error::internal)?;
         let (role, database) = (key.role.as_str(), key.database.as_str());
         let existing = role::existing(&session, role).await;
         if existing.map_err(tidegate_sql::Error::internal)? != role::Existing::Ours
@@ -285,7 +299,10 @@ impl Admin {
             return Err(tidegate_sql::Error::NoDatabase);
         }
         let script = role::repair(role, database, &self.passwords);
-        script.run(&session).await.map_err(tidegate_sql::Error::internal)
+        script
+            .run(&session)
+            .await
+            .map_err(tidegate_sql::Error::internal)
     }
 }
 

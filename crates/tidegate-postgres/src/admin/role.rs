@@ -57,7 +57,12 @@ pub(super) async fn make(
                 ),
                 Secret(&verifier),
             ]);
-            script.push(&[Syntax("COMMENT ON ROLE "), Name(role), Syntax(" IS "), Value(MARK)]);
+            script.push(&[
+                Syntax("COMMENT ON ROLE "),
+                Name(role),
+                Syntax(" IS "),
+                Value(MARK),
+            ]);
         }
     }
     Ok(script)
@@ -66,7 +71,12 @@ pub(super) async fn make(
 /// Writes the statement that sets a role's verifier.
 fn password(role: &str, verifier: &str) -> Script {
     let mut script = Script::default();
-    script.push(&[Syntax("ALTER ROLE "), Name(role), Syntax(" PASSWORD "), Secret(verifier)]);
+    script.push(&[
+        Syntax("ALTER ROLE "),
+        Name(role),
+        Syntax(" PASSWORD "),
+        Secret(verifier),
+    ]);
     script
 }
 

@@ -147,7 +147,9 @@ mod tests {
             "-- why\nCREATE ROLE \"a\"\"b\" PASSWORD '…';\n\
              COMMENT ON ROLE \"a\"\"b\" IS E'it''s \\\\ here';\n"
         );
-        let Step::Statement { text, .. } = &script.steps[1] else { panic!("no statement") };
+        let Step::Statement { text, .. } = &script.steps[1] else {
+            panic!("no statement")
+        };
         assert_eq!(text, "CREATE ROLE \"a\"\"b\" PASSWORD 'o''clock'");
     }
 }

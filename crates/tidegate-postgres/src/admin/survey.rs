@@ -20,6 +20,8 @@ pub(super) struct Survey {
 /// A schema and its objects.
 pub(super) struct Schema {
     pub(super) name: String,
+    /// Whether it is the new owner's already.
+    pub(super) owned: bool,
     pub(super) tables: Vec<Object>,
     pub(super) sequences: Vec<Object>,
     pub(super) routines: Vec<Object>,
@@ -92,8 +94,9 @@ const LOGINS: &str = "
     ORDER BY 1";
 
 impl Survey {
-    /// Looks at the session's database.
-    pub(super) async fn take(session: &Session) -> Result<Self> {
+    /// Looks at the session's database. What belongs to `heir` already is left out: a database
+    /// may be adopted again after its records were lost.
+    pub(super) async fn take(session: &Session, heir: &str) -> Result<Self> {
         let row = session
             .client
             .query_one(
@@ -110,34 +113,51 @@ impl Survey {
             logins: logins(session).await?,
         };
         for row in session.client.query(OBJECTS, &[]).await? {
-            survey.add(row.get(0), row.get(1), row.get(2), row.get(3));
+            survey.add(heir, (row.get(0), row.get(1), row.get(2)), row.get(3));
         }
         Ok(survey)
     }
 
-    fn add(&mut self, schema: String, kind: &str, name: String, owner: String) {
-        self.owners.insert(owner);
+    fn add(&mut self, heir: &str, object: (String, &str, String), owner: String) {
+        let (schema, kind, name) = object;
+        let heirs_own = owner == heir;
         if self.schemas.last().is_none_or(|last| last.name != schema) {
             let (tables, sequences, routines) = Default::default();
-            self.schemas.push(Schema { name: schema, tables, sequences, routines });
+            self.schemas.push(Schema {
+                name: schema,
+                owned: false,
+                tables,
+                sequences,
+                routines,
+            });
         }
         let schema = self.schemas.last_mut().expect("a schema was pushed above");
         match kind {
+            "s" => schema.owned = heirs_own,
+            _ if heirs_own => {}
             "t" => schema.tables.push(Object::Relation(name)),
             "q" => schema.sequences.push(Object::Relation(name)),
-            "f" => schema.routines.push(Object::Routine(name)),
-            _ => {}
+            _ => schema.routines.push(Object::Routine(name)),
+        }
+        if !heirs_own {
+            self.owners.insert(owner);
         }
     }
 
     /// The roles whose later objects are the tenant's too; roles of PostgreSQL itself make none.
     pub(super) fn makers(&self) -> impl Iterator<Item = &str> {
-        self.owners.iter().map(String::as_str).filter(|owner| !owner.starts_with("pg_"))
+        self.owners
+            .iter()
+            .map(String::as_str)
+            .filter(|owner| !owner.starts_with("pg_"))
     }
 
     /// The login roles that have a right only because everybody has it.
     pub(super) fn logins_without(&self, right: Right) -> impl Iterator<Item = &str> {
-        let without = self.logins.iter().filter(move |login| !login.rights.contains(&right));
+        let without = self
+            .logins
+            .iter()
+            .filter(move |login| !login.rights.contains(&right));
         without.map(|login| login.role.as_str())
     }
 
@@ -156,13 +176,20 @@ impl Survey {
 
     /// The login roles that are there and are not ours.
     pub(super) async fn logins(session: &Session) -> Result<BTreeSet<String>> {
-        Ok(logins(session).await?.into_iter().map(|login| login.role).collect())
+        Ok(logins(session)
+            .await?
+            .into_iter()
+            .map(|login| login.role)
+            .collect())
     }
 }
 
 async fn public_rights(session: &Session) -> Result<Vec<Right>> {
     let rows = session.client.query(PUBLIC_RIGHTS, &[]).await?;
-    Ok(rows.iter().filter_map(|row| Right::from_name(row.get(0))).collect())
+    Ok(rows
+        .iter()
+        .filter_map(|row| Right::from_name(row.get(0)))
+        .collect())
 }
 
 async fn logins(session: &Session) -> Result<Vec<Login>> {

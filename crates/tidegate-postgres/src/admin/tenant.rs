@@ -10,7 +10,10 @@ use Part::{Name, Syntax};
 pub(super) async fn database_exists(session: &Session, database: &str) -> Result<bool> {
     let found = session
         .client
-        .query_opt("SELECT 1 FROM pg_catalog.pg_database WHERE datname = $1", &[&database])
+        .query_opt(
+            "SELECT 1 FROM pg_catalog.pg_database WHERE datname = $1",
+            &[&database],
+        )
         .await?;
     Ok(found.is_some())
 }
@@ -24,9 +27,16 @@ pub(super) async fn create(
     if database_exists(session, database).await? {
         return Err(Error::DatabaseExists(database.to_owned()));
     }
-    role::make(session, database, passwords).await?.run(session).await?;
+    role::make(session, database, passwords)
+        .await?
+        .run(session)
+        .await?;
     let mut script = Script::default();
-    script.push(&[Syntax("CREATE DATABASE "), Name(database), Syntax(" ENCODING 'UTF8'")]);
+    script.push(&[
+        Syntax("CREATE DATABASE "),
+        Name(database),
+        Syntax(" ENCODING 'UTF8'"),
+    ]);
     script.push(&[
         Syntax("REVOKE CONNECT, TEMPORARY ON DATABASE "),
         Name(database),
@@ -123,7 +133,11 @@ pub(super) async fn drop_user(
     reassign: bool,
 ) -> Result<()> {
     if !reassign && let Some((count, example)) = role::owned(session, role).await? {
-        return Err(Error::OwnsObjects { role: role.to_owned(), count, example });
+        return Err(Error::OwnsObjects {
+            role: role.to_owned(),
+            count,
+            example,
+        });
     }
     role::end_sessions(session, role).await?;
     session.begin().await?;
@@ -134,7 +148,11 @@ pub(super) async fn drop_user(
 /// Drops a database, whoever is connected to it. `session` is in another one.
 pub(super) async fn drop_database(session: &Session, database: &str) -> Result<()> {
     let mut script = Script::default();
-    script.push(&[Syntax("DROP DATABASE IF EXISTS "), Name(database), Syntax(" WITH (FORCE)")]);
+    script.push(&[
+        Syntax("DROP DATABASE IF EXISTS "),
+        Name(database),
+        Syntax(" WITH (FORCE)"),
+    ]);
     script.run_each(session).await
 }
 

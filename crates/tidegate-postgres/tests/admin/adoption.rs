@@ -45,9 +45,15 @@ async fn legacy(name: &str) -> Client {
          CREATE ROLE {name}_known LOGIN PASSWORD 'old';"
     );
     root.batch_execute(&sql).await.unwrap();
-    root.batch_execute(&format!("CREATE DATABASE {name} OWNER {name}_maker")).await.unwrap();
-    root.batch_execute(&format!("GRANT CONNECT ON DATABASE {name} TO {name}_known")).await.unwrap();
-    let maker = connect(name, &format!("{name}_maker"), "old").await.unwrap();
+    root.batch_execute(&format!("CREATE DATABASE {name} OWNER {name}_maker"))
+        .await
+        .unwrap();
+    root.batch_execute(&format!("GRANT CONNECT ON DATABASE {name} TO {name}_known"))
+        .await
+        .unwrap();
+    let maker = connect(name, &format!("{name}_maker"), "old")
+        .await
+        .unwrap();
     let sql = format!(
         "CREATE TABLE orders (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, \"Total\" int);
          INSERT INTO orders (\"Total\") VALUES (10), (20);
@@ -68,8 +74,14 @@ async fn an_adopted_database_serves_its_owner_and_its_old_applications() {
     let maker = legacy("adopted").await;
     let admin = admin(superuser());
     let tenant = database("adopted");
-    admin.create_tenant(&database("adopted_other")).await.unwrap();
-    let plan = admin.plan_adoption(&tenant, &role("adopted")).await.unwrap();
+    admin
+        .create_tenant(&database("adopted_other"))
+        .await
+        .unwrap();
+    let plan = admin
+        .plan_adoption(&tenant, &role("adopted"))
+        .await
+        .unwrap();
     admin.adopt(&tenant, &plan).await.unwrap();
 
     let owner = user("adopted", "adopted").await.unwrap();
@@ -83,20 +95,37 @@ async fn an_adopted_database_serves_its_owner_and_its_old_applications() {
     let seen = "SELECT count(*)::text FROM \"Old Things\".\"big orders\"";
     assert_eq!(value(&owner, seen).await, "3");
 
-    maker.batch_execute("CREATE TABLE later (id int)").await.unwrap();
+    maker
+        .batch_execute("CREATE TABLE later (id int)")
+        .await
+        .unwrap();
     assert_eq!(value(&owner, "SELECT count(*)::text FROM later").await, "0");
     assert_eq!(refusal(&owner, "DROP TABLE orders").await, "42501");
 
-    admin.create_user(&tenant, &role("adopted/reader")).await.unwrap();
-    owner.batch_execute("GRANT SELECT ON orders TO \"adopted/reader\"").await.unwrap();
+    admin
+        .create_user(&tenant, &role("adopted/reader"))
+        .await
+        .unwrap();
+    owner
+        .batch_execute("GRANT SELECT ON orders TO \"adopted/reader\"")
+        .await
+        .unwrap();
     let reader = user("adopted", "adopted/reader").await.unwrap();
-    assert_eq!(value(&reader, "SELECT count(*)::text FROM orders").await, "3");
-    admin.drop_user(&tenant, &role("adopted/reader"), &role("adopted"), false).await.unwrap();
+    assert_eq!(
+        value(&reader, "SELECT count(*)::text FROM orders").await,
+        "3"
+    );
+    admin
+        .drop_user(&tenant, &role("adopted/reader"), &role("adopted"), false)
+        .await
+        .unwrap();
     assert!(user("adopted", "adopted/reader").await.is_err());
 
     let app = connect("adopted", "adopted_app", "old").await.unwrap();
     assert_eq!(value(&app, "SELECT count(*)::text FROM orders").await, "3");
-    app.batch_execute("CREATE TEMP TABLE scratch (id int)").await.unwrap();
+    app.batch_execute("CREATE TEMP TABLE scratch (id int)")
+        .await
+        .unwrap();
     let stranger = user("adopted", "adopted_other").await.unwrap_err();
     assert_eq!(stranger.code().unwrap().code(), "42501");
 }
@@ -107,22 +136,38 @@ async fn dropping_takes_back_what_was_granted_and_only_that() {
     let admin = admin(superuser());
     let tenant = database("returned");
     let before = rights("returned").await;
-    let plan = admin.plan_adoption(&tenant, &role("returned_owner")).await.unwrap();
+    let plan = admin
+        .plan_adoption(&tenant, &role("returned_owner"))
+        .await
+        .unwrap();
     assert_eq!(rights("returned").await, before, "a plan changes nothing");
 
     admin.adopt(&tenant, &plan).await.unwrap();
-    admin.create_user(&tenant, &role("returned/x")).await.unwrap();
+    admin
+        .create_user(&tenant, &role("returned/x"))
+        .await
+        .unwrap();
     let owner = user("returned", "returned_owner").await.unwrap();
-    owner.batch_execute("GRANT SELECT ON orders TO \"returned/x\"").await.unwrap();
+    owner
+        .batch_execute("GRANT SELECT ON orders TO \"returned/x\"")
+        .await
+        .unwrap();
     assert_ne!(rights("returned").await, before);
     let known = Grantee::Role("returned_known".to_owned());
     let kept = |change: &&tidegate_postgres::admin::RightsChange| {
         change.grantee == known && change.right == Right::Connect
     };
-    assert_eq!(plan.changes.iter().find(kept), None, "what a role had is not ours to take");
+    assert_eq!(
+        plan.changes.iter().find(kept),
+        None,
+        "what a role had is not ours to take"
+    );
 
     let roles = ["returned/x".to_owned(), "returned_owner".to_owned()];
-    admin.release_tenant(&tenant, &roles, &plan.changes).await.unwrap();
+    admin
+        .release_tenant(&tenant, &roles, &plan.changes)
+        .await
+        .unwrap();
     assert_eq!(rights("returned").await, before);
 }
 
@@ -131,12 +176,21 @@ async fn what_the_owner_made_stays_with_the_databases_owner() {
     let maker = legacy("inherits").await;
     let admin = admin(superuser());
     let tenant = database("inherits");
-    let plan = admin.plan_adoption(&tenant, &role("inherits")).await.unwrap();
+    let plan = admin
+        .plan_adoption(&tenant, &role("inherits"))
+        .await
+        .unwrap();
     admin.adopt(&tenant, &plan).await.unwrap();
     let owner = user("inherits", "inherits").await.unwrap();
-    owner.batch_execute("CREATE TABLE made (id int); INSERT INTO made VALUES (1)").await.unwrap();
+    owner
+        .batch_execute("CREATE TABLE made (id int); INSERT INTO made VALUES (1)")
+        .await
+        .unwrap();
 
-    admin.release_tenant(&tenant, &["inherits".to_owned()], &plan.changes).await.unwrap();
+    admin
+        .release_tenant(&tenant, &["inherits".to_owned()], &plan.changes)
+        .await
+        .unwrap();
     assert_eq!(value(&maker, "SELECT id::text FROM made").await, "1");
 }
 
@@ -176,16 +230,35 @@ async fn reserved_databases_and_foreign_roles_are_refused() {
     let root = root("postgres").await;
     root.batch_execute("CREATE ROLE refused").await.unwrap();
     root.batch_execute("CREATE DATABASE refused").await.unwrap();
-    root.batch_execute("CREATE DATABASE a_template IS_TEMPLATE true").await.unwrap();
-    for name in ["postgres", "template0", "template1", "tidegate", "a_template"] {
-        let error = admin.plan_adoption(&database(name), &role("new")).await.unwrap_err();
+    root.batch_execute("CREATE DATABASE a_template IS_TEMPLATE true")
+        .await
+        .unwrap();
+    for name in [
+        "postgres",
+        "template0",
+        "template1",
+        "tidegate",
+        "a_template",
+    ] {
+        let error = admin
+            .plan_adoption(&database(name), &role("new"))
+            .await
+            .unwrap_err();
         assert!(matches!(error, Error::Reserved { .. }), "{name}: {error}");
     }
-    let error = admin.plan_adoption(&database("refused"), &role("refused")).await.unwrap_err();
+    let error = admin
+        .plan_adoption(&database("refused"), &role("refused"))
+        .await
+        .unwrap_err();
     assert!(matches!(error, Error::ForeignRole(_)), "{error}");
-    let error = admin.plan_adoption(&database("no_such"), &role("no_such")).await.unwrap_err();
+    let error = admin
+        .plan_adoption(&database("no_such"), &role("no_such"))
+        .await
+        .unwrap_err();
     assert!(matches!(error, Error::NoDatabase(_)), "{error}");
-    root.batch_execute("ALTER DATABASE a_template IS_TEMPLATE false").await.unwrap();
+    root.batch_execute("ALTER DATABASE a_template IS_TEMPLATE false")
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
@@ -193,27 +266,47 @@ async fn an_administrator_without_the_owners_rights_is_told_what_it_lacks() {
     let _maker = legacy("lacking").await;
     let admin = admin(service_admin("svc_lacking").await);
     let tenant = database("lacking");
-    let error = admin.plan_adoption(&tenant, &role("lacking")).await.unwrap_err();
-    let Error::MissingRight { sql, .. } = error else { panic!("{error}") };
+    let error = admin
+        .plan_adoption(&tenant, &role("lacking"))
+        .await
+        .unwrap_err();
+    let Error::MissingRight { sql, .. } = error else {
+        panic!("{error}")
+    };
     assert_eq!(sql, ["GRANT \"lacking_maker\" TO \"svc_lacking\";"]);
 
     let root = root("lacking").await;
     root.batch_execute(&sql.join("\n")).await.unwrap();
     let before = rights("lacking").await;
-    let plan = admin.plan_adoption(&tenant, &role("lacking")).await.unwrap();
+    let plan = admin
+        .plan_adoption(&tenant, &role("lacking"))
+        .await
+        .unwrap();
     admin.adopt(&tenant, &plan).await.unwrap();
     let owner = user("lacking", "lacking").await.unwrap();
-    assert_eq!(value(&owner, "SELECT count(*)::text FROM orders").await, "2");
-    admin.release_tenant(&tenant, &["lacking".to_owned()], &plan.changes).await.unwrap();
+    assert_eq!(
+        value(&owner, "SELECT count(*)::text FROM orders").await,
+        "2"
+    );
+    admin
+        .release_tenant(&tenant, &["lacking".to_owned()], &plan.changes)
+        .await
+        .unwrap();
     assert_eq!(rights("lacking").await, before);
 }
 
 #[tokio::test]
 async fn what_belongs_to_an_extension_is_left_alone() {
     let root = root("postgres").await;
-    root.batch_execute("CREATE DATABASE extended").await.unwrap();
+    root.batch_execute("CREATE DATABASE extended")
+        .await
+        .unwrap();
     let inside = super::bench::root("extended").await;
-    if inside.batch_execute("CREATE EXTENSION dblink").await.is_err() {
+    if inside
+        .batch_execute("CREATE EXTENSION dblink")
+        .await
+        .is_err()
+    {
         // The contrib package is not there; plpgsql is, always.
         inside.batch_execute("SELECT 1").await.unwrap();
     }
@@ -223,4 +316,34 @@ async fn what_belongs_to_an_extension_is_left_alone() {
         .unwrap();
     let sql = plan.script.to_string();
     assert!(!sql.contains("dblink") && !sql.contains("plpgsql"), "{sql}");
+}
+
+#[tokio::test]
+async fn a_tenant_whose_records_were_lost_is_adopted_again() {
+    let config = service_admin("svc_again").await;
+    let tenant = database("again");
+    let before = admin(config.clone());
+    before.create_tenant(&tenant).await.unwrap();
+    before.create_user(&tenant, &role("again/x")).await.unwrap();
+    let owner = user("again", "again").await.unwrap();
+    owner
+        .batch_execute("CREATE TABLE t (id int); INSERT INTO t VALUES (7)")
+        .await
+        .unwrap();
+    let root = root("postgres").await;
+    root.batch_execute("ALTER ROLE again PASSWORD 'of another key'")
+        .await
+        .unwrap();
+    root.batch_execute("ALTER ROLE \"again/x\" PASSWORD 'of another key'")
+        .await
+        .unwrap();
+
+    let after = admin(config);
+    let plan = after.plan_adoption(&tenant, &role("again")).await.unwrap();
+    after.adopt(&tenant, &plan).await.unwrap();
+    after.create_user(&tenant, &role("again/x")).await.unwrap();
+    let owner = user("again", "again").await.unwrap();
+    assert_eq!(value(&owner, "SELECT id::text FROM public.t").await, "7");
+    assert_eq!(plan.changes, []);
+    user("again", "again/x").await.unwrap();
 }

@@ -41,7 +41,9 @@ pub async fn service_admin(name: &str) -> Config {
 /// A connection as the cluster's superuser.
 pub async fn root(database: &str) -> Client {
     let cluster = testing::cluster();
-    connect(database, cluster.admin_user(), cluster.admin_password()).await.unwrap()
+    connect(database, cluster.admin_user(), cluster.admin_password())
+        .await
+        .unwrap()
 }
 
 /// A connection as a user of a tenant.

@@ -4,7 +4,10 @@ use tidegate_postgres::admin::doctor::{Finding, Verdict};
 use super::bench::{admin, root, service_admin, superuser, value};
 
 fn bad(findings: &[Finding]) -> Vec<&Finding> {
-    findings.iter().filter(|finding| finding.verdict == Verdict::Missing).collect()
+    findings
+        .iter()
+        .filter(|finding| finding.verdict == Verdict::Missing)
+        .collect()
 }
 
 #[tokio::test]
@@ -12,10 +15,17 @@ async fn a_sufficient_administrator_lacks_nothing() {
     let config = service_admin("svc_well").await;
     let findings = admin(config.clone()).examine(&superuser()).await.unwrap();
     assert_eq!(bad(&findings), Vec::<&Finding>::new());
-    let texts: Vec<_> = findings.iter().map(|finding| finding.text.as_str()).collect();
-    for text in ["PostgreSQL 15", "roles of users can log in", "a wrong password is refused",
-                 "changes can be read", "wal_level is logical"]
-    {
+    let texts: Vec<_> = findings
+        .iter()
+        .map(|finding| finding.text.as_str())
+        .collect();
+    for text in [
+        "PostgreSQL 15",
+        "roles of users can log in",
+        "a wrong password is refused",
+        "changes can be read",
+        "wal_level is logical",
+    ] {
         assert!(texts.contains(&text), "{text} is not in {texts:?}");
     }
     let left = "SELECT count(*)::text FROM pg_roles WHERE rolname = 'tidegate_doctor'";
@@ -25,12 +35,17 @@ async fn a_sufficient_administrator_lacks_nothing() {
 #[tokio::test]
 async fn the_printed_sql_sets_right_what_is_missing() {
     let root = root("postgres").await;
-    root.batch_execute("CREATE ROLE svc_poor LOGIN PASSWORD 'service'").await.unwrap();
+    root.batch_execute("CREATE ROLE svc_poor LOGIN PASSWORD 'service'")
+        .await
+        .unwrap();
     let config = superuser().with_login("svc_poor", Secret::new("service"));
     let admin = admin(config.clone());
     let findings = admin.examine(&config).await.unwrap();
     assert!(bad(&findings).len() >= 4, "{findings:?}");
-    for finding in findings.iter().filter(|finding| finding.verdict != Verdict::Good) {
+    for finding in findings
+        .iter()
+        .filter(|finding| finding.verdict != Verdict::Good)
+    {
         for sql in finding.sql.iter().filter(|sql| sql.contains("svc_poor")) {
             for statement in sql.lines() {
                 root.batch_execute(statement).await.unwrap();

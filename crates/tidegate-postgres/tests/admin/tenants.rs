@@ -10,8 +10,14 @@ async fn the_owner_has_its_database_and_others_are_kept_out() {
     admin.create_tenant(&database("made_two")).await.unwrap();
 
     let owner = user("made_one", "made_one").await.unwrap();
-    owner.batch_execute("CREATE TABLE t (id int); CREATE SCHEMA more").await.unwrap();
-    owner.batch_execute("CREATE TEMP TABLE scratch (id int)").await.unwrap();
+    owner
+        .batch_execute("CREATE TABLE t (id int); CREATE SCHEMA more")
+        .await
+        .unwrap();
+    owner
+        .batch_execute("CREATE TEMP TABLE scratch (id int)")
+        .await
+        .unwrap();
     let stranger = user("made_one", "made_two").await.unwrap_err();
     assert_eq!(stranger.code().unwrap().code(), "42501");
 
@@ -43,17 +49,29 @@ async fn a_user_may_connect_and_look_and_nothing_else() {
     let admin = admin(service_admin("svc_user").await);
     let tenant = database("users_of");
     admin.create_tenant(&tenant).await.unwrap();
-    admin.create_user(&tenant, &role("users_of/al\"ice")).await.unwrap();
+    admin
+        .create_user(&tenant, &role("users_of/al\"ice"))
+        .await
+        .unwrap();
     let owner = user("users_of", "users_of").await.unwrap();
-    owner.batch_execute("CREATE TABLE t (id int); INSERT INTO t VALUES (1)").await.unwrap();
+    owner
+        .batch_execute("CREATE TABLE t (id int); INSERT INTO t VALUES (1)")
+        .await
+        .unwrap();
 
     let alice = user("users_of", "users_of/al\"ice").await.unwrap();
-    for sql in ["SELECT * FROM t", "CREATE TABLE u (id int)", "CREATE TEMP TABLE u (id int)",
-                "CREATE SCHEMA s"]
-    {
+    for sql in [
+        "SELECT * FROM t",
+        "CREATE TABLE u (id int)",
+        "CREATE TEMP TABLE u (id int)",
+        "CREATE SCHEMA s",
+    ] {
         assert_eq!(refusal(&alice, sql).await, "42501", "{sql}");
     }
-    owner.batch_execute("GRANT SELECT ON t TO \"users_of/al\"\"ice\"").await.unwrap();
+    owner
+        .batch_execute("GRANT SELECT ON t TO \"users_of/al\"\"ice\"")
+        .await
+        .unwrap();
     assert_eq!(value(&alice, "SELECT id::text FROM public.t").await, "1");
 
     // Nobody stays a member of anything because of us.
@@ -67,11 +85,19 @@ async fn names_that_are_taken_are_refused_and_nothing_is_left_behind() {
     let admin = admin(service_admin("svc_taken").await);
     let root = root("postgres").await;
     root.batch_execute("CREATE ROLE taken_role").await.unwrap();
-    root.batch_execute("CREATE DATABASE taken_db").await.unwrap();
+    root.batch_execute("CREATE DATABASE taken_db")
+        .await
+        .unwrap();
 
-    let error = admin.create_tenant(&database("taken_db")).await.unwrap_err();
+    let error = admin
+        .create_tenant(&database("taken_db"))
+        .await
+        .unwrap_err();
     assert!(matches!(error, Error::DatabaseExists(_)), "{error}");
-    let error = admin.create_tenant(&database("taken_role")).await.unwrap_err();
+    let error = admin
+        .create_tenant(&database("taken_role"))
+        .await
+        .unwrap_err();
     assert!(matches!(error, Error::ForeignRole(_)), "{error}");
     let found = "SELECT concat_ws(' ', \
                  (SELECT count(*) FROM pg_roles WHERE rolname = 'taken_db'), \
@@ -86,19 +112,35 @@ async fn what_a_dropped_user_owns_is_named_or_goes_to_the_owner() {
     admin.create_tenant(&tenant).await.unwrap();
     admin.create_user(&tenant, &bob).await.unwrap();
     let owner = user("heirs", "heirs").await.unwrap();
-    owner.batch_execute("GRANT CREATE ON SCHEMA public TO \"heirs/bob\"").await.unwrap();
+    owner
+        .batch_execute("GRANT CREATE ON SCHEMA public TO \"heirs/bob\"")
+        .await
+        .unwrap();
     let bobs = user("heirs", "heirs/bob").await.unwrap();
-    bobs.batch_execute("CREATE TABLE kept (id int); INSERT INTO kept VALUES (5)").await.unwrap();
+    bobs.batch_execute("CREATE TABLE kept (id int); INSERT INTO kept VALUES (5)")
+        .await
+        .unwrap();
 
-    let error = admin.drop_user(&tenant, &bob, &role("heirs"), false).await.unwrap_err();
-    assert!(matches!(&error, Error::OwnsObjects { count: 1, example, .. } if example == "table public.kept"));
+    let error = admin
+        .drop_user(&tenant, &bob, &role("heirs"), false)
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(&error, Error::OwnsObjects { count: 1, example, .. } if example == "table public.kept")
+    );
     assert_eq!(value(&bobs, "SELECT id::text FROM kept").await, "5");
 
-    admin.drop_user(&tenant, &bob, &role("heirs"), true).await.unwrap();
+    admin
+        .drop_user(&tenant, &bob, &role("heirs"), true)
+        .await
+        .unwrap();
     assert_eq!(value(&owner, "SELECT id::text FROM kept").await, "5");
     assert!(bobs.batch_execute("SELECT 1").await.is_err());
     assert!(user("heirs", "heirs/bob").await.is_err());
-    admin.drop_user(&tenant, &bob, &role("heirs"), false).await.unwrap();
+    admin
+        .drop_user(&tenant, &bob, &role("heirs"), false)
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
@@ -113,7 +155,10 @@ async fn a_tenant_goes_with_its_data_or_leaves_it_behind() {
     admin.create_tenant(&tenant).await.unwrap();
     admin.create_user(&tenant, &role("goes/x")).await.unwrap();
     let owner = user("goes", "goes").await.unwrap();
-    owner.batch_execute("CREATE TABLE kept (id int); INSERT INTO kept VALUES (5)").await.unwrap();
+    owner
+        .batch_execute("CREATE TABLE kept (id int); INSERT INTO kept VALUES (5)")
+        .await
+        .unwrap();
     assert_eq!(value(&root, there).await, "1 2");
 
     admin.release_tenant(&tenant, &roles, &[]).await.unwrap();
@@ -141,13 +186,19 @@ async fn a_role_that_spoilt_itself_is_repaired() {
         .unwrap();
     assert!(user("spoilt", "spoilt").await.is_err());
 
-    let key = Key { database: tenant.clone(), role: role("spoilt") };
+    let key = Key {
+        database: tenant.clone(),
+        role: role("spoilt"),
+    };
     admin.repair(&key).await.unwrap();
     let owner = user("spoilt", "spoilt").await.unwrap();
     assert_eq!(value(&owner, "SHOW search_path").await, "\"$user\", public");
     assert_ne!(value(&owner, "SHOW work_mem").await, "64kB");
 
-    let gone = Key { database: tenant, role: role("postgres") };
+    let gone = Key {
+        database: tenant,
+        role: role("postgres"),
+    };
     let error = admin.repair(&gone).await.unwrap_err();
     assert!(matches!(error, tidegate_sql::Error::NoDatabase), "{error}");
 }

@@ -62,7 +62,10 @@ fn version_of(session: &Session) -> Finding {
             None,
         ),
         _ => Finding::advice(
-            format!("PostgreSQL {major} is newer than {}, the newest tested", version::NEWEST),
+            format!(
+                "PostgreSQL {major} is newer than {}, the newest tested",
+                version::NEWEST
+            ),
             None,
         ),
     }
@@ -129,30 +132,46 @@ pub(super) async fn settings(session: &Session, nodes: u32) -> Result<Vec<Findin
             "there are replication slots for change events",
             "too few replication slots are free: each node needs one for change events (restart \
              PostgreSQL after this)",
-            format!("ALTER SYSTEM SET max_replication_slots = {};", used + nodes.max(10)),
+            format!(
+                "ALTER SYSTEM SET max_replication_slots = {};",
+                used + nodes.max(10)
+            ),
         ),
         Finding::require(
             share >= 8,
             &format!("each of {nodes} node(s) may hold {share} connections"),
-            &format!("each of {nodes} node(s) may hold {share} connections only, 8 are the least \
-                      (restart PostgreSQL after this)"),
-            format!("ALTER SYSTEM SET max_connections = {};", nodes.saturating_mul(20) + 20),
+            &format!(
+                "each of {nodes} node(s) may hold {share} connections only, 8 are the least \
+                      (restart PostgreSQL after this)"
+            ),
+            format!(
+                "ALTER SYSTEM SET max_connections = {};",
+                nodes.saturating_mul(20) + 20
+            ),
         ),
-        Finding::recommend(
-            row.get::<_, &str>(3) == "scram-sha-256",
-            "password_encryption is scram-sha-256",
-            "password_encryption is not scram-sha-256: passwords that others set are weakly kept",
-            "ALTER SYSTEM SET password_encryption = 'scram-sha-256'; SELECT pg_reload_conf();"
-                .to_owned(),
-        ),
-        Finding::recommend(
-            row.get::<_, i32>(4) == 0,
-            "max_prepared_transactions is 0",
-            "max_prepared_transactions is not 0: a user could leave a transaction with its locks \
-             behind (restart PostgreSQL after this)",
-            "ALTER SYSTEM SET max_prepared_transactions = 0;".to_owned(),
-        ),
+        kept_passwords(row.get(3)),
+        prepared_transactions(row.get(4)),
     ])
+}
+
+fn kept_passwords(encryption: &str) -> Finding {
+    Finding::recommend(
+        encryption == "scram-sha-256",
+        "password_encryption is scram-sha-256",
+        "password_encryption is not scram-sha-256: passwords that others set are weakly kept",
+        "ALTER SYSTEM SET password_encryption = 'scram-sha-256'; SELECT pg_reload_conf();"
+            .to_owned(),
+    )
+}
+
+fn prepared_transactions(most: i32) -> Finding {
+    Finding::recommend(
+        most == 0,
+        "max_prepared_transactions is 0",
+        "max_prepared_transactions is not 0: a user could leave a transaction with its locks \
+         behind (restart PostgreSQL after this)",
+        "ALTER SYSTEM SET max_prepared_transactions = 0;".to_owned(),
+    )
 }
 
 /// What new databases are made from.

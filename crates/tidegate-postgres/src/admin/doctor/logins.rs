@@ -13,12 +13,17 @@ const PROBE: &str = "tidegate_doctor";
 pub(super) async fn made_role(admin: &Admin, session: &Session) -> Result<Vec<Finding>> {
     let script = match role::make(session, PROBE, &admin.passwords).await {
         Ok(script) => script,
-        Err(error @ Error::ForeignRole(_)) => return Ok(vec![Finding::missing(error.to_string(), None)]),
+        Err(error @ Error::ForeignRole(_)) => {
+            return Ok(vec![Finding::missing(error.to_string(), None)]);
+        }
         Err(error) => return Err(error),
     };
     if let Err(error) = script.run_each(session).await {
         return Ok(vec![Finding::missing(
-            format!("a role for the check could not be made ({})", error.reason()),
+            format!(
+                "a role for the check could not be made ({})",
+                error.reason()
+            ),
             None,
         )]);
     }
@@ -27,7 +32,7 @@ pub(super) async fn made_role(admin: &Admin, session: &Session) -> Result<Vec<Fi
     let mut drop = Script::default();
     drop.push(&[Part::Syntax("DROP ROLE "), Part::Name(PROBE)]);
     drop.run_each(session).await?;
-    Ok(vec![admission(right), refusal(wrong)])
+    Ok(vec![admission(right), refusal(&wrong)])
 }
 
 fn admission(login: Result<(), String>) -> Finding {
@@ -40,7 +45,7 @@ fn admission(login: Result<(), String>) -> Finding {
     }
 }
 
-fn refusal(login: Result<(), String>) -> Finding {
+fn refusal(login: &Result<(), String>) -> Finding {
     match login {
         Err(_) => Finding::good("a wrong password is refused"),
         Ok(()) => Finding::missing(
