@@ -25,7 +25,11 @@ fn examples(text: &str) -> Vec<Example> {
             (Some(_), Some("")) => {
                 let (line, kind, body) = block.take().unwrap();
                 match kind.as_str() {
-                    "sh" => examples.push(Example { line, script: body, output: None }),
+                    "sh" => examples.push(Example {
+                        line,
+                        script: body,
+                        output: None,
+                    }),
                     "json" | "text" if follows => {
                         examples.last_mut().unwrap().output = Some(body);
                     }
@@ -66,8 +70,10 @@ fn matches(pattern: &str, text: &str) -> bool {
 fn run(document: &str, keep: impl Fn(&str) -> bool) -> usize {
     let path = format!("{}/../../{document}", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(&path).unwrap();
-    let examples: Vec<_> =
-        examples(&text).into_iter().filter(|example| keep(&example.script)).collect();
+    let examples: Vec<_> = examples(&text)
+        .into_iter()
+        .filter(|example| keep(&example.script))
+        .collect();
     let mark = "=== end of example ===";
     let mut script = String::from("set -u\n");
     for example in &examples {
@@ -87,7 +93,8 @@ fn run(document: &str, keep: impl Fn(&str) -> bool) -> usize {
             assert!(
                 matches(expected, got),
                 "{document}:{}\n{}\nprinted\n{got}\ninstead of\n{expected}\n{errors}",
-                example.line, example.script
+                example.line,
+                example.script
             );
         }
     }
@@ -96,7 +103,9 @@ fn run(document: &str, keep: impl Fn(&str) -> bool) -> usize {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_examples_of_the_api_document_run_as_printed() {
-    let count = tokio::task::spawn_blocking(|| run("docs/API.md", |_| true)).await.unwrap();
+    let count = tokio::task::spawn_blocking(|| run("docs/API.md", |_| true))
+        .await
+        .unwrap();
     assert!(count > 10, "only {count} examples were found");
 }
 
@@ -104,13 +113,18 @@ async fn the_examples_of_the_api_document_run_as_printed() {
 async fn the_examples_of_the_readme_run_as_printed() {
     // The commands that build and start everything are what the test run itself uses.
     let keep = |script: &str| !script.contains("cargo ");
-    let count = tokio::task::spawn_blocking(move || run("README.md", keep)).await.unwrap();
+    let count = tokio::task::spawn_blocking(move || run("README.md", keep))
+        .await
+        .unwrap();
     assert!(count > 2, "only {count} examples were found");
 }
 
 #[test]
 fn a_pattern_matches_around_what_it_leaves_out() {
-    assert!(matches("{\"a\":\"…\",\"b\":1}", "{\"a\":\"xyz\",\"b\":1}\n"));
+    assert!(matches(
+        "{\"a\":\"…\",\"b\":1}",
+        "{\"a\":\"xyz\",\"b\":1}\n"
+    ));
     assert!(!matches("{\"a\":\"…\",\"b\":1}", "{\"a\":\"xyz\",\"b\":2}"));
     assert!(matches("a", "a"));
     assert!(!matches("a", "ab"));

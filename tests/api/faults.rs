@@ -15,14 +15,18 @@ async fn a_role_that_bricks_itself_is_repaired() {
     let folder = demo_folder();
     let demo = Service::start(folder.path().to_str().unwrap(), &[]);
     let admin = demo.admin().await;
-    let kick = "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'demo/alice'";
+    let kick =
+        "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'demo/alice'";
     for brick in [
         "alter role current_user set local_preload_libraries = 'no_such_library'",
         "alter role current_user set search_path = 'pg_temp'",
         "alter role current_user password 'mine'",
     ] {
         demo.rows("alice", brick, json!({})).await;
-        admin.execute(kick, &[]).await.unwrap();
+        eventually("alice's sessions are gone", || async {
+            admin.execute(kick, &[]).await.unwrap() == 0
+        })
+        .await;
         let answer = demo.rows("alice", "select 1 as n", json!({})).await;
         assert_eq!(answer["data"], json!([{"n": 1}]), "{brick}");
     }
@@ -32,7 +36,12 @@ async fn a_role_that_bricks_itself_is_repaired() {
 async fn postgresql_killed_under_load_gives_clear_answers_and_recovers() {
     let folder = demo_folder();
     let demo = Arc::new(Service::start(folder.path().to_str().unwrap(), &[]));
-    demo.rows("demo", "create table f_load (n bigint primary key)", json!({})).await;
+    demo.rows(
+        "demo",
+        "create table f_load (n bigint primary key)",
+        json!({}),
+    )
+    .await;
     let stop = Arc::new(AtomicBool::new(false));
     let unavailable = Arc::new(AtomicUsize::new(0));
     let tasks: Vec<_> = (0..8)
@@ -45,10 +54,20 @@ async fn postgresql_killed_under_load_gives_clear_answers_and_recovers() {
     for _ in 0..3 {
         // A crash of one backend makes the postmaster restart all of them.
         let row = admin_pid(&demo).await;
-        assert!(Command::new("kill").args(["-KILL", &row]).status().unwrap().success());
+        assert!(
+            Command::new("kill")
+                .args(["-KILL", &row])
+                .status()
+                .unwrap()
+                .success()
+        );
         eventually("queries are answered again", || async {
             let answer = demo.sql(Some("demo"), &json!({"q": "select 1"})).await;
-            assert!(matches!(answer.status().as_u16(), 200 | 503), "{}", answer.status());
+            assert!(
+                matches!(answer.status().as_u16(), 200 | 503),
+                "{}",
+                answer.status()
+            );
             answer.status() == 200
         })
         .await;
@@ -57,13 +76,21 @@ async fn postgresql_killed_under_load_gives_clear_answers_and_recovers() {
     stop.store(true, Ordering::Relaxed);
     let mut written = 0;
     for task in tasks {
-        written += tokio::time::timeout(PATIENCE, task).await.expect("a request hung").unwrap();
+        written += tokio::time::timeout(PATIENCE, task)
+            .await
+            .expect("a request hung")
+            .unwrap();
     }
-    let rows = demo.rows("demo", "select count(*)::int as n from f_load", json!({})).await;
+    let rows = demo
+        .rows("demo", "select count(*)::int as n from f_load", json!({}))
+        .await;
     // Every acknowledged row is there; an unanswered one may be there too.
     let stored = usize::try_from(rows["data"][0]["n"].as_u64().unwrap()).unwrap();
     let unanswered = unavailable.load(Ordering::Relaxed);
-    assert!(stored >= written && stored <= written + unanswered, "{written} {stored} {unanswered}");
+    assert!(
+        stored >= written && stored <= written + unanswered,
+        "{written} {stored} {unanswered}"
+    );
     assert!(unanswered > 0, "nothing broke");
 }
 
@@ -98,7 +125,11 @@ async fn load(
         let body = json!({"q": "insert into f_load values (:n)", "params": {"n": n}});
         let started = Instant::now();
         let answer = demo.sql(Some("demo"), &body).await;
-        assert!(started.elapsed() < Duration::from_secs(20), "an answer took {:?}", started.elapsed());
+        assert!(
+            started.elapsed() < Duration::from_secs(20),
+            "an answer took {:?}",
+            started.elapsed()
+        );
         match answer.status().as_u16() {
             200 => written += 1,
             503 => {
@@ -120,13 +151,21 @@ async fn an_exhausted_pool_answers_in_bounded_time() {
     let demo = Service::start(folder.path().to_str().unwrap(), &[]);
     let started = Instant::now();
     let requests = (0..120).map(|_| async {
-        let answer = demo.sql(Some("alice"), &json!({"q": "select pg_sleep(2)"})).await;
-        (answer.status().as_u16(), answer.headers().contains_key("retry-after"))
+        let answer = demo
+            .sql(Some("alice"), &json!({"q": "select pg_sleep(2)"}))
+            .await;
+        (
+            answer.status().as_u16(),
+            answer.headers().contains_key("retry-after"),
+        )
     });
     let answers = futures_util::future::join_all(requests).await;
     assert!(started.elapsed() < Duration::from_secs(30));
     assert!(answers.iter().any(|(status, _)| *status == 200));
-    assert!(answers.iter().any(|(status, _)| *status == 503), "{answers:?}");
+    assert!(
+        answers.iter().any(|(status, _)| *status == 503),
+        "{answers:?}"
+    );
     for (status, retry_after) in answers {
         assert!(status == 200 || (status == 503 && retry_after), "{status}");
     }
@@ -145,17 +184,41 @@ async fn bad_input_has_clear_answers() {
         ("[]".to_owned(), 400, "INPUT_VALIDATION_ERROR"),
         (r#"{"params":{}}"#.to_owned(), 400, "INPUT_VALIDATION_ERROR"),
         (r#"{"q":5}"#.to_owned(), 400, "INPUT_VALIDATION_ERROR"),
-        (r#"{"q":"select 1","params":[1]}"#.to_owned(), 400, "INPUT_VALIDATION_ERROR"),
-        (r#"{"q":"select 1","params":5}"#.to_owned(), 400, "INPUT_VALIDATION_ERROR"),
-        (r#"{"q":"select 1","type_hints":{"a":1}}"#.to_owned(), 400, "INPUT_VALIDATION_ERROR"),
-        (r#"{"q":"select '\u0000'"}"#.to_owned(), 400, "INPUT_VALIDATION_ERROR"),
+        (
+            r#"{"q":"select 1","params":[1]}"#.to_owned(),
+            400,
+            "INPUT_VALIDATION_ERROR",
+        ),
+        (
+            r#"{"q":"select 1","params":5}"#.to_owned(),
+            400,
+            "INPUT_VALIDATION_ERROR",
+        ),
+        (
+            r#"{"q":"select 1","type_hints":{"a":1}}"#.to_owned(),
+            400,
+            "INPUT_VALIDATION_ERROR",
+        ),
+        (
+            r#"{"q":"select '\u0000'"}"#.to_owned(),
+            400,
+            "INPUT_VALIDATION_ERROR",
+        ),
         (
             r#"{"q":"select :a::text","params":{"a":"\u0000"}}"#.to_owned(),
             400,
             "INPUT_VALIDATION_ERROR",
         ),
-        (r#"{"q":"select '\ud800'"}"#.to_owned(), 400, "INVALID_JSON"),
-        (format!(r#"{{"q":"select :a::jsonb","params":{{"a":{deep}}}}}"#), 400, "INVALID_JSON"),
+        (
+            r#"{"q":"select '\ud800'"}"#.to_owned(),
+            400,
+            "INPUT_VALIDATION_ERROR",
+        ),
+        (
+            format!(r#"{{"q":"select :a::jsonb","params":{{"a":{deep}}}}}"#),
+            400,
+            "INVALID_JSON",
+        ),
         (long, 400, "INPUT_VALIDATION_ERROR"),
     ] {
         let shown: String = body.chars().take(60).collect();
@@ -171,7 +234,10 @@ async fn a_body_over_the_limit_is_too_large() {
     let token = demo().token("demo").await;
     let answer = post_raw(&token, "x".repeat(11 * 1024 * 1024)).await;
     assert_eq!(answer.status(), 413);
-    assert_eq!(answer.json::<Value>().await.unwrap()["errorCode"], "PAYLOAD_TOO_LARGE");
+    assert_eq!(
+        answer.json::<Value>().await.unwrap()["errorCode"],
+        "PAYLOAD_TOO_LARGE"
+    );
 }
 
 async fn post_raw(token: &str, body: String) -> reqwest::Response {
@@ -191,15 +257,23 @@ async fn a_dropped_database_is_a_clear_answer() {
     let demo = Service::start(folder.path().to_str().unwrap(), &[]);
     demo.rows("demo", "select 1", json!({})).await;
     let url = demo.database_url.rsplit_once('/').unwrap().0.to_owned() + "/postgres";
-    let (admin, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
+    let (admin, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls)
+        .await
+        .unwrap();
     tokio::spawn(connection);
-    admin.batch_execute("drop database demo with (force)").await.unwrap();
+    admin
+        .batch_execute("drop database demo with (force)")
+        .await
+        .unwrap();
     let answer = demo.sql(Some("demo"), &json!({"q": "select 1"})).await;
     let status = answer.status().as_u16();
     let error: Value = answer.json().await.unwrap();
     assert!(matches!(status, 404 | 503), "{status} {error}");
     eventually("the database is known to be gone", || async {
-        demo.sql(Some("demo"), &json!({"q": "select 1"})).await.status() == 404
+        demo.sql(Some("demo"), &json!({"q": "select 1"}))
+            .await
+            .status()
+            == 404
     })
     .await;
 }

@@ -7,7 +7,11 @@ use crate::service::demo;
 
 #[tokio::test]
 async fn each_user_is_its_own_login_role() {
-    for (user, role) in [(Some("demo"), "demo"), (Some("alice"), "demo/alice"), (None, "demo/guest")] {
+    for (user, role) in [
+        (Some("demo"), "demo"),
+        (Some("alice"), "demo/alice"),
+        (None, "demo/guest"),
+    ] {
         let body = json!({"q": "select current_user::text as c, session_user::text as s"});
         let answer: Value = demo().sql(user, &body).await.json().await.unwrap();
         assert_eq!(answer["data"], json!([{"c": role, "s": role}]), "{answer}");
@@ -19,18 +23,38 @@ async fn no_role_has_more_than_its_rights() {
     let q = "select rolsuper or rolcreatedb or rolcreaterole or rolreplication or rolbypassrls as strong \
              from pg_roles where rolname = current_user";
     for user in [Some("demo"), Some("alice"), None] {
-        let answer: Value = demo().sql(user, &json!({"q": q})).await.json().await.unwrap();
+        let answer: Value = demo()
+            .sql(user, &json!({"q": q}))
+            .await
+            .json()
+            .await
+            .unwrap();
         assert_eq!(answer["data"], json!([{"strong": false}]), "{answer}");
     }
 }
 
 #[tokio::test]
 async fn row_level_security_holds() {
-    demo().rows("alice", "insert into notes (body) values ('by alice')", json!({})).await;
-    let own = demo().rows("alice", "select distinct owner from notes", json!({})).await;
+    demo()
+        .rows(
+            "alice",
+            "insert into notes (body) values ('by alice')",
+            json!({}),
+        )
+        .await;
+    let own = demo()
+        .rows("alice", "select distinct owner from notes", json!({}))
+        .await;
     assert_eq!(own["data"], json!([{"owner": "demo/alice"}]));
-    let guest: Value =
-        demo().sql(None, &json!({"q": "select * from notes where owner <> current_user"})).await.json().await.unwrap();
+    let guest: Value = demo()
+        .sql(
+            None,
+            &json!({"q": "select * from notes where owner <> current_user"}),
+        )
+        .await
+        .json()
+        .await
+        .unwrap();
     assert_eq!(guest["data"], json!([]));
 }
 
@@ -46,7 +70,9 @@ async fn roles_cannot_be_switched() {
     ] {
         let (status, error) = demo().refusal("alice", &json!({"q": q})).await;
         assert!(matches!(status, 400 | 403), "{q}: {status} {error}");
-        let who = demo().rows("alice", "select current_user::text as c", json!({})).await;
+        let who = demo()
+            .rows("alice", "select current_user::text as c", json!({}))
+            .await;
         assert_eq!(who["data"], json!([{"c": "demo/alice"}]), "{q}");
     }
 }
@@ -64,7 +90,9 @@ async fn a_security_definer_trigger_cannot_escape() {
     ] {
         demo.rows("demo", q, json!({})).await;
     }
-    let (status, error) = demo.refusal("demo", &json!({"q": "insert into i_trap values (1)"})).await;
+    let (status, error) = demo
+        .refusal("demo", &json!({"q": "insert into i_trap values (1)"}))
+        .await;
     assert!(matches!(status, 400 | 403), "{error}");
 }
 
@@ -72,18 +100,55 @@ async fn a_security_definer_trigger_cannot_escape() {
 async fn nothing_survives_a_request() {
     for user in [Some("demo"), None] {
         for (leave, see, clean) in [
-            ("select set_config('tidegate.mine', 'x', false)", "select coalesce(current_setting('tidegate.mine', true), '') as v", json!("")),
-            ("do $$ begin perform set_config('search_path', 'pg_catalog', false); end $$", "select current_setting('search_path') as v", json!("\"$user\", public")),
-            ("select pg_advisory_lock(4711)", "select count(*)::int as v from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()", json!(0)),
-            ("do $$ begin execute 'prepare theirs as select 1'; end $$", "select count(*)::int as v from pg_prepared_statements where name = 'theirs'", json!(0)),
-            ("do $$ begin execute 'declare theirs cursor with hold for select 1'; end $$", "select count(*)::int as v from pg_cursors where name = 'theirs'", json!(0)),
-            ("set timezone = 'Asia/Tokyo'", "select current_setting('TimeZone') as v", json!("UTC")),
-            ("do $$ begin execute 'listen theirs'; end $$", "select count(*)::int as v from pg_listening_channels()", json!(0)),
+            (
+                "select set_config('tidegate.mine', 'x', false)",
+                "select coalesce(current_setting('tidegate.mine', true), '') as v",
+                json!(""),
+            ),
+            (
+                "do $$ begin perform set_config('search_path', 'pg_catalog', false); end $$",
+                "select current_setting('search_path') as v",
+                json!("\"$user\", public"),
+            ),
+            (
+                "select pg_advisory_lock(4711)",
+                "select count(*)::int as v from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()",
+                json!(0),
+            ),
+            (
+                "do $$ begin execute 'prepare theirs as select 1'; end $$",
+                "select count(*)::int as v from pg_prepared_statements where name = 'theirs'",
+                json!(0),
+            ),
+            (
+                "do $$ begin execute 'declare theirs cursor with hold for select 1'; end $$",
+                "select count(*)::int as v from pg_cursors where name = 'theirs'",
+                json!(0),
+            ),
+            (
+                "set timezone = 'Asia/Tokyo'",
+                "select current_setting('TimeZone') as v",
+                json!("UTC"),
+            ),
+            (
+                "do $$ begin execute 'listen theirs'; end $$",
+                "select count(*)::int as v from pg_listening_channels()",
+                json!(0),
+            ),
         ] {
             let left = demo().sql(user, &json!({"q": leave})).await;
-            assert!(left.status().is_success(), "{leave}: {}", left.text().await.unwrap());
+            assert!(
+                left.status().is_success(),
+                "{leave}: {}",
+                left.text().await.unwrap()
+            );
             for _ in 0..10 {
-                let answer: Value = demo().sql(user, &json!({"q": see})).await.json().await.unwrap();
+                let answer: Value = demo()
+                    .sql(user, &json!({"q": see}))
+                    .await
+                    .json()
+                    .await
+                    .unwrap();
                 assert_eq!(answer["data"][0]["v"], clean, "{leave}: {answer}");
             }
         }
@@ -93,13 +158,26 @@ async fn nothing_survives_a_request() {
 #[tokio::test]
 async fn a_temporary_table_does_not_shadow_for_the_next_request() {
     let demo = demo();
-    demo.rows("demo", "create temp table artists (id int)", json!({})).await;
+    demo.rows("demo", "create temp table artists (id int)", json!({}))
+        .await;
     for _ in 0..10 {
-        let seen = demo.rows("demo", "select count(*) > 0 as real from artists", json!({})).await;
+        let seen = demo
+            .rows(
+                "demo",
+                "select count(*) > 0 as real from artists",
+                json!({}),
+            )
+            .await;
         assert_eq!(seen["data"], json!([{"real": true}]));
     }
-    let (status, error) = demo.refusal_anonymous("create temp table artists (id int)").await;
-    assert_eq!((status, error["sqlstate"].as_str()), (401, Some("42501")), "{error}");
+    let (status, error) = demo
+        .refusal_anonymous("create temp table artists (id int)")
+        .await;
+    assert_eq!(
+        (status, error["sqlstate"].as_str()),
+        (401, Some("42501")),
+        "{error}"
+    );
 }
 
 impl crate::service::Service {
@@ -121,7 +199,11 @@ async fn powerful_functions_stay_refused() {
         "alter role demo superuser",
     ] {
         let (status, error) = demo().refusal("demo", &json!({"q": q})).await;
-        assert_eq!((status, error["sqlstate"].as_str()), (403, Some("42501")), "{q}: {error}");
+        assert_eq!(
+            (status, error["sqlstate"].as_str()),
+            (403, Some("42501")),
+            "{q}: {error}"
+        );
     }
 }
 
@@ -132,7 +214,11 @@ async fn other_databases_stay_closed() {
         .query_one("select bool_or(has_database_privilege('demo', datname, 'CONNECT')) from pg_database where datname not in ('demo', 'template0', 'template1', 'postgres')", &[])
         .await
         .unwrap();
-    assert_ne!(row.get::<_, Option<bool>>(0), Some(true), "the control database is open to a tenant");
+    assert_ne!(
+        row.get::<_, Option<bool>>(0),
+        Some(true),
+        "the control database is open to a tenant"
+    );
 }
 
 #[tokio::test]
@@ -142,20 +228,46 @@ async fn anonymous_access_follows_path_header_and_setting() {
     let demo = demo();
     let plain: Value = demo.sql(None, &who).await.json().await.unwrap();
     assert_eq!(plain["data"], guest);
-    let named = demo.request(Method::POST, "/api/v4/sql").header("tidegate-database", "demo").json(&who);
-    assert_eq!(named.send().await.unwrap().json::<Value>().await.unwrap()["data"], guest);
-    let nowhere = demo.request(Method::POST, "/api/v4/sql").header("tidegate-database", "nowhere").json(&who);
+    let named = demo
+        .request(Method::POST, "/api/v4/sql")
+        .header("tidegate-database", "demo")
+        .json(&who);
+    assert_eq!(
+        named.send().await.unwrap().json::<Value>().await.unwrap()["data"],
+        guest
+    );
+    let nowhere = demo
+        .request(Method::POST, "/api/v4/sql")
+        .header("tidegate-database", "nowhere")
+        .json(&who);
     let nowhere = nowhere.send().await.unwrap();
     assert_eq!(nowhere.status(), 401);
     assert_eq!(nowhere.headers()["www-authenticate"], "Bearer");
-    assert_eq!(nowhere.json::<Value>().await.unwrap()["errorCode"], "MISSING_TOKEN");
+    assert_eq!(
+        nowhere.json::<Value>().await.unwrap()["errorCode"],
+        "MISSING_TOKEN"
+    );
 
     let token = demo.token("demo").await;
-    let path = demo.request(Method::POST, "/api/v4/sql/database/demo").bearer_auth(token).json(&who);
-    assert_eq!(path.send().await.unwrap().json::<Value>().await.unwrap()["data"], guest);
-    let path = demo.request(Method::POST, "/api/v4/sql/database/nowhere").json(&who).send().await.unwrap();
+    let path = demo
+        .request(Method::POST, "/api/v4/sql/database/demo")
+        .bearer_auth(token)
+        .json(&who);
+    assert_eq!(
+        path.send().await.unwrap().json::<Value>().await.unwrap()["data"],
+        guest
+    );
+    let path = demo
+        .request(Method::POST, "/api/v4/sql/database/nowhere")
+        .json(&who)
+        .send()
+        .await
+        .unwrap();
     assert_eq!(path.status(), 404);
-    assert_eq!(path.json::<Value>().await.unwrap()["errorCode"], "NO_DEFAULT_USER_FOUND");
+    assert_eq!(
+        path.json::<Value>().await.unwrap()["errorCode"],
+        "NO_DEFAULT_USER_FOUND"
+    );
 }
 
 #[tokio::test]
@@ -169,7 +281,10 @@ async fn a_bad_token_never_becomes_anonymous() {
             .await
             .unwrap();
         assert_eq!(answer.status(), 401, "{token:?}");
-        let header = answer.headers()["www-authenticate"].to_str().unwrap().to_owned();
+        let header = answer.headers()["www-authenticate"]
+            .to_str()
+            .unwrap()
+            .to_owned();
         assert!(header.starts_with("Bearer"), "{header}");
         let error: Value = answer.json().await.unwrap();
         assert_eq!(error["errorCode"], "INVALID_TOKEN", "{token:?}");

@@ -1,4 +1,5 @@
 //! Black-box tests: the built binary over real sockets, in front of a real PostgreSQL.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
 mod service;
 

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 pub const BINARY: &str = env!("CARGO_BIN_EXE_tidegate");
 
 /// How long anything may take before a test calls it hung.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A running demo.
 pub struct Service {
@@ -37,7 +37,10 @@ pub fn demo() -> &'static Service {
 
 /// A folder that the user PostgreSQL runs as can enter.
 pub fn demo_folder() -> TempDir {
-    let folder = tempfile::Builder::new().prefix("tidegate-api-").tempdir().unwrap();
+    let folder = tempfile::Builder::new()
+        .prefix("tidegate-api-")
+        .tempdir()
+        .unwrap();
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(folder.path(), mode).unwrap();
     folder
@@ -59,14 +62,21 @@ impl Service {
         wait_for_banner(&mut child);
         let env = std::fs::read_to_string(format!("{data_dir}/demo.env")).unwrap();
         let value = |name: &str| {
-            let line = env.lines().find_map(|line| line.strip_prefix(&format!("{name}=")));
+            let line = env
+                .lines()
+                .find_map(|line| line.strip_prefix(&format!("{name}=")));
             line.unwrap().trim_matches(['"', '\'']).to_owned()
         };
         Self {
             url: value("TIDEGATE_URL"),
             database_url: value("DATABASE_URL"),
             data_dir,
-            client: reqwest::Client::builder().timeout(PATIENCE).build().unwrap(),
+            // Each test has a runtime of its own, and a connection dies with its runtime.
+            client: reqwest::Client::builder()
+                .pool_max_idle_per_host(0)
+                .timeout(PATIENCE)
+                .build()
+                .unwrap(),
             _guard: guard,
         }
     }
@@ -82,7 +92,12 @@ impl Service {
             "grant_type": "password", "username": username, "password": format!("{username}1234"),
             "database": "demo", "client_id": "demo-app",
         });
-        let answer = self.request(Method::POST, "/api/v4/oauth").json(&body).send().await.unwrap();
+        let answer = self
+            .request(Method::POST, "/api/v4/oauth")
+            .json(&body)
+            .send()
+            .await
+            .unwrap();
         assert_eq!(answer.status(), 200, "{}", answer.text().await.unwrap());
         let answer: Value = answer.json().await.unwrap();
         answer["access_token"].as_str().unwrap().to_owned()
@@ -99,7 +114,9 @@ impl Service {
 
     /// Posts a statement and returns the body of its success.
     pub async fn rows(&self, user: &str, q: &str, params: Value) -> Value {
-        let answer = self.sql(Some(user), &json!({"q": q, "params": params})).await;
+        let answer = self
+            .sql(Some(user), &json!({"q": q, "params": params}))
+            .await;
         let status = answer.status();
         let text = answer.text().await.unwrap();
         assert_eq!(status, 200, "{q}: {text}");
@@ -131,7 +148,9 @@ impl Service {
     /// A connection to the demo's database as the cluster's administrator.
     pub async fn admin(&self) -> tokio_postgres::Client {
         let (client, connection) =
-            tokio_postgres::connect(&self.database_url, tokio_postgres::NoTls).await.unwrap();
+            tokio_postgres::connect(&self.database_url, tokio_postgres::NoTls)
+                .await
+                .unwrap();
         tokio::spawn(connection);
         client
     }
@@ -146,8 +165,11 @@ fn guard(child: &Child, folder: &str) -> ChildStdin {
          rm -rf '{folder}'",
         pid = child.id()
     );
-    let mut guard =
-        Command::new("sh").args(["-c", &script]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut guard = Command::new("sh")
+        .args(["-c", &script])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
     guard.stdin.take().unwrap()
 }
 
@@ -159,7 +181,11 @@ fn wait_for_banner(child: &mut Child) {
     let mut banner = String::new();
     while !banner.contains("Ctrl-C") {
         assert!(started.elapsed() < PATIENCE, "the demo said only: {banner}");
-        assert_ne!(lines.read_line(&mut banner).unwrap(), 0, "the demo ended: {banner}");
+        assert_ne!(
+            lines.read_line(&mut banner).unwrap(),
+            0,
+            "the demo ended: {banner}"
+        );
     }
     std::thread::spawn(move || {
         let mut sink = Vec::new();

@@ -8,10 +8,16 @@ use crate::service::demo;
 #[tokio::test]
 async fn a_statement_answers_schema_and_data() {
     let answer = demo()
-        .sql(Some("demo"), &json!({"q": "select 1 as id, 'a' as name, array[1,2] as list"}))
+        .sql(
+            Some("demo"),
+            &json!({"q": "select 1 as id, 'a' as name, array[1,2] as list"}),
+        )
         .await;
     assert_eq!(answer.status(), 200);
-    assert_eq!(answer.headers()["content-type"], "application/json; charset=utf-8");
+    assert_eq!(
+        answer.headers()["content-type"],
+        "application/json; charset=utf-8"
+    );
     assert_eq!(
         answer.text().await.unwrap(),
         concat!(
@@ -38,7 +44,9 @@ async fn a_trailing_slash_and_a_charset_are_accepted() {
 
 #[tokio::test]
 async fn repeated_columns_get_suffixes() {
-    let rows = demo().rows("demo", "select 1 as a, 2 as a, 3 as a", json!({})).await;
+    let rows = demo()
+        .rows("demo", "select 1 as a, 2 as a, 3 as a", json!({}))
+        .await;
     assert_eq!(rows["data"], json!([{"a": 1, "a_1": 2, "a_2": 3}]));
 }
 
@@ -61,30 +69,57 @@ async fn placeholders_stand_only_where_values_can() {
 
 #[tokio::test]
 async fn an_encoded_plus_reads_as_plus_outside_strings() {
-    let rows = demo().rows("demo", "select 1 %2B 2 as n, '%2B' as s", json!({})).await;
+    let rows = demo()
+        .rows("demo", "select 1 %2B 2 as n, '%2B' as s", json!({}))
+        .await;
     assert_eq!(rows["data"], json!([{"n": 3, "s": "%2B"}]));
 }
 
 #[tokio::test]
 async fn missing_and_extra_values_are_named() {
-    let (status, error) =
-        demo().refusal("demo", &json!({"q": "select :price::int", "params": {}})).await;
-    assert_eq!((status, error["errorCode"].as_str()), (400, Some("INPUT_VALIDATION_ERROR")));
+    let (status, error) = demo()
+        .refusal("demo", &json!({"q": "select :price::int", "params": {}}))
+        .await;
+    assert_eq!(
+        (status, error["errorCode"].as_str()),
+        (400, Some("INPUT_VALIDATION_ERROR"))
+    );
     assert_eq!(error["success"], false);
     assert_eq!(error["code"], 400);
-    assert!(error["message"].as_str().unwrap().contains("price"), "{error}");
+    assert!(
+        error["message"].as_str().unwrap().contains("price"),
+        "{error}"
+    );
 
-    let (status, error) =
-        demo().refusal("demo", &json!({"q": "select 1", "params": {"left_over": 1}})).await;
-    assert_eq!((status, error["errorCode"].as_str()), (400, Some("INPUT_VALIDATION_ERROR")));
-    assert!(error["message"].as_str().unwrap().contains("left_over"), "{error}");
+    let (status, error) = demo()
+        .refusal(
+            "demo",
+            &json!({"q": "select 1", "params": {"left_over": 1}}),
+        )
+        .await;
+    assert_eq!(
+        (status, error["errorCode"].as_str()),
+        (400, Some("INPUT_VALIDATION_ERROR"))
+    );
+    assert!(
+        error["message"].as_str().unwrap().contains("left_over"),
+        "{error}"
+    );
 }
 
 #[tokio::test]
 async fn unknown_members_are_named() {
-    let (status, error) = demo().refusal("demo", &json!({"q": "select 1", "parms": {}})).await;
-    assert_eq!((status, error["errorCode"].as_str()), (400, Some("INPUT_VALIDATION_ERROR")));
-    assert!(error["message"].as_str().unwrap().contains("parms"), "{error}");
+    let (status, error) = demo()
+        .refusal("demo", &json!({"q": "select 1", "parms": {}}))
+        .await;
+    assert_eq!(
+        (status, error["errorCode"].as_str()),
+        (400, Some("INPUT_VALIDATION_ERROR"))
+    );
+    assert!(
+        error["message"].as_str().unwrap().contains("parms"),
+        "{error}"
+    );
 }
 
 #[tokio::test]
@@ -102,8 +137,12 @@ async fn ignored_members_are_accepted_and_the_id_is_echoed() {
 async fn a_base64_statement_is_decoded() {
     use base64::Engine as _;
     let q = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode("select '>>>???' as s");
-    let answer: Value =
-        demo().sql(Some("demo"), &json!({"q": q, "base64": true})).await.json().await.unwrap();
+    let answer: Value = demo()
+        .sql(Some("demo"), &json!({"q": q, "base64": true}))
+        .await
+        .json()
+        .await
+        .unwrap();
     assert_eq!(answer["data"], json!([{"s": ">>>???"}]));
 }
 
@@ -121,19 +160,45 @@ async fn empty_statements_are_input_errors() {
 
 #[tokio::test]
 async fn a_second_statement_is_refused() {
-    let (status, error) = demo().refusal("demo", &json!({"q": "select 1; select 2"})).await;
-    assert_eq!((status, error["errorCode"].as_str()), (400, Some("INPUT_VALIDATION_ERROR")));
+    let (status, error) = demo()
+        .refusal("demo", &json!({"q": "select 1; select 2"}))
+        .await;
+    assert_eq!(
+        (status, error["errorCode"].as_str()),
+        (400, Some("INPUT_VALIDATION_ERROR"))
+    );
 }
 
 #[tokio::test]
 async fn statements_that_would_break_a_request_are_refused() {
     for q in [
-        "begin", "start transaction", "commit", "end", "rollback", "abort", "savepoint a",
-        "release a", "/* c */ rollback", "-- c\ncommit and chain", "prepare transaction 'x'",
-        "commit prepared 'x'", "copy artists to stdout", "copy artists from stdin",
-        "set role none", "set local role none", "reset role", "set session authorization default",
-        "reset session authorization", "listen a", "notify a", "unlisten *",
-        "prepare a as select 1", "execute a", "deallocate all", "discard all", "load 'x'",
+        "begin",
+        "start transaction",
+        "commit",
+        "end",
+        "rollback",
+        "abort",
+        "savepoint a",
+        "release a",
+        "/* c */ rollback",
+        "-- c\ncommit and chain",
+        "prepare transaction 'x'",
+        "commit prepared 'x'",
+        "copy artists to stdout",
+        "copy artists from stdin",
+        "set role none",
+        "set local role none",
+        "reset role",
+        "set session authorization default",
+        "reset session authorization",
+        "listen a",
+        "notify a",
+        "unlisten *",
+        "prepare a as select 1",
+        "execute a",
+        "deallocate all",
+        "discard all",
+        "load 'x'",
     ] {
         let (status, error) = demo().refusal("demo", &json!({"q": q})).await;
         assert_eq!(
@@ -147,14 +212,30 @@ async fn statements_that_would_break_a_request_are_refused() {
 #[tokio::test]
 async fn writes_tell_how_many_rows_they_touched() {
     let demo = demo();
-    demo.rows("demo", "create table if not exists t_writes (id int primary key, name text)", json!({}))
-        .await;
+    demo.rows(
+        "demo",
+        "create table if not exists t_writes (id int primary key, name text)",
+        json!({}),
+    )
+    .await;
     demo.rows("demo", "delete from t_writes", json!({})).await;
-    let answer =
-        demo.rows("demo", "insert into t_writes values (1, 'a'), (2, 'b')", json!({})).await;
-    assert_eq!(answer, json!({"schema": {}, "data": [], "affected_rows": 2}));
     let answer = demo
-        .rows("demo", "update t_writes set name = :n returning id, name", json!({"n": "c"}))
+        .rows(
+            "demo",
+            "insert into t_writes values (1, 'a'), (2, 'b')",
+            json!({}),
+        )
+        .await;
+    assert_eq!(
+        answer,
+        json!({"schema": {}, "data": [], "affected_rows": 2})
+    );
+    let answer = demo
+        .rows(
+            "demo",
+            "update t_writes set name = :n returning id, name",
+            json!({"n": "c"}),
+        )
         .await;
     assert_eq!(answer["affected_rows"], 2);
     assert_eq!(answer["data"].as_array().unwrap().len(), 2);
@@ -165,18 +246,29 @@ async fn writes_tell_how_many_rows_they_touched() {
 #[tokio::test]
 async fn ddl_is_visible_to_the_next_request() {
     let demo = demo();
-    demo.rows("demo", "drop table if exists t_ddl", json!({})).await;
-    demo.rows("demo", "create table t_ddl (a int)", json!({})).await;
+    demo.rows("demo", "drop table if exists t_ddl", json!({}))
+        .await;
+    demo.rows("demo", "create table t_ddl (a int)", json!({}))
+        .await;
     for _ in 0..8 {
         let answer = demo.rows("demo", "select * from t_ddl", json!({})).await;
-        assert_eq!(answer["schema"], json!({"a": {"type": "int4", "array": false}}));
+        assert_eq!(
+            answer["schema"],
+            json!({"a": {"type": "int4", "array": false}})
+        );
     }
-    demo.rows("demo", "alter table t_ddl add column b text", json!({})).await;
+    demo.rows("demo", "alter table t_ddl add column b text", json!({}))
+        .await;
     for _ in 0..8 {
         let answer = demo.rows("demo", "select * from t_ddl", json!({})).await;
         assert_eq!(answer["schema"].as_object().unwrap().len(), 2);
     }
-    demo.rows("demo", "alter table t_ddl alter column a type text", json!({})).await;
+    demo.rows(
+        "demo",
+        "alter table t_ddl alter column a type text",
+        json!({}),
+    )
+    .await;
     for _ in 0..8 {
         let answer = demo.rows("demo", "select * from t_ddl", json!({})).await;
         assert_eq!(answer["schema"]["a"]["type"], "text");
@@ -186,14 +278,31 @@ async fn ddl_is_visible_to_the_next_request() {
 #[tokio::test]
 async fn parameter_sets_run_in_one_transaction() {
     let demo = demo();
-    demo.rows("demo", "drop table if exists t_sets", json!({})).await;
-    demo.rows("demo", "create table t_sets (id int primary key, name text)", json!({})).await;
-    let sets: Vec<_> = (0..500).map(|n| json!({"id": n, "name": format!("n{n}")})).collect();
+    demo.rows("demo", "drop table if exists t_sets", json!({}))
+        .await;
+    demo.rows(
+        "demo",
+        "create table t_sets (id int primary key, name text)",
+        json!({}),
+    )
+    .await;
+    let sets: Vec<_> = (0..500)
+        .map(|n| json!({"id": n, "name": format!("n{n}")}))
+        .collect();
     let answer = demo
-        .rows("demo", "insert into t_sets values (:id, :name) returning id", json!(sets))
+        .rows(
+            "demo",
+            "insert into t_sets values (:id, :name) returning id",
+            json!(sets),
+        )
         .await;
     assert_eq!(answer["affected_rows"], 500);
-    let ids: Vec<_> = answer["data"].as_array().unwrap().iter().map(|row| row["id"].clone()).collect();
+    let ids: Vec<_> = answer["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["id"].clone())
+        .collect();
     assert_eq!(ids, (0..500).map(Value::from).collect::<Vec<_>>());
 
     let body = json!({
@@ -204,11 +313,17 @@ async fn parameter_sets_run_in_one_transaction() {
     assert_eq!((status, error["sqlstate"].as_str()), (409, Some("23505")));
     assert_eq!(error["constraint"], "t_sets_pkey");
     assert_eq!(error["table"], "t_sets");
-    let left = demo.rows("demo", "select id from t_sets where id = 1000", json!({})).await;
+    let left = demo
+        .rows("demo", "select id from t_sets where id = 1000", json!({}))
+        .await;
     assert_eq!(left["data"], json!([]));
 
     let read = demo
-        .rows("demo", "select name from t_sets where id = :id", json!([{"id": 2}, {"id": 1}]))
+        .rows(
+            "demo",
+            "select name from t_sets where id = :id",
+            json!([{"id": 2}, {"id": 1}]),
+        )
         .await;
     assert_eq!(read["data"], json!([{"name": "n2"}, {"name": "n1"}]));
 }
@@ -220,18 +335,33 @@ async fn a_wrong_value_in_a_set_names_the_set() {
         "params": [{"n": 1}, {"n": {"x": 1}}],
     });
     let (status, error) = demo().refusal("demo", &body).await;
-    assert_eq!((status, error["errorCode"].as_str()), (400, Some("INPUT_VALIDATION_ERROR")));
-    assert!(error["message"].as_str().unwrap().contains("params[1].n"), "{error}");
+    assert_eq!(
+        (status, error["errorCode"].as_str()),
+        (400, Some("INPUT_VALIDATION_ERROR"))
+    );
+    assert!(
+        error["message"].as_str().unwrap().contains("params[1].n"),
+        "{error}"
+    );
     let body = json!({"q": "select :n::int as n", "params": [{"n": 1}, {"m": 1}]});
     let (_, error) = demo().refusal("demo", &body).await;
-    assert!(error["message"].as_str().unwrap().contains("params[1]"), "{error}");
+    assert!(
+        error["message"].as_str().unwrap().contains("params[1]"),
+        "{error}"
+    );
 }
 
 #[tokio::test]
 async fn an_array_of_requests_is_one_transaction() {
     let demo = demo();
-    demo.rows("demo", "drop table if exists t_batch", json!({})).await;
-    demo.rows("demo", "create table t_batch (id int primary key)", json!({})).await;
+    demo.rows("demo", "drop table if exists t_batch", json!({}))
+        .await;
+    demo.rows(
+        "demo",
+        "create table t_batch (id int primary key)",
+        json!({}),
+    )
+    .await;
     let body = json!([
         {"q": "insert into t_batch values (1)"},
         {"q": "select count(*) as n from t_batch", "id": 2},
@@ -256,7 +386,8 @@ async fn an_array_of_requests_is_one_transaction() {
 #[tokio::test]
 async fn deferred_constraints_speak_before_the_answer() {
     let demo = demo();
-    demo.rows("demo", "drop table if exists t_deferred", json!({})).await;
+    demo.rows("demo", "drop table if exists t_deferred", json!({}))
+        .await;
     demo.rows(
         "demo",
         "create table t_deferred (id int primary key, other int references t_deferred \
@@ -264,16 +395,27 @@ async fn deferred_constraints_speak_before_the_answer() {
         json!({}),
     )
     .await;
-    let (status, error) =
-        demo.refusal("demo", &json!({"q": "insert into t_deferred values (1, 9)"})).await;
+    let (status, error) = demo
+        .refusal(
+            "demo",
+            &json!({"q": "insert into t_deferred values (1, 9)"}),
+        )
+        .await;
     assert_eq!((status, error["sqlstate"].as_str()), (409, Some("23503")));
 }
 
 #[tokio::test]
 async fn errors_carry_what_postgresql_says() {
-    let (status, error) =
-        demo().refusal("demo", &json!({"q": "select :a::int, nonsense", "params": {"a": 1}})).await;
-    assert_eq!((status, error["errorCode"].as_str()), (400, Some("SQL_ERROR")));
+    let (status, error) = demo()
+        .refusal(
+            "demo",
+            &json!({"q": "select :a::int, nonsense", "params": {"a": 1}}),
+        )
+        .await;
+    assert_eq!(
+        (status, error["errorCode"].as_str()),
+        (400, Some("SQL_ERROR"))
+    );
     assert_eq!(error["sqlstate"], "42703");
     // The position counts in the caller's text, where the placeholder is longer than `$1`.
     assert_eq!(error["position"], 17, "{error}");
@@ -284,34 +426,79 @@ async fn errors_carry_what_postgresql_says() {
         ("select 1/0", 400, "22012"),
         ("select 'x'::int", 400, "22P02"),
         ("insert into albums (title) values ('x')", 400, "23502"),
-        ("insert into albums (artist_id, title) values (-1, 'x')", 409, "23503"),
-        ("do $$ begin raise exception 'mine' using errcode = 'MY001'; end $$", 400, "MY001"),
+        (
+            "insert into albums (artist_id, title) values (-1, 'x')",
+            409,
+            "23503",
+        ),
+        (
+            "do $$ begin raise exception 'mine' using errcode = 'MY001'; end $$",
+            400,
+            "MY001",
+        ),
         ("do $$ begin raise exception 'mine'; end $$", 400, "P0001"),
-        ("do $$ begin raise exception 'x' using errcode = '40001'; end $$", 409, "40001"),
-        ("do $$ begin raise exception 'x' using errcode = '55P03'; end $$", 409, "55P03"),
-        ("do $$ begin raise exception 'x' using errcode = '25006'; end $$", 405, "25006"),
-        ("do $$ begin raise exception 'x' using errcode = '23P01'; end $$", 409, "23P01"),
+        (
+            "do $$ begin raise exception 'x' using errcode = '40001'; end $$",
+            409,
+            "40001",
+        ),
+        (
+            "do $$ begin raise exception 'x' using errcode = '55P03'; end $$",
+            409,
+            "55P03",
+        ),
+        (
+            "do $$ begin raise exception 'x' using errcode = '25006'; end $$",
+            405,
+            "25006",
+        ),
+        (
+            "do $$ begin raise exception 'x' using errcode = '23P01'; end $$",
+            409,
+            "23P01",
+        ),
     ] {
         let (got, error) = demo().refusal("demo", &json!({"q": q})).await;
-        assert_eq!((got, error["sqlstate"].as_str()), (status, Some(sqlstate)), "{q}: {error}");
+        assert_eq!(
+            (got, error["sqlstate"].as_str()),
+            (status, Some(sqlstate)),
+            "{q}: {error}"
+        );
         assert_eq!(error["code"], status, "{q}");
         assert!(error["message"].is_string(), "{q}");
     }
     let (_, error) = demo()
-        .refusal("demo", &json!({"q": "do $$ begin raise exception 'x' using errcode = '40P01'; end $$"}))
+        .refusal(
+            "demo",
+            &json!({"q": "do $$ begin raise exception 'x' using errcode = '40P01'; end $$"}),
+        )
         .await;
     assert_eq!(error["retryable"], true);
 }
 
 #[tokio::test]
 async fn rights_decide_by_role() {
-    let (status, error) =
-        demo().refusal("alice", &json!({"q": "insert into artists (name) values ('x')"})).await;
+    let (status, error) = demo()
+        .refusal(
+            "alice",
+            &json!({"q": "insert into artists (name) values ('x')"}),
+        )
+        .await;
     assert_eq!((status, error["sqlstate"].as_str()), (403, Some("42501")));
-    let answer =
-        demo().sql(None, &json!({"q": "insert into artists (name) values ('x')"})).await;
+    let answer = demo()
+        .sql(
+            None,
+            &json!({"q": "insert into artists (name) values ('x')"}),
+        )
+        .await;
     assert_eq!(answer.status(), 401);
-    let answer = demo().rows("alice", "select count(*) > 0 as some from artists", json!({})).await;
+    let answer = demo()
+        .rows(
+            "alice",
+            "select count(*) > 0 as some from artists",
+            json!({}),
+        )
+        .await;
     assert_eq!(answer["data"], json!([{"some": true}]));
 }
 

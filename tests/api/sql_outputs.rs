@@ -10,12 +10,18 @@ use crate::service::{PATIENCE, demo};
 
 async fn output(body: Value, accept: Option<&str>) -> (u16, String, String) {
     let token = demo().token("demo").await;
-    let mut request = demo().request(Method::POST, "/api/v4/sql").bearer_auth(token).json(&body);
+    let mut request = demo()
+        .request(Method::POST, "/api/v4/sql")
+        .bearer_auth(token)
+        .json(&body);
     if let Some(accept) = accept {
         request = request.header("accept", accept);
     }
     let answer = request.send().await.unwrap();
-    let kind = answer.headers()["content-type"].to_str().unwrap().to_owned();
+    let kind = answer.headers()["content-type"]
+        .to_str()
+        .unwrap()
+        .to_owned();
     (answer.status().as_u16(), kind, answer.text().await.unwrap())
 }
 
@@ -47,9 +53,22 @@ async fn ndjson_is_one_object_a_line() {
 async fn accept_chooses_where_the_request_does_not() {
     let q = json!({"q": "select 1 as n"});
     assert_eq!(output(q.clone(), Some("text/csv")).await.2, "n\r\n1\r\n");
-    assert_eq!(output(q.clone(), Some("application/x-ndjson")).await.2, "{\"n\":1}\n");
-    assert!(output(q.clone(), Some("application/json")).await.1.starts_with("application/json"));
-    assert!(output(q.clone(), Some("*/*")).await.1.starts_with("application/json"));
+    assert_eq!(
+        output(q.clone(), Some("application/x-ndjson")).await.2,
+        "{\"n\":1}\n"
+    );
+    assert!(
+        output(q.clone(), Some("application/json"))
+            .await
+            .1
+            .starts_with("application/json")
+    );
+    assert!(
+        output(q.clone(), Some("*/*"))
+            .await
+            .1
+            .starts_with("application/json")
+    );
     let (status, _, text) = output(q, Some("image/png")).await;
     assert_eq!(status, 406, "{text}");
     assert!(text.contains("NOT_ACCEPTABLE"), "{text}");
@@ -73,7 +92,13 @@ async fn csv_and_ndjson_can_be_large() {
 async fn an_error_in_a_stream_breaks_it_audibly() {
     let token = demo().token("demo").await;
     let body = json!({"q": "select 1 / (500000 - i) as n from generate_series(1, 600000) i", "output_format": "ndjson"});
-    let answer = demo().request(Method::POST, "/api/v4/sql").bearer_auth(token).json(&body).send().await.unwrap();
+    let answer = demo()
+        .request(Method::POST, "/api/v4/sql")
+        .bearer_auth(token)
+        .json(&body)
+        .send()
+        .await
+        .unwrap();
     assert_eq!(answer.status(), 200);
     let mut stream = answer.bytes_stream();
     let broken = loop {
@@ -100,13 +125,22 @@ async fn a_slow_reader_costs_no_memory_and_no_other_reader() {
     let token = demo().token("demo").await;
     let q = "select repeat('x', 1000) as s from generate_series(1, 300000) i";
     let body = json!({"q": q, "output_format": "ndjson"});
-    let answer = demo().request(Method::POST, "/api/v4/sql").bearer_auth(token).json(&body).send().await.unwrap();
+    let answer = demo()
+        .request(Method::POST, "/api/v4/sql")
+        .bearer_auth(token)
+        .json(&body)
+        .send()
+        .await
+        .unwrap();
     let before = memory().await;
     for _ in 0..20 {
         demo().rows("demo", "select 1 as n", json!({})).await;
     }
     let after = memory().await;
-    assert!(after < before + 64.0 * 1024.0 * 1024.0, "{before} grew to {after}");
+    assert!(
+        after < before + 64.0 * 1024.0 * 1024.0,
+        "{before} grew to {after}"
+    );
     let mut size = 0;
     let mut stream = answer.bytes_stream();
     while let Some(chunk) = tokio::time::timeout(PATIENCE, stream.next()).await.unwrap() {
@@ -116,9 +150,23 @@ async fn a_slow_reader_costs_no_memory_and_no_other_reader() {
 }
 
 async fn memory() -> f64 {
-    let text = demo().request(Method::GET, "/metrics").send().await.unwrap().text().await.unwrap();
-    let line = text.lines().find(|line| line.starts_with("process_resident_memory_bytes "));
-    line.unwrap_or_else(|| panic!("{text}")).split(' ').nth(1).unwrap().parse().unwrap()
+    let text = demo()
+        .request(Method::GET, "/metrics")
+        .send()
+        .await
+        .unwrap()
+        .text()
+        .await
+        .unwrap();
+    let line = text
+        .lines()
+        .find(|line| line.starts_with("process_resident_memory_bytes "));
+    line.unwrap_or_else(|| panic!("{text}"))
+        .split(' ')
+        .nth(1)
+        .unwrap()
+        .parse()
+        .unwrap()
 }
 
 #[tokio::test]
@@ -135,13 +183,20 @@ async fn a_client_that_leaves_ends_its_statement() {
     let gone = std::time::Instant::now();
     crate::service::eventually("the statement is gone", || async {
         let running = admin
-            .query_one("select count(*) from pg_stat_activity where state = 'active' and query = $1", &[&marker])
+            .query_one(
+                "select count(*) from pg_stat_activity where state = 'active' and query = $1",
+                &[&marker],
+            )
             .await
             .unwrap();
         running.get::<_, i64>(0) == 0
     })
     .await;
-    assert!(gone.elapsed() < Duration::from_secs(2), "{:?}", gone.elapsed());
+    assert!(
+        gone.elapsed() < Duration::from_secs(2),
+        "{:?}",
+        gone.elapsed()
+    );
 }
 
 #[tokio::test]
@@ -154,16 +209,26 @@ async fn date_letters_format_columns_and_read_placeholders() {
     });
     let answer: Value = demo().sql(Some("demo"), &body).await.json().await.unwrap();
     let row = &answer["data"][0];
-    assert_eq!(row["t"], "Sat, 09 Mar 2024 07:05:03.500000 +00:00", "{answer}");
+    assert_eq!(
+        row["t"], "Sat, 09 Mar 2024 07:05:03.500000 +00:00",
+        "{answer}"
+    );
     assert_eq!(row["d"], "9th March 24 Y");
     assert_eq!(row["r"]["lower"], "2024-01");
-    assert_eq!(row["i"], "09/03/2024", "the column `i` has the format too: {answer}");
+    assert_eq!(
+        row["i"], "09/03/2024",
+        "the column `i` has the format too: {answer}"
+    );
     for body in [
         json!({"q": "select 1 as n", "type_formats": {"n": "Y"}}),
         json!({"q": "select :d::date as x", "params": {"d": "2024-01-01"}, "type_formats": {"d": "d/m/Y"}}),
     ] {
         let (status, error) = demo().refusal("demo", &body).await;
-        assert_eq!((status, error["errorCode"].as_str()), (400, Some("INPUT_VALIDATION_ERROR")), "{error}");
+        assert_eq!(
+            (status, error["errorCode"].as_str()),
+            (400, Some("INPUT_VALIDATION_ERROR")),
+            "{error}"
+        );
     }
 }
 

