@@ -3,6 +3,7 @@
 mod chance;
 mod fake;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -244,7 +245,7 @@ async fn a_database_that_comes_late_is_not_kept_waiting_by_a_long_queue() {
     let (greedy, late) = (login("greedy", "greedy"), login("late", "late"));
     let blocker = pool.acquire(&login("x", "x")).await.unwrap();
     let held = pool.acquire(&greedy).await.unwrap();
-    let mut queue = std::collections::VecDeque::from_iter((0..5).map(|_| later(&pool, &greedy)));
+    let mut queue: VecDeque<_> = (0..5).map(|_| later(&pool, &greedy)).collect();
     settle().await;
     let late = later(&pool, &late);
     settle().await;
