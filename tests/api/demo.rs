@@ -2,6 +2,7 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -18,7 +19,10 @@ fn refusal(arguments: &[&str]) -> (i32, String) {
         .stdin(Stdio::null())
         .output()
         .unwrap();
-    (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+    (
+        output.status.code().unwrap(),
+        String::from_utf8(output.stderr).unwrap(),
+    )
 }
 
 /// Starts a demo and returns its banner and how long it took.
@@ -34,14 +38,24 @@ fn start(arguments: &[&str]) -> (Child, String, Duration) {
     let mut lines = BufReader::new(child.stdout.take().unwrap());
     let mut banner = String::new();
     while !banner.contains("Ctrl-C") {
-        assert_ne!(lines.read_line(&mut banner).unwrap(), 0, "the demo ended: {banner}");
+        assert_ne!(
+            lines.read_line(&mut banner).unwrap(),
+            0,
+            "the demo ended: {banner}"
+        );
     }
     (child, banner, started.elapsed())
 }
 
 fn stop(mut child: Child, signal: &str) {
     let pid = child.id().to_string();
-    assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
+    assert!(
+        Command::new("kill")
+            .args([signal, &pid])
+            .status()
+            .unwrap()
+            .success()
+    );
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
@@ -49,10 +63,17 @@ fn stop(mut child: Child, signal: &str) {
 fn it_listens_beyond_loopback_only_when_told_to() {
     let folder = demo_folder();
     let path = folder.path().join("demo");
-    let (code, message) =
-        refusal(&["--listen", "0.0.0.0:0", "--data-dir", path.to_str().unwrap()]);
+    let (code, message) = refusal(&[
+        "--listen",
+        "0.0.0.0:0",
+        "--data-dir",
+        path.to_str().unwrap(),
+    ]);
     assert_eq!(code, 2);
-    assert!(message.contains("everybody knows the demo's passwords"), "{message}");
+    assert!(
+        message.contains("everybody knows the demo's passwords"),
+        "{message}"
+    );
     assert!(message.contains("--insecure-http"), "{message}");
     assert!(!path.exists(), "a refused demo makes nothing");
 }
@@ -62,16 +83,71 @@ fn a_second_demo_on_the_same_port_or_folder_gets_one_message() {
     let demo = demo();
     let folder = demo_folder();
     let listen = demo.url.strip_prefix("http://").unwrap();
-    let (code, message) =
-        refusal(&["--listen", listen, "--data-dir", folder.path().to_str().unwrap()]);
+    let (code, message) = refusal(&[
+        "--listen",
+        listen,
+        "--data-dir",
+        folder.path().to_str().unwrap(),
+    ]);
     assert_eq!((code, message.lines().count()), (1, 1), "{message}");
-    assert!(message.contains(listen) && message.contains("--listen"), "{message}");
+    assert!(
+        message.contains(listen) && message.contains("--listen"),
+        "{message}"
+    );
     for fresh in [&[][..], &["--fresh"]] {
         let same = ["--listen", "127.0.0.1:0", "--data-dir", &demo.data_dir];
         let (code, message) = refusal(&[&same[..], fresh].concat());
         assert_eq!((code, message.lines().count()), (1, 1), "{message}");
         assert!(message.contains("in use by another Tidegate"), "{message}");
     }
+}
+
+/// Runs the five commands of the banner as printed.
+fn paste(banner: &str) {
+    let commands = banner.lines().filter_map(|line| line.strip_prefix("  "));
+    let commands = commands.filter(|line| line.starts_with("curl ") || line.starts_with("TOKEN="));
+    let commands: Vec<_> = commands.collect();
+    assert_eq!(commands.len(), 5, "{banner}");
+    let script = commands.join("; echo\n");
+    let output = Command::new("bash")
+        .args(["-e", "-c", &script])
+        .output()
+        .unwrap();
+    assert!(output.status.success());
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<_> = printed.lines().filter(|line| !line.is_empty()).collect();
+    assert!(
+        lines[0].contains("\"name\":\"Corduroy Club\",\"country\":\"GB\""),
+        "{printed}"
+    );
+    assert!(
+        lines[1].starts_with("{\"name\":\"public\",\"tables\":["),
+        "{printed}"
+    );
+    assert!(lines[2].contains("\"affected_rows\":1"), "{printed}");
+    assert_eq!(
+        (lines[3], lines.len()),
+        ("title,released,price,tags", 9),
+        "{printed}"
+    );
+}
+
+/// The answer to a question about what was pasted.
+fn pasted_playlists(folder: &Path) -> String {
+    let env = std::fs::read_to_string(folder.join("demo.env")).unwrap();
+    let url = env
+        .lines()
+        .find_map(|line| line.strip_prefix("TIDEGATE_URL="))
+        .unwrap();
+    let q = r#"{"q":"select count(*) from playlists where name ~ '^Pasted'"}"#;
+    let mut curl = Command::new("curl");
+    curl.args([
+        "-s",
+        &format!("{url}/api/v4/sql"),
+        "-H",
+        "Content-Type: application/json",
+    ]);
+    String::from_utf8(curl.args(["-d", q]).output().unwrap().stdout).unwrap()
 }
 
 #[test]
@@ -81,42 +157,23 @@ fn its_banner_can_be_pasted_and_its_data_stays_until_told_otherwise() {
     let data = ["--data-dir", path.to_str().unwrap()];
     let (child, banner, took) = start(&data);
     assert!(took < Duration::from_secs(10), "ready after {took:?}");
-    let commands = banner.lines().filter_map(|line| line.strip_prefix("  "));
-    let commands = commands.filter(|line| line.starts_with("curl ") || line.starts_with("TOKEN="));
-    let commands: Vec<_> = commands.collect();
-    assert_eq!(commands.len(), 5, "{banner}");
-    let script = commands.join("; echo\n");
-    let output = Command::new("bash").args(["-e", "-c", &script]).output().unwrap();
-    assert!(output.status.success());
-    let printed = String::from_utf8(output.stdout).unwrap();
-    let lines: Vec<_> = printed.lines().filter(|line| !line.is_empty()).collect();
-    assert!(lines[0].contains("\"name\":\"Corduroy Club\",\"country\":\"GB\""), "{printed}");
-    assert!(lines[1].starts_with("{\"name\":\"public\",\"tables\":["), "{printed}");
-    assert!(lines[2].contains("\"affected_rows\":1"), "{printed}");
-    assert_eq!((lines[3], lines.len()), ("title,released,price,tags", 9), "{printed}");
+    paste(&banner);
     for file in ["demo.env", "master.key"] {
         let mode = path.join(file).metadata().unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{file}");
     }
     stop(child, "-INT");
-    assert!(!path.join("postgresql/data/postmaster.pid").exists(), "PostgreSQL runs on");
+    assert!(
+        !path.join("postgresql/data/postmaster.pid").exists(),
+        "PostgreSQL runs on"
+    );
 
-    let pasted = |path: &std::path::Path| {
-        let env = std::fs::read_to_string(path.join("demo.env")).unwrap();
-        let url = env.lines().find_map(|line| line.strip_prefix("TIDEGATE_URL=")).unwrap();
-        let q = r#"{"q":"select count(*) from playlists where name ~ '^Pasted'"}"#;
-        let output = Command::new("curl")
-            .args(["-s", &format!("{url}/api/v4/sql"), "-H", "Content-Type: application/json"])
-            .args(["-d", q])
-            .output();
-        String::from_utf8(output.unwrap().stdout).unwrap()
-    };
     let (child, _, took) = start(&data);
     assert!(took < Duration::from_secs(3), "ready after {took:?}");
-    assert!(pasted(&path).contains("[{\"count\":1}]"));
+    assert!(pasted_playlists(&path).contains("[{\"count\":1}]"));
     stop(child, "-TERM");
     let (child, _, _) = start(&[&data[..], &["--fresh"]].concat());
-    assert!(pasted(&path).contains("[{\"count\":0}]"));
+    assert!(pasted_playlists(&path).contains("[{\"count\":0}]"));
     stop(child, "-TERM");
 }
 
@@ -141,7 +198,10 @@ async fn it_holds_a_few_thousand_believable_rows() {
         .map(|table| row[table].as_i64().unwrap())
         .sum();
     assert!((3_000..10_000).contains(&total), "{row}");
-    assert_eq!((&row["first_ids"], &row["priced"]), (&json!(4), &json!(true)));
+    assert_eq!(
+        (&row["first_ids"], &row["priced"]),
+        (&json!(4), &json!(true))
+    );
 }
 
 #[tokio::test]
@@ -194,7 +254,11 @@ async fn its_confidential_client_gets_a_token_for_the_guest() {
     let body = json!({
         "database": "demo", "client_id": "demo-server", "client_secret": "demo-server-secret",
     });
-    let answer = demo.request(Method::POST, "/api/v4/oauth/guest").json(&body).send().await;
+    let answer = demo
+        .request(Method::POST, "/api/v4/oauth/guest")
+        .json(&body)
+        .send()
+        .await;
     assert_eq!(answer.unwrap().status(), 201);
 }
 

@@ -79,7 +79,7 @@ fn run(document: &str, keep: impl Fn(&str) -> bool) -> usize {
     for example in &examples {
         let local = example.script.replace("http://127.0.0.1:8080", &demo().url);
         script.push_str(&local);
-        script.push_str(&format!("printf '\\n%s\\n' '{mark}'\n"));
+        script.extend(["printf '\\n%s\\n' '", mark, "'\n"]);
     }
     let output = Command::new("bash").args(["-c", &script]).output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -1,5 +1,6 @@
 //! Black-box tests: the built binary over real sockets, in front of a real PostgreSQL.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+#![expect(clippy::too_many_lines, reason = "a table of cases is read as a table")]
 
 mod service;
 

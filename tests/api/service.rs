@@ -10,17 +10,17 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// The built binary.
-pub const BINARY: &str = env!("CARGO_BIN_EXE_tidegate");
+pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_tidegate");
 
 /// How long anything may take before a test calls it hung.
-pub const PATIENCE: Duration = Duration::from_mins(1);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A running demo.
-pub struct Service {
-    pub url: String,
-    pub database_url: String,
-    pub data_dir: String,
-    pub client: reqwest::Client,
+pub(crate) struct Service {
+    pub(crate) url: String,
+    pub(crate) database_url: String,
+    pub(crate) data_dir: String,
+    pub(crate) client: reqwest::Client,
     /// Held so that the guard sees the end of this process.
     _guard: ChildStdin,
 }
@@ -28,7 +28,7 @@ pub struct Service {
 static SHARED: OnceLock<Service> = OnceLock::new();
 
 /// The one demo that tests share; tests make their own tables in it.
-pub fn demo() -> &'static Service {
+pub(crate) fn demo() -> &'static Service {
     SHARED.get_or_init(|| {
         let folder = Box::leak(Box::new(demo_folder()));
         Service::start(folder.path().to_str().unwrap(), &[])
@@ -36,7 +36,7 @@ pub fn demo() -> &'static Service {
 }
 
 /// A folder that the user PostgreSQL runs as can enter.
-pub fn demo_folder() -> TempDir {
+pub(crate) fn demo_folder() -> TempDir {
     let folder = tempfile::Builder::new()
         .prefix("tidegate-api-")
         .tempdir()
@@ -48,7 +48,7 @@ pub fn demo_folder() -> TempDir {
 
 impl Service {
     /// Starts a demo on a free port with its data below `folder` and waits until it is ready.
-    pub fn start(folder: &str, extra: &[&str]) -> Self {
+    pub(crate) fn start(folder: &str, extra: &[&str]) -> Self {
         let data_dir = format!("{folder}/demo");
         let mut child = Command::new(BINARY)
             .args(["demo", "--listen", "127.0.0.1:0", "--data-dir", &data_dir])
@@ -82,12 +82,12 @@ impl Service {
     }
 
     /// A request to a path of the service.
-    pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
+    pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
         self.client.request(method, format!("{}{path}", self.url))
     }
 
     /// A token by the password grant through the public client.
-    pub async fn token(&self, username: &str) -> String {
+    pub(crate) async fn token(&self, username: &str) -> String {
         let body = json!({
             "grant_type": "password", "username": username, "password": format!("{username}1234"),
             "database": "demo", "client_id": "demo-app",
@@ -104,7 +104,7 @@ impl Service {
     }
 
     /// Posts a body to `/api/v4/sql` as a user, `None` being nobody.
-    pub async fn sql(&self, user: Option<&str>, body: &Value) -> Response {
+    pub(crate) async fn sql(&self, user: Option<&str>, body: &Value) -> Response {
         let mut request = self.request(Method::POST, "/api/v4/sql").json(body);
         if let Some(user) = user {
             request = request.bearer_auth(self.cached_token(user).await);
@@ -113,7 +113,7 @@ impl Service {
     }
 
     /// Posts a statement and returns the body of its success.
-    pub async fn rows(&self, user: &str, q: &str, params: Value) -> Value {
+    pub(crate) async fn rows(&self, user: &str, q: &str, params: Value) -> Value {
         let answer = self
             .sql(Some(user), &json!({"q": q, "params": params}))
             .await;
@@ -124,7 +124,7 @@ impl Service {
     }
 
     /// Posts a statement that fails; returns the status and the error's body.
-    pub async fn refusal(&self, user: &str, body: &Value) -> (u16, Value) {
+    pub(crate) async fn refusal(&self, user: &str, body: &Value) -> (u16, Value) {
         let answer = self.sql(Some(user), body).await;
         let status = answer.status().as_u16();
         let text = answer.text().await.unwrap();
@@ -146,7 +146,7 @@ impl Service {
     }
 
     /// A connection to the demo's database as the cluster's administrator.
-    pub async fn admin(&self) -> tokio_postgres::Client {
+    pub(crate) async fn admin(&self) -> tokio_postgres::Client {
         let (client, connection) =
             tokio_postgres::connect(&self.database_url, tokio_postgres::NoTls)
                 .await
@@ -158,6 +158,7 @@ impl Service {
 
 /// Stops the demo and removes its folder when this process ends, however it ends: the guard is
 /// a shell that waits for the end of its input.
+#[expect(clippy::zombie_processes, reason = "it outlives this process on purpose")]
 fn guard(child: &Child, folder: &str) -> ChildStdin {
     let script = format!(
         "read -r _; kill -TERM {pid}; n=0; \
@@ -195,7 +196,7 @@ fn wait_for_banner(child: &mut Child) {
 }
 
 /// Waits until a condition holds.
-pub async fn eventually<F, Fut>(what: &str, mut holds: F)
+pub(crate) async fn eventually<F, Fut>(what: &str, mut holds: F)
 where
     F: FnMut() -> Fut,
     Fut: Future<Output = bool>,
