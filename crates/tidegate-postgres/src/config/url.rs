@@ -161,7 +161,7 @@ impl Pieces {
             control_database: DatabaseName::new("tidegate"),
             nodes: 1,
             connect_timeout: Duration::from_secs(10),
-            statements_per_connection: 256,
+            statements_per_connection: 128,
             connector: Arc::default(),
         })
     }

@@ -13,6 +13,9 @@ use crate::session::task::Task;
 /// read over.
 const RESOLVE: &str = "SELECT pg_catalog.to_regtype($1)::pg_catalog.oid";
 
+/// The longest name that is remembered: an array of a qualified name.
+const LONGEST_NAME: usize = 160;
+
 impl Connection {
     /// The type that each hint of the statement names.
     pub(crate) async fn resolve_hints(
@@ -72,7 +75,9 @@ impl Connection {
             .into_iter()
             .next()
             .filter(|found| *found.kind() != TypeKind::Pseudo);
-        if let Some(found) = &found {
+        if let Some(found) = &found
+            && name.len() <= LONGEST_NAME
+        {
             task.dictionary.keep_hint(&task.login.role, name, found);
         }
         Ok(found)

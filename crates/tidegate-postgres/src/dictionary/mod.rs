@@ -19,7 +19,7 @@ use crate::session::cache::is_same;
 use shape::Shape;
 
 /// How many entries each of a dictionary's maps may have before it starts over.
-const LIMIT: usize = 4096;
+const LIMIT: usize = 1024;
 /// How long a type is believed.
 const BELIEVED: Duration = Duration::from_secs(5);
 

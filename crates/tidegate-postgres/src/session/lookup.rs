@@ -29,15 +29,18 @@ impl Connection {
         take: &mut (dyn FnMut(RawRow<'_>) -> Option<()> + Send),
     ) -> Result<Result<(), ServerError>, Error> {
         self.begin_pipeline();
+        // Not unnamed: the caller's statement may be, and is still to be bound.
+        let name = self.statements.name();
         let out = &mut self.channel.outbound;
-        let sent = frontend::parse("", lookup.text, [], out).and_then(|()| {
+        let sent = frontend::parse(&name, lookup.text, [], out).and_then(|()| {
             let value = |value: &str, out: &mut bytes::BytesMut| {
                 out.extend_from_slice(value.as_bytes());
                 Ok(IsNull::No)
             };
-            frontend::bind("", "", [], [lookup.parameter], value, [1], out)
+            frontend::bind("", &name, [], [lookup.parameter], value, [1], out)
                 .map_err(|_| std::io::Error::other("a parameter that cannot be sent"))?;
-            frontend::execute("", 0, out)
+            frontend::execute("", 0, out)?;
+            frontend::close(b'S', &name, out)
         });
         if let Err(error) = sent {
             self.give_up();
@@ -59,6 +62,10 @@ impl Connection {
                 }
                 tag::READY_FOR_QUERY => {
                     self.ready_for_query()?;
+                    if outcome.is_err() {
+                        // The Close behind the error was skipped.
+                        self.statements.discard(&name);
+                    }
                     return Ok(outcome);
                 }
                 _ => {}

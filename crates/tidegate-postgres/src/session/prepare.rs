@@ -43,8 +43,10 @@ impl Connection {
         if task.is_kept() {
             self.statements.keep(task.bound, prepared.clone());
         }
-        task.dictionary
-            .keep_shape(task.bound, &task.login.role, &prepared.shape);
+        if task.is_short() {
+            task.dictionary
+                .keep_shape(task.bound, &task.login.role, &prepared.shape);
+        }
         Ok(prepared)
     }
 

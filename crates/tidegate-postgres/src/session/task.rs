@@ -1,11 +1,15 @@
 //! A statement with everything that decides how it is run.
 
-use tidegate_sql::{BoundStatement, Error, Login, Mode, Sharing};
+use tidegate_sql::{BoundStatement, Error, Login, Mode, Sharing, TypeHint};
 use tokio::time::Instant;
 
 use crate::connection::{Connection, is_outage, outage};
 use crate::dictionary::Dictionary;
 use crate::wire::rejection::ServerError;
+
+/// The longest statement, hints included, that is remembered: caches are bounded by the number
+/// of their entries.
+const SHORT: usize = 16 << 10;
 
 /// A statement to run.
 #[derive(Debug)]
@@ -29,9 +33,17 @@ pub(crate) enum Place {
 }
 
 impl Task<'_> {
-    /// Whether the statement may stay prepared: a stranger must not find it.
+    /// Whether the statement may stay prepared: a stranger must not find it, and a long one is
+    /// hardly used again.
     pub(crate) fn is_kept(&self) -> bool {
-        matches!(self.login.sharing, Sharing::One(_))
+        matches!(self.login.sharing, Sharing::One(_)) && self.is_short()
+    }
+
+    /// Whether the statement is worth its place in a cache.
+    pub(crate) fn is_short(&self) -> bool {
+        let hints = self.bound.hints.iter().flatten();
+        let hints: usize = hints.map(|TypeHint(name)| name.len()).sum();
+        self.bound.statement.text().len() + hints <= SHORT
     }
 }
 

@@ -567,3 +567,29 @@ async fn the_principal_decides_on_whose_connection_a_statement_runs() {
         );
     }
 }
+
+#[tokio::test]
+async fn a_connection_keeps_a_bounded_number_of_short_statements() {
+    let stage = Stage::new("bounded").await;
+    let owner = stage.owner();
+    let long = format!("select length('{}') as long", "x".repeat(100_000));
+    for _ in 0..2 {
+        assert_eq!(Sql::new(&long).value(&stage, &owner).await, "100000");
+    }
+    for n in 0..200 {
+        let query = Sql::new(&format!("select {n} as many"));
+        assert_eq!(query.value(&stage, &owner).await, n.to_string());
+    }
+    let count = async |condition: &str| {
+        let query = format!("select count(*) from pg_prepared_statements where {condition}");
+        let count = Sql::new(&query).value(&stage, &owner).await;
+        count.parse::<u32>().unwrap()
+    };
+    // The one evicted last is closed with the next.
+    assert!((100..=129).contains(&count("true").await));
+    assert_eq!(count("length(statement) > 50000").await, 0);
+    assert_eq!(
+        Sql::new("select 199 as many").value(&stage, &owner).await,
+        "199"
+    );
+}
