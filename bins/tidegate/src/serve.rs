@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_oauth::Issuer;
+use tidegate_postgres::admin::doctor::Verdict;
 use tidegate_server::{App, Certificate, Limits, Listener, Origins};
 use tidegate_sql::DatabaseName;
 use tokio::net::TcpListener;
 
 use crate::failure::{Failure, Result};
 use crate::pool::{ControlProbe, UserPool};
-use crate::service::Service;
+use crate::service::{self, Service};
 use crate::settings::{Origin, Settings};
 use crate::upkeep::Upkeep;
 use crate::{ports, signal};
@@ -88,6 +89,7 @@ pub(crate) async fn run(settings: &Settings) -> Result {
     }
     let sockets = Sockets::bind(settings).await?;
     let service = Service::open(settings).await?;
+    tell_what_is_missing(&service, settings).await?;
     let issuer = match &settings.public_url {
         Some(url) => url.0.clone(),
         None => sockets.url(),
@@ -95,6 +97,17 @@ pub(crate) async fn run(settings: &Settings) -> Result {
     let node = Node::start(&service, settings, &issuer).await?;
     tracing::info!(addresses = ?sockets.addresses, issuer, "serves");
     node.serve(sockets, stop).await
+}
+
+/// Logs what `tidegate doctor` would call missing: the node serves what it can without it.
+async fn tell_what_is_missing(service: &Service, settings: &Settings) -> Result {
+    let replication = service::replication_config(settings)?;
+    for finding in service.admin.examine(&replication).await? {
+        if finding.verdict == Verdict::Missing {
+            tracing::warn!(sql = finding.sql, "{}", finding.text);
+        }
+    }
+    Ok(())
 }
 
 /// A node that is ready to serve.

@@ -22,6 +22,8 @@ const PREFIX: &str = "TIDEGATE_";
 
 /// Variables with our prefix that are no settings: the file's path, and what `demo.env` is for.
 const OTHER_VARIABLES: [&str; 2] = ["TIDEGATE_CONFIG", "TIDEGATE_URL"];
+/// What the names of variables for our tests begin with.
+const TEST_PREFIX: &str = "TIDEGATE_TEST_";
 
 /// Why the settings cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -223,7 +225,7 @@ fn from_environment(
         let Some(name) = variable.strip_prefix(PREFIX) else {
             continue;
         };
-        if OTHER_VARIABLES.contains(&variable.as_str()) {
+        if OTHER_VARIABLES.contains(&variable.as_str()) || variable.starts_with(TEST_PREFIX) {
             continue;
         }
         let Some(setting) = TABLE.iter().find(|setting| setting.variable() == variable) else {

@@ -50,6 +50,11 @@ impl RolePasswords {
         role_password(&self.secret, role, GENERATION)
     }
 
+    fn random_number(&self) -> u32 {
+        let [a, b, c, d, ..] = (self.salt)();
+        u32::from_be_bytes([a, b, c, d])
+    }
+
     /// A verifier for the password of a role.
     fn verifier(&self, role: &str) -> String {
         scram_verifier(&self.password(role), &(self.salt)())

@@ -18,10 +18,11 @@ pub fn superuser() -> Config {
 
 /// An administrator with a configuration.
 pub fn admin(config: Config) -> Admin {
-    let salt = AtomicU32::new(1);
-    let passwords = RolePasswords::new(SECRET, move || {
+    // One counter for all, so that no two checks of the doctor make the same role.
+    static SALT: AtomicU32 = AtomicU32::new(1);
+    let passwords = RolePasswords::new(SECRET, || {
         let mut bytes = [0; 16];
-        bytes[..4].copy_from_slice(&salt.fetch_add(1, Ordering::Relaxed).to_be_bytes());
+        bytes[..4].copy_from_slice(&SALT.fetch_add(1, Ordering::Relaxed).to_be_bytes());
         bytes
     });
     Admin::new(config, passwords)

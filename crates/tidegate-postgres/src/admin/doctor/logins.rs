@@ -6,12 +6,15 @@ use super::super::{Admin, Error, Result, role};
 use super::Finding;
 use crate::config::{Config, Secret};
 
-/// The role that is made for the length of the check.
-const PROBE: &str = "tidegate_doctor";
+/// What the names of roles that are made for the length of a check begin with.
+const PROBE: &str = "tidegate_doctor_";
 
 /// Makes a role as users have them and logs in as it, with its password and with a wrong one.
 pub(super) async fn made_role(admin: &Admin, session: &Session) -> Result<Vec<Finding>> {
-    let script = match role::make(session, PROBE, &admin.passwords).await {
+    // Several nodes may look at once.
+    let probe = format!("{PROBE}{:08x}", admin.passwords.random_number());
+    let probe = probe.as_str();
+    let script = match role::make(session, probe, &admin.passwords).await {
         Ok(script) => script,
         Err(error @ Error::ForeignRole(_)) => {
             return Ok(vec![Finding::missing(error.to_string(), None)]);
@@ -27,10 +30,10 @@ pub(super) async fn made_role(admin: &Admin, session: &Session) -> Result<Vec<Fi
             None,
         )]);
     }
-    let right = try_login(&admin.config, &admin.passwords.password(PROBE)).await;
-    let wrong = try_login(&admin.config, "wrong").await;
+    let right = try_login(&admin.config, probe, &admin.passwords.password(probe)).await;
+    let wrong = try_login(&admin.config, probe, "wrong").await;
     let mut drop = Script::default();
-    drop.push(&[Part::Syntax("DROP ROLE "), Part::Name(PROBE)]);
+    drop.push(&[Part::Syntax("DROP ROLE "), Part::Name(probe)]);
     drop.run_each(session).await?;
     Ok(vec![admission(right), refusal(&wrong)])
 }
@@ -58,8 +61,8 @@ fn refusal(login: &Result<(), String>) -> Finding {
 
 /// Logs in as the role of the check. That the role may not use the database comes after its
 /// password was found right.
-async fn try_login(config: &Config, password: &str) -> Result<(), String> {
-    let config = config.clone().with_login(PROBE, Secret::new(password));
+async fn try_login(config: &Config, role: &str, password: &str) -> Result<(), String> {
+    let config = config.clone().with_login(role, Secret::new(password));
     match Session::open(&config, config.admin_database.as_str()).await {
         Ok(_) => Ok(()),
         Err(error) if error.sqlstate() == Some("42501") => Ok(()),
