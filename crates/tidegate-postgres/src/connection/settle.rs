@@ -5,8 +5,9 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
 use super::{Condition, Connection, TransactionStatus};
-use crate::session::reset::{Residue, SOFT_ROWS};
+use crate::session::reset::{CHECK_ROWS, Residue};
 use crate::terminator::Terminator;
+use crate::wire::rejection::ServerError;
 use crate::wire::tag;
 
 /// How long a cancelled statement may take to end before its backend is terminated.
@@ -82,7 +83,7 @@ impl Connection {
         if self.drain(Instant::now() + RESET, Errors::Fatal).await {
             self.reset_answers = 0;
             self.used = false;
-            let more = soft && self.drained_rows > SOFT_ROWS;
+            let more = soft && self.drained_rows > CHECK_ROWS;
             self.residue = if more {
                 Residue::Everything
             } else {
@@ -103,7 +104,13 @@ impl Connection {
         while self.outstanding > 0 {
             match self.next(Some(deadline)).await {
                 Ok(tag::READY_FOR_QUERY) if self.ready_for_query().is_ok() => {}
-                Ok(tag::ERROR_RESPONSE) if errors == Errors::Fatal => return false,
+                Ok(tag::ERROR_RESPONSE) if errors == Errors::Fatal => {
+                    // The caller has deallocated the check: it is there again after the next.
+                    if !ServerError::read(self.channel.inbound.body()).is("26000") {
+                        return false;
+                    }
+                    self.drained_rows = CHECK_ROWS + 1;
+                }
                 Ok(tag::READY_FOR_QUERY) | Err(_) => return false,
                 Ok(tag) => self.drained_rows += u32::from(tag == tag::DATA_ROW),
             }

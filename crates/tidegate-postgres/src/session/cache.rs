@@ -27,6 +27,8 @@ pub(crate) struct StatementCache {
     clock: u64,
     /// Names that PostgreSQL still holds and nobody needs.
     dropped: Vec<String>,
+    /// The name of the reset's own statement, once it is prepared.
+    check: Option<String>,
 }
 
 #[derive(Debug)]
@@ -46,6 +48,7 @@ impl StatementCache {
             capacity: capacity.max(1),
             clock: 0,
             dropped,
+            check: None,
         }
     }
 
@@ -65,6 +68,16 @@ impl StatementCache {
     pub(crate) fn name(&mut self) -> String {
         self.clock += 1;
         format!("tidegate {:016x}", self.hasher.hash_one(self.clock))
+    }
+
+    /// The name of the reset's own statement, and whether it is still to be prepared.
+    pub(crate) fn check(&mut self) -> (String, bool) {
+        if let Some(name) = &self.check {
+            return (name.clone(), false);
+        }
+        let name = self.name();
+        self.check = Some(name.clone());
+        (name, true)
     }
 
     /// Keeps a prepared statement.
@@ -115,6 +128,7 @@ impl StatementCache {
     pub(crate) fn clear(&mut self) {
         self.entries.clear();
         self.dropped.clear();
+        self.check = None;
     }
 
     /// The names to be closed.

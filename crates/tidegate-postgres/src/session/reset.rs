@@ -1,5 +1,6 @@
 //! What statements leave in a session, and how it is removed.
 
+use postgres_protocol::message::frontend;
 use tidegate_sql::Sharing;
 use tidegate_sql::statement::{BoundStatement, Kind, Trust};
 
@@ -16,14 +17,17 @@ pub(crate) enum Residue {
     Everything,
 }
 
-/// What `DISCARD ALL` does, except that prepared statements stay (PostgreSQL, "DISCARD"). The
-/// last row tells of statements that were prepared by SQL, which are not ours.
+/// What `DISCARD ALL` does, except for locks and prepared statements (PostgreSQL, "DISCARD").
 const SOFT: &str = "SET SESSION AUTHORIZATION DEFAULT; RESET ROLE; CLOSE ALL; RESET ALL; \
-    UNLISTEN *; DISCARD TEMP; DISCARD SEQUENCES; SELECT pg_catalog.pg_advisory_unlock_all(); \
-    SELECT FROM pg_catalog.pg_prepared_statements WHERE from_sql LIMIT 1";
+    UNLISTEN *; DISCARD TEMP; DISCARD SEQUENCES";
 
-/// The rows that the soft reset returns when nothing else is to be done.
-pub(crate) const SOFT_ROWS: u32 = 1;
+/// Releases locks, and lists the statements that were prepared by SQL, which are not ours. It is
+/// prepared once for a connection: planning costs more than all the rest.
+const CHECK: &str = "SELECT pg_catalog.pg_advisory_unlock_all()::pg_catalog.text \
+    UNION ALL SELECT p.name FROM pg_catalog.pg_prepared_statement() p WHERE p.from_sql";
+
+/// The rows that the check returns when nothing else is to be done.
+pub(crate) const CHECK_ROWS: u32 = 1;
 
 impl Residue {
     /// What a statement may leave, by who uses the session next.
@@ -46,10 +50,27 @@ impl Connection {
             self.simple("DISCARD ALL");
         } else {
             self.simple(SOFT);
+            self.push_check();
         }
         // A statement timeout that the caller has set and that runs out at the very end of the
         // reset hits the message behind it, which must not be the next caller's.
         self.sync();
         self.begin_reset(residue);
+    }
+    fn push_check(&mut self) {
+        let (name, is_new) = self.statements.check();
+        self.begin_pipeline();
+        let out = &mut self.channel.outbound;
+        let parsed = if is_new {
+            frontend::parse(&name, CHECK, [], out)
+        } else {
+            Ok(())
+        };
+        let nothing = |(): (), _: &mut bytes::BytesMut| Ok(postgres_protocol::IsNull::Yes);
+        let bound = frontend::bind("", &name, [], [], nothing, [], out);
+        let executed = frontend::execute("", 0, out);
+        if parsed.is_err() || bound.is_err() || executed.is_err() {
+            self.give_up();
+        }
     }
 }
