@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use http::HeaderValue;
+use http::{HeaderMap, HeaderValue};
 use ipnet::IpNet;
 use tidegate_oauth::{Issuer, Store};
 use tidegate_sql::{DatabaseName, Executor};
@@ -17,6 +17,7 @@ use crate::limits::Limits;
 use crate::memory::Memory;
 use crate::metrics::{Metrics, MetricsSource};
 use crate::stack::Origins;
+use crate::trace::{Place, SpanSink};
 
 pub use builder::AppBuilder;
 pub(crate) use default_user::DefaultUsers;
@@ -37,10 +38,12 @@ struct Parts {
     probes: Vec<Arc<dyn Probe>>,
     metrics_sources: Vec<Arc<dyn MetricsSource>>,
     metrics: Metrics,
+    spans: Option<Arc<dyn SpanSink>>,
     default_users: DefaultUsers,
     memory: Memory,
     node: u64,
     requests: AtomicU64,
+    traced: AtomicU64,
     draining: AtomicBool,
 }
 
@@ -117,6 +120,18 @@ impl App {
 
     pub(crate) fn default_users(&self) -> &DefaultUsers {
         &self.0.default_users
+    }
+
+    pub(crate) fn spans(&self) -> Option<&dyn SpanSink> {
+        self.0.spans.as_deref()
+    }
+
+    /// Where a request stands in its trace, when somebody collects spans and the caller does not
+    /// forbid it.
+    pub(crate) fn place(&self, headers: &HeaderMap) -> Option<Place> {
+        self.0.spans.as_ref()?;
+        let number = self.0.traced.fetch_add(1, Ordering::Relaxed);
+        Place::below(headers, self.0.node, number)
     }
 
     /// A new request id, unique over all nodes whose number differs.

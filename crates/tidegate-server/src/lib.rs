@@ -11,16 +11,22 @@ mod limits;
 mod memory;
 mod metrics;
 mod negotiate;
+#[cfg(feature = "otlp")]
+mod otlp;
 mod percent;
 mod request_body;
 mod route;
 mod serve;
 mod stack;
+mod trace;
 
 pub use app::{App, AppBuilder, Probe};
 pub use body::{Body, Interrupted};
 pub use forwarded::Peer;
 pub use limits::{Limits, Timeouts};
 pub use metrics::MetricsSource;
+#[cfg(feature = "otlp")]
+pub use otlp::{Exporter, OtlpError};
 pub use serve::{Certificate, CertificateError, Listener, serve};
 pub use stack::{Origins, service};
+pub use trace::{Place, Span, SpanSink};

@@ -11,6 +11,8 @@ mod http2;
 mod identity;
 mod oauth;
 mod operations;
+#[cfg(feature = "otlp")]
+mod otlp;
 mod socket;
 mod sql;
 mod stream;

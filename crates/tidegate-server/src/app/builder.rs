@@ -13,6 +13,7 @@ use crate::limits::Limits;
 use crate::memory::Memory;
 use crate::metrics::{Metrics, MetricsSource};
 use crate::stack::Origins;
+use crate::trace::SpanSink;
 
 /// Puts an [`App`] together; what is not said has the default of the API's contract.
 pub struct AppBuilder(Parts);
@@ -34,10 +35,12 @@ impl AppBuilder {
             probes: Vec::new(),
             metrics_sources: Vec::new(),
             metrics: Metrics::default(),
+            spans: None,
             default_users: DefaultUsers::new(store),
             memory: Memory::new(Limits::default().memory),
             node: 0,
             requests: AtomicU64::new(0),
+            traced: AtomicU64::new(0),
             draining: AtomicBool::new(false),
         })
     }
@@ -88,6 +91,12 @@ impl AppBuilder {
     /// Adds metrics to `/metrics`.
     pub fn metrics(mut self, source: Arc<dyn MetricsSource>) -> Self {
         self.0.metrics_sources.push(source);
+        self
+    }
+
+    /// Gives the span of each request to `sink`.
+    pub fn spans(mut self, sink: Arc<dyn SpanSink>) -> Self {
+        self.0.spans = Some(sink);
         self
     }
 

@@ -2,11 +2,13 @@
 
 use std::time::Instant;
 
-use http::{HeaderValue, Method};
+use http::{HeaderValue, Method, Request};
 use tidegate_sql::Login;
 
 use crate::app::App;
 use crate::route::PATHS;
+use crate::stack::REQUEST_ID;
+use crate::trace::{Place, Span};
 
 /// One event for a request that is over; the level of an event is a constant, so it is a macro.
 macro_rules! access {
@@ -35,7 +37,12 @@ pub(crate) struct Observation {
     subject: Subject,
     status: u16,
     complete: bool,
+    /// Boxed, as most services collect no spans.
+    place: Option<Box<Place>>,
 }
+
+/// The status of a request whose peer left before its answer, as other servers log it.
+const PEER_LEFT: u16 = 499;
 
 /// What is known of a request only after its endpoint has begun.
 #[derive(Clone, Debug, Default)]
@@ -47,15 +54,16 @@ pub(crate) struct Subject {
 }
 
 impl Observation {
-    pub(crate) fn begin(app: App, method: Method, request_id: Option<HeaderValue>) -> Self {
+    pub(crate) fn begin<B>(app: App, request: &Request<B>) -> Self {
         app.metrics().begin();
         Self {
+            place: app.place(request.headers()).map(Box::new),
+            method: request.method().clone(),
+            request_id: request.headers().get(REQUEST_ID).cloned(),
             app,
-            method,
-            request_id,
             started: Instant::now(),
             subject: Subject::default(),
-            status: 0,
+            status: PEER_LEFT,
             complete: false,
         }
     }
@@ -72,6 +80,26 @@ impl Observation {
     }
 }
 
+impl Observation {
+    fn span(&mut self) {
+        let (Some(place), Some(sink)) = (self.place.take(), self.app.spans()) else {
+            return;
+        };
+        let id = self.request_id.as_ref().and_then(|id| id.to_str().ok());
+        sink.record(Span {
+            place: *place,
+            started: self.started,
+            ended: Instant::now(),
+            method: self.method.clone(),
+            route: self.subject.route.map_or("none", |route| PATHS[route].0),
+            status: self.status,
+            complete: self.complete,
+            request_id: id.unwrap_or_default().to_owned(),
+            login: self.subject.login.clone(),
+        });
+    }
+}
+
 impl Drop for Observation {
     fn drop(&mut self) {
         let took = self.started.elapsed();
@@ -79,6 +107,7 @@ impl Drop for Observation {
         self.app
             .metrics()
             .end(route, self.status, took, self.complete);
+        self.span();
         // An event costs as much as a small request, so requests that went well stay silent unless
         // somebody wants to see them.
         match self.status {

@@ -5,7 +5,6 @@ use std::ops::ControlFlow;
 use http::{Request, Response};
 
 use super::around::Around;
-use super::request_id::REQUEST_ID;
 use crate::app::App;
 use crate::body::Body;
 use crate::metrics::Observation;
@@ -23,12 +22,7 @@ impl Around for Observe {
     type State = Observation;
 
     fn before<B>(&self, request: &mut Request<B>) -> ControlFlow<Response<Body>, Observation> {
-        let id = request.headers().get(REQUEST_ID).cloned();
-        ControlFlow::Continue(Observation::begin(
-            self.0.clone(),
-            request.method().clone(),
-            id,
-        ))
+        ControlFlow::Continue(Observation::begin(self.0.clone(), request))
     }
 
     fn after(mut observation: Observation, mut response: Response<Body>) -> Response<Body> {
