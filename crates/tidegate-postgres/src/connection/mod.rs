@@ -41,7 +41,7 @@ pub struct Connection {
     reset_answers: u32,
     /// Whether anything has run since the last reset.
     pub(crate) used: bool,
-    /// How many rows the last answers had that nobody wanted.
+    /// How many rows have come of the reset, however often waiting for it was given up.
     drained_rows: u32,
     broken: bool,
     canceller: Canceller,
@@ -124,6 +124,7 @@ impl Connection {
     pub(crate) fn begin_reset(&mut self, residue: Residue) {
         self.residue = self.residue.max(residue);
         self.reset_answers = 2;
+        self.drained_rows = 0;
     }
 
     /// Whether what is outstanding belongs to a reset.

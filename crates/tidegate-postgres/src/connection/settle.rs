@@ -100,7 +100,6 @@ impl Connection {
 
     /// Reads until nothing is outstanding; `false` when that failed.
     async fn drain(&mut self, deadline: Instant, errors: Errors) -> bool {
-        self.drained_rows = 0;
         while self.outstanding > 0 {
             match self.next(Some(deadline)).await {
                 Ok(tag::READY_FOR_QUERY) if self.ready_for_query().is_ok() => {}
