@@ -1,106 +1,11 @@
 //! The command line.
 
-use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
-use std::process::{Command, Output, Stdio};
+use std::process::Stdio;
 
 use tempfile::TempDir;
-use tidegate_embedded::Cluster;
-use tokio_postgres::{Client, NoTls};
 
-use crate::service::BINARY;
-
-/// A cluster of its own, and a folder with a master key: what an operator has.
-struct Operator {
-    cluster: Cluster,
-    folder: TempDir,
-    admin_url: String,
-}
-
-impl Operator {
-    async fn new() -> Self {
-        let settings = tidegate_embedded::testing::settings();
-        let cluster = Cluster::start(settings).await.unwrap();
-        let (folder, admin_url) = (TempDir::new().unwrap(), cluster.admin_url());
-        let operator = Self {
-            cluster,
-            folder,
-            admin_url,
-        };
-        operator.succeeds(&["key", "init"], "");
-        operator
-    }
-
-    fn run(&self, arguments: &[&str], input: &str) -> Output {
-        let mut child = tidegate(arguments)
-            .env("TIDEGATE_ADMIN_URL", &self.admin_url)
-            .env(
-                "TIDEGATE_MASTER_KEY_FILE",
-                self.folder.path().join("master.key"),
-            )
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        child
-            .stdin
-            .take()
-            .unwrap()
-            .write_all(input.as_bytes())
-            .unwrap();
-        child.wait_with_output().unwrap()
-    }
-
-    /// What a command prints that must succeed.
-    fn succeeds(&self, arguments: &[&str], input: &str) -> String {
-        let output = self.run(arguments, input);
-        assert!(
-            output.status.success(),
-            "{arguments:?}: {}",
-            text(&output.stderr)
-        );
-        text(&output.stdout)
-    }
-
-    /// The code and the message of a command that must fail.
-    fn fails(&self, arguments: &[&str], input: &str) -> (i32, String) {
-        let output = self.run(arguments, input);
-        assert!(
-            !output.status.success(),
-            "{arguments:?}: {}",
-            text(&output.stdout)
-        );
-        (output.status.code().unwrap(), text(&output.stderr))
-    }
-
-    async fn root(&self, database: &str) -> Client {
-        let url = self.cluster.url(database);
-        let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
-        tokio::spawn(connection);
-        client
-    }
-
-    async fn value(&self, sql: &str) -> String {
-        let row = self
-            .root("postgres")
-            .await
-            .query_one(sql, &[])
-            .await
-            .unwrap();
-        row.get::<_, Option<String>>(0).unwrap_or_default()
-    }
-}
-
-fn tidegate(arguments: &[&str]) -> Command {
-    let mut command = Command::new(BINARY);
-    command.args(arguments).env_clear();
-    command
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
-}
+use crate::operator::{Operator, text, tidegate};
 
 /// The exit code and the standard error of a command without surroundings.
 fn refusal(arguments: &[&str], variables: &[(&str, &str)]) -> (i32, String) {

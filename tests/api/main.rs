@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 #![expect(clippy::too_many_lines, reason = "a table of cases is read as a table")]
 
+mod operator;
 mod service;
 
 mod cli;
@@ -11,6 +12,7 @@ mod faults;
 mod identity;
 mod oauth;
 mod operations;
+mod serve;
 mod sql;
 mod sql_outputs;
 mod sql_schema;

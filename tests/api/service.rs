@@ -158,7 +158,10 @@ impl Service {
 
 /// Stops the demo and removes its folder when this process ends, however it ends: the guard is
 /// a shell that waits for the end of its input.
-#[expect(clippy::zombie_processes, reason = "it outlives this process on purpose")]
+#[expect(
+    clippy::zombie_processes,
+    reason = "it outlives this process on purpose"
+)]
 fn guard(child: &Child, folder: &str) -> ChildStdin {
     let script = format!(
         "read -r _; kill -TERM {pid}; n=0; \

@@ -1,0 +1,109 @@
+//! What an operator has: a cluster, a master key and the command line.
+
+use std::io::Write as _;
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+use tidegate_embedded::Cluster;
+use tokio_postgres::{Client, NoTls};
+
+use crate::service::BINARY;
+
+/// A cluster of its own, and a folder with a master key: what an operator has.
+pub(crate) struct Operator {
+    pub(crate) cluster: Cluster,
+    pub(crate) folder: TempDir,
+    pub(crate) admin_url: String,
+}
+
+impl Operator {
+    pub(crate) async fn new() -> Self {
+        let settings = tidegate_embedded::testing::settings();
+        let cluster = Cluster::start(settings).await.unwrap();
+        let (folder, admin_url) = (TempDir::new().unwrap(), cluster.admin_url());
+        let operator = Self {
+            cluster,
+            folder,
+            admin_url,
+        };
+        operator.succeeds(&["key", "init"], "");
+        operator
+    }
+
+    /// A command with the operator's settings.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = tidegate(arguments);
+        command.env("TIDEGATE_ADMIN_URL", &self.admin_url);
+        command.env(
+            "TIDEGATE_MASTER_KEY_FILE",
+            self.folder.path().join("master.key"),
+        );
+        command
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str], input: &str) -> Output {
+        let mut child = self
+            .command(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child
+            .stdin
+            .take()
+            .unwrap()
+            .write_all(input.as_bytes())
+            .unwrap();
+        child.wait_with_output().unwrap()
+    }
+
+    /// What a command prints that must succeed.
+    pub(crate) fn succeeds(&self, arguments: &[&str], input: &str) -> String {
+        let output = self.run(arguments, input);
+        assert!(
+            output.status.success(),
+            "{arguments:?}: {}",
+            text(&output.stderr)
+        );
+        text(&output.stdout)
+    }
+
+    /// The code and the message of a command that must fail.
+    pub(crate) fn fails(&self, arguments: &[&str], input: &str) -> (i32, String) {
+        let output = self.run(arguments, input);
+        assert!(
+            !output.status.success(),
+            "{arguments:?}: {}",
+            text(&output.stdout)
+        );
+        (output.status.code().unwrap(), text(&output.stderr))
+    }
+
+    pub(crate) async fn root(&self, database: &str) -> Client {
+        let url = self.cluster.url(database);
+        let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
+        tokio::spawn(connection);
+        client
+    }
+
+    pub(crate) async fn value(&self, sql: &str) -> String {
+        let row = self
+            .root("postgres")
+            .await
+            .query_one(sql, &[])
+            .await
+            .unwrap();
+        row.get::<_, Option<String>>(0).unwrap_or_default()
+    }
+}
+
+pub(crate) fn tidegate(arguments: &[&str]) -> Command {
+    let mut command = Command::new(BINARY);
+    command.args(arguments).env_clear();
+    command
+}
+
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}

@@ -1,0 +1,295 @@
+//! `tidegate serve` in front of a cluster that an operator has.
+
+use std::io::Read as _;
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use reqwest::{Client, StatusCode};
+use serde_json::{Value, json};
+
+use crate::operator::{Operator, tidegate};
+use crate::service::{PATIENCE, eventually};
+
+/// A node, with all that it logs.
+struct Node {
+    url: String,
+    process: Child,
+    log: JoinHandle<String>,
+    client: Client,
+}
+
+impl Node {
+    async fn start(operator: &Operator) -> Self {
+        let port = TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port();
+        let listen = format!("127.0.0.1:{port}");
+        let arguments = [
+            "serve",
+            "--listen",
+            &listen,
+            "--public-url",
+            "http://api.example",
+        ];
+        let mut process = operator
+            .command(&[&arguments[..], &["--log-level", "trace", "--nodes", "2"]].concat())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stderr = process.stderr.take().unwrap();
+        let log = std::thread::spawn(move || {
+            let mut text = String::new();
+            stderr.read_to_string(&mut text).unwrap();
+            text
+        });
+        let client = Client::builder().timeout(PATIENCE).build().unwrap();
+        let node = Self {
+            url: format!("http://{listen}"),
+            process,
+            log,
+            client,
+        };
+        eventually("the node is ready", || async {
+            let answer = node.client.get(format!("{}/readyz", node.url)).send().await;
+            answer.is_ok_and(|answer| answer.status() == StatusCode::OK)
+        })
+        .await;
+        node
+    }
+
+    async fn post(&self, path: &str, token: Option<&str>, body: Value) -> (StatusCode, Value) {
+        let request = self.client.post(format!("{}{path}", self.url)).json(&body);
+        let request = match token {
+            Some(token) => request.bearer_auth(token),
+            None => request,
+        };
+        let answer = request.send().await.unwrap();
+        let status = answer.status();
+        (status, answer.json().await.unwrap_or_default())
+    }
+
+    async fn sign_in(&self, database: &str, username: &str, password: &str) -> Value {
+        let body = json!({
+            "grant_type": "password", "username": username, "password": password,
+            "database": database, "client_id": "app",
+        });
+        let (status, answer) = self.post("/api/v4/oauth", None, body).await;
+        assert_eq!(status, StatusCode::OK, "{answer}");
+        answer
+    }
+
+    async fn status(&self, token: &str) -> StatusCode {
+        self.post("/api/v4/sql", Some(token), json!({"q": "select 1"}))
+            .await
+            .0
+    }
+
+    /// Tells the node to stop and returns what it logged.
+    fn stop(mut self) -> String {
+        let pid = self.process.id().to_string();
+        assert!(
+            Command::new("kill")
+                .args(["-TERM", &pid])
+                .status()
+                .unwrap()
+                .success()
+        );
+        assert_eq!(self.process.wait().unwrap().code(), Some(0));
+        self.log.join().unwrap()
+    }
+}
+
+/// An operator with an adopted database and a public client.
+async fn operator() -> Operator {
+    let operator = Operator::new().await;
+    let root = operator.root("postgres").await;
+    root.batch_execute("CREATE DATABASE shop").await.unwrap();
+    let inside = operator.root("shop").await;
+    let sql = "CREATE TABLE orders (id int, total numeric); INSERT INTO orders VALUES (1, 9.90)";
+    inside.batch_execute(sql).await.unwrap();
+    operator.succeeds(
+        &["tenant", "adopt", "shop", "--password-file", "-"],
+        "owner-password\n",
+    );
+    let uri = ["--redirect-uri", "http://127.0.0.1:5000/callback"];
+    let client = ["client", "create", "shop", "App", "--id", "app", "--public"];
+    operator.succeeds(&[&client[..], &uri].concat(), "");
+    operator
+}
+
+#[tokio::test]
+async fn an_adopted_database_is_served_and_no_secret_is_logged() {
+    let operator = operator().await;
+    let node = Node::start(&operator).await;
+    let tokens = node.sign_in("shop", "shop", "owner-password").await;
+    let token = tokens["access_token"].as_str().unwrap();
+    let body = json!({
+        "q": "select * from orders where total < :most", "params": {"most": "4711.25"},
+    });
+    let (status, answer) = node.post("/api/v4/sql", Some(token), body).await;
+    assert_eq!(
+        (status, &answer["data"]),
+        (StatusCode::OK, &json!([{"id": 1, "total": "9.90"}]))
+    );
+
+    let log = node.stop();
+    assert!(log.contains("/api/v4/sql"), "{log}");
+    let key = std::fs::read_to_string(operator.folder.path().join("master.key")).unwrap();
+    let refresh = tokens["refresh_token"].as_str().unwrap();
+    let admin = operator.cluster.admin_password();
+    for secret in [
+        token,
+        refresh,
+        key.trim(),
+        admin,
+        "owner-password",
+        "4711.25",
+    ] {
+        assert!(!log.contains(secret), "{secret} is in\n{log}");
+    }
+}
+
+#[tokio::test]
+async fn what_the_command_line_changes_is_seen_by_a_running_node() {
+    let operator = operator().await;
+    let node = Node::start(&operator).await;
+    let ask = || async {
+        let path = "/api/v4/sql/database/shop";
+        node.post(path, None, json!({"q": "select current_user as me"}))
+            .await
+    };
+    assert_eq!(ask().await.0, StatusCode::NOT_FOUND);
+    operator.succeeds(
+        &[
+            "user",
+            "create",
+            "shop",
+            "anybody",
+            "--default",
+            "--no-password",
+        ],
+        "",
+    );
+    eventually("strangers are let in", || async {
+        ask().await.0 == StatusCode::OK
+    })
+    .await;
+    assert_eq!(ask().await.1["data"][0]["me"], "shop/anybody");
+    operator.succeeds(&["user", "drop", "shop", "anybody", "--yes"], "");
+    eventually("strangers are kept out", || async {
+        ask().await.0 == StatusCode::NOT_FOUND
+    })
+    .await;
+
+    operator.succeeds(
+        &["user", "create", "shop", "ann", "--password-file", "-"],
+        "ann-password\n",
+    );
+    let token = node.sign_in("shop", "ann", "ann-password").await;
+    let token = token["access_token"].as_str().unwrap();
+    assert_eq!(node.status(token).await, StatusCode::OK);
+    operator.succeeds(&["tenant", "drop", "shop", "--yes"], "");
+    let started = Instant::now();
+    eventually("the user is out", || async {
+        node.status(token).await == 401
+    })
+    .await;
+    assert!(started.elapsed() < Duration::from_secs(5));
+    node.stop();
+}
+
+#[tokio::test]
+async fn a_session_that_ends_on_one_node_has_ended_on_the_other() {
+    let operator = operator().await;
+    let (one, two) = (Node::start(&operator).await, Node::start(&operator).await);
+    let tokens = one.sign_in("shop", "shop", "owner-password").await;
+    let access = tokens["access_token"].as_str().unwrap();
+    assert_eq!(two.status(access).await, StatusCode::OK);
+    let body = json!({"token": tokens["refresh_token"], "client_id": "app"});
+    assert_eq!(
+        one.post("/api/v4/oauth/revoke", None, body).await.0,
+        StatusCode::OK
+    );
+    let started = Instant::now();
+    eventually("the other node knows", || async {
+        two.status(access).await == 401
+    })
+    .await;
+    assert!(started.elapsed() < Duration::from_secs(5));
+    one.stop();
+    two.stop();
+}
+
+#[tokio::test]
+async fn a_rotated_key_signs_for_every_node() {
+    let operator = operator().await;
+    let node = Node::start(&operator).await;
+    let tokens = node.sign_in("shop", "shop", "owner-password").await;
+    let before = tokens["access_token"].as_str().unwrap();
+    operator.succeeds(&["key", "rotate", "--compromised"], "");
+    eventually("what the old key signed is refused", || async {
+        node.status(before).await == 401
+    })
+    .await;
+    let body = json!({
+        "grant_type": "refresh_token", "refresh_token": tokens["refresh_token"],
+        "client_id": "app",
+    });
+    let (status, answer) = node.post("/api/v4/oauth", None, body).await;
+    assert_eq!(status, StatusCode::OK, "{answer}");
+    assert_eq!(
+        node.status(answer["access_token"].as_str().unwrap()).await,
+        StatusCode::OK
+    );
+    node.stop();
+}
+
+#[tokio::test]
+async fn a_node_says_what_its_administrator_lacks_and_serves_all_the_same() {
+    let mut operator = operator().await;
+    let root = operator.root("postgres").await;
+    let sql = "CREATE ROLE poor LOGIN CREATEROLE PASSWORD 'poor'; \
+               GRANT ALL ON DATABASE tidegate TO poor";
+    root.batch_execute(sql).await.unwrap();
+    let rights = "GRANT ALL ON SCHEMA tidegate TO poor; \
+                  GRANT ALL ON ALL TABLES IN SCHEMA tidegate TO poor; \
+                  GRANT ALL ON ALL SEQUENCES IN SCHEMA tidegate TO poor";
+    operator
+        .root("tidegate")
+        .await
+        .batch_execute(rights)
+        .await
+        .unwrap();
+    let port = operator.cluster.port();
+    operator.admin_url = format!("postgresql://poor:poor@127.0.0.1:{port}/postgres");
+    let node = Node::start(&operator).await;
+    node.sign_in("shop", "shop", "owner-password").await;
+    let log = node.stop();
+    assert!(
+        log.contains("GRANT pg_signal_backend TO \\\"poor\\\";"),
+        "{log}"
+    );
+}
+
+#[test]
+fn an_address_that_is_taken_is_one_clear_line() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let listen = taken.local_addr().unwrap().to_string();
+    let mut command = tidegate(&["serve", "--listen", &listen]);
+    command.env("TIDEGATE_ADMIN_URL", "postgresql://me@127.0.0.1:1/postgres");
+    let output = command.output().unwrap();
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(
+        (output.status.code(), message.lines().count()),
+        (Some(1), 1),
+        "{message}"
+    );
+    assert!(
+        message.contains(&listen) && message.contains("--listen"),
+        "{message}"
+    );
+}
