@@ -111,7 +111,8 @@ impl Connection {
                     self.drained_rows = CHECK_ROWS + 1;
                 }
                 Ok(tag::READY_FOR_QUERY) | Err(_) => return false,
-                Ok(tag) => self.drained_rows += u32::from(tag == tag::DATA_ROW),
+                Ok(tag::DATA_ROW) => self.drained_rows = self.drained_rows.saturating_add(1),
+                Ok(_) => {}
             }
         }
         true
