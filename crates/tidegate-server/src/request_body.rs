@@ -90,6 +90,9 @@ where
 {
     let mut paid = SMALL;
     let mut whole = BytesMut::from(first);
+    // The system gives the memory only when it is written to, so an empty promise costs nothing.
+    let announced = body.size_hint().lower().min(limits.request_body);
+    whole.reserve(usize::try_from(announced).unwrap_or_default());
     loop {
         let size = whole.len() as u64;
         if size > limits.request_body {
