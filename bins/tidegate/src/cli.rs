@@ -30,6 +30,10 @@ pub(crate) enum Command {
     /// Serve the API
     Serve,
     /// Serve a demonstration with a PostgreSQL of its own
+    #[command(
+        after_help = "It takes settings too: --listen ADDRESS, --data-dir FOLDER, \
+                            --insecure-http; see --help."
+    )]
     Demo(Demo),
     /// Print the effective settings and where each comes from
     Settings,

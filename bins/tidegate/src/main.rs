@@ -13,6 +13,7 @@ mod serve;
 mod service;
 mod settings;
 mod signal;
+mod traces;
 mod upkeep;
 
 use std::io::Write as _;

@@ -14,6 +14,7 @@ use crate::failure::{Failure, Result};
 use crate::pool::{ControlProbe, UserPool};
 use crate::service::{self, Service};
 use crate::settings::{Origin, Settings};
+use crate::traces::Traces;
 use crate::upkeep::Upkeep;
 use crate::{ports, signal};
 
@@ -114,6 +115,7 @@ async fn tell_what_is_missing(service: &Service, settings: &Settings) -> Result 
 pub(crate) struct Node {
     app: App,
     upkeep: Upkeep,
+    traces: Traces,
 }
 
 impl Node {
@@ -135,21 +137,27 @@ impl Node {
             .anonymous_database(settings.anonymous_database.as_ref().map(DatabaseName::new))
             .insecure_http(settings.insecure_http)
             .probe(Arc::new(ControlProbe(service.control.clone())))
-            .metrics(Arc::new(pool.clone()))
-            .build();
+            .metrics(Arc::new(pool.clone()));
+        let (app, traces) = crate::traces::export(app, settings)?;
+        let app = app.build();
         let upkeep = Upkeep {
             issuer,
             control: service.control.clone(),
             app: app.clone(),
             pool,
         };
-        Ok(Self { app, upkeep })
+        Ok(Self {
+            app,
+            upkeep,
+            traces,
+        })
     }
 
     /// Serves until `stop` is over and what was in flight has ended.
     pub(crate) async fn serve(self, sockets: Sockets, stop: impl Future<Output = ()>) -> Result {
         let mut beside = tokio::task::JoinSet::new();
         beside.spawn(self.upkeep.run());
+        beside.spawn(self.traces);
         if let Some(certificate) = sockets.certificate.clone() {
             beside.spawn(certificate.watch(CERTIFICATE));
         }
@@ -172,11 +180,16 @@ fn limits(settings: &Settings) -> Result<Limits> {
         request_body: settings.body_limit.0,
         sql_text: fits(settings.statement_limit.0)?,
         response: settings.response_limit.0,
+        memory: settings.memory_limit.0,
+        batch: fits(settings.batch_limit.into())?,
+        parameter_sets: fits(settings.parameter_set_limit.into())?,
         statement: settings.statement_timeout.0,
         connections: fits(settings.connections.into())?,
         ..Limits::default()
     };
     limits.timeouts.header = settings.header_timeout.0;
+    limits.timeouts.body = settings.body_timeout.0;
+    limits.timeouts.write = settings.write_timeout.0;
     limits.timeouts.idle = settings.idle_timeout.0;
     limits.timeouts.drain = settings.drain_timeout.0;
     Ok(limits)

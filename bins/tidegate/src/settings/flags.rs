@@ -60,6 +60,7 @@ impl Args for SettingFlags {
             let arg = Arg::new(setting.name)
                 .long(setting.flag())
                 .help(setting.doc)
+                .value_name("VALUE")
                 .help_heading("Settings")
                 .global(true)
                 .hide_short_help(true);

@@ -122,10 +122,20 @@ settings! {
     statement_limit: Size = Some("1MiB"), Open;
     /// Largest answer in a format that is not streamed
     response_limit: Size = Some("256MiB"), Open;
+    /// Most memory that all requests together hold in large bodies and answers
+    memory_limit: Size = Some("1GiB"), Open;
+    /// Most requests in one array
+    batch_limit: u32 = Some("1000"), Open;
+    /// Most parameter sets in one request
+    parameter_set_limit: u32 = Some("100000"), Open;
     /// Longest time that a statement may run
     statement_timeout: Span = Some("60s"), Open;
     /// Longest time that the head of a request may take
     header_timeout: Span = Some("10s"), Open;
+    /// Longest time that the body of a request may take, before its size earns it more
+    body_timeout: Span = Some("30s"), Open;
+    /// Longest time that a caller may take none of its answer
+    write_timeout: Span = Some("30s"), Open;
     /// Longest time that a connection may be idle
     idle_timeout: Span = Some("75s"), Open;
     /// Longest time that requests in flight may take after a signal to stop
@@ -142,6 +152,8 @@ settings! {
     log_level: LogLevel = Some("info"), Open;
     /// How log lines look
     log_format: LogFormat = Some("text"), Open;
+    /// OpenTelemetry collector that gets the spans of requests, such as `http://127.0.0.1:4318`; needs a build with the feature `otlp`
+    otlp_url: Option<PublicUrl> = None, Open;
     /// Where `demo` keeps its database; a folder in the user's data folder when left out
     data_dir: Option<PathBuf> = None, Open;
     /// Folder of the PostgreSQL server's programs for `demo`; looked for when left out
