@@ -1,7 +1,7 @@
 use tidegate_postgres::admin::{Error, Grantee, Right};
 use tokio_postgres::Client;
 
-use super::bench::{
+use super::fixture::{
     admin, connect, database, refusal, role, root, service_admin, superuser, user, value,
 };
 
@@ -301,7 +301,7 @@ async fn what_belongs_to_an_extension_is_left_alone() {
     root.batch_execute("CREATE DATABASE extended")
         .await
         .unwrap();
-    let inside = super::bench::root("extended").await;
+    let inside = super::fixture::root("extended").await;
     if inside
         .batch_execute("CREATE EXTENSION dblink")
         .await

@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 use tidegate_postgres::Secret;
 use tidegate_postgres::admin::doctor::{Finding, Verdict};
 
-use super::bench::{admin, root, service_admin, superuser, value};
+use super::fixture::{admin, root, service_admin, superuser, value};
 
 fn bad(findings: &[Finding]) -> Vec<&Finding> {
     findings

@@ -1,7 +1,7 @@
 use tidegate_postgres::admin::Error;
 use tidegate_postgres::pool::{Key, Repair};
 
-use super::bench::{admin, connect, database, refusal, role, root, service_admin, user, value};
+use super::fixture::{admin, connect, database, refusal, role, root, service_admin, user, value};
 
 #[tokio::test]
 async fn the_owner_has_its_database_and_others_are_kept_out() {

@@ -9,15 +9,15 @@ use tidegate_sql::{DatabaseName, RoleName};
 use tokio_postgres::{Client, NoTls};
 
 /// The master secret of all tests: they share a cluster, and so the roles' names are distinct.
-pub const SECRET: [u8; 32] = [7; 32];
+pub(super) const SECRET: [u8; 32] = [7; 32];
 
 /// The configuration of the cluster's superuser.
-pub fn superuser() -> Config {
+pub(super) fn superuser() -> Config {
     Config::from_url(&testing::cluster().admin_url()).unwrap()
 }
 
 /// An administrator with a configuration.
-pub fn admin(config: Config) -> Admin {
+pub(super) fn admin(config: Config) -> Admin {
     // One counter for all, so that no two checks of the doctor make the same role.
     static SALT: AtomicU32 = AtomicU32::new(1);
     let passwords = RolePasswords::new(SECRET, || {
@@ -29,7 +29,7 @@ pub fn admin(config: Config) -> Admin {
 }
 
 /// An administrator that is no superuser, with the rights that OPERATIONS names.
-pub async fn service_admin(name: &str) -> Config {
+pub(super) async fn service_admin(name: &str) -> Config {
     let root = root("postgres").await;
     let sql = format!(
         "CREATE ROLE {name} LOGIN CREATEROLE CREATEDB PASSWORD 'service';
@@ -40,7 +40,7 @@ pub async fn service_admin(name: &str) -> Config {
 }
 
 /// A connection as the cluster's superuser.
-pub async fn root(database: &str) -> Client {
+pub(super) async fn root(database: &str) -> Client {
     let cluster = testing::cluster();
     connect(database, cluster.admin_user(), cluster.admin_password())
         .await
@@ -48,12 +48,12 @@ pub async fn root(database: &str) -> Client {
 }
 
 /// A connection as a user of a tenant.
-pub async fn user(database: &str, role: &str) -> Result<Client, tokio_postgres::Error> {
+pub(super) async fn user(database: &str, role: &str) -> Result<Client, tokio_postgres::Error> {
     connect(database, role, &role_password(&SECRET, role, 1)).await
 }
 
 /// A connection with any login.
-pub async fn connect(
+pub(super) async fn connect(
     database: &str,
     role: &str,
     password: &str,
@@ -67,21 +67,21 @@ pub async fn connect(
 }
 
 /// The SQLSTATE of a statement that must fail.
-pub async fn refusal(client: &Client, sql: &str) -> String {
+pub(super) async fn refusal(client: &Client, sql: &str) -> String {
     let error = client.batch_execute(sql).await.unwrap_err();
     error.code().unwrap().code().to_owned()
 }
 
 /// One value of a query as text.
-pub async fn value(client: &Client, sql: &str) -> String {
+pub(super) async fn value(client: &Client, sql: &str) -> String {
     let row = client.query_one(sql, &[]).await.unwrap();
     row.get::<_, Option<String>>(0).unwrap_or_default()
 }
 
-pub fn database(name: &str) -> DatabaseName {
+pub(super) fn database(name: &str) -> DatabaseName {
     DatabaseName::new(name)
 }
 
-pub fn role(name: &str) -> RoleName {
+pub(super) fn role(name: &str) -> RoleName {
     RoleName::new(name)
 }
