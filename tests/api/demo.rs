@@ -102,6 +102,19 @@ fn a_second_demo_on_the_same_port_or_folder_gets_one_message() {
     }
 }
 
+#[test]
+fn a_folder_of_somebody_elses_is_left_alone() {
+    let folder = demo_folder();
+    let key = folder.path().join("master.key");
+    std::fs::write(&key, "precious").unwrap();
+    let path = folder.path().to_str().unwrap();
+    let arguments = ["--listen", "127.0.0.1:0", "--fresh", "--data-dir", path];
+    let (code, message) = refusal(&arguments);
+    assert_eq!((code, message.lines().count()), (1, 1), "{message}");
+    assert!(message.contains("holds no demo"), "{message}");
+    assert_eq!(std::fs::read_to_string(&key).unwrap(), "precious");
+}
+
 /// Runs the five commands of the banner as printed.
 fn paste(banner: &str) {
     let commands = banner.lines().filter_map(|line| line.strip_prefix("  "));

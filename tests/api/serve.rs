@@ -293,3 +293,27 @@ fn an_address_that_is_taken_is_one_clear_line() {
         "{message}"
     );
 }
+
+#[tokio::test]
+async fn a_user_that_spoilt_its_own_role_is_let_in_again() {
+    let operator = operator().await;
+    let node = Node::start(&operator).await;
+    let tokens = node.sign_in("shop", "shop", "owner-password").await;
+    let token = tokens["access_token"].as_str().unwrap();
+    for q in [
+        "alter role shop password 'mine'",
+        "alter role shop set search_path = nowhere",
+    ] {
+        let (status, answer) = node.post("/api/v4/sql", Some(token), json!({"q": q})).await;
+        assert_eq!(status, StatusCode::OK, "{answer}");
+    }
+    node.stop();
+    let node = Node::start(&operator).await;
+    let body = json!({"q": "select count(*) as orders from orders"});
+    let (status, answer) = node.post("/api/v4/sql", Some(token), body).await;
+    assert_eq!(
+        (status, &answer["data"]),
+        (StatusCode::OK, &json!([{"orders": 1}]))
+    );
+    node.stop();
+}

@@ -8,6 +8,9 @@ use crate::failure::{Failure, OnFile, Result};
 use crate::master_key;
 use crate::settings::Settings;
 
+/// The name of the cluster's folder in it.
+const CLUSTER: &str = "postgresql";
+
 /// The folder in which the demo keeps everything.
 pub(super) struct Folder(PathBuf);
 
@@ -18,7 +21,9 @@ impl Folder {
             Some(path) => path.clone(),
             None => tidegate_embedded::default_directory(&user_data()?)?.join("demo"),
         };
-        if !path.exists() {
+        if path.exists() {
+            require_ours(&path)?;
+        } else {
             std::fs::create_dir_all(&path).on("make the folder", &path)?;
             // PostgreSQL runs as another user when this runs as root, and must get in.
             let mode = std::fs::Permissions::from_mode(0o755);
@@ -29,7 +34,7 @@ impl Folder {
 
     /// Where the cluster is.
     pub(super) fn cluster(&self) -> PathBuf {
-        self.0.join("postgresql")
+        self.0.join(CLUSTER)
     }
 
     /// The file with the master key, made where it is missing.
@@ -67,6 +72,19 @@ impl Folder {
         write_private(&fresh, &text)?;
         std::fs::rename(&fresh, &path).on("write", path)
     }
+}
+
+/// A folder with anything else in it may hold a master key that must not be lost.
+fn require_ours(path: &Path) -> Result {
+    let mut entries = std::fs::read_dir(path).on("look into", path)?;
+    if path.join(CLUSTER).exists() || entries.next().is_none() {
+        return Ok(());
+    }
+    Err(Failure::Refused(format!(
+        "{} is not empty and holds no demo, so it is left alone; choose an empty or a new folder \
+         with --data-dir",
+        path.display()
+    )))
 }
 
 fn write_private(path: &Path, text: &str) -> Result {
