@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::Result;
 
-/// Clock ticks a second, which Linux fixes for `/proc` (proc(5), USER_HZ).
+/// Clock ticks a second, which Linux fixes for `/proc` (proc(5), `USER_HZ`).
 const TICKS: f64 = 100.0;
 
 fn stat(pid: u32) -> Result<Vec<String>> {
@@ -29,7 +29,21 @@ pub(crate) fn cpu(pid: u32) -> Result<f64> {
 }
 
 /// Seconds of CPU that the children of a process have used, those that ended included.
+///
+/// A child that ends while we look would be missed, so we look until two looks agree.
 pub(crate) fn family_cpu(parent: u32) -> Result<f64> {
+    let mut last = look(parent)?;
+    loop {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        let now = look(parent)?;
+        if now >= last && now - last < 0.02 {
+            return Ok(now);
+        }
+        last = now;
+    }
+}
+
+fn look(parent: u32) -> Result<f64> {
     let mut sum = ticks(&stat(parent)?, &[16, 17])?;
     for entry in fs::read_dir("/proc")? {
         let Ok(pid) = entry?.file_name().to_string_lossy().parse::<u32>() else {

@@ -1,5 +1,10 @@
 //! The architecture as a test: layers, homes, sizes and the documents every crate owes.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on should stop where it stands"
+)]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -36,7 +41,10 @@ const HOMES: &[(&str, &[&str])] = &[
     ("ring", &["tidegate-oauth"]),
     ("oauth2", &["tidegate-oauth"]),
     ("argon2", &["tidegate-oauth"]),
-    ("rustls", &["tidegate-server", "tidegate-postgres", "tidegate"]),
+    (
+        "rustls",
+        &["tidegate-server", "tidegate-postgres", "tidegate"],
+    ),
     ("clap", &["tidegate", "tidegate-bench"]),
     ("tracing-subscriber", &["tidegate"]),
     ("mimalloc", &["tidegate"]),
@@ -50,7 +58,10 @@ const EDGES: &[(&str, &[&str])] = &[
     ("tidegate-catalog", &["tidegate-sql"]),
     ("tidegate-postgres", &["tidegate-sql"]),
     ("tidegate-store", &["tidegate-oauth", "tidegate-sql"]),
-    ("tidegate-server", &["tidegate-catalog", "tidegate-oauth", "tidegate-sql"]),
+    (
+        "tidegate-server",
+        &["tidegate-catalog", "tidegate-oauth", "tidegate-sql"],
+    ),
     (
         "tidegate",
         &[
@@ -73,7 +84,10 @@ const LONG_FILES: &[(&str, &str)] = &[];
 const MOST_LINES: usize = 400;
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()
+        .unwrap()
 }
 
 struct Package {
@@ -89,9 +103,18 @@ fn packages() -> Vec<Package> {
         .current_dir(root())
         .output()
         .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
-    metadata["packages"].as_array().unwrap().iter().map(package).collect()
+    metadata["packages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(package)
+        .collect()
 }
 
 fn package(package: &Value) -> Package {
@@ -115,7 +138,9 @@ fn shipped() -> Vec<Package> {
     packages()
         .into_iter()
         .filter(|package| {
-            ["crates", "bins"].iter().any(|folder| package.dir.starts_with(root.join(folder)))
+            ["crates", "bins"]
+                .iter()
+                .any(|folder| package.dir.starts_with(root.join(folder)))
         })
         .collect()
 }
@@ -124,7 +149,9 @@ fn rust_files(dir: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     let mut folders = vec![dir.to_owned()];
     while let Some(folder) = folders.pop() {
-        let Ok(entries) = fs::read_dir(&folder) else { continue };
+        let Ok(entries) = fs::read_dir(&folder) else {
+            continue;
+        };
         for entry in entries.map(Result::unwrap) {
             let path = entry.path();
             if path.is_dir() {
@@ -163,8 +190,14 @@ fn dependencies_point_downwards() {
     for package in shipped() {
         let own = layers[package.name.as_str()];
         for dependency in &package.dependencies {
-            let Some(other) = layers.get(dependency.as_str()) else { continue };
-            assert!(*other < own, "{} (L{own}) depends on {dependency} (L{other})", package.name);
+            let Some(other) = layers.get(dependency.as_str()) else {
+                continue;
+            };
+            assert!(
+                *other < own,
+                "{} (L{own}) depends on {dependency} (L{other})",
+                package.name
+            );
         }
     }
 }
@@ -173,7 +206,11 @@ fn dependencies_point_downwards() {
 fn edges_between_crates_are_the_drawn_ones() {
     let edges: BTreeMap<_, _> = EDGES.iter().copied().collect();
     for package in shipped() {
-        for dependency in package.dependencies.iter().filter(|name| name.starts_with("tidegate")) {
+        for dependency in package
+            .dependencies
+            .iter()
+            .filter(|name| name.starts_with("tidegate"))
+        {
             assert!(
                 edges[package.name.as_str()].contains(&dependency.as_str()),
                 "{} -> {dependency} is not drawn in docs/ARCHITECTURE.md",
@@ -216,7 +253,12 @@ fn files_stay_small() {
     let mut seen = 0;
     for package in shipped() {
         for path in rust_files(&package.dir.join("src")) {
-            let short = path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
+            let short = path
+                .strip_prefix(&root)
+                .unwrap()
+                .to_str()
+                .unwrap()
+                .to_owned();
             let lines = production_lines(&fs::read_to_string(&path).unwrap());
             seen += 1;
             assert!(
@@ -233,9 +275,21 @@ fn no_bucket_modules() {
     for package in shipped() {
         for path in rust_files(&package.dir.join("src")) {
             let stem = path.file_stem().unwrap().to_str().unwrap();
-            let parent = path.parent().unwrap().file_name().unwrap().to_str().unwrap();
-            for bucket in ["utils", "util", "helpers", "common", "types", "manager", "misc"] {
-                assert!(stem != bucket && parent != bucket, "{} is a bucket", path.display());
+            let parent = path
+                .parent()
+                .unwrap()
+                .file_name()
+                .unwrap()
+                .to_str()
+                .unwrap();
+            for bucket in [
+                "utils", "util", "helpers", "common", "types", "manager", "misc",
+            ] {
+                assert!(
+                    stem != bucket && parent != bucket,
+                    "{} is a bucket",
+                    path.display()
+                );
             }
         }
     }
@@ -243,7 +297,10 @@ fn no_bucket_modules() {
 
 #[test]
 fn every_crate_has_a_readme_and_an_example() {
-    for package in shipped().iter().filter(|package| package.name != "tidegate") {
+    for package in shipped()
+        .iter()
+        .filter(|package| package.name != "tidegate")
+    {
         let readme = fs::read_to_string(package.dir.join("README.md"))
             .unwrap_or_else(|_| panic!("{} has no README.md", package.name));
         assert!(
@@ -268,9 +325,15 @@ fn every_crate_has_a_readme_and_an_example() {
 #[test]
 fn libraries_below_the_server_know_no_status_and_no_header() {
     let layers: BTreeMap<_, _> = LAYERS.iter().copied().collect();
-    for package in shipped().iter().filter(|package| layers[package.name.as_str()] < 5) {
+    for package in shipped()
+        .iter()
+        .filter(|package| layers[package.name.as_str()] < 5)
+    {
         assert!(
-            !package.dependencies.iter().any(|name| name == "http" || name == "hyper"),
+            !package
+                .dependencies
+                .iter()
+                .any(|name| name == "http" || name == "hyper"),
             "{} knows HTTP",
             package.name
         );
@@ -308,8 +371,13 @@ fn every_workspace_dependency_is_used() {
         .iter()
         .map(|package| fs::read_to_string(package.dir.join("Cargo.toml")).unwrap())
         .collect();
-    for line in section.lines().filter(|line| !line.trim_start().starts_with('#')) {
-        let Some((name, _)) = line.split_once(" = ") else { continue };
+    for line in section
+        .lines()
+        .filter(|line| !line.trim_start().starts_with('#'))
+    {
+        let Some((name, _)) = line.split_once(" = ") else {
+            continue;
+        };
         assert!(
             manifests.contains(&format!("\n{name}.workspace"))
                 || manifests.contains(&format!("\n{name} = {{ workspace")),
