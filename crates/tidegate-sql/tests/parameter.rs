@@ -239,6 +239,28 @@ fn elements_may_be_of_any_type() {
         &Type::INT4MULTI_RANGE_ARRAY,
         r#"{"{[1,)}","{}"}"#,
     );
+    // No point, flag or range is null, so what begins with null is a dimension.
+    check(
+        r#"[[[{"x":1,"y":2}],null],[null,[{"x":3,"y":4}]]]"#,
+        &Type::POLYGON_ARRAY,
+        r#"{{"((1,2))",NULL},{NULL,"((3,4))"}}"#,
+    );
+    check(
+        r#"[["((1,2))","((3,4))"],["((5,6))",null]]"#,
+        &Type::POLYGON_ARRAY,
+        r#"{{"((1,2))","((3,4))"},{"((5,6))",NULL}}"#,
+    );
+    check(
+        r#"[[[true,{"x":1,"y":2}],null],[null,[false,{"x":3,"y":4}]]]"#,
+        &Type::PATH_ARRAY,
+        r#"{{"[(1,2)]",NULL},{NULL,"((3,4))"}}"#,
+    );
+    check(
+        r#"[[[{"lower":1}],null],[null,[]]]"#,
+        &Type::INT4MULTI_RANGE_ARRAY,
+        r#"{{"{[1,)}",NULL},{NULL,"{}"}}"#,
+    );
+    check("[[],[]]", &Type::POLYGON_ARRAY, "{}");
     check(
         r#"[{"d":1}]"#,
         &Type::INTERVAL_ARRAY,

@@ -116,6 +116,7 @@ impl Shape {
 }
 
 /// Whether a JSON array is an element by itself, not a dimension: some types are written as one.
+/// What it holds tells: no point, no flag of a path and no range is null.
 fn is_element(element: &Type, json: &str) -> bool {
     let first = || match json[1..].trim_ascii_start() {
         rest if rest.starts_with(']') => None,
@@ -125,10 +126,10 @@ fn is_element(element: &Type, json: &str) -> bool {
         Kind::Domain(base) => is_element(base, json),
         // Only a domain over an array can be an array inside an array.
         Kind::Array(_) => true,
-        Kind::Multirange(_) => first() != Some(JsonKind::Array),
+        Kind::Multirange(_) => !matches!(first(), Some(JsonKind::Array | JsonKind::Null)),
         _ => match *element {
             Type::JSON | Type::JSONB => true,
-            Type::POLYGON => first() != Some(JsonKind::Array),
+            Type::POLYGON => first() == Some(JsonKind::Object),
             Type::PATH => first() == Some(JsonKind::Bool),
             _ => false,
         },
