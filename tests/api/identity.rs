@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::service::demo;
+use crate::service::{Service, demo, demo_folder, eventually};
 
 #[tokio::test]
 async fn each_user_is_its_own_login_role() {
@@ -184,6 +184,217 @@ impl crate::service::Service {
     async fn refusal_anonymous(&self, q: &str) -> (u16, Value) {
         let answer = self.sql(None, &json!({"q": q})).await;
         (answer.status().as_u16(), answer.json().await.unwrap())
+    }
+}
+
+#[tokio::test]
+async fn a_stranger_leaves_no_setting_to_the_next() {
+    // Reproduced attack D1: a role may change its own settings for good. This ends the sessions
+    // of all guests, hence a demo of its own.
+    let folder = demo_folder();
+    let demo = Service::start(folder.path().to_str().unwrap(), &[]);
+    let admin = demo.admin().await;
+    let kick = "select pg_terminate_backend(pid) from pg_stat_activity \
+                where usename = 'demo/guest'";
+    for (setting, see, expected) in [
+        (
+            "search_path = pg_temp",
+            "select count(*) > 0 as v from artists",
+            json!(true),
+        ),
+        (
+            "transform_null_equals = on",
+            "select (null = null) as v",
+            Value::Null,
+        ),
+        (
+            "array_nulls = off",
+            "select '{NULL}'::text[] as v",
+            json!([null]),
+        ),
+        (
+            "gin_fuzzy_search_limit = 1",
+            "select current_setting('gin_fuzzy_search_limit') as v",
+            json!("0"),
+        ),
+    ] {
+        let answer = demo
+            .sql(
+                None,
+                &json!({"q": format!("alter role current_user set {setting}")}),
+            )
+            .await;
+        assert_eq!(answer.status(), 200, "{setting}");
+        eventually("the guest's sessions are gone", || async {
+            admin.execute(kick, &[]).await.unwrap() == 0
+        })
+        .await;
+        let answer: Value = demo
+            .sql(None, &json!({"q": see}))
+            .await
+            .json()
+            .await
+            .unwrap();
+        assert_eq!(answer["data"][0]["v"], expected, "{setting}: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_message_to_everybody_disturbs_nobody() {
+    // Reproduced attack D5: NOTIFY on any channel, and messages in the log of changes.
+    let demo = demo();
+    let said = [
+        "do $$ begin execute 'listen d5'; execute 'notify d5'; raise notice 'd5'; end $$",
+        "select pg_notify('d5', 'x')",
+        "select pg_logical_emit_message(true, 'd5', 'x')",
+    ];
+    for user in [Some("demo"), Some("alice"), None] {
+        for q in ["listen d5", "unlisten d5", "notify d5"] {
+            let refused = demo.sql(user, &json!({"q": q})).await;
+            assert_eq!(refused.status(), 403, "{q}");
+            let error: Value = refused.json().await.unwrap();
+            assert_eq!(error["errorCode"], "STATEMENT_NOT_ALLOWED", "{q}");
+        }
+        for q in said {
+            let answer = demo.sql(user, &json!({"q": q})).await;
+            assert_eq!(answer.status(), 200, "{q}");
+            let next = demo.sql(user, &json!({"q": "select 1 as n"})).await;
+            let next: Value = next.json().await.unwrap();
+            assert_eq!(next["data"], json!([{"n": 1}]), "{q}: {next}");
+        }
+        let together: Vec<_> = said.iter().map(|q| json!({"q": q})).collect();
+        let answer = demo.sql(user, &json!(together)).await;
+        let answer: Value = answer.json().await.unwrap();
+        assert_eq!(answer.as_array().map(Vec::len), Some(3), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_transaction_cannot_be_ended_from_within() {
+    // Reproduced attack E2, by name and out of sight of the list of statements.
+    let demo = demo();
+    demo.rows("demo", "drop table if exists i_whole", json!({}))
+        .await;
+    demo.rows("demo", "create table i_whole (id int)", json!({}))
+        .await;
+    for end in [
+        "COMMIT",
+        "/*c*/ ROLLBACK",
+        "END",
+        "ABORT",
+        "PREPARE TRANSACTION 'x'",
+        "COMMIT AND CHAIN",
+        "do $$ begin commit; end $$",
+        "do $$ begin rollback; end $$",
+    ] {
+        let (status, error) = demo
+            .refusal(
+                "demo",
+                &json!([
+                    {"q": "insert into i_whole values (1)"}, {"q": end}, {"q": "select 1 / 0"},
+                ]),
+            )
+            .await;
+        assert!(matches!(status, 400 | 403 | 500), "{end}: {error}");
+        let left = demo
+            .rows("demo", "select count(*) as n from i_whole", json!({}))
+            .await;
+        assert_eq!(left["data"], json!([{"n": 0}]), "{end}");
+    }
+}
+
+#[tokio::test]
+async fn a_transactions_mode_cannot_be_changed_for_others() {
+    // Reproduced attack E3: READ ONLY and READ WRITE at will.
+    let demo = demo();
+    for q in [
+        "set transaction read only",
+        "set transaction read write",
+        "set transaction_read_only = on",
+        "set session characteristics as transaction read only",
+    ] {
+        let (status, error) = demo.refusal("demo", &json!({"q": q})).await;
+        assert_eq!(
+            (status, error["errorCode"].as_str()),
+            (403, Some("STATEMENT_NOT_ALLOWED")),
+            "{q}"
+        );
+    }
+    for q in [
+        "select set_config('default_transaction_read_only', 'on', false)",
+        "select set_config('transaction_read_only', 'on', false)",
+    ] {
+        demo.rows("demo", q, json!({})).await;
+        for _ in 0..10 {
+            let mode = demo
+                .rows(
+                    "demo",
+                    "select current_setting('transaction_read_only') as v",
+                    json!({}),
+                )
+                .await;
+            assert_eq!(mode["data"], json!([{"v": "off"}]), "{q}");
+        }
+    }
+    // What may be written is decided by grants alone.
+    let writable = json!([
+        {"q": "select set_config('transaction_read_only', 'off', false)"},
+        {"q": "insert into artists (name) values ('mine')"},
+    ]);
+    let refused = demo.sql(None, &writable).await;
+    assert_eq!(refused.status(), 401);
+}
+
+#[tokio::test]
+async fn a_trigger_runs_as_the_writer_and_cannot_become_its_owner() {
+    // Reproduced attack F2: PostgreSQL's design, so nothing more than the writer's rights.
+    let demo = demo();
+    for q in [
+        "drop table if exists i_seen",
+        "create table i_seen (who text, session text)",
+        "create or replace function i_look() returns trigger language plpgsql as \
+         $$ begin new.who := current_user; new.session := session_user; return new; end $$",
+        "create trigger t before insert on i_seen for each row execute function i_look()",
+        "grant insert, select on i_seen to \"demo/alice\"",
+    ] {
+        demo.rows("demo", q, json!({})).await;
+    }
+    let q = "insert into i_seen values ('x', 'x') returning *";
+    let seen = demo.rows("alice", q, json!({})).await;
+    assert_eq!(
+        seen["data"],
+        json!([{"who": "demo/alice", "session": "demo/alice"}])
+    );
+    // A user that owns nothing can lay no such trap: neither tables nor triggers are hers to make.
+    for q in [
+        "create table i_trap_of_alice (id int)",
+        "create trigger t before insert on i_seen for each row execute function i_look()",
+    ] {
+        let (status, error) = demo.refusal("alice", &json!({"q": q})).await;
+        assert_eq!(
+            (status, error["sqlstate"].as_str()),
+            (403, Some("42501")),
+            "{q}: {error}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn statements_that_a_caller_deallocates_are_prepared_again() {
+    // Reproduced attack G.
+    for user in [Some("demo"), Some("alice"), None] {
+        for _ in 0..5 {
+            let body = json!({"q": "select name from artists where id = :id", "params": {"id": 1}});
+            let answer: Value = demo().sql(user, &body).await.json().await.unwrap();
+            assert_eq!(
+                answer["data"].as_array().map(Vec::len),
+                Some(1),
+                "{user:?}: {answer}"
+            );
+            let q = "do $$ begin execute 'deallocate all'; end $$";
+            let gone = demo().sql(user, &json!({"q": q})).await;
+            assert_eq!(gone.status(), 200);
+        }
     }
 }
 

@@ -21,7 +21,11 @@ use tidegate_sql::{
 struct OneRole;
 
 impl Credentials for OneRole {
-    fn of<'a>(&'a self, _key: &'a Key) -> BoxFuture<'a, Result<Credential, OpenError>> {
+    fn of<'a>(
+        &'a self,
+        _key: &'a Key,
+        _shared: bool,
+    ) -> BoxFuture<'a, Result<Credential, OpenError>> {
         let password = Secret::new("reader's password");
         let pins = StartupPins::default();
         Box::pin(std::future::ready(Ok(Credential { password, pins })))

@@ -17,7 +17,7 @@ use crate::pool::{Key, OpenError};
 /// The `search_path` that is configured for a role in a database, by the precedence of PostgreSQL
 /// ("ALTER ROLE": settings for role and database, then role, then database).
 const SEARCH_PATH: &str = "\
-    SELECT pg_catalog.substr(c.setting, 13) \
+    SELECT 'search_path', pg_catalog.substr(c.setting, 13) \
     FROM pg_catalog.pg_db_role_setting s \
     CROSS JOIN LATERAL pg_catalog.unnest(s.setconfig) AS c (setting) \
     LEFT JOIN pg_catalog.pg_roles r ON r.oid = s.setrole \
@@ -26,13 +26,44 @@ const SEARCH_PATH: &str = "\
       AND pg_catalog.starts_with(c.setting, 'search_path=') \
     ORDER BY s.setrole = 0, s.setdatabase = 0 LIMIT 1";
 
+/// What sessions have without the settings of the role, which any stranger could make for the
+/// next (`ALTER ROLE … SET`): the database's settings, else the server's. It holds all settings
+/// that a role may change, because those that it has changed may be others a moment later; and of
+/// the settings that PostgreSQL does not know, the first that it has changed.
+const DEFAULTS: &str = "\
+    WITH given AS ( \
+        SELECT pg_catalog.split_part(c.setting, '=', 1) AS name, \
+               pg_catalog.substr(c.setting, pg_catalog.strpos(c.setting, '=') + 1) AS value, \
+               s.setrole <> 0 AS own, s.setdatabase <> 0 AS here \
+        FROM pg_catalog.pg_db_role_setting s \
+        CROSS JOIN LATERAL pg_catalog.unnest(s.setconfig) AS c (setting) \
+        LEFT JOIN pg_catalog.pg_roles r ON r.oid = s.setrole \
+        LEFT JOIN pg_catalog.pg_database d ON d.oid = s.setdatabase \
+        WHERE (s.setrole = 0 OR r.rolname = :role) AND (s.setdatabase = 0 OR d.datname = :database) \
+    ), free AS ( \
+        SELECT p.name, CASE WHEN p.source IN ('client', 'session', 'user', 'database', 'database user') \
+                            THEN p.boot_val ELSE p.reset_val END AS value \
+        FROM pg_catalog.pg_settings p \
+        WHERE p.context IN ('user', 'backend') AND pg_catalog.strpos(p.name, '.') = 0 \
+          AND p.name NOT IN \
+              ('transaction_isolation', 'transaction_read_only', 'transaction_deferrable') \
+        UNION ALL ( \
+            SELECT DISTINCT g.name, '' FROM given g \
+            WHERE g.own AND pg_catalog.strpos(g.name, '.') > 0 AND pg_catalog.length(g.name) < 64 \
+            ORDER BY 1 LIMIT 32) \
+    ) \
+    SELECT f.name, coalesce((SELECT g.value FROM given g WHERE g.name = f.name AND NOT g.own \
+                             ORDER BY NOT g.here LIMIT 1), f.value, '') \
+    FROM free f";
+
 /// Derives passwords from the master secret, and pins the `search_path` that PostgreSQL has
-/// configured for the role.
+/// configured for the role; where strangers share the role, all that the role could set itself.
 pub struct RoleCredentials {
     control: Arc<dyn Executor>,
     passwords: RolePasswords,
     server_version: u32,
     search_path: Arc<Statement>,
+    defaults: Arc<Statement>,
 }
 
 impl RoleCredentials {
@@ -43,50 +74,77 @@ impl RoleCredentials {
         server_version: u32,
     ) -> Result<Self> {
         let search_path = Arc::new(Statement::parse(SEARCH_PATH)?);
+        let defaults = Arc::new(Statement::parse(DEFAULTS)?);
         Ok(Self {
             control,
             passwords,
             server_version,
             search_path,
+            defaults,
         })
     }
 
-    async fn credential(&self, key: &Key) -> Result<Credential, OpenError> {
-        let bound = self.bind(key);
-        let mut first = FirstText(None);
+    async fn credential(&self, key: &Key, shared: bool) -> Result<Credential, OpenError> {
+        let bound = bind(
+            if shared {
+                &self.defaults
+            } else {
+                &self.search_path
+            },
+            key,
+        );
+        let mut settings = Settings(Vec::new());
         let asked = self
             .control
-            .query(&Principal::Control, &bound, &Terms::default(), &mut first)
+            .query(
+                &Principal::Control,
+                &bound,
+                &Terms::default(),
+                &mut settings,
+            )
             .await;
         asked.map_err(|error| match error {
             error @ (tidegate_sql::Error::Unavailable { .. }
             | tidegate_sql::Error::PoolTimeout { .. }) => OpenError::Unreachable(Arc::new(error)),
             error => OpenError::Internal(Arc::new(error)),
         })?;
+        let mut defaults = settings.0;
+        let path = defaults.iter().position(|(name, _)| name == "search_path");
+        let search_path = path.map(|index| defaults.swap_remove(index).1);
         Ok(Credential {
             password: Secret::new(self.passwords.password(key.role.as_str())),
             pins: StartupPins {
-                search_path: first.0,
+                search_path,
+                defaults,
                 server_version: self.server_version,
             },
         })
     }
+}
 
-    fn bind(&self, key: &Key) -> BoundStatement {
-        let text = |value: &str| Parameter::Text(value.into());
-        BoundStatement {
-            statement: self.search_path.clone(),
-            hints: vec![None, None],
-            formats: vec![None, None],
-            sets: vec![vec![text(key.role.as_str()), text(key.database.as_str())]],
-            listed: false,
-        }
+fn bind(statement: &Arc<Statement>, key: &Key) -> BoundStatement {
+    let value = |name: &str| match name {
+        "role" => key.role.as_str(),
+        _ => key.database.as_str(),
+    };
+    let names = statement.placeholders();
+    let set = names.iter().map(|name| Parameter::Text(value(name).into()));
+    BoundStatement {
+        statement: statement.clone(),
+        hints: vec![None; names.len()],
+        formats: vec![None; names.len()],
+        sets: vec![set.collect()],
+        listed: false,
     }
 }
 
 impl Credentials for RoleCredentials {
-    fn of<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Credential, OpenError>> {
-        Box::pin(self.credential(key))
+    fn of<'a>(
+        &'a self,
+        key: &'a Key,
+        shared: bool,
+    ) -> BoxFuture<'a, Result<Credential, OpenError>> {
+        Box::pin(self.credential(key, shared))
     }
 }
 
@@ -96,17 +154,20 @@ impl fmt::Debug for RoleCredentials {
     }
 }
 
-/// Keeps the first value of the first row, which is text.
-struct FirstText(Option<String>);
+/// Keeps rows of a name and a value, both text.
+struct Settings(Vec<(String, String)>);
 
-impl RowSink for FirstText {
+impl RowSink for Settings {
     fn columns(&mut self, _columns: &[Column]) -> Result<()> {
         Ok(())
     }
 
     fn row(&mut self, row: RawRow<'_>) -> Result<Flow> {
-        let value = row.values().next().flatten();
-        self.0 = value.map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let mut values = row.values().map(|value| value.map(text));
+        if let (Some(Some(name)), Some(Some(value))) = (values.next(), values.next()) {
+            self.0.push((name, value));
+        }
         Ok(Flow::Continue)
     }
 

@@ -7,14 +7,17 @@ pub struct StartupPins {
     /// The `search_path` configured for the role in the database; PostgreSQL's default when
     /// absent.
     pub search_path: Option<String>,
+    /// Settings that the role must not decide either, where strangers share it. They give way to
+    /// the others.
+    pub defaults: Vec<(String, String)>,
     /// `server_version_num`; 0 when unknown, then settings of newer versions are left out.
     pub server_version: u32,
 }
 
 impl StartupPins {
     /// The settings, by name.
-    pub(crate) fn settings(&self) -> Vec<(&'static str, &str)> {
-        let mut settings = vec![
+    pub(crate) fn settings(&self) -> Vec<(&str, &str)> {
+        let mut settings: Vec<(&str, &str)> = vec![
             ("client_encoding", "UTF8"),
             ("application_name", "tidegate"),
             (
@@ -44,6 +47,14 @@ impl StartupPins {
         ];
         for setting in crate::version::startup_settings(self.server_version) {
             settings.push(setting);
+        }
+        for (name, value) in &self.defaults {
+            if !settings
+                .iter()
+                .any(|(known, _)| known.eq_ignore_ascii_case(name))
+            {
+                settings.push((name, value));
+            }
         }
         settings
     }

@@ -21,8 +21,10 @@ pub struct Credential {
 
 /// Knows with what roles log in. Asked once for each connection.
 pub trait Credentials: Send + Sync {
-    /// The credential of a role in a database.
-    fn of<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Credential, OpenError>>;
+    /// The credential of a role in a database. Where strangers share the role (`shared`), what
+    /// the role has set for itself must not reach its sessions.
+    fn of<'a>(&'a self, key: &'a Key, shared: bool)
+    -> BoxFuture<'a, Result<Credential, OpenError>>;
 }
 
 /// Opens connections that log in as users.
@@ -52,8 +54,8 @@ impl RoleConnector {
         &self.terminator
     }
 
-    async fn log_in(&self, key: &Key) -> Result<Connection, OpenError> {
-        let Credential { password, pins } = self.credentials.of(key).await?;
+    async fn log_in(&self, key: &Key, shared: bool) -> Result<Connection, OpenError> {
+        let Credential { password, pins } = self.credentials.of(key, shared).await?;
         let (database, role) = (key.database.as_str(), key.role.as_str());
         let opened = Connection::open(&self.config, database, role, password.reveal(), &pins);
         Box::pin(opened).await.map_err(OpenError::from)
@@ -71,8 +73,12 @@ impl fmt::Debug for RoleConnector {
 impl Connector for RoleConnector {
     type Connection = Connection;
 
-    fn open<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Connection, OpenError>> {
-        Box::pin(self.log_in(key))
+    fn open<'a>(
+        &'a self,
+        key: &'a Key,
+        shared: bool,
+    ) -> BoxFuture<'a, Result<Connection, OpenError>> {
+        Box::pin(self.log_in(key, shared))
     }
 
     fn is_open(&self, connection: &mut Connection) -> bool {

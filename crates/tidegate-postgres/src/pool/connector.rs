@@ -37,8 +37,12 @@ pub trait Connector: Send + Sync + 'static {
     /// A connection that has logged in.
     type Connection: Send + 'static;
 
-    /// Connects and logs in.
-    fn open<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Self::Connection, OpenError>>;
+    /// Connects and logs in. `shared` says that strangers share the role.
+    fn open<'a>(
+        &'a self,
+        key: &'a Key,
+        shared: bool,
+    ) -> BoxFuture<'a, Result<Self::Connection, OpenError>>;
 
     /// Whether an idle connection is still open. Asked before it is lent; must not block.
     fn is_open(&self, connection: &mut Self::Connection) -> bool;

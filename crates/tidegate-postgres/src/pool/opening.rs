@@ -46,7 +46,8 @@ impl<K: Connector> Inner<K> {
     }
 
     async fn connect(&self, key: &Key) -> Result<K::Connection, OpenError> {
-        self.answer(self.connector.open(key)).await
+        let shared = self.state.lock().is_shared(key);
+        self.answer(self.connector.open(key, shared)).await
     }
 
     /// Waits for an answer as long as an attempt to connect may take.
@@ -205,6 +206,13 @@ impl<K: Connector> State<K> {
             self.remember_refusal(key, now + REFUSED, verdict);
         }
         false
+    }
+
+    /// Whether strangers share the role; one that nobody waits for any more is taken for shared.
+    fn is_shared(&self, key: &Key) -> bool {
+        let tenant = self.tenants.get(&key.database);
+        let role = tenant.and_then(|tenant| tenant.roles.get(&key.role));
+        role.is_none_or(|role| role.strangers)
     }
 
     /// Whether one more connection of the key breaks no bound.

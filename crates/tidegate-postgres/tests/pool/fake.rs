@@ -159,7 +159,11 @@ impl Fake {
 impl Connector for Fake {
     type Connection = FakeConnection;
 
-    fn open<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<FakeConnection, OpenError>> {
+    fn open<'a>(
+        &'a self,
+        key: &'a Key,
+        _shared: bool,
+    ) -> BoxFuture<'a, Result<FakeConnection, OpenError>> {
         Box::pin(async move {
             let script = {
                 let mut server = self.0.lock();

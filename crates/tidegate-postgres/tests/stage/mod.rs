@@ -160,8 +160,8 @@ pub(crate) async fn connect(url: &str) -> Client {
 
 pub(crate) fn pins() -> StartupPins {
     StartupPins {
-        search_path: None,
         server_version: 150_000,
+        ..StartupPins::default()
     }
 }
 
@@ -169,7 +169,11 @@ pub(crate) fn pins() -> StartupPins {
 struct Service(&'static Cluster);
 
 impl Credentials for Service {
-    fn of<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Credential, OpenError>> {
+    fn of<'a>(
+        &'a self,
+        key: &'a Key,
+        _shared: bool,
+    ) -> BoxFuture<'a, Result<Credential, OpenError>> {
         let password = Secret::new(password(key.role.as_str()));
         Box::pin(std::future::ready(Ok(Credential {
             password,
