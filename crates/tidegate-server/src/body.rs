@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
@@ -10,6 +11,7 @@ use http_body::{Frame, SizeHint};
 use crate::compress::Compressed;
 use crate::memory::Share;
 use crate::metrics::{Observation, Subject};
+use crate::serve::stall::StallGuard;
 use crate::serve::vitals::InFlight;
 
 /// Why an answer stops before its end. The connection is then ended abnormally, so that nobody
@@ -58,6 +60,8 @@ pub(crate) enum Content {
     Streamed(Pin<Box<dyn Source>>),
     /// Any of the above, compressed on the way.
     Compressed(Box<Compressed>),
+    /// Any of the above, for as long as the peer takes it.
+    Guarded(Arc<StallGuard>),
 }
 
 impl Body {
@@ -72,8 +76,14 @@ impl Body {
         self.observation = Some(observation);
     }
 
+    /// Holds the request in flight until the answer has gone.
     pub(crate) fn keep(&mut self, in_flight: InFlight) {
-        self.in_flight = Some(in_flight);
+        // Of a connection with one answer at a time the connection itself tells that it stalls.
+        if in_flight.is_multiplexed() && self.exact_size() != Some(0) {
+            self.content = Content::Guarded(in_flight.guard(self.content.take()));
+        } else {
+            self.in_flight = Some(in_flight);
+        }
     }
 
     pub(crate) fn content_mut(&mut self) -> &mut Content {
@@ -126,6 +136,7 @@ impl Content {
             Self::Whole(bytes) => Some(bytes.len() as u64),
             Self::Pieces { size, .. } => Some(*size),
             Self::Streamed(_) | Self::Compressed(_) => None,
+            Self::Guarded(guard) => guard.exact_size(),
         }
     }
 
@@ -146,6 +157,7 @@ impl Content {
             }),
             Self::Streamed(source) => ready!(source.as_mut().poll_next(cx)),
             Self::Compressed(compressed) => ready!(compressed.poll_next(cx)),
+            Self::Guarded(guard) => ready!(guard.poll_next(cx)),
         };
         // What makes the bytes is over with the last of them, and lets go of what it holds.
         if !matches!(next, Some(Ok(_))) {

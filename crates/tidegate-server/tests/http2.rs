@@ -164,3 +164,56 @@ async fn an_idle_connection_is_closed_in_good_order() {
         .unwrap()
         .unwrap();
 }
+
+#[tokio::test]
+async fn an_answer_that_nobody_takes_is_cut_off_and_the_others_go_on() {
+    let timeouts = Timeouts {
+        write: std::time::Duration::from_millis(150),
+        ..Timeouts::default()
+    };
+    let api = Api::limited(Limits {
+        timeouts,
+        memory: 2_000_000,
+        ..Limits::default()
+    })
+    .await;
+    let server = api.listen().await;
+    let mut sender = connect(&server).await;
+    // One holds a statement, the other most of the memory; a window of 64 KiB stays full.
+    let streamed = json!({"q": "select rows 100000 1000", "output_format": "csv"});
+    let whole = json!({"q": "select rows 1500 1000"});
+    let mut stalled = Vec::new();
+    for request in [&streamed, &whole] {
+        let (answer, mut body) = sender.send_request(sql(), false).unwrap();
+        body.send_data(request.to_string().into(), true).unwrap();
+        let answer = answer.await.unwrap();
+        assert_eq!(answer.status(), 200);
+        stalled.push(answer.into_body());
+    }
+    eventually("the statement is cancelled", || {
+        api.executor.cancelled() == 1
+    })
+    .await;
+    let given_back = async {
+        while api.sql(&whole).await.status != 200 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, given_back).await.unwrap();
+    let request = json!({"q": "select rows 100 1000", "output_format": "csv"});
+    let (answer, mut body) = sender.send_request(sql(), false).unwrap();
+    body.send_data(request.to_string().into(), true).unwrap();
+    for mut body in stalled {
+        let read_on = async {
+            while let Some(chunk) = body.data().await {
+                let size = chunk?.len();
+                body.flow_control().release_capacity(size)?;
+            }
+            Ok::<_, h2::Error>(())
+        };
+        let end = tokio::time::timeout(PATIENCE, read_on).await.unwrap();
+        assert!(end.is_err_and(|error| error.is_reset()));
+    }
+    let text = text(answer.await.unwrap().into_body()).await;
+    assert_eq!(text.lines().count(), 101);
+}

@@ -1,17 +1,19 @@
 //! What a connection has done, counted where it happens and judged now and then.
 
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::task::{Context, Poll};
 use std::time::Instant;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use super::stall::StallGuard;
+use crate::body::Content;
 use crate::limits::Timeouts;
 
 /// The counters of a connection.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Vitals {
     read: AtomicU64,
     written: AtomicU64,
@@ -23,10 +25,11 @@ pub(crate) struct Vitals {
     /// `read` when the last request ended.
     read_before: AtomicU64,
     http2: AtomicBool,
+    /// The answers on the way, of HTTP/2 only.
+    answers: Mutex<Vec<Weak<StallGuard>>>,
 }
 
 /// One request in flight; it is over when this is dropped.
-#[derive(Debug)]
 pub(crate) struct InFlight(Arc<Vitals>);
 
 impl InFlight {
@@ -34,6 +37,24 @@ impl InFlight {
         vitals.requests.fetch_add(1, Relaxed);
         vitals.in_flight.fetch_add(1, Relaxed);
         Self(Arc::clone(vitals))
+    }
+
+    /// Whether other requests are answered on the connection at the same time.
+    pub(crate) fn is_multiplexed(&self) -> bool {
+        self.0.http2.load(Relaxed)
+    }
+
+    /// Lets the connection's judge cut the answer off when the peer stops taking it.
+    pub(crate) fn guard(self, content: Content) -> Arc<StallGuard> {
+        let vitals = Arc::clone(&self.0);
+        let answer = Arc::new(StallGuard::new(content, self));
+        let mut answers = vitals
+            .answers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        answers.push(Arc::downgrade(&answer));
+        drop(answers);
+        answer
     }
 }
 
@@ -69,7 +90,6 @@ pub(crate) enum Verdict {
 }
 
 /// Looks at the counters from time to time and remembers since when they stand still.
-#[derive(Debug)]
 pub(crate) struct Monitor {
     vitals: Arc<Vitals>,
     phase: (Phase, u64),
@@ -97,6 +117,7 @@ impl Monitor {
         } else if now.duration_since(self.written_since) >= timeouts.write {
             return Verdict::Drop;
         }
+        self.vitals.judge_answers(timeouts, now);
         let phase = (self.vitals.phase(), self.vitals.requests.load(Relaxed));
         if phase != self.phase {
             (self.phase, self.phase_since) = (phase, now);
@@ -111,6 +132,15 @@ impl Monitor {
 }
 
 impl Vitals {
+    fn judge_answers(&self, timeouts: &Timeouts, now: Instant) {
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        answers.retain(|answer| answer.strong_count() > 0);
+        let answers: Vec<_> = answers.iter().filter_map(Weak::upgrade).collect();
+        for answer in answers {
+            answer.judge(timeouts.write, now);
+        }
+    }
+
     fn phase(&self) -> Phase {
         let read = self.read.load(Relaxed);
         if self.in_flight.load(Relaxed) > 0 {
@@ -129,7 +159,6 @@ impl Vitals {
 }
 
 /// A connection that counts.
-#[derive(Debug)]
 pub(crate) struct Watched<I> {
     io: I,
     vitals: Arc<Vitals>,
