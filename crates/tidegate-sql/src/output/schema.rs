@@ -1,5 +1,6 @@
 //! The columns of a result, as callers see them.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use bytes::BytesMut;
@@ -8,19 +9,26 @@ use postgres_types::{Kind, Type};
 use crate::codec::json_string;
 use crate::column::Column;
 
+/// Up to this many names are compared with each other, which costs less than a set of them.
+const FEW: usize = 16;
+
 /// The names of a result's columns: a name that came before gets `_1`, `_2` …, whichever is the
 /// first that no column has.
-pub fn column_names(columns: &[Column]) -> Vec<String> {
+pub fn column_names(columns: &[Column]) -> Vec<Cow<'_, str>> {
+    if are_few_and_differ(columns) {
+        let names = columns.iter().map(|column| Cow::Borrowed(&*column.name));
+        return names.collect();
+    }
     let taken: HashSet<&str> = columns.iter().map(|column| &*column.name).collect();
     let mut given = HashSet::new();
     let mut names = Vec::with_capacity(columns.len());
     for column in columns {
-        let mut name = column.name.clone();
+        let mut name = Cow::Borrowed(&*column.name);
         let mut number = 0_u32;
         while !given.insert(name.clone()) {
             loop {
                 number += 1;
-                name = format!("{}_{number}", column.name);
+                name = Cow::Owned(format!("{}_{number}", column.name));
                 if !taken.contains(&*name) {
                     break;
                 }
@@ -29,6 +37,14 @@ pub fn column_names(columns: &[Column]) -> Vec<String> {
         names.push(name);
     }
     names
+}
+
+fn are_few_and_differ(columns: &[Column]) -> bool {
+    columns.len() <= FEW
+        && columns.iter().enumerate().all(|(at, column)| {
+            let before = &columns[..at];
+            before.iter().all(|other| other.name != column.name)
+        })
 }
 
 /// The name of a type as `schema` shows it, and whether it is an array: arrays by their elements,
@@ -49,7 +65,7 @@ pub fn shown_type(r#type: &Type) -> (&str, bool) {
 }
 
 /// Appends the object `{"column":{"type":"int4","array":false},…}`.
-pub(super) fn write(names: &[String], columns: &[Column], out: &mut BytesMut) {
+pub(super) fn write(names: &[Cow<'_, str>], columns: &[Column], out: &mut BytesMut) {
     out.extend_from_slice(b"{");
     for (at, (name, column)) in names.iter().zip(columns).enumerate() {
         if at > 0 {

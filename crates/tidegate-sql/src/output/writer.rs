@@ -1,5 +1,6 @@
 //! A result, row by row.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::BytesMut;
@@ -90,7 +91,7 @@ impl RowWriter {
                 first(GeometrySource::PostGis).or_else(|| first(GeometrySource::BuiltIn));
         }
         let mut first = true;
-        self.columns.clear();
+        self.columns = Vec::with_capacity(columns.len());
         for (at, (name, value)) in names.iter().zip(values).enumerate() {
             let prefix = if Some(at) == self.geometry {
                 Box::default()
@@ -168,9 +169,9 @@ impl RowWriter {
         Ok(())
     }
 
-    fn check_formats(&self, names: &[String]) -> Result<(), InputError> {
+    fn check_formats(&self, names: &[Cow<'_, str>]) -> Result<(), InputError> {
         for (name, _) in &self.date_formats {
-            if !names.contains(name) && !self.placeholders.contains(name) {
+            if !names.iter().any(|known| known == name) && !self.placeholders.contains(name) {
                 return Err(InputError::InvalidFormat {
                     name: name.clone(),
                     problem: "the result has no such column, nor the statement such a placeholder"
@@ -206,7 +207,7 @@ impl RowWriter {
     }
 
     fn prefix(&self, name: &str, first: bool) -> Box<[u8]> {
-        let mut prefix = BytesMut::new();
+        let mut prefix = BytesMut::with_capacity(name.len() + 8);
         match (self.format, first) {
             (OutputFormat::Csv, true) => {}
             (OutputFormat::Csv, false) => prefix.extend_from_slice(b","),
@@ -293,7 +294,7 @@ impl ColumnWriter {
 }
 
 /// Appends the header line; a result without columns has none.
-fn header(names: &[String], out: &mut BytesMut) {
+fn header(names: &[Cow<'_, str>], out: &mut BytesMut) {
     for (at, name) in names.iter().enumerate() {
         if at > 0 {
             out.extend_from_slice(b",");
