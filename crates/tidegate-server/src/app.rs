@@ -17,6 +17,7 @@ use crate::limits::Limits;
 use crate::memory::Memory;
 use crate::metrics::{Metrics, MetricsSource};
 use crate::stack::Origins;
+use crate::statements::Statements;
 use crate::trace::{Place, SpanSink};
 
 pub use builder::AppBuilder;
@@ -41,6 +42,7 @@ struct Parts {
     spans: Option<Arc<dyn SpanSink>>,
     default_users: DefaultUsers,
     memory: Memory,
+    statements: Statements,
     node: u64,
     requests: AtomicU64,
     traced: AtomicU64,
@@ -116,6 +118,10 @@ impl App {
 
     pub(crate) fn memory(&self) -> &Memory {
         &self.0.memory
+    }
+
+    pub(crate) fn statements(&self) -> &Statements {
+        &self.0.statements
     }
 
     pub(crate) fn default_users(&self) -> &DefaultUsers {

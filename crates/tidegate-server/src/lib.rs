@@ -18,6 +18,7 @@ mod request_body;
 mod route;
 mod serve;
 mod stack;
+mod statements;
 mod trace;
 
 pub use app::{App, AppBuilder, Probe};

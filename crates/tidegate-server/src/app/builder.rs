@@ -13,6 +13,7 @@ use crate::limits::Limits;
 use crate::memory::Memory;
 use crate::metrics::{Metrics, MetricsSource};
 use crate::stack::Origins;
+use crate::statements::Statements;
 use crate::trace::SpanSink;
 
 /// Puts an [`App`] together; what is not said has the default of the API's contract.
@@ -38,6 +39,7 @@ impl AppBuilder {
             spans: None,
             default_users: DefaultUsers::new(store),
             memory: Memory::new(Limits::default().memory),
+            statements: Statements::default(),
             node: 0,
             requests: AtomicU64::new(0),
             traced: AtomicU64::new(0),

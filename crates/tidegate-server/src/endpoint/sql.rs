@@ -61,7 +61,7 @@ where
     let (format, content) = match requests {
         Requests::One(request) => {
             let format = negotiate::output_format(request.output_format, &head.headers)?;
-            let prepared = Prepared::new(request, format, &preferences)?;
+            let prepared = Prepared::new(app, request, format, &preferences)?;
             let log = || stream::Origin::new(&origin(head, subject));
             (format, one(app, &caller, prepared, terms, log).await?)
         }
@@ -119,7 +119,8 @@ async fn many(
         .into_iter()
         .enumerate()
         .map(|(index, request)| {
-            Prepared::in_array(request, preferences).map_err(|failure| failure.of_request(index))
+            Prepared::in_array(app, request, preferences)
+                .map_err(|failure| failure.of_request(index))
         })
         .collect::<Result<Vec<_>, _>>()?;
     let failed = |error| Failure::from_sql(error, caller.anonymous);

@@ -1,11 +1,10 @@
 //! From a request to a statement with its values and the writer of its answer.
 
-use std::sync::Arc;
-
 use tidegate_sql::datetime::Zone;
 use tidegate_sql::request::SqlRequest;
-use tidegate_sql::{BoundStatement, OutputFormat, OutputOptions, RowWriter, Statement};
+use tidegate_sql::{BoundStatement, OutputFormat, OutputOptions, RowWriter};
 
+use crate::app::App;
 use crate::error::Failure;
 use crate::negotiate::Preferences;
 
@@ -23,6 +22,7 @@ impl Prepared {
     ///
     /// 400 and 403, naming what is wrong.
     pub(crate) fn new(
+        app: &App,
         request: SqlRequest<'_>,
         format: OutputFormat,
         preferences: &Preferences,
@@ -35,7 +35,7 @@ impl Prepared {
             id,
             ..
         } = request;
-        let statement = Arc::new(Statement::parse(&q)?);
+        let statement = app.statements().read(&q)?;
         let mut options = OutputOptions {
             timezone: preferences.timezone.as_deref().map(zone).transpose()?,
             id: id.map(|id| id.get().to_owned()),
@@ -66,11 +66,14 @@ impl Prepared {
     ///
     /// As [`Prepared::new`], and 400 for another format than JSON.
     pub(crate) fn in_array(
+        app: &App,
         request: SqlRequest<'_>,
         preferences: &Preferences,
     ) -> Result<Self, Failure> {
         match request.output_format {
-            None | Some(OutputFormat::Json) => Self::new(request, OutputFormat::Json, preferences),
+            None | Some(OutputFormat::Json) => {
+                Self::new(app, request, OutputFormat::Json, preferences)
+            }
             Some(_) => Err(Failure::input(
                 "`output_format`: the requests of an array are answered in json only",
             )),

@@ -1,0 +1,95 @@
+//! Statements that were read already: programs send the same few texts again and again.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tidegate_sql::{InputError, Statement};
+
+/// The longest text that is kept.
+const LONGEST: usize = 4 * 1024;
+/// Bytes of text at most. What is kept of a statement beside it is of the same order.
+const CAPACITY: usize = 512 * 1024;
+
+/// Statements by their text. What a text means depends on nothing else, so everybody shares them;
+/// a full cache starts over, as what is needed again is read again within microseconds.
+#[derive(Debug, Default)]
+pub(crate) struct Statements(Mutex<Kept>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    statements: HashMap<Box<str>, Arc<Statement>>,
+    bytes: usize,
+}
+
+impl Statements {
+    /// The statement of this text.
+    ///
+    /// # Errors
+    ///
+    /// As [`Statement::parse`]; errors are not kept.
+    pub(crate) fn read(&self, q: &str) -> Result<Arc<Statement>, InputError> {
+        if q.len() > LONGEST {
+            return Statement::parse(q).map(Arc::new);
+        }
+        if let Some(known) = self.lock().statements.get(q) {
+            return Ok(Arc::clone(known));
+        }
+        let statement = Arc::new(Statement::parse(q)?);
+        self.lock().keep(q, &statement);
+        Ok(statement)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Kept {
+    fn keep(&mut self, q: &str, statement: &Arc<Statement>) {
+        if self.bytes + q.len() > CAPACITY {
+            *self = Self::default();
+        }
+        let replaced = self.statements.insert(q.into(), Arc::clone(statement));
+        if replaced.is_none() {
+            self.bytes += q.len();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_read_once() {
+        let statements = Statements::default();
+        let first = statements.read("select :a").unwrap();
+        assert!(Arc::ptr_eq(&first, &statements.read("select :a").unwrap()));
+        assert_eq!(*first, Statement::parse("select :a").unwrap());
+        let other = statements.read("select :b").unwrap();
+        assert_eq!(other.placeholders(), ["b"]);
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded_by_bytes() {
+        let statements = Statements::default();
+        for number in 0..=CAPACITY / 1000 {
+            let q = format!("select {number:0>1000}");
+            statements.read(&q).unwrap();
+            assert!(statements.lock().bytes <= CAPACITY);
+        }
+        let kept: usize = statements.lock().statements.keys().map(|q| q.len()).sum();
+        assert_eq!(kept, statements.lock().bytes);
+        assert!(kept < CAPACITY / 2, "it has started over: {kept}");
+        let long = format!("select '{}'", "x".repeat(LONGEST));
+        statements.read(&long).unwrap();
+        assert_eq!(kept, statements.lock().bytes);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_an_error_each_time() {
+        let statements = Statements::default();
+        assert!(statements.read("select 'a").is_err());
+        assert!(statements.read("select 'a").is_err());
+    }
+}
