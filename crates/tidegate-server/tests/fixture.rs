@@ -21,6 +21,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tower::Service as _;
 
+use crate::documented::assert_documented;
 use crate::executor::Scripted;
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
@@ -119,12 +120,14 @@ impl Api {
 
     /// Sends a request straight into the service.
     pub(crate) async fn call(&self, request: Request<String>) -> Answer {
+        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
         let request = request.map(|body| Full::new(Bytes::from(body)));
         let response = service(self.app.clone(), self.peer)
             .call(request)
             .await
             .unwrap();
         let (head, body) = response.into_parts();
+        assert_documented(&method, &path, head.status);
         let body = tokio::time::timeout(PATIENCE, body.collect())
             .await
             .unwrap();
