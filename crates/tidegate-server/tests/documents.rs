@@ -40,6 +40,24 @@ async fn a_document_that_the_client_has_is_not_sent_again() {
 }
 
 #[tokio::test]
+async fn that_nothing_has_changed_tells_no_length_and_the_same_vary() {
+    let api = Api::start().await;
+    let path = "/api/v4/openapi.json";
+    let tag = api.get(path).await.header("etag").to_owned();
+    for method in [Method::GET, Method::HEAD] {
+        let known = request(method, path)
+            .header("if-none-match", &tag)
+            .header("accept-encoding", "gzip");
+        let answer = api.call(known.body(String::new()).unwrap()).await;
+        assert_eq!(answer.status, 304);
+        assert_eq!(answer.header("vary"), "Accept-Encoding");
+        for name in ["content-length", "content-encoding", "content-type"] {
+            assert_eq!(answer.header(name), "", "{name}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn metadata_tells_where_things_are() {
     let api = Api::start().await;
     let document = api

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use http::header::{CONTENT_ENCODING, HeaderValue, VARY};
-use http::{Request, Response};
+use http::{Request, Response, StatusCode};
 
 use super::around::Around;
 use crate::body::{Body, Content};
@@ -26,17 +26,16 @@ impl Around for Compression {
     }
 
     fn after(encoding: Self::State, mut response: Response<Body>) -> Response<Body> {
-        if response
-            .body()
-            .exact_size()
-            .is_some_and(|size| size <= SMALLEST)
-        {
+        // A cache learns from a 304 too what the answer depends on (RFC 9110, section 15.4.5).
+        let has_not_changed = response.status() == StatusCode::NOT_MODIFIED;
+        let size = response.body().exact_size();
+        if size.is_some_and(|size| size <= SMALLEST) && !has_not_changed {
             return response;
         }
         response
             .headers_mut()
             .append(VARY, HeaderValue::from_static("Accept-Encoding"));
-        let Some(encoding) = encoding else {
+        let Some(encoding) = encoding.filter(|_| !has_not_changed) else {
             return response;
         };
         let content = response.body_mut().content_mut();

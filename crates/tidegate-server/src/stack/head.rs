@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use http::header::CONTENT_LENGTH;
-use http::{Method, Request, Response};
+use http::{Method, Request, Response, StatusCode};
 
 use super::around::Around;
 use crate::body::{Body, Content};
@@ -20,7 +20,9 @@ impl Around for Head {
 
     fn after(is_head: bool, mut response: Response<Body>) -> Response<Body> {
         if is_head {
-            if let Some(size) = response.body().exact_size() {
+            // That nothing has changed tells nothing of the length (RFC 9110, section 8.6).
+            let is_of_document = response.status() != StatusCode::NOT_MODIFIED;
+            if let Some(size) = response.body().exact_size().filter(|_| is_of_document) {
                 response.headers_mut().insert(CONTENT_LENGTH, size.into());
             }
             *response.body_mut().content_mut() = Content::Empty;
