@@ -69,6 +69,10 @@ pub(crate) fn output_format(
         .map(weighted)
         .filter(|(range, _)| !range.is_empty())
         .collect();
+    // An `Accept` that names nothing asks for nothing (RFC 9110, section 12.5.1).
+    if ranges.is_empty() {
+        return Ok(named.unwrap_or_default());
+    }
     let quality = |format| {
         ranges
             .iter()
@@ -76,7 +80,7 @@ pub(crate) fn output_format(
             .max()
     };
     let Some(named) = named else {
-        return best(quality).filter(|_| !ranges.is_empty()).ok_or_else(|| {
+        return best(quality).ok_or_else(|| {
             Failure::not_acceptable("the result can be had as application/json, text/csv, application/x-ndjson or application/geo+json")
         });
     };
@@ -85,7 +89,7 @@ pub(crate) fn output_format(
         .any(|(range, _)| range.eq_ignore_ascii_case("application/json"));
     match quality(named) {
         Some((_, weight)) if weight > 0 => Ok(named),
-        _ if json || ranges.is_empty() => Ok(named),
+        _ if json => Ok(named),
         _ => Err(Failure::not_acceptable(
             "`Accept` excludes the format that `output_format` asks for",
         )),
@@ -279,6 +283,10 @@ mod tests {
             );
         }
         assert!(output_format(None, &with("accept", "image/png")).is_err());
+        for empty in ["", " ", ","] {
+            let format = output_format(None, &with("accept", empty)).unwrap();
+            assert_eq!(format, OutputFormat::Json, "{empty:?}");
+        }
     }
 
     #[test]
