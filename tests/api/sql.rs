@@ -405,6 +405,19 @@ async fn deferred_constraints_speak_before_the_answer() {
 }
 
 #[tokio::test]
+async fn errors_call_placeholders_by_name() {
+    for (q, sqlstate, name) in [
+        ("select :who is null", "42P18", ":who"),
+        ("select * from :who", "42601", "\":who\""),
+    ] {
+        let body = json!({"q": q, "params": {"who": "artists"}});
+        let (status, error) = demo().refusal("demo", &body).await;
+        assert_eq!((status, error["sqlstate"].as_str()), (400, Some(sqlstate)));
+        assert!(error["message"].as_str().unwrap().contains(name), "{error}");
+    }
+}
+
+#[tokio::test]
 async fn errors_carry_what_postgresql_says() {
     let (status, error) = demo()
         .refusal(

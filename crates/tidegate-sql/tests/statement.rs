@@ -264,6 +264,24 @@ fn positions_are_those_of_the_callers_text() {
 }
 
 #[test]
+fn messages_call_placeholders_by_name() {
+    let statement = read("select :a, :b_1, :c, :d, :e, :f, :g, :h, :i, :last");
+    for (said, told) in [
+        ("of parameter $1", "of parameter :a"),
+        ("at or near \"$2\"", "at or near \":b_1\""),
+        ("$10 and $1", ":last and :a"),
+        (
+            "$0, $11, $, $x, $99999999999999999999",
+            "$0, $11, $, $x, $99999999999999999999",
+        ),
+        ("é$3é", "é:cé"),
+        ("", ""),
+    ] {
+        assert_eq!(statement.caller_message(said), told);
+    }
+}
+
+#[test]
 fn the_first_keyword_decides_the_kind() {
     for (q, kind) in [
         ("select 1", Kind::Read),

@@ -75,6 +75,10 @@ impl Connection {
         rejection.position = rejection
             .position
             .map(|position| bound.statement.caller_position(position));
+        // What is wrong with a parameter or where one stands, which PostgreSQL calls by number.
+        if matches!(&*rejection.sqlstate, "42601" | "42P08" | "42P18") {
+            rejection.message = bound.statement.caller_message(&rejection.message);
+        }
         Error::Rejected(Box::new(rejection))
     }
 }

@@ -119,4 +119,21 @@ impl Statement {
         let ahead = passed.checked_sub(1).map_or(0, |last| self.shifts[last].1);
         position.saturating_add_signed(ahead)
     }
+
+    /// What PostgreSQL says of [`text`](Self::text) in the caller's words: `:name` for `$1`. The
+    /// caller's own text holds no `$1` outside strings and quoted identifiers.
+    pub fn caller_message(&self, message: &str) -> String {
+        let mut pieces = message.split('$');
+        let mut words = pieces.next().unwrap_or_default().to_owned();
+        for piece in pieces {
+            let digits = piece.bytes().take_while(u8::is_ascii_digit).count();
+            let number = piece[..digits].parse::<usize>().ok();
+            let name = number.and_then(|number| self.placeholders.get(number.checked_sub(1)?));
+            match name {
+                Some(name) => words.extend([":", name, &piece[digits..]]),
+                None => words.extend(["$", piece]),
+            }
+        }
+        words
+    }
 }
