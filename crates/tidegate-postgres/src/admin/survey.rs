@@ -80,11 +80,13 @@ const LOGINS: &str = "
     SELECT r.rolname::text,
            ARRAY(
              SELECT pg_catalog.lower(a.privilege_type) FROM pg_catalog.pg_database d,
-                    pg_catalog.aclexplode(d.datacl) a
+                    pg_catalog.aclexplode(
+                        coalesce(d.datacl, pg_catalog.acldefault('d', d.datdba))) a
              WHERE d.datname = pg_catalog.current_database() AND a.grantee = r.oid
              UNION
              SELECT 'create_in_public' FROM pg_catalog.pg_namespace n,
-                    pg_catalog.aclexplode(n.nspacl) a
+                    pg_catalog.aclexplode(
+                        coalesce(n.nspacl, pg_catalog.acldefault('n', n.nspowner))) a
              WHERE n.nspname = 'public' AND a.grantee = r.oid AND a.privilege_type = 'CREATE'
            )
     FROM pg_catalog.pg_roles r

@@ -131,6 +131,25 @@ async fn an_adopted_database_serves_its_owner_and_its_old_applications() {
 }
 
 #[tokio::test]
+async fn an_owner_keeps_the_rights_that_nobody_ever_wrote_down() {
+    let root = root("postgres").await;
+    let sql = "CREATE ROLE plain_maker LOGIN PASSWORD 'old'";
+    root.batch_execute(sql).await.unwrap();
+    let sql = "CREATE DATABASE plain OWNER plain_maker";
+    root.batch_execute(sql).await.unwrap();
+    let admin = admin(superuser());
+    let tenant = database("plain");
+    let before = rights("plain").await;
+    let plan = admin.plan_adoption(&tenant, &role("plain")).await.unwrap();
+    admin.adopt(&tenant, &plan).await.unwrap();
+    admin
+        .release_tenant(&tenant, &["plain".to_owned()], &plan.changes)
+        .await
+        .unwrap();
+    assert_eq!(rights("plain").await, before);
+}
+
+#[tokio::test]
 async fn dropping_takes_back_what_was_granted_and_only_that() {
     let _maker = legacy("returned").await;
     let admin = admin(superuser());
