@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -14,6 +14,8 @@ use crate::{Error, Result};
 /// Jobs that may wait. At 50 ms a hash the last of them waits for under two seconds.
 const QUEUE: usize = 32;
 const RETRY_AFTER: Duration = Duration::from_secs(1);
+/// After so long without work the memory of the last hash goes back to the system.
+const REST: Duration = Duration::from_secs(2);
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -71,11 +73,28 @@ impl Pool {
 }
 
 fn work(jobs: &Mutex<Receiver<Job>>) {
-    loop {
-        let next = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(job) = next else { return };
+    while let Some(job) = next(jobs) {
         job();
     }
+}
+
+/// The next job; `None` when there will be none.
+fn next(jobs: &Mutex<Receiver<Job>>) -> Option<Job> {
+    let jobs = jobs.lock().unwrap_or_else(PoisonError::into_inner);
+    match jobs.recv_timeout(REST) {
+        Ok(job) => Some(job),
+        Err(RecvTimeoutError::Disconnected) => None,
+        Err(RecvTimeoutError::Timeout) => {
+            return_memory();
+            jobs.recv().ok()
+        }
+    }
+}
+
+/// Has the allocator give back what a hash has used, which is 19 MiB: allocators look for old free
+/// memory only when something large is freed, and nothing else here is.
+fn return_memory() {
+    drop(std::hint::black_box(Vec::<u8>::with_capacity(1 << 20)));
 }
 
 impl fmt::Debug for Pool {
