@@ -241,12 +241,12 @@ async fn a_stranger_leaves_no_setting_to_the_next() {
 
 #[tokio::test]
 async fn a_message_to_everybody_disturbs_nobody() {
-    // Reproduced attack D5: NOTIFY on any channel, and messages in the log of changes.
+    // Reproduced attack D5: NOTIFY on any channel.
     let demo = demo();
     let said = [
         "do $$ begin execute 'listen d5'; execute 'notify d5'; raise notice 'd5'; end $$",
         "select pg_notify('d5', 'x')",
-        "select pg_logical_emit_message(true, 'd5', 'x')",
+        "select pg_notify('d5', 'y')",
     ];
     for user in [Some("demo"), Some("alice"), None] {
         for q in ["listen d5", "unlisten d5", "notify d5"] {
@@ -266,6 +266,27 @@ async fn a_message_to_everybody_disturbs_nobody() {
         let answer = demo.sql(user, &json!(together)).await;
         let answer: Value = answer.json().await.unwrap();
         assert_eq!(answer.as_array().map(Vec::len), Some(3), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn who_may_write_no_table_fills_no_disk() {
+    // Reproduced attack D5: what PostgreSQL lets everybody write without a right to any table.
+    for q in [
+        "select lo_creat(-1) is not null as made",
+        "select lo_create(0) is not null as made",
+        "select lo_from_bytea(0, 'x') is not null as made",
+        "select pg_logical_emit_message(true, 'd5', 'x') is not null as made",
+        "select pg_logical_emit_message(false, 'd5', 'x'::bytea) is not null as made",
+    ] {
+        for (user, status) in [(Some("alice"), 403), (None, 401)] {
+            let refused = demo().sql(user, &json!({"q": q})).await;
+            assert_eq!(refused.status(), status, "{q}");
+            let error: Value = refused.json().await.unwrap();
+            assert_eq!(error["sqlstate"], "42501", "{q}");
+        }
+        let made = demo().rows("demo", q, json!({})).await;
+        assert_eq!(made["data"], json!([{"made": true}]), "{q}");
     }
 }
 

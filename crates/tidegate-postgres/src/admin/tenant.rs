@@ -75,7 +75,42 @@ pub(super) async fn hand_over(session: &Session, owner: &str) -> Result<()> {
     let mut script = Script::default();
     script.push(&[Syntax("REVOKE CREATE ON SCHEMA public FROM PUBLIC")]);
     script.push(&[Syntax("ALTER SCHEMA public OWNER TO "), Name(owner)]);
-    session.acting_for(owner, script).await?.run(session).await
+    session
+        .acting_for(owner, script)
+        .await?
+        .run(session)
+        .await?;
+    close_side_doors(session, owner).await
+}
+
+/// Functions by which everybody may fill the disk, without a right to write to any table: they
+/// make large objects, and messages in the log of changes.
+const SIDE_DOORS: &str = "SELECT p.oid::pg_catalog.regprocedure::text FROM pg_catalog.pg_proc p \
+    WHERE p.pronamespace = 'pg_catalog'::pg_catalog.regnamespace AND p.proname IN \
+        ('lo_creat', 'lo_create', 'lo_from_bytea', 'pg_logical_emit_message') ORDER BY 1";
+
+/// Leaves these functions to the owner, who may pass them on. Only a superuser can.
+async fn close_side_doors(session: &Session, owner: &str) -> Result<()> {
+    if !session.superuser {
+        return Ok(());
+    }
+    let mut script = Script::default();
+    for row in session.client.query(SIDE_DOORS, &[]).await? {
+        let function = Part::Quoted(row.get(0));
+        script.push(&[
+            Syntax("REVOKE EXECUTE ON FUNCTION "),
+            function,
+            Syntax(" FROM PUBLIC"),
+        ]);
+        script.push(&[
+            Syntax("GRANT EXECUTE ON FUNCTION "),
+            function,
+            Syntax(" TO "),
+            Name(owner),
+            Syntax(" WITH GRANT OPTION"),
+        ]);
+    }
+    script.run(session).await
 }
 
 async fn owner_of_public(session: &Session) -> Result<String> {
