@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use reqwest::{Client, StatusCode};
 use serde_json::{Value, json};
+use tidegate_embedded::Shutdown;
 
 use crate::operator::{Operator, tidegate};
 use crate::service::{PATIENCE, eventually};
@@ -245,6 +246,57 @@ async fn a_rotated_key_signs_for_every_node() {
         node.status(answer["access_token"].as_str().unwrap()).await,
         StatusCode::OK
     );
+    node.stop();
+}
+
+#[tokio::test]
+async fn while_postgresql_is_away_a_node_says_so_and_it_comes_back_by_itself() {
+    let operator = operator().await;
+    let node = Node::start(&operator).await;
+    let tokens = node.sign_in("shop", "shop", "owner-password").await;
+    let access = tokens["access_token"].as_str().unwrap();
+    // The cluster of a test writes nothing at once, so a crash would lose the session.
+    operator.cluster.halt(Shutdown::Fast).await.unwrap();
+    eventually("the node is not ready", || async {
+        let answer = node.client.get(format!("{}/readyz", node.url)).send().await;
+        answer.unwrap().status() == StatusCode::SERVICE_UNAVAILABLE
+    })
+    .await;
+    let health = node
+        .client
+        .get(format!("{}/healthz", node.url))
+        .send()
+        .await;
+    assert_eq!(health.unwrap().status(), StatusCode::OK);
+    let refresh = json!({
+        "grant_type": "refresh_token", "refresh_token": tokens["refresh_token"],
+        "client_id": "app",
+    });
+    for path in [
+        "/api/v4/oauth",
+        "/api/v4/oauth/guest",
+        "/api/v4/oauth/revoke",
+    ] {
+        let mut body = refresh.clone();
+        body["database"] = "shop".into();
+        body["token"] = tokens["refresh_token"].clone();
+        let request = node.client.post(format!("{}{path}", node.url)).json(&body);
+        let answer = request.send().await.unwrap();
+        assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE, "{path}");
+        assert!(answer.headers().contains_key("retry-after"), "{path}");
+        let error: Value = answer.json().await.unwrap();
+        assert_eq!(error["error"], "temporarily_unavailable", "{path}");
+    }
+    assert_eq!(node.status(access).await, StatusCode::SERVICE_UNAVAILABLE);
+    operator.cluster.resume().await.unwrap();
+    eventually("statements run again", || async {
+        node.status(access).await == StatusCode::OK
+    })
+    .await;
+    eventually("tokens are given again", || async {
+        node.post("/api/v4/oauth", None, refresh.clone()).await.0 == StatusCode::OK
+    })
+    .await;
     node.stop();
 }
 
