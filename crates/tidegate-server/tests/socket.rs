@@ -217,7 +217,7 @@ async fn a_peer_that_leaves_cancels_its_statement() {
     let metrics = api.get("/metrics").await;
     // Two left before an answer, one in the middle of it.
     for line in [
-        r#"tidegate_http_requests_total{route="none",status="4xx"} 2"#,
+        r#"tidegate_http_requests_total{route="/api/v4/sql",status="4xx"} 2"#,
         r#"tidegate_http_requests_total{route="/api/v4/sql",status="2xx"} 1"#,
         "tidegate_http_aborted_total 3",
         "tidegate_http_requests_in_flight 1",

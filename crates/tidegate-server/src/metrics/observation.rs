@@ -6,7 +6,7 @@ use http::{HeaderValue, Method, Request};
 use tidegate_sql::Login;
 
 use crate::app::App;
-use crate::route::PATHS;
+use crate::route::{PATHS, Route};
 use crate::stack::REQUEST_ID;
 use crate::trace::{Place, Span};
 
@@ -62,7 +62,13 @@ impl Observation {
             request_id: request.headers().get(REQUEST_ID).cloned(),
             app,
             started: Instant::now(),
-            subject: Subject::default(),
+            // Known from the start, so that a request whose peer left early has a route too.
+            subject: Subject {
+                route: Route::parse(request.method(), request.uri().path())
+                    .ok()
+                    .map(|route| route.index()),
+                login: None,
+            },
             status: PEER_LEFT,
             complete: false,
         }
@@ -71,7 +77,7 @@ impl Observation {
     /// The answer's head is there.
     pub(crate) fn answered(&mut self, status: u16, subject: Subject) {
         self.status = status;
-        self.subject = subject;
+        self.subject.login = subject.login;
     }
 
     /// The answer has reached its end.
