@@ -216,6 +216,20 @@ async fn arrays_of_every_type_nest_and_hold_nulls() {
 }
 
 #[tokio::test]
+async fn arrays_of_rows_without_a_type_are_arrays_of_objects() {
+    let q =
+        "select array_agg(t order by id) as v from (select id, name from artists where id < 3) t";
+    let answer = demo().rows("demo", q, json!({})).await;
+    assert_eq!(
+        answer["schema"]["v"],
+        json!({"type": "record", "array": true})
+    );
+    let rows = answer["data"][0]["v"].as_array().unwrap();
+    let ids: Vec<_> = rows.iter().map(|row| row["f1"].as_str()).collect();
+    assert_eq!(ids, [Some("1"), Some("2")], "{answer}");
+}
+
+#[tokio::test]
 async fn composites_enums_and_domains_have_their_forms() {
     let demo = demo();
     demo.rows("demo", "drop type if exists v_pair cascade", json!({}))

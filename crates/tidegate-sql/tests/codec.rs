@@ -177,6 +177,11 @@ fn text_forms_of_containers_are_taken_apart() {
             r#"{"f1":"1","f2":"a \"b\" \\ c","f3":null,"f4":""}"#,
         ),
         (Type::RECORD, "()", "{}"),
+        (
+            Type::RECORD_ARRAY,
+            r#"{"(1,\"a, b\")",NULL,"(2,)"}"#,
+            r#"[{"f1":"1","f2":"a, b"},null,{"f1":"2","f2":null}]"#,
+        ),
     ] {
         assert_eq!(text(&r#type, raw), shown, "{raw}");
     }

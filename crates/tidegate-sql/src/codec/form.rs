@@ -84,6 +84,11 @@ impl Form {
             Type::POLYGON => Self::Geometric(Shape::Polygon),
             Type::CIRCLE => Self::Geometric(Shape::Circle),
             Type::RECORD => Self::Record,
+            // PostgreSQL counts it among the pseudo-types, not the arrays.
+            Type::RECORD_ARRAY => Self::Array(Box::new(Array {
+                element: Self::Record,
+                delimiter: b',',
+            })),
             _ => Self::constructed(r#type, format),
         }
     }

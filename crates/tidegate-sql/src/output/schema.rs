@@ -59,6 +59,7 @@ pub fn shown_type(r#type: &Type) -> (&str, bool) {
                 inner = element;
             }
             Kind::Domain(base) => inner = base,
+            _ if *inner == Type::RECORD_ARRAY => return (Type::RECORD.name(), true),
             _ => return (inner.name(), array),
         }
     }
