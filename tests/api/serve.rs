@@ -1,6 +1,6 @@
 //! `tidegate serve` in front of a cluster that an operator has.
 
-use std::io::Read as _;
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
@@ -16,9 +16,21 @@ use crate::service::{PATIENCE, eventually};
 /// A node, with all that it logs.
 struct Node {
     url: String,
-    process: Child,
+    process: Process,
     log: JoinHandle<String>,
     client: Client,
+}
+
+/// A process that does not outlive a test that fails: who pipes the tests' output would wait for
+/// its end.
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // One that has ended already is left alone.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 impl Node {
@@ -50,7 +62,7 @@ impl Node {
         let client = Client::builder().timeout(PATIENCE).build().unwrap();
         let node = Self {
             url: format!("http://{listen}"),
-            process,
+            process: Process(process),
             log,
             client,
         };
@@ -91,7 +103,7 @@ impl Node {
 
     /// Tells the node to stop and returns what it logged.
     fn stop(mut self) -> String {
-        let pid = self.process.id().to_string();
+        let pid = self.process.0.id().to_string();
         assert!(
             Command::new("kill")
                 .args(["-TERM", &pid])
@@ -99,7 +111,7 @@ impl Node {
                 .unwrap()
                 .success()
         );
-        assert_eq!(self.process.wait().unwrap().code(), Some(0));
+        assert_eq!(self.process.0.wait().unwrap().code(), Some(0));
         self.log.join().unwrap()
     }
 }
@@ -344,6 +356,55 @@ fn an_address_that_is_taken_is_one_clear_line() {
         message.contains(&listen) && message.contains("--listen"),
         "{message}"
     );
+}
+
+#[tokio::test]
+async fn a_node_that_starts_before_postgresql_waits_for_it() {
+    let operator = Operator::new().await;
+    let port = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
+    let listen = format!("127.0.0.1:{port}");
+    // A door that is shut until the node has met it, and then leads to PostgreSQL.
+    let door = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = door.local_addr().unwrap();
+    drop(door);
+    let password = operator.cluster.admin_password();
+    let user = operator.cluster.admin_user();
+    let url = format!("postgresql://{user}:{password}@{address}/postgres");
+    let mut command = operator.command(&["serve", "--listen", &listen]);
+    command.env("TIDEGATE_ADMIN_URL", url);
+    let mut process = Process(command.stderr(Stdio::piped()).spawn().unwrap());
+    let mut log = BufReader::new(process.0.stderr.take().unwrap());
+    let mut line = String::new();
+    log.read_line(&mut line).unwrap();
+    assert!(
+        line.contains("WARN") && line.contains("again_in") && line.contains("refused"),
+        "{line}"
+    );
+
+    let door = tokio::net::TcpListener::bind(address).await.unwrap();
+    let postgresql = ("127.0.0.1", operator.cluster.port());
+    tokio::spawn(async move {
+        while let Ok((mut caller, _)) = door.accept().await {
+            let mut server = tokio::net::TcpStream::connect(postgresql).await.unwrap();
+            tokio::spawn(async move {
+                let _ = tokio::io::copy_bidirectional(&mut caller, &mut server).await;
+            });
+        }
+    });
+    let client = Client::new();
+    eventually("the node is ready", || async {
+        let answer = client.get(format!("http://{listen}/readyz")).send().await;
+        answer.is_ok_and(|answer| answer.status() == StatusCode::OK)
+    })
+    .await;
+    let pid = process.0.id().to_string();
+    Command::new("kill").args(["-TERM", &pid]).status().unwrap();
+    std::io::copy(&mut log, &mut std::io::sink()).unwrap();
+    assert_eq!(process.0.wait().unwrap().code(), Some(0));
 }
 
 #[tokio::test]

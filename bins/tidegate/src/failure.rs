@@ -4,6 +4,9 @@ use std::error::Error as StdError;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use tidegate_postgres::ConnectFault;
+use tidegate_postgres::admin::Error as AdminError;
+
 use crate::settings;
 
 /// What a command returns.
@@ -87,6 +90,16 @@ impl Failure {
         match self {
             Self::Setting(_) | Self::Usage(_) => ExitCode::from(2),
             _ => ExitCode::FAILURE,
+        }
+    }
+
+    /// Whether PostgreSQL is away or full, so that trying again may help.
+    pub(crate) fn is_outage(&self) -> bool {
+        match self {
+            Self::Admin {
+                error: AdminError::Connect { source, .. },
+            } => matches!(source.fault(), ConnectFault::Away | ConnectFault::Full),
+            _ => false,
         }
     }
 

@@ -1,11 +1,13 @@
 //! `tidegate serve`, and the part of it that the demo shares.
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_oauth::Issuer;
 use tidegate_postgres::admin::doctor::Verdict;
+use tidegate_postgres::backoff::Backoff;
 use tidegate_server::{App, Certificate, Limits, Listener, Origins};
 use tidegate_sql::DatabaseName;
 use tokio::net::TcpListener;
@@ -41,10 +43,8 @@ impl Sockets {
         let (mut bound, mut addresses) = (Vec::new(), Vec::new());
         for address in &settings.listen {
             let socket = TcpListener::bind(address).await.map_err(|error| {
-                Failure::Refused(format!(
-                    "cannot listen on {address} ({error}); stop what listens there, or choose \
-                     another address with --listen"
-                ))
+                let advice = listen_advice(error.kind());
+                Failure::Refused(format!("cannot listen on {address} ({error}); {advice}"))
             })?;
             addresses.push(socket.local_addr()?);
             bound.push(socket);
@@ -70,13 +70,24 @@ impl Sockets {
     }
 }
 
+fn listen_advice(problem: ErrorKind) -> &'static str {
+    match problem {
+        ErrorKind::AddrInUse => "stop what listens there, or choose another address with --listen",
+        ErrorKind::PermissionDenied => {
+            "ports below 1024 need the capability CAP_NET_BIND_SERVICE; grant it, or choose \
+             another port with --listen"
+        }
+        _ => "choose another address with --listen",
+    }
+}
+
 fn lonely(there: &str, missing: &str) -> Failure {
     Failure::Usage(format!("the setting {there} is given without {missing}"))
 }
 
 /// `tidegate serve`.
 pub(crate) async fn run(settings: &Settings) -> Result {
-    let stop = signal::stop()?;
+    let mut stop = Box::pin(signal::stop()?);
     let loopback = settings
         .listen
         .iter()
@@ -89,7 +100,18 @@ pub(crate) async fn run(settings: &Settings) -> Result {
         ));
     }
     let sockets = Sockets::bind(settings).await?;
-    let service = Service::open(settings).await?;
+    let (service, sockets) = match Service::open(settings).await {
+        Err(outage) if outage.is_outage() => {
+            // Callers find a closed port meanwhile, not one that never answers.
+            drop(sockets);
+            let service = tokio::select! {
+                service = wait_for_postgresql(settings, outage) => service?,
+                () = &mut stop => return Ok(()),
+            };
+            (service, Sockets::bind(settings).await?)
+        }
+        opened => (opened?, sockets),
+    };
     tell_what_is_missing(&service, settings).await?;
     let issuer = match &settings.public_url {
         Some(url) => url.0.clone(),
@@ -98,6 +120,20 @@ pub(crate) async fn run(settings: &Settings) -> Result {
     let node = Node::start(&service, settings, &issuer).await?;
     tracing::info!(addresses = ?sockets.addresses, issuer, "serves");
     node.serve(sockets, stop).await
+}
+
+/// Tries until PostgreSQL is there: after a boot it may come later than this service.
+async fn wait_for_postgresql(settings: &Settings, mut outage: Failure) -> Result<Service> {
+    let mut backoff = Backoff::new(ports::jitter());
+    loop {
+        let delay = backoff.fail();
+        tracing::warn!(again_in = ?delay, "{}", outage.text());
+        tokio::time::sleep(delay).await;
+        match Service::open(settings).await {
+            Err(still) if still.is_outage() => outage = still,
+            opened => return opened,
+        }
+    }
 }
 
 /// Logs what `tidegate doctor` would call missing: the node serves what it can without it.
