@@ -228,6 +228,11 @@ async fn a_half_made_tenant_leaves_nothing_behind() {
         "long-enough\n",
     );
     assert!(message.contains("shop is a tenant already"), "{message}");
+    for reserved in ["postgres", "template1", "tidegate"] {
+        let create = ["tenant", "create", reserved, "--password-file", "-"];
+        let (_, message) = operator.fails(&create, "long-enough\n");
+        assert!(message.contains("cannot be a tenant"), "{message}");
+    }
     let (_, message) = operator.fails(&["tenant", "create", "No-Name"], "");
     assert!(message.contains("[a-z_][a-z0-9_]*"), "{message}");
 }
@@ -299,6 +304,12 @@ async fn a_name_that_is_taken_needs_another_role() {
         message.contains("the role sales is there already"),
         "{message}"
     );
+    for reserved in ["pg_sales", "public", "none", "a/b", &"r".repeat(64)] {
+        let other = ["tenant", "adopt", "sales", "--dry-run", "--as", reserved];
+        let (code, message) = operator.fails(&other, "");
+        assert_eq!(code, 2, "{message}");
+        assert!(message.contains("cannot be an owner's"), "{message}");
+    }
     let other = [&adopt[..], &["--as", "sales_api"]].concat();
     operator.succeeds(&other, "owner-password\n");
     assert!(
@@ -306,6 +317,26 @@ async fn a_name_that_is_taken_needs_another_role() {
             .succeeds(&["user", "list", "sales"], "")
             .contains("sales_api")
     );
+}
+
+#[tokio::test]
+async fn the_doctor_tells_of_a_master_key_that_is_missing_or_wrong() {
+    let operator = Operator::new().await;
+    let doctor = |file: &str| {
+        let mut command = operator.command(&["doctor"]);
+        let output = command.env("TIDEGATE_MASTER_KEY_FILE", file).output();
+        let output = output.unwrap();
+        let said = text(&output.stdout) + &text(&output.stderr);
+        (output.status.code(), said)
+    };
+    let (code, said) = doctor("");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("advice   there is no master key"), "{said}");
+    let wrong = operator.folder.path().join("wrong.key");
+    std::fs::write(&wrong, "secret\n").unwrap();
+    let (code, said) = doctor(wrong.to_str().unwrap());
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("holds no master key"), "{said}");
 }
 
 #[tokio::test]

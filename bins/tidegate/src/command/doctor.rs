@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use tidegate_postgres::admin::Admin;
 use tidegate_postgres::admin::doctor::{Finding, Verdict};
+use tidegate_postgres::admin::{Admin, RolePasswords};
 
 use super::print;
 use crate::failure::{Failure, Result};
@@ -14,12 +14,17 @@ use crate::{master_key, ports, service};
 pub(crate) async fn run(settings: &Settings) -> Result {
     let config = service::config(settings)?;
     let replication = service::replication_config(settings)?;
+    let keyless = settings.master_key.is_none() && settings.master_key_file.is_none();
     // The role of the check gets a password of any key.
-    let passwords = match master_key::read(settings) {
-        Ok(master) => service::role_passwords(&master),
-        Err(_) => tidegate_postgres::admin::RolePasswords::new(ports::bytes(), ports::bytes),
+    let passwords = if keyless {
+        RolePasswords::new(ports::bytes(), ports::bytes)
+    } else {
+        service::role_passwords(&master_key::read(settings)?)
     };
-    let findings = Admin::new(config, passwords).examine(&replication).await?;
+    let mut findings = Admin::new(config, passwords).examine(&replication).await?;
+    if keyless {
+        findings.push(no_master_key());
+    }
     print(report(&findings))?;
     let missing = findings
         .iter()
@@ -32,6 +37,16 @@ pub(crate) async fn run(settings: &Settings) -> Result {
         "{missing} thing(s) that the service needs are missing; what is printed above sets them \
          right, run as a superuser"
     )))
+}
+
+fn no_master_key() -> Finding {
+    Finding {
+        text: "there is no master key, and `serve` needs one: make it with `tidegate key init \
+               FILE` and name the file in master_key_file"
+            .to_owned(),
+        verdict: Verdict::Advice,
+        sql: None,
+    }
 }
 
 fn report(findings: &[Finding]) -> String {

@@ -32,12 +32,7 @@ pub(crate) async fn run(command: cli::Tenant, settings: &Settings) -> Result {
             password,
         } => {
             let name = TenantName::adopted(&name)?;
-            let role = role.unwrap_or_else(|| name.to_string());
-            if role.contains('/') {
-                return Err(Failure::Usage(format!(
-                    "the role {role} cannot be an owner's: a slash separates a tenant and its user"
-                )));
-            }
+            let role = owner_role(role.unwrap_or_else(|| name.to_string()))?;
             if dry_run {
                 return preview(settings, &name, &role).await;
             }
@@ -66,6 +61,22 @@ pub(crate) async fn run(command: cli::Tenant, settings: &Settings) -> Result {
             print(format_args!("{name} {rest}.\n"))
         }
     }
+}
+
+/// A name that a tenant's owner can log in by ("CREATE ROLE", "Identifiers and Key Words").
+fn owner_role(role: String) -> Result<String> {
+    let problem = if role.contains('/') {
+        "a slash separates a tenant and its user"
+    } else if role.starts_with("pg_") || role == "public" || role == "none" {
+        "PostgreSQL keeps this name for itself; choose another with --as ROLE"
+    } else if TenantName::adopted(&role).is_err() {
+        "expected 1 to 63 bytes without control characters"
+    } else {
+        return Ok(role);
+    };
+    Err(Failure::Usage(format!(
+        "the role {role} cannot be an owner's: {problem}"
+    )))
 }
 
 /// Prints what adopting would run. Nothing is made, not even the control database.

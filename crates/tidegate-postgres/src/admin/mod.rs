@@ -148,8 +148,10 @@ impl Admin {
     /// Makes a tenant: the owner's role and a database with the schema `public` for it.
     ///
     /// # Errors
-    /// [`Error::DatabaseExists`], [`Error::ForeignRole`]; after any error nothing is left behind.
+    /// [`Error::Reserved`], [`Error::DatabaseExists`], [`Error::ForeignRole`]; after any error
+    /// nothing is left behind.
     pub async fn create_tenant(&self, database: &DatabaseName) -> Result<()> {
+        self.refuse_reserved(database)?;
         let name = database.as_str();
         let session = self.open_home().await?;
         let created = tenant::create(&session, name, &self.passwords).await;
@@ -169,6 +171,23 @@ impl Admin {
         tenant::hand_over(&session, database).await
     }
 
+    /// A database that belongs to the cluster or to the service is no tenant.
+    fn refuse_reserved(&self, database: &DatabaseName) -> Result<()> {
+        let name = database.as_str();
+        let reason = match name {
+            "postgres" => "it is the cluster's own",
+            "template0" | "template1" => "it is a template for new databases",
+            _ if *database == self.config.control_database => {
+                "the service keeps its own data there"
+            }
+            _ => return Ok(()),
+        };
+        Err(Error::Reserved {
+            name: name.to_owned(),
+            reason,
+        })
+    }
+
     /// Plans the adoption of a database whose owner will be the role `owner`. Changes nothing.
     ///
     /// # Errors
@@ -180,20 +199,7 @@ impl Admin {
         owner: &RoleName,
     ) -> Result<Adoption> {
         let name = database.as_str();
-        let reserved = |reason| {
-            Err(Error::Reserved {
-                name: name.to_owned(),
-                reason,
-            })
-        };
-        match name {
-            "postgres" => return reserved("it is the cluster's own"),
-            "template0" | "template1" => return reserved("it is a template for new databases"),
-            _ if *database == self.config.control_database => {
-                return reserved("the service keeps its own data there");
-            }
-            _ => {}
-        }
+        self.refuse_reserved(database)?;
         if !tenant::database_exists(&self.open_home().await?, name).await? {
             return Err(Error::NoDatabase(name.to_owned()));
         }
