@@ -4,12 +4,12 @@ use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::service::{BINARY, demo, demo_folder};
+use crate::service::{BINARY, PATIENCE, demo, demo_folder};
 
 /// Runs a demo that must not start.
 fn refusal(arguments: &[&str]) -> (i32, String) {
@@ -25,8 +25,8 @@ fn refusal(arguments: &[&str]) -> (i32, String) {
     )
 }
 
-/// Starts a demo and returns its banner and how long it took.
-fn start(arguments: &[&str]) -> (Child, String, Duration) {
+/// Starts a demo and returns its banner, which must come in time even on a busy machine.
+fn start(arguments: &[&str]) -> (Child, String) {
     let started = Instant::now();
     let mut child = Command::new(BINARY)
         .args(["demo", "--listen", "127.0.0.1:0"])
@@ -44,7 +44,9 @@ fn start(arguments: &[&str]) -> (Child, String, Duration) {
             "the demo ended: {banner}"
         );
     }
-    (child, banner, started.elapsed())
+    let took = started.elapsed();
+    assert!(took < PATIENCE, "ready after {took:?}");
+    (child, banner)
 }
 
 fn stop(mut child: Child, signal: &str) {
@@ -168,8 +170,7 @@ fn its_banner_can_be_pasted_and_its_data_stays_until_told_otherwise() {
     let folder = demo_folder();
     let path = folder.path().join("demo");
     let data = ["--data-dir", path.to_str().unwrap()];
-    let (child, banner, took) = start(&data);
-    assert!(took < Duration::from_secs(10), "ready after {took:?}");
+    let (child, banner) = start(&data);
     paste(&banner);
     for file in ["demo.env", "master.key"] {
         let mode = path.join(file).metadata().unwrap().permissions().mode();
@@ -181,11 +182,14 @@ fn its_banner_can_be_pasted_and_its_data_stays_until_told_otherwise() {
         "PostgreSQL runs on"
     );
 
-    let (child, _, took) = start(&data);
-    assert!(took < Duration::from_secs(3), "ready after {took:?}");
+    let (child, _) = start(&data);
     assert!(pasted_playlists(&path).contains("[{\"count\":1}]"));
     stop(child, "-TERM");
-    let (child, _, _) = start(&[&data[..], &["--fresh"]].concat());
+    std::fs::remove_file(path.join("master.key")).unwrap();
+    let (code, message) = refusal(&[&data[..], &["--listen", "127.0.0.1:0"]].concat());
+    assert_eq!(code, 1, "{message}");
+    assert!(message.contains("begin anew with --fresh"), "{message}");
+    let (child, _) = start(&[&data[..], &["--fresh"]].concat());
     assert!(pasted_playlists(&path).contains("[{\"count\":0}]"));
     stop(child, "-TERM");
 }

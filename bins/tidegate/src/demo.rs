@@ -60,6 +60,18 @@ fn cluster_settings(settings: &Settings, folder: &Folder) -> ClusterSettings {
     }
 }
 
+/// A demo whose key was lost holds nothing that is worth its rescue.
+fn lost_key(failure: Failure) -> Failure {
+    match failure {
+        Failure::Store(tidegate_store::Error::OtherMasterKey) => Failure::Refused(
+            "the master.key of this demo is another one than it was made with; put that back, or \
+             begin anew with --fresh"
+                .to_owned(),
+        ),
+        other => other,
+    }
+}
+
 /// Fills the demo and serves it.
 async fn serve(
     mut layers: Layers,
@@ -85,7 +97,7 @@ async fn serve(
     let settings = layers.settings()?;
     let mut stop = Box::pin(stop);
     let prepared = async {
-        let service = Service::open(&settings).await?;
+        let service = Service::open(&settings).await.map_err(lost_key)?;
         seed::fill(&service).await?;
         folder.write_environment(&url, &cluster.url(TENANT))?;
         Node::start(&service, &settings, &url).await
