@@ -143,7 +143,7 @@ settings! {
     /// Most connections of callers at one time
     connections: u32 = Some("10000"), Open;
     /// Most connections to PostgreSQL for one role
-    role_connections: u32 = Some("8"), Open;
+    role_connections: u32 = Some("16"), Open;
     /// Longest time that a request waits for a connection to PostgreSQL
     pool_timeout: Span = Some("5s"), Open;
     /// Threads that hash passwords; the number of cores when left out
