@@ -18,7 +18,7 @@ pub(crate) async fn compare(service: &Service) -> Result<()> {
         let body = format!(r#"{{"q":"{ROWS}"}}"#);
         let request = format!(
             "POST /api/v4/sql HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n\
-             Accept: {media_type}\r\nContent-Type: application/json\r\nPrefer: wait=60\r\n\
+             Accept: {media_type}\r\nContent-Type: application/json\r\n\
              Content-Length: {}\r\n\r\n{body}",
             service.address,
             service.owner_token,

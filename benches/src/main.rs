@@ -57,6 +57,8 @@ async fn main() -> Result<()> {
         arguments.connections,
         service.floor_transport()
     );
+    // The memory of a password's hash goes back to the system two seconds after the sign-in.
+    tokio::time::sleep(Duration::from_secs(4)).await;
     println!(
         "idle server: {} MiB resident\n",
         process::resident(service.server)? >> 20

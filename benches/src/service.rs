@@ -48,6 +48,8 @@ impl Service {
         let mut child = Command::new(binary)
             .args(["demo", "--listen", "127.0.0.1:0", "--data-dir"])
             .arg(&data_dir)
+            // Ten million rows take as long as they take.
+            .env("TIDEGATE_STATEMENT_TIMEOUT", "600s")
             .stdout(Stdio::piped())
             .spawn()?;
         let mut lines = BufReader::new(child.stdout.take().ok_or("no output")?);
