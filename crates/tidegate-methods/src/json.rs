@@ -1,8 +1,9 @@
-//! Reading JSON (RFC 8259) member by member, so that errors can name the member.
+//! Reading JSON (RFC 8259) member by member, so that errors can name the member; writing it.
 
 use std::fmt;
 use std::marker::PhantomData;
 
+use serde::Serialize;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use tidegate_sql::InputError;
@@ -18,6 +19,11 @@ pub(crate) fn document(body: &[u8]) -> Result<&RawValue, RequestError> {
         line: error.line().max(1),
         column: error.column().max(1),
     })
+}
+
+/// A value as JSON text.
+pub(crate) fn write(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("strings, booleans and maps of them have a JSON form")
 }
 
 /// What an error says, without the place.

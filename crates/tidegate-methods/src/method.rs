@@ -6,6 +6,7 @@ use serde::ser::{Serialize, SerializeMap, SerializeStruct, Serializer};
 use tidegate_sql::{BoundStatement, InputError, OutputFormat, Params, Statement};
 
 use crate::definition::Definition;
+use crate::json;
 use crate::name::MethodName;
 use crate::signature::{Field, Signature};
 use crate::store::Versioned;
@@ -104,18 +105,14 @@ impl Method {
     /// `{"q","method","type_hints","type_formats","output_format","input_schema","output_schema"}`
     /// in this order, null where absent.
     pub fn to_json(&self) -> String {
-        json(&Shown(self))
+        json::write(&Shown(self))
     }
 }
 
 /// The objects of several methods as an array, in the given order.
 pub fn to_json_array(methods: &[Arc<Method>]) -> String {
     let shown: Vec<_> = methods.iter().map(|method| Shown(method)).collect();
-    json(&shown)
-}
-
-fn json(value: &impl Serialize) -> String {
-    serde_json::to_string(value).expect("strings, booleans and maps of them have a JSON form")
+    json::write(&shown)
 }
 
 struct Shown<'a>(&'a Method);

@@ -133,16 +133,16 @@ impl Registry {
     ) -> Result<Vec<Arc<Method>>> {
         let wanted = valid(names.iter().map(AsRef::as_ref));
         let found = methods(self.store.get(tenant, &wanted).await?);
-        let named = |name: &str| found.iter().find(|method| method.name().as_str() == name);
+        let method_named = |name: &str| found.iter().find(|method| method.name().as_str() == name);
         let missing = names
             .iter()
             .map(AsRef::as_ref)
-            .filter(|name| named(name).is_none());
+            .filter(|name| method_named(name).is_none());
         let missing: Vec<String> = missing.map(str::to_owned).collect();
         if !missing.is_empty() {
             return Err(Error::NotFound(missing));
         }
-        let found = names.iter().filter_map(|name| named(name.as_ref()));
+        let found = names.iter().filter_map(|name| method_named(name.as_ref()));
         Ok(found.cloned().collect())
     }
 

@@ -81,3 +81,15 @@ impl Form {
         }
     }
 }
+
+impl Form {
+    /// Shows this form and every form inside it.
+    pub(crate) fn walk(&self, see: &mut dyn FnMut(&Self)) {
+        see(self);
+        match self {
+            Self::Array(inner) | Self::Range(inner) | Self::Multirange(inner) => inner.walk(see),
+            Self::Composite(attributes) => attributes.iter().for_each(|(_, form)| form.walk(see)),
+            _ => {}
+        }
+    }
+}

@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 use tidegate_sql::output::{column_names, shown_type};
 use tidegate_sql::{Description, Statement, Type};
 
+use crate::json;
+
 /// The types of a method, from a dry run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Signature {
@@ -63,7 +65,7 @@ impl Signature {
 
     /// The text in which a store keeps the signature.
     pub fn to_json(&self) -> String {
-        serde_json::to_string(self).expect("strings, booleans and lists of them have a JSON form")
+        json::write(self)
     }
 
     /// Reads what [`to_json`](Self::to_json) wrote; `None` when another version wrote it in

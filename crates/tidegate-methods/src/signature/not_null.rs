@@ -61,8 +61,7 @@ impl NotNull {
         let tables: BTreeSet<u32> = candidates.iter().map(|(table, _)| *table).collect();
         let tables = to_raw_value(&tables).map_err(Error::internal)?;
         let params = Params::One(vec![(Cow::Borrowed("tables"), &*tables)]);
-        const NONE: &[(&str, &str)] = &[];
-        let statement = LOOKUP.bind(&params, NONE, NONE)?;
+        let statement = LOOKUP.bind(&params, NO_TEXTS, NO_TEXTS)?;
         let who = Principal::Catalog(database.clone());
         let mut found = Found::default();
         executor.query(&who, &statement, terms, &mut found).await?;
@@ -84,6 +83,8 @@ impl FromIterator<Origin> for NotNull {
         Self(columns.into_iter().collect())
     }
 }
+
+const NO_TEXTS: &[(&str, &str)] = &[];
 
 /// One text column, so that its bytes are the same in both wire formats.
 static LOOKUP: LazyLock<Arc<Statement>> = LazyLock::new(|| {
