@@ -81,9 +81,14 @@ async fn prepare(
     context: &Context<'_>,
     calls: &[Call<'_>],
 ) -> Result<Vec<Prepared>, Failure> {
+    let names: Vec<_> = calls.iter().map(|call| &*call.method).collect();
+    let tenant = context.tenant().map_err(Failure::Whole)?;
+    let methods = dispatcher.registry.lookup_all(tenant, &names).await;
+    let methods = methods.map_err(|error| Failure::Whole(Error::Registry(error)))?;
     let (mut prepared, mut errors) = (Vec::with_capacity(calls.len()), Vec::new());
-    for (index, call) in calls.iter().enumerate() {
-        match dispatcher.prepare(context, call).await {
+    for (index, (call, method)) in calls.iter().zip(methods).enumerate() {
+        let method = method.ok_or(Error::MethodNotFound);
+        match method.and_then(|method| Prepared::new(&method, call, None, context.timezone)) {
             Ok(call) => prepared.push(call),
             Err(error) => errors.push((index, error)),
         }

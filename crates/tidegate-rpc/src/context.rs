@@ -1,7 +1,7 @@
 //! As whom, and on which terms, calls run.
 
 use tidegate_sql::datetime::Zone;
-use tidegate_sql::{Principal, Terms};
+use tidegate_sql::{DatabaseName, Principal, Terms};
 
 use crate::error::Error;
 
@@ -14,6 +14,13 @@ pub struct Context<'a> {
     pub terms: Terms,
     /// The zone of formatted values; `None` is UTC.
     pub timezone: Option<&'a Zone>,
+}
+
+impl Context<'_> {
+    /// Whose methods are called; the service itself has none.
+    pub(crate) fn tenant(&self) -> Result<&DatabaseName, Error> {
+        self.principal.database().ok_or(Error::MethodNotFound)
+    }
 }
 
 /// What became of a message.

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tidegate_methods::Registry;
-use tidegate_sql::Executor;
+use tidegate_methods::{Method, Registry};
+use tidegate_sql::{Executor, OutputFormat};
 
 use crate::context::{Context, Outcome};
 use crate::error::Error;
@@ -65,7 +65,8 @@ impl Dispatcher {
         dry::run(self, context, payload, out).await
     }
 
-    /// Looks a call's method up and binds its values, for an answer without the envelope.
+    /// Looks a call's method up and binds its values, for an answer without the envelope;
+    /// `format` is that of the rows instead of the method's own.
     ///
     /// # Errors
     ///
@@ -74,9 +75,19 @@ impl Dispatcher {
         &self,
         context: &Context<'_>,
         call: &Call<'_>,
+        format: Option<OutputFormat>,
     ) -> Result<Prepared, Error> {
         let method = self.find(context, &call.method).await?;
-        Prepared::new(&method, call, context.timezone)
+        Prepared::new(&method, call, format, context.timezone)
+    }
+
+    pub(crate) async fn find(
+        &self,
+        context: &Context<'_>,
+        name: &str,
+    ) -> Result<Arc<Method>, Error> {
+        let found = self.registry.lookup(context.tenant()?, name).await;
+        found.map_err(Error::Registry)?.ok_or(Error::MethodNotFound)
     }
 
     async fn single(
@@ -105,7 +116,7 @@ impl Dispatcher {
         call: &Call<'_>,
         out: &mut dyn Output,
     ) -> Result<(), Error> {
-        let prepared = self.prepare(context, call).await?;
+        let prepared = self.prepare(context, call, None).await?;
         run::run(Place::Alone(&*self.executor, context), call, prepared, out).await
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tidegate_methods::StoreError;
 use tidegate_sql::InputError;
 
 /// Why a call has no result. What its caller is told is the business of [`crate::Reply`].
@@ -42,7 +43,7 @@ pub enum Error {
     InDoubt(#[source] tidegate_sql::Error),
     /// The method could not be looked up.
     #[error("the method could not be looked up")]
-    Registry(#[source] tidegate_methods::Error),
+    Registry(#[source] StoreError),
     /// Nobody's fault here: another call of the batch failed.
     #[error("another call of the batch failed, and nothing of it took effect")]
     RolledBack {
@@ -61,7 +62,7 @@ impl Error {
         }
     }
 
-    fn of_input(input: InputError, placeholders: &[String]) -> Self {
+    pub(crate) fn of_input(input: InputError, placeholders: &[String]) -> Self {
         match &input {
             InputError::MissingParameter { .. }
             | InputError::ExtraParameter { .. }
@@ -79,8 +80,8 @@ impl Error {
         use tidegate_sql::Error as Sql;
         match self {
             Self::Statement(Sql::Internal(_) | Sql::Unavailable { .. } | Sql::SinkClosed)
-            | Self::InDoubt(_) => true,
-            Self::Registry(error) => error.is_fault_of_service(),
+            | Self::InDoubt(_)
+            | Self::Registry(_) => true,
             _ => false,
         }
     }

@@ -13,8 +13,8 @@ impl<'a> Id<'a> {
     /// Takes a string, a number or null; nothing else is an id (JSON-RPC 2.0, section 4).
     pub(crate) fn new(raw: &'a RawValue) -> Option<Self> {
         let text = raw.get();
-        let fits = text == "null"
-            || matches!(text.as_bytes().first(), Some(b'"' | b'-' | b'0'..=b'9'));
+        let fits =
+            text == "null" || matches!(text.as_bytes().first(), Some(b'"' | b'-' | b'0'..=b'9'));
         fits.then_some(Self(text))
     }
 

@@ -3,6 +3,7 @@
 use bytes::BytesMut;
 use serde::Serialize;
 use serde_json::value::RawValue;
+use tidegate_methods::StoreError;
 use tidegate_sql::{InputError, Rejection};
 
 use crate::error::Error;
@@ -193,10 +194,11 @@ impl<'a> Data<'a> {
             Error::Params(input) => Some(Self::of_parameter(input)),
             Error::Definition(_) => Some(Self::said(error)),
             Error::Statement(error) => Self::of_statement(error),
-            Error::Registry(error) => error.is_retryable().then(|| Self {
+            Error::Registry(StoreError::Unavailable(_)) => Some(Self {
                 retryable: true,
                 ..Self::said(error)
             }),
+            Error::Registry(StoreError::Failed(_)) => None,
             Error::RolledBack { cause } => Some(Self {
                 rolled_back: true,
                 cause: cause
