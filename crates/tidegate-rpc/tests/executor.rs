@@ -6,6 +6,7 @@
 //! - `select text`: one row with a text that CSV and JSON must escape in a column `s`
 //! - `insert …`: one row written for each parameter set; `insert deferred` and `insert lost` fail
 //!   when the transaction is committed
+//! - `select origin`: two columns of a table, `id` NOT NULL; the catalog's lookup says so
 //! - `select refuse 22012`: one row, then that SQLSTATE
 //! - `select unreadable :a`: the last set's value cannot be read as the parameter's type
 //! - `select deadline|pool|unavailable|nodatabase|internal|unknownhint|unformatted`: that error
@@ -23,10 +24,18 @@ use tidegate_sql::{
 pub(crate) struct Scripted {
     ran: Arc<Mutex<Vec<String>>>,
     /// Whether no transaction begins.
-    pub(crate) full: bool,
+    full: bool,
 }
 
 impl Scripted {
+    /// One in which no transaction begins.
+    pub(crate) fn full() -> Self {
+        Self {
+            full: true,
+            ..Self::default()
+        }
+    }
+
     /// What happened, in order, and forgets it.
     pub(crate) fn ran(&self) -> Vec<String> {
         std::mem::take(&mut *self.ran.lock().unwrap())
@@ -144,7 +153,9 @@ fn shown(statement: &BoundStatement) -> String {
     } else {
         sets.collect()
     };
-    format!("{} {sets}", statement.statement.text()).trim_end().to_owned()
+    format!("{} {sets}", statement.statement.text())
+        .trim_end()
+        .to_owned()
 }
 
 fn value(parameter: &Parameter) -> &str {
@@ -159,13 +170,23 @@ fn verbs(statement: &BoundStatement) -> Vec<&str> {
 }
 
 fn play(statement: &BoundStatement, sink: &mut dyn RowSink) -> Result<Completion> {
+    if statement.statement.text().contains("attnotnull") {
+        push(sink, [Some(&b"1 1"[..])].into_iter())?;
+        return Ok(Completion {
+            affected_rows: None,
+        });
+    }
     let description = describe(statement)?;
     sink.columns(&description.columns)?;
     let mut affected_rows = None;
     match verbs(statement)[..] {
         ["select", "echo", ..] => {
             for set in &statement.sets {
-                push(sink, set.iter().map(|parameter| Some(value(parameter).as_bytes())))?;
+                push(
+                    sink,
+                    set.iter()
+                        .map(|parameter| Some(value(parameter).as_bytes())),
+                )?;
             }
         }
         ["select", "date"] => push(sink, [Some(&1_i32.to_be_bytes()[..])].into_iter())?,
@@ -198,6 +219,13 @@ fn describe(statement: &BoundStatement) -> Result<Description> {
             .iter()
             .map(|name| column(name, Type::JSON, WireFormat::Text))
             .collect(),
+        ["select", "origin"] => {
+            let mut columns = vec![column("id", Type::INT4, WireFormat::Binary)];
+            columns.push(column("name", Type::TEXT, WireFormat::Text));
+            columns[0].origin = Some((1, 1));
+            columns[1].origin = Some((1, 2));
+            columns
+        }
         ["select", "date"] => vec![column("d", Type::DATE, WireFormat::Binary)],
         ["select", "text"] | ["select", "refuse", _] => {
             vec![column("s", Type::TEXT, WireFormat::Text)]
@@ -215,10 +243,7 @@ fn describe(statement: &BoundStatement) -> Result<Description> {
     })
 }
 
-fn push<'a>(
-    sink: &mut dyn RowSink,
-    values: impl Iterator<Item = Option<&'a [u8]>>,
-) -> Result<()> {
+fn push<'a>(sink: &mut dyn RowSink, values: impl Iterator<Item = Option<&'a [u8]>>) -> Result<()> {
     let (mut body, mut columns) = (Vec::new(), 0);
     for value in values {
         columns += 1;
