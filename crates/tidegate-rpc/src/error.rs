@@ -78,11 +78,11 @@ impl Error {
     /// Whether whoever runs the service should hear of it.
     pub fn is_fault_of_service(&self) -> bool {
         use tidegate_sql::Error as Sql;
-        match self {
+        matches!(
+            self,
             Self::Statement(Sql::Internal(_) | Sql::Unavailable { .. } | Sql::SinkClosed)
-            | Self::InDoubt(_)
-            | Self::Registry(_) => true,
-            _ => false,
-        }
+                | Self::InDoubt(_)
+                | Self::Registry(_)
+        )
     }
 }

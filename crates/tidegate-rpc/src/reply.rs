@@ -190,7 +190,7 @@ impl<'a> Data<'a> {
                 limit: u64::try_from(*limit).ok(),
                 ..Self::said(error)
             }),
-            Error::MethodNotFound => None,
+            Error::MethodNotFound | Error::Registry(StoreError::Failed(_)) => None,
             Error::Params(input) => Some(Self::of_parameter(input)),
             Error::Definition(_) => Some(Self::said(error)),
             Error::Statement(error) => Self::of_statement(error),
@@ -198,7 +198,6 @@ impl<'a> Data<'a> {
                 retryable: true,
                 ..Self::said(error)
             }),
-            Error::Registry(StoreError::Failed(_)) => None,
             Error::RolledBack { cause } => Some(Self {
                 rolled_back: true,
                 cause: cause
@@ -209,7 +208,7 @@ impl<'a> Data<'a> {
         }
     }
 
-    fn said(error: impl ToString) -> Self {
+    fn said(error: &impl ToString) -> Self {
         Self {
             message: Some(error.to_string()),
             ..Self::default()

@@ -241,18 +241,21 @@ async fn a_result_beyond_the_limit_is_an_error() {
 async fn formatted_values_are_in_the_zone_of_the_call() {
     let fixture = fixture().await;
     let zone = Zone::named("Europe/Berlin").unwrap();
-    let mut context = fixture.context();
-    context.timezone = Some(&zone);
-    let prepared = prepare(&fixture, &call("date", "{}"), None).await.unwrap();
-    assert_eq!(prepared.format, OutputFormat::Json);
-    let message = call("date", "{}");
+    let message = call("moment", "{}");
     let payload = Payload::parse(message.as_bytes(), Limits::default()).unwrap();
-    let mut out = OutputBuffer::new(1_000);
-    fixture
-        .dispatcher
-        .dispatch(&context, &payload, &mut out)
-        .await;
-    assert!(out.bytes().ends_with(br#""data":[{"d":"02.01.2000"}]}}"#));
+    for (timezone, time) in [(None, "00:00"), (Some(&zone), "01:00")] {
+        let context = tidegate_rpc::Context {
+            timezone,
+            ..fixture.context()
+        };
+        let mut out = OutputBuffer::new(1_000);
+        fixture
+            .dispatcher
+            .dispatch(&context, &payload, &mut out)
+            .await;
+        let expected = format!(r#""data":[{{"t":"{time}"}}]}}}}"#);
+        assert!(out.bytes().ends_with(expected.as_bytes()), "{out:?}");
+    }
 }
 
 async fn prepare(

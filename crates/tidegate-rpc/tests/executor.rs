@@ -3,6 +3,7 @@
 //! - `select echo :a, :b`: a row for each parameter set, with a column of each placeholder's name
 //!   and type `json` that holds its value
 //! - `select date`: one row with the date 2000-01-02 in a column `d`
+//! - `select moment`: one row with midnight of 2000-01-01 in UTC in a column `t`
 //! - `select text`: one row with a text that CSV and JSON must escape in a column `s`
 //! - `insert …`: one row written for each parameter set; `insert deferred` and `insert lost` fail
 //!   when the transaction is committed
@@ -190,6 +191,7 @@ fn play(statement: &BoundStatement, sink: &mut dyn RowSink) -> Result<Completion
             }
         }
         ["select", "date"] => push(sink, [Some(&1_i32.to_be_bytes()[..])].into_iter())?,
+        ["select", "moment"] => push(sink, [Some(&0_i64.to_be_bytes()[..])].into_iter())?,
         ["select", "text"] => push(sink, [Some("say \"hü\",\n\\".as_bytes())].into_iter())?,
         ["select", "refuse", sqlstate] => {
             push(sink, [Some(&b"half an answer"[..])].into_iter())?;
@@ -227,6 +229,7 @@ fn describe(statement: &BoundStatement) -> Result<Description> {
             columns
         }
         ["select", "date"] => vec![column("d", Type::DATE, WireFormat::Binary)],
+        ["select", "moment"] => vec![column("t", Type::TIMESTAMPTZ, WireFormat::Binary)],
         ["select", "text"] | ["select", "refuse", _] => {
             vec![column("s", Type::TEXT, WireFormat::Text)]
         }

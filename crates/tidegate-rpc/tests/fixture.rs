@@ -13,6 +13,7 @@ const METHODS: &[&str] = &[
     r#"{"method":"echo","q":"select echo :a, :b"}"#,
     r#"{"method":"nothing","q":"select nothing-here, 1"}"#,
     r#"{"method":"date","q":"select date","type_formats":{"d":"d.m.Y"}}"#,
+    r#"{"method":"moment","q":"select moment","type_formats":{"t":"H:i"}}"#,
     r#"{"method":"csv","q":"select text","output_format":"csv"}"#,
     r#"{"method":"ndjson","q":"select text","output_format":"ndjson"}"#,
     r#"{"method":"insert","q":"insert :a"}"#,

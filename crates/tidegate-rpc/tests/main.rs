@@ -1,5 +1,10 @@
 //! The dispatcher over a registry in memory and an executor with a script.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on should stop where it stands"
+)]
+
 mod batches;
 mod calls;
 mod document;
