@@ -260,6 +260,17 @@ impl Registry {
             .await
     }
 
+    /// Removes all methods of a tenant that is dropped; that there are none is no error.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`].
+    pub async fn remove_tenant(&self, tenant: &DatabaseName) -> Result<(), StoreError> {
+        let removed = self.store.remove_tenant(tenant).await;
+        self.forget_tenant(tenant);
+        removed
+    }
+
     /// Drops methods from the cache, upon a notice that they have changed.
     pub fn forget(&self, tenant: &DatabaseName, names: &[impl AsRef<str>]) {
         self.cache.forget(tenant, names);

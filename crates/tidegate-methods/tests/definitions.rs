@@ -57,99 +57,100 @@ fn sql_that_postgresql_would_refuse_is_accepted() {
     }
 }
 
+const WRONG: &[(&str, &str)] = &[
+    (
+        r#"{"q":"select 1"}"#,
+        "`method`: missing, expected the method's name",
+    ),
+    (
+        r#"{"method":"a"}"#,
+        "`q`: missing, expected an SQL statement",
+    ),
+    (
+        r#"{"method":"a","q":null}"#,
+        "`q`: missing, expected an SQL statement",
+    ),
+    (
+        r#"{"method":7,"q":"select 1"}"#,
+        "`method`: a number, expected a string",
+    ),
+    (
+        r#"{"method":"a b","q":"select 1"}"#,
+        "`method`: not a method's name, expected 1 to 128 letters, digits, `_`, `.` and `-` \
+             that begin with a letter or `_`",
+    ),
+    (
+        r#"{"method":"a","q":["select 1"]}"#,
+        "`q`: an array, expected a string",
+    ),
+    (
+        r#"{"method":"a","q":"select 1","params":{}}"#,
+        "`params`: values come with a call; a definition has none",
+    ),
+    (
+        r#"{"method":"a","q":"select 1","id":1}"#,
+        "`id`: unknown, expected `method`, `q`, `type_hints`, `type_formats` and \
+             `output_format`",
+    ),
+    (
+        r#"{"method":"a","q":"select 1","q":"select 2"}"#,
+        "`q`: given twice",
+    ),
+    (
+        r#"{"method":"a","q":"select 1","type_hints":[]}"#,
+        "`type_hints`: an array, expected an object of strings",
+    ),
+    (
+        r#"{"method":"a","q":"select 1","type_hints":{"x":1}}"#,
+        "`type_hints.x`: a number, expected a string",
+    ),
+    (
+        r#"{"method":"a","q":"select 1","type_formats":{"x":"Y","x":"m"}}"#,
+        "`type_formats.x`: given twice",
+    ),
+    (
+        r#"{"method":"a","q":"select 1","output_format":"geojson"}"#,
+        "`output_format`: `geojson` is unknown, expected `json`, `csv` or `ndjson`",
+    ),
+    (
+        r#"{"method":"a","q":"select '\u0000'"}"#,
+        "`q`: a string with the character U+0000, which PostgreSQL cannot store",
+    ),
+    (
+        r#"{"method":"a","q":"\ud800"}"#,
+        "`q`: a string with half of a surrogate pair (`\\ud800` to `\\udfff`)",
+    ),
+    (
+        r#"{"method":"a","q":" -- nothing"}"#,
+        "`q` holds no statement",
+    ),
+    (
+        "7",
+        "the body is a number, expected an object or an array of objects",
+    ),
+    (
+        "[]",
+        "the body is an array of 0 definitions, expected 1 to 1000",
+    ),
+    ("[1]", "`[0]`: a number, expected an object"),
+    (
+        r#"[{"method":"a","q":"select 1"},{"method":"b"}]"#,
+        "`[1].q`: missing, expected an SQL statement",
+    ),
+    (
+        r#"[{"method":"a","q":"select 1"},{"method":"b","q":"select 1;select 2"}]"#,
+        "[1]: `q` holds more than one statement: something follows the `;` at character 9",
+    ),
+    (
+        r#"[{"method":"a","q":"select 1"},{"method":"b","q":"select 1","type_hints":{"a":0}}]"#,
+        "`[1].type_hints.a`: a number, expected a string",
+    ),
+];
+
 #[test]
 fn what_is_wrong_is_named() {
-    let cases = [
-        (
-            r#"{"q":"select 1"}"#,
-            "`method`: missing, expected the method's name",
-        ),
-        (
-            r#"{"method":"a"}"#,
-            "`q`: missing, expected an SQL statement",
-        ),
-        (
-            r#"{"method":"a","q":null}"#,
-            "`q`: missing, expected an SQL statement",
-        ),
-        (
-            r#"{"method":7,"q":"select 1"}"#,
-            "`method`: a number, expected a string",
-        ),
-        (
-            r#"{"method":"a b","q":"select 1"}"#,
-            "`method`: not a method's name, expected 1 to 128 letters, digits, `_`, `.` and `-` \
-             that begin with a letter or `_`",
-        ),
-        (
-            r#"{"method":"a","q":["select 1"]}"#,
-            "`q`: an array, expected a string",
-        ),
-        (
-            r#"{"method":"a","q":"select 1","params":{}}"#,
-            "`params`: values come with a call; a definition has none",
-        ),
-        (
-            r#"{"method":"a","q":"select 1","id":1}"#,
-            "`id`: unknown, expected `method`, `q`, `type_hints`, `type_formats` and \
-             `output_format`",
-        ),
-        (
-            r#"{"method":"a","q":"select 1","q":"select 2"}"#,
-            "`q`: given twice",
-        ),
-        (
-            r#"{"method":"a","q":"select 1","type_hints":[]}"#,
-            "`type_hints`: an array, expected an object of strings",
-        ),
-        (
-            r#"{"method":"a","q":"select 1","type_hints":{"x":1}}"#,
-            "`type_hints.x`: a number, expected a string",
-        ),
-        (
-            r#"{"method":"a","q":"select 1","type_formats":{"x":"Y","x":"m"}}"#,
-            "`type_formats.x`: given twice",
-        ),
-        (
-            r#"{"method":"a","q":"select 1","output_format":"geojson"}"#,
-            "`output_format`: `geojson` is unknown, expected `json`, `csv` or `ndjson`",
-        ),
-        (
-            r#"{"method":"a","q":"select '\u0000'"}"#,
-            "`q`: a string with the character U+0000, which PostgreSQL cannot store",
-        ),
-        (
-            r#"{"method":"a","q":"\ud800"}"#,
-            "`q`: a string with half of a surrogate pair (`\\ud800` to `\\udfff`)",
-        ),
-        (
-            r#"{"method":"a","q":" -- nothing"}"#,
-            "`q` holds no statement",
-        ),
-        (
-            "7",
-            "the body is a number, expected an object or an array of objects",
-        ),
-        (
-            "[]",
-            "the body is an array of 0 definitions, expected 1 to 1000",
-        ),
-        ("[1]", "`[0]`: a number, expected an object"),
-        (
-            r#"[{"method":"a","q":"select 1"},{"method":"b"}]"#,
-            "`[1].q`: missing, expected an SQL statement",
-        ),
-        (
-            r#"[{"method":"a","q":"select 1"},{"method":"b","q":"select 1;select 2"}]"#,
-            "[1]: `q` holds more than one statement: something follows the `;` at character 9",
-        ),
-        (
-            r#"[{"method":"a","q":"select 1"},{"method":"b","q":"select 1","type_hints":{"a":0}}]"#,
-            "`[1].type_hints.a`: a number, expected a string",
-        ),
-    ];
-    for (body, expected) in cases {
-        assert_eq!(refusal(body), expected, "{body}");
+    for (body, expected) in WRONG {
+        assert_eq!(refusal(body), *expected, "{body}");
     }
 }
 

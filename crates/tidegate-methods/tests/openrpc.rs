@@ -1,6 +1,8 @@
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use tidegate_methods::openrpc::{Info, document};
-use tidegate_methods::{Field, Signature};
+use tidegate_methods::{Field, Method, Signature};
 use tidegate_sql::Type;
 
 use crate::fixture::method;
@@ -15,37 +17,23 @@ fn field(name: &str, r#type: &Type, nullable: bool) -> Field {
     Field::new(name.to_owned(), r#type, nullable)
 }
 
-#[test]
-fn methods_become_an_openrpc_document() {
-    let signature = Signature {
-        parameters: vec![
-            field("a", &Type::INT4, false),
-            field("r", &Type::NUM_RANGE, false),
-        ],
-        columns: vec![
-            field("id", &Type::INT8, false),
-            field("at", &Type::POINT, true),
-            field("doc", &Type::JSONB, true),
-        ],
-    };
-    let body = r#"{"method":"b","q":"insert into t values (:a, :r) returning *"}"#;
-    let typed = method(body, Some(signature));
-    let bare = method(
-        r#"{"method":"a","q":"select :x, :y","output_format":"csv"}"#,
-        None,
-    );
-    let text = document(&INFO, &[typed, bare]);
-    let document: Value = serde_json::from_str(&text).unwrap();
+/// The document of these methods.
+fn documented(methods: &[Arc<Method>]) -> Value {
+    serde_json::from_str(&document(&INFO, methods)).unwrap()
+}
 
+#[test]
+fn a_method_without_a_dry_run_has_the_names_of_its_parameters() {
+    let body = r#"{"method":"a","q":"select :x, :y","output_format":"csv"}"#;
+    let document = documented(&[method(body, None)]);
     assert_eq!(document["openrpc"], "1.3.2");
     assert_eq!(document["info"], json!({"title": "reef", "version": "4"}));
+    assert_eq!(document["servers"][0]["url"], INFO.url.unwrap());
+    let a = &document["methods"][0];
     assert_eq!(
-        document["servers"][0]["url"],
-        "https://api.example/api/v4/call"
+        (&a["name"], &a["paramStructure"]),
+        (&json!("a"), &json!("by-name"))
     );
-    let [a, b] = document["methods"].as_array().unwrap().as_slice() else {
-        unreachable!("{text}")
-    };
     assert_eq!(
         a["params"],
         json!([
@@ -53,19 +41,36 @@ fn methods_become_an_openrpc_document() {
             {"name": "y", "required": true, "schema": {}},
         ])
     );
-    assert_eq!(
-        a["result"]["schema"]["properties"]["data"],
-        json!({"type": "string"})
-    );
-    assert_eq!(a["result"]["schema"]["required"], json!(["schema", "data"]));
+    let result = &a["result"]["schema"];
+    assert_eq!(result["properties"]["data"], json!({"type": "string"}));
+    assert_eq!(result["required"], json!(["schema", "data"]));
+}
 
-    assert_eq!(
-        (&b["name"], &b["paramStructure"]),
-        (&json!("b"), &json!("by-name"))
+#[test]
+fn a_signature_becomes_schemas() {
+    let (a, r) = (
+        field("a", &Type::INT4, false),
+        field("r", &Type::NUM_RANGE, false),
     );
+    let columns = [
+        ("id", Type::INT8, false),
+        ("at", Type::POINT, true),
+        ("doc", Type::JSONB, true),
+    ];
+    let signature = Signature {
+        parameters: vec![a, r],
+        columns: columns
+            .map(|(name, r#type, nullable)| field(name, &r#type, nullable))
+            .to_vec(),
+    };
+    let body = r#"{"method":"b","q":"insert into t values (:a, :r) returning *"}"#;
+    let first = method(r#"{"method":"a","q":"select 1"}"#, None);
+    let document = documented(&[method(body, Some(signature)), first]);
+    let b = &document["methods"][1];
+    let number = json!({"type": "number"});
     assert_eq!(
         b["params"][0],
-        json!({"name": "a", "required": true, "schema": {"type": "number"}})
+        json!({"name": "a", "required": true, "schema": number})
     );
     let bound = json!({"anyOf": [{"type": "string"}, {"type": "null"}]});
     assert_eq!(b["params"][1]["schema"]["properties"]["lower"], bound);
@@ -74,18 +79,16 @@ fn methods_become_an_openrpc_document() {
         result["required"],
         json!(["schema", "data", "affected_rows"])
     );
-    assert_eq!(
-        result["properties"]["data"],
-        json!({"type": "array", "items": {
-            "type": "object",
-            "properties": {
-                "id": {"type": "number"},
-                "at": {"anyOf": [{"$ref": "#/components/schemas/Point"}, {"type": "null"}]},
-                "doc": {},
-            },
-            "required": ["id", "at", "doc"],
-        }})
-    );
+    let rows = json!({"type": "array", "items": {
+        "type": "object",
+        "properties": {
+            "id": number,
+            "at": {"anyOf": [{"$ref": "#/components/schemas/Point"}, {"type": "null"}]},
+            "doc": {},
+        },
+        "required": ["id", "at", "doc"],
+    }});
+    assert_eq!(result["properties"]["data"], rows);
 }
 
 #[test]

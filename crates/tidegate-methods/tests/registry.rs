@@ -324,7 +324,9 @@ async fn a_rename_onto_another_method_is_refused() {
 async fn several_methods_take_one_patch() {
     let (_, registry) = registry(&["a", "b"]).await;
     let change = patch(r#"{"q":"select 2"}"#);
-    let names = registry.patch(&reef(), ANNA, &["b", "a", "b"], &change).await;
+    let names = registry
+        .patch(&reef(), ANNA, &["b", "a", "b"], &change)
+        .await;
     assert_eq!(names.unwrap(), [name("b"), name("a")]);
     for name in ["a", "b"] {
         assert_eq!(q(&registry, name).await, "select 2");
@@ -457,4 +459,13 @@ async fn clients_that_patch_different_members_at_once_all_succeed() {
         assert_eq!(after.type_hints[0].1, format!("t{round}"));
         assert_eq!(after.type_formats[0].1, format!("f{round}"));
     }
+}
+
+#[tokio::test]
+async fn a_dropped_tenant_has_no_methods() {
+    let (_, registry) = registry(&["a"]).await;
+    q(&registry, "a").await;
+    registry.remove_tenant(&reef()).await.unwrap();
+    assert!(registry.lookup(&reef(), "a").await.unwrap().is_none());
+    assert!(registry.list(&reef()).await.unwrap().is_empty());
 }

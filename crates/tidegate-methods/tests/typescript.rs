@@ -6,7 +6,7 @@ use tidegate_sql::{Type, TypeKind};
 
 use crate::fixture::method;
 
-/// The text for one of each type: `tsc --strict` compiles it together with `use.ts` beside it.
+/// The text for one of each type: `tsc --strict --target es2022` compiles it together with `use.ts` beside it.
 const GOLDEN: &str = include_str!("typescript/golden.ts");
 
 fn made(name: &str, kind: TypeKind) -> Type {
@@ -84,18 +84,18 @@ fn fields(types: &[(&str, Type)], nullable: bool) -> Vec<Field> {
     types.iter().map(field).collect()
 }
 
-fn signature(parameters: &[(&str, Type)], columns: Vec<Field>) -> Option<Signature> {
+fn signature(parameters: &[(&str, Type)], columns: Vec<Field>) -> Signature {
     let parameters = fields(parameters, false);
-    Some(Signature {
+    Signature {
         parameters,
         columns,
-    })
+    }
 }
 
 fn golden_methods() -> Vec<Arc<Method>> {
     let every = every_type();
     let typed = |body: &str, parameters: &[(&str, Type)], columns| {
-        method(body, signature(parameters, columns))
+        method(body, Some(signature(parameters, columns)))
     };
     let number = || vec![Field::new("id".to_owned(), &Type::INT4, false)];
     let odd = [
@@ -166,7 +166,7 @@ fn one_line_per_method_in_this_spacing() {
     let columns = fields(&[("id", Type::INT4)], false);
     let typed = method(
         r#"{"method":"name","q":"select :a, :b"}"#,
-        signature(&[("a", Type::INT4), ("b", Type::TEXT)], columns),
+        Some(signature(&[("a", Type::INT4), ("b", Type::TEXT)], columns)),
     );
     let bare = method(r#"{"method":"undescribed","q":"select 1"}"#, None);
     assert_eq!(
@@ -188,7 +188,7 @@ fn only_what_is_mentioned_is_declared() {
     let column = |r#type| fields(&[("a", r#type)], true);
     let polygon = method(
         r#"{"method":"a","q":"select 1"}"#,
-        signature(&[], column(Type::POLYGON)),
+        Some(signature(&[], column(Type::POLYGON))),
     );
     let text = typescript::interfaces(&[polygon]);
     assert!(
@@ -197,6 +197,6 @@ fn only_what_is_mentioned_is_declared() {
     );
     assert_eq!(text.matches("export").count(), 2);
     let csv = r#"{"method":"a","q":"select 1","output_format":"csv"}"#;
-    let text = typescript::interfaces(&[method(csv, signature(&[], column(Type::CIRCLE)))]);
+    let text = typescript::interfaces(&[method(csv, Some(signature(&[], column(Type::CIRCLE))))]);
     assert_eq!(text.matches("export").count(), 1);
 }
