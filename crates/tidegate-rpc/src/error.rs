@@ -53,9 +53,9 @@ pub enum Error {
 }
 
 impl Error {
-    /// What an error of a statement means to its call; `placeholders` are the names of the
+    /// What an error of a prepared statement means to its call; `placeholders` are the names of the
     /// statement's parameters.
-    pub(crate) fn of_statement(error: tidegate_sql::Error, placeholders: &[String]) -> Self {
+    pub fn of_statement(error: tidegate_sql::Error, placeholders: &[String]) -> Self {
         match error {
             tidegate_sql::Error::Input(input) => Self::of_input(input, placeholders),
             error => Self::Statement(error),

@@ -158,6 +158,21 @@ async fn a_value_that_postgresql_cannot_read_is_a_wrong_parameter() {
 }
 
 #[tokio::test]
+async fn a_value_that_we_cannot_convert_is_a_wrong_parameter() {
+    let fixture = fixture().await;
+    assert_eq!(
+        fixture.answer(&call("invalid", r#"{"a":[1,{}]}"#)).await,
+        invalid(
+            r#"{"message":"`params.a[1]` is not a int4: an object","parameter":"a","place":"params.a[1]"}"#
+        )
+    );
+    assert_eq!(
+        fixture.answer(&call("misformatted", r#"{"a":"x"}"#)).await,
+        invalid(r#"{"message":"`type_formats.a`: the text does not match","parameter":"a"}"#)
+    );
+}
+
+#[tokio::test]
 async fn an_error_at_run_time_says_what_postgresql_says_and_nothing_of_the_half_result() {
     let answer = fixture().await.answer(&call("divide", "{}")).await;
     assert_eq!(

@@ -10,6 +10,7 @@
 //! - `select origin`: two columns of a table, `id` NOT NULL; the catalog's lookup says so
 //! - `select refuse 22012`: one row, then that SQLSTATE
 //! - `select unreadable :a`: the last set's value cannot be read as the parameter's type
+//! - `select invalid :a` and `select misformatted :a`: the value does not fit, as we see ourselves
 //! - `select deadline|pool|unavailable|nodatabase|internal|unknownhint|unformatted`: that error
 
 use std::sync::{Arc, Mutex};
@@ -200,6 +201,19 @@ fn play(statement: &BoundStatement, sink: &mut dyn RowSink) -> Result<Completion
         ["select", "unreadable", ..] => {
             let last = statement.sets.len() - 1;
             return Err(refused("22P02", Some(statement.place(last, 0))));
+        }
+        ["select", "invalid", ..] => {
+            return Err(Error::Input(InputError::InvalidValue {
+                place: format!("{}[1]", statement.place(0, 0)),
+                expected: "int4".to_owned(),
+                problem: "an object".to_owned(),
+            }));
+        }
+        ["select", "misformatted", ..] => {
+            return Err(Error::Input(InputError::InvalidFormat {
+                name: "a".to_owned(),
+                problem: "the text does not match".to_owned(),
+            }));
         }
         ["select", error] => return Err(failure(error)),
         ["insert", ..] => affected_rows = Some(statement.sets.len() as u64),

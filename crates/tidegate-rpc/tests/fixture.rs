@@ -23,6 +23,8 @@ const METHODS: &[&str] = &[
     r#"{"method":"divide","q":"select refuse 22012"}"#,
     r#"{"method":"conflict","q":"select refuse 40001"}"#,
     r#"{"method":"unreadable","q":"select unreadable :a"}"#,
+    r#"{"method":"invalid","q":"select invalid :a"}"#,
+    r#"{"method":"misformatted","q":"select misformatted :a"}"#,
     r#"{"method":"syntax","q":"select syntax :a"}"#,
     r#"{"method":"deadline","q":"select deadline"}"#,
     r#"{"method":"pool","q":"select pool"}"#,

@@ -13,3 +13,4 @@ mod envelopes;
 mod executor;
 mod fixture;
 mod property;
+mod stores;
