@@ -83,6 +83,9 @@ pub struct Rejection {
     pub column: Option<String>,
     /// The constraint that the error is about.
     pub constraint: Option<String>,
+    /// How the request names the value that could not be read as its parameter's type, such as
+    /// `params.id` or `params[2].id`; `None` when the statement itself failed.
+    pub place: Option<String>,
 }
 
 /// What is wrong with a request, before PostgreSQL saw it or while a value was converted.

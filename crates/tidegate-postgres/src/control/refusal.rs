@@ -64,6 +64,7 @@ fn rejection(said: &DbError) -> Rejection {
         table: owned(said.table()),
         column: owned(said.column()),
         constraint: owned(said.constraint()),
+        place: None,
     }
 }
 

@@ -1,0 +1,170 @@
+//! A stored method, ready to be called.
+
+use std::sync::Arc;
+
+use serde::ser::{Serialize, SerializeMap, SerializeStruct, Serializer};
+use tidegate_sql::{BoundStatement, InputError, OutputFormat, Params, Statement};
+
+use crate::definition::Definition;
+use crate::json;
+use crate::name::MethodName;
+use crate::signature::{Field, Signature};
+use crate::store::Versioned;
+
+/// What a store keeps of a method.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    /// The definition.
+    pub definition: Definition,
+    /// The user who defined it.
+    pub creator: String,
+    /// What the last dry run inferred; none before it, and none once `q` or a hint has changed.
+    pub signature: Option<Signature>,
+    /// Another one after every change.
+    pub version: u64,
+}
+
+/// A method with its statement, read once.
+#[derive(Debug)]
+pub struct Method {
+    record: Record,
+    statement: Result<Arc<Statement>, InputError>,
+}
+
+impl Method {
+    /// Reads the statement of a stored method.
+    pub fn new(record: Record) -> Self {
+        let statement = record.definition.statement().map(Arc::new);
+        Self { record, statement }
+    }
+
+    /// What is stored.
+    pub fn record(&self) -> &Record {
+        &self.record
+    }
+
+    /// The name.
+    pub fn name(&self) -> &MethodName {
+        &self.record.definition.name
+    }
+
+    /// The definition.
+    pub fn definition(&self) -> &Definition {
+        &self.record.definition
+    }
+
+    /// What the last dry run inferred, where there was one.
+    pub fn signature(&self) -> Option<&Signature> {
+        self.record.signature.as_ref()
+    }
+
+    /// The form of the result; JSON where the definition has none.
+    pub fn output_format(&self) -> OutputFormat {
+        self.record.definition.output_format.unwrap_or_default()
+    }
+
+    /// Name and version, by which a store recognises the method as it is here.
+    pub fn versioned(&self) -> Versioned {
+        Versioned {
+            name: self.name().clone(),
+            version: self.record.version,
+        }
+    }
+
+    /// The statement.
+    ///
+    /// # Errors
+    ///
+    /// What [`Statement::parse`] says of it: a statement that was stored when more was accepted.
+    pub fn statement(&self) -> Result<&Arc<Statement>, InputError> {
+        self.statement.as_ref().map_err(Clone::clone)
+    }
+
+    /// Binds the values of a call under the method's hints and formats.
+    ///
+    /// # Errors
+    ///
+    /// As [`Statement::bind`] and [`Method::statement`].
+    pub fn bind(&self, params: &Params<'_>) -> Result<BoundStatement, InputError> {
+        let definition = &self.record.definition;
+        let (hints, formats) = (&definition.type_hints, &definition.type_formats);
+        self.statement()?.bind(params, hints, formats)
+    }
+
+    /// The statement under the method's hints without any parameter set: what a dry run lets
+    /// PostgreSQL describe.
+    ///
+    /// # Errors
+    ///
+    /// As [`Method::statement`].
+    pub fn without_values(&self) -> Result<BoundStatement, InputError> {
+        self.bind(&Params::Many(Vec::new()))
+    }
+
+    /// The object that callers see:
+    /// `{"q","method","type_hints","type_formats","output_format","input_schema","output_schema"}`
+    /// in this order, null where absent.
+    pub fn to_json(&self) -> String {
+        json::write(&Shown(self))
+    }
+}
+
+/// The objects of several methods as an array, in the given order.
+pub fn to_json_array(methods: &[Arc<Method>]) -> String {
+    let shown: Vec<_> = methods.iter().map(|method| Shown(method)).collect();
+    json::write(&shown)
+}
+
+struct Shown<'a>(&'a Method);
+
+impl Serialize for Shown<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let definition = self.0.definition();
+        let signature = self.0.signature();
+        let mut object = serializer.serialize_struct("Method", 7)?;
+        object.serialize_field("q", &definition.q)?;
+        object.serialize_field("method", definition.name.as_str())?;
+        object.serialize_field("type_hints", &texts(&definition.type_hints))?;
+        object.serialize_field("type_formats", &texts(&definition.type_formats))?;
+        object.serialize_field("output_format", &definition.output_format_name())?;
+        object.serialize_field("input_schema", &signature.map(|s| Fields(&s.parameters)))?;
+        object.serialize_field("output_schema", &signature.map(|s| Fields(&s.columns)))?;
+        object.end()
+    }
+}
+
+fn texts(texts: &[(String, String)]) -> Option<Texts<'_>> {
+    (!texts.is_empty()).then_some(Texts(texts))
+}
+
+struct Texts<'a>(&'a [(String, String)]);
+
+impl Serialize for Texts<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, text)| (name, text)))
+    }
+}
+
+struct Fields<'a>(&'a [Field]);
+
+impl Serialize for Fields<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = serializer.serialize_map(Some(self.0.len()))?;
+        for field in self.0 {
+            object.serialize_entry(&field.name, &Shape(field))?;
+        }
+        object.end()
+    }
+}
+
+struct Shape<'a>(&'a Field);
+
+impl Serialize for Shape<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = serializer.serialize_struct("Shape", 3)?;
+        object.serialize_field("type", &self.0.r#type)?;
+        object.serialize_field("array", &self.0.array)?;
+        object.serialize_field("nullable", &self.0.nullable)?;
+        object.end()
+    }
+}

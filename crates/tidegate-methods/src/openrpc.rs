@@ -1,0 +1,207 @@
+//! Methods as an `OpenRPC` document (`OpenRPC` Specification 1.3.2), its schemas in JSON Schema
+//! draft 7.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use tidegate_sql::OutputFormat;
+use tidegate_sql::statement::Kind;
+
+use crate::method::Method;
+use crate::signature::{Field, Form};
+
+/// What a document says of the service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Info<'a> {
+    /// The API's title.
+    pub title: &'a str,
+    /// The API's version.
+    pub version: &'a str,
+    /// Where calls go, when known.
+    pub url: Option<&'a str>,
+}
+
+/// The document for these methods, by name, as JSON text. A method that was never dry run has
+/// the names of its parameters, without types, and rows of anything.
+pub fn document(info: &Info<'_>, methods: &[Arc<Method>]) -> String {
+    let mut methods: Vec<&Method> = methods.iter().map(|method| &**method).collect();
+    methods.sort_by_key(|method| method.name());
+    let mut document = json!({
+        "openrpc": "1.3.2",
+        "info": {"title": info.title, "version": info.version},
+    });
+    if let Some(url) = info.url {
+        document["servers"] = json!([{"name": info.title, "url": url}]);
+    }
+    document["methods"] = methods.iter().copied().map(method).collect();
+    document["components"] = json!({"schemas": schemas()});
+    document.to_string()
+}
+
+fn method(method: &Method) -> Value {
+    json!({
+        "name": method.name().as_str(),
+        "paramStructure": "by-name",
+        "params": params(method),
+        "result": {"name": "result", "schema": result(method)},
+    })
+}
+
+fn params(method: &Method) -> Vec<Value> {
+    let param = |name: &str, schema| json!({"name": name, "required": true, "schema": schema});
+    match (method.signature(), method.statement()) {
+        (Some(signature), _) => {
+            let fields = signature.parameters.iter();
+            fields.map(|field| param(&field.name, of(field))).collect()
+        }
+        (None, Ok(statement)) => {
+            let names = statement.placeholders().iter();
+            names.map(|name| param(name, json!({}))).collect()
+        }
+        (None, Err(_)) => Vec::new(),
+    }
+}
+
+/// The schema of a call's `result`.
+fn result(method: &Method) -> Value {
+    let data = match method.output_format() {
+        OutputFormat::Csv | OutputFormat::Ndjson => json!({"type": "string"}),
+        OutputFormat::Json | OutputFormat::GeoJson => {
+            let row = method.signature().map(|signature| {
+                let columns = signature.columns.iter();
+                object(columns.map(|column| (column.name.as_str(), of(column))))
+            });
+            json!({"type": "array", "items": row.unwrap_or_else(|| json!({"type": "object"}))})
+        }
+    };
+    let schema = json!({"$ref": "#/components/schemas/RowSchema"});
+    let mut members = vec![("schema", schema), ("data", data)];
+    if method
+        .statement()
+        .is_ok_and(|statement| statement.kind() == Kind::Write)
+    {
+        members.push(("affected_rows", json!({"type": "integer"})));
+    }
+    object(members.into_iter())
+}
+
+fn of(field: &Field) -> Value {
+    nullable(
+        form(&field.form),
+        field.nullable && field.form != Form::Json,
+    )
+}
+
+fn nullable(schema: Value, nullable: bool) -> Value {
+    if nullable {
+        json!({"anyOf": [schema, {"type": "null"}]})
+    } else {
+        schema
+    }
+}
+
+/// An object all of whose members are there.
+fn object<'a>(members: impl Iterator<Item = (&'a str, Value)>) -> Value {
+    let properties: Map<_, _> = members
+        .map(|(name, schema)| (name.to_owned(), schema))
+        .collect();
+    let required: Vec<_> = properties.keys().cloned().collect();
+    json!({"type": "object", "properties": properties, "required": required})
+}
+
+fn form(form: &Form) -> Value {
+    match form {
+        Form::Boolean => json!({"type": "boolean"}),
+        Form::Number => json!({"type": "number"}),
+        Form::Text => json!({"type": "string"}),
+        Form::Json => json!({}),
+        Form::Interval => named("Interval"),
+        Form::Point => named("Point"),
+        Form::Line => named("Line"),
+        Form::Segment => named("Segment"),
+        Form::Path => named("Path"),
+        Form::Polygon => array(named("Point")),
+        Form::Circle => named("Circle"),
+        Form::Geometry => named("Geometry"),
+        Form::Array(element) => array(self::form(element)),
+        Form::Range(bound) => range(bound),
+        Form::Multirange(bound) => array(range(bound)),
+        Form::Composite(attributes) => {
+            let attributes = attributes.iter();
+            object(attributes.map(|(name, form)| {
+                (
+                    name.as_str(),
+                    nullable(self::form(form), *form != Form::Json),
+                )
+            }))
+        }
+        Form::Record => {
+            json!({"type": "object", "additionalProperties": {"type": ["string", "null"]}})
+        }
+    }
+}
+
+fn named(name: &str) -> Value {
+    json!({"$ref": format!("#/components/schemas/{name}")})
+}
+
+fn array(items: impl Into<Value>) -> Value {
+    let items = items.into();
+    json!({"type": "array", "items": items})
+}
+
+fn range(bound: &Form) -> Value {
+    let bound = nullable(form(bound), true);
+    let inclusive = json!({"type": "boolean"});
+    let mut range = object(
+        [
+            ("lower", bound.clone()),
+            ("upper", bound),
+            ("lowerInclusive", inclusive.clone()),
+            ("upperInclusive", inclusive),
+        ]
+        .into_iter(),
+    );
+    range["properties"]["empty"] = json!({"const": true});
+    range
+}
+
+/// The schemas that others refer to.
+fn schemas() -> Value {
+    let numbers = |names: &[&'static str]| {
+        object(names.iter().map(|name| (*name, json!({"type": "number"}))))
+    };
+    let point = || named("Point");
+    let column = object(
+        [
+            ("type", json!({"type": "string"})),
+            ("array", json!({"type": "boolean"})),
+        ]
+        .into_iter(),
+    );
+    json!({
+        "RowSchema": {"type": "object", "additionalProperties": column},
+        "Interval": numbers(&["y", "m", "d", "h", "i", "s"]),
+        "Point": numbers(&["x", "y"]),
+        "Line": numbers(&["A", "B", "C"]),
+        "Segment": object([("start", point()), ("end", point())].into_iter()),
+        "Path": object(
+            [("open", json!({"type": "boolean"})), ("points", array(point()))].into_iter(),
+        ),
+        "Circle": object([("center", point()), ("radius", json!({"type": "number"}))].into_iter()),
+        "Geometry": {
+            "type": "object",
+            "properties": {
+                "type": {
+                    "enum": [
+                        "Point", "MultiPoint", "LineString", "MultiLineString", "Polygon",
+                        "MultiPolygon", "GeometryCollection",
+                    ],
+                },
+                "coordinates": {"type": "array"},
+                "geometries": array(named("Geometry")),
+            },
+            "required": ["type"],
+        },
+    })
+}

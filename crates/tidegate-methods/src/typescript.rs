@@ -1,0 +1,258 @@
+//! Methods as TypeScript interfaces.
+//!
+//! One interface `Api` with one line per method, then the types that it mentions: the text stands
+//! alone and compiles under `tsc --strict`. The same methods give the same bytes.
+//!
+//! | Values | TypeScript |
+//! |---|---|
+//! | integers, `oid`, floats | `number` (a float's NaN and infinities come as strings all the same) |
+//! | `bool` | `boolean` |
+//! | texts, `numeric`, dates and times however formatted, `bytea`, everything else | `string` |
+//! | `json` `jsonb` | `unknown` |
+//! | `interval` `point` `line` `path` `circle` | `Interval` `Point` `Line` `Path` `Circle` |
+//! | `lseg` `box` | `Segment` |
+//! | `polygon` | `Point[]` |
+//! | ranges, multiranges | `Range<T>`, `Range<T>[]` |
+//! | `PostGIS` | `Geometry` |
+//! | composites | `{ attribute: T \| null; }`; anonymous ones `Record<string, string \| null>` |
+//! | arrays | `T[]` |
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use tidegate_sql::OutputFormat;
+
+use crate::method::Method;
+use crate::signature::{Field, Form, Signature};
+
+/// The types that other types mention by name, in the order of the text. A declaration may
+/// mention those behind it.
+const DECLARATIONS: &[(Helper, &str)] = &[
+    (
+        Helper::Interval,
+        "export type Interval = { y: number; m: number; d: number; h: number; i: number; s: number; };\n",
+    ),
+    (
+        Helper::Line,
+        "export type Line = { A: number; B: number; C: number; };\n",
+    ),
+    (
+        Helper::Segment,
+        "export type Segment = { start: Point; end: Point; };\n",
+    ),
+    (
+        Helper::Path,
+        "export type Path = { open: boolean; points: Point[]; };\n",
+    ),
+    (
+        Helper::Circle,
+        "export type Circle = { center: Point; radius: number; };\n",
+    ),
+    (
+        Helper::Point,
+        "export type Point = { x: number; y: number; };\n",
+    ),
+    (
+        Helper::Range,
+        "export type Range<T> = { lower: T | null; upper: T | null; lowerInclusive: boolean; \
+         upperInclusive: boolean; empty?: true; };\n",
+    ),
+    (
+        Helper::Geometry,
+        "export type Geometry =\n    \
+         | { type: \"Point\"; coordinates: number[]; }\n    \
+         | { type: \"LineString\" | \"MultiPoint\"; coordinates: number[][]; }\n    \
+         | { type: \"Polygon\" | \"MultiLineString\"; coordinates: number[][][]; }\n    \
+         | { type: \"MultiPolygon\"; coordinates: number[][][][]; }\n    \
+         | { type: \"GeometryCollection\"; geometries: Geometry[]; };\n",
+    ),
+];
+
+/// A type that is declared in the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Helper {
+    Interval,
+    Line,
+    Segment,
+    Path,
+    Circle,
+    Point,
+    Range,
+    Geometry,
+}
+
+/// The text for these methods, by name. A method that was never dry run takes and gives records
+/// of anything.
+pub fn interfaces(methods: &[Arc<Method>]) -> String {
+    let mut methods: Vec<&Method> = methods.iter().map(|method| &**method).collect();
+    methods.sort_by_key(|method| method.name());
+    let mut text = String::from("export interface Api {\n");
+    for method in &methods {
+        text.push_str("    ");
+        write_name(
+            method.name().as_str(),
+            method.name().as_str() == "new",
+            &mut text,
+        );
+        text.push_str("(params: ");
+        write_params(method.signature(), &mut text);
+        text.push_str("): Promise<");
+        write_result(method, &mut text);
+        text.push_str(">;\n");
+    }
+    text.push_str("}\n");
+    let used = used(&methods);
+    for (_, declaration) in DECLARATIONS
+        .iter()
+        .filter(|(helper, _)| used.contains(helper))
+    {
+        text.push('\n');
+        text.push_str(declaration);
+    }
+    text
+}
+
+fn write_params(signature: Option<&Signature>, text: &mut String) {
+    match signature {
+        Some(signature) => write_fields(&signature.parameters, text),
+        None => text.push_str("Record<string, unknown>"),
+    }
+}
+
+fn write_result(method: &Method, text: &mut String) {
+    if let OutputFormat::Csv | OutputFormat::Ndjson = method.output_format() {
+        text.push_str("string");
+        return;
+    }
+    match method.signature() {
+        Some(signature) => write_fields(&signature.columns, text),
+        None => text.push_str("Record<string, unknown>"),
+    }
+    text.push_str("[]");
+}
+
+fn write_fields(fields: &[Field], text: &mut String) {
+    let fields = fields
+        .iter()
+        .map(|f| (f.name.as_str(), &f.form, f.nullable));
+    write_object(fields, text);
+}
+
+/// An object type; without members one that no object with a member fits.
+fn write_object<'a>(
+    mut members: impl Iterator<Item = (&'a str, &'a Form, bool)>,
+    text: &mut String,
+) {
+    let Some(first) = members.next() else {
+        text.push_str("Record<string, never>");
+        return;
+    };
+    text.push_str("{ ");
+    for (name, form, nullable) in std::iter::once(first).chain(members) {
+        write_name(name, false, text);
+        text.push_str(": ");
+        write_form(form, text);
+        // Null is unknown already.
+        if nullable && *form != Form::Json {
+            text.push_str(" | null");
+        }
+        text.push_str("; ");
+    }
+    text.push('}');
+}
+
+fn write_form(form: &Form, text: &mut String) {
+    let name = match form {
+        Form::Boolean => "boolean",
+        Form::Number => "number",
+        Form::Text => "string",
+        Form::Json => "unknown",
+        Form::Interval => "Interval",
+        Form::Point => "Point",
+        Form::Line => "Line",
+        Form::Segment => "Segment",
+        Form::Path => "Path",
+        Form::Polygon => "Point[]",
+        Form::Circle => "Circle",
+        Form::Geometry => "Geometry",
+        Form::Record => "Record<string, string | null>",
+        Form::Array(element) => {
+            write_form(element, text);
+            "[]"
+        }
+        Form::Range(bound) => {
+            write_range(bound, text);
+            ""
+        }
+        Form::Multirange(bound) => {
+            write_range(bound, text);
+            "[]"
+        }
+        Form::Composite(attributes) => {
+            let attributes = attributes.iter();
+            write_object(
+                attributes.map(|(name, form)| (name.as_str(), form, true)),
+                text,
+            );
+            ""
+        }
+    };
+    text.push_str(name);
+}
+
+fn write_range(bound: &Form, text: &mut String) {
+    text.push_str("Range<");
+    write_form(bound, text);
+    text.push('>');
+}
+
+/// A name as it is where it is an identifier (any keyword is a good member's name; only `new` in
+/// front of a parenthesis means something else), as a string literal otherwise.
+fn write_name(name: &str, quoted: bool, text: &mut String) {
+    let begins = |c: char| c.is_ascii_alphabetic() || c == '_' || c == '$';
+    let plain = name.starts_with(begins) && name.chars().all(|c| begins(c) || c.is_ascii_digit());
+    if plain && !quoted {
+        text.push_str(name);
+        return;
+    }
+    text.push('"');
+    for c in name.chars() {
+        match c {
+            '"' | '\\' => text.extend(['\\', c]),
+            c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') => {
+                let _ = write!(text, "\\u{:04x}", u32::from(c));
+            }
+            c => text.push(c),
+        }
+    }
+    text.push('"');
+}
+
+/// The types that must be declared.
+fn used(methods: &[&Method]) -> Vec<Helper> {
+    let mut used = Vec::new();
+    let mut see = |form: &Form| {
+        used.extend_from_slice(match form {
+            Form::Interval => &[Helper::Interval],
+            Form::Point | Form::Polygon => &[Helper::Point],
+            Form::Line => &[Helper::Line],
+            Form::Segment => &[Helper::Segment, Helper::Point],
+            Form::Path => &[Helper::Path, Helper::Point],
+            Form::Circle => &[Helper::Circle, Helper::Point],
+            Form::Geometry => &[Helper::Geometry],
+            Form::Range(_) | Form::Multirange(_) => &[Helper::Range],
+            _ => &[],
+        });
+    };
+    for method in methods {
+        let Some(signature) = method.signature() else {
+            continue;
+        };
+        let json = method.output_format() == OutputFormat::Json;
+        let columns = signature.columns.iter().filter(|_| json);
+        for field in signature.parameters.iter().chain(columns) {
+            field.form.walk(&mut see);
+        }
+    }
+    used
+}

@@ -1,0 +1,140 @@
+//! Batches: one transaction, all or nothing (JSON-RPC 2.0, section 6).
+
+use std::sync::Arc;
+
+use tidegate_sql::Mode;
+
+use crate::context::{Context, Outcome};
+use crate::dispatcher::Dispatcher;
+use crate::error::Error;
+use crate::output::Output;
+use crate::payload::Call;
+use crate::prepare::Prepared;
+use crate::reply::{self, List};
+use crate::run::{self, Place};
+
+/// What failed: which calls, or the transaction around them.
+enum Failure {
+    /// By the index of the call, in ascending order.
+    Calls(Vec<(usize, Error)>),
+    /// No call was to blame and none ran; the error is everybody's answer.
+    Whole(Error),
+    /// No call was to blame, and all were undone.
+    Commit(Error),
+}
+
+/// Runs a batch and writes its answer.
+pub(crate) async fn run(
+    dispatcher: &Dispatcher,
+    context: &Context<'_>,
+    calls: &[Call<'_>],
+    out: &mut dyn Output,
+) -> Outcome {
+    let mut outcome = Outcome {
+        answered: calls.iter().any(|call| call.id.is_some()),
+        ..Outcome::default()
+    };
+    if let Err(failure) = attempt(dispatcher, context, calls, out).await {
+        out.clear();
+        answer(calls, &failure, out);
+        match failure {
+            Failure::Calls(errors) => errors
+                .into_iter()
+                .for_each(|(_, error)| outcome.note(error)),
+            Failure::Whole(error) | Failure::Commit(error) => outcome.note(error),
+        }
+    }
+    outcome
+}
+
+async fn attempt(
+    dispatcher: &Dispatcher,
+    context: &Context<'_>,
+    calls: &[Call<'_>],
+    out: &mut dyn Output,
+) -> Result<(), Failure> {
+    let prepared = prepare(dispatcher, context, calls).await?;
+    let mut transaction = dispatcher
+        .executor
+        .begin(context.principal, Mode::ReadWrite, &context.terms)
+        .await
+        .map_err(|error| Failure::Whole(Error::Statement(error)))?;
+    let mut list = List::default();
+    for (index, (call, prepared)) in calls.iter().zip(prepared).enumerate() {
+        if call.id.is_some() {
+            list.separate(out.bytes());
+        }
+        run::run(Place::Within(&mut *transaction), call, prepared, out)
+            .await
+            .map_err(|error| Failure::Calls(vec![(index, error)]))?;
+    }
+    transaction.commit().await.map_err(uncommitted)?;
+    if list.has_begun() {
+        out.bytes().extend_from_slice(b"]");
+    }
+    Ok(())
+}
+
+/// Everything that can fail without the database does so before the transaction begins.
+async fn prepare(
+    dispatcher: &Dispatcher,
+    context: &Context<'_>,
+    calls: &[Call<'_>],
+) -> Result<Vec<Prepared>, Failure> {
+    let names: Vec<_> = calls.iter().map(|call| &*call.method).collect();
+    let tenant = context.tenant().map_err(Failure::Whole)?;
+    let methods = dispatcher.registry.lookup_all(tenant, &names).await;
+    let methods = methods.map_err(|error| Failure::Whole(Error::Registry(error)))?;
+    let (mut prepared, mut errors) = (Vec::with_capacity(calls.len()), Vec::new());
+    for (index, (call, method)) in calls.iter().zip(methods).enumerate() {
+        let method = method.ok_or(Error::MethodNotFound);
+        match method.and_then(|method| Prepared::new(&method, call, None, context.timezone)) {
+            Ok(call) => prepared.push(call),
+            Err(error) => errors.push((index, error)),
+        }
+    }
+    if errors.is_empty() {
+        Ok(prepared)
+    } else {
+        Err(Failure::Calls(errors))
+    }
+}
+
+/// PostgreSQL says for certain that it did not commit; a lost connection says nothing.
+fn uncommitted(error: tidegate_sql::Error) -> Failure {
+    match error {
+        refused @ tidegate_sql::Error::Rejected(_) => Failure::Commit(Error::Statement(refused)),
+        lost => Failure::Whole(Error::InDoubt(lost)),
+    }
+}
+
+/// Writes the answer of a batch that failed.
+fn answer(calls: &[Call<'_>], failure: &Failure, out: &mut dyn Output) {
+    let (errors, others) = match failure {
+        Failure::Calls(errors) => {
+            let unheard = |(index, _): &&(usize, Error)| calls[*index].is_notification();
+            let cause = errors.iter().find(unheard).map(|(_, error)| cause(error));
+            (&errors[..], &Error::RolledBack { cause })
+        }
+        Failure::Whole(error) => (&[][..], error),
+        Failure::Commit(error) => {
+            let cause = Some(cause(error));
+            (&[][..], &Error::RolledBack { cause })
+        }
+    };
+    let mut errors = errors.iter().peekable();
+    let mut list = List::default();
+    for (index, call) in calls.iter().enumerate() {
+        let own = errors.next_if(|(failed, _)| *failed == index);
+        let Some(id) = call.id else { continue };
+        list.separate(out.bytes());
+        reply::write_error(id, own.map_or(others, |(_, error)| error), out.bytes());
+    }
+    if list.has_begun() {
+        out.bytes().extend_from_slice(b"]");
+    }
+}
+
+fn cause(error: &Error) -> Arc<str> {
+    reply::error_object(error).into()
+}

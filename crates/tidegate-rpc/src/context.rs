@@ -1,0 +1,42 @@
+//! As whom, and on which terms, calls run.
+
+use tidegate_sql::datetime::Zone;
+use tidegate_sql::{DatabaseName, Principal, Terms};
+
+use crate::error::Error;
+
+/// As whom, and on which terms, calls run.
+#[derive(Clone, Copy, Debug)]
+pub struct Context<'a> {
+    /// The caller; its database is the tenant whose methods are called.
+    pub principal: &'a Principal,
+    /// What the calls of one message have to keep together.
+    pub terms: Terms,
+    /// The zone of formatted values; `None` is UTC.
+    pub timezone: Option<&'a Zone>,
+}
+
+impl Context<'_> {
+    /// Whose methods are called; the service itself has none.
+    pub(crate) fn tenant(&self) -> Result<&DatabaseName, Error> {
+        self.principal.database().ok_or(Error::MethodNotFound)
+    }
+}
+
+/// What became of a message.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Whether there is an answer: notifications alone have none.
+    pub answered: bool,
+    /// What failed through no fault of the caller, for the log; the answer does not tell it.
+    pub faults: Vec<Error>,
+}
+
+impl Outcome {
+    /// Keeps an error that whoever runs the service should hear of.
+    pub(crate) fn note(&mut self, error: Error) {
+        if error.is_fault_of_service() {
+            self.faults.push(error);
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Reading JSON without a tree: members and elements stay text.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{
+    Deserialize, DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess,
+    Visitor,
+};
+use serde_json::value::RawValue;
+
+use crate::error::Error;
+
+/// Checks that a message is one JSON text of bounded depth.
+///
+/// # Errors
+///
+/// [`Error::NoJson`], and [`Error::TooMany`] for arrays and objects inside each other.
+pub(crate) fn read(text: &[u8], depth: usize) -> Result<&RawValue, Error> {
+    let text = str::from_utf8(text).map_err(|error| Error::NoJson {
+        problem: format!("a byte that is not UTF-8 at offset {}", error.valid_up_to()),
+    })?;
+    let document: &RawValue = serde_json::from_str(text).map_err(|error| Error::NoJson {
+        problem: error.to_string(),
+    })?;
+    if is_deeper_than(depth, document.get()) {
+        return Err(Error::TooMany {
+            what: "levels of arrays and objects",
+            limit: depth,
+        });
+    }
+    Ok(document)
+}
+
+/// Whether a JSON text has more than `depth` arrays and objects open at once.
+fn is_deeper_than(depth: usize, text: &str) -> bool {
+    let (mut open, mut within, mut escaped) = (0_usize, false, false);
+    for byte in text.bytes() {
+        if within {
+            within = escaped || byte != b'"';
+            escaped = !escaped && byte == b'\\';
+            continue;
+        }
+        match byte {
+            b'"' => within = true,
+            b'[' | b'{' => open += 1,
+            b']' | b'}' => open -= 1,
+            _ => {}
+        }
+        if open > depth {
+            return true;
+        }
+    }
+    false
+}
+
+/// The text of a JSON string; `None` for anything else and for halves of surrogate pairs.
+pub(crate) fn string(raw: &RawValue) -> Option<Cow<'_, str>> {
+    let inner = raw.get().strip_prefix('"')?.strip_suffix('"')?;
+    if inner.contains('\\') {
+        return serde_json::from_str(raw.get()).ok().map(Cow::Owned);
+    }
+    Some(Cow::Borrowed(inner))
+}
+
+/// The members of a request object; all others are ignored.
+#[derive(Default)]
+pub(crate) struct Envelope<'a> {
+    pub(crate) jsonrpc: Option<&'a RawValue>,
+    pub(crate) method: Option<&'a RawValue>,
+    pub(crate) params: Option<&'a RawValue>,
+    pub(crate) id: Option<&'a RawValue>,
+}
+
+impl<'a> Envelope<'a> {
+    /// Reads an object; `None` when it has one of these members twice.
+    pub(crate) fn read(raw: &'a RawValue) -> Option<Self> {
+        serde_json::from_str(raw.get()).ok()
+    }
+}
+
+impl<'de> Deserialize<'de> for Envelope<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Members;
+
+        impl<'de> Visitor<'de> for Members {
+            type Value = Envelope<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a request object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut envelope = Envelope::default();
+                while let Some(member) = map.next_key()? {
+                    let place = match member {
+                        Member::Jsonrpc => &mut envelope.jsonrpc,
+                        Member::Method => &mut envelope.method,
+                        Member::Params => &mut envelope.params,
+                        Member::Id => &mut envelope.id,
+                        Member::Unknown => {
+                            map.next_value::<IgnoredAny>()?;
+                            continue;
+                        }
+                    };
+                    if place.replace(map.next_value()?).is_some() {
+                        return Err(A::Error::custom("a member twice"));
+                    }
+                }
+                Ok(envelope)
+            }
+        }
+
+        deserializer.deserialize_map(Members)
+    }
+}
+
+enum Member {
+    Jsonrpc,
+    Method,
+    Params,
+    Id,
+    Unknown,
+}
+
+impl<'de> Deserialize<'de> for Member {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Name;
+
+        impl Visitor<'_> for Name {
+            type Value = Member;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a member's name")
+            }
+
+            fn visit_bytes<E>(self, name: &[u8]) -> Result<Member, E> {
+                Ok(match name {
+                    b"jsonrpc" => Member::Jsonrpc,
+                    b"method" => Member::Method,
+                    b"params" => Member::Params,
+                    b"id" => Member::Id,
+                    _ => Member::Unknown,
+                })
+            }
+        }
+
+        // As bytes, because a name that is ignored may hold anything.
+        deserializer.deserialize_bytes(Name)
+    }
+}
+
+/// The elements of an array.
+pub(crate) struct Elements<'a> {
+    pub(crate) kept: Vec<&'a RawValue>,
+    /// How many there are; those beyond the limit are counted only.
+    pub(crate) count: usize,
+}
+
+impl<'a> Elements<'a> {
+    /// Reads an array and keeps up to `limit` of its elements; `None` when it is none.
+    pub(crate) fn read(raw: &'a RawValue, limit: usize) -> Option<Self> {
+        let mut deserializer = serde_json::Deserializer::from_str(raw.get());
+        UpTo(limit).deserialize(&mut deserializer).ok()
+    }
+}
+
+struct UpTo(usize);
+
+impl<'de> DeserializeSeed<'de> for UpTo {
+    type Value = Elements<'de>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for UpTo {
+    type Value = Elements<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+        let mut kept = Vec::new();
+        while kept.len() < self.0 {
+            match seq.next_element()? {
+                Some(element) => kept.push(element),
+                None => break,
+            }
+        }
+        let mut count = kept.len();
+        while seq.next_element::<IgnoredAny>()?.is_some() {
+            count += 1;
+        }
+        Ok(Elements { kept, count })
+    }
+}

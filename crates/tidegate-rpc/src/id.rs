@@ -1,0 +1,25 @@
+//! The id of a call.
+
+use serde_json::value::RawValue;
+
+/// The id of a call, verbatim: a number keeps all its digits, a string its escapes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Id<'a>(&'a str);
+
+impl<'a> Id<'a> {
+    /// The id of an answer to what had none that could be read.
+    pub(crate) const NULL: Id<'static> = Id("null");
+
+    /// Takes a string, a number or null; nothing else is an id (JSON-RPC 2.0, section 4).
+    pub(crate) fn new(raw: &'a RawValue) -> Option<Self> {
+        let text = raw.get();
+        let fits =
+            text == "null" || matches!(text.as_bytes().first(), Some(b'"' | b'-' | b'0'..=b'9'));
+        fits.then_some(Self(text))
+    }
+
+    /// The id as JSON.
+    pub fn as_json(&self) -> &'a str {
+        self.0
+    }
+}

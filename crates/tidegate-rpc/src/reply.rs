@@ -1,0 +1,272 @@
+//! The answers to calls: envelopes and error objects (JSON-RPC 2.0, section 5).
+
+use bytes::BytesMut;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use tidegate_methods::StoreError;
+use tidegate_sql::{InputError, Rejection};
+
+use crate::error::Error;
+use crate::id::Id;
+use crate::payload::Call;
+
+/// A whole answer, for a message of which nothing ran.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply(BytesMut);
+
+impl Reply {
+    /// The answer to a call that failed before it ran; `None` for a notification.
+    pub fn failed(call: &Call<'_>, error: &Error) -> Option<Self> {
+        let mut bytes = BytesMut::new();
+        write_error(call.id?, error, &mut bytes);
+        Some(Self(bytes))
+    }
+
+    /// The JSON text.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The JSON text.
+    pub fn into_bytes(self) -> BytesMut {
+        self.0
+    }
+
+    /// The answer to what is no request object; its id cannot be trusted.
+    pub(crate) fn of(error: &Error) -> Self {
+        let mut bytes = BytesMut::new();
+        write_error(Id::NULL, error, &mut bytes);
+        Self(bytes)
+    }
+
+    /// The answer to a batch with elements that are no request objects.
+    pub(crate) fn refused(elements: &[Result<Call<'_>, Error>]) -> Self {
+        let rolled_back = Error::RolledBack { cause: None };
+        let mut bytes = BytesMut::new();
+        let mut list = List::default();
+        for element in elements {
+            let (id, error) = match element {
+                Ok(Call { id: None, .. }) => continue,
+                Ok(Call { id: Some(id), .. }) => (*id, &rolled_back),
+                Err(error) => (Id::NULL, error),
+            };
+            list.separate(&mut bytes);
+            write_error(id, error, &mut bytes);
+        }
+        bytes.extend_from_slice(b"]");
+        Self(bytes)
+    }
+}
+
+/// The punctuation of an array that may turn out empty.
+#[derive(Debug, Default)]
+pub(crate) struct List {
+    begun: bool,
+}
+
+impl List {
+    /// What stands in front of the next element.
+    pub(crate) fn separate(&mut self, out: &mut BytesMut) {
+        out.extend_from_slice(if self.begun { b"," } else { b"[" });
+        self.begun = true;
+    }
+
+    /// Whether there is an element.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.begun
+    }
+}
+
+/// What stands in front of a result; a brace closes it.
+pub(crate) fn begin_result(id: Id<'_>, out: &mut BytesMut) {
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    out.extend_from_slice(id.as_json().as_bytes());
+    out.extend_from_slice(b",\"result\":");
+}
+
+/// The answer of a call that failed.
+pub(crate) fn write_error(id: Id<'_>, error: &Error, out: &mut BytesMut) {
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"error\":");
+    out.extend_from_slice(error_object(error).as_bytes());
+    out.extend_from_slice(b",\"id\":");
+    out.extend_from_slice(id.as_json().as_bytes());
+    out.extend_from_slice(b"}");
+}
+
+/// The error object of an error (section 5.1).
+pub(crate) fn error_object(error: &Error) -> String {
+    let (code, message) = code(error);
+    let object = ErrorObject {
+        code,
+        message,
+        data: Data::of(error),
+    };
+    serde_json::to_string(&object).expect("strings and numbers can be written")
+}
+
+/// The codes of the specification with their texts, which never vary.
+fn code(error: &Error) -> (i32, &'static str) {
+    match error {
+        Error::NoJson { .. } => (-32700, "Parse error"),
+        Error::InvalidRequest(_) | Error::TooMany { .. } => (-32600, "Invalid Request"),
+        Error::MethodNotFound => (-32601, "Method not found"),
+        Error::Params(_) => (-32602, "Invalid params"),
+        Error::Statement(tidegate_sql::Error::Rejected(rejection))
+            if rejection.place.is_some() && is_of_value(rejection) =>
+        {
+            (-32602, "Invalid params")
+        }
+        Error::Statement(_)
+        | Error::Definition(_)
+        | Error::InDoubt(_)
+        | Error::Registry(_)
+        | Error::RolledBack { .. } => (-32603, "Internal error"),
+    }
+}
+
+/// Whether a refusal is about what a value says, and not about memory or a right that was
+/// missing while it was read: data exceptions, constraints of domains, and limits of a type.
+fn is_of_value(rejection: &Rejection) -> bool {
+    let class = rejection.sqlstate.get(..2).unwrap_or_default();
+    !matches!(class, "08" | "40" | "53" | "57" | "58" | "XX")
+}
+
+#[derive(Serialize)]
+struct ErrorObject<'a> {
+    code: i32,
+    message: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<Data<'a>>,
+}
+
+/// What `data` may hold, in its order.
+#[derive(Default, Serialize)]
+struct Data<'a> {
+    #[serde(rename = "rolledBack", skip_serializing_if = "is_false")]
+    rolled_back: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sqlstate: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    constraint: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    column: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    table: Option<&'a str>,
+    /// The name of the parameter that is missing, unknown or does not fit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parameter: Option<&'a str>,
+    /// Where it stands, such as `params[2].tags[1]`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    place: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit: Option<u64>,
+    #[serde(skip_serializing_if = "is_false")]
+    retryable: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cause: Option<&'a RawValue>,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference to what it asks"
+)]
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+impl<'a> Data<'a> {
+    fn of(error: &'a Error) -> Option<Self> {
+        match error {
+            Error::NoJson { .. } | Error::InvalidRequest(_) | Error::InDoubt(_) => {
+                Some(Self::said(error))
+            }
+            Error::TooMany { limit, .. } => Some(Self {
+                limit: u64::try_from(*limit).ok(),
+                ..Self::said(error)
+            }),
+            Error::MethodNotFound | Error::Registry(StoreError::Failed(_)) => None,
+            Error::Params(input) => Some(Self::of_parameter(input)),
+            Error::Definition(_) => Some(Self::said(error)),
+            Error::Statement(error) => Self::of_statement(error),
+            Error::Registry(StoreError::Unavailable(_)) => Some(Self {
+                retryable: true,
+                ..Self::said(error)
+            }),
+            Error::RolledBack { cause } => Some(Self {
+                rolled_back: true,
+                cause: cause
+                    .as_deref()
+                    .and_then(|cause| serde_json::from_str(cause).ok()),
+                ..Self::default()
+            }),
+        }
+    }
+
+    fn said(error: &impl ToString) -> Self {
+        Self {
+            message: Some(error.to_string()),
+            ..Self::default()
+        }
+    }
+
+    fn of_parameter(input: &'a InputError) -> Self {
+        let (parameter, place) = match input {
+            InputError::MissingParameter { place, name }
+            | InputError::ExtraParameter { place, name } => {
+                (Some(name.as_str()), Some(format!("{place}.{name}")))
+            }
+            InputError::InvalidValue { place, .. } => (parameter(place), Some(place.clone())),
+            InputError::InvalidFormat { name, .. } => (Some(name.as_str()), None),
+            InputError::InvalidMember { member, .. } => (parameter(member), Some(member.clone())),
+            _ => (None, None),
+        };
+        Self {
+            parameter,
+            place,
+            ..Self::said(input)
+        }
+    }
+
+    fn of_statement(error: &'a tidegate_sql::Error) -> Option<Self> {
+        use tidegate_sql::Error as Sql;
+        Some(match error {
+            Sql::Rejected(rejection) => Self::of_rejection(rejection),
+            Sql::Deadline | Sql::PoolTimeout { .. } | Sql::Unavailable { .. } => Self {
+                retryable: true,
+                ..Self::said(error)
+            },
+            Sql::NoDatabase | Sql::ResultTooLarge(_) | Sql::Input(_) => Self::said(error),
+            Sql::SinkClosed | Sql::Internal(_) => return None,
+        })
+    }
+
+    fn of_rejection(rejection: &'a Rejection) -> Self {
+        let sqlstate = &*rejection.sqlstate;
+        Self {
+            sqlstate: Some(sqlstate),
+            detail: rejection.detail.as_deref(),
+            hint: rejection.hint.as_deref(),
+            constraint: rejection.constraint.as_deref(),
+            column: rejection.column.as_deref(),
+            table: rejection.table.as_deref(),
+            parameter: rejection.place.as_deref().and_then(parameter),
+            place: rejection.place.clone(),
+            retryable: matches!(sqlstate, "40001" | "40P01")
+                || matches!(sqlstate.get(..2), Some("08" | "53"))
+                || sqlstate.starts_with("57P0"),
+            ..Self::said(&rejection.message)
+        }
+    }
+}
+
+/// The parameter of a place: `tags` of `params[2].tags[1]`.
+fn parameter(place: &str) -> Option<&str> {
+    let (_, path) = place.split_once('.')?;
+    path.split(['.', '[']).next()
+}

@@ -1,0 +1,151 @@
+//! The results of calls, written row by row.
+
+use bytes::BytesMut;
+use tidegate_sql::output::{column_names, shown_type};
+use tidegate_sql::{
+    BoxFuture, Column, Completion, Flow, OutputFormat, RawRow, Result, RowSink, RowWriter,
+};
+
+use crate::output::Output;
+use crate::text;
+
+/// Writes the `result` of a call: `{"schema","data"}`, and `affected_rows` of a write.
+pub(crate) struct ResultSink<'a> {
+    out: &'a mut dyn Output,
+    writer: RowWriter,
+    data: DataForm,
+    /// A piece of the text that `data` holds, before it is escaped.
+    piece: BytesMut,
+}
+
+/// How `data` holds the rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum DataForm {
+    /// An array of row objects; the writer makes the whole result.
+    Rows,
+    /// One JSON document.
+    Document,
+    /// A string that holds a text of another format.
+    Text,
+}
+
+impl<'a> ResultSink<'a> {
+    pub(crate) fn new(writer: RowWriter, format: OutputFormat, out: &'a mut dyn Output) -> Self {
+        let data = match format {
+            OutputFormat::Json => DataForm::Rows,
+            OutputFormat::GeoJson => DataForm::Document,
+            OutputFormat::Csv | OutputFormat::Ndjson => DataForm::Text,
+        };
+        Self {
+            out,
+            writer,
+            data,
+            piece: BytesMut::new(),
+        }
+    }
+
+    /// Ends the result.
+    pub(crate) fn finish(mut self, completion: Completion) -> Result<()> {
+        if self.data == DataForm::Rows {
+            self.writer.finish(completion, self.out.bytes())?;
+            return self.out.check();
+        }
+        self.append(|writer, out| writer.finish(completion, out))?;
+        let out = self.out.bytes();
+        if self.data == DataForm::Text {
+            out.extend_from_slice(b"\"");
+        }
+        if let Some(rows) = completion.affected_rows {
+            out.extend_from_slice(b",\"affected_rows\":");
+            out.extend_from_slice(rows.to_string().as_bytes());
+        }
+        out.extend_from_slice(b"}");
+        self.out.check()
+    }
+
+    /// Appends what the writer writes, in the form of `data`.
+    fn append(
+        &mut self,
+        write: impl FnOnce(&mut RowWriter, &mut BytesMut) -> Result<()>,
+    ) -> Result<()> {
+        if self.data == DataForm::Text {
+            write(&mut self.writer, &mut self.piece)?;
+            text::escape(&self.piece, self.out.bytes());
+            self.piece.clear();
+        } else {
+            write(&mut self.writer, self.out.bytes())?;
+        }
+        self.out.check()
+    }
+}
+
+impl RowSink for ResultSink<'_> {
+    fn columns(&mut self, columns: &[Column]) -> Result<()> {
+        if self.data != DataForm::Rows {
+            let out = self.out.bytes();
+            out.extend_from_slice(b"{\"schema\":");
+            write_schema(columns, out);
+            out.extend_from_slice(b",\"data\":");
+            if self.data == DataForm::Text {
+                out.extend_from_slice(b"\"");
+            }
+        }
+        self.append(|writer, out| writer.columns(columns, out))
+    }
+
+    fn row(&mut self, row: RawRow<'_>) -> Result<Flow> {
+        self.append(|writer, out| writer.row(row, out))?;
+        Ok(Flow::Continue)
+    }
+
+    fn ready(&mut self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+/// Takes the rows of a notification, of which nobody hears.
+pub(crate) struct Discard;
+
+impl RowSink for Discard {
+    fn columns(&mut self, _: &[Column]) -> Result<()> {
+        Ok(())
+    }
+
+    fn row(&mut self, _: RawRow<'_>) -> Result<Flow> {
+        Ok(Flow::Continue)
+    }
+
+    fn ready(&mut self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+/// Appends the object from column names to `{"type","array"}`.
+pub(crate) fn write_schema(columns: &[Column], out: &mut BytesMut) {
+    let names = column_names(columns);
+    let types = columns.iter().map(|column| &column.r#type);
+    write_types(names.iter().map(String::as_str).zip(types), out);
+}
+
+/// Appends an object from names to `{"type","array"}`.
+pub(crate) fn write_types<'a>(
+    entries: impl Iterator<Item = (&'a str, &'a tidegate_sql::Type)>,
+    out: &mut BytesMut,
+) {
+    out.extend_from_slice(b"{");
+    for (index, (name, r#type)) in entries.enumerate() {
+        let (shown, array) = shown_type(r#type);
+        if index > 0 {
+            out.extend_from_slice(b",");
+        }
+        text::write(name, out);
+        out.extend_from_slice(b":{\"type\":");
+        text::write(shown, out);
+        out.extend_from_slice(if array {
+            b",\"array\":true}"
+        } else {
+            b",\"array\":false}"
+        });
+    }
+    out.extend_from_slice(b"}");
+}

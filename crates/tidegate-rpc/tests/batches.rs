@@ -1,0 +1,204 @@
+//! Batches: one transaction, all or nothing.
+
+use crate::executor::Scripted;
+use crate::fixture::{fixture, with};
+
+const DIVIDED: &str = r#"{"code":-32603,"message":"Internal error","data":{"sqlstate":"22012","message":"what PostgreSQL said","detail":"more","constraint":"albums_price_check"}}"#;
+
+fn call(method: &str, params: &str, id: u32) -> String {
+    format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params},"id":{id}}}"#)
+}
+
+fn notification(method: &str, params: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#)
+}
+
+fn batch(calls: &[String]) -> String {
+    format!("[{}]", calls.join(","))
+}
+
+fn rolled_back(id: u32) -> String {
+    error(
+        r#"{"code":-32603,"message":"Internal error","data":{"rolledBack":true}}"#,
+        id,
+    )
+}
+
+fn rolled_back_because(cause: &str, id: u32) -> String {
+    error(
+        &format!(
+            r#"{{"code":-32603,"message":"Internal error","data":{{"rolledBack":true,"cause":{cause}}}}}"#
+        ),
+        id,
+    )
+}
+
+fn error(error: &str, id: u32) -> String {
+    format!(r#"{{"jsonrpc":"2.0","error":{error},"id":{id}}}"#)
+}
+
+#[tokio::test]
+async fn a_batch_is_one_transaction_with_answers_in_order() {
+    let fixture = fixture().await;
+    let message = batch(&[
+        call("insert", r#"[{"a":1},{"a":2}]"#, 7),
+        notification("insert", r#"{"a":3}"#),
+        call("date", "{}", 5),
+    ]);
+    assert_eq!(
+        fixture.answer(&message).await,
+        r#"[{"jsonrpc":"2.0","id":7,"result":{"schema":{},"data":[],"affected_rows":2}},{"jsonrpc":"2.0","id":5,"result":{"schema":{"d":{"type":"date","array":false}},"data":[{"d":"02.01.2000"}]}}]"#
+    );
+    assert_eq!(
+        fixture.executor.ran(),
+        [
+            "music/alice: begin",
+            "insert $1 (1)(2)",
+            "insert $1 (3)",
+            "select date",
+            "commit"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_batch_of_one_has_an_array_of_one() {
+    let fixture = fixture().await;
+    let answer = fixture
+        .answer(&batch(&[call("insert", r#"{"a":1}"#, 1)]))
+        .await;
+    assert_eq!(
+        answer,
+        r#"[{"jsonrpc":"2.0","id":1,"result":{"schema":{},"data":[],"affected_rows":1}}]"#
+    );
+    let answer = fixture.answer(&batch(&[call("divide", "{}", 1)])).await;
+    assert_eq!(answer, format!("[{}]", error(DIVIDED, 1)));
+}
+
+#[tokio::test]
+async fn a_failure_in_the_middle_undoes_everything() {
+    let fixture = fixture().await;
+    let message = batch(&[
+        call("insert", r#"{"a":1}"#, 1),
+        call("divide", "{}", 2),
+        notification("insert", r#"{"a":2}"#),
+        call("insert", r#"{"a":3}"#, 3),
+    ]);
+    let expected = batch(&[rolled_back(1), error(DIVIDED, 2), rolled_back(3)]);
+    assert_eq!(fixture.answer(&message).await, expected);
+    assert_eq!(
+        fixture.executor.ran(),
+        [
+            "music/alice: begin",
+            "insert $1 (1)",
+            "select refuse 22012",
+            "rollback"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_notification_that_fails_is_the_cause_of_the_others() {
+    let fixture = fixture().await;
+    let message = batch(&[
+        call("insert", r#"{"a":1}"#, 1),
+        notification("divide", "{}"),
+        call("insert", r#"{"a":3}"#, 3),
+    ]);
+    let expected = batch(&[
+        rolled_back_because(DIVIDED, 1),
+        rolled_back_because(DIVIDED, 3),
+    ]);
+    assert_eq!(fixture.answer(&message).await, expected);
+    let silent = batch(&[
+        notification("insert", r#"{"a":1}"#),
+        notification("divide", "{}"),
+    ]);
+    fixture.executor.ran();
+    assert_eq!(fixture.answer(&silent).await, "");
+    assert_eq!(fixture.executor.ran().last().unwrap(), "rollback");
+}
+
+#[tokio::test]
+async fn what_can_be_seen_before_the_transaction_begins_is_told_of_every_call() {
+    let fixture = fixture().await;
+    let message = batch(&[
+        call("unknown", "{}", 1),
+        call("insert", r#"{"a":1}"#, 2),
+        call("insert", "[1]", 3),
+        call("insert", "{}", 4),
+    ]);
+    let expected = batch(&[
+        error(r#"{"code":-32601,"message":"Method not found"}"#, 1),
+        rolled_back(2),
+        error(
+            r#"{"code":-32602,"message":"Invalid params","data":{"message":"`params[0]`: a number, expected an object","place":"params[0]"}}"#,
+            3,
+        ),
+        error(
+            r#"{"code":-32602,"message":"Invalid params","data":{"message":"`params` has no value for the placeholder `:a`","parameter":"a","place":"params.a"}}"#,
+            4,
+        ),
+    ]);
+    assert_eq!(fixture.answer(&message).await, expected);
+    assert!(fixture.executor.ran().is_empty());
+}
+
+#[tokio::test]
+async fn a_deadline_in_a_batch_is_told_by_the_call_that_met_it() {
+    let fixture = fixture().await;
+    let message = batch(&[call("insert", r#"{"a":1}"#, 1), call("deadline", "{}", 2)]);
+    let deadline = r#"{"code":-32603,"message":"Internal error","data":{"message":"the statement did not end before its deadline","retryable":true}}"#;
+    let expected = batch(&[rolled_back(1), error(deadline, 2)]);
+    assert_eq!(fixture.answer(&message).await, expected);
+    assert_eq!(fixture.executor.ran().last().unwrap(), "rollback");
+}
+
+#[tokio::test]
+async fn a_transaction_that_does_not_begin_fails_every_call() {
+    let fixture = with(Scripted::full()).await;
+    let message = batch(&[
+        call("insert", r#"{"a":1}"#, 1),
+        notification("insert", r#"{"a":2}"#),
+        call("insert", r#"{"a":3}"#, 2),
+    ]);
+    let full = r#"{"code":-32603,"message":"Internal error","data":{"message":"no connection became free in time","retryable":true}}"#;
+    assert_eq!(
+        fixture.answer(&message).await,
+        batch(&[error(full, 1), error(full, 2)])
+    );
+}
+
+#[tokio::test]
+async fn a_commit_that_postgresql_refuses_is_the_cause_for_all() {
+    let fixture = fixture().await;
+    let message = batch(&[call("insert", r#"{"a":1}"#, 1), call("deferred", "{}", 2)]);
+    let refused = DIVIDED.replace("22012", "23503");
+    let expected = batch(&[
+        rolled_back_because(&refused, 1),
+        rolled_back_because(&refused, 2),
+    ]);
+    assert_eq!(fixture.answer(&message).await, expected);
+}
+
+#[tokio::test]
+async fn a_commit_without_an_answer_claims_nothing() {
+    let fixture = fixture().await;
+    let (answer, outcome) = fixture.outcome(&batch(&[call("lost", "{}", 1)])).await;
+    let doubt = r#"{"code":-32603,"message":"Internal error","data":{"message":"it is not known whether the batch was committed"}}"#;
+    assert_eq!(answer, batch(&[error(doubt, 1)]));
+    assert_eq!(outcome.faults.len(), 1);
+}
+
+#[tokio::test]
+async fn equal_ids_are_no_concern_of_the_server() {
+    let fixture = fixture().await;
+    let message = batch(&[
+        call("insert", r#"{"a":1}"#, 1),
+        call("insert", r#"{"a":2}"#, 1),
+    ]);
+    assert_eq!(
+        fixture.answer(&message).await.matches(r#""id":1"#).count(),
+        2
+    );
+}

@@ -1,0 +1,310 @@
+//! An executor with a script: what a statement does stands in its text.
+//!
+//! - `select echo :a, :b`: a row for each parameter set, with a column of each placeholder's name
+//!   and type `json` that holds its value
+//! - `select date`: one row with the date 2000-01-02 in a column `d`
+//! - `select moment`: one row with midnight of 2000-01-01 in UTC in a column `t`
+//! - `select text`: one row with a text that CSV and JSON must escape in a column `s`
+//! - `insert …`: one row written for each parameter set; `insert deferred` and `insert lost` fail
+//!   when the transaction is committed
+//! - `select origin`: two columns of a table, `id` NOT NULL; the catalog's lookup says so
+//! - `select refuse 22012`: one row, then that SQLSTATE
+//! - `select unreadable :a`: the last set's value cannot be read as the parameter's type
+//! - `select invalid :a` and `select misformatted :a`: the value does not fit, as we see ourselves
+//! - `select deadline|pool|unavailable|nodatabase|internal|unknownhint|unformatted`: that error
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tidegate_sql::statement::Parameter;
+use tidegate_sql::{
+    BoundStatement, BoxFuture, Column, Completion, Description, Error, Executor, InputError, Mode,
+    Principal, RawRow, Rejection, Result, RowSink, Terms, Transaction, Type, WireFormat,
+};
+
+#[derive(Clone, Default)]
+pub(crate) struct Scripted {
+    ran: Arc<Mutex<Vec<String>>>,
+    /// Whether no transaction begins.
+    full: bool,
+}
+
+impl Scripted {
+    /// One in which no transaction begins.
+    pub(crate) fn full() -> Self {
+        Self {
+            full: true,
+            ..Self::default()
+        }
+    }
+
+    /// What happened, in order, and forgets it.
+    pub(crate) fn ran(&self) -> Vec<String> {
+        std::mem::take(&mut *self.ran.lock().unwrap())
+    }
+
+    fn note(&self, happening: String) {
+        self.ran.lock().unwrap().push(happening);
+    }
+}
+
+impl Executor for Scripted {
+    fn query<'a>(
+        &'a self,
+        who: &'a Principal,
+        statement: &'a BoundStatement,
+        _: &'a Terms,
+        sink: &'a mut dyn RowSink,
+    ) -> BoxFuture<'a, Result<Completion>> {
+        self.note(format!("{}: {}", name(who), shown(statement)));
+        Box::pin(async { play(statement, sink) })
+    }
+
+    fn begin<'a>(
+        &'a self,
+        who: &'a Principal,
+        mode: Mode,
+        _: &'a Terms,
+    ) -> BoxFuture<'a, Result<Box<dyn Transaction>>> {
+        assert_eq!(mode, Mode::ReadWrite);
+        Box::pin(async move {
+            if self.full {
+                return Err(failure("pool"));
+            }
+            self.note(format!("{}: begin", name(who)));
+            let open: Box<dyn Transaction> = Box::new(Open {
+                executor: self.clone(),
+                refusal: None,
+                ended: false,
+            });
+            Ok(open)
+        })
+    }
+
+    fn describe<'a>(
+        &'a self,
+        who: &'a Principal,
+        statement: &'a BoundStatement,
+        _: &'a Terms,
+    ) -> BoxFuture<'a, Result<Description>> {
+        let text = statement.statement.text();
+        self.note(format!("{}: describe {text}", name(who)));
+        Box::pin(async { describe(statement) })
+    }
+}
+
+struct Open {
+    executor: Scripted,
+    /// Why it will not be committed.
+    refusal: Option<Error>,
+    ended: bool,
+}
+
+impl Transaction for Open {
+    fn query<'a>(
+        &'a mut self,
+        statement: &'a BoundStatement,
+        sink: &'a mut dyn RowSink,
+    ) -> BoxFuture<'a, Result<Completion>> {
+        self.executor.note(shown(statement));
+        match verbs(statement)[..] {
+            ["insert", "deferred", ..] => self.refusal = Some(refused("23503", None)),
+            ["insert", "lost", ..] => self.refusal = Some(failure("unavailable")),
+            _ => {}
+        }
+        Box::pin(async { play(statement, sink) })
+    }
+
+    fn describe<'a>(
+        &'a mut self,
+        statement: &'a BoundStatement,
+    ) -> BoxFuture<'a, Result<Description>> {
+        Box::pin(async { describe(statement) })
+    }
+
+    fn commit(mut self: Box<Self>) -> BoxFuture<'static, Result<()>> {
+        self.ended = true;
+        self.executor.note("commit".to_owned());
+        Box::pin(async move { self.refusal.take().map_or(Ok(()), Err) })
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.executor.note("rollback".to_owned());
+        }
+    }
+}
+
+fn name(who: &Principal) -> String {
+    match who {
+        Principal::Role(login) => login.role.to_string(),
+        other => format!("{other:?}"),
+    }
+}
+
+/// A statement with its parameter sets.
+fn shown(statement: &BoundStatement) -> String {
+    let sets = statement.sets.iter().map(|set| {
+        let values: Vec<_> = set.iter().map(value).collect();
+        format!("({})", values.join(","))
+    });
+    let sets: String = if statement.statement.placeholders().is_empty() {
+        String::new()
+    } else {
+        sets.collect()
+    };
+    format!("{} {sets}", statement.statement.text())
+        .trim_end()
+        .to_owned()
+}
+
+fn value(parameter: &Parameter) -> &str {
+    match parameter {
+        Parameter::Null => "null",
+        Parameter::Json(text) | Parameter::Text(text) => text,
+    }
+}
+
+fn verbs(statement: &BoundStatement) -> Vec<&str> {
+    statement.statement.text().split([' ', ',']).collect()
+}
+
+fn play(statement: &BoundStatement, sink: &mut dyn RowSink) -> Result<Completion> {
+    if statement.statement.text().contains("attnotnull") {
+        push(sink, [Some(&b"1 1"[..])].into_iter())?;
+        return Ok(Completion {
+            affected_rows: None,
+        });
+    }
+    let description = describe(statement)?;
+    sink.columns(&description.columns)?;
+    let mut affected_rows = None;
+    match verbs(statement)[..] {
+        ["select", "echo", ..] => {
+            for set in &statement.sets {
+                push(
+                    sink,
+                    set.iter()
+                        .map(|parameter| Some(value(parameter).as_bytes())),
+                )?;
+            }
+        }
+        ["select", "date"] => push(sink, [Some(&1_i32.to_be_bytes()[..])].into_iter())?,
+        ["select", "moment"] => push(sink, [Some(&0_i64.to_be_bytes()[..])].into_iter())?,
+        ["select", "text"] => push(sink, [Some("say \"hü\",\n\\".as_bytes())].into_iter())?,
+        ["select", "refuse", sqlstate] => {
+            push(sink, [Some(&b"half an answer"[..])].into_iter())?;
+            return Err(refused(sqlstate, None));
+        }
+        ["select", "unreadable", ..] => {
+            let last = statement.sets.len() - 1;
+            return Err(refused("22P02", Some(statement.place(last, 0))));
+        }
+        ["select", "invalid", ..] => {
+            return Err(Error::Input(InputError::InvalidValue {
+                place: format!("{}[1]", statement.place(0, 0)),
+                expected: "int4".to_owned(),
+                problem: "an object".to_owned(),
+            }));
+        }
+        ["select", "misformatted", ..] => {
+            return Err(Error::Input(InputError::InvalidFormat {
+                name: "a".to_owned(),
+                problem: "the text does not match".to_owned(),
+            }));
+        }
+        ["select", error] => return Err(failure(error)),
+        ["insert", ..] => affected_rows = Some(statement.sets.len() as u64),
+        _ => {}
+    }
+    Ok(Completion { affected_rows })
+}
+
+fn describe(statement: &BoundStatement) -> Result<Description> {
+    let placeholders = statement.statement.placeholders();
+    let column = |name: &str, r#type, format| Column {
+        name: name.to_owned(),
+        r#type,
+        format,
+        origin: None,
+    };
+    let columns = match verbs(statement)[..] {
+        ["select", "echo", ..] => placeholders
+            .iter()
+            .map(|name| column(name, Type::JSON, WireFormat::Text))
+            .collect(),
+        ["select", "origin"] => {
+            let mut columns = vec![column("id", Type::INT4, WireFormat::Binary)];
+            columns.push(column("name", Type::TEXT, WireFormat::Text));
+            columns[0].origin = Some((1, 1));
+            columns[1].origin = Some((1, 2));
+            columns
+        }
+        ["select", "date"] => vec![column("d", Type::DATE, WireFormat::Binary)],
+        ["select", "moment"] => vec![column("t", Type::TIMESTAMPTZ, WireFormat::Binary)],
+        ["select", "text"] | ["select", "refuse", _] => {
+            vec![column("s", Type::TEXT, WireFormat::Text)]
+        }
+        ["select", "syntax", ..] => return Err(refused("42601", None)),
+        _ => Vec::new(),
+    };
+    let hinted = statement.hints.iter().map(|hint| match hint {
+        Some(hint) if hint.0 == "varchar[]" => Type::VARCHAR_ARRAY,
+        _ => Type::INT4,
+    });
+    Ok(Description {
+        parameters: hinted.collect(),
+        columns,
+    })
+}
+
+fn push<'a>(sink: &mut dyn RowSink, values: impl Iterator<Item = Option<&'a [u8]>>) -> Result<()> {
+    let (mut body, mut columns) = (Vec::new(), 0);
+    for value in values {
+        columns += 1;
+        match value {
+            None => body.extend_from_slice(&(-1_i32).to_be_bytes()),
+            Some(bytes) => {
+                body.extend_from_slice(&i32::try_from(bytes.len()).unwrap().to_be_bytes());
+                body.extend_from_slice(bytes);
+            }
+        }
+    }
+    sink.row(RawRow::new(columns, &body).unwrap()).map(drop)
+}
+
+fn refused(sqlstate: &str, place: Option<String>) -> Error {
+    Error::Rejected(Box::new(Rejection {
+        sqlstate: sqlstate.to_owned(),
+        message: "what PostgreSQL said".to_owned(),
+        detail: Some("more".to_owned()),
+        position: Some(8),
+        constraint: Some("albums_price_check".to_owned()),
+        place,
+        ..Rejection::default()
+    }))
+}
+
+fn failure(name: &str) -> Error {
+    let retry_after = Duration::from_secs(1);
+    match name {
+        "deadline" => Error::Deadline,
+        "pool" => Error::PoolTimeout { retry_after },
+        "unavailable" => Error::Unavailable {
+            retry_after,
+            source: Some("10.0.0.7 refused the connection".into()),
+        },
+        "nodatabase" => Error::NoDatabase,
+        "unknownhint" => Error::Input(InputError::UnknownHint {
+            name: "a".to_owned(),
+            hint: "nothing".to_owned(),
+        }),
+        "unformatted" => Error::Input(InputError::InvalidFormat {
+            name: "d".to_owned(),
+            problem: "the column is a int4".to_owned(),
+        }),
+        _ => Error::internal("a secret of the house"),
+    }
+}

@@ -1,0 +1,16 @@
+//! The dispatcher over a registry in memory and an executor with a script.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on should stop where it stands"
+)]
+
+mod batches;
+mod calls;
+mod document;
+mod dry_runs;
+mod envelopes;
+mod executor;
+mod fixture;
+mod property;
+mod stores;

@@ -1,0 +1,89 @@
+//! A store of methods that is away, or broken.
+
+use std::sync::Arc;
+
+use tidegate_methods::store::{NewMethod, Revision, StoreFuture, Versioned};
+use tidegate_methods::{MethodName, MethodStore, Record, Registry, Signature, StoreError, Written};
+use tidegate_rpc::{Dispatcher, Error};
+use tidegate_sql::DatabaseName;
+
+use crate::fixture::{Fixture, fixture};
+
+/// Fails at everything; whether it may work later.
+struct Failing(bool);
+
+impl Failing {
+    fn fail<T: Send + 'static>(&self) -> StoreFuture<'static, T> {
+        let secret = "10.0.0.7 refused the connection".into();
+        let error = if self.0 {
+            StoreError::Unavailable(secret)
+        } else {
+            StoreError::Failed(secret)
+        };
+        Box::pin(std::future::ready(Err(error)))
+    }
+}
+
+impl MethodStore for Failing {
+    fn get<'a>(&'a self, _: &'a DatabaseName, _: &'a [MethodName]) -> StoreFuture<'a, Vec<Record>> {
+        self.fail()
+    }
+
+    fn list<'a>(&'a self, _: &'a DatabaseName) -> StoreFuture<'a, Vec<Record>> {
+        self.fail()
+    }
+
+    fn insert<'a>(&'a self, _: &'a DatabaseName, _: &'a [NewMethod]) -> StoreFuture<'a, Written> {
+        self.fail()
+    }
+
+    fn update<'a>(&'a self, _: &'a DatabaseName, _: &'a [Revision]) -> StoreFuture<'a, Written> {
+        self.fail()
+    }
+
+    fn remove<'a>(&'a self, _: &'a DatabaseName, _: &'a [Versioned]) -> StoreFuture<'a, Written> {
+        self.fail()
+    }
+
+    fn put_signature<'a>(
+        &'a self,
+        _: &'a DatabaseName,
+        _: &'a Versioned,
+        _: &'a Signature,
+    ) -> StoreFuture<'a, bool> {
+        self.fail()
+    }
+
+    fn remove_tenant<'a>(&'a self, _: &'a DatabaseName) -> StoreFuture<'a, ()> {
+        self.fail()
+    }
+}
+
+async fn without_store(may_work_later: bool) -> Fixture {
+    let mut fixture = fixture().await;
+    fixture.registry = Arc::new(Registry::new(Arc::new(Failing(may_work_later))));
+    let (registry, executor) = (fixture.registry.clone(), fixture.executor.clone());
+    fixture.dispatcher = Dispatcher::new(registry, Arc::new(executor));
+    fixture
+}
+
+const CALL: &str = r#"{"jsonrpc":"2.0","method":"date","id":1}"#;
+
+#[tokio::test]
+async fn a_store_that_is_away_fails_calls_that_may_be_repeated() {
+    let fixture = without_store(true).await;
+    let expected = r#"{"jsonrpc":"2.0","error":{"code":-32603,"message":"Internal error","data":{"message":"the method could not be looked up","retryable":true}},"id":1}"#;
+    let (answer, outcome) = fixture.outcome(CALL).await;
+    assert_eq!(answer, expected);
+    assert!(matches!(outcome.faults[..], [Error::Registry(_)]));
+    let (answer, outcome) = fixture.outcome(&format!("[{CALL},{CALL}]")).await;
+    assert_eq!(answer, format!("[{expected},{expected}]"));
+    assert_eq!(outcome.faults.len(), 1);
+    assert_eq!(fixture.dry(CALL).await, expected);
+}
+
+#[tokio::test]
+async fn a_store_that_is_broken_says_nothing() {
+    let expected = r#"{"jsonrpc":"2.0","error":{"code":-32603,"message":"Internal error"},"id":1}"#;
+    assert_eq!(without_store(false).await.answer(CALL).await, expected);
+}
