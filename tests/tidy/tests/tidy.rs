@@ -19,7 +19,9 @@ const LAYERS: &[(&str, u8)] = &[
     ("tidegate-oauth", 0),
     ("tidegate-embedded", 0),
     ("tidegate-catalog", 1),
+    ("tidegate-methods", 1),
     ("tidegate-postgres", 1),
+    ("tidegate-rpc", 2),
     ("tidegate-store", 2),
     ("tidegate-server", 5),
     ("tidegate", 6),
@@ -56,6 +58,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("tidegate-oauth", &[]),
     ("tidegate-embedded", &[]),
     ("tidegate-catalog", &["tidegate-sql"]),
+    ("tidegate-methods", &["tidegate-sql"]),
+    ("tidegate-rpc", &["tidegate-methods", "tidegate-sql"]),
     ("tidegate-postgres", &["tidegate-sql"]),
     ("tidegate-store", &["tidegate-oauth", "tidegate-sql"]),
     (
@@ -76,7 +80,12 @@ const EDGES: &[(&str, &[&str])] = &[
 ];
 
 /// Crates that never wait: functions from values to values (I5).
-const WITHOUT_TOKIO: &[&str] = &["tidegate-sql", "tidegate-catalog"];
+const WITHOUT_TOKIO: &[&str] = &[
+    "tidegate-sql",
+    "tidegate-catalog",
+    "tidegate-methods",
+    "tidegate-rpc",
+];
 
 /// Files that may be longer than 400 production lines, each with its reason.
 const LONG_FILES: &[(&str, &str)] = &[];

@@ -25,6 +25,10 @@ struct Run<'a> {
     progress: Progress,
     /// Commands of our own whose completion comes first.
     own: u8,
+    /// Sets that PostgreSQL has bound.
+    bound: usize,
+    /// Sets that it has run.
+    ended: usize,
     announced: bool,
     affected: Option<u64>,
     failure: Option<ServerError>,
@@ -196,18 +200,27 @@ impl Connection {
 
     fn take(&mut self, tag: u8, run: &mut Run<'_>, sink: &mut dyn RowSink) -> Result<(), Failure> {
         match tag {
-            // A guess is confirmed by the description of the portal instead.
-            tag::BIND_COMPLETE if run.own == 0 && !run.guessed => run.announce(sink)?,
+            tag::BIND_COMPLETE if run.own == 0 => {
+                run.bound += 1;
+                // A guess is confirmed by the description of the portal instead.
+                if !run.guessed {
+                    run.announce(sink)?;
+                }
+            }
             tag::NO_DATA => run.confirm(&[], sink)?,
             tag::COMMAND_COMPLETE if run.own > 0 => run.own -= 1,
-            tag::COMMAND_COMPLETE => run.count(body::command_tag(self.channel.inbound.body())),
+            tag::COMMAND_COMPLETE => {
+                run.ended += 1;
+                run.count(body::command_tag(self.channel.inbound.body()));
+            }
             tag::ROW_DESCRIPTION => match body::row_description(self.channel.inbound.body()) {
                 Some(fields) => run.confirm(&fields, sink)?,
                 None => return Err(self.breach("an unreadable description").into()),
             },
             tag::ERROR_RESPONSE => {
-                let error = ServerError::read(self.channel.inbound.body());
+                let mut error = ServerError::read(self.channel.inbound.body());
                 self.cut(run.task, &mut run.progress);
+                error.rejection.place = run.unread(&error);
                 run.failure.get_or_insert(error);
             }
             tag::PARSE_COMPLETE
@@ -274,10 +287,20 @@ impl<'a> Run<'a> {
             deadline: task.deadline,
             progress: Progress::default(),
             own: 0,
+            bound: 0,
+            ended: 0,
             announced: false,
             affected: (task.bound.statement.kind() == Kind::Write).then_some(0),
             failure: None,
         }
+    }
+
+    /// Where the value stands that PostgreSQL could not read: a set that is neither bound nor
+    /// run is being bound.
+    fn unread(&self, error: &ServerError) -> Option<String> {
+        let placeholder = error.parameter?.checked_sub(1)?;
+        let binding = self.bound == self.ended;
+        binding.then(|| self.task.bound.place(self.bound, placeholder))
     }
 
     /// Tells the sink the columns, once.

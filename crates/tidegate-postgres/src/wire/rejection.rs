@@ -9,6 +9,8 @@ pub(crate) struct ServerError {
     pub(crate) rejection: Rejection,
     /// The function of PostgreSQL that raised it. Unlike the message it is not translated.
     pub(crate) routine: String,
+    /// The number, from 1, of the parameter whose text was being read when it was raised.
+    pub(crate) parameter: Option<usize>,
 }
 
 impl ServerError {
@@ -32,6 +34,7 @@ impl ServerError {
                 b'c' => rejection.column = Some(value),
                 b'n' => rejection.constraint = Some(value),
                 b'R' => error.routine = value,
+                b'W' => error.parameter = parameter(&value),
                 _ => {}
             }
         }
@@ -61,9 +64,42 @@ impl ServerError {
     }
 }
 
+/// The number in `unnamed portal parameter $1`, which is the outermost context, and so the last
+/// line, of what an input function raises while PostgreSQL binds. The words may be translated;
+/// ` = …` may follow. The list of all parameters of a portal begins behind a colon.
+fn parameter(context: &str) -> Option<usize> {
+    let (words, number) = context.lines().next_back()?.split_once(" $")?;
+    let number = number
+        .split_once(" = ")
+        .map_or(number, |(number, _)| number);
+    number.parse().ok().filter(|_| !words.ends_with(':'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_context_of_binding_names_a_parameter() {
+        let cases = [
+            ("unnamed portal parameter $2", Some(2)),
+            ("unnamed portal parameter $12 = 'x $1'", Some(12)),
+            (
+                "PL/pgSQL function f(integer) line 1\nunnamed portal parameter $1",
+                Some(1),
+            ),
+            ("unnamed portal with parameters: $1 = 'x', $2 = 'y'", None),
+            (
+                "unnamed portal parameter $1\nPL/pgSQL function f() line 1",
+                None,
+            ),
+            ("SQL statement \"select $1\"", None),
+            ("", None),
+        ];
+        for (context, number) in cases {
+            assert_eq!(parameter(context), number, "{context}");
+        }
+    }
 
     #[test]
     fn the_fields_that_a_caller_may_see_are_kept() {

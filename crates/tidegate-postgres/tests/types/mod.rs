@@ -186,3 +186,52 @@ async fn a_column_shows_its_origin() {
     );
     assert_eq!(rows.columns[1].origin, None);
 }
+
+#[tokio::test]
+async fn a_value_that_cannot_be_read_is_told_from_a_statement_that_fails() {
+    let stage = Stage::new("unread").await;
+    let setup = "create domain even as int check (value % 2 = 0);
+        create table t (a int); grant all on t to public";
+    stage.admin.batch_execute(setup).await.unwrap();
+    let cases = [
+        ("select :a::int", r#""x""#, "22P02", true),
+        ("select :a::int2", "99999", "22003", true),
+        ("select :a::date", r#""2000-02-31""#, "22008", true),
+        ("select :a::date", r#""yesterday-ish""#, "22007", true),
+        ("select :a::even", "3", "23514", true),
+        ("insert into t values (:a)", r#""x""#, "22P02", true),
+        ("select 1 / :a::int", "0", "22012", false),
+        ("select :a::text::int", r#""$1""#, "22P02", false),
+        (
+            "select :a::text::int from pg_class",
+            r#""x""#,
+            "22P02",
+            false,
+        ),
+        (
+            "insert into t values (:a::text::int)",
+            r#""x""#,
+            "22P02",
+            false,
+        ),
+    ];
+    for login in [stage.owner(), stage.guest()] {
+        for (text, value, sqlstate, unread) in cases {
+            // The second time what PostgreSQL said of it is known.
+            for _ in 0..2 {
+                let good = match text {
+                    _ if text.contains("date") => r#""2000-01-01""#,
+                    _ => "2",
+                };
+                let query = Sql::new(text).set([good]).set([value]);
+                let error = query.run(&stage, &login).await.unwrap_err();
+                let Error::Rejected(rejection) = error else {
+                    panic!("{text}: {error:?}")
+                };
+                assert_eq!(rejection.sqlstate, sqlstate, "{text}");
+                let place = unread.then_some("params[1].a");
+                assert_eq!(rejection.place.as_deref(), place, "{text}");
+            }
+        }
+    }
+}
