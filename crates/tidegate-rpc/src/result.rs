@@ -124,7 +124,7 @@ impl RowSink for Discard {
 pub(crate) fn write_schema(columns: &[Column], out: &mut BytesMut) {
     let names = column_names(columns);
     let types = columns.iter().map(|column| &column.r#type);
-    write_types(names.iter().map(String::as_str).zip(types), out);
+    write_types(names.iter().map(AsRef::as_ref).zip(types), out);
 }
 
 /// Appends an object from names to `{"type","array"}`.

@@ -57,7 +57,7 @@ impl Signature {
                 .map(|(name, column)| {
                     let origin = column.origin.filter(|_| safe);
                     let nullable = !origin.is_some_and(|origin| not_null.contains(origin));
-                    Field::new(name, &column.r#type, nullable)
+                    Field::new(name.into_owned(), &column.r#type, nullable)
                 })
                 .collect(),
         }
