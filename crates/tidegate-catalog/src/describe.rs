@@ -67,6 +67,7 @@ async fn run(
         formats: vec![None],
         sets: vec![vec![schema]],
         listed: false,
+        places: Vec::new(),
     };
     let mut document = Document(None);
     executor
