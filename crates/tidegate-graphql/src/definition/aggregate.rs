@@ -1,13 +1,13 @@
 //! The object types of aggregates.
 
-use std::collections::HashSet;
+use std::borrow::Cow;
 
 use tidegate_catalog::model::{Column, ColumnId, Relation};
 use tidegate_plan::operation::AggregateFunction;
 use tidegate_sql::{Type, TypeKind as SqlKind};
 
 use super::table::column_type;
-use super::{FieldDefinition, TypeDefinition, TypeKind, TypeReference, free_name};
+use super::{FieldDefinition, TypeDefinition, TypeKind, TypeReference};
 
 /// The functions over columns, with their field names.
 pub(crate) const AGGREGATE_FUNCTIONS: [(&str, AggregateFunction); 4] = [
@@ -17,40 +17,37 @@ pub(crate) const AGGREGATE_FUNCTIONS: [(&str, AggregateFunction); 4] = [
     ("max", AggregateFunction::Max),
 ];
 
-/// The names that belong to the aggregates of a relation.
-#[derive(Debug)]
-pub(crate) struct AggregateNames {
-    /// The type of a group.
-    pub group: Box<str>,
-    /// The types of the functions' objects, in the order of [`AGGREGATE_FUNCTIONS`]; `None` where
-    /// no column takes the function.
-    pub functions: [Option<Box<str>>; 4],
-    /// The fields of a group that show a column.
-    pub columns: Vec<(Box<str>, ColumnId)>,
+/// The name of the type of a group. The catalog keeps these names free.
+pub(crate) fn aggregate_type(relation: &Relation) -> String {
+    format!("{}Aggregate", relation.type_name)
 }
 
-impl AggregateNames {
-    /// Chooses names for the aggregates of a relation: its type's name with `Aggregate` and the
-    /// function behind it, or the first free one with a number.
-    pub(super) fn choose(relation: &Relation, taken: &mut HashSet<String>) -> Self {
-        let base = format!("{}Aggregate", relation.type_name);
-        let functions = AGGREGATE_FUNCTIONS.map(|(name, function)| {
-            let any = relation.columns.iter().any(|column| aggregated(column, function).is_some());
-            let mut letters = name.chars();
-            let first = letters.next().unwrap_or_default().to_ascii_uppercase();
-            any.then(|| free_name(format!("{base}{first}{}", letters.as_str()), taken).into())
-        });
-        let mut fields = ["count", "sum", "avg", "min", "max"].map(String::from).into();
-        let columns = relation.columns().filter(|(_, column)| column.rights.select);
-        let columns = columns
-            .map(|(id, column)| (free_name(column.field.to_string(), &mut fields).into(), id))
-            .collect();
-        Self {
-            group: free_name(base, taken).into(),
-            functions,
-            columns,
+/// The name of the type of a function's object, by its place in [`AGGREGATE_FUNCTIONS`].
+pub(crate) fn function_type(relation: &Relation, function: usize) -> String {
+    const SUFFIXES: [&str; 4] = ["Sum", "Avg", "Min", "Max"];
+    format!("{}Aggregate{}", relation.type_name, SUFFIXES[function])
+}
+
+/// The fields of a group that show a column: its own field name, with `_` behind it where that
+/// is the name of a function.
+pub(crate) fn group_columns(relation: &Relation) -> impl Iterator<Item = (Cow<'_, str>, ColumnId)> {
+    let taken = |name: &str| {
+        let function = matches!(name, "count" | "sum" | "avg" | "min" | "max");
+        function || relation.columns.iter().any(|column| &*column.field == name)
+    };
+    let readable = relation
+        .columns()
+        .filter(|(_, column)| column.rights.select);
+    readable.map(move |(id, column)| {
+        if !matches!(&*column.field, "count" | "sum" | "avg" | "min" | "max") {
+            return (Cow::Borrowed(&*column.field), id);
         }
-    }
+        let mut name = format!("{}_", column.field);
+        while taken(&name) {
+            name.push('_');
+        }
+        (Cow::Owned(name), id)
+    })
 }
 
 /// The type of a function over a column, if the column takes it and the role may read it.
@@ -105,47 +102,47 @@ fn ordered(r#type: &Type) -> bool {
 }
 
 /// Defines the types of a relation's aggregates.
-pub(super) fn define<'s>(
-    relation: &'s Relation,
-    names: &AggregateNames,
-    types: &mut Vec<TypeDefinition<'s>>,
-) {
+pub(super) fn define<'s>(relation: &'s Relation, types: &mut Vec<TypeDefinition<'s>>) {
     let mut fields = vec![FieldDefinition {
         name: "count".into(),
         description: Some("How many rows.".into()),
         arguments: &[],
         r#type: TypeReference::required("Int"),
     }];
-    for ((function_name, function), name) in AGGREGATE_FUNCTIONS.iter().zip(&names.functions) {
-        let Some(name) = name else { continue };
+    for (at, (function_name, function)) in AGGREGATE_FUNCTIONS.iter().enumerate() {
+        let members = members(relation, *function);
+        if members.is_empty() {
+            continue;
+        }
+        let name = function_type(relation, at);
         fields.push(FieldDefinition {
             name: (*function_name).into(),
             description: None,
             arguments: &[],
             r#type: TypeReference {
-                name: name.to_string().into(),
+                name: name.clone().into(),
                 ..TypeReference::nullable("")
             },
         });
         types.push(TypeDefinition {
-            name: name.to_string().into(),
+            name: name.into(),
             description: None,
-            kind: TypeKind::Object(members(relation, *function)),
+            kind: TypeKind::Object(members),
         });
     }
-    for (name, column) in &names.columns {
-        fields.push(FieldDefinition {
-            name: name.to_string().into(),
+    fields.extend(
+        group_columns(relation).map(|(name, column)| FieldDefinition {
+            name,
             description: Some("The value by which `groupBy` has made the group.".into()),
             arguments: &[],
             r#type: TypeReference {
                 not_null: false,
-                ..column_type(relation, *column)
+                ..column_type(relation, column)
             },
-        });
-    }
+        }),
+    );
     types.push(TypeDefinition {
-        name: names.group.to_string().into(),
+        name: aggregate_type(relation).into(),
         description: Some(format!("Counts and sums over the rows of {}.", relation.name).into()),
         kind: TypeKind::Object(fields),
     });

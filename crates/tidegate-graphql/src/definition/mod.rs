@@ -9,15 +9,17 @@ mod table;
 mod value;
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::fmt;
 
 use tidegate_catalog::model::Schema;
 
-pub(crate) use aggregate::{AGGREGATE_FUNCTIONS, AggregateNames, aggregated};
+pub(crate) use aggregate::{
+    AGGREGATE_FUNCTIONS, aggregate_type, aggregated, function_type, group_columns,
+};
 pub(crate) use roots::{Root, Roots};
 
-/// The name of a field that stands where a type would have none.
-pub(crate) const EMPTY: &str = "_empty";
+/// The field of a type that would have none: the type's name.
+pub(crate) const EMPTY: &str = "_type";
 
 /// A named type.
 #[derive(Debug)]
@@ -109,6 +111,18 @@ impl<'s> TypeReference<'s> {
     }
 }
 
+impl fmt::Display for TypeReference<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bang = |yes: bool| if yes { "!" } else { "" };
+        if self.list {
+            write!(f, "[{}{}]", self.name, bang(self.elements_not_null))?;
+        } else {
+            f.write_str(&self.name)?;
+        }
+        f.write_str(bang(self.not_null))
+    }
+}
+
 /// All named types of a schema, ordered by name.
 #[derive(Debug)]
 pub(crate) struct Definitions<'s> {
@@ -124,10 +138,10 @@ impl<'s> Definitions<'s> {
     /// Defines the types of a schema.
     pub(crate) fn of(schema: &'s Schema, roots: &Roots) -> Self {
         let mut types = value::definitions();
-        for (id, relation) in schema.relations() {
+        for (_, relation) in schema.relations() {
             types.push(table::definition(schema, relation));
-            if let Some(names) = roots.aggregate_names(id) {
-                aggregate::define(relation, names, &mut types);
+            if relation.rights.select {
+                aggregate::define(relation, &mut types);
             }
         }
         let [query, mutation, subscription] = roots.definitions(schema);
@@ -158,27 +172,12 @@ fn never_empty(mut fields: Vec<FieldDefinition<'_>>) -> Vec<FieldDefinition<'_>>
     if fields.is_empty() {
         fields.push(FieldDefinition {
             name: EMPTY.into(),
-            description: Some("Always null: there is nothing here that the role may read.".into()),
+            description: Some("The type's name: the role may read nothing else here.".into()),
             arguments: &[],
-            r#type: TypeReference::nullable("Boolean"),
+            r#type: TypeReference::required("String"),
         });
     }
     fields
-}
-
-/// The name, or the first of name2, name3 … that is free; takes it.
-fn free_name(name: String, taken: &mut HashSet<String>) -> String {
-    if taken.insert(name.clone()) {
-        return name;
-    }
-    let mut number = 2_u32;
-    loop {
-        let candidate = format!("{name}{number}");
-        if taken.insert(candidate.clone()) {
-            return candidate;
-        }
-        number += 1;
-    }
 }
 
 fn text(comment: Option<&str>) -> Option<Cow<'_, str>> {

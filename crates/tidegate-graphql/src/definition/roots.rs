@@ -1,15 +1,14 @@
 //! The root fields and what they mean: the map between names and relations, kept both ways.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use tidegate_catalog::model::{Persistence, Relation, RelationId, RelationKind, Schema};
 
-use super::aggregate::AggregateNames;
+use super::aggregate::aggregate_type;
 use super::table::{LIST, LIST_BY_KEY};
 use super::{
     ArgumentDefinition, FieldDefinition, TypeDefinition, TypeKind, TypeReference, never_empty,
 };
-use crate::kind::{SCALARS, VALUE_OBJECTS};
 use crate::subscription::Change;
 
 /// What a root field does.
@@ -37,7 +36,6 @@ pub(crate) struct Roots {
     query: HashMap<Box<str>, Root>,
     mutation: HashMap<Box<str>, Root>,
     subscription: HashMap<Box<str>, Root>,
-    aggregates: Vec<Option<AggregateNames>>,
 }
 
 const WHERE: ArgumentDefinition = ArgumentDefinition {
@@ -93,7 +91,11 @@ impl Roots {
         for (id, relation) in schema.relations() {
             let name = &relation.type_name;
             if relation.rights.select {
-                roots.query.insert(format!("get{name}").into(), Root::Get(id));
+                roots
+                    .query
+                    .insert(format!("get{name}").into(), Root::Get(id));
+                let aggregate = format!("get{}", aggregate_type(relation));
+                roots.query.insert(aggregate.into(), Root::Aggregate(id));
             }
             for (verb, root, allowed) in [
                 ("insert", Root::Insert(id), relation.rights.insert),
@@ -107,40 +109,16 @@ impl Roots {
             if feed && is_followed(relation) {
                 for change in Change::ALL {
                     let field = format!("{name}Message{}", change.suffix());
-                    roots.subscription.insert(field.into(), Root::Message(id, change));
+                    roots
+                        .subscription
+                        .insert(field.into(), Root::Message(id, change));
                 }
             }
         }
-        roots.name_aggregates(schema);
         if roots.query.is_empty() {
             roots.query.insert(super::EMPTY.into(), Root::Empty);
         }
         roots
-    }
-
-    /// Aggregates come last, so that a table never loses a name to them.
-    fn name_aggregates(&mut self, schema: &Schema) {
-        let fixed = SCALARS.iter().map(|(name, ..)| *name);
-        let fixed = fixed.chain(VALUE_OBJECTS.iter().map(|object| object.name));
-        let tables = schema.relations().map(|(_, relation)| &*relation.type_name);
-        let mut types: HashSet<String> = fixed
-            .chain(["Query", "Mutation", "Subscription"])
-            .chain(tables)
-            .map(str::to_owned)
-            .collect();
-        for (id, relation) in schema.relations() {
-            let names = relation.rights.select.then(|| {
-                let names = AggregateNames::choose(relation, &mut types);
-                let mut field = format!("get{}", names.group);
-                // The names of the groups' types are unique, those of the fields nearly always.
-                while self.query.contains_key(&*field) {
-                    field.push('_');
-                }
-                self.query.insert(field.into(), Root::Aggregate(id));
-                names
-            });
-            self.aggregates.push(names);
-        }
     }
 
     /// What a field of the type `Query` means.
@@ -158,25 +136,21 @@ impl Roots {
         self.subscription.get(field).copied()
     }
 
-    /// The names of a relation's aggregates, if the role may read any of it.
-    pub(crate) fn aggregate_names(&self, relation: RelationId) -> Option<&AggregateNames> {
-        self.aggregates.get(relation.index())?.as_ref()
-    }
-
     /// The types `Query`, `Mutation` and `Subscription`, the latter two where they have fields.
     pub(super) fn definitions<'s>(&self, schema: &'s Schema) -> [Option<TypeDefinition<'s>>; 3] {
-        let define = |name: &'static str, description: &'static str, roots: &HashMap<Box<str>, Root>| {
-            let mut fields: Vec<_> = roots
-                .iter()
-                .filter_map(|(name, root)| self.field(schema, name, *root))
-                .collect();
-            fields.sort_unstable_by(|one, other| one.name.cmp(&other.name));
-            TypeDefinition {
-                name: name.into(),
-                description: Some(description.into()),
-                kind: TypeKind::Object(never_empty(fields)),
-            }
-        };
+        let define =
+            |name: &'static str, description: &'static str, roots: &HashMap<Box<str>, Root>| {
+                let mut fields: Vec<_> = roots
+                    .iter()
+                    .filter_map(|(name, root)| field(schema, name, *root))
+                    .collect();
+                fields.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+                TypeDefinition {
+                    name: name.into(),
+                    description: Some(description.into()),
+                    kind: TypeKind::Object(never_empty(fields)),
+                }
+            };
         let some = |roots: &HashMap<Box<str>, Root>| !roots.is_empty();
         [
             Some(define("Query", "Reads, all in one snapshot.", &self.query)),
@@ -184,42 +158,45 @@ impl Roots {
                 let text = "Writes, in their order and in one transaction.";
                 define("Mutation", text, &self.mutation)
             }),
-            some(&self.subscription)
-                .then(|| define("Subscription", "Changes as they are committed.", &self.subscription)),
+            some(&self.subscription).then(|| {
+                define(
+                    "Subscription",
+                    "Changes as they are committed.",
+                    &self.subscription,
+                )
+            }),
         ]
-    }
-
-    fn field<'s>(&self, schema: &'s Schema, name: &str, root: Root) -> Option<FieldDefinition<'s>> {
-        let rows = |id: RelationId| TypeReference::list(&schema.relation(id).type_name);
-        let by_key = |id: RelationId| schema.relation(id).single_key().is_some();
-        let (arguments, r#type) = match root {
-            Root::Get(id) if by_key(id) => (LIST_BY_KEY, rows(id)),
-            Root::Get(id) => (LIST, rows(id)),
-            Root::Aggregate(id) => {
-                let group = self.aggregate_names(id)?.group.to_string();
-                let r#type = TypeReference {
-                    name: group.into(),
-                    ..TypeReference::list("")
-                };
-                (AGGREGATE, r#type)
-            }
-            Root::Insert(id) => (INSERT, rows(id)),
-            Root::Update(id) if by_key(id) => (UPDATE_BY_KEY, rows(id)),
-            Root::Update(id) => (UPDATE, rows(id)),
-            Root::Delete(id) if by_key(id) => (DELETE_BY_KEY, rows(id)),
-            Root::Delete(id) => (DELETE, rows(id)),
-            Root::Message(id, _) => (MESSAGE, rows(id)),
-            Root::Empty => return None,
-        };
-        Some(FieldDefinition {
-            name: name.to_owned().into(),
-            description: describe(schema, root).map(Into::into),
-            arguments,
-            r#type,
-        })
     }
 }
 
+fn field<'s>(schema: &'s Schema, name: &str, root: Root) -> Option<FieldDefinition<'s>> {
+    let rows = |id: RelationId| TypeReference::list(&schema.relation(id).type_name);
+    let by_key = |id: RelationId| schema.relation(id).single_key().is_some();
+    let (arguments, r#type) = match root {
+        Root::Get(id) if by_key(id) => (LIST_BY_KEY, rows(id)),
+        Root::Get(id) => (LIST, rows(id)),
+        Root::Aggregate(id) => {
+            let r#type = TypeReference {
+                name: aggregate_type(schema.relation(id)).into(),
+                ..TypeReference::list("")
+            };
+            (AGGREGATE, r#type)
+        }
+        Root::Insert(id) => (INSERT, rows(id)),
+        Root::Update(id) if by_key(id) => (UPDATE_BY_KEY, rows(id)),
+        Root::Update(id) => (UPDATE, rows(id)),
+        Root::Delete(id) if by_key(id) => (DELETE_BY_KEY, rows(id)),
+        Root::Delete(id) => (DELETE, rows(id)),
+        Root::Message(id, _) => (MESSAGE, rows(id)),
+        Root::Empty => return None,
+    };
+    Some(FieldDefinition {
+        name: name.to_owned().into(),
+        description: describe(schema, root).map(Into::into),
+        arguments,
+        r#type,
+    })
+}
 fn describe(schema: &Schema, root: Root) -> Option<String> {
     let name = |id: RelationId| &schema.relation(id).name;
     Some(match root {
@@ -242,6 +219,9 @@ fn describe(schema: &Schema, root: Root) -> Option<String> {
 /// Whether changes of the relation can be followed in the log, and the role may see any of them.
 fn is_followed(relation: &Relation) -> bool {
     let logged = relation.persistence == Persistence::Permanent;
-    let table = matches!(relation.kind, RelationKind::Table | RelationKind::Partitioned);
+    let table = matches!(
+        relation.kind,
+        RelationKind::Table | RelationKind::Partitioned
+    );
     logged && table && relation.rights.select
 }

@@ -90,12 +90,18 @@ fn related<'s>(schema: &'s Schema, relationship: &'s Relationship) -> FieldDefin
         Cardinality::One => (
             &[] as &[_],
             TypeReference::nullable(target),
-            format!("The row that the key {} refers to.", relationship.constraint),
+            format!(
+                "The row that the key {} refers to.",
+                relationship.constraint
+            ),
         ),
         Cardinality::Many => (
             LIST,
             TypeReference::list(target),
-            format!("The rows that refer to this one by the key {}.", relationship.constraint),
+            format!(
+                "The rows that refer to this one by the key {}.",
+                relationship.constraint
+            ),
         ),
     };
     FieldDefinition {

@@ -5,11 +5,13 @@ use crate::kind::{Holds, Member, SCALARS, VALUE_OBJECTS, ValueObject};
 
 /// The types that every schema has.
 pub(super) fn definitions<'s>() -> Vec<TypeDefinition<'s>> {
-    let scalars = SCALARS.iter().map(|&(name, description, builtin)| TypeDefinition {
-        name: name.into(),
-        description: Some(description.into()),
-        kind: TypeKind::Scalar(builtin),
-    });
+    let scalars = SCALARS
+        .iter()
+        .map(|&(name, description, builtin)| TypeDefinition {
+            name: name.into(),
+            description: Some(description.into()),
+            kind: TypeKind::Scalar(builtin),
+        });
     scalars
         .chain(VALUE_OBJECTS.iter().map(|object| define(object)))
         .collect()
@@ -27,9 +29,7 @@ fn field<'s>(member: &'static Member) -> FieldDefinition<'s> {
     let mut r#type = match member.holds {
         Holds::Scalar(name) => TypeReference::nullable(name),
         Holds::Object(object) => TypeReference::nullable(object.name),
-        Holds::List(object) | Holds::Itself(object) => {
-            TypeReference::list_of_required(object.name)
-        }
+        Holds::List(object) | Holds::Itself(object) => TypeReference::list_of_required(object.name),
     };
     r#type.not_null = member.not_null;
     FieldDefinition {

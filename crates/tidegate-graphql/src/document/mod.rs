@@ -46,7 +46,6 @@ pub(crate) struct Operation {
 /// A named fragment. Its type condition always holds: there are only object types.
 #[derive(Debug)]
 pub(crate) struct Fragment {
-    pub name: Box<str>,
     pub selection: Vec<Selection>,
 }
 
@@ -101,7 +100,9 @@ pub(crate) struct Field {
 impl Field {
     /// The value written at an argument.
     pub(crate) fn argument(&self, name: &str) -> Option<&Argument> {
-        self.arguments.iter().find(|argument| &*argument.name == name)
+        self.arguments
+            .iter()
+            .find(|argument| &*argument.name == name)
     }
 }
 

@@ -42,12 +42,22 @@ pub(super) fn adapt(
                         literal::adapt(&mut default.item, named, list, &mut uses.hidden);
                     }
                 }
-                walk(&mut operation.item.selection_set, Some(root), schema, &mut uses);
+                walk(
+                    &mut operation.item.selection_set,
+                    Some(root),
+                    schema,
+                    &mut uses,
+                );
                 operations.push(uses);
             }
             Definition::Fragment(fragment) => {
                 let on = fragment.item.type_condition.item;
-                walk(&mut fragment.item.selection_set, Some(on), schema, &mut uses);
+                walk(
+                    &mut fragment.item.selection_set,
+                    Some(on),
+                    schema,
+                    &mut uses,
+                );
                 fragments.push(uses);
             }
         }
@@ -58,7 +68,11 @@ pub(super) fn adapt(
             continue;
         };
         let mut reached = HashSet::new();
-        reach(&document.operations[number].selection, document, &mut reached);
+        reach(
+            &document.operations[number].selection,
+            document,
+            &mut reached,
+        );
         let uses = || {
             let fragments = reached.iter().map(|at| &fragments[*at]);
             fragments.chain([&operations[number]])
@@ -121,7 +135,9 @@ fn walk(
                 let field = &mut field.item;
                 let r#type = parent.and_then(|name| schema.concrete_type_by_name(name));
                 let meta = r#type.and_then(|r#type| r#type.field_by_name(field.name.item));
-                let known = meta.and_then(|meta| meta.arguments.as_deref()).unwrap_or_default();
+                let known = meta
+                    .and_then(|meta| meta.arguments.as_deref())
+                    .unwrap_or_default();
                 arguments!(field.arguments, known, uses);
                 directives!(field.directives, schema, uses);
                 if let Some(parts) = &mut field.selection_set {
@@ -149,7 +165,9 @@ fn see(value: &InputValue<Scalar>, uses: &mut Uses) {
         }
         InputValue::List(items) => items.iter().for_each(|item| see(&item.item, uses)),
         InputValue::Object(members) => {
-            members.iter().for_each(|(_, member)| see(&member.item, uses));
+            members
+                .iter()
+                .for_each(|(_, member)| see(&member.item, uses));
         }
         _ => {}
     }

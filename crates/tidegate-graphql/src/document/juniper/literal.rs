@@ -19,7 +19,9 @@ pub(super) fn value(literal: &InputValue<Scalar>) -> Value {
         InputValue::Scalar(other) => Value::Number(other.to_string().into()),
         InputValue::Enum(name) => Value::Enum(name.as_str().into()),
         InputValue::Variable(name) => Value::Variable(name.as_str().into()),
-        InputValue::List(items) => Value::List(items.iter().map(|item| value(&item.item)).collect()),
+        InputValue::List(items) => {
+            Value::List(items.iter().map(|item| value(&item.item)).collect())
+        }
         InputValue::Object(members) => Value::Object(
             members
                 .iter()

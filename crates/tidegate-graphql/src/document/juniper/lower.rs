@@ -24,11 +24,14 @@ macro_rules! unique {
         let directives = $directives.iter().flatten();
         for (at, directive) in directives.clone().enumerate() {
             let name = directive.item.name.item;
-            if directives.clone().take(at).any(|other| other.item.name.item == name) {
+            if directives
+                .clone()
+                .take(at)
+                .any(|other| other.item.name.item == name)
+            {
                 let message = format!("The directive `@{name}` may stand only once here");
                 $errors.push(
-                    Error::new(Code::ValidationFailed, message)
-                        .at(location(directive.span.start)),
+                    Error::new(Code::ValidationFailed, message).at(location(directive.span.start)),
                 );
             }
         }
@@ -108,13 +111,16 @@ pub(super) fn document(parsed: &[Definition<'_, Scalar>]) -> Result<Document, Er
             Definition::Fragment(fragment) => {
                 unique!(fragment.item.directives, errors);
                 document.fragments.push(Fragment {
-                    name: fragment.item.name.item.into(),
                     selection: selection(&fragment.item.selection_set, &names, &mut errors),
                 });
             }
         }
     }
-    if errors.is_empty() { Ok(document) } else { Err(errors) }
+    if errors.is_empty() {
+        Ok(document)
+    } else {
+        Err(errors)
+    }
 }
 
 fn selection(
@@ -166,7 +172,10 @@ fn input_type(printed: &str) -> InputType {
     if let Some(of) = printed.strip_suffix('!') {
         return InputType::NonNull(Box::new(input_type(of)));
     }
-    match printed.strip_prefix('[').and_then(|of| of.strip_suffix(']')) {
+    match printed
+        .strip_prefix('[')
+        .and_then(|of| of.strip_suffix(']'))
+    {
         Some(of) => InputType::List(Box::new(input_type(of))),
         None => InputType::Named(printed.into()),
     }

@@ -62,11 +62,6 @@ impl Validator {
         }
         Err(errors.iter().map(rule_error).collect())
     }
-
-    /// The types and directives that every schema has for introspection.
-    pub(crate) fn schema(&self) -> &SchemaType<Scalar> {
-        &self.schema
-    }
 }
 
 fn location(position: juniper::parser::SourcePosition) -> Location {

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use juniper::{
-    FromInputValue, GraphQLType, GraphQLValue, InputValue, ParseScalarResult, ParseScalarValue,
-    Registry, SchemaType, Type, arcstr, meta, parser::ScalarToken,
+    FromInputValue, GraphQLType, GraphQLValue, InputValue, ParseScalarValue, Registry, SchemaType,
+    Type, arcstr, meta, parser::ScalarToken,
 };
 
 use super::Scalar;
@@ -29,8 +29,16 @@ pub(super) fn schema(definitions: &Definitions<'_>) -> SchemaType<Scalar> {
         name: name.into(),
         objects: Arc::clone(&objects),
     };
-    let mutation = if definitions.mutation { "Mutation" } else { "_EmptyMutation" };
-    let subscription = if definitions.subscription { "Subscription" } else { "_EmptySubscription" };
+    let mutation = if definitions.mutation {
+        "Mutation"
+    } else {
+        "_EmptyMutation"
+    };
+    let subscription = if definitions.subscription {
+        "Subscription"
+    } else {
+        "_EmptySubscription"
+    };
     SchemaType::new::<Query, Object, Object>(&info("Query"), &info(mutation), &info(subscription))
 }
 
@@ -39,7 +47,11 @@ fn name(definition: &TypeDefinition<'_>) -> arcstr::ArcStr {
 }
 
 fn field(definition: &FieldDefinition<'_>) -> meta::Field<Scalar> {
-    let arguments = definition.arguments.iter().map(argument).collect::<Vec<_>>();
+    let arguments = definition
+        .arguments
+        .iter()
+        .map(argument)
+        .collect::<Vec<_>>();
     meta::Field {
         name: (&*definition.name).into(),
         // Introspection is answered from the definitions.
@@ -82,7 +94,10 @@ impl GraphQLType<Scalar> for Object {
     }
 
     fn meta(info: &Info, registry: &mut Registry<Scalar>) -> meta::MetaType<Scalar> {
-        let fields = info.objects.get(&info.name).map_or(&[][..], |fields| fields);
+        let fields = info
+            .objects
+            .get(&info.name)
+            .map_or(&[][..], |fields| fields);
         registry.build_object_type::<Self>(info, fields).into_meta()
     }
 }

@@ -32,7 +32,11 @@ pub(super) fn check(document: &Document) -> Result<(), Vec<Error>> {
             check.single_root();
         }
     }
-    if errors.is_empty() { Ok(()) } else { Err(errors) }
+    if errors.is_empty() {
+        Ok(())
+    } else {
+        Err(errors)
+    }
 }
 
 struct Check<'d, 'e> {
@@ -57,7 +61,9 @@ impl<'d> Check<'d, '_> {
             let message = format!("Variable `${}`: `{name}` is no input type", variable.name);
             return self.fail(message, variable.location);
         }
-        let Some(default) = &variable.default else { return };
+        let Some(default) = &variable.default else {
+            return;
+        };
         if let Err(problem) = coerce::literal(default, &variable.r#type) {
             let message = format!("Variable `${}`: its default {problem}", variable.name);
             self.fail(message, variable.location);
@@ -116,7 +122,11 @@ impl<'d> Check<'d, '_> {
     /// 5.8.5).
     fn not_null(&mut self, value: &Value, location: Location) {
         let Value::Variable(name) = value else { return };
-        let known = self.operation.variables.iter().find(|known| known.name == *name);
+        let known = self
+            .operation
+            .variables
+            .iter()
+            .find(|known| known.name == *name);
         let Some(variable) = known else { return };
         let nullable = !matches!(variable.r#type, InputType::NonNull(_));
         if nullable && matches!(variable.default, None | Some(Value::Null)) {
@@ -143,7 +153,11 @@ impl<'d> Check<'d, '_> {
     }
 }
 
-fn roots<'d>(document: &'d Document, selection: &'d [Selection], visit: &mut impl FnMut(&'d Field)) {
+fn roots<'d>(
+    document: &'d Document,
+    selection: &'d [Selection],
+    visit: &mut impl FnMut(&'d Field),
+) {
     for part in selection {
         match part {
             Selection::Field(field) => visit(field),

@@ -1,6 +1,8 @@
 //! What goes wrong with a GraphQL request, in the shape in which a client reads it (GraphQL,
 //! section 7.1.2, "Errors").
 
+mod sql;
+
 use std::sync::Arc;
 
 use tidegate_sql::Rejection;
