@@ -124,8 +124,8 @@ impl<'a> Turn<'a> {
         let names = row::names(versions.clone().map(|(name, _)| name))?;
         let values: [Argument<'_>; 2] = [&self.tenant, &names];
         let found = self.open.rows(&READ, &values, row::read).await?;
-        let named = |record: Record| (record.definition.name.clone(), record);
-        let known: Known = found.into_iter().map(named).collect();
+        let keyed = |record: Record| (record.definition.name.clone(), record);
+        let known: Known = found.into_iter().map(keyed).collect();
         let (mut missing, mut changed) = (Vec::new(), Vec::new());
         for (name, version) in versions {
             match known.get(name) {
