@@ -39,7 +39,7 @@ async fn stage() -> (Client, Schema) {
     let artists = stage::columns(&client, "artists").await;
     let schema = stage::schema(
         "public",
-        vec![("things", things), ("artists", artists)],
+        &[("things", things), ("artists", artists)],
         &[(
             "things_artist_fkey",
             ("things", "artist"),
@@ -192,7 +192,7 @@ async fn null_and_empty_lists_have_the_truth_of_sql() {
     let (client, schema) = (stage::database("filter_nulls", TABLES).await, stage::shop());
     drop(schema);
     let things = stage::columns(&client, "things").await;
-    let schema = stage::schema("public", vec![("things", things)], &[]);
+    let schema = stage::schema("public", &[("things", things)], &[]);
     for (json, expected) in [
         (r#"{"t": null}"#, &[2][..]),
         (r#"{"t": {"eq": null}}"#, &[2]),

@@ -1,158 +1,136 @@
 //! Schemas and databases for the tests.
 
+use std::collections::BTreeMap;
+
 use bytes::BytesMut;
-use tidegate_catalog::model::{
-    Cardinality, Collation, Column, ColumnRights, Persistence, Relation, RelationKind,
-    RelationRights, Relationship,
-};
+use serde_json::{Value, json};
 use tidegate_catalog::{RelationId, Schema};
 use tidegate_filter::{Alias, Error, Filter, Json};
 use tidegate_sql::parameter::{self, IsNull};
 use tidegate_sql::statement::{Kind, SqlWriter};
-use tidegate_sql::{BoundStatement, Parameter, Type};
+use tidegate_sql::{BoundStatement, Parameter, Type, TypeKind};
 use tokio_postgres::types::{Format, ToSql};
 use tokio_postgres::{Client, NoTls};
 
 /// A foreign key of a test: its name, and both ends as relation and column.
 pub(crate) type Link<'a> = (&'a str, (&'a str, &'a str), (&'a str, &'a str));
 
-/// Relations by name with their columns, and foreign keys between single columns; both ends of a
-/// key have a relationship with the name of the other relation.
-pub(crate) fn schema(
-    name: &str,
-    mut tables: Vec<(&str, Vec<Column>)>,
-    links: &[Link<'_>],
-) -> Schema {
-    tables.sort_by_key(|(name, _)| *name);
+/// A column of a test: its name, its type, and its text's collation as documents write it.
+pub(crate) type Column = (String, Type, &'static str);
+
+/// Relations by name with their columns, and foreign keys between single columns.
+pub(crate) fn schema(name: &str, tables: &[(&str, Vec<Column>)], links: &[Link<'_>]) -> Schema {
+    let mut types = BTreeMap::new();
     let relations: Vec<_> = (1..)
         .zip(tables)
-        .map(|(oid, (name, columns))| relation(oid, name, columns))
+        .map(|(oid, (name, columns))| {
+            let constraints: Vec<_> = links
+                .iter()
+                .filter(|(_, from, _)| from.0 == *name)
+                .map(|(name, from, to)| {
+                    json!({"name": name, "kind": "foreign", "columns": [from.1],
+                           "references": {"relation": to.0, "columns": [to.1]}})
+                })
+                .collect();
+            let columns: Vec<_> = columns
+                .iter()
+                .map(|column| entry(column, &mut types))
+                .collect();
+            json!({"oid": oid, "name": name, "kind": "table", "rights": "siud",
+                   "columns": columns, "constraints": constraints})
+        })
         .collect();
-    let plain = Schema::new(name.into(), relations.clone());
-    let linked = relations.into_iter().map(|mut relation| {
-        let own = relation.name.clone();
-        for (constraint, from, to) in links {
-            for (here, there, cardinality) in
-                [(from, to, Cardinality::One), (to, from, Cardinality::Many)]
-            {
-                if here.0 == &*own {
-                    relation.relationships.push(relationship(
-                        &plain,
-                        (constraint, cardinality),
-                        here,
-                        there,
-                    ));
-                }
-            }
-        }
-        relation
-    });
-    Schema::new(name.into(), linked.collect())
+    let types: Vec<_> = types.into_values().collect();
+    let document = json!({"name": name, "types": types, "relations": relations});
+    Schema::parse(&document.to_string()).unwrap()
 }
 
-fn relation(oid: u32, name: &str, columns: Vec<Column>) -> Relation {
-    Relation {
-        oid,
-        name: name.into(),
-        type_name: name.into(),
-        kind: RelationKind::Table,
-        persistence: Persistence::Permanent,
-        row_security: false,
-        comment: None,
-        columns,
-        primary_key: None,
-        unique: Vec::new(),
-        foreign_keys: Vec::new(),
-        relationships: Vec::new(),
-        rights: RelationRights::default(),
-    }
-}
-
-fn relationship(
-    schema: &Schema,
-    (constraint, cardinality): (&str, Cardinality),
-    here: &(&str, &str),
-    there: &(&str, &str),
-) -> Relationship {
-    let column = |(relation, column): &(&str, &str)| {
-        let id = schema.find(relation).unwrap();
-        schema.relation(id).find_column(column).unwrap()
+fn entry((name, r#type, collation): &Column, types: &mut BTreeMap<u32, Value>) -> Value {
+    describe(r#type, types);
+    let base = match r#type.kind() {
+        TypeKind::Domain(base) => base,
+        _ => r#type,
     };
-    Relationship {
-        name: there.0.into(),
-        cardinality,
-        target: schema.find(there.0).unwrap(),
-        columns: vec![column(here)],
-        target_columns: vec![column(there)],
-        constraint: constraint.into(),
-        certain: false,
-    }
+    let text = [Type::TEXT, Type::VARCHAR, Type::BPCHAR].contains(base) || base.name() == "citext";
+    let collation = if *base == Type::NAME {
+        "bytes"
+    } else {
+        collation
+    };
+    let collated = text || *base == Type::NAME;
+    json!({"name": name, "type": r#type.oid(), "collation": collated.then_some(collation)})
 }
 
-/// A column whose field has the name that GraphQL can have.
-pub(crate) fn column(name: &str, r#type: Type) -> Column {
-    let field = name.replace(|c: char| !c.is_ascii_alphanumeric() && c != '_', "_");
-    let text = matches!(
-        r#type,
-        Type::TEXT | Type::VARCHAR | Type::BPCHAR | Type::NAME
-    );
-    Column {
-        name: name.into(),
-        field: field.into(),
-        number: 1,
-        r#type,
-        not_null: false,
-        has_default: false,
-        generated: None,
-        identity: None,
-        collation: text.then_some(Collation::Deterministic),
-        comment: None,
-        rights: ColumnRights::default(),
+/// Adds a type that is not built in, and those that it is made of.
+fn describe(r#type: &Type, types: &mut BTreeMap<u32, Value>) {
+    if Type::from_oid(r#type.oid()).is_some() {
+        return;
     }
+    let (kind, inner) = match r#type.kind() {
+        TypeKind::Enum(_) => ("enum", None),
+        TypeKind::Array(inner) => ("array", Some(inner)),
+        TypeKind::Range(inner) => ("range", Some(inner)),
+        TypeKind::Multirange(inner) => ("multirange", Some(inner)),
+        TypeKind::Domain(inner) => ("domain", Some(inner)),
+        TypeKind::Composite(_) => ("composite", None),
+        _ => ("simple", None),
+    };
+    let mut entry = json!({"oid": r#type.oid(), "name": r#type.name(), "schema": r#type.schema(), "kind": kind});
+    if let Some(inner) = inner {
+        describe(inner, types);
+        entry["inner"] = json!(inner.oid());
+    }
+    if let TypeKind::Enum(labels) = r#type.kind() {
+        entry["labels"] = json!(labels);
+    }
+    if let TypeKind::Composite(fields) = r#type.kind() {
+        let attributes = fields.iter().map(|field| {
+            describe(field.type_(), types);
+            json!({"name": field.name(), "type": field.type_().oid()})
+        });
+        entry["attributes"] = attributes.collect();
+    }
+    types.insert(r#type.oid(), entry);
 }
 
-/// A shop: artists, albums, and a table of many types.
+/// Columns by name and type; text has the order of a language.
+pub(crate) fn named(columns: &[(&str, Type)]) -> Vec<Column> {
+    let columns = columns.iter();
+    columns
+        .map(|(name, r#type)| ((*name).to_owned(), r#type.clone(), "deterministic"))
+        .collect()
+}
+
+/// A shop: artists, albums, and among their columns many types.
 pub(crate) fn shop() -> Schema {
-    let columns = |columns: &[(&str, Type)]| {
-        columns
-            .iter()
-            .map(|(name, r#type)| column(name, r#type.clone()))
-            .collect::<Vec<_>>()
-    };
+    let albums = named(&[
+        ("id", Type::INT8),
+        ("artist_id", Type::INT4),
+        ("title", Type::VARCHAR),
+        ("price", Type::NUMERIC),
+        ("released", Type::DATE),
+        ("tags", Type::TEXT_ARRAY),
+        ("extra", Type::JSONB),
+        ("raw", Type::JSON),
+        ("years", Type::INT4_RANGE),
+        ("live", Type::BOOL),
+        ("weight", Type::FLOAT8),
+        ("cover", Type::BYTEA),
+        ("length", Type::INTERVAL),
+        ("place", Type::POINT),
+        ("track", Type::PATH),
+        ("key", Type::UUID),
+        ("code", Type::BPCHAR),
+        ("small", Type::INT2),
+        ("odd \"name", Type::INT4),
+        ("or", Type::BOOL),
+    ]);
+    let artists = named(&[("id", Type::INT4), ("name", Type::TEXT)]);
+    let key = ("albums_artist", ("albums", "artist_id"), ("artists", "id"));
     schema(
         "public",
-        vec![
-            (
-                "artists",
-                columns(&[("id", Type::INT4), ("name", Type::TEXT)]),
-            ),
-            (
-                "albums",
-                columns(&[
-                    ("id", Type::INT8),
-                    ("artist_id", Type::INT4),
-                    ("title", Type::VARCHAR),
-                    ("price", Type::NUMERIC),
-                    ("released", Type::DATE),
-                    ("tags", Type::TEXT_ARRAY),
-                    ("extra", Type::JSONB),
-                    ("raw", Type::JSON),
-                    ("years", Type::INT4_RANGE),
-                    ("live", Type::BOOL),
-                    ("weight", Type::FLOAT8),
-                    ("cover", Type::BYTEA),
-                    ("length", Type::INTERVAL),
-                    ("place", Type::POINT),
-                    ("track", Type::PATH),
-                    ("key", Type::UUID),
-                    ("code", Type::BPCHAR),
-                    ("small", Type::INT2),
-                    ("odd \"name", Type::INT4),
-                    ("or", Type::BOOL),
-                ]),
-            ),
-        ],
-        &[("albums_artist", ("albums", "artist_id"), ("artists", "id"))],
+        &[("artists", artists), ("albums", albums)],
+        &[key],
     )
 }
 
@@ -210,7 +188,10 @@ pub(crate) async fn columns(client: &Client, relation: &str) -> Vec<Column> {
     statement
         .columns()
         .iter()
-        .map(|described| column(described.name(), described.type_().clone()))
+        .map(|described| {
+            let name = described.name().to_owned();
+            (name, described.type_().clone(), "deterministic")
+        })
         .collect()
 }
 
