@@ -56,9 +56,21 @@ impl<K: Eq + Hash + Clone, V: Clone> Cache<K, V> {
         Some(entry.value.clone())
     }
 
+    /// Drops the values for which `keep` says no.
+    pub(crate) fn retain(&self, keep: impl Fn(&V) -> bool) {
+        let mut entries = self.lock();
+        let mut dropped = 0;
+        entries.known.retain(|_, entry| {
+            let kept = keep(&entry.value);
+            dropped += if kept { 0 } else { entry.bytes };
+            kept
+        });
+        entries.bytes -= dropped;
+    }
+
     /// Keeps a value that takes so many bytes, unless that alone is too much.
     pub(crate) fn put(&self, key: K, value: V, bytes: usize) {
-        if bytes > self.most_bytes / 4 {
+        if bytes > self.most_bytes {
             return;
         }
         let mut entries = self.lock();
@@ -118,7 +130,7 @@ mod tests {
     #[test]
     fn bytes_are_bounded_too_and_what_alone_is_too_large_is_not_kept() {
         let cache = Cache::new(100, 100);
-        cache.put("huge", 0, 26);
+        cache.put("huge", 0, 101);
         assert_eq!(cache.get("huge"), None);
         for key in ["a", "b", "c", "d", "e"] {
             cache.put(key, 1, 25);

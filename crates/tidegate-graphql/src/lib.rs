@@ -1,6 +1,7 @@
 //! The GraphQL API of a catalog schema.
 
 mod api;
+mod apis;
 mod cache;
 mod coerce;
 mod collect;
@@ -18,6 +19,7 @@ mod sdl;
 mod subscription;
 
 pub use api::{Api, Prepared};
+pub use apis::Apis;
 pub use error::{Code, Error, Location, Step};
 pub use execute::Context;
 pub use limits::Limits;
