@@ -3,7 +3,8 @@
 use std::mem;
 use std::sync::Arc;
 
-use tidegate_catalog::{ColumnId, RelationId, Relationship, Schema};
+use tidegate_catalog::model::Relationship;
+use tidegate_catalog::{ColumnId, RelationId, Schema};
 use tidegate_sql::codec::json_string;
 
 use super::keys::KeyKind;
@@ -24,6 +25,8 @@ pub(crate) struct Compiler<'a, 'n> {
     /// Whether a row at the other end of a to-one relationship may be joined; behind `returning`
     /// nothing can be.
     joins: bool,
+    /// The response keys of the joined rows around the current object.
+    around: Vec<Arc<str>>,
     /// Makes a level of its own and tells its number.
     nest: &'n mut dyn FnMut(&'a Relationship, Source<'a>, Selection) -> usize,
 }
@@ -42,6 +45,7 @@ impl<'a, 'n> Compiler<'a, 'n> {
             program: Program::default(),
             pending: 0,
             joins,
+            around: Vec::new(),
             nest,
         };
         compiler.program.tables.push(relation);
@@ -134,7 +138,9 @@ impl<'a, 'n> Compiler<'a, 'n> {
         let text = self.text();
         let at = self.program.ops.len();
         self.program.ops.push(Op::Text(text.clone()));
+        self.around.push(key.clone());
         self.object(to, selection);
+        self.around.pop();
         self.flush();
         self.program.ops[at] = Op::Joined {
             text,
@@ -179,7 +185,9 @@ impl<'a, 'n> Compiler<'a, 'n> {
             child: self.program.children.len(),
         });
         self.program.children.push(Child {
+            around: self.around.clone(),
             key,
+            from: self.program.tables[table],
             level,
             relationship,
             one,
@@ -220,6 +228,7 @@ pub(crate) fn aggregate<'a>(
         program: Program::default(),
         pending: 0,
         joins: false,
+        around: Vec::new(),
         nest: &mut nest,
     };
     compiler.program.tables.push(relation);

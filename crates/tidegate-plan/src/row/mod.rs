@@ -9,7 +9,7 @@ mod rows;
 mod shown;
 
 pub(crate) use compile::{Compiler, aggregate};
-pub(crate) use keys::{KeyKind, Keys};
-pub(crate) use program::{Child, Expression, Join, Program};
-pub(crate) use rows::{Grouping, Rows, RowsFlaw, Slot};
+pub(crate) use keys::{KeyKind, Keys, push_element};
+pub(crate) use program::{Expression, Program};
+pub(crate) use rows::{Grouping, NONE, Rows, Slot};
 pub(crate) use shown::{Cast, base};

@@ -4,7 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::BytesMut;
-use tidegate_catalog::{ColumnId, RelationId, Relationship};
+use tidegate_catalog::model::Relationship;
+use tidegate_catalog::{ColumnId, RelationId};
 
 use super::Cast;
 use crate::operation::{AggregateFunction, Part};
@@ -98,8 +99,12 @@ pub(crate) struct Join<'a> {
 /// Rows that hang on the rows of this level.
 #[derive(Debug)]
 pub(crate) struct Child<'a> {
+    /// The response keys of the joined rows around them.
+    pub(crate) around: Vec<Arc<str>>,
     /// The response key.
     pub(crate) key: Arc<str>,
+    /// The relation that they hang on.
+    pub(crate) from: RelationId,
     /// The level that reads them.
     pub(crate) level: usize,
     /// The way to them.
