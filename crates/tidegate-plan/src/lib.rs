@@ -5,6 +5,8 @@ mod limits;
 pub mod operation;
 mod outcome;
 mod plan;
+mod row;
+mod statement;
 
 pub use error::{Error, Result};
 pub use limits::Limits;

@@ -1,0 +1,13 @@
+//! Plans: the SQL that they write, and what comes of it in a real PostgreSQL.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot go on should stop where it stands"
+)]
+
+mod fixture;
+mod reading;
+
+/// Artists with albums with tracks, genres of tracks, and staff who report to staff.
+pub(crate) const MUSIC: &str = include_str!("fixture/music.sql");
