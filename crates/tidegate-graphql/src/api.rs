@@ -169,8 +169,7 @@ impl Introspector for Api {
         let mut text = String::with_capacity(1 << 14);
         introspection::write(&node, &definitions, &mut text);
         let text = Bytes::from(text);
-        self.introspections
-            .put(node, text.clone(), text.len() * 2);
+        self.introspections.put(node, text.clone(), text.len() * 2);
         Ok(text)
     }
 }

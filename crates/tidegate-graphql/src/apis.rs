@@ -68,7 +68,8 @@ impl Apis {
         let make = || async {
             let schema = Arc::clone(&slot.schema);
             let made = spawn_blocking(move || Arc::new(Api::new(schema, feed, limits)));
-            made.await.map_err(|_| Error::new(Code::Internal, "internal error"))
+            made.await
+                .map_err(|_| Error::new(Code::Internal, "internal error"))
         };
         slot.api.get_or_try_init(make).await.cloned()
     }

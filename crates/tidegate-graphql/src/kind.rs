@@ -186,34 +186,36 @@ pub(crate) static SCALARS: [(&str, &str, bool); 9] = [
 ];
 
 impl Kind {
-    /// The kind of a column: primary key columns are of type `ID`.
+    /// The kind of a column: primary key columns are of type `ID`, whatever they are made of.
     pub(crate) fn of_column(relation: &Relation, id: ColumnId) -> Self {
-        let kind = Self::of_type(&relation.column(id).r#type);
-        match kind {
-            Self { list: false, .. } if relation.is_key(id) => Self {
-                named: Named::Scalar("ID"),
-                list: false,
-            },
-            _ => kind,
+        if relation.is_key(id) {
+            return Self::scalar("ID");
         }
+        Self::of_type(&relation.column(id).r#type)
     }
 
     /// The kind of a PostgreSQL type.
     pub(crate) fn of_type(r#type: &Type) -> Self {
         match r#type.kind() {
             TypeKind::Domain(base) => Self::of_type(base),
-            TypeKind::Array(element) | TypeKind::Multirange(element) => Self {
-                named: Self::of_type(element).named,
+            TypeKind::Array(_) if matches!(*r#type, Type::INT2_VECTOR | Type::OID_VECTOR) => {
+                Self::scalar("String")
+            }
+            TypeKind::Array(element) => Self {
                 list: true,
-            },
-            TypeKind::Composite(_) => Self {
-                named: Named::Scalar("JSON"),
-                list: false,
+                ..Self::of_type(element)
             },
             _ => Self {
                 named: named(r#type),
                 list: false,
             },
+        }
+    }
+
+    const fn scalar(name: &'static str) -> Self {
+        Self {
+            named: Named::Scalar(name),
+            list: false,
         }
     }
 
@@ -251,13 +253,10 @@ fn scalar(r#type: &Type) -> &'static str {
         Type::INT2 | Type::INT4 => "Int",
         Type::FLOAT4 | Type::FLOAT8 => "Float",
         Type::BOOL => "Boolean",
-        Type::JSON | Type::JSONB | Type::INTERVAL => "JSON",
+        Type::JSON | Type::JSONB => "JSON",
         Type::DATE => "Date",
         Type::TIME | Type::TIMETZ => "Time",
         Type::TIMESTAMP | Type::TIMESTAMPTZ => "DateTime",
-        // A range of the user's own, and PostGIS: objects in their JSON form.
-        _ if matches!(r#type.kind(), TypeKind::Range(_)) => "JSON",
-        _ if matches!(r#type.name(), "geometry" | "geography") => "JSON",
         _ => "String",
     }
 }

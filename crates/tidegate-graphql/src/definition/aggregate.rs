@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 
-use tidegate_catalog::model::{Column, ColumnId, Relation};
+use tidegate_catalog::model::{ColumnId, Relation};
 use tidegate_plan::operation::AggregateFunction;
 use tidegate_sql::{Type, TypeKind as SqlKind};
 
 use super::table::column_type;
 use super::{FieldDefinition, TypeDefinition, TypeKind, TypeReference};
+use crate::kind::{Kind, Named};
 
 /// The functions over columns, with their field names.
 pub(crate) const AGGREGATE_FUNCTIONS: [(&str, AggregateFunction); 4] = [
@@ -29,15 +30,16 @@ pub(crate) fn function_type(relation: &Relation, function: usize) -> String {
 }
 
 /// The fields of a group that show a column: its own field name, with `_` behind it where that
-/// is the name of a function.
+/// is the name of a function. Values that have parts make no groups.
 pub(crate) fn group_columns(relation: &Relation) -> impl Iterator<Item = (Cow<'_, str>, ColumnId)> {
     let taken = |name: &str| {
         let function = matches!(name, "count" | "sum" | "avg" | "min" | "max");
         function || relation.columns.iter().any(|column| &*column.field == name)
     };
-    let readable = relation
-        .columns()
-        .filter(|(_, column)| column.rights.select);
+    let readable = relation.columns().filter(|(id, column)| {
+        let scalar = matches!(Kind::of_column(relation, *id).named, Named::Scalar(_));
+        scalar && column.rights.select
+    });
     readable.map(move |(id, column)| {
         if !matches!(&*column.field, "count" | "sum" | "avg" | "min" | "max") {
             return (Cow::Borrowed(&*column.field), id);
@@ -52,9 +54,11 @@ pub(crate) fn group_columns(relation: &Relation) -> impl Iterator<Item = (Cow<'_
 
 /// The type of a function over a column, if the column takes it and the role may read it.
 pub(crate) fn aggregated(
-    column: &Column,
+    relation: &Relation,
+    id: ColumnId,
     function: AggregateFunction,
 ) -> Option<TypeReference<'static>> {
+    let column = relation.column(id);
     if !column.rights.select {
         return None;
     }
@@ -67,7 +71,7 @@ pub(crate) fn aggregated(
     let name = match function {
         AggregateFunction::Sum | AggregateFunction::Avg => number,
         AggregateFunction::Min | AggregateFunction::Max => {
-            ordered(r#type).then(|| crate::kind::Kind::of_type(r#type).name())
+            ordered(r#type).then(|| Kind::of_column(relation, id).name())
         }
     };
     name.map(TypeReference::nullable)
@@ -149,14 +153,14 @@ pub(super) fn define<'s>(relation: &'s Relation, types: &mut Vec<TypeDefinition<
 }
 
 fn members(relation: &Relation, function: AggregateFunction) -> Vec<FieldDefinition<'_>> {
-    let columns = relation.columns.iter();
+    let columns = relation.columns();
     columns
-        .filter_map(|column| {
+        .filter_map(|(id, column)| {
             Some(FieldDefinition {
                 name: (&*column.field).into(),
                 description: None,
                 arguments: &[],
-                r#type: aggregated(column, function)?,
+                r#type: aggregated(relation, id, function)?,
             })
         })
         .collect()

@@ -103,8 +103,8 @@ impl<'d> Lowerer<'d> {
                 return Ok((key, AggregateColumn::Typename(type_name.into())));
             }
             let mut columns = relation.columns();
-            let column = columns.find(|(_, column)| {
-                &*column.field == name && aggregated(column, function).is_some()
+            let column = columns.find(|(id, column)| {
+                &*column.field == name && aggregated(relation, *id, function).is_some()
             });
             let (column, _) = column.ok_or_else(|| unknown_field(name))?;
             Ok((key, AggregateColumn::Column(column)))
