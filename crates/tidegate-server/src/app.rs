@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use http::{HeaderMap, HeaderValue};
 use ipnet::IpNet;
+use tidegate_catalog::Catalogs;
 use tidegate_graphql::Apis;
 use tidegate_methods::Registry;
 use tidegate_oauth::{Issuer, Store};
@@ -34,6 +35,7 @@ pub struct App(Arc<Parts>);
 struct Parts {
     executor: Arc<dyn Executor>,
     apis: Apis,
+    catalogs: Arc<Catalogs>,
     issuer: Arc<Issuer>,
     limits: Limits,
     trusted_proxies: Vec<IpNet>,
@@ -89,6 +91,10 @@ impl App {
     /// The GraphQL APIs of the schemas.
     pub(crate) fn apis(&self) -> &Apis {
         &self.0.apis
+    }
+
+    pub(crate) fn catalogs(&self) -> &Catalogs {
+        &self.0.catalogs
     }
 
     pub(crate) fn issuer(&self) -> &Issuer {

@@ -7,10 +7,10 @@ use bytes::{BufMut, Bytes, BytesMut};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, VARY};
 use http::request::Parts;
 use http::{HeaderValue, Method, Response, StatusCode};
-use tidegate_graphql::{Answer, Api, Code, Context, Error, Request, Requests};
-use tidegate_sql::Terms;
 use std::borrow::Cow;
 use std::sync::Arc;
+use tidegate_graphql::{Answer, Api, Code, Context, Error, Request, Requests};
+use tidegate_sql::Terms;
 
 use super::{Call, sql};
 use crate::app::App;
@@ -48,7 +48,11 @@ where
     let caller = authenticate::caller(app, &head.headers).await?;
     subject.login = caller.login().cloned();
     let preferences = Preferences::of(&head.headers)?;
-    let body = if posted { Some(read(app, head, body).await?) } else { None };
+    let body = if posted {
+        Some(read(app, head, body).await?)
+    } else {
+        None
+    };
     let terms = sql::terms(app, &preferences);
     let api = api(app, &caller, schema, &terms).await?;
     let work = Work {
@@ -59,7 +63,10 @@ where
     };
     match body {
         Some(body) => work.posted(&body.bytes, media).await,
-        None => work.asked(head.uri.query().unwrap_or_default(), media).await,
+        None => {
+            work.asked(head.uri.query().unwrap_or_default(), media)
+                .await
+        }
     }
 }
 
@@ -96,12 +103,7 @@ where
 }
 
 /// The API of a schema as the caller sees it.
-async fn api(
-    app: &App,
-    caller: &Caller,
-    schema: &str,
-    terms: &Terms,
-) -> Result<Arc<Api>, Failure> {
+async fn api(app: &App, caller: &Caller, schema: &str, terms: &Terms) -> Result<Arc<Api>, Failure> {
     let missing = || Failure::not_found("there is no such schema, or no right to use it");
     let login = caller.login().ok_or_else(missing)?;
     let found = app.catalogs().schema(login, schema, terms).await;
@@ -154,7 +156,9 @@ impl Work<'_> {
         let find = |name| {
             let mut pairs = pairs.iter();
             let found = pairs.find(|(known, _)| known == name);
-            found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
+            found
+                .map(|(_, value)| value.as_str())
+                .filter(|value| !value.is_empty())
         };
         let variables = find("variables").map(object).transpose()?.flatten();
         find("extensions").map(object).transpose()?;
@@ -186,14 +190,19 @@ impl Work<'_> {
             anonymous: self.caller.anonymous,
             terms: self.terms,
         };
-        let executed = self.api.execute(&prepared, request.variables, context).await;
+        let executed = self
+            .api
+            .execute(&prepared, request.variables, context)
+            .await;
         executed.map_err(|error| Failure::from_sql(error, self.caller.anonymous))
     }
 
     fn check_size(&self, size: usize) -> Result<(), Failure> {
         let most = self.app.limits().response;
         if size as u64 > most {
-            return Err(Failure::too_large(format!("the answers are larger than {most} bytes")));
+            return Err(Failure::too_large(format!(
+                "the answers are larger than {most} bytes"
+            )));
         }
         Ok(())
     }

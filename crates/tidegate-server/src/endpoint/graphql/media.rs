@@ -28,7 +28,10 @@ impl Media {
     pub(crate) fn of(headers: &HeaderMap) -> Result<Self, Failure> {
         let mut accepted = headers.get_all(ACCEPT).iter().peekable();
         let easy: [&[u8]; 2] = [b"*/*", b"application/json"];
-        if accepted.peek().is_none_or(|value| easy.contains(&value.as_bytes())) {
+        if accepted
+            .peek()
+            .is_none_or(|value| easy.contains(&value.as_bytes()))
+        {
             return Ok(Self::Json);
         }
         let ranges = ranges(headers);
@@ -85,8 +88,13 @@ struct Quality {
 
 fn ranges(headers: &HeaderMap) -> Vec<(&str, f32)> {
     let lines = headers.get_all(ACCEPT).iter();
-    let items = lines.filter_map(|line| line.to_str().ok()).flat_map(|line| line.split(','));
-    items.map(weighted).filter(|(range, _)| !range.is_empty()).collect()
+    let items = lines
+        .filter_map(|line| line.to_str().ok())
+        .flat_map(|line| line.split(','));
+    items
+        .map(weighted)
+        .filter(|(range, _)| !range.is_empty())
+        .collect()
 }
 
 /// The most exact range decides (RFC 9110, section 12.5.1).
@@ -97,7 +105,9 @@ fn quality(ranges: &[(&str, f32)], media: &str) -> Option<Quality> {
         "text/*" if media.starts_with("text/") => Some(1),
         _ => range.eq_ignore_ascii_case(media).then_some(2),
     };
-    let found = ranges.iter().filter_map(|(range, weight)| Some((exactness(range)?, *weight)));
+    let found = ranges
+        .iter()
+        .filter_map(|(range, weight)| Some((exactness(range)?, *weight)));
     let (exactness, weight) = found.max_by(|one, other| one.0.cmp(&other.0))?;
     (weight > 0.0).then_some(Quality {
         weight,
@@ -123,11 +133,23 @@ mod tests {
             ("application/*", Some(Media::Json)),
             ("application/json; charset=utf-8", Some(Media::Json)),
             ("application/graphql-response+json", Some(Media::Response)),
-            ("application/graphql-response+json, application/json;q=0.9", Some(Media::Response)),
-            ("application/graphql-response+json;q=0.5, application/json", Some(Media::Json)),
-            ("application/json, application/graphql-response+json", Some(Media::Response)),
+            (
+                "application/graphql-response+json, application/json;q=0.9",
+                Some(Media::Response),
+            ),
+            (
+                "application/graphql-response+json;q=0.5, application/json",
+                Some(Media::Json),
+            ),
+            (
+                "application/json, application/graphql-response+json",
+                Some(Media::Response),
+            ),
             ("text/html;q=0.5, */*;q=0.1", Some(Media::Json)),
-            ("application/json;q=0, application/graphql-response+json", Some(Media::Response)),
+            (
+                "application/json;q=0, application/graphql-response+json",
+                Some(Media::Response),
+            ),
             ("text/csv", None),
         ];
         for (value, expected) in cases {
@@ -140,7 +162,12 @@ mod tests {
     fn a_browser_gets_a_page_and_a_program_data() {
         let browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
         assert!(wants_page(&accept(browser)));
-        for value in ["*/*", "application/json", "application/json, text/html;q=0.5", "text/*"] {
+        for value in [
+            "*/*",
+            "application/json",
+            "application/json, text/html;q=0.5",
+            "text/*",
+        ] {
             assert!(!wants_page(&accept(value)), "{value}");
         }
     }

@@ -50,9 +50,18 @@ mod tests {
         let policy = POLICY.to_str().unwrap();
         for element in ["style", "script"] {
             let (open, close) = (format!("<{element}>"), format!("</{element}>"));
-            let text = PAGE.split(&open).nth(1).unwrap().split(&close).next().unwrap();
+            let text = PAGE
+                .split(&open)
+                .nth(1)
+                .unwrap()
+                .split(&close)
+                .next()
+                .unwrap();
             let hash = STANDARD.encode(Sha256::digest(text));
-            assert!(policy.contains(&format!("{element}-src 'sha256-{hash}'")), "{element}: {hash}");
+            assert!(
+                policy.contains(&format!("{element}-src 'sha256-{hash}'")),
+                "{element}: {hash}"
+            );
         }
     }
 }
