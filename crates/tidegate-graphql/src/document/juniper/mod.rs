@@ -15,7 +15,7 @@ use juniper::parser::{ParseError, parse_document_source};
 use juniper::validation::{ValidatorContext, visit_all_rules};
 use juniper::{DefaultScalarValue, RuleError, SchemaType, Spanning};
 
-use super::Document;
+use super::{Document, OperationKind};
 use crate::definition::Definitions;
 use crate::error::{Code, Error, Location};
 
@@ -57,7 +57,11 @@ impl Validator {
         visit_all_rules(&mut context, &parsed);
         let errors = context.into_errors();
         if errors.is_empty() {
-            rules::check(&document)?;
+            rules::check(&document, |kind| match kind {
+                OperationKind::Query => true,
+                OperationKind::Mutation => self.schema.concrete_mutation_type().is_some(),
+                OperationKind::Subscription => self.schema.concrete_subscription_type().is_some(),
+            })?;
             return Ok(document);
         }
         Err(errors.iter().map(rule_error).collect())

@@ -15,9 +15,22 @@ use crate::kind::SCALARS;
 /// # Errors
 ///
 /// `GRAPHQL_VALIDATION_FAILED`.
-pub(super) fn check(document: &Document) -> Result<(), Vec<Error>> {
+pub(super) fn check(
+    document: &Document,
+    exists: impl Fn(OperationKind) -> bool,
+) -> Result<(), Vec<Error>> {
     let mut errors = Vec::new();
     for operation in &document.operations {
+        if !exists(operation.kind) {
+            let kind = match operation.kind {
+                OperationKind::Query => "queries",
+                OperationKind::Mutation => "mutations",
+                OperationKind::Subscription => "subscriptions",
+            };
+            let message = format!("There are no {kind} here that the role may use");
+            errors.push(Error::new(Code::ValidationFailed, message).at(operation.location));
+            continue;
+        }
         let mut check = Check {
             document,
             operation,
