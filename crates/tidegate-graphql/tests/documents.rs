@@ -96,6 +96,10 @@ const INVALID: &[(&str, &str)] = &[
         "GRAPHQL_VALIDATION_FAILED",
     ),
     (
+        "query($x: Nope = 3) { getArtists(limit: $x) { id } }",
+        "GRAPHQL_VALIDATION_FAILED",
+    ),
+    (
         "query($x: Artists) { getArtists(where: {id: $x}) { id } }",
         "GRAPHQL_VALIDATION_FAILED",
     ),

@@ -52,6 +52,7 @@ impl Validator {
         let mut parsed = parse_document_source(text, &self.blank.schema)
             .map_err(|error| vec![parse_error(&error)])?;
         let document = lower::document(&parsed)?;
+        rules::check_types(&document)?;
         adapt::adapt(&mut parsed, &self.schema, &document);
         let mut context = ValidatorContext::new(&self.schema, &parsed);
         visit_all_rules(&mut context, &parsed);

@@ -10,6 +10,36 @@ use crate::document::{
 use crate::error::{Code, Error, Location};
 use crate::kind::SCALARS;
 
+/// Checks that variables have types that can be given: juniper's rules panic at unknown ones.
+///
+/// # Errors
+///
+/// `GRAPHQL_VALIDATION_FAILED`.
+pub(super) fn check_types(document: &Document) -> Result<(), Vec<Error>> {
+    let variables = document
+        .operations
+        .iter()
+        .flat_map(|operation| &operation.variables);
+    let wrong = variables.filter(|variable| !is_input(innermost(&variable.r#type)));
+    let errors: Vec<_> = wrong
+        .map(|variable| {
+            let name = innermost(&variable.r#type);
+            let message = format!("Variable `${}`: `{name}` is no input type", variable.name);
+            Error::new(Code::ValidationFailed, message).at(variable.location)
+        })
+        .collect();
+    if errors.is_empty() {
+        Ok(())
+    } else {
+        Err(errors)
+    }
+}
+
+fn is_input(name: &str) -> bool {
+    SCALARS.iter().any(|(known, ..)| *known == name)
+        || matches!(name, "__TypeKind" | "__DirectiveLocation")
+}
+
 /// Checks a document that passed juniper's rules, so that its fragments have no cycle.
 ///
 /// # Errors
@@ -69,11 +99,6 @@ impl<'d> Check<'d, '_> {
     }
 
     fn variable(&mut self, variable: &VariableDefinition) {
-        let name = innermost(&variable.r#type);
-        if !SCALARS.iter().any(|(known, ..)| *known == name) && !name.starts_with("__") {
-            let message = format!("Variable `${}`: `{name}` is no input type", variable.name);
-            return self.fail(message, variable.location);
-        }
         let Some(default) = &variable.default else {
             return;
         };
