@@ -7,7 +7,11 @@
 )]
 
 mod fixture;
+mod keys;
+mod limits;
 mod reading;
+mod values;
+mod writing;
 
 /// Artists with albums with tracks, genres of tracks, and staff who report to staff.
 pub(crate) const MUSIC: &str = include_str!("fixture/music.sql");
