@@ -6,6 +6,7 @@
     reason = "a test that cannot go on should stop where it stands"
 )]
 
+mod differential;
 mod fixture;
 mod keys;
 mod limits;
