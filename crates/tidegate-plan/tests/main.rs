@@ -8,8 +8,10 @@
 
 mod differential;
 mod fixture;
+mod golden;
 mod keys;
 mod limits;
+mod names;
 mod reading;
 mod values;
 mod writing;
