@@ -6,8 +6,15 @@
     reason = "a test that cannot go on should stop where it stands"
 )]
 
+mod differential;
 mod fixture;
+mod golden;
+mod keys;
+mod limits;
+mod names;
 mod reading;
+mod values;
+mod writing;
 
 /// Artists with albums with tracks, genres of tracks, and staff who report to staff.
 pub(crate) const MUSIC: &str = include_str!("fixture/music.sql");

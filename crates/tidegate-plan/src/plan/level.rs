@@ -2,7 +2,7 @@
 
 use tidegate_catalog::model::Column;
 use tidegate_catalog::{RelationId, Schema};
-use tidegate_sql::BoundStatement;
+use tidegate_sql::{BoundStatement, Rejection};
 
 use crate::operation::{Aggregate, Delete, Insert, List, Update};
 use crate::row::{Grouping, Keys, Rows, Slot};
@@ -172,6 +172,15 @@ impl<'a> Level<'a> {
         let statement = statement::children(&wanted, Template::Limited, (&page, &keys, 0));
         self.rows.grouping = Grouping::Ordinal(keys);
         Some(statement)
+    }
+
+    /// The place of the value that PostgreSQL refused in the statement given last.
+    pub(crate) fn locate(&self, settings: &Settings<'a>, rejection: &Rejection) -> Option<String> {
+        let Source::Insert(_, groups) = &self.source else {
+            return None;
+        };
+        let group = groups.get(self.given.checked_sub(1)?)?;
+        statement::locate(settings.schema.relation(self.relation), group, rejection)
     }
 
     /// Brings the rows of an insert into the order of the objects, once all groups are in.

@@ -20,7 +20,8 @@ use crate::{Error, Limits, Operation, Outcome, Result};
 /// let mut plan = Plan::new(&schema, operation, &limits)?;
 /// match plan.way() { Alone => no transaction, Snapshot | ReadWrite => begin }
 /// while let Some(step) = plan.next()? {
-///     transaction.query(step.statement, step.sink).await?;    // an error: plan.key() names the field
+///     let ran = transaction.query(step.statement, step.sink).await;
+///     ran.map_err(|error| plan.locate(error))?;               // plan.key() names the field
 /// }
 /// commit; let outcome = plan.finish(&mut out)?;
 /// ```
@@ -126,6 +127,21 @@ impl<'a> Plan<'a> {
     pub fn key(&self) -> Option<&Arc<str>> {
         let level = self.levels.get(self.at)?;
         self.roots.get(level.root).map(|root| &root.key)
+    }
+
+    /// Says where the value stands that PostgreSQL refused, when the statement that was given last
+    /// inserts many objects: PostgreSQL sees one array a column, and tells the column alone. Any
+    /// other error is given back as it is.
+    pub fn locate(&self, error: tidegate_sql::Error) -> tidegate_sql::Error {
+        match (error, self.levels.get(self.at)) {
+            (tidegate_sql::Error::Rejected(mut rejection), Some(level)) => {
+                if let Some(place) = level.locate(&self.settings, &rejection) {
+                    rejection.place = Some(place);
+                }
+                tidegate_sql::Error::Rejected(rejection)
+            }
+            (error, _) => error,
+        }
     }
 
     /// Appends the whole data object, `{"getArtists":[…]}`, once all statements have been run.

@@ -8,7 +8,7 @@ use tidegate_catalog::{ColumnId, Relation, RelationId, Schema};
 use tidegate_filter::Json;
 use tidegate_sql::parameter::{self, IsNull};
 use tidegate_sql::statement::{Kind, SqlWriter};
-use tidegate_sql::{BoundStatement, InputError, Parameter, Type, TypeKind};
+use tidegate_sql::{BoundStatement, InputError, Parameter, Rejection, Type, TypeKind};
 
 use super::name::target;
 use super::{returning, type_name};
@@ -233,7 +233,7 @@ fn many(relation: &Relation, group: &Group<'_>, sql: &mut SqlWriter) -> Result<(
         sql.syntax(separator);
         separator = "), pg_catalog.unnest(";
         let values = column_values(column, group, at)?;
-        sql.placed(values, ["objects[].", &column.field].concat())
+        sql.placed(values, [MANY, &column.field].concat())
             .syntax("::");
         match Elements::of(&column.r#type) {
             Elements::Values(r#type) => type_name(r#type, sql),
@@ -302,6 +302,39 @@ fn column_values(
     array.push('}');
     Ok(Parameter::Text(array.into()))
 }
+
+/// The place of the value of a group that PostgreSQL refused: of the column that it tells, the first
+/// whose text its message quotes.
+pub(crate) fn locate(
+    relation: &Relation,
+    group: &Group<'_>,
+    rejection: &Rejection,
+) -> Option<String> {
+    let field = rejection.place.as_deref()?.strip_prefix(MANY)?;
+    let named = |id: &ColumnId| *relation.column(*id).field == *field;
+    let at = group.columns.iter().position(named)?;
+    let column = relation.column(group.columns[at]);
+    let values = group.values.iter().skip(at).step_by(group.columns.len());
+    let mut text = BytesMut::new();
+    for (object, value) in group.objects.iter().zip(values) {
+        text.clear();
+        let nowhere = String::new;
+        let value = value.parameter();
+        let shown = parameter::encode(&value, &column.r#type, None, &nowhere, &mut text);
+        let quoted = format!("\"{}\"", String::from_utf8_lossy(&text));
+        if shown == Ok(IsNull::No) && rejection.message.contains(&quoted) {
+            let place = Place {
+                listed: true,
+                object: *object as usize,
+            };
+            return Some(place.column(field));
+        }
+    }
+    None
+}
+
+/// The place of a column of all objects.
+const MANY: &str = "objects[].";
 
 fn on_conflict(relation: &Relation, conflict: &OnConflict, sql: &mut SqlWriter) {
     match &conflict.target {
