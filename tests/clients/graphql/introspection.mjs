@@ -109,7 +109,7 @@ for (const schema of ["public", "torture"]) {
 const torture = await introspect("torture");
 const fields = (type) => Object.keys(torture.getType(type).getFields());
 assert.deepEqual(fields("Select").slice(0, 5), ["from", "where", "order", "limit", "id"]);
-assert.deepEqual(fields("T1stPlace"), ["_st", "two_words2", "two_words", "gr__e", "a_b"].map((name) => fields("T1stPlace").find((known) => known === name) ?? name).slice(0, 0).concat(fields("T1stPlace")));
+assert.equal(fields("T1stPlace").length, 5);
 assert.equal(torture.getType("Part1"), undefined);
 assert.equal(fields("Wide").length, 1600);
 const { data } = await ask("torture", `{ getMail { id nodes sum mailSenderFkey } getMailAggregate { count sum { sum count } } getStop { trip { a b c stop { id } } } }`);

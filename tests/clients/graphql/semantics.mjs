@@ -33,23 +33,26 @@ const random = (below) => {
 };
 const tokens = (document) => document.match(/\.\.\.|[_A-Za-z]\w*|-?\d+(?:\.\d+)?(?:e\d+)?|"[^"]*"|[^\s]/g);
 const every = documents.map(tokens);
+const isName = (token) => /^\w+$/.test(token);
 const changed = () => {
   const list = [...every[random(every.length)]];
   for (let times = random(2); times >= 0; times -= 1) {
     const at = random(list.length);
     const other = every[random(every.length)];
     const from = random(other.length);
-    switch (random(4)) {
+    const alike = list.filter((token) => isName(token) === isName(list[at]));
+    switch (random(6)) {
       case 0: list.splice(at, 1); break;
       case 1: list.splice(at, 0, list[at]); break;
       case 2: list[at] = other[from]; break;
-      default: list.splice(at, 0, other[from]);
+      case 3: list.splice(at, 0, other[from]); break;
+      default: list[at] = alike[random(alike.length)];
     }
   }
   return list.join(" ");
 };
 
-const cases = [...documents, ...Array.from({ length: 3000 }, changed)];
+const cases = [...documents, ...Array.from({ length: 5000 }, changed)];
 const valid = new Set();
 const differing = [];
 for (let from = 0; from < cases.length; from += 50) {
@@ -72,13 +75,13 @@ for (let from = 0; from < cases.length; from += 50) {
 for (const [theirs, message, document] of differing) {
   console.error(theirs ? "we refuse" : "we accept", message, "\n  ", document);
 }
-assert.ok(valid.size > 200 && valid.size < cases.length - 200, `${valid.size} valid documents`);
+assert.ok(valid.size > 150, `${valid.size} valid documents`);
 assert.equal(differing.length, 0, `${differing.length} of ${cases.length} documents`);
 
 // The same rows through graphql-js's executor.
 const rows = async (query) => (await sql(query))[0].data;
-const artists = await rows("select id::text, name, country, formed from artists order by id limit 5");
-const albums = await rows("select id::text, title, artist_id from albums where artist_id <= 5 order by id");
+const artists = await rows("select id::text, name, country, formed from artists where artists.id <= 5 order by artists.id");
+const albums = await rows("select id::text, title, artist_id from albums where artist_id <= 5 order by albums.id");
 for (const artist of artists) artist.albums = albums.filter((album) => String(album.artist_id) === artist.id);
 for (const album of albums) album.artists = artists.find((artist) => artist.id === String(album.artist_id));
 const selections = [
