@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::graphql::GraphQl;
 use crate::service::Service;
 
 /// As whom a case runs.
@@ -28,6 +29,7 @@ enum Sql {
     ByKey,
     Page(u32),
     Insert(u32),
+    GraphQl(GraphQl),
 }
 
 const COLUMNS: &str = "id, name, price, created_at";
@@ -36,7 +38,7 @@ impl Case {
     /// Every case in the order of the table.
     pub(crate) fn all() -> Vec<Self> {
         let json = "application/json";
-        vec![
+        let mut cases = vec![
             Self {
                 name: "by key, owner",
                 who: Who::Owner,
@@ -73,7 +75,35 @@ impl Case {
                 sql: Sql::Insert(1000),
                 accept: json,
             },
-        ]
+        ];
+        let graphql = [
+            ("graphql by key", GraphQl::ByKey),
+            ("graphql 25 rows", GraphQl::Page(25)),
+            ("graphql 1,000 rows", GraphQl::Page(1000)),
+            ("graphql to-one embed", GraphQl::ToOne),
+            ("graphql 10x10", GraphQl::Nested),
+            ("graphql 20x10x10", GraphQl::ThreeLevels),
+            ("graphql 20x10x10 pipelined", GraphQl::ThreeLevelsPipelined),
+            ("graphql filtered page", GraphQl::Filtered),
+            ("graphql insert one", GraphQl::InsertOne),
+            ("graphql insert 1,000", GraphQl::InsertMany(1000)),
+            ("graphql update by key", GraphQl::Update),
+            ("graphql introspection", GraphQl::Introspection),
+        ];
+        cases.extend(graphql.map(|(name, request)| Self {
+            name,
+            who: Who::Owner,
+            sql: Sql::GraphQl(request),
+            accept: json,
+        }));
+        cases
+    }
+
+    fn path(&self) -> &'static str {
+        match self.sql {
+            Sql::GraphQl(_) => "/api/graphql/schema/public",
+            _ => "/api/v4/sql",
+        }
     }
 
     /// Whole HTTP requests, sent in turn.
@@ -86,8 +116,9 @@ impl Case {
             .into_iter()
             .map(|body| {
                 format!(
-                    "POST /api/v4/sql HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}\r\n\
+                    "POST {} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}\r\n\
                      Accept: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+                    self.path(),
                     service.address,
                     self.accept,
                     body.len()
@@ -99,6 +130,7 @@ impl Case {
 
     fn bodies(&self) -> Vec<String> {
         match self.sql {
+            Sql::GraphQl(request) => request.bodies(),
             Sql::ByKey => (1..=1000)
                 .map(|n| {
                     let id = n * 97 % 100_000 + 1;
@@ -130,6 +162,7 @@ impl Case {
     /// The pgbench script with the same SQL.
     pub(crate) fn script(&self) -> String {
         match self.sql {
+            Sql::GraphQl(request) => request.script(),
             Sql::ByKey => {
                 format!("\\set id random(1, 100000)\nselect {COLUMNS} from bench where id = :id;\n")
             }
