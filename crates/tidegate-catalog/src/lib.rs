@@ -1,7 +1,11 @@
 #![doc = include_str!("../README.md")]
 
 mod describe;
+mod document;
 mod error;
+pub mod model;
+pub mod naming;
 
 pub use describe::{describe, describe_all};
 pub use error::{Error, Result};
+pub use model::{ColumnId, Relation, RelationId, RelationshipId, Schema};
