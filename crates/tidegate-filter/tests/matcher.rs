@@ -193,6 +193,9 @@ async fn check(stage: &Stage, json: &Value) {
     for (id, expected) in expected.into_iter().enumerate() {
         for (rows, binary) in [(&stage.text, false), (&stage.binary, true)] {
             let verdict = matcher.judge(image(&rows[id], binary)).unwrap();
+            if verdict == Verdict::Undecided && holds_a_letter_that_folds_to_ascii(&rows[id]) {
+                continue;
+            }
             assert!(
                 same(verdict, expected),
                 "{text}: PostgreSQL finds {expected:?}, the matcher {verdict:?} for {:?}",
@@ -206,6 +209,17 @@ async fn check(stage: &Stage, json: &Value) {
             }
         }
     }
+}
+
+/// The only letters of which the matcher may say that it cannot tell.
+fn holds_a_letter_that_folds_to_ascii(row: &Row) -> bool {
+    let texts = row
+        .iter()
+        .flatten()
+        .filter_map(|raw| std::str::from_utf8(raw).ok());
+    texts
+        .into_iter()
+        .any(|text| text.contains(['\u{130}', '\u{212a}']))
 }
 
 /// A row that passes has one of the keys of every pin.
@@ -253,8 +267,7 @@ async fn patterns_are_judged_as_postgresql_judges_them() {
     for column in ["t", "td", "v", "c", "cd", "nm"] {
         for pattern in patterns {
             check(&stage, &json!({column: {"like": pattern}})).await;
-            let language = column == "td" || column == "cd";
-            if pattern.is_ascii() || !language {
+            if pattern.is_ascii() {
                 check(&stage, &json!({column: {"ilike": pattern}})).await;
             }
             for operator in ["startsWith", "endsWith", "contains"] {
