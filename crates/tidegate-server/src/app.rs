@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use http::{HeaderMap, HeaderValue};
 use ipnet::IpNet;
+use tidegate_catalog::Catalogs;
 use tidegate_methods::Registry;
 use tidegate_oauth::{Issuer, Store};
 use tidegate_rpc::Dispatcher;
@@ -32,6 +33,7 @@ pub struct App(Arc<Parts>);
 
 struct Parts {
     executor: Arc<dyn Executor>,
+    catalogs: Arc<Catalogs>,
     issuer: Arc<Issuer>,
     limits: Limits,
     trusted_proxies: Vec<IpNet>,
@@ -82,6 +84,10 @@ impl App {
 
     pub(crate) fn executor(&self) -> &Arc<dyn Executor> {
         &self.0.executor
+    }
+
+    pub(crate) fn catalogs(&self) -> &Catalogs {
+        &self.0.catalogs
     }
 
     pub(crate) fn issuer(&self) -> &Issuer {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use ipnet::IpNet;
+use tidegate_catalog::Catalogs;
 use tidegate_methods::{MemoryMethodStore, Registry};
 use tidegate_oauth::{Issuer, Store};
 use tidegate_rpc::Dispatcher;
@@ -29,6 +30,7 @@ impl AppBuilder {
     ) -> Self {
         let methods = Arc::new(Registry::new(Arc::new(MemoryMethodStore::new())));
         Self(Parts {
+            catalogs: Arc::new(Catalogs::new(Arc::clone(&executor), Arc::new(()))),
             dispatcher: Dispatcher::new(Arc::clone(&methods), Arc::clone(&executor)),
             methods,
             executor,
@@ -50,6 +52,12 @@ impl AppBuilder {
             traced: AtomicU64::new(0),
             draining: AtomicBool::new(false),
         })
+    }
+
+    /// The schemas that requests work with. Without it they are loaded once: nobody watches them.
+    pub fn catalogs(mut self, catalogs: Arc<Catalogs>) -> Self {
+        self.0.catalogs = catalogs;
+        self
     }
 
     /// The methods that callers define. Without it they are kept in memory and end with the app.
