@@ -179,20 +179,14 @@ pub(crate) async fn schemas<B>(
         None => query_member(head.uri.query().unwrap_or_default(), "schema")?,
     };
     let catalogs = app.catalogs();
-    let document = match named {
-        Some(name) => {
-            let schema = catalogs
-                .schema(login, &name, &terms)
-                .await
-                .map_err(failed)?;
-            tidegate_catalog::describe(&*schema.ok_or_else(|| {
-                Failure::not_found("there is no such schema, or no right to use it")
-            })?)
-        }
-        None => {
-            let schemas = catalogs.schemas(login, &terms).await.map_err(failed)?;
-            tidegate_catalog::describe_all(&schemas)
-        }
+    let document = if let Some(name) = named {
+        let found = catalogs.schema(login, &name, &terms).await;
+        let missing = || Failure::not_found("there is no such schema, or no right to use it");
+        let schema = found.map_err(failed)?.ok_or_else(missing)?;
+        tidegate_catalog::describe(&schema)
+    } else {
+        let schemas = catalogs.schemas(login, &terms).await.map_err(failed)?;
+        tidegate_catalog::describe_all(&schemas)
     };
     Ok(json(document, NO_STORE))
 }
