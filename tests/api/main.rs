@@ -5,6 +5,7 @@
 mod operator;
 mod service;
 
+mod catalog;
 mod cli;
 mod demo;
 mod examples;
