@@ -14,11 +14,11 @@ use crate::operator::{Operator, tidegate};
 use crate::service::{PATIENCE, eventually};
 
 /// A node, with all that it logs.
-struct Node {
-    url: String,
+pub(crate) struct Node {
+    pub(crate) url: String,
     process: Process,
     log: JoinHandle<String>,
-    client: Client,
+    pub(crate) client: Client,
 }
 
 /// A process that does not outlive a test that fails: who pipes the tests' output would wait for
@@ -34,7 +34,7 @@ impl Drop for Process {
 }
 
 impl Node {
-    async fn start(operator: &Operator) -> Self {
+    pub(crate) async fn start(operator: &Operator) -> Self {
         let port = TcpListener::bind("127.0.0.1:0")
             .unwrap()
             .local_addr()
@@ -85,7 +85,7 @@ impl Node {
         (status, answer.json().await.unwrap_or_default())
     }
 
-    async fn sign_in(&self, database: &str, username: &str, password: &str) -> Value {
+    pub(crate) async fn sign_in(&self, database: &str, username: &str, password: &str) -> Value {
         let body = json!({
             "grant_type": "password", "username": username, "password": password,
             "database": database, "client_id": "app",
@@ -102,7 +102,7 @@ impl Node {
     }
 
     /// Tells the node to stop and returns what it logged.
-    fn stop(mut self) -> String {
+    pub(crate) fn stop(mut self) -> String {
         let pid = self.process.0.id().to_string();
         assert!(
             Command::new("kill")
@@ -233,6 +233,62 @@ async fn a_session_that_ends_on_one_node_has_ended_on_the_other() {
     })
     .await;
     assert!(started.elapsed() < Duration::from_secs(5));
+    one.stop();
+    two.stop();
+}
+
+#[tokio::test]
+async fn a_method_that_one_node_changes_is_another_one_on_the_other() {
+    let operator = operator().await;
+    let (one, two) = (Node::start(&operator).await, Node::start(&operator).await);
+    let tokens = one.sign_in("shop", "shop", "owner-password").await;
+    let access = tokens["access_token"].as_str().unwrap();
+    let define = json!({"method": "answer", "q": "select 42 as n"});
+    let (status, _) = one.post("/api/v4/methods", Some(access), define).await;
+    assert_eq!(status, StatusCode::CREATED);
+    let call = || async {
+        let call = json!({"jsonrpc": "2.0", "method": "answer", "id": 1});
+        two.post("/api/v4/call", Some(access), call).await.1
+    };
+    assert_eq!(
+        call().await["result"]["data"][0]["n"],
+        42,
+        "it is there at once"
+    );
+    let url = format!("{}/api/v4/methods/answer", one.url);
+    let patch = one.client.patch(&url).bearer_auth(access);
+    let patch = patch.json(&json!({"q": "select 43 as n"})).send().await;
+    // The client has followed the 303 to the method.
+    assert_eq!(patch.unwrap().status(), StatusCode::OK);
+    let started = Instant::now();
+    eventually("the other node knows the change", || async {
+        call().await["result"]["data"][0]["n"] == 43
+    })
+    .await;
+    let dropped = one.client.delete(&url).bearer_auth(access).send().await;
+    assert_eq!(dropped.unwrap().status(), StatusCode::NO_CONTENT);
+    eventually("the other node knows the end", || async {
+        call().await["error"]["code"] == -32601
+    })
+    .await;
+    // Without notices it would take a minute.
+    assert!(started.elapsed() < Duration::from_secs(10));
+
+    let define = json!({"method": "left", "q": "select 1 as n"});
+    one.post("/api/v4/methods", Some(access), define).await;
+    operator.succeeds(&["tenant", "drop", "shop", "--yes"], "");
+    operator.succeeds(
+        &["tenant", "adopt", "shop", "--password-file", "-"],
+        "owner-password\n",
+    );
+    let uri = ["--redirect-uri", "http://127.0.0.1:5000/callback"];
+    let client = ["client", "create", "shop", "App", "--id", "app", "--public"];
+    operator.succeeds(&[&client[..], &uri].concat(), "");
+    let tokens = two.sign_in("shop", "shop", "owner-password").await;
+    let list = two.client.get(format!("{}/api/v4/methods", two.url));
+    let list = list.bearer_auth(tokens["access_token"].as_str().unwrap());
+    let list: Value = list.send().await.unwrap().json().await.unwrap();
+    assert_eq!(list, json!([]), "a tenant's methods go with it");
     one.stop();
     two.stop();
 }

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use http::{HeaderMap, HeaderValue};
 use ipnet::IpNet;
 use tidegate_catalog::Catalogs;
+use tidegate_graphql::Apis;
 use tidegate_methods::Registry;
 use tidegate_oauth::{Issuer, Store};
 use tidegate_rpc::Dispatcher;
@@ -33,6 +34,7 @@ pub struct App(Arc<Parts>);
 
 struct Parts {
     executor: Arc<dyn Executor>,
+    apis: Apis,
     catalogs: Arc<Catalogs>,
     issuer: Arc<Issuer>,
     limits: Limits,
@@ -84,6 +86,11 @@ impl App {
 
     pub(crate) fn executor(&self) -> &Arc<dyn Executor> {
         &self.0.executor
+    }
+
+    /// The GraphQL APIs of the schemas.
+    pub(crate) fn apis(&self) -> &Apis {
+        &self.0.apis
     }
 
     pub(crate) fn catalogs(&self) -> &Catalogs {

@@ -123,12 +123,7 @@ impl Scripted {
     }
 
     async fn rows(&self, sink: &mut dyn RowSink, count: usize, value: &str) -> Result<()> {
-        sink.columns(&[Column {
-            name: "s".to_owned(),
-            r#type: Type::TEXT,
-            format: WireFormat::Text,
-            origin: None,
-        }])?;
+        sink.columns(&[column()])?;
         let mut body = i32::try_from(value.len()).unwrap().to_be_bytes().to_vec();
         body.extend_from_slice(value.as_bytes());
         for _ in 0..count {
@@ -150,6 +145,15 @@ fn catalog(sink: &mut dyn RowSink) -> Result<()> {
         body.extend_from_slice(value.as_bytes());
     }
     sink.row(RawRow::new(2, &body).unwrap()).map(drop)
+}
+
+fn column() -> Column {
+    Column {
+        name: "s".to_owned(),
+        r#type: Type::TEXT,
+        format: WireFormat::Text,
+        origin: None,
+    }
 }
 
 fn who_text(who: &Principal) -> String {
@@ -245,7 +249,10 @@ impl Executor for Scripted {
         _: &'a BoundStatement,
         _: &'a Terms,
     ) -> BoxFuture<'a, Result<Description>> {
-        unimplemented!("nothing describes yet")
+        Box::pin(std::future::ready(Ok(Description {
+            parameters: Vec::new(),
+            columns: vec![column()],
+        })))
     }
 }
 
@@ -266,7 +273,7 @@ impl Transaction for Open {
     }
 
     fn describe<'a>(&'a mut self, _: &'a BoundStatement) -> BoxFuture<'a, Result<Description>> {
-        unimplemented!("nothing describes yet")
+        unimplemented!("nothing describes in a transaction yet")
     }
 
     fn commit(mut self: Box<Self>) -> BoxFuture<'static, Result<()>> {

@@ -115,6 +115,7 @@ async fn run(
         formats: vec![None; values.len()],
         sets: vec![values],
         listed: false,
+        places: Vec::new(),
     };
     let mut texts = Texts(Vec::new());
     executor.query(&who, &statement, terms, &mut texts).await?;

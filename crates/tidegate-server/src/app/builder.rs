@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use ipnet::IpNet;
 use tidegate_catalog::Catalogs;
+use tidegate_graphql::Apis;
 use tidegate_methods::{MemoryMethodStore, Registry};
 use tidegate_oauth::{Issuer, Store};
 use tidegate_rpc::Dispatcher;
@@ -34,6 +35,7 @@ impl AppBuilder {
             dispatcher: Dispatcher::new(Arc::clone(&methods), Arc::clone(&executor)),
             methods,
             executor,
+            apis: graphql(&Limits::default()),
             issuer,
             limits: Limits::default(),
             trusted_proxies: Vec::new(),
@@ -78,6 +80,7 @@ impl AppBuilder {
     pub fn limits(mut self, limits: Limits) -> Self {
         self.0.limits = limits;
         self.0.memory = Memory::new(limits.memory);
+        self.0.apis = graphql(&limits);
         self
     }
 
@@ -127,6 +130,13 @@ impl AppBuilder {
     pub fn build(self) -> App {
         App(Arc::new(self.0))
     }
+}
+
+/// No APIs yet; nobody feeds changes.
+fn graphql(limits: &Limits) -> Apis {
+    let mut asked = tidegate_graphql::Limits::default();
+    asked.rows.bytes = limits.response;
+    Apis::new(false, asked)
 }
 
 impl fmt::Debug for AppBuilder {
