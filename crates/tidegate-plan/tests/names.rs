@@ -113,7 +113,10 @@ async fn a_table_of_1600_columns() {
     let text = format!(
         r#"insert.wide({{"data": {object}}}) {{ c1599 }} two: insert.wide({{"objects": [{object}, {object}]}}) {{ c7 }}"#
     );
-    assert_eq!(stage.data(&text).await, r#"{"wide":[{"c1599":1599}],"two":[{"c7":7},{"c7":7}]}"#);
+    assert_eq!(
+        stage.data(&text).await,
+        r#"{"wide":[{"c1599":1599}],"two":[{"c7":7},{"c7":7}]}"#
+    );
 }
 
 #[tokio::test]

@@ -113,7 +113,14 @@ impl<'a> Level<'a> {
         above: &mut [Level<'a>],
     ) -> Option<BoundStatement> {
         let (parent, child) = self.above?;
-        let keys = std::mem::take(above.get_mut(parent)?.rows.children.get_mut(child)?);
+        let keys = std::mem::take(
+            above
+                .get_mut(parent)?
+                .rows
+                .written
+                .children
+                .get_mut(child)?,
+        );
         self.rows.slots = vec![Slot::EMPTY; keys.count() as usize];
         if keys.count() == 0 {
             self.given += 1;
