@@ -19,4 +19,7 @@ pub enum Error {
     /// The rows of all levels together, or the response, are larger than so many bytes.
     #[error("the result is larger than {0} bytes")]
     TooLarge(u64),
+    /// Our fault.
+    #[error("internal error: {0}")]
+    Internal(&'static str),
 }

@@ -159,6 +159,7 @@ impl From<Error> for tidegate_sql::Error {
         match error {
             Error::Input(input) => Self::Input(input),
             Error::TooLarge(limit) => Self::ResultTooLarge(limit),
+            Error::Internal(problem) => Self::internal(problem),
             unbounded @ Error::Unbounded(_) => Self::Input(InputError::InvalidMember {
                 member: "where".to_owned(),
                 problem: unbounded.to_string(),
