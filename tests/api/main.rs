@@ -5,13 +5,20 @@
 mod operator;
 mod service;
 
+mod catalog;
 mod cli;
 mod demo;
 mod examples;
 mod faults;
 mod identity;
+mod interfaces;
+mod methods;
 mod oauth;
 mod operations;
+mod rpc;
+mod rpc_batches;
+mod rpc_changes;
+mod rpc_errors;
 mod serve;
 mod sql;
 mod sql_outputs;

@@ -10,7 +10,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use http::{HeaderMap, HeaderValue};
 use ipnet::IpNet;
+use tidegate_catalog::Catalogs;
+use tidegate_graphql::Apis;
+use tidegate_methods::Registry;
 use tidegate_oauth::{Issuer, Store};
+use tidegate_rpc::Dispatcher;
 use tidegate_sql::{DatabaseName, Executor};
 
 use crate::limits::Limits;
@@ -30,6 +34,8 @@ pub struct App(Arc<Parts>);
 
 struct Parts {
     executor: Arc<dyn Executor>,
+    apis: Apis,
+    catalogs: Arc<Catalogs>,
     issuer: Arc<Issuer>,
     limits: Limits,
     trusted_proxies: Vec<IpNet>,
@@ -41,6 +47,8 @@ struct Parts {
     metrics: Metrics,
     spans: Option<Arc<dyn SpanSink>>,
     default_users: DefaultUsers,
+    dispatcher: Dispatcher,
+    methods: Arc<Registry>,
     memory: Memory,
     statements: Statements,
     node: u64,
@@ -78,6 +86,15 @@ impl App {
 
     pub(crate) fn executor(&self) -> &Arc<dyn Executor> {
         &self.0.executor
+    }
+
+    /// The GraphQL APIs of the schemas.
+    pub(crate) fn apis(&self) -> &Apis {
+        &self.0.apis
+    }
+
+    pub(crate) fn catalogs(&self) -> &Catalogs {
+        &self.0.catalogs
     }
 
     pub(crate) fn issuer(&self) -> &Issuer {
@@ -126,6 +143,16 @@ impl App {
 
     pub(crate) fn default_users(&self) -> &DefaultUsers {
         &self.0.default_users
+    }
+
+    /// The methods that callers define.
+    pub(crate) fn methods(&self) -> &Registry {
+        &self.0.methods
+    }
+
+    /// What calls them.
+    pub(crate) fn dispatcher(&self) -> &Dispatcher {
+        &self.0.dispatcher
     }
 
     pub(crate) fn spans(&self) -> Option<&dyn SpanSink> {

@@ -1,6 +1,9 @@
 //! From a route to an answer. An endpoint decodes, calls a library, encodes, maps the error.
 
+mod call;
 mod documents;
+mod graphql;
+mod methods;
 mod oauth;
 mod operations;
 mod sql;
@@ -13,9 +16,11 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::request::Parts;
-use http::{HeaderValue, Request, Response};
+use http::{HeaderValue, Request, Response, StatusCode};
 use tidegate_sql::Login;
 use tower::Service;
+
+pub(crate) use graphql::Media;
 
 use crate::app::App;
 use crate::body::Body;
@@ -96,6 +101,9 @@ where
             Ok(route) if route.speaks_oauth() => {
                 failure.into_oauth(matches!(route, Route::Guest), &origin)
             }
+            _ if head.uri.path().starts_with("/api/graphql/") => {
+                failure.into_graphql(Media::of(&head.headers).unwrap_or_default(), &origin)
+            }
             _ => failure.into_rest(&origin),
         }
     });
@@ -113,6 +121,12 @@ where
         Route::SqlDatabase(database) => sql::post(call, Some(database)).await,
         Route::SqlSchemas => sql::schemas(call, None).await,
         Route::SqlSchema(schema) => sql::schemas(call, Some(schema)).await,
+        Route::Methods => methods::collection(call).await,
+        Route::MethodsNamed(names) => methods::members(call, names).await,
+        Route::Call | Route::Rpc => call::call(call).await,
+        Route::DryRun => call::dry_run(call).await,
+        Route::Interfaces => methods::interfaces(call).await,
+        Route::OpenRpc => methods::openrpc(call).await,
         Route::Token => oauth::token(call).await,
         Route::Guest => oauth::guest(call).await,
         Route::Revoke => oauth::revoke(call).await,
@@ -120,6 +134,8 @@ where
         Route::Metadata => Ok(documents::metadata(call.app)),
         Route::Keys => documents::keys(call.app),
         Route::OpenApi => Ok(documents::openapi()),
+        Route::GraphQl(schema) => graphql::serve(call, schema).await,
+        Route::GraphQlSdl(schema) => graphql::sdl(call, schema).await,
         Route::Health => Ok(operations::health()),
         Route::Readiness => Ok(operations::readiness(call.app).await),
         Route::Metrics => operations::metrics(call.app),
@@ -145,5 +161,12 @@ pub(crate) fn json(body: impl Into<Bytes>, cache: HeaderValue) -> Response<Body>
     let mut response = Response::new(Body::from(body.into()));
     response.headers_mut().insert(CONTENT_TYPE, JSON);
     response.headers_mut().insert(CACHE_CONTROL, cache);
+    response
+}
+
+/// 204.
+pub(crate) fn no_content() -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NO_CONTENT;
     response
 }

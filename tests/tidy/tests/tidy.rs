@@ -78,15 +78,26 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     ("tidegate-rpc", &["tidegate-methods", "tidegate-sql"]),
     ("tidegate-postgres", &["tidegate-sql"]),
-    ("tidegate-store", &["tidegate-oauth", "tidegate-sql"]),
+    (
+        "tidegate-store",
+        &["tidegate-methods", "tidegate-oauth", "tidegate-sql"],
+    ),
     (
         "tidegate-server",
-        &["tidegate-catalog", "tidegate-oauth", "tidegate-sql"],
+        &[
+            "tidegate-catalog",
+            "tidegate-methods",
+            "tidegate-oauth",
+            "tidegate-rpc",
+            "tidegate-sql",
+        ],
     ),
     (
         "tidegate",
         &[
+            "tidegate-catalog",
             "tidegate-embedded",
+            "tidegate-methods",
             "tidegate-oauth",
             "tidegate-postgres",
             "tidegate-server",

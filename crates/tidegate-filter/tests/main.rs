@@ -1,0 +1,16 @@
+//! The where language: beside golden files, and beside PostgreSQL.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on should stop where it stands"
+)]
+
+mod condition;
+mod events;
+mod golden;
+mod injection;
+mod language;
+mod matcher;
+mod properties;
+mod random;
+mod refusals;
+mod stage;
