@@ -154,10 +154,7 @@ async fn nobody_empties_a_table_by_accident() {
         r#"update.tracks({"where": {"or": [{}]}, "data": {"title": "x"}}) { id }"#,
     ] {
         let error = stage.refusal(text).await;
-        assert!(
-            format!("{error:?}").contains("Unbounded"),
-            "{text}: {error:?}"
-        );
+        assert!(place(&error) == "where", "{text}: {error:?}");
     }
     assert_eq!(stage.sql("select count(*)::text from tracks").await, "5");
 }

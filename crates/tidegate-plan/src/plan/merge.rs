@@ -18,7 +18,10 @@ pub(super) fn data(
     out: &mut BytesMut,
 ) -> Result<Outcome> {
     let start = out.len();
-    let text: usize = levels.iter().map(|level| level.rows.text.len()).sum();
+    let text: usize = levels
+        .iter()
+        .map(|level| level.rows.written.text.len())
+        .sum();
     out.reserve(text + 64);
     let mut merge = Merge {
         levels,
@@ -78,7 +81,7 @@ impl<'p> Merge<'p, '_> {
         self.out.extend_from_slice(b"[");
         let slot = rows.slots.get(slot as usize);
         if let Some(slot) = slot.filter(|slot| slot.count > 0) {
-            if rows.holes.is_empty() && rows.flaws.is_empty() {
+            if rows.written.holes.is_empty() && rows.written.flaws.is_empty() {
                 copy(rows, slot.first, self.out);
             } else {
                 self.rows(rows, slot.first)?;
@@ -116,7 +119,7 @@ impl<'p> Merge<'p, '_> {
         let (mut at, end) = rows.list[row as usize].text;
         for hole in rows.holes(row) {
             self.out
-                .extend_from_slice(&rows.text[at as usize..hole.at as usize]);
+                .extend_from_slice(&rows.written.text[at as usize..hole.at as usize]);
             at = hole.at;
             let child = &rows.program.children[hole.child as usize];
             let depth = self.path.len();
@@ -132,9 +135,9 @@ impl<'p> Merge<'p, '_> {
             self.path.truncate(depth);
         }
         self.out
-            .extend_from_slice(&rows.text[at as usize..end as usize]);
-        let first = rows.flaws.partition_point(|flaw| flaw.row < row);
-        for flaw in rows.flaws[first..]
+            .extend_from_slice(&rows.written.text[at as usize..end as usize]);
+        let first = rows.written.flaws.partition_point(|flaw| flaw.row < row);
+        for flaw in rows.written.flaws[first..]
             .iter()
             .take_while(|flaw| flaw.row == row)
         {
@@ -178,7 +181,7 @@ fn copy(rows: &Rows<'_>, first: u32, out: &mut BytesMut) {
             row += 1;
         }
         let last = rows.list[row as usize];
-        out.extend_from_slice(&rows.text[begin as usize..last.text.1 as usize]);
+        out.extend_from_slice(&rows.written.text[begin as usize..last.text.1 as usize]);
         if last.next == NONE {
             return;
         }

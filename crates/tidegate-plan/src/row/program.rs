@@ -53,6 +53,18 @@ pub(crate) enum Op {
     Children { text: Range<usize>, child: usize },
 }
 
+impl Op {
+    /// What stands in front of its value.
+    pub(crate) fn text(&self) -> Range<usize> {
+        match self {
+            Self::Text(text)
+            | Self::Value { text, .. }
+            | Self::Joined { text, .. }
+            | Self::Children { text, .. } => text.clone(),
+        }
+    }
+}
+
 /// The form of a value.
 #[derive(Debug)]
 pub(crate) enum Form {
