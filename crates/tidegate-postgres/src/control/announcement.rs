@@ -68,8 +68,8 @@ impl Control {
         let mut listening = false;
         loop {
             tokio::select! {
-                begun = &mut begin, if !listening => {
-                    if !begun.map_err(|error| refusal::of_connection(&error))? {
+                tells = &mut begin, if !listening => {
+                    if !tells.map_err(|error| refusal::of_connection(&error))? {
                         return Ok(Silence::NoTrigger);
                     }
                     listening = true;

@@ -37,7 +37,9 @@ fn hear(control: Arc<Control>, name: &str) -> mpsc::UnboundedReceiver<Announceme
     let (tell, told) = mpsc::unbounded_channel();
     let database = DatabaseName::new(name);
     tokio::spawn(async move {
-        let heard = |announcement| drop(tell.send(announcement));
+        let heard = |announcement| {
+            let _ = tell.send(announcement);
+        };
         control.announcements(&database, heard).await
     });
     told
