@@ -3,7 +3,6 @@
 
 #![expect(
     clippy::print_stdout,
-    clippy::disallowed_methods,
     reason = "a program that measures reads the clock and prints"
 )]
 

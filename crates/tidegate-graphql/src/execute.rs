@@ -45,8 +45,8 @@ impl Api {
     ///
     /// # Errors
     ///
-    /// Only what is no answer of this API: the database is away, or gone, or all its connections
-    /// are taken. Everything else is said in the answer.
+    /// Only what is no answer of this API: the database is away, gone or broken, all its connections
+    /// are taken, or the fault is ours. Everything else is said in the answer.
     pub async fn execute(
         &self,
         prepared: &Prepared,
@@ -82,13 +82,13 @@ impl Api {
             Trouble::Error(error) => Failure::Failed(locate(error, key, collect, operation)),
         };
         let plan = Plan::new(self.schema(), planned, &self.limits().rows);
-        let mut plan = plan.map_err(|error| failed(Trouble::of_plan(&error), None))?;
+        let mut plan = plan.map_err(|error| failed(Trouble::of_plan(error), None))?;
         let driven = drive(&mut plan, context).await;
         driven.map_err(|trouble| failed(trouble, plan.key()))?;
         let mut body = BytesMut::with_capacity(1024);
         body.put_slice(response::BEGIN);
         let outcome = plan.finish(&mut body);
-        let outcome = outcome.map_err(|error| failed(Trouble::of_plan(&error), None))?;
+        let outcome = outcome.map_err(|error| failed(Trouble::of_plan(error), None))?;
         Ok(response::end(body, &outcome))
     }
 
@@ -121,13 +121,13 @@ enum Trouble {
 }
 
 impl Trouble {
-    fn of_plan(error: &tidegate_plan::Error) -> Self {
+    fn of_plan(error: tidegate_plan::Error) -> Self {
         let code = match error {
-            tidegate_plan::Error::Input(_) | tidegate_plan::Error::Unbounded(_) => {
-                Code::BadUserInput
-            }
             tidegate_plan::Error::TooLarge(_) => Code::TooComplex,
-            tidegate_plan::Error::Internal(_) => Code::Internal,
+            internal @ tidegate_plan::Error::Internal(_) => {
+                return Self::Away(tidegate_sql::Error::internal(internal));
+            }
+            _ => Code::BadUserInput,
         };
         Self::Error(Error::new(code, error.to_string()))
     }
@@ -151,7 +151,7 @@ async fn drive(plan: &mut Plan<'_>, context: Context<'_>) -> Result<(), Trouble>
     let refused = |error| Trouble::of_sql(error, anonymous);
     let mode = match plan.way() {
         Way::Alone => {
-            while let Some(step) = plan.next().map_err(|error| Trouble::of_plan(&error))? {
+            while let Some(step) = plan.next().map_err(Trouble::of_plan)? {
                 let query = executor.query(principal, step.statement, &terms, step.sink);
                 query.await.map_err(refused)?;
             }
@@ -162,7 +162,7 @@ async fn drive(plan: &mut Plan<'_>, context: Context<'_>) -> Result<(), Trouble>
     };
     let begin = executor.begin(principal, mode, &terms);
     let mut transaction = begin.await.map_err(refused)?;
-    while let Some(step) = plan.next().map_err(|error| Trouble::of_plan(&error))? {
+    while let Some(step) = plan.next().map_err(Trouble::of_plan)? {
         let query = transaction.query(step.statement, step.sink);
         query.await.map_err(refused)?;
     }
