@@ -215,8 +215,12 @@ fn is_offset(text: &str) -> bool {
         length => (1..=3)
             .any(|count| length == 3 * count - 1 && is_of_digits(text, &fields[..count], ':')),
     };
-    let minutes = text.get(text.len() - 2..).filter(|_| text.len() > 2);
-    shaped && &text[..2] < "16" && minutes.is_none_or(|digits| digits < "60")
+    if !shaped {
+        return false;
+    }
+    // Digits and colons only from here on, and two of them at least.
+    let minutes = (text.len() > 2).then(|| &text[text.len() - 2..]);
+    &text[..2] < "16" && minutes.is_none_or(|digits| digits < "60")
 }
 
 /// Numbers of so many digits with a mark between them.
@@ -236,6 +240,9 @@ fn interval(text: &str) -> Option<String> {
     let Some(fields) = text.strip_prefix('P') else {
         return is_plain_interval(text).then(|| text.to_owned());
     };
+    if fields.is_empty() {
+        return None;
+    }
     let (date, time) = fields.split_once('T').unwrap_or((fields, ""));
     let [years, months, days] = designated(date, ['Y', 'M', 'D'])?;
     let (time, seconds) = match time.rfind(['H', 'M']) {
