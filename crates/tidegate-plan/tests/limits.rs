@@ -178,7 +178,7 @@ async fn one_list_among_many_may_be_much_longer_than_the_others() {
         "the second is too long, the third has a limit for each list"
     );
     assert_eq!(answer.truncated(), ["p.149.c"]);
-    assert_eq!(answer.data.matches("{").count(), 1 + 300 + 1_000 + 299 * 2);
+    assert_eq!(answer.data.matches('{').count(), 1 + 300 + 1_000 + 299 * 2);
     assert!(
         answer
             .data
