@@ -86,6 +86,7 @@ const EDGES: &[(&str, &[&str])] = &[
         "tidegate-server",
         &[
             "tidegate-catalog",
+            "tidegate-graphql",
             "tidegate-methods",
             "tidegate-oauth",
             "tidegate-rpc",
