@@ -37,7 +37,10 @@ fn hear(control: Arc<Control>, name: &str) -> mpsc::UnboundedReceiver<Announceme
     let (tell, told) = mpsc::unbounded_channel();
     let database = DatabaseName::new(name);
     tokio::spawn(async move {
-        let heard = |announcement| drop(tell.send(announcement));
+        let heard = |announcement| {
+            // The test may have ended.
+            let _ = tell.send(announcement);
+        };
         control.announcements(&database, heard).await
     });
     told
