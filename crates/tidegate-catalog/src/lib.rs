@@ -2,6 +2,8 @@
 
 mod describe;
 mod error;
+pub mod model;
 
 pub use describe::{describe, describe_all};
 pub use error::{Error, Result};
+pub use model::{ColumnId, Relation, RelationId, RelationshipId, Schema};

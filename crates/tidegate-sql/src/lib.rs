@@ -5,7 +5,7 @@ pub mod column;
 pub mod datetime;
 pub mod error;
 pub mod executor;
-mod json;
+pub mod json;
 pub mod log;
 pub mod output;
 pub mod parameter;

@@ -49,16 +49,27 @@ pub enum LogMessage {
     Reached(LogPosition),
 }
 
+/// Where a stream starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogStart {
+    /// As far back as the log is kept.
+    Earliest,
+    /// With the transactions that commit at this position or behind it.
+    At(LogPosition),
+    /// With what commits from now on.
+    Now,
+}
+
 /// Gives access to the logs of databases.
 pub trait ChangeLog: Send + Sync {
-    /// Opens a stream of what commits behind a position, or from now on.
+    /// Opens a stream.
     ///
     /// # Errors
-    /// [`LogError::Gone`] when the log does not reach back to `after`.
+    /// [`LogError::Gone`] when the log does not reach back to the start.
     fn open<'a>(
         &'a self,
         database: &'a DatabaseName,
-        after: Option<LogPosition>,
+        start: LogStart,
     ) -> BoxFuture<'a, LogResult<Box<dyn LogStream>>>;
 
     /// Sees to it that the changes of a table are written to the log as `demand` needs them.

@@ -103,10 +103,10 @@ impl ChangeLog for Replication {
     fn open<'a>(
         &'a self,
         database: &'a DatabaseName,
-        after: Option<LogPosition>,
+        start: LogStart,
     ) -> BoxFuture<'a, LogResult<Box<dyn LogStream>>> {
         Box::pin(async move {
-            let stream = slot::open(&self.shared, database, after).await?;
+            let stream = slot::open(&self.shared, database, start).await?;
             Ok(Box::new(stream) as Box<dyn LogStream>)
         })
     }

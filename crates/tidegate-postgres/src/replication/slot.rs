@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 use tidegate_sql::DatabaseName;
-use tidegate_sql::log::{LogError, LogIdentity, LogPosition, LogResult};
+use tidegate_sql::log::{LogError, LogIdentity, LogPosition, LogResult, LogStart};
 use tracing::{info, warn};
 
 use super::session::Session;
@@ -30,22 +30,26 @@ struct Anchor {
     lost: bool,
 }
 
-/// Opens a stream behind `after`, or from now on.
+/// Opens a stream.
 pub(super) async fn open(
     shared: &Shared,
     database: &DatabaseName,
-    after: Option<LogPosition>,
+    start: LogStart,
 ) -> LogResult<Stream> {
     let fresh = tables::prepare(shared, database).await?;
     let mut session = Session::open(&shared.reader, database).await?;
     let mut place = survey(&mut session).await?;
     let Some(anchored) = anchor(shared, &mut session, &mut place, fresh).await? else {
-        return open_unanchored(shared, session, &place, after).await;
+        return open_unanchored(shared, session, &place, start).await;
     };
-    if after.is_some_and(|after| after < anchored || after > place.now) {
-        return Err(LogError::Gone);
-    }
-    let start = after.unwrap_or(place.now).max(anchored);
+    let start = match start {
+        LogStart::At(position) if position < anchored || position > place.now => {
+            return Err(LogError::Gone);
+        }
+        LogStart::At(position) => position,
+        LogStart::Earliest => anchored,
+        LogStart::Now => place.now.max(anchored),
+    };
     let (anchor, slot) = (&place.anchor_name, slot_name(&place, &session));
     let copy =
         format!("SELECT pg_catalog.pg_copy_logical_replication_slot('{anchor}', '{slot}', true)");
@@ -58,9 +62,9 @@ async fn open_unanchored(
     shared: &Shared,
     mut session: Session,
     place: &Place,
-    after: Option<LogPosition>,
+    start: LogStart,
 ) -> LogResult<Stream> {
-    if after.is_some() {
+    if matches!(start, LogStart::At(_)) {
         return Err(LogError::Gone);
     }
     let slot = slot_name(place, &session);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tidegate_postgres::{Config, Replication, ReplicationSettings, Secret};
-use tidegate_sql::log::{ChangeLog as _, Demand, LogError};
+use tidegate_sql::log::{ChangeLog as _, Demand, LogError, LogStart};
 
 use super::scene::{Reader, Scene};
 
@@ -178,7 +178,7 @@ async fn a_missing_right_is_named() {
     let config = Config::from_url(&scene.cluster.socket_url("postgres")).unwrap();
     let config = config.with_login("log_admin", Secret::new("x"));
     let log = Replication::new(config.clone(), config, None, ReplicationSettings::default());
-    let _stream = log.open(&scene.database, None).await.unwrap();
+    let _stream = log.open(&scene.database, LogStart::Now).await.unwrap();
     let demand = Demand {
         relation: scene.oid("t").await,
         changes: true,

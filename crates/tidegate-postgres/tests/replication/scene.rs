@@ -6,7 +6,7 @@ use tidegate_embedded::{Cluster, testing};
 use tidegate_postgres::{Config, Replication, ReplicationSettings};
 use tidegate_sql::DatabaseName;
 use tidegate_sql::log::{
-    Captured, ChangeLog as _, Demand, LogMessage, LogPosition, LogResult, LogStream,
+    Captured, ChangeLog as _, Demand, LogMessage, LogPosition, LogResult, LogStart, LogStream,
 };
 use tokio_postgres::Client;
 
@@ -62,7 +62,8 @@ impl Scene {
     }
 
     pub(crate) async fn open(&self, after: Option<LogPosition>) -> LogResult<Box<dyn LogStream>> {
-        self.log.open(&self.database, after).await
+        let start = after.map_or(LogStart::Now, LogStart::At);
+        self.log.open(&self.database, start).await
     }
 
     pub(crate) async fn capture(

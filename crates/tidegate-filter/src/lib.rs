@@ -1,0 +1,7 @@
+//! The where language.
+
+mod filter;
+mod json;
+
+pub use filter::{Comparison, Filter, Operator};
+pub use json::Json;
