@@ -21,7 +21,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate_sql::log::{Captured, ChangeLog, Demand, LogError, LogPosition, LogResult, LogStream};
+use tidegate_sql::log::{
+    Captured, ChangeLog, Demand, LogError, LogPosition, LogResult, LogStart, LogStream,
+};
 use tidegate_sql::{BoxFuture, DatabaseName};
 
 use crate::config::Config;
