@@ -46,7 +46,7 @@ use crate::column::{Column, WireFormat};
 use crate::datetime::{DateFormat, MomentType};
 use crate::error::{Error, Result};
 
-pub(crate) use self::json::string as json_string;
+pub use self::json::string as json_string;
 pub(crate) use self::push::{Push, StackText};
 
 /// The format in which the values of a type should be asked for: binary when this crate reads it
