@@ -3,6 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use tidegate_sql::RoleName;
 use tidegate_sql::log::LogPosition;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tracing::{debug, warn};
@@ -18,26 +19,40 @@ pub(crate) async fn rights(database: Arc<Database>) {
     let mut tick = interval(database.settings.recheck);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     tick.tick().await;
+    let mut checked = HashMap::new();
     loop {
         tick.tick().await;
-        recheck(&database).await;
+        recheck(&database, &mut checked).await;
     }
 }
 
+/// A role and a table.
+type Group = (RoleName, u32);
+
 /// Asks once for each role and table, however many subscriptions there are.
-async fn recheck(database: &Database) {
-    let mut groups: HashMap<_, Vec<Arc<Subscriber>>> = HashMap::new();
+async fn recheck(database: &Database, checked: &mut HashMap<Group, Instant>) {
+    let mut groups: HashMap<Group, Vec<Arc<Subscriber>>> = HashMap::new();
     for subscriber in database.subscribers() {
         let group = (subscriber.login.role.clone(), subscriber.relation);
         groups.entry(group).or_default().push(subscriber);
     }
+    checked.retain(|group, _| groups.contains_key(group));
     for ((role, relation), subscribers) in groups {
         let Some(first) = subscribers.first() else {
             continue;
         };
         let rights = Rights::ask(&*database.executor, &first.login, relation).await;
+        let last = checked
+            .entry((role.clone(), relation))
+            .or_insert_with(Instant::now);
+        if rights.is_ok() || !database.stream.borrow().live {
+            *last = Instant::now();
+        }
+        // A role that cannot be asked, such as one that may not log in any more.
+        let silent = last.elapsed() > database.settings.unchecked;
         for subscriber in &subscribers {
-            if let Some(why) = verdict(&rights, subscriber) {
+            let unknown = silent.then_some(Ended::NotAllowed);
+            if let Some(why) = verdict(&rights, subscriber).or(unknown) {
                 debug!(%role, relation, ?why, "a subscription ends");
                 subscriber.end(why);
                 database.detach(subscriber);

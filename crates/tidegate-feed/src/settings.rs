@@ -14,6 +14,8 @@ pub struct Settings {
     pub patience: Duration,
     /// How often rights are checked again.
     pub recheck: Duration,
+    /// How long subscriptions go on when their rights cannot be checked.
+    pub unchecked: Duration,
     /// How often the retention window moves on.
     pub retain: Duration,
     /// How long a database without subscribers, and a table without any, stay captured.
@@ -30,6 +32,7 @@ impl Default for Settings {
             window: Duration::from_secs(300),
             patience: Duration::from_secs(10),
             recheck: Duration::from_secs(15),
+            unchecked: Duration::from_secs(30),
             retain: Duration::from_secs(15),
             linger: Duration::from_secs(300),
             catch_up: 2,

@@ -51,7 +51,10 @@ fn problem(error: LogError) -> Problem {
     match error {
         LogError::NotAllowed { reason, remedy } => Problem::NotAllowed { reason, remedy },
         LogError::TimedOut { what, limit } => Problem::TimedOut { what, limit },
-        error => Problem::Other(error.to_string()),
+        error => {
+            let source = std::error::Error::source(&error).map(ToString::to_string);
+            Problem::Other(source.unwrap_or_else(|| error.to_string()))
+        }
     }
 }
 
