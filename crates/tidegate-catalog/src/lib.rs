@@ -1,8 +1,10 @@
 #![doc = include_str!("../README.md")]
 
 mod describe;
+mod document;
 mod error;
 pub mod model;
+pub mod naming;
 
 pub use describe::{describe, describe_all};
 pub use error::{Error, Result};

@@ -1,6 +1,8 @@
 //! From a route to an answer. An endpoint decodes, calls a library, encodes, maps the error.
 
+mod call;
 mod documents;
+mod methods;
 mod oauth;
 mod operations;
 mod sql;
@@ -13,7 +15,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::request::Parts;
-use http::{HeaderValue, Request, Response};
+use http::{HeaderValue, Request, Response, StatusCode};
 use tidegate_sql::Login;
 use tower::Service;
 
@@ -113,6 +115,12 @@ where
         Route::SqlDatabase(database) => sql::post(call, Some(database)).await,
         Route::SqlSchemas => sql::schemas(call, None).await,
         Route::SqlSchema(schema) => sql::schemas(call, Some(schema)).await,
+        Route::Methods => methods::collection(call).await,
+        Route::MethodsNamed(names) => methods::members(call, names).await,
+        Route::Call | Route::Rpc => call::call(call).await,
+        Route::DryRun => call::dry_run(call).await,
+        Route::Interfaces => methods::interfaces(call).await,
+        Route::OpenRpc => methods::openrpc(call).await,
         Route::Token => oauth::token(call).await,
         Route::Guest => oauth::guest(call).await,
         Route::Revoke => oauth::revoke(call).await,
@@ -145,5 +153,12 @@ pub(crate) fn json(body: impl Into<Bytes>, cache: HeaderValue) -> Response<Body>
     let mut response = Response::new(Body::from(body.into()));
     response.headers_mut().insert(CONTENT_TYPE, JSON);
     response.headers_mut().insert(CACHE_CONTROL, cache);
+    response
+}
+
+/// 204.
+pub(crate) fn no_content() -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NO_CONTENT;
     response
 }

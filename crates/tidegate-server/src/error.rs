@@ -3,6 +3,7 @@
 //! An error is logged here, once, with the request, the principal and the route; never with a
 //! token, a parameter or SQL.
 
+mod methods;
 mod oauth;
 mod rest;
 mod sql;
@@ -117,6 +118,22 @@ impl Failure {
     pub(crate) fn invalid_token(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::UNAUTHORIZED, "INVALID_TOKEN", message)
             .challenging(Challenge::InvalidToken)
+    }
+
+    /// 403: the user may not do this here.
+    pub(crate) fn insufficient_privileges(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "INSUFFICIENT_PRIVILEGES", message)
+    }
+
+    /// 409: the name is taken.
+    pub(crate) fn already_exists(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::CONFLICT, "ALREADY_EXISTS", message)
+    }
+
+    /// 429: others keep changing the same thing.
+    pub(crate) fn contended(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_REQUESTS", message)
+            .retrying_after(Duration::from_secs(1))
     }
 
     /// 404.
@@ -236,7 +253,7 @@ impl Failure {
     }
 
     /// Tells the log what the client will not read, if there is something.
-    fn log(&self, context: &Context<'_>) {
+    pub(crate) fn log(&self, context: &Context<'_>) {
         let cause = self
             .details
             .as_ref()

@@ -17,6 +17,20 @@ pub(crate) enum Route<'p> {
     SqlSchemas,
     /// `GET /api/v4/sql/schema/{schema}`
     SqlSchema(Cow<'p, str>),
+    /// `GET`, `POST /api/v4/methods`
+    Methods,
+    /// `GET`, `PATCH`, `DELETE /api/v4/methods/{names}`
+    MethodsNamed(Cow<'p, str>),
+    /// `POST /api/v4/call`
+    Call,
+    /// `POST /api/v4/rpc`
+    Rpc,
+    /// `POST /api/v4/call/dry`
+    DryRun,
+    /// `GET /api/v4/interfaces`
+    Interfaces,
+    /// `GET /api/v4/openrpc.json`
+    OpenRpc,
     /// `POST /api/v4/oauth`
     Token,
     /// `POST /api/v4/oauth/guest`
@@ -53,13 +67,17 @@ pub(crate) enum Miss {
 pub(crate) enum Methods {
     /// Reading: `HEAD` is there where `GET` is.
     Get,
-    /// Everything else of this version.
+    /// What is done, and not read.
     Post,
+    /// A collection: reading it, adding to it.
+    Collection,
+    /// Members of a collection: reading, changing and deleting them.
+    Members,
 }
 
 /// A route without what its path names: the label in metrics and logs, the path in the OpenAPI
 /// document.
-pub(crate) const PATHS: [(&str, Methods); 14] = [
+pub(crate) const PATHS: [(&str, Methods); 21] = [
     ("/api/v4/sql", Methods::Post),
     ("/api/v4/sql/database/{database}", Methods::Post),
     ("/api/v4/sql/schema", Methods::Get),
@@ -74,6 +92,13 @@ pub(crate) const PATHS: [(&str, Methods); 14] = [
     ("/healthz", Methods::Get),
     ("/readyz", Methods::Get),
     ("/metrics", Methods::Get),
+    ("/api/v4/methods", Methods::Collection),
+    ("/api/v4/methods/{names}", Methods::Members),
+    ("/api/v4/call", Methods::Post),
+    ("/api/v4/rpc", Methods::Post),
+    ("/api/v4/call/dry", Methods::Post),
+    ("/api/v4/interfaces", Methods::Get),
+    ("/api/v4/openrpc.json", Methods::Get),
 ];
 
 impl<'p> Route<'p> {
@@ -81,11 +106,10 @@ impl<'p> Route<'p> {
     pub(crate) fn parse(method: &Method, path: &'p str) -> Result<Self, Miss> {
         let route = Self::of_path(path).ok_or(Miss::NotFound)?;
         let methods = route.methods();
-        match (methods, method) {
-            (Methods::Get, &Method::GET | &Method::HEAD) | (Methods::Post, &Method::POST) => {
-                Ok(route)
-            }
-            _ => Err(Miss::MethodNotAllowed(methods.allow())),
+        if methods.include(method) {
+            Ok(route)
+        } else {
+            Err(Miss::MethodNotAllowed(methods.allow()))
         }
     }
 
@@ -94,6 +118,12 @@ impl<'p> Route<'p> {
         Some(match path {
             "/api/v4/sql" => Self::Sql,
             "/api/v4/sql/schema" => Self::SqlSchemas,
+            "/api/v4/methods" => Self::Methods,
+            "/api/v4/call" => Self::Call,
+            "/api/v4/rpc" => Self::Rpc,
+            "/api/v4/call/dry" => Self::DryRun,
+            "/api/v4/interfaces" => Self::Interfaces,
+            "/api/v4/openrpc.json" => Self::OpenRpc,
             "/api/v4/oauth" => Self::Token,
             "/api/v4/oauth/guest" => Self::Guest,
             "/api/v4/oauth/revoke" => Self::Revoke,
@@ -114,6 +144,7 @@ impl<'p> Route<'p> {
         match folder {
             "/api/v4/sql/database" => Some(Self::SqlDatabase(name)),
             "/api/v4/sql/schema" => Some(Self::SqlSchema(name)),
+            "/api/v4/methods" => Some(Self::MethodsNamed(name)),
             _ => None,
         }
     }
@@ -135,6 +166,13 @@ impl<'p> Route<'p> {
             Self::Health => 11,
             Self::Readiness => 12,
             Self::Metrics => 13,
+            Self::Methods => 14,
+            Self::MethodsNamed(_) => 15,
+            Self::Call => 16,
+            Self::Rpc => 17,
+            Self::DryRun => 18,
+            Self::Interfaces => 19,
+            Self::OpenRpc => 20,
         }
     }
 
@@ -153,11 +191,23 @@ impl<'p> Route<'p> {
 }
 
 impl Methods {
+    fn include(self, method: &Method) -> bool {
+        let reads = matches!(*method, Method::GET | Method::HEAD);
+        match self {
+            Self::Get => reads,
+            Self::Post => *method == Method::POST,
+            Self::Collection => reads || *method == Method::POST,
+            Self::Members => reads || matches!(*method, Method::PATCH | Method::DELETE),
+        }
+    }
+
     /// The value of `Allow`.
     pub(crate) const fn allow(self) -> &'static str {
         match self {
             Self::Get => "GET, HEAD, OPTIONS",
             Self::Post => "POST, OPTIONS",
+            Self::Collection => "GET, HEAD, POST, OPTIONS",
+            Self::Members => "GET, HEAD, PATCH, DELETE, OPTIONS",
         }
     }
 }
@@ -170,7 +220,7 @@ mod tests {
     fn every_path_leads_to_its_own_entry_of_the_table() {
         for (index, (path, methods)) in PATHS.iter().enumerate() {
             let method = match methods {
-                Methods::Get => Method::GET,
+                Methods::Get | Methods::Collection | Methods::Members => Method::GET,
                 Methods::Post => Method::POST,
             };
             assert_eq!(
@@ -208,6 +258,22 @@ mod tests {
             Route::parse(&Method::POST, "/healthz"),
             Err(Miss::MethodNotAllowed("GET, HEAD, OPTIONS"))
         );
+        assert_eq!(
+            Route::parse(&Method::PATCH, "/api/v4/methods"),
+            Err(Miss::MethodNotAllowed("GET, HEAD, POST, OPTIONS"))
+        );
+        assert_eq!(
+            Route::parse(&Method::POST, "/api/v4/methods/a"),
+            Err(Miss::MethodNotAllowed("GET, HEAD, PATCH, DELETE, OPTIONS"))
+        );
+    }
+
+    #[test]
+    fn an_encoded_comma_separates_names_like_a_plain_one() {
+        for path in ["/api/v4/methods/a,b", "/api/v4/methods/a%2Cb/"] {
+            let route = Route::parse(&Method::DELETE, path);
+            assert_eq!(route, Ok(Route::MethodsNamed("a,b".into())), "{path}");
+        }
     }
 
     #[test]

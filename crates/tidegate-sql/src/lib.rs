@@ -19,7 +19,7 @@ pub use executor::{
     BoxFuture, Completion, Description, Executor, Flow, Mode, RowSink, Terms, Transaction,
 };
 pub use output::{OutputFormat, OutputOptions, RowWriter};
-pub use postgres_types::{Kind as TypeKind, Type};
+pub use postgres_types::{Field as TypeField, Kind as TypeKind, Type};
 pub use principal::{DatabaseName, Login, Principal, RoleName, Sharing};
 pub use request::{Requests, SqlRequest};
 pub use statement::{BoundStatement, Parameter, Params, Statement, TypeHint};

@@ -12,8 +12,10 @@ use crate::row::{self, Gather};
 
 /// The migrations, oldest first; the number of one is its place, from 1. They are never edited
 /// once they are released, only added to.
-const MIGRATIONS: &[(&str, &str)] =
-    &[("identity", include_str!("../migrations/0001_identity.sql"))];
+const MIGRATIONS: &[(&str, &str)] = &[
+    ("identity", include_str!("../migrations/0001_identity.sql")),
+    ("methods", include_str!("../migrations/0002_methods.sql")),
+];
 
 /// Nodes that start at once take turns by this advisory lock (the letters `tidegate`).
 const LOCK: i64 = 0x7469_6465_6761_7465;

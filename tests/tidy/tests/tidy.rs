@@ -78,15 +78,25 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     ("tidegate-rpc", &["tidegate-methods", "tidegate-sql"]),
     ("tidegate-postgres", &["tidegate-sql"]),
-    ("tidegate-store", &["tidegate-oauth", "tidegate-sql"]),
+    (
+        "tidegate-store",
+        &["tidegate-methods", "tidegate-oauth", "tidegate-sql"],
+    ),
     (
         "tidegate-server",
-        &["tidegate-catalog", "tidegate-oauth", "tidegate-sql"],
+        &[
+            "tidegate-catalog",
+            "tidegate-methods",
+            "tidegate-oauth",
+            "tidegate-rpc",
+            "tidegate-sql",
+        ],
     ),
     (
         "tidegate",
         &[
             "tidegate-embedded",
+            "tidegate-methods",
             "tidegate-oauth",
             "tidegate-postgres",
             "tidegate-server",

@@ -1,5 +1,6 @@
 //! Columns.
 
+use serde::Deserialize;
 use tidegate_sql::Type;
 
 /// A column of a relation.
@@ -16,8 +17,8 @@ pub struct Column {
     pub r#type: Type,
     /// Whether NULL is refused, by the column or by its domain.
     pub not_null: bool,
-    /// Whether an INSERT may leave it out although it is NOT NULL: it has a default, an identity
-    /// or a generation expression.
+    /// Whether an INSERT may leave it out although it is NOT NULL: it (or its domain) has a default,
+    /// an identity or a generation expression.
     pub has_default: bool,
     /// How PostgreSQL computes it, if it does.
     pub generated: Option<Generated>,
@@ -32,7 +33,8 @@ pub struct Column {
 }
 
 /// How a generated column is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Generated {
     /// `STORED`.
     Stored,
@@ -41,7 +43,8 @@ pub enum Generated {
 }
 
 /// What an identity column does with values that an INSERT gives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Identity {
     /// `GENERATED ALWAYS`.
     Always,
@@ -50,7 +53,8 @@ pub enum Identity {
 }
 
 /// What matters of a collation to somebody who compares outside the database.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Collation {
     /// `C`, `POSIX`, or a database default that is one of them: text is ordered by its bytes.
     Bytes,

@@ -11,9 +11,11 @@ mod relationship;
 use std::collections::HashMap;
 
 pub use column::{Collation, Column, ColumnRights, Generated, Identity};
-pub use key::{ForeignKey, Key, Referenced};
+pub use key::{Constraint, ConstraintKind, ForeignKey, Key, Referenced};
 pub use relation::{Persistence, Relation, RelationKind, RelationRights};
 pub use relationship::{Cardinality, Relationship, RelationshipId};
+
+use crate::naming::Renamed;
 
 /// One schema, restricted to what a role may use: relations on which it has a right, and in them
 /// the columns on which it has one.
@@ -23,6 +25,8 @@ pub struct Schema {
     relations: Vec<Relation>,
     by_name: HashMap<Box<str>, RelationId>,
     by_oid: HashMap<u32, RelationId>,
+    renamed: Vec<Renamed>,
+    version: u64,
 }
 
 /// A relation of a [`Schema`].
@@ -59,7 +63,33 @@ impl Schema {
             by_name: by_name.zip(ids()).collect(),
             by_oid: by_oid.zip(ids()).collect(),
             relations,
+            renamed: Vec::new(),
+            version: 0,
         }
+    }
+
+    /// Keeps which types could not have the names of their relations.
+    pub(crate) fn with_renamed(mut self, renamed: Vec<Renamed>) -> Self {
+        self.renamed = renamed;
+        self
+    }
+
+    /// Keeps the version.
+    #[expect(dead_code, reason = "the loader comes next")]
+    pub(crate) fn with_version(mut self, version: u64) -> Self {
+        self.version = version;
+        self
+    }
+
+    /// A number that no other schema of this process has, once it was loaded; it grows from load to
+    /// load. Of a schema that was built by hand it is 0.
+    pub const fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// The relations whose types could not have the names that theirs give: somebody should know.
+    pub fn renamed(&self) -> &[Renamed] {
+        &self.renamed
     }
 
     /// The schema's name, as PostgreSQL spells it.
@@ -79,6 +109,10 @@ impl Schema {
     /// When the identifier is of another schema and out of range here.
     pub fn relation(&self, id: RelationId) -> &Relation {
         &self.relations[id.index()]
+    }
+
+    pub(crate) fn relation_mut(&mut self, id: RelationId) -> &mut Relation {
+        &mut self.relations[id.index()]
     }
 
     /// Finds a relation by the name that PostgreSQL has for it.

@@ -1,6 +1,8 @@
 //! Relations.
 
-use super::{Column, ColumnId, ForeignKey, Key, Relationship, RelationshipId};
+use serde::Deserialize;
+
+use super::{Column, ColumnId, Constraint, ForeignKey, Key, Relationship, RelationshipId};
 
 /// A table, a view or another relation with rows.
 #[derive(Clone, Debug)]
@@ -27,6 +29,8 @@ pub struct Relation {
     pub unique: Vec<Key>,
     /// The foreign keys, by name.
     pub foreign_keys: Vec<ForeignKey>,
+    /// The constraints that are none of the keys above, by name.
+    pub other_constraints: Vec<Constraint>,
     /// The foreign keys seen from both ends, each with the name that a request calls it by.
     pub relationships: Vec<Relationship>,
     /// What the role may do with it; for a view only what PostgreSQL lets an update of it do.
@@ -34,7 +38,8 @@ pub struct Relation {
 }
 
 /// What a relation is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum RelationKind {
     /// An ordinary table.
     Table,
@@ -49,9 +54,11 @@ pub enum RelationKind {
 }
 
 /// Where the rows are kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Persistence {
     /// In the log, like all that lasts.
+    #[default]
     Permanent,
     /// Outside the log, so that no change of it can be followed.
     Unlogged,
