@@ -7,3 +7,4 @@
 mod describe;
 mod document;
 mod naming;
+mod stage;

@@ -226,7 +226,26 @@ impl Database {
     /// A table is like this from here on.
     pub(crate) fn reshape(&self, shape: &Arc<Shape>) {
         if let Some(table) = self.inner.lock().tables.get_mut(&shape.oid) {
-            table.reshape(shape.clone());
+            table.reshape(shape);
+        }
+    }
+
+    /// Whether a subscription fits what was last known of its table.
+    pub(crate) fn fits(&self, subscriber: &Subscriber) -> bool {
+        let inner = self.inner.lock();
+        inner
+            .tables
+            .get(&subscriber.relation)
+            .is_none_or(|table| table.fits(subscriber))
+    }
+
+    /// Forgets what a table was like, unless the subscription fits it.
+    pub(crate) fn unshape_unless(&self, subscriber: &Subscriber) {
+        let mut inner = self.inner.lock();
+        if let Some(table) = inner.tables.get_mut(&subscriber.relation)
+            && !table.fits(subscriber)
+        {
+            table.unshape();
         }
     }
 
@@ -247,6 +266,7 @@ impl Database {
             return;
         };
         table.last = change.place;
+        table.reshape(&change.shape);
         for subscriber in table.dispatch(&change, *log) {
             pumps.insert(subscriber.id, before);
             pump::spawn(self.clone(), subscriber, before, false);
@@ -335,10 +355,14 @@ impl Database {
         if !changes.is_empty() || place < ring.head() {
             return Reading::Changes(changes, place);
         }
-        if subscriber.judge.is_some() {
+        // A replay may be ahead of the stream, whose changes must not come twice.
+        if subscriber.judge.is_some() || place > ring.head() {
             return Reading::Nothing(table.wake.clone(), place);
         }
         pumps.remove(&subscriber.id);
+        if !table.fits(subscriber) {
+            table.unshape();
+        }
         if let Err(why) = table.insert(subscriber.clone()) {
             subscriber.end(why);
         }

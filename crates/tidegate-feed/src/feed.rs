@@ -59,7 +59,7 @@ pub struct Request {
     /// What events show.
     pub selection: Selection,
     /// Which rows; all when absent.
-    pub predicate: Option<Arc<dyn Predicate>>,
+    pub predicate: Option<Predicate>,
     /// The place to go on behind.
     pub after: Option<Cursor>,
 }
@@ -107,10 +107,6 @@ impl Feed {
                 Judge::new(self.shared.executor.clone(), request.login.clone(), policy)
             })
         });
-        let equality = request
-            .predicate
-            .as_ref()
-            .and_then(|predicate| predicate.equality());
         let subscriber = Arc::new(Subscriber {
             id: database.next_id(),
             tag: request.tag,
@@ -119,12 +115,12 @@ impl Feed {
             operations: request.operations,
             selection: Arc::new(request.selection),
             predicate: request.predicate,
-            equality,
             columns,
             outbox: outbox.clone(),
             judge,
             over: AtomicBool::new(false),
         });
+        refit(&database, &subscriber, deadline).await?;
         database.attach(&subscriber, from);
         Ok(Subscription {
             database,
@@ -139,7 +135,8 @@ impl Feed {
             request
                 .predicate
                 .iter()
-                .flat_map(|predicate| predicate.columns()),
+                .flat_map(Predicate::names)
+                .map(Into::into),
         );
         columns.sort_unstable();
         columns.dedup();
@@ -290,6 +287,20 @@ async fn capture(database: &Database, demand: Demand, deadline: Instant) -> Resu
     drop(captures);
     database.reach(captured.barrier, deadline).await?;
     Ok(captured.since)
+}
+
+/// Where a definition has changed since the last change of a row, the log has yet to tell it:
+/// once it has come past the definition, what was known is forgotten.
+async fn refit(database: &Database, subscriber: &Subscriber, deadline: Instant) -> Result<()> {
+    if !database.fits(subscriber) {
+        let now = database
+            .log
+            .retain(&database.name, LogPosition::default())
+            .await?;
+        database.reach(now, deadline).await?;
+        database.unshape_unless(subscriber);
+    }
+    Ok(())
 }
 
 /// Where a subscription begins.

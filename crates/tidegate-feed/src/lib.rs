@@ -28,7 +28,7 @@ pub use change::{Operation, Operations, Row};
 pub use cursor::{Cursor, NoCursor};
 pub use error::{Error, Result};
 pub use feed::{DatabaseStatus, Feed, Request, Subscription};
-pub use predicate::{Equality, Matcher, Predicate, Verdict};
+pub use predicate::Predicate;
 pub use queue::{Delivery, Ended, Inbox, Item, Outbox, QueueLimits, Resync, queue};
 pub use selection::{SelectedColumn, Selection, ValueForm};
 pub use settings::Settings;

@@ -61,7 +61,7 @@ impl Pump {
                     self.place = place;
                     let woken = wake.notified();
                     // What came between reading and listening has woken nobody.
-                    if self.database.head() == place {
+                    if self.database.head() <= place {
                         woken.await;
                     }
                 }

@@ -9,7 +9,7 @@ use tracing::warn;
 
 use crate::change::{Change, Event, Operation, Operations, Row};
 use crate::policy::Judge;
-use crate::predicate::{Equality, Matcher, Predicate, Verdict};
+use crate::predicate::{Equality, Placed, Predicate};
 use crate::queue::{Delivery, Ended, Item, Outbox, Resync};
 use crate::selection::{Encoder, Selection, Unshowable};
 use crate::shape::Shape;
@@ -25,8 +25,7 @@ pub(crate) struct Subscriber {
     pub(crate) relation: u32,
     pub(crate) operations: Operations,
     pub(crate) selection: Arc<Selection>,
-    pub(crate) predicate: Option<Arc<dyn Predicate>>,
-    pub(crate) equality: Option<Equality>,
+    pub(crate) predicate: Option<Predicate>,
     /// Every column that it shows or looks at.
     pub(crate) columns: Vec<Box<str>>,
     pub(crate) outbox: Outbox,
@@ -55,13 +54,18 @@ impl Subscriber {
         }
     }
 
-    /// Readies the condition for a shape.
-    pub(crate) fn compile(&self, shape: &Shape) -> Result<Option<Arc<dyn Matcher>>, Ended> {
+    /// What it compares for equality, if it does.
+    pub(crate) fn equality(&self) -> Option<&Equality> {
+        self.predicate.as_ref()?.equality()
+    }
+
+    /// Readies the filter for a shape.
+    pub(crate) fn place(&self, shape: &Shape) -> Result<Option<Arc<Placed>>, Ended> {
         let Some(predicate) = &self.predicate else {
             return Ok(None);
         };
-        let compiled = predicate.compile(shape);
-        compiled
+        let placed = predicate.place(shape).map(Arc::new);
+        placed
             .map(Some)
             .map_err(|problem| Ended::Changed { problem })
     }
@@ -72,7 +76,7 @@ impl Subscriber {
         Ok(Bound {
             generation: shape.generation,
             encoder,
-            matcher: self.compile(shape)?,
+            placed: self.place(shape)?,
         })
     }
 }
@@ -90,7 +94,7 @@ pub(crate) fn changed(error: &Unshowable) -> Ended {
 pub(crate) struct Bound {
     pub(crate) generation: u64,
     encoder: Encoder,
-    matcher: Option<Arc<dyn Matcher>>,
+    placed: Option<Arc<Placed>>,
 }
 
 /// What a change means to a subscription.
@@ -113,10 +117,10 @@ impl Bound {
             shape: &change.shape,
             tuple,
         };
-        match matches(self.matcher.as_ref(), row) {
-            Verdict::Fail => Outcome::Nothing,
-            Verdict::Absent => Outcome::Gap(Resync::Incomplete),
-            Verdict::Pass => match self.encoder.encode(row) {
+        match passes(self.placed.as_deref(), row) {
+            Some(false) => Outcome::Nothing,
+            None => Outcome::Gap(Resync::Incomplete),
+            Some(true) => match self.encoder.encode(row) {
                 Ok(bytes) => Outcome::Event(operation, bytes),
                 Err(error) => gap(&error, &change.shape),
             },
@@ -124,9 +128,9 @@ impl Bound {
     }
 }
 
-/// Whether a row passes the condition, if there is one.
-pub(crate) fn matches(matcher: Option<&Arc<dyn Matcher>>, row: Row<'_>) -> Verdict {
-    matcher.map_or(Verdict::Pass, |matcher| matcher.judge(row))
+/// Whether a row passes the filter, if there is one; `None` when nobody can tell.
+pub(crate) fn passes(placed: Option<&Placed>, row: Row<'_>) -> Option<bool> {
+    placed.map_or(Some(true), |placed| placed.passes(row))
 }
 
 /// What is said when an event cannot be shown.

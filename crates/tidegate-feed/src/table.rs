@@ -10,11 +10,10 @@ use tokio::sync::Notify;
 use crate::change::{Change, Event, Operation, Operations, Row};
 use crate::cursor::{Cursor, Place};
 use crate::index::{Index, Live};
-use crate::predicate::Verdict;
 use crate::queue::{Ended, Item, Refused, Resync};
 use crate::selection::{Encoder, Selection, Unshowable};
 use crate::shape::Shape;
-use crate::subscriber::{Outcome, Subscriber, changed, gap, matches};
+use crate::subscriber::{Outcome, Subscriber, changed, gap, passes};
 
 /// The subscriptions to one table.
 #[derive(Default)]
@@ -56,14 +55,14 @@ impl Table {
     pub(crate) fn insert(&mut self, subscriber: Arc<Subscriber>) -> Result<(), Ended> {
         let shape = self.shape.clone();
         let plan = self.plan(&subscriber.selection)?;
-        let matcher = match &shape {
-            Some(shape) => subscriber.compile(shape)?,
+        let placed = match &shape {
+            Some(shape) => subscriber.place(shape)?,
             None => None,
         };
         self.plans[plan].users += 1;
         let live = Live {
             subscriber: subscriber.clone(),
-            matcher,
+            placed,
             plan,
         };
         for operation in subscriber.operations.iter() {
@@ -95,6 +94,18 @@ impl Table {
         Ok(free.unwrap_or(self.plans.len() - 1))
     }
 
+    /// Whether a subscription fits what was last known of the table.
+    pub(crate) fn fits(&self, subscriber: &Subscriber) -> bool {
+        self.shape
+            .as_ref()
+            .is_none_or(|shape| subscriber.bind(shape).is_ok())
+    }
+
+    /// Forgets what the table was like: the log tells it with the next change.
+    pub(crate) fn unshape(&mut self) {
+        self.shape = None;
+    }
+
     /// Lets a subscription go.
     pub(crate) fn remove(&mut self, subscriber: &Subscriber) {
         if self.live.remove(&subscriber.id).is_none() {
@@ -111,10 +122,17 @@ impl Table {
 
     /// The table is like this from here on: everything is readied again, and what makes no sense
     /// any more ends.
-    pub(crate) fn reshape(&mut self, shape: Arc<Shape>) {
+    pub(crate) fn reshape(&mut self, shape: &Arc<Shape>) {
+        if self
+            .shape
+            .as_ref()
+            .is_some_and(|known| Arc::ptr_eq(known, shape))
+        {
+            return;
+        }
         let before = self.shape.replace(shape.clone());
         // PostgreSQL describes a table again whenever anything about it was touched.
-        if before.is_some_and(|before| before.is_like(&shape)) {
+        if before.is_some_and(|before| before.is_like(shape)) {
             return;
         }
         self.plans.clear();
@@ -184,10 +202,10 @@ impl Table {
     ) {
         let mut encoded: Vec<Encoded> = Vec::new();
         self.by_operation[operation as usize].each(row, &mut |live| {
-            let outcome = match matches(live.matcher.as_ref(), row) {
-                Verdict::Fail => return,
-                Verdict::Absent => Outcome::Gap(Resync::Incomplete),
-                Verdict::Pass => {
+            let outcome = match passes(live.placed.as_deref(), row) {
+                Some(false) => return,
+                None => Outcome::Gap(Resync::Incomplete),
+                Some(true) => {
                     if encoded.is_empty() {
                         encoded.resize_with(self.plans.len(), || None);
                     }

@@ -97,3 +97,35 @@ async fn a_table_that_is_gone_ends_its_subscriptions() {
     scene.run("INSERT INTO u VALUES (1)").await;
     assert_eq!(again.event().await, "+{\"id\":1}");
 }
+
+#[tokio::test]
+async fn who_comes_after_a_definition_and_before_a_change_is_served() {
+    let scene = Scene::new("feed_stale").await;
+    scene
+        .run("CREATE TABLE t (id int PRIMARY KEY, a int); GRANT SELECT ON t TO PUBLIC")
+        .await;
+    let mut old = scene.all("t", &["id"]).await;
+    scene.run("INSERT INTO t VALUES (1, 1)").await;
+    assert_eq!(old.event().await, "+{\"id\":1}");
+    // The log will tell of these with the next change only.
+    scene
+        .run("ALTER TABLE t ADD b text; ALTER TABLE t ALTER a TYPE text")
+        .await;
+    let mut request = scene.request("t", &["id", "b"]).await;
+    request.predicate = Some(scene.filter("/alice", "t", r#"{"a": "x"}"#).await.unwrap());
+    let mut new = scene.subscribe(request).await.unwrap();
+    scene
+        .run("INSERT INTO t VALUES (2, 'y', 'n'), (3, 'x', 'm')")
+        .await;
+    assert_eq!(new.event().await, "+{\"id\":3,\"b\":\"m\"}");
+    assert_eq!(old.events(2).await, ["+{\"id\":2}", "+{\"id\":3}"]);
+    // A filter on a column whose type becomes another one ends.
+    scene
+        .run("ALTER TABLE t ALTER a TYPE int USING 1; INSERT INTO t VALUES (4, 4)")
+        .await;
+    match new.next().await {
+        Item::Ended(Ended::Changed { problem }) => assert!(problem.contains("`a`"), "{problem}"),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(old.event().await, "+{\"id\":4}");
+}

@@ -1,10 +1,8 @@
 //! What comes while a subscription stands.
 
-use std::sync::Arc;
-
 use tidegate_feed::{Item, Operation, Operations, Resync};
 
-use crate::scene::{Is, Scene};
+use crate::scene::Scene;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn acknowledged_means_live() {
@@ -95,10 +93,15 @@ async fn only_what_is_asked_for_comes() {
              GRANT SELECT ON t, u TO PUBLIC",
         )
         .await;
-    for indexed in [true, false] {
+    for filter in [
+        r#"{"a": "yes"}"#,
+        r#"{"a": {"in": ["maybe", "yes"]}, "id": {"gt": 0}}"#,
+        r#"{"a": {"like": "ye_"}}"#,
+        r#"{"not": {"or": [{"a": {"neq": "yes"}}, {"a": null}]}}"#,
+    ] {
         let mut request = scene.request("t", &["id"]).await;
         request.operations = Operations::from(Operation::Update).with(Operation::Delete);
-        request.predicate = Some(Arc::new(Is("a", "yes", indexed)));
+        request.predicate = Some(scene.filter("/alice", "t", filter).await.unwrap());
         let mut listener = scene.subscribe(request).await.unwrap();
         scene
             .run(

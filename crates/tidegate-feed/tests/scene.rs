@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tidegate_catalog::{Catalogs, Schemas};
 use tidegate_embedded::{Cluster, testing};
 use tidegate_feed::{
     Cursor, Delivery, Error, Feed, Inbox, Item, Operation, Operations, Outbox, Predicate,
     QueueLimits, Request, Resync, Selection, Settings, Subscription, queue,
 };
+use tidegate_filter::{Filter, Json};
 use tidegate_postgres::backoff::Jitter;
 use tidegate_postgres::control::Control;
 use tidegate_postgres::pool::{self, Key, NoRepair, OpenError, Pool};
@@ -15,7 +17,7 @@ use tidegate_postgres::{
     Config, Credential, Credentials, Postgres, Replication, ReplicationSettings, RoleConnector,
     Roles, Secret, StartupPins, role_password, scram_verifier,
 };
-use tidegate_sql::{BoxFuture, DatabaseName, Login, RoleName, Sharing};
+use tidegate_sql::{BoxFuture, DatabaseName, Executor, Login, RoleName, Sharing, Terms};
 use tokio_postgres::{Client, NoTls};
 
 const MASTER: [u8; 32] = [7; 32];
@@ -28,6 +30,7 @@ pub(crate) struct Scene {
     /// The administrator; what it commits is in the log at once.
     pub(crate) sql: Client,
     cluster: &'static Cluster,
+    executor: Arc<dyn Executor>,
 }
 
 /// What a scene is to be like.
@@ -86,6 +89,7 @@ impl Scene {
             feed: node(setup),
             sql,
             cluster: setup.cluster,
+            executor: executor(setup),
         }
     }
 
@@ -109,6 +113,25 @@ impl Scene {
             role: RoleName::new(format!("{}{user}", self.name)),
             sharing: Sharing::One(1),
         }
+    }
+
+    /// A filter as somebody may write it.
+    pub(crate) async fn filter(
+        &self,
+        user: &str,
+        table: &str,
+        json: &str,
+    ) -> tidegate_filter::Result<Predicate> {
+        let login = self.login(user);
+        let schemas = load(&self.executor, &login).await;
+        let schema = schemas
+            .iter()
+            .find(|schema| schema.name() == "public")
+            .unwrap();
+        let relation = schema.find(table).unwrap();
+        let json = Json::Text(json.into());
+        let filter = Filter::parse(&json, schema, relation, "where")?;
+        Predicate::new(&filter, &schema[relation])
     }
 
     /// A request of alice.
@@ -140,19 +163,28 @@ impl Scene {
 pub(crate) fn node(setup: &Setup) -> Feed {
     let config = Config::from_url(&setup.cluster.socket_url("postgres")).unwrap();
     let credentials: Arc<dyn Credentials> = Arc::new(Passwords);
-    let control = Arc::new(Control::new(Arc::new(config.clone()), Jitter::none()).unwrap());
-    let shared = Arc::new(config.clone());
-    let connector = RoleConnector::new(shared, credentials.clone(), control.clone());
+    let owners = setup.owners.then_some(credentials);
+    let log = Replication::new(config.clone(), config, owners, setup.replication.clone());
+    Feed::new(Arc::new(log), executor(setup), setup.settings.clone())
+}
+
+fn executor(setup: &Setup) -> Arc<dyn Executor> {
+    let config = Arc::new(Config::from_url(&setup.cluster.socket_url("postgres")).unwrap());
+    let control = Arc::new(Control::new(config.clone(), Jitter::none()).unwrap());
+    let connector = RoleConnector::new(config, Arc::new(Passwords), control.clone());
     let pool = Pool::new(
         connector,
         Arc::new(NoRepair),
         pool::Settings::default(),
         Jitter::none(),
     );
-    let executor = Arc::new(Postgres::new(Roles::new(pool), control));
-    let owners = setup.owners.then_some(credentials);
-    let log = Replication::new(config.clone(), config, owners, setup.replication.clone());
-    Feed::new(Arc::new(log), executor, setup.settings.clone())
+    Arc::new(Postgres::new(Roles::new(pool), control))
+}
+
+/// The schemas as a role sees them.
+async fn load(executor: &Arc<dyn Executor>, login: &Login) -> Schemas {
+    let catalogs = Catalogs::new(executor.clone(), Arc::new(()));
+    catalogs.schemas(login, &Terms::default()).await.unwrap()
 }
 
 pub(crate) async fn connect(url: &str) -> Client {
@@ -262,49 +294,6 @@ impl Listener {
         match self.next().await {
             Item::Resync { reason, .. } => reason,
             other => panic!("{other:?} is no gap"),
-        }
-    }
-}
-
-/// Rows with a text in a column.
-#[derive(Debug)]
-pub(crate) struct Is(
-    pub(crate) &'static str,
-    pub(crate) &'static str,
-    pub(crate) bool,
-);
-
-struct At(usize, &'static str);
-
-impl Predicate for Is {
-    fn columns(&self) -> Vec<Box<str>> {
-        vec![self.0.into()]
-    }
-
-    fn equality(&self) -> Option<tidegate_feed::Equality> {
-        self.2.then(|| tidegate_feed::Equality {
-            column: self.0.into(),
-            values: vec![self.1.into()],
-        })
-    }
-
-    fn compile(
-        &self,
-        shape: &tidegate_feed::Shape,
-    ) -> Result<Arc<dyn tidegate_feed::Matcher>, String> {
-        let at = shape.find(self.0).ok_or_else(|| format!("no {}", self.0))?;
-        Ok(Arc::new(At(at, self.1)))
-    }
-}
-
-impl tidegate_feed::Matcher for At {
-    fn judge(&self, row: tidegate_feed::Row<'_>) -> tidegate_feed::Verdict {
-        use tidegate_feed::Verdict;
-        use tidegate_feed::pgoutput::Value;
-        match row.value(self.0) {
-            Value::Text(text) if text == self.1.as_bytes() => Verdict::Pass,
-            Value::Text(_) | Value::Null => Verdict::Fail,
-            Value::Absent => Verdict::Absent,
         }
     }
 }

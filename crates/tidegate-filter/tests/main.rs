@@ -6,5 +6,7 @@
 
 mod golden;
 mod language;
+mod matcher;
+mod random;
 mod refusals;
 mod stage;

@@ -29,6 +29,9 @@ pub(super) struct Stream {
     start: LogPosition,
     confirmed: LogPosition,
     report_at: Instant,
+    /// PostgreSQL waits for a report. It is given when whoever reads has dealt with what came:
+    /// a server that shuts down waits until its very end is confirmed.
+    owes_report: bool,
 }
 
 impl Stream {
@@ -40,6 +43,7 @@ impl Stream {
             start,
             confirmed: start,
             report_at: Instant::now() + REPORT,
+            owes_report: false,
         }
     }
 
@@ -67,9 +71,7 @@ impl Stream {
                 let (end, rest) = message.split_first_chunk::<8>().ok_or_else(truncated)?;
                 let hurry = rest.get(8) == Some(&1);
                 batch.push(LogMessage::Reached(LogPosition(u64::from_be_bytes(*end))));
-                if hurry {
-                    self.report(false);
-                }
+                self.owes_report |= hurry;
             }
             (tag::ERROR_RESPONSE, _) => {
                 let error = ServerError::read(body);
@@ -98,6 +100,10 @@ impl Stream {
 
     async fn receive(&mut self, batch: &mut Vec<LogMessage>) -> LogResult<()> {
         let before = batch.len();
+        let owed = std::mem::take(&mut self.owes_report);
+        if owed {
+            self.report(false);
+        }
         loop {
             self.drain(batch)?;
             if Instant::now() >= self.report_at {

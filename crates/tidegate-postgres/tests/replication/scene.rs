@@ -117,7 +117,10 @@ impl Reader {
             .expect("the stream is silent")?;
         for message in batch {
             match message {
-                LogMessage::Reached(position) => self.reached = self.reached.max(position),
+                LogMessage::Reached(position) => {
+                    self.reached = self.reached.max(position);
+                    self.stream.confirm(position);
+                }
                 LogMessage::Change(bytes) => match bytes[0] {
                     b'C' => {
                         let end = bytes[10..18].try_into().unwrap();

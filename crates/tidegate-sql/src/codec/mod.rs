@@ -46,6 +46,7 @@ use crate::column::{Column, WireFormat};
 use crate::datetime::{DateFormat, MomentType};
 use crate::error::{Error, Result};
 
+pub use self::interval::Interval;
 pub use self::json::string as json_string;
 pub(crate) use self::push::{Push, StackText};
 
