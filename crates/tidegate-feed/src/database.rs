@@ -38,6 +38,8 @@ pub(crate) struct Database {
     /// Asks the worker to find out how far the stream is.
     pub(crate) poke: Notify,
     ids: AtomicU64,
+    /// When somebody last subscribed, or was seen to be subscribed.
+    pub(crate) touched: Mutex<Instant>,
 }
 
 /// A table's capture as it was last asked for.
@@ -125,6 +127,7 @@ impl Database {
             stream: watch::Sender::new(StreamState::default()),
             poke: Notify::new(),
             ids: AtomicU64::new(1),
+            touched: Mutex::new(Instant::now()),
             settings,
         }
     }

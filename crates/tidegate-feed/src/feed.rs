@@ -2,14 +2,16 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tidegate_sql::log::{ChangeLog, Demand, LogPosition, LogStart};
 use tidegate_sql::{DatabaseName, Executor, Login};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
+use tracing::warn;
 
 use crate::change::{Operation, Operations};
 use crate::cursor::Cursor;
@@ -36,7 +38,7 @@ struct Shared {
     settings: Settings,
     databases: Mutex<HashMap<DatabaseName, Running>>,
     /// One judge for each role and table, so that each image is judged once.
-    judges: Mutex<HashMap<(Login, u32), std::sync::Weak<Judge>>>,
+    judges: Mutex<HashMap<(Login, u32), Weak<Judge>>>,
 }
 
 /// A database's feed with its tasks, which stop when it is dropped.
@@ -122,6 +124,10 @@ impl Feed {
         });
         refit(&database, &subscriber, deadline).await?;
         database.attach(&subscriber, from);
+        if database.stream.borrow().stopped {
+            database.detach(&subscriber);
+            return Err(Error::Unavailable(None));
+        }
         Ok(Subscription {
             database,
             subscriber,
@@ -183,6 +189,7 @@ impl Feed {
         let mut databases = self.shared.databases.lock();
         let name = &request.login.database;
         if let Some(running) = databases.get(name) {
+            *running.database.touched.lock() = Instant::now();
             return running.database.clone();
         }
         let database = Arc::new(Database::new(
@@ -198,7 +205,9 @@ impl Feed {
         let mut tasks = JoinSet::new();
         tasks.spawn(worker::run(database.clone(), first));
         tasks.spawn(guard::rights(database.clone()));
-        tasks.spawn(guard::window(database.clone()));
+        let shared = Arc::downgrade(&self.shared);
+        let retire = move |database: &Arc<Database>| retire(&shared, database);
+        tasks.spawn(guard::window(database.clone(), retire));
         let running = Running {
             database: database.clone(),
             _tasks: tasks,
@@ -211,7 +220,7 @@ impl Feed {
         let mut judges = self.shared.judges.lock();
         judges.retain(|_, judge| judge.strong_count() > 0);
         let key = (login.clone(), relation);
-        if let Some(judge) = judges.get(&key).and_then(std::sync::Weak::upgrade) {
+        if let Some(judge) = judges.get(&key).and_then(Weak::upgrade) {
             return judge;
         }
         let judge = Arc::new(make());
@@ -245,6 +254,39 @@ impl Feed {
         };
         databases.iter().map(status).collect()
     }
+}
+
+/// Stops the feed of a database that nobody needs, and gives back what it had taken there.
+fn retire(shared: &Weak<Shared>, database: &Arc<Database>) {
+    let Some(shared) = shared.upgrade() else {
+        return;
+    };
+    let running = {
+        let mut databases = shared.databases.lock();
+        let mine = |running: &Running| Arc::ptr_eq(&running.database, database);
+        if !databases.get(&database.name).is_some_and(mine) {
+            return;
+        }
+        database.stream.send_modify(|state| state.stopped = true);
+        databases.remove(&database.name)
+    };
+    // Not one of the tasks that end with it.
+    tokio::spawn(async move {
+        let Some(running) = running else {
+            return;
+        };
+        let (log, name) = (running.database.log.clone(), running.database.name.clone());
+        let released = log.release(&name, &[]).await;
+        // Its stream is closed with it, which PostgreSQL has to notice.
+        drop(running);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let abandoned = log.abandon(&name).await;
+        for outcome in [released, abandoned] {
+            if let Err(error) = outcome {
+                warn!(database = %name, %error, "something of the feed stays in the database");
+            }
+        }
+    });
 }
 
 /// How a database's feed is.
@@ -343,9 +385,7 @@ impl Subscription {
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        self.subscriber
-            .over
-            .store(true, std::sync::atomic::Ordering::Release);
+        self.subscriber.over.store(true, Ordering::Release);
         self.database.detach(&self.subscriber);
     }
 }

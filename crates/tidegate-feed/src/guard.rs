@@ -105,13 +105,19 @@ fn verdict(rights: &Result<Rights, Error>, subscriber: &Subscriber) -> Option<En
     }
 }
 
-/// Moves the retention window on, until it is aborted.
-pub(crate) async fn window(database: Arc<Database>) {
+/// Moves the retention window on, until it is aborted, and retires a database that nobody needs.
+pub(crate) async fn window(database: Arc<Database>, retire: impl Fn(&Arc<Database>)) {
     let mut tick = interval(database.settings.retain);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut samples: VecDeque<(Instant, LogPosition)> = VecDeque::new();
     loop {
         tick.tick().await;
+        if !database.subscribers().is_empty() {
+            *database.touched.lock() = Instant::now();
+        } else if database.touched.lock().elapsed() >= database.settings.linger {
+            retire(&database);
+            return;
+        }
         let state = database.stream.borrow().clone();
         if !state.live {
             continue;

@@ -23,10 +23,12 @@ pub(crate) fn spawn(
     resumes: bool,
 ) {
     tokio::spawn(async move {
+        let history = if resumes { database.head() } else { place };
         let mut pump = Pump {
             database,
             subscriber,
             place,
+            history,
             bound: None,
         };
         if pump.run(resumes).await.is_err() {
@@ -39,6 +41,8 @@ struct Pump {
     database: Arc<Database>,
     subscriber: Arc<Subscriber>,
     place: Place,
+    /// Up to here changes are older than the subscription.
+    history: Place,
     bound: Option<Bound>,
 }
 
@@ -107,6 +111,10 @@ impl Pump {
         {
             match self.subscriber.bind(shape) {
                 Ok(bound) => self.bound = Some(bound),
+                // The table has become what the subscription wants only later.
+                Err(_) if change.place <= self.history => {
+                    return Ok(Outcome::Gap(Resync::Incomplete));
+                }
                 Err(why) => {
                     self.subscriber.end(why);
                     return Err(Over);
