@@ -29,12 +29,12 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             ring_bytes: 64 << 20,
-            window: Duration::from_secs(300),
+            window: Duration::from_mins(5),
             patience: Duration::from_secs(10),
             recheck: Duration::from_secs(15),
             unchecked: Duration::from_secs(30),
             retain: Duration::from_secs(15),
-            linger: Duration::from_secs(300),
+            linger: Duration::from_mins(5),
             catch_up: 2,
         }
     }

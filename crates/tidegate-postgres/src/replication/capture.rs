@@ -15,29 +15,15 @@ pub(super) async fn capture(
     database: &DatabaseName,
     demand: &Demand,
 ) -> LogResult<Captured> {
-    let owner = Actor::owner(shared, database).await?;
-    let actor = match owner {
-        Some(owner) => match owner.add(demand).await? {
-            Added::Captured(since) => return Ok(settled(since)),
-            Added::NotAllowed(_) => None,
-            Added::Pending => Some(owner),
-        },
-        None => None,
-    };
-    let actor = match actor {
-        Some(actor) => actor,
-        None => {
-            let admin = Actor::admin(shared, database).await?;
-            match admin.add(demand).await? {
-                Added::Captured(since) => return Ok(settled(since)),
-                Added::NotAllowed(error) => return Err(error),
-                Added::Pending => admin,
-            }
+    if let Some(owner) = Actor::owner(shared, database).await? {
+        let added = owner.add(demand).await?;
+        if !matches!(added, Added::NotAllowed(_)) {
+            return owner.finish(added, demand).await;
         }
-    };
-    writers::wait_for_their_end(&actor.client, demand.patience).await?;
-    let since = actor.mark(demand.relation).await?;
-    Ok(settled(since))
+    }
+    let admin = Actor::admin(shared, database).await?;
+    let added = admin.add(demand).await?;
+    admin.finish(added, demand).await
 }
 
 fn settled(since: LogPosition) -> Captured {
@@ -105,6 +91,18 @@ impl Actor {
         commands.push_str(&comment(&survey));
         self.run(&commands).await?;
         Ok(Added::Pending)
+    }
+
+    /// Waits until the table is captured without a gap.
+    async fn finish(&self, added: Added, demand: &Demand) -> LogResult<Captured> {
+        match added {
+            Added::Captured(since) => Ok(settled(since)),
+            Added::NotAllowed(error) => Err(error),
+            Added::Pending => {
+                writers::wait_for_their_end(&self.client, demand.patience).await?;
+                Ok(settled(self.mark(demand.relation).await?))
+            }
+        }
     }
 
     /// Writes down from where on the table is captured without a gap.

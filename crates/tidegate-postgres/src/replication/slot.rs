@@ -15,7 +15,7 @@ use crate::control;
 /// How long a command may take that waits for nobody.
 const QUICK: Duration = Duration::from_secs(15);
 /// How long moving the anchor may take: PostgreSQL reads the log that it gives up.
-const ADVANCE: Duration = Duration::from_secs(120);
+const ADVANCE: Duration = Duration::from_mins(2);
 
 /// What is known of a database and its anchor.
 struct Place {

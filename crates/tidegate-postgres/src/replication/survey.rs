@@ -6,6 +6,7 @@ use super::ledger::{Identity, Ledger};
 use super::tables::Actor;
 
 /// A table and its place in the capture.
+#[expect(clippy::struct_excessive_bools, reason = "they are separate facts")]
 pub(super) struct Survey {
     /// Qualified and quoted.
     pub(super) name: String,
