@@ -5,10 +5,14 @@
 mod operator;
 mod service;
 
+mod catalog;
 mod cli;
 mod demo;
 mod examples;
 mod faults;
+mod graphql;
+mod graphql_reading;
+mod graphql_writing;
 mod identity;
 mod interfaces;
 mod methods;

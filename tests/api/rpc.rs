@@ -20,6 +20,7 @@ pub(crate) async fn answer(message: Value) -> Value {
     answer.json()
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "a literal stands here")]
 pub(crate) fn call(method: &str, params: Value, id: u32) -> Value {
     json!({"jsonrpc": "2.0", "method": method, "params": params, "id": id})
 }

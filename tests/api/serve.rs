@@ -14,11 +14,11 @@ use crate::operator::{Operator, tidegate};
 use crate::service::{PATIENCE, eventually};
 
 /// A node, with all that it logs.
-struct Node {
-    url: String,
+pub(crate) struct Node {
+    pub(crate) url: String,
     process: Process,
     log: JoinHandle<String>,
-    client: Client,
+    pub(crate) client: Client,
 }
 
 /// A process that does not outlive a test that fails: who pipes the tests' output would wait for
@@ -34,7 +34,7 @@ impl Drop for Process {
 }
 
 impl Node {
-    async fn start(operator: &Operator) -> Self {
+    pub(crate) async fn start(operator: &Operator) -> Self {
         let port = TcpListener::bind("127.0.0.1:0")
             .unwrap()
             .local_addr()
@@ -85,7 +85,7 @@ impl Node {
         (status, answer.json().await.unwrap_or_default())
     }
 
-    async fn sign_in(&self, database: &str, username: &str, password: &str) -> Value {
+    pub(crate) async fn sign_in(&self, database: &str, username: &str, password: &str) -> Value {
         let body = json!({
             "grant_type": "password", "username": username, "password": password,
             "database": database, "client_id": "app",
@@ -102,7 +102,7 @@ impl Node {
     }
 
     /// Tells the node to stop and returns what it logged.
-    fn stop(mut self) -> String {
+    pub(crate) fn stop(mut self) -> String {
         let pid = self.process.0.id().to_string();
         assert!(
             Command::new("kill")

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tidegate_catalog::Catalogs;
 use tidegate_methods::Registry;
 use tidegate_oauth::Issuer;
 use tidegate_postgres::admin::doctor::Verdict;
@@ -13,6 +14,7 @@ use tidegate_server::{App, Certificate, Limits, Listener, Origins};
 use tidegate_sql::DatabaseName;
 use tokio::net::TcpListener;
 
+use crate::catalog_watch::{CatalogProbe, CatalogWatch};
 use crate::failure::{Failure, Result};
 use crate::pool::{ControlProbe, UserPool};
 use crate::service::{self, Service};
@@ -167,8 +169,11 @@ impl Node {
         let issuer = Arc::new(issuer);
         let pool = UserPool::open(service, settings).await?;
         let methods = Arc::new(Registry::new(service.methods.clone()));
+        let catalogs = Catalogs::new(service.control.clone(), Arc::new(pool.clone()));
+        let catalogs = Arc::new(catalogs);
         let app = App::builder(pool.executor(), issuer.clone(), service.store.clone())
             .methods(methods.clone())
+            .catalogs(catalogs.clone())
             .node(u64::from_be_bytes(ports::bytes()))
             .limits(limits(settings)?)
             .trusted_proxies(settings.trusted_proxies.clone())
@@ -176,6 +181,7 @@ impl Node {
             .anonymous_database(settings.anonymous_database.as_ref().map(DatabaseName::new))
             .insecure_http(settings.insecure_http)
             .probe(Arc::new(ControlProbe(service.control.clone())))
+            .probe(Arc::new(CatalogProbe(catalogs.clone())))
             .metrics(Arc::new(pool.clone()));
         let (app, traces) = crate::traces::export(app, settings)?;
         let app = app.build();
@@ -185,6 +191,7 @@ impl Node {
             app: app.clone(),
             methods,
             pool,
+            catalogs,
         };
         Ok(Self {
             app,
@@ -196,6 +203,8 @@ impl Node {
     /// Serves until `stop` is over and what was in flight has ended.
     pub(crate) async fn serve(self, sockets: Sockets, stop: impl Future<Output = ()>) -> Result {
         let mut beside = tokio::task::JoinSet::new();
+        let (catalogs, control) = (self.upkeep.catalogs.clone(), self.upkeep.control.clone());
+        beside.spawn(CatalogWatch::new(catalogs, control).run());
         beside.spawn(self.upkeep.run());
         beside.spawn(self.traces);
         if let Some(certificate) = sockets.certificate.clone() {

@@ -12,7 +12,7 @@ use crate::model::{Column, ConstraintKind, Referenced, Relation, Schema};
 pub fn describe_all(schemas: &[Arc<Schema>]) -> String {
     let mut text = String::from("[");
     list(&mut text, schemas, |text, schema| {
-        text.push_str(&describe(schema))
+        text.push_str(&describe(schema));
     });
     text.push(']');
     text

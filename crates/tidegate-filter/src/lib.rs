@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod condition;
 mod error;
 mod family;
 mod filter;

@@ -1,6 +1,6 @@
 //! Numbers that are the same in every run.
 
-/// A generator (SplitMix64).
+/// A generator (`SplitMix64`).
 #[derive(Debug)]
 pub(crate) struct Random(u64);
 

@@ -3,6 +3,7 @@
 //! An error is logged here, once, with the request, the principal and the route; never with a
 //! token, a parameter or SQL.
 
+mod graphql;
 mod methods;
 mod oauth;
 mod rest;

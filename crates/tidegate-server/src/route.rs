@@ -45,6 +45,10 @@ pub(crate) enum Route<'p> {
     Keys,
     /// `GET /api/v4/openapi.json`
     OpenApi,
+    /// `GET`, `POST /api/graphql/schema/{schema}`
+    GraphQl(Cow<'p, str>),
+    /// `GET /api/graphql/schema/{schema}/sdl`
+    GraphQlSdl(Cow<'p, str>),
     /// `GET /healthz`
     Health,
     /// `GET /readyz`
@@ -77,7 +81,7 @@ pub(crate) enum Methods {
 
 /// A route without what its path names: the label in metrics and logs, the path in the OpenAPI
 /// document.
-pub(crate) const PATHS: [(&str, Methods); 21] = [
+pub(crate) const PATHS: [(&str, Methods); 23] = [
     ("/api/v4/sql", Methods::Post),
     ("/api/v4/sql/database/{database}", Methods::Post),
     ("/api/v4/sql/schema", Methods::Get),
@@ -99,6 +103,8 @@ pub(crate) const PATHS: [(&str, Methods); 21] = [
     ("/api/v4/call/dry", Methods::Post),
     ("/api/v4/interfaces", Methods::Get),
     ("/api/v4/openrpc.json", Methods::Get),
+    ("/api/graphql/schema/{schema}", Methods::Collection),
+    ("/api/graphql/schema/{schema}/sdl", Methods::Get),
 ];
 
 impl<'p> Route<'p> {
@@ -139,6 +145,9 @@ impl<'p> Route<'p> {
     }
 
     fn with_name(path: &'p str) -> Option<Self> {
+        if let Some(name) = path.strip_prefix("/api/graphql/schema/") {
+            return Self::graphql(name);
+        }
         let (folder, name) = path.rsplit_once('/')?;
         let name = percent::decode(name).filter(|name| !name.is_empty())?;
         match folder {
@@ -147,6 +156,20 @@ impl<'p> Route<'p> {
             "/api/v4/methods" => Some(Self::MethodsNamed(name)),
             _ => None,
         }
+    }
+
+    fn graphql(rest: &'p str) -> Option<Self> {
+        let (name, sdl) = match rest.split_once('/') {
+            None => (rest, false),
+            Some((name, "sdl")) => (name, true),
+            Some(_) => return None,
+        };
+        let name = percent::decode(name).filter(|name| !name.is_empty())?;
+        Some(if sdl {
+            Self::GraphQlSdl(name)
+        } else {
+            Self::GraphQl(name)
+        })
     }
 
     /// The route's place in [`PATHS`].
@@ -173,6 +196,8 @@ impl<'p> Route<'p> {
             Self::DryRun => 18,
             Self::Interfaces => 19,
             Self::OpenRpc => 20,
+            Self::GraphQl(_) => 21,
+            Self::GraphQlSdl(_) => 22,
         }
     }
 

@@ -97,7 +97,7 @@ async fn the_openapi_document_has_exactly_the_routes_that_there_are() {
         let other = request(Method::PUT, path).body(String::new()).unwrap();
         assert_eq!(api.call(other).await.status, 405, "{path} is no route");
     }
-    assert_eq!(paths.len(), 21);
+    assert_eq!(paths.len(), 23);
 }
 
 #[tokio::test]

@@ -91,6 +91,7 @@ const EDGES: &[(&str, &[&str])] = &[
         "tidegate-server",
         &[
             "tidegate-catalog",
+            "tidegate-graphql",
             "tidegate-methods",
             "tidegate-oauth",
             "tidegate-rpc",
@@ -100,6 +101,7 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "tidegate",
         &[
+            "tidegate-catalog",
             "tidegate-embedded",
             "tidegate-methods",
             "tidegate-oauth",

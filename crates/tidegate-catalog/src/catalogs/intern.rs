@@ -11,11 +11,14 @@ use tidegate_sql::DatabaseName;
 use crate::error::Result;
 use crate::model::Schema;
 
+/// A database and the digest of a document.
+type Key = (DatabaseName, [u64; 2]);
+
 /// The schemas that somebody holds.
 #[derive(Default)]
 pub(super) struct Intern {
     /// By 128 bits under keys of this process, which nobody outside can make meet.
-    schemas: Mutex<HashMap<(DatabaseName, [u64; 2]), Weak<Schema>>>,
+    schemas: Mutex<HashMap<Key, Weak<Schema>>>,
     hashers: [RandomState; 2],
     versions: AtomicU64,
 }

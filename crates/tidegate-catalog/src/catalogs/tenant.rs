@@ -150,13 +150,13 @@ impl Tenant {
     pub(super) fn stale(&self, now: u64, warm: u64) -> Vec<(RoleName, Box<str>, Arc<Slot>)> {
         let mut state = self.state.lock();
         let epoch = state.epoch;
-        let mut stale = Vec::new();
+        let mut found = Vec::new();
         for (role, slots) in &mut state.roles {
             slots.retain(|_, slot| !slot.is_older_than(epoch) || slot.age(now) < warm);
             let old = slots.iter().filter(|(_, slot)| slot.is_older_than(epoch));
-            stale.extend(old.map(|(name, slot)| (role.clone(), name.clone(), Arc::clone(slot))));
+            found.extend(old.map(|(name, slot)| (role.clone(), name.clone(), Arc::clone(slot))));
         }
-        stale
+        found
     }
 
     /// Removes what nobody used in `kept` ticks; whether anything is left.

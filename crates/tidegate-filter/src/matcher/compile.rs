@@ -171,13 +171,15 @@ impl Target<'_> {
     fn like(&self, scalar: &Scalar, json: &Json<'_>) -> Result<Node> {
         self.told_apart(scalar)?;
         let pattern = json.string(&self.comparison.place)?;
-        let fold = match (self.comparison.operator, self.column.collation) {
-            (Operator::Like, _) => Fold::None,
-            (_, Some(Collation::Bytes)) => Fold::Ascii,
+        // Even where text is ordered by its bytes, letter case can be that of a language.
+        let fold = match self.comparison.operator {
+            Operator::Like => Fold::None,
             _ if pattern.is_ascii() => Fold::Language,
             _ => return self.refuse("letter case beyond ASCII is judged by PostgreSQL only"),
         };
-        let pattern = Pattern::like(&pattern, fold);
+        let Some(pattern) = Pattern::like(&pattern, fold) else {
+            return self.refuse("the pattern is too long");
+        };
         Ok(Node::Like(self.comparison.column, pattern))
     }
 

@@ -68,9 +68,8 @@ impl Failure {
     pub(crate) fn from_catalog(error: tidegate_catalog::Error, anonymous: bool) -> Self {
         match error {
             tidegate_catalog::Error::Sql(error) => Self::from_sql(error, anonymous),
-            ours @ (tidegate_catalog::Error::Document | tidegate_catalog::Error::Malformed(_)) => {
-                Self::internal(ours)
-            }
+            document @ (tidegate_catalog::Error::Document
+            | tidegate_catalog::Error::Malformed(_)) => Self::internal(document),
         }
     }
 }

@@ -86,6 +86,19 @@ impl ValueWriter {
         })
     }
 
+    /// The same writer, but `int8` and `oid` are strings, also in arrays and ranges: for readers
+    /// whose integers have 32 bits.
+    pub fn exact(self) -> Self {
+        let (form, format) = (self.form.exact(), self.format);
+        Self { form, format }
+    }
+
+    /// The same writer, but numbers and booleans are strings.
+    pub fn quoted(self) -> Self {
+        let (form, format) = (self.form.quoted(), self.format);
+        Self { form, format }
+    }
+
     /// Appends a value as JSON.
     ///
     /// # Errors
