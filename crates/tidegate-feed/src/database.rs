@@ -3,22 +3,21 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use parking_lot::Mutex;
 use tidegate_sql::log::{Captured, ChangeLog, Demand, LogIdentity, LogPosition};
 use tidegate_sql::{DatabaseName, Executor, Type};
 use tokio::sync::{Notify, Semaphore, watch};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
 use crate::change::Change;
 use crate::cursor::{Cursor, Place};
-use crate::error::{Error, Result};
 use crate::pump;
 use crate::queue::{Ended, Item, Resync};
 use crate::ring::Ring;
 use crate::settings::Settings;
 use crate::shape::Shape;
+use crate::stream_state::StreamState;
 use crate::subscriber::Subscriber;
 use crate::table::Table;
 
@@ -49,26 +48,6 @@ pub(crate) struct Capture {
     pub(crate) captured: Captured,
     /// When it was last needed.
     pub(crate) used: Instant,
-}
-
-/// Where the stream is.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct StreamState {
-    pub(crate) live: bool,
-    /// Everything that committed before this has been handed out.
-    pub(crate) reached: LogPosition,
-    /// Why it is not live.
-    pub(crate) problem: Option<Problem>,
-    /// Nobody opens it any more.
-    pub(crate) stopped: bool,
-}
-
-/// Why there is no stream.
-#[derive(Clone, Debug)]
-pub(crate) enum Problem {
-    NotAllowed { reason: String, remedy: String },
-    TimedOut { what: String, limit: Duration },
-    Other(String),
 }
 
 struct Inner {
@@ -134,52 +113,6 @@ impl Database {
 
     pub(crate) fn next_id(&self) -> u64 {
         self.ids.fetch_add(1, Ordering::Relaxed)
-    }
-
-    /// Waits until the stream is live.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`], or why the log may not be read.
-    pub(crate) async fn live(&self, deadline: Instant) -> Result<()> {
-        let mut stream = self.stream.subscribe();
-        let live = timeout_at(
-            deadline,
-            stream.wait_for(|stream| stream.live || stream.stopped),
-        );
-        if live
-            .await
-            .is_ok_and(|state| state.is_ok_and(|state| state.live))
-        {
-            return Ok(());
-        }
-        match self.stream.borrow().problem.clone() {
-            Some(Problem::NotAllowed { reason, remedy }) => {
-                Err(Error::CaptureNotAllowed { reason, remedy })
-            }
-            Some(Problem::TimedOut { what, limit }) => Err(Error::Timeout { what, limit }),
-            Some(Problem::Other(problem)) => Err(Error::Unavailable(Some(problem.into()))),
-            None => Err(Error::Unavailable(None)),
-        }
-    }
-
-    /// Waits until everything before a position has been handed out.
-    pub(crate) async fn reach(&self, position: LogPosition, deadline: Instant) -> Result<()> {
-        const ASK: Duration = Duration::from_millis(25);
-        let mut stream = self.stream.subscribe();
-        loop {
-            self.poke.notify_one();
-            let next = deadline.min(Instant::now() + ASK);
-            let reached = stream.wait_for(|stream| stream.live && stream.reached >= position);
-            if let Ok(Ok(_)) = timeout_at(next, reached).await {
-                return Ok(());
-            }
-            if Instant::now() >= deadline {
-                return Err(Error::Timeout {
-                    what: "the stream of changes".to_owned(),
-                    limit: self.settings.patience,
-                });
-            }
-        }
     }
 
     /// A stream has been opened. Unless it goes on where the last one ended, there is a gap.

@@ -15,16 +15,16 @@ use tracing::warn;
 
 use crate::change::{Operation, Operations};
 use crate::cursor::Cursor;
-use crate::database::{Capture, Database, From};
+use crate::database::Database;
 use crate::error::{Error, Result};
 use crate::policy::Judge;
 use crate::predicate::Predicate;
-use crate::queue::{Ended, Outbox, Resync};
+use crate::queue::{Ended, Outbox};
 use crate::rights::Rights;
 use crate::selection::Selection;
 use crate::settings::Settings;
 use crate::subscriber::Subscriber;
-use crate::{guard, worker};
+use crate::{admission, guard, worker};
 
 /// Hands the changes of databases to subscribers.
 #[derive(Clone)]
@@ -99,11 +99,11 @@ impl Feed {
         let (columns, demand) = self.demand(&request, &rights)?;
         let database = self.database(&request);
         database.live(deadline).await?;
-        let since = capture(&database, demand, deadline).await?;
+        let since = admission::capture(&database, demand, deadline).await?;
         if outbox.is_closed() {
             return Err(Error::Closed);
         }
-        let from = place(&database, request.after, since, deadline).await;
+        let from = admission::place(&database, request.after, since, deadline).await;
         let judge = rights.policy.map(|policy| {
             self.judge(&request.login, request.relation, || {
                 Judge::new(self.shared.executor.clone(), request.login.clone(), policy)
@@ -122,7 +122,7 @@ impl Feed {
             judge,
             over: AtomicBool::new(false),
         });
-        refit(&database, &subscriber, deadline).await?;
+        admission::refit(&database, &subscriber, deadline).await?;
         database.attach(&subscriber, from);
         if database.stream.borrow().stopped {
             database.detach(&subscriber);
@@ -300,80 +300,6 @@ pub struct DatabaseStatus {
     pub reached: LogPosition,
     /// How many subscriptions there are.
     pub subscriptions: usize,
-}
-
-/// Sees to it that a table is captured as demanded, and that the stream has come past the point
-/// where that took effect.
-async fn capture(database: &Database, demand: Demand, deadline: Instant) -> Result<LogPosition> {
-    let mut captures = database.captures.lock().await;
-    let known = captures.get(&demand.relation).copied();
-    let demand = match known {
-        Some(known) => Demand {
-            changes: demand.changes || known.demand.changes,
-            old_rows: demand.old_rows || known.demand.old_rows,
-            ..demand
-        },
-        None => demand,
-    };
-    let used = Instant::now();
-    let captured = match known {
-        Some(known) if known.demand == demand => known.captured,
-        _ => database.log.capture(&database.name, &demand).await?,
-    };
-    let capture = Capture {
-        demand,
-        captured,
-        used,
-    };
-    captures.insert(demand.relation, capture);
-    drop(captures);
-    database.reach(captured.barrier, deadline).await?;
-    Ok(captured.since)
-}
-
-/// Where a definition has changed since the last change of a row, the log has yet to tell it:
-/// once it has come past the definition, what was known is forgotten.
-async fn refit(database: &Database, subscriber: &Subscriber, deadline: Instant) -> Result<()> {
-    if !database.fits(subscriber) {
-        let now = database
-            .log
-            .retain(&database.name, LogPosition::default())
-            .await?;
-        database.reach(now, deadline).await?;
-        database.unshape_unless(subscriber);
-    }
-    Ok(())
-}
-
-/// Where a subscription begins.
-async fn place(
-    database: &Database,
-    after: Option<Cursor>,
-    since: LogPosition,
-    deadline: Instant,
-) -> From {
-    let Some(cursor) = after else {
-        return From::Now;
-    };
-    if !cursor.is_in(database.log_identity()) {
-        return From::Gap(Resync::OtherLog);
-    }
-    // What happened to the table before it was captured is not in the log.
-    if cursor.place.commit < since {
-        return From::Gap(Resync::Expired);
-    }
-    // A node that has just started is still reading what was before; a place that never comes
-    // belongs to a log that was cut off.
-    let commit = cursor.place.commit.0;
-    let there = LogPosition(if cursor.place.index == 0 {
-        commit
-    } else {
-        commit.saturating_add(1)
-    });
-    match database.reach(there, deadline).await {
-        Ok(()) => From::After(cursor.place),
-        Err(_) => From::Gap(Resync::Expired),
-    }
 }
 
 impl Subscription {

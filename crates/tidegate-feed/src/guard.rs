@@ -94,14 +94,13 @@ fn verdict(rights: &Result<Rights, Error>, subscriber: &Subscriber) -> Option<En
                 problem: "row level security applies to the table now".to_owned(),
             })
         }
-        Ok(_) => None,
         Err(Error::NoTable) => Some(Ended::NoTable),
         // The role may not even log in.
         Err(Error::Rights(tidegate_sql::Error::NoDatabase)) => Some(Ended::NotAllowed),
         Err(Error::Rights(tidegate_sql::Error::Rejected(_) | tidegate_sql::Error::Internal(_))) => {
             Some(Ended::NotAllowed)
         }
-        Err(_) => None,
+        Ok(_) | Err(_) => None,
     }
 }
 
