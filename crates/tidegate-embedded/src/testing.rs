@@ -9,7 +9,8 @@ use crate::settings::Settings;
 /// it is gone soon after the process is.
 ///
 /// Tests that stop or reconfigure PostgreSQL start one of their own from [`settings`]. It allows
-/// 300 connections, so that tests side by side do not starve each other. May be called in async
+/// 300 connections and 100 replication slots, so that tests side by side do not starve each other.
+/// May be called in async
 /// code: the first call blocks for about a second.
 ///
 /// # Panics
@@ -21,7 +22,10 @@ use crate::settings::Settings;
 pub fn cluster() -> &'static Cluster {
     static SHARED: OnceLock<Cluster> = OnceLock::new();
     SHARED.get_or_init(|| {
-        let settings = settings().with("max_connections", "300");
+        let settings = settings()
+            .with("max_connections", "300")
+            .with("max_replication_slots", "100")
+            .with("max_wal_senders", "100");
         Cluster::start_blocking(&settings).unwrap_or_else(|error| panic!("{error}"))
     })
 }

@@ -13,6 +13,8 @@ mod isolation;
 #[cfg(test)]
 mod pool;
 #[cfg(test)]
+mod replication;
+#[cfg(test)]
 mod session;
 #[cfg(test)]
 mod stage;

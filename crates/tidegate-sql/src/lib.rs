@@ -6,6 +6,7 @@ pub mod datetime;
 pub mod error;
 pub mod executor;
 pub mod json;
+pub mod log;
 pub mod output;
 pub mod parameter;
 pub mod principal;

@@ -25,6 +25,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("tidegate-rpc", 2),
     ("tidegate-store", 2),
     ("tidegate-plan", 3),
+    ("tidegate-feed", 3),
     ("tidegate-graphql", 4),
     ("tidegate-server", 5),
     ("tidegate", 6),
@@ -65,6 +66,10 @@ const EDGES: &[(&str, &[&str])] = &[
     ("tidegate-filter", &["tidegate-catalog", "tidegate-sql"]),
     (
         "tidegate-plan",
+        &["tidegate-catalog", "tidegate-filter", "tidegate-sql"],
+    ),
+    (
+        "tidegate-feed",
         &["tidegate-catalog", "tidegate-filter", "tidegate-sql"],
     ),
     (

@@ -85,6 +85,13 @@ impl Connection {
         }
     }
 
+    /// Cancels what the connection runs, without waiting for its end.
+    pub(crate) async fn cancel_running(&self) {
+        if let Err(error) = self.canceller.cancel().await {
+            tracing::warn!(%error, "a command could not be cancelled");
+        }
+    }
+
     /// `server_version_num` as the opener gave it; 0 when it was not known.
     pub(crate) fn server_version(&self) -> u32 {
         self.server_version

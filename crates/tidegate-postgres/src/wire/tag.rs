@@ -6,6 +6,7 @@ pub(crate) const BIND_COMPLETE: u8 = b'2';
 pub(crate) const CLOSE_COMPLETE: u8 = b'3';
 pub(crate) const COMMAND_COMPLETE: u8 = b'C';
 pub(crate) const COPY_BOTH_RESPONSE: u8 = b'W';
+pub(crate) const COPY_DATA: u8 = b'd';
 pub(crate) const COPY_IN_RESPONSE: u8 = b'G';
 pub(crate) const COPY_OUT_RESPONSE: u8 = b'H';
 pub(crate) const DATA_ROW: u8 = b'D';

@@ -1,0 +1,333 @@
+//! The change feed of a node.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tidegate_sql::log::{ChangeLog, Demand, LogPosition, LogStart};
+use tidegate_sql::{DatabaseName, Executor, Login};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use tracing::warn;
+
+use crate::change::{Operation, Operations};
+use crate::cursor::Cursor;
+use crate::database::Database;
+use crate::error::{Error, Result};
+use crate::policy::Judge;
+use crate::predicate::Predicate;
+use crate::queue::{Ended, Outbox};
+use crate::rights::Rights;
+use crate::selection::Selection;
+use crate::settings::Settings;
+use crate::subscriber::Subscriber;
+use crate::{admission, guard, worker};
+
+/// Hands the changes of databases to subscribers.
+#[derive(Clone)]
+pub struct Feed {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    log: Arc<dyn ChangeLog>,
+    executor: Arc<dyn Executor>,
+    settings: Settings,
+    databases: Mutex<HashMap<DatabaseName, Running>>,
+    /// One judge for each role and table, so that each image is judged once.
+    judges: Mutex<HashMap<(Login, u32), Weak<Judge>>>,
+}
+
+/// A database's feed with its tasks, which stop when it is dropped.
+struct Running {
+    database: Arc<Database>,
+    _tasks: JoinSet<()>,
+}
+
+/// What somebody subscribes to.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Who: rights and row level security are this role's.
+    pub login: Login,
+    /// What the connection calls the subscription; it stands at each delivery.
+    pub tag: u64,
+    /// The table's number in `pg_class`.
+    pub relation: u32,
+    /// Which operations.
+    pub operations: Operations,
+    /// What events show.
+    pub selection: Selection,
+    /// Which rows; all when absent.
+    pub predicate: Option<Predicate>,
+    /// The place to go on behind.
+    pub after: Option<Cursor>,
+}
+
+/// A subscription; it ends when this is dropped.
+pub struct Subscription {
+    database: Arc<Database>,
+    subscriber: Arc<Subscriber>,
+}
+
+impl Feed {
+    /// A feed that reads `log` and asks `executor` what roles may see. Connects nowhere until
+    /// somebody subscribes. Its methods must be called on a tokio runtime.
+    pub fn new(log: Arc<dyn ChangeLog>, executor: Arc<dyn Executor>, settings: Settings) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                log,
+                executor,
+                settings,
+                databases: Mutex::default(),
+                judges: Mutex::default(),
+            }),
+        }
+    }
+
+    /// Subscribes a connection. When this returns, the first thing in the connection's queue for
+    /// the subscription is [`crate::Item::Acknowledged`]: every later commit is delivered.
+    ///
+    /// # Errors
+    /// Why the subscription makes no sense, is not allowed, or cannot be had now.
+    pub async fn subscribe(&self, outbox: &Outbox, request: Request) -> Result<Subscription> {
+        let deadline = Instant::now() + self.shared.settings.patience;
+        let executor = &*self.shared.executor;
+        let rights = Rights::ask(executor, &request.login, request.relation).await?;
+        let (columns, demand) = self.demand(&request, &rights)?;
+        let database = self.database(&request);
+        database.live(deadline).await?;
+        let since = admission::capture(&database, demand, deadline).await?;
+        if outbox.is_closed() {
+            return Err(Error::Closed);
+        }
+        let from = admission::place(&database, request.after, since, deadline).await;
+        let judge = rights.policy.map(|policy| {
+            self.judge(&request.login, request.relation, || {
+                Judge::new(self.shared.executor.clone(), request.login.clone(), policy)
+            })
+        });
+        let subscriber = Arc::new(Subscriber {
+            id: database.next_id(),
+            tag: request.tag,
+            login: request.login,
+            relation: request.relation,
+            operations: request.operations,
+            selection: Arc::new(request.selection),
+            predicate: request.predicate,
+            columns,
+            outbox: outbox.clone(),
+            judge,
+            over: AtomicBool::new(false),
+        });
+        admission::refit(&database, &subscriber, deadline).await?;
+        database.attach(&subscriber, from);
+        if database.stream.borrow().stopped {
+            database.detach(&subscriber);
+            return Err(Error::Unavailable(None));
+        }
+        Ok(Subscription {
+            database,
+            subscriber,
+        })
+    }
+
+    /// Checks the columns, and says what the log must hold.
+    fn demand(&self, request: &Request, rights: &Rights) -> Result<(Vec<Box<str>>, Demand)> {
+        let mut columns: Vec<Box<str>> = request.selection.names().map(Into::into).collect();
+        columns.extend(
+            request
+                .predicate
+                .iter()
+                .flat_map(Predicate::names)
+                .map(Into::into),
+        );
+        columns.sort_unstable();
+        columns.dedup();
+        let mut used = Vec::new();
+        for name in &columns {
+            used.push(rights.column(name)?);
+        }
+        let operations = request.operations;
+        let mut old_rows = (operations.has(Operation::Delete)
+            && used.iter().any(|column| !column.key))
+            || (operations.has(Operation::Update) && used.iter().any(|column| column.long));
+        if let Some(policy) = &rights.policy {
+            let looked_at = |name: &str| {
+                policy
+                    .columns()
+                    .is_none_or(|names| names.iter().any(|one| **one == *name))
+            };
+            let mut looked = rights
+                .columns
+                .iter()
+                .filter(|column| looked_at(&column.name));
+            if looked.clone().any(|column| column.generated) {
+                return Err(Error::Unsupported(
+                    "the policies of the table look at a generated column, which the log does not \
+                     tell"
+                        .to_owned(),
+                ));
+            }
+            old_rows |= operations.has(Operation::Delete)
+                || (operations.has(Operation::Update) && looked.any(|column| column.long));
+        }
+        let demand = Demand {
+            relation: request.relation,
+            changes: operations.need_changes(),
+            old_rows,
+            patience: self.shared.settings.patience,
+        };
+        Ok((columns, demand))
+    }
+
+    /// The feed of a database, started by its first subscriber. One that comes back may need what
+    /// was before this process: then the memory is filled from as far back as there is.
+    fn database(&self, request: &Request) -> Arc<Database> {
+        let mut databases = self.shared.databases.lock();
+        let name = &request.login.database;
+        if let Some(running) = databases.get(name) {
+            *running.database.touched.lock() = Instant::now();
+            return running.database.clone();
+        }
+        let database = Arc::new(Database::new(
+            name.clone(),
+            self.shared.log.clone(),
+            self.shared.executor.clone(),
+            self.shared.settings.clone(),
+        ));
+        let first = match request.after {
+            Some(_) => LogStart::Earliest,
+            None => LogStart::Now,
+        };
+        let mut tasks = JoinSet::new();
+        tasks.spawn(worker::run(database.clone(), first));
+        tasks.spawn(guard::rights(database.clone()));
+        let shared = Arc::downgrade(&self.shared);
+        let retire = move |database: &Arc<Database>| retire(&shared, database);
+        tasks.spawn(guard::window(database.clone(), retire));
+        let running = Running {
+            database: database.clone(),
+            _tasks: tasks,
+        };
+        databases.insert(name.clone(), running);
+        database
+    }
+
+    fn judge(&self, login: &Login, relation: u32, make: impl FnOnce() -> Judge) -> Arc<Judge> {
+        let mut judges = self.shared.judges.lock();
+        judges.retain(|_, judge| judge.strong_count() > 0);
+        let key = (login.clone(), relation);
+        if let Some(judge) = judges.get(&key).and_then(Weak::upgrade) {
+            return judge;
+        }
+        let judge = Arc::new(make());
+        judges.insert(key, Arc::downgrade(&judge));
+        judge
+    }
+
+    /// Ends everything: subscribers are told, streams are closed; what is kept of the log stays,
+    /// so that they can go on elsewhere.
+    pub fn stop(&self) {
+        for (_, running) in self.shared.databases.lock().drain() {
+            running.database.stream.send_modify(|state| {
+                state.live = false;
+                state.stopped = true;
+            });
+            running.database.end(&Ended::Stopped);
+        }
+    }
+
+    /// How each database's feed is.
+    pub fn status(&self) -> Vec<DatabaseStatus> {
+        let databases = self.shared.databases.lock();
+        let status = |(name, running): (&DatabaseName, &Running)| {
+            let state = running.database.stream.borrow().clone();
+            DatabaseStatus {
+                database: name.clone(),
+                live: state.live,
+                reached: state.reached,
+                subscriptions: running.database.subscribers().len(),
+            }
+        };
+        databases.iter().map(status).collect()
+    }
+}
+
+/// Stops the feed of a database that nobody needs, and gives back what it had taken there.
+fn retire(shared: &Weak<Shared>, database: &Arc<Database>) {
+    let Some(shared) = shared.upgrade() else {
+        return;
+    };
+    let running = {
+        let mut databases = shared.databases.lock();
+        let mine = |running: &Running| Arc::ptr_eq(&running.database, database);
+        if !databases.get(&database.name).is_some_and(mine) {
+            return;
+        }
+        database.stream.send_modify(|state| state.stopped = true);
+        databases.remove(&database.name)
+    };
+    // Not one of the tasks that end with it.
+    tokio::spawn(async move {
+        let Some(running) = running else {
+            return;
+        };
+        let (log, name) = (running.database.log.clone(), running.database.name.clone());
+        let released = log.release(&name, &[]).await;
+        // Its stream is closed with it, which PostgreSQL has to notice.
+        drop(running);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let abandoned = log.abandon(&name).await;
+        for outcome in [released, abandoned] {
+            if let Err(error) = outcome {
+                warn!(database = %name, %error, "something of the feed stays in the database");
+            }
+        }
+    });
+}
+
+/// How a database's feed is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DatabaseStatus {
+    /// The database.
+    pub database: DatabaseName,
+    /// Whether its stream is open.
+    pub live: bool,
+    /// Everything that committed before this has been handed out.
+    pub reached: LogPosition,
+    /// How many subscriptions there are.
+    pub subscriptions: usize,
+}
+
+impl Subscription {
+    /// Whether nothing comes any more.
+    pub fn is_over(&self) -> bool {
+        self.subscriber.is_over()
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        self.subscriber.over.store(true, Ordering::Release);
+        self.database.detach(&self.subscriber);
+    }
+}
+
+impl fmt::Debug for Subscription {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Subscription")
+            .field("subscriber", &self.subscriber.id)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Feed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Feed")
+            .field("settings", &self.shared.settings)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,160 @@
+//! Looks after a database's feed at intervals: rights, the retention window, what nobody needs.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use tidegate_sql::RoleName;
+use tidegate_sql::log::LogPosition;
+use tokio::time::{Instant, MissedTickBehavior, interval};
+use tracing::{debug, warn};
+
+use crate::database::Database;
+use crate::error::Error;
+use crate::queue::Ended;
+use crate::rights::Rights;
+use crate::subscriber::Subscriber;
+
+/// Checks rights again and again, until it is aborted.
+pub(crate) async fn rights(database: Arc<Database>) {
+    let mut tick = interval(database.settings.recheck);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    tick.tick().await;
+    let mut checked = HashMap::new();
+    loop {
+        tick.tick().await;
+        recheck(&database, &mut checked).await;
+    }
+}
+
+/// A role and a table.
+type Group = (RoleName, u32);
+
+/// Asks once for each role and table, however many subscriptions there are.
+async fn recheck(database: &Database, checked: &mut HashMap<Group, Instant>) {
+    let mut groups: HashMap<Group, Vec<Arc<Subscriber>>> = HashMap::new();
+    for subscriber in database.subscribers() {
+        let group = (subscriber.login.role.clone(), subscriber.relation);
+        groups.entry(group).or_default().push(subscriber);
+    }
+    checked.retain(|group, _| groups.contains_key(group));
+    for ((role, relation), subscribers) in groups {
+        let Some(first) = subscribers.first() else {
+            continue;
+        };
+        let rights = Rights::ask(&*database.executor, &first.login, relation).await;
+        let last = checked
+            .entry((role.clone(), relation))
+            .or_insert_with(Instant::now);
+        if rights.is_ok() || !database.stream.borrow().live {
+            *last = Instant::now();
+        }
+        // A role that cannot be asked, such as one that may not log in any more.
+        let silent = last.elapsed() > database.settings.unchecked;
+        for subscriber in &subscribers {
+            let unknown = silent.then_some(Ended::NotAllowed);
+            if let Some(why) = verdict(&rights, subscriber).or(unknown) {
+                debug!(%role, relation, ?why, "a subscription ends");
+                subscriber.end(why);
+                database.detach(subscriber);
+            } else if let (
+                Ok(Rights {
+                    policy: Some(policy),
+                    ..
+                }),
+                Some(judge),
+            ) = (&rights, &subscriber.judge)
+            {
+                judge.renew(policy).await;
+            }
+        }
+        if let Err(error) = rights {
+            warn!(%role, relation, %error, "rights could not be checked");
+        }
+    }
+}
+
+/// Whether a subscription must end.
+fn verdict(rights: &Result<Rights, Error>, subscriber: &Subscriber) -> Option<Ended> {
+    match rights {
+        Ok(rights) if !rights.may_read(&subscriber.columns) => {
+            let gone = subscriber
+                .columns
+                .iter()
+                .find(|name| !rights.columns.iter().any(|column| column.name == **name));
+            Some(match gone {
+                Some(name) => Ended::Changed {
+                    problem: format!("the column `{name}` is gone"),
+                },
+                None => Ended::NotAllowed,
+            })
+        }
+        // Nobody judges its rows, and now somebody must.
+        Ok(rights) if rights.policy.is_some() && subscriber.judge.is_none() => {
+            Some(Ended::Changed {
+                problem: "row level security applies to the table now".to_owned(),
+            })
+        }
+        Err(Error::NoTable) => Some(Ended::NoTable),
+        // The role may not even log in.
+        Err(Error::Rights(tidegate_sql::Error::NoDatabase)) => Some(Ended::NotAllowed),
+        Err(Error::Rights(tidegate_sql::Error::Rejected(_) | tidegate_sql::Error::Internal(_))) => {
+            Some(Ended::NotAllowed)
+        }
+        Ok(_) | Err(_) => None,
+    }
+}
+
+/// Moves the retention window on, until it is aborted, and retires a database that nobody needs.
+pub(crate) async fn window(database: Arc<Database>, retire: impl Fn(&Arc<Database>)) {
+    let mut tick = interval(database.settings.retain);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut samples: VecDeque<(Instant, LogPosition)> = VecDeque::new();
+    loop {
+        tick.tick().await;
+        if !database.subscribers().is_empty() {
+            *database.touched.lock() = Instant::now();
+        } else if database.touched.lock().elapsed() >= database.settings.linger {
+            retire(&database);
+            return;
+        }
+        let state = database.stream.borrow().clone();
+        if !state.live {
+            continue;
+        }
+        samples.push_back((Instant::now(), state.reached));
+        let mut keep = LogPosition::default();
+        while let Some((when, position)) = samples.front()
+            && when.elapsed() >= database.settings.window
+        {
+            keep = *position;
+            samples.pop_front();
+        }
+        if let Err(error) = database.log.retain(&database.name, keep).await {
+            warn!(database = %database.name, %error, "the retention window did not move on");
+        }
+        let_go(&database).await;
+    }
+}
+
+/// Lets go of tables that nobody has needed for a while.
+async fn let_go(database: &Database) {
+    let mut captures = database.captures.lock().await;
+    for subscriber in database.subscribers() {
+        if let Some(capture) = captures.get_mut(&subscriber.relation) {
+            capture.used = Instant::now();
+        }
+    }
+    let linger = database.settings.linger;
+    let kept: Vec<u32> = captures
+        .iter()
+        .filter(|(_, capture)| capture.used.elapsed() < linger)
+        .map(|(relation, _)| *relation)
+        .collect();
+    if kept.len() == captures.len() {
+        return;
+    }
+    match database.log.release(&database.name, &kept).await {
+        Ok(()) => captures.retain(|relation, _| kept.contains(relation)),
+        Err(error) => debug!(%error, "tables that nobody needs are still captured"),
+    }
+}

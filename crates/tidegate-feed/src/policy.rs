@@ -1,0 +1,281 @@
+//! Row level security on events: whether a role may see *this image* of a row.
+//!
+//! The policies are evaluated by PostgreSQL, on a connection that logged in as the role, over the
+//! images that the log brought and not over the table: what a row looks like now says nothing
+//! about what it looked like then.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use bytes::BytesMut;
+use tidegate_sql::codec::json_string;
+use tidegate_sql::{Executor, Login, Principal, Type, TypeKind};
+
+use crate::change::{Change, Event};
+use crate::cursor::Place;
+use crate::pgoutput::{Tuple, Value};
+use crate::question::{TextRow, ask};
+use crate::rights::text;
+use crate::shape::Shape;
+
+/// How many verdicts are remembered for others with the same role.
+const REMEMBERED: usize = 4096;
+
+/// What row level security asks of a row that a role reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Policy {
+    /// The query that says which rows of a document pass.
+    query: String,
+    /// The columns that it looks at; `None` when that cannot be told.
+    columns: Option<Vec<Box<str>>>,
+    /// Whether any row can pass.
+    hopeless: bool,
+}
+
+impl Policy {
+    /// Puts the policies of a role together as PostgreSQL does: one of the permissive ones must
+    /// hold, and every restrictive one (PostgreSQL, "Row Security Policies").
+    pub(crate) fn new(
+        (schema, name): (&str, &str),
+        policies: &[TextRow],
+        numbers: &[TextRow],
+    ) -> Self {
+        let (mut permissive, mut restrictive) = (Vec::new(), Vec::new());
+        let mut columns = Some(Vec::new());
+        for policy in policies {
+            let condition = text(policy, 1);
+            // A policy that looks at the row as a whole looks at every column.
+            if condition.contains(".*") {
+                columns = None;
+            }
+            for number in text(policy, 2).split(',') {
+                let named = numbers.iter().find(|row| &*text(row, 0) == number);
+                if let (Some(columns), Some(row)) = (&mut columns, named) {
+                    columns.push(text(row, 1));
+                }
+            }
+            let side = if &*text(policy, 0) == "true" {
+                &mut permissive
+            } else {
+                &mut restrictive
+            };
+            side.push(condition);
+        }
+        let hopeless = permissive.is_empty();
+        let condition = condition(&permissive, &restrictive);
+        let query = query((schema, name), numbers, &condition);
+        Self {
+            query,
+            columns,
+            hopeless,
+        }
+    }
+
+    /// The columns that it looks at; all when that cannot be told.
+    pub(crate) fn columns(&self) -> Option<&[Box<str>]> {
+        self.columns.as_deref()
+    }
+
+    /// Whether an image holds everything that the policies look at.
+    fn can_judge(&self, shape: &Shape, tuple: &Tuple) -> bool {
+        let is_there = |at: usize| tuple.value(at) != Value::Absent;
+        match &self.columns {
+            Some(columns) => columns
+                .iter()
+                .all(|column| shape.find(column).is_some_and(is_there)),
+            None => (0..shape.columns.len()).all(is_there),
+        }
+    }
+}
+
+fn condition(permissive: &[Box<str>], restrictive: &[Box<str>]) -> String {
+    let mut condition = String::new();
+    for (number, one) in permissive.iter().enumerate() {
+        let word = if number == 0 { "((" } else { " OR (" };
+        write!(condition, "{word}{one})").expect("a String takes everything");
+    }
+    condition.push(')');
+    for one in restrictive {
+        write!(condition, " AND ({one})").expect("a String takes everything");
+    }
+    condition
+}
+
+/// The numbers, from 1, of the rows of a document that pass. The rows have the table's name,
+/// because conditions may call it by that.
+fn query((schema, name): (&str, &str), numbers: &[TextRow], condition: &str) -> String {
+    let (schema, name) = (quoted(schema), quoted(name));
+    let mut columns = String::new();
+    let mut number = String::from("number of the row");
+    for row in numbers {
+        let column = text(row, 1);
+        // A name that no column has: longer than every one that is alike.
+        if column.starts_with(&*number) {
+            number = format!("{column}_");
+        }
+        write!(columns, "{}, ", quoted(&column)).expect("a String takes everything");
+    }
+    let number = quoted(&number);
+    format!(
+        "SELECT {name}.{number}::text FROM ROWS FROM (pg_catalog.jsonb_populate_recordset(\
+         NULL::{schema}.{name}, :rows::pg_catalog.jsonb)) WITH ORDINALITY \
+         AS {name}({columns}{number}) WHERE {condition}"
+    )
+}
+
+/// An identifier of the catalog, quoted.
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// Decides which images a role may see, once for all of its subscriptions to a table.
+pub(crate) struct Judge {
+    executor: Arc<dyn Executor>,
+    login: Login,
+    state: tokio::sync::Mutex<State>,
+}
+
+struct State {
+    policy: Policy,
+    /// By shape too: another log may have the same places.
+    known: HashMap<(u64, Place), bool>,
+}
+
+impl std::fmt::Debug for Judge {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Judge")
+            .field("login", &self.login)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Judge {
+    pub(crate) fn new(executor: Arc<dyn Executor>, login: Login, policy: Policy) -> Self {
+        Self {
+            executor,
+            login,
+            state: tokio::sync::Mutex::new(State {
+                policy,
+                known: HashMap::new(),
+            }),
+        }
+    }
+
+    /// Takes the policies as they are now.
+    pub(crate) async fn renew(&self, policy: &Policy) {
+        let mut state = self.state.lock().await;
+        if state.policy != *policy {
+            state.policy = policy.clone();
+            state.known.clear();
+        }
+    }
+
+    /// Which of the changes may be seen, one verdict each. An image that cannot be judged is not
+    /// seen.
+    ///
+    /// # Errors
+    /// PostgreSQL did not answer, or the policies failed.
+    pub(crate) async fn see(&self, changes: &[Arc<Change>]) -> tidegate_sql::Result<Vec<bool>> {
+        // Whoever comes second finds what the first has learnt.
+        let mut state = self.state.lock().await;
+        let mut asked = Vec::new();
+        for change in changes {
+            if state.known.contains_key(&key(change)) {
+                continue;
+            }
+            let judged = match &change.event {
+                Event::Truncated => Some(true),
+                Event::Row(..) if state.policy.hopeless => Some(false),
+                Event::Row(_, tuple) if state.policy.can_judge(&change.shape, tuple) => None,
+                Event::Row(..) => Some(false),
+            };
+            match judged {
+                Some(verdict) => drop(state.known.insert(key(change), verdict)),
+                None => asked.push(change),
+            }
+        }
+        if !asked.is_empty() {
+            let visible = self.ask(&state.policy, &asked).await?;
+            for (change, visible) in asked.iter().zip(visible) {
+                state.known.insert(key(change), visible);
+            }
+        }
+        let seen = |change: &Arc<Change>| state.known.get(&key(change)).copied() == Some(true);
+        let seen = changes.iter().map(seen).collect();
+        if state.known.len() > REMEMBERED {
+            let newest = changes
+                .last()
+                .map(|change| change.place)
+                .unwrap_or_default();
+            state.known.retain(|(_, place), _| *place >= newest);
+        }
+        Ok(seen)
+    }
+
+    async fn ask(
+        &self,
+        policy: &Policy,
+        changes: &[&Arc<Change>],
+    ) -> tidegate_sql::Result<Vec<bool>> {
+        let document = document(changes);
+        let who = Principal::Role(self.login.clone());
+        let values = [document.as_str()];
+        let answers = ask(&*self.executor, &who, &[(&policy.query, &values)]).await?;
+        let mut visible = vec![false; changes.len()];
+        for row in answers.iter().flatten() {
+            let number: usize = text(row, 0)
+                .parse()
+                .map_err(tidegate_sql::Error::internal)?;
+            if let Some(visible) = number.checked_sub(1).and_then(|at| visible.get_mut(at)) {
+                *visible = true;
+            }
+        }
+        Ok(visible)
+    }
+}
+
+/// The images as a JSON array: every value in its text form, documents as themselves.
+fn document(changes: &[&Arc<Change>]) -> String {
+    let mut out = BytesMut::from(&b"["[..]);
+    for (number, change) in changes.iter().enumerate() {
+        if number > 0 {
+            out.extend_from_slice(b",");
+        }
+        if let Event::Row(_, tuple) = &change.event {
+            object(&change.shape, tuple, &mut out);
+        }
+    }
+    out.extend_from_slice(b"]");
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+fn object(shape: &Shape, tuple: &Tuple, out: &mut BytesMut) {
+    let mut separator = &b"{"[..];
+    for (at, column) in shape.columns.iter().enumerate() {
+        let Value::Text(raw) = tuple.value(at) else {
+            continue;
+        };
+        out.extend_from_slice(separator);
+        separator = b",";
+        json_string(column.name.as_bytes(), out);
+        out.extend_from_slice(b":");
+        if is_document(&column.r#type) {
+            out.extend_from_slice(raw);
+        } else {
+            json_string(raw, out);
+        }
+    }
+    out.extend_from_slice(if separator == b"{" { b"{}" } else { b"}" });
+}
+
+fn is_document(r#type: &Type) -> bool {
+    match r#type.kind() {
+        TypeKind::Domain(base) => is_document(base),
+        _ => matches!(*r#type, Type::JSON | Type::JSONB),
+    }
+}
+
+fn key(change: &Change) -> (u64, Place) {
+    (change.shape.generation, change.place)
+}

@@ -1,0 +1,136 @@
+//! Which rows a subscription wants: a filter of the where language, ready for what a table is like
+//! at a place of the log.
+
+use std::sync::Arc;
+
+use tidegate_catalog::Relation;
+use tidegate_filter::{Filter, Image, Key, KeyReader, Matcher, Verdict};
+use tidegate_sql::Type;
+
+use crate::change::Row;
+use crate::pgoutput::Value;
+use crate::shape::Shape;
+
+/// A filter that is judged on images of rows.
+#[derive(Clone, Debug)]
+pub struct Predicate {
+    matcher: Arc<Matcher>,
+    /// The columns of the relation that it was compiled for; those that it looks at have a name.
+    columns: Arc<[Option<Looked>]>,
+    equality: Option<Equality>,
+}
+
+/// A column that a filter looks at.
+#[derive(Clone, Debug)]
+struct Looked {
+    name: Box<str>,
+    r#type: Type,
+}
+
+/// A column that equals one of some values in every row that passes.
+#[derive(Clone, Debug)]
+pub(crate) struct Equality {
+    pub(crate) column: Box<str>,
+    pub(crate) r#type: Type,
+    pub(crate) keys: Vec<Key<'static>>,
+    pub(crate) reader: KeyReader,
+}
+
+impl Predicate {
+    /// Compiles a filter over the rows of a relation.
+    ///
+    /// # Errors
+    /// Those of [`Matcher::compile`]: what cannot be judged exactly outside the database.
+    pub fn new(filter: &Filter, relation: &Relation) -> tidegate_filter::Result<Self> {
+        let matcher = Matcher::compile(filter, relation)?;
+        let mut columns = vec![None; relation.columns.len()];
+        for id in matcher.columns() {
+            let column = relation.column(*id);
+            columns[id.index()] = Some(Looked {
+                name: column.name.clone(),
+                r#type: column.r#type.clone(),
+            });
+        }
+        // The pin with the fewest values sorts out the most.
+        let pins = matcher.pins().iter().filter_map(|pin| {
+            let column = relation.column(pin.column);
+            Some(Equality {
+                column: column.name.clone(),
+                r#type: column.r#type.clone(),
+                keys: pin.keys.clone(),
+                reader: KeyReader::new(column)?,
+            })
+        });
+        let equality = pins.min_by_key(|equality| equality.keys.len());
+        Ok(Self {
+            columns: columns.into(),
+            equality,
+            matcher: Arc::new(matcher),
+        })
+    }
+
+    /// The columns that it looks at.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.columns.iter().flatten().map(|column| &*column.name)
+    }
+
+    pub(crate) fn equality(&self) -> Option<&Equality> {
+        self.equality.as_ref()
+    }
+
+    /// Finds the columns in a shape.
+    ///
+    /// # Errors
+    /// What does not fit, in words.
+    pub(crate) fn place(&self, shape: &Shape) -> Result<Placed, String> {
+        let mut places = Vec::with_capacity(self.columns.len());
+        for column in self.columns.iter() {
+            let Some(Looked { name, r#type }) = column else {
+                places.push(usize::MAX);
+                continue;
+            };
+            let at = shape
+                .find(name)
+                .ok_or_else(|| format!("the column `{name}` is gone"))?;
+            if shape.columns[at].r#type != *r#type {
+                return Err(format!("the type of the column `{name}` is another one"));
+            }
+            places.push(at);
+        }
+        Ok(Placed {
+            matcher: self.matcher.clone(),
+            places: places.into(),
+        })
+    }
+}
+
+/// A filter on the rows of one shape.
+#[derive(Clone, Debug)]
+pub(crate) struct Placed {
+    matcher: Arc<Matcher>,
+    places: Box<[usize]>,
+}
+
+impl Placed {
+    /// Whether a row passes; `None` when that depends on what the log does not tell.
+    pub(crate) fn passes(&self, row: Row<'_>) -> Option<bool> {
+        let image = |id: tidegate_catalog::ColumnId| {
+            let at = self.places.get(id.index()).copied().unwrap_or(usize::MAX);
+            image(row.value(at))
+        };
+        match self.matcher.judge(image) {
+            Ok(Verdict::True) => Some(true),
+            Ok(Verdict::False | Verdict::Unknown) => Some(false),
+            Ok(Verdict::Undecided) | Err(_) => None,
+        }
+    }
+}
+
+/// A value as filters take it.
+pub(crate) fn image(value: Value<'_>) -> Image<'_> {
+    match value {
+        Value::Null => Image::Null,
+        Value::Text(text) => Image::Text(text),
+        Value::Absent => Image::Missing,
+    }
+}

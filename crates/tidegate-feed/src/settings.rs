@@ -1,0 +1,41 @@
+//! How a feed behaves.
+
+use std::time::Duration;
+
+/// How a feed behaves.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// How many bytes of changes each database keeps in memory for those that come back.
+    pub ring_bytes: usize,
+    /// How long a subscriber may be away and still go on without a gap; what the log keeps may
+    /// end it earlier.
+    pub window: Duration,
+    /// How long subscribing may take.
+    pub patience: Duration,
+    /// How often rights are checked again.
+    pub recheck: Duration,
+    /// How long subscriptions go on when their rights cannot be checked.
+    pub unchecked: Duration,
+    /// How often the retention window moves on.
+    pub retain: Duration,
+    /// How long a database without subscribers, and a table without any, stay captured.
+    pub linger: Duration,
+    /// How many streams may be open at once for those that are further behind than the memory
+    /// reaches.
+    pub catch_up: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            ring_bytes: 64 << 20,
+            window: Duration::from_mins(5),
+            patience: Duration::from_secs(10),
+            recheck: Duration::from_secs(15),
+            unchecked: Duration::from_secs(30),
+            retain: Duration::from_secs(15),
+            linger: Duration::from_mins(5),
+            catch_up: 2,
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! One subscription, and what a change means to it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bytes::Bytes;
+use tidegate_sql::Login;
+use tracing::warn;
+
+use crate::change::{Change, Event, Operation, Operations, Row};
+use crate::policy::Judge;
+use crate::predicate::{Equality, Placed, Predicate};
+use crate::queue::{Delivery, Ended, Item, Outbox, Resync};
+use crate::selection::{Encoder, Selection, Unshowable};
+use crate::shape::Shape;
+
+/// A subscription.
+#[derive(Debug)]
+pub(crate) struct Subscriber {
+    /// Its number on this node.
+    pub(crate) id: u64,
+    /// What its connection calls it.
+    pub(crate) tag: u64,
+    pub(crate) login: Login,
+    pub(crate) relation: u32,
+    pub(crate) operations: Operations,
+    pub(crate) selection: Arc<Selection>,
+    pub(crate) predicate: Option<Predicate>,
+    /// Every column that it shows or looks at.
+    pub(crate) columns: Vec<Box<str>>,
+    pub(crate) outbox: Outbox,
+    /// Who decides which rows the role may see, where row level security applies.
+    pub(crate) judge: Option<Arc<Judge>>,
+    pub(crate) over: AtomicBool,
+}
+
+impl Subscriber {
+    /// Whether nothing may be delivered any more.
+    pub(crate) fn is_over(&self) -> bool {
+        self.over.load(Ordering::Acquire) || self.outbox.is_closed()
+    }
+
+    /// Ends the subscription, once.
+    pub(crate) fn end(&self, why: Ended) {
+        if !self.over.swap(true, Ordering::AcqRel) {
+            self.outbox.tell(self.delivery(Item::Ended(why)));
+        }
+    }
+
+    pub(crate) fn delivery(&self, item: Item) -> Delivery {
+        Delivery {
+            subscription: self.tag,
+            item,
+        }
+    }
+
+    /// What it compares for equality, if it does.
+    pub(crate) fn equality(&self) -> Option<&Equality> {
+        self.predicate.as_ref()?.equality()
+    }
+
+    /// Readies the filter for a shape.
+    pub(crate) fn place(&self, shape: &Shape) -> Result<Option<Arc<Placed>>, Ended> {
+        let Some(predicate) = &self.predicate else {
+            return Ok(None);
+        };
+        let placed = predicate.place(shape).map(Arc::new);
+        placed
+            .map(Some)
+            .map_err(|problem| Ended::Changed { problem })
+    }
+
+    /// Readies the subscription for a shape, on its own.
+    pub(crate) fn bind(&self, shape: &Shape) -> Result<Bound, Ended> {
+        let encoder = Encoder::new(&self.selection, shape).map_err(|error| changed(&error))?;
+        Ok(Bound {
+            generation: shape.generation,
+            encoder,
+            placed: self.place(shape)?,
+        })
+    }
+}
+
+/// Why a selection does not fit a shape.
+pub(crate) fn changed(error: &Unshowable) -> Ended {
+    let problem = match error {
+        Unshowable::NoColumn(name) => format!("the column `{name}` is gone"),
+        Unshowable::Absent | Unshowable::Malformed => "a value cannot be shown".to_owned(),
+    };
+    Ended::Changed { problem }
+}
+
+/// A subscription for one shape.
+pub(crate) struct Bound {
+    pub(crate) generation: u64,
+    encoder: Encoder,
+    placed: Option<Arc<Placed>>,
+}
+
+/// What a change means to a subscription.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    Nothing,
+    Event(Operation, Bytes),
+    Gap(Resync),
+}
+
+impl Bound {
+    /// What a change means.
+    pub(crate) fn judge(&self, operations: Operations, change: &Change) -> Outcome {
+        let (operation, tuple) = match &change.event {
+            Event::Truncated => return Outcome::Gap(Resync::Truncated),
+            Event::Row(operation, _) if !operations.has(*operation) => return Outcome::Nothing,
+            Event::Row(operation, tuple) => (*operation, tuple),
+        };
+        let row = Row {
+            shape: &change.shape,
+            tuple,
+        };
+        match passes(self.placed.as_deref(), row) {
+            Some(false) => Outcome::Nothing,
+            None => Outcome::Gap(Resync::Incomplete),
+            Some(true) => match self.encoder.encode(row) {
+                Ok(bytes) => Outcome::Event(operation, bytes),
+                Err(error) => gap(&error, &change.shape),
+            },
+        }
+    }
+}
+
+/// Whether a row passes the filter, if there is one; `None` when nobody can tell.
+pub(crate) fn passes(placed: Option<&Placed>, row: Row<'_>) -> Option<bool> {
+    placed.map_or(Some(true), |placed| placed.passes(row))
+}
+
+/// What is said when an event cannot be shown.
+pub(crate) fn gap(error: &Unshowable, shape: &Shape) -> Outcome {
+    if *error == Unshowable::Malformed {
+        warn!(schema = %shape.schema, table = %shape.name, "a value of the log cannot be read");
+    }
+    Outcome::Gap(Resync::Incomplete)
+}

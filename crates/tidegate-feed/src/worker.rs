@@ -1,0 +1,199 @@
+//! Reads the stream of a database, and opens it again when it breaks.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidegate_sql::log::{LogError, LogMessage, LogPosition, LogStart, LogStream};
+use tracing::{info, warn};
+
+use crate::cursor::Place;
+use crate::database::Database;
+use crate::queue::{Item, Resync};
+use crate::stream_state::Problem;
+use crate::transaction::{Assembler, Step};
+use crate::type_lookup;
+
+/// The waits between attempts: the first and the longest.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(15));
+/// How long the stream waits, each time, for those who would fall out of the memory.
+const COURTESY: Duration = Duration::from_millis(5);
+
+/// Runs until it is aborted. The first stream starts at `first`.
+pub(crate) async fn run(database: Arc<Database>, first: LogStart) {
+    let mut start = first;
+    let mut pause = PAUSE.0;
+    loop {
+        match database.log.open(&database.name, start).await {
+            Ok(stream) => {
+                let goes_on = matches!(start, LogStart::At(_));
+                pause = PAUSE.0;
+                let error = read(&database, stream, goes_on).await;
+                database.stream.send_modify(|state| state.live = false);
+                info!(database = %database.name, %error, "the stream of changes ended");
+                start = LogStart::At(database.stream.borrow().reached);
+                if matches!(error, LogError::Gone) {
+                    start = LogStart::Now;
+                }
+            }
+            Err(LogError::Gone) if start != LogStart::Now => start = LogStart::Now,
+            Err(error) => {
+                warn!(database = %database.name, %error, "the log of changes cannot be read");
+                database
+                    .stream
+                    .send_modify(|state| state.problem = Some(problem(error)));
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(PAUSE.1);
+            }
+        }
+    }
+}
+
+fn problem(error: LogError) -> Problem {
+    match error {
+        LogError::NotAllowed { reason, remedy } => Problem::NotAllowed { reason, remedy },
+        LogError::TimedOut { what, limit } => Problem::TimedOut { what, limit },
+        error => {
+            let source = std::error::Error::source(&error).map(ToString::to_string);
+            Problem::Other(source.unwrap_or_else(|| error.to_string()))
+        }
+    }
+}
+
+/// Reads a stream until it breaks.
+async fn read(database: &Arc<Database>, stream: Box<dyn LogStream>, goes_on: bool) -> LogError {
+    let start = stream.start();
+    database.begin(stream.identity(), start, goes_on);
+    let mut reader = Reader {
+        database: database.clone(),
+        stream,
+        assembler: Assembler::default(),
+        // What was handed out before the last stream broke comes again with its transaction.
+        seen: if goes_on {
+            database.head()
+        } else {
+            Place::default()
+        },
+    };
+    if let Err(error) = recapture(database, start).await {
+        return error;
+    }
+    database.advance(start);
+    database.stream.send_modify(|state| {
+        state.live = true;
+        state.problem = None;
+    });
+    loop {
+        if let Err(error) = reader.step().await {
+            return error;
+        }
+    }
+}
+
+/// Sees to it that what was captured still is: while there was no stream, another node may have
+/// let go of it.
+async fn recapture(database: &Arc<Database>, start: LogPosition) -> Result<(), LogError> {
+    let mut captures = database.captures.lock().await;
+    let (mut lost, mut failed) = (Vec::new(), Vec::new());
+    for (relation, capture) in captures.iter_mut() {
+        match database.log.capture(&database.name, &capture.demand).await {
+            Ok(now) => {
+                if now.since > start && now.since > capture.captured.since {
+                    lost.push(*relation);
+                }
+                capture.captured = now;
+            }
+            Err(error @ (LogError::Unavailable(_) | LogError::Internal(_))) => return Err(error),
+            // The next check of its subscriptions finds out what is wrong with the table.
+            Err(error) => {
+                warn!(relation, %error, "a table is not captured any more");
+                lost.push(*relation);
+                failed.push(*relation);
+            }
+        }
+    }
+    captures.retain(|relation, _| !failed.contains(relation));
+    drop(captures);
+    let cursor = database.cursor(Place::before(start));
+    for subscriber in database.subscribers() {
+        if lost.contains(&subscriber.relation) {
+            let reason = Resync::Interrupted;
+            subscriber
+                .outbox
+                .tell(subscriber.delivery(Item::Resync { cursor, reason }));
+        }
+    }
+    Ok(())
+}
+
+struct Reader {
+    database: Arc<Database>,
+    stream: Box<dyn LogStream>,
+    assembler: Assembler,
+    seen: Place,
+}
+
+impl Reader {
+    /// Takes what has come.
+    async fn step(&mut self) -> Result<(), LogError> {
+        let mut batch = Vec::new();
+        loop {
+            tokio::select! {
+                biased;
+                next = self.stream.next(&mut batch) => {
+                    next?;
+                    break;
+                }
+                () = self.database.poke.notified() => self.stream.ask(),
+            }
+        }
+        let mut reached = None;
+        for message in batch {
+            match message {
+                LogMessage::Reached(_) if self.assembler.is_open() => {}
+                LogMessage::Reached(end) => reached = Some(end),
+                LogMessage::Change(bytes) => {
+                    if let Some(end) = self.take(&bytes).await? {
+                        reached = Some(end);
+                    }
+                }
+            }
+        }
+        if let Some(reached) = reached {
+            self.database.advance(reached);
+            if !self.assembler.is_open() {
+                self.stream.confirm(reached);
+            }
+        }
+        if self.database.is_outrunning() {
+            tokio::time::sleep(COURTESY).await;
+        } else {
+            tokio::task::yield_now().await;
+        }
+        Ok(())
+    }
+
+    /// Takes a message; gives the end of the transaction that it ends.
+    async fn take(&mut self, bytes: &bytes::Bytes) -> Result<Option<LogPosition>, LogError> {
+        let types = self.database.types.lock().clone();
+        let step = self.assembler.take(bytes, &types);
+        match step.map_err(|error| LogError::Internal(Box::new(error)))? {
+            Step::Undescribed(relation, unknown) => {
+                let types = type_lookup::resolve(&self.database, &unknown).await;
+                let shape = self.assembler.describe(relation, &types);
+                self.database.reshape(&shape);
+            }
+            Step::Described(shape) => self.database.reshape(&shape),
+            Step::Changed(change) if change.place > self.seen => self.database.dispatch(change),
+            Step::Nothing | Step::Changed(_) => {}
+            Step::Truncated(changes) => {
+                for change in changes {
+                    if change.place > self.seen {
+                        self.database.dispatch(change);
+                    }
+                }
+            }
+            Step::Committed(end) => return Ok(Some(end)),
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,150 @@
+//! What subscribing does to a database, and when it is refused.
+
+use std::time::Duration;
+
+use tidegate_feed::{Error, Operation, Settings};
+
+use crate::scene::{Scene, Setup};
+
+async fn identity(scene: &Scene, table: &str) -> String {
+    let query = "SELECT relreplident::text FROM pg_class WHERE oid = $1::text::regclass";
+    scene.sql.query_one(query, &[&table]).await.unwrap().get(0)
+}
+
+#[tokio::test]
+async fn a_writer_that_was_open_is_waited_for_or_the_time_is_up() {
+    let settings = Settings {
+        patience: Duration::from_millis(1500),
+        ..Settings::default()
+    };
+    let setup = Setup {
+        settings,
+        ..Setup::default()
+    };
+    let scene = Scene::with("feed_patience", &setup).await;
+    scene
+        .run("CREATE TABLE t (id int PRIMARY KEY, a int); GRANT SELECT ON t TO PUBLIC")
+        .await;
+    // The stream is there already, so that only the writer is in the way.
+    scene
+        .run("CREATE TABLE u (id int); GRANT SELECT ON u TO PUBLIC")
+        .await;
+    scene.all("u", &["id"]).await;
+    let writer = scene.session().await;
+    writer
+        .batch_execute("BEGIN; INSERT INTO t VALUES (1)")
+        .await
+        .unwrap();
+    let refused = scene
+        .subscribe(scene.request("t", &["id"]).await)
+        .await
+        .err();
+    assert!(
+        matches!(refused, Some(Error::Timeout { .. })),
+        "{refused:?}"
+    );
+    let request = scene.request("t", &["id"]).await;
+    let (listener, ()) = tokio::join!(scene.subscribe(request), async {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        writer.batch_execute("COMMIT").await.unwrap();
+    });
+    let mut listener = listener.unwrap();
+    scene.run("INSERT INTO t VALUES (2)").await;
+    // The transaction that was open may or may not be seen; what follows is.
+    let mut event = listener.event().await;
+    if event == "+{\"id\":1}" {
+        event = listener.event().await;
+    }
+    assert_eq!(event, "+{\"id\":2}");
+}
+
+#[tokio::test]
+async fn tables_without_a_key_keep_working_and_only_what_is_needed_is_raised() {
+    let settings = Settings {
+        linger: Duration::from_millis(100),
+        retain: Duration::from_millis(50),
+        ..Settings::default()
+    };
+    let setup = Setup {
+        settings,
+        ..Setup::default()
+    };
+    let scene = Scene::with("feed_keyless", &setup).await;
+    scene
+        .run("CREATE TABLE t (id int, a text); GRANT SELECT ON t TO PUBLIC")
+        .await;
+    let mut request = scene.request("t", &["id"]).await;
+    request.operations = Operation::Insert.into();
+    let inserts = scene.subscribe(request).await.unwrap();
+    assert_eq!(identity(&scene, "t").await, "d");
+    scene
+        .run("INSERT INTO t VALUES (1, 'x'); UPDATE t SET a = 'y'")
+        .await;
+    let mut all = scene.all("t", &["id", "a"]).await;
+    assert_eq!(identity(&scene, "t").await, "f");
+    scene.run("UPDATE t SET a = 'z'; DELETE FROM t").await;
+    assert_eq!(
+        all.events(2).await,
+        ["~{\"id\":1,\"a\":\"z\"}", "-{\"id\":1,\"a\":\"z\"}"]
+    );
+    drop((all, inserts));
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
+    while identity(&scene, "t").await != "d" {
+        assert!(
+            tokio::time::Instant::now() < deadline,
+            "the identity is never put back"
+        );
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    scene
+        .run("INSERT INTO t VALUES (2, 'x'); UPDATE t SET a = 'y'; DELETE FROM t")
+        .await;
+    let mut again = scene.all("t", &["id", "a"]).await;
+    scene
+        .run("INSERT INTO t VALUES (3, 'x'); DELETE FROM t")
+        .await;
+    assert_eq!(again.events(2).await[1], "-{\"id\":3,\"a\":\"x\"}");
+}
+
+#[tokio::test]
+async fn the_owner_captures_its_own_tables() {
+    let scene = Scene::new("feed_owner").await;
+    scene
+        .run(
+            "CREATE TABLE t (id int PRIMARY KEY); GRANT SELECT ON t TO PUBLIC; \
+             ALTER TABLE t OWNER TO feed_owner",
+        )
+        .await;
+    let mut listener = scene.all("t", &["id"]).await;
+    scene.run("INSERT INTO t VALUES (1)").await;
+    assert_eq!(listener.event().await, "+{\"id\":1}");
+    let owner = "SELECT string_agg(DISTINCT pubowner::regrole::text, ',') FROM pg_publication";
+    let owner: String = scene.sql.query_one(owner, &[]).await.unwrap().get(0);
+    assert_eq!(owner, "feed_owner");
+}
+
+#[tokio::test]
+async fn two_thousand_tables_can_be_subscribed_to() {
+    // A tenth of them.
+    let scene = Scene::new("feed_many").await;
+    scene
+        .run(
+            "DO $$ BEGIN FOR i IN 1..200 LOOP \
+                 EXECUTE format('CREATE TABLE t%s (id int PRIMARY KEY)', i); \
+                 EXECUTE format('GRANT SELECT ON t%s TO PUBLIC', i); END LOOP; END $$",
+        )
+        .await;
+    let mut listeners = Vec::new();
+    for table in 1..=200 {
+        listeners.push(scene.all(&format!("t{table}"), &["id"]).await);
+    }
+    scene
+        .run(
+            "DO $$ BEGIN FOR i IN 1..200 LOOP \
+                 EXECUTE format('INSERT INTO t%s VALUES (%s)', i, i); END LOOP; END $$",
+        )
+        .await;
+    for (listener, table) in listeners.iter_mut().zip(1..) {
+        assert_eq!(listener.event().await, format!("+{{\"id\":{table}}}"));
+    }
+}

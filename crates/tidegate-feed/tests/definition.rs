@@ -1,0 +1,131 @@
+//! Tables that change while somebody listens.
+
+use std::time::Duration;
+
+use tidegate_feed::{Ended, Item, Settings};
+
+use crate::scene::{Scene, Setup};
+
+#[tokio::test]
+async fn a_column_is_never_another_one() {
+    let scene = Scene::new("feed_ddl").await;
+    scene
+        .run(
+            "CREATE TYPE mood AS ENUM ('sad', 'glad');
+             CREATE TABLE t (id int PRIMARY KEY, a text, b int); GRANT SELECT ON t TO PUBLIC",
+        )
+        .await;
+    let mut listener = scene.all("t", &["id", "b"]).await;
+    let mut of_a = scene.all("t", &["a"]).await;
+    scene.run("INSERT INTO t VALUES (1, 'x', 10)").await;
+    scene
+        .run("ALTER TABLE t ADD c int; INSERT INTO t VALUES (2, 'y', 20, 30)")
+        .await;
+    scene
+        .run("ALTER TABLE t ALTER b TYPE numeric; INSERT INTO t VALUES (3, 'z', 0.50)")
+        .await;
+    // The swap comes in one transaction with rows before and behind it.
+    scene
+        .run(
+            "BEGIN; INSERT INTO t VALUES (4, 'w', 40); ALTER TABLE t RENAME c TO d;
+             ALTER TABLE t RENAME b TO c; ALTER TABLE t RENAME d TO b;
+             INSERT INTO t (id, b, c) VALUES (5, 50, 55); COMMIT",
+        )
+        .await;
+    scene
+        .run(
+            "ALTER TABLE t ALTER b TYPE mood USING 'glad'; INSERT INTO t (id, b) VALUES (6, 'sad')",
+        )
+        .await;
+    assert_eq!(
+        listener.events(6).await,
+        [
+            "+{\"id\":1,\"b\":10}",
+            "+{\"id\":2,\"b\":20}",
+            "+{\"id\":3,\"b\":\"0.50\"}",
+            "+{\"id\":4,\"b\":\"40\"}",
+            "+{\"id\":5,\"b\":50}",
+            "+{\"id\":6,\"b\":\"sad\"}",
+        ]
+    );
+    scene
+        .run("ALTER TABLE t DROP a; INSERT INTO t (id, b) VALUES (7, 'sad')")
+        .await;
+    assert_eq!(of_a.events(5).await[2], "+{\"a\":\"z\"}");
+    assert_eq!(of_a.event().await, "+{\"a\":null}");
+    match of_a.next().await {
+        Item::Ended(Ended::Changed { problem }) => assert!(problem.contains("`a`"), "{problem}"),
+        other => panic!("{other:?}"),
+    }
+    scene
+        .run("ALTER TABLE t RENAME TO renamed; INSERT INTO renamed (id) VALUES (8)")
+        .await;
+    assert_eq!(listener.events(2).await[1], "+{\"id\":8,\"b\":null}");
+}
+
+#[tokio::test]
+async fn a_table_that_is_gone_ends_its_subscriptions() {
+    let settings = Settings {
+        recheck: Duration::from_millis(50),
+        ..Settings::default()
+    };
+    let setup = Setup {
+        settings,
+        ..Setup::default()
+    };
+    let scene = Scene::with("feed_dropped", &setup).await;
+    scene
+        .run(
+            "CREATE TABLE t (id int, a int); CREATE TABLE u (id int); \
+             GRANT SELECT ON t, u TO PUBLIC",
+        )
+        .await;
+    let mut dropped = scene.all("u", &["id"]).await;
+    let mut changed = scene.all("t", &["a"]).await;
+    scene.run("DROP TABLE u").await;
+    assert_eq!(dropped.next().await, Item::Ended(Ended::NoTable));
+    // Without a change of the table too.
+    scene.run("ALTER TABLE t DROP a").await;
+    assert!(matches!(
+        changed.next().await,
+        Item::Ended(Ended::Changed { .. })
+    ));
+    scene
+        .run("CREATE TABLE u (id int); GRANT SELECT ON u TO PUBLIC")
+        .await;
+    let mut again = scene.all("u", &["id"]).await;
+    scene.run("INSERT INTO u VALUES (1)").await;
+    assert_eq!(again.event().await, "+{\"id\":1}");
+}
+
+#[tokio::test]
+async fn who_comes_after_a_definition_and_before_a_change_is_served() {
+    let scene = Scene::new("feed_stale").await;
+    scene
+        .run("CREATE TABLE t (id int PRIMARY KEY, a int); GRANT SELECT ON t TO PUBLIC")
+        .await;
+    let mut old = scene.all("t", &["id"]).await;
+    scene.run("INSERT INTO t VALUES (1, 1)").await;
+    assert_eq!(old.event().await, "+{\"id\":1}");
+    // The log will tell of these with the next change only.
+    scene
+        .run("ALTER TABLE t ADD b text; ALTER TABLE t ALTER a TYPE text")
+        .await;
+    let mut request = scene.request("t", &["id", "b"]).await;
+    request.predicate = Some(scene.filter("/alice", "t", r#"{"a": "x"}"#).await.unwrap());
+    let mut new = scene.subscribe(request).await.unwrap();
+    scene
+        .run("INSERT INTO t VALUES (2, 'y', 'n'), (3, 'x', 'm')")
+        .await;
+    assert_eq!(new.event().await, "+{\"id\":3,\"b\":\"m\"}");
+    assert_eq!(old.events(2).await, ["+{\"id\":2}", "+{\"id\":3}"]);
+    // A filter on a column whose type becomes another one ends.
+    scene
+        .run("ALTER TABLE t ALTER a TYPE int USING 1; INSERT INTO t VALUES (4, 4)")
+        .await;
+    match new.next().await {
+        Item::Ended(Ended::Changed { problem }) => assert!(problem.contains("`a`"), "{problem}"),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(old.event().await, "+{\"id\":4}");
+}

@@ -1,0 +1,254 @@
+//! What a role may not see does not come.
+
+use std::time::Duration;
+
+use tidegate_feed::{Ended, Error, Item, Operation, Settings};
+
+use crate::scene::{Scene, Setup};
+
+/// A scene that checks rights often.
+async fn strict(name: &str) -> Scene {
+    let settings = Settings {
+        recheck: Duration::from_millis(50),
+        unchecked: Duration::from_millis(500),
+        ..Settings::default()
+    };
+    let setup = Setup {
+        settings,
+        ..Setup::default()
+    };
+    Scene::with(name, &setup).await
+}
+
+#[tokio::test]
+async fn every_used_column_must_be_readable() {
+    let scene = Scene::new("feed_columns").await;
+    scene
+        .run(
+            "CREATE TABLE t (id int PRIMARY KEY, open text, secret text, \
+                 sum int GENERATED ALWAYS AS (id + 1) STORED);
+             GRANT SELECT (id, open, sum) ON t TO PUBLIC;
+             CREATE SCHEMA hidden; CREATE TABLE hidden.t (id int); \
+             GRANT SELECT ON hidden.t TO PUBLIC; CREATE VIEW v AS SELECT 1 AS id; \
+             GRANT SELECT ON v TO PUBLIC",
+        )
+        .await;
+    scene.all("t", &["id", "open"]).await;
+    for (table, column) in [("t", "secret"), ("t", "nothing"), ("hidden.t", "id")] {
+        let request = scene.request(table, &["id", column]).await;
+        match scene.subscribe(request).await.err() {
+            Some(Error::NoColumn(name)) => assert_eq!(&*name, column, "{table}"),
+            other => panic!("{table}.{column}: {other:?}"),
+        }
+    }
+    // A filter on a hidden column would tell it.
+    let mut request = scene.request("t", &["id"]).await;
+    scene.run("GRANT SELECT ON t TO feed_columns").await;
+    request.predicate = Some(scene.filter("", "t", r#"{"secret": "x"}"#).await.unwrap());
+    assert!(matches!(
+        scene.subscribe(request).await.err(),
+        Some(Error::NoColumn(_))
+    ));
+    for (table, column) in [("t", "sum"), ("v", "id")] {
+        let refused = scene
+            .subscribe(scene.request(table, &[column]).await)
+            .await
+            .err();
+        assert!(
+            matches!(refused, Some(Error::Unsupported(_))),
+            "{table}: {refused:?}"
+        );
+    }
+    let mut request = scene.request("t", &["id"]).await;
+    request.relation = 1;
+    assert!(matches!(
+        scene.subscribe(request).await.err(),
+        Some(Error::NoTable)
+    ));
+}
+
+#[tokio::test]
+async fn a_right_that_is_taken_away_ends_the_subscription() {
+    let scene = strict("feed_revoked").await;
+    scene
+        .run(
+            "CREATE TABLE t (id int PRIMARY KEY, a text);
+             GRANT SELECT ON t TO \"feed_revoked/alice\", feed_revoked",
+        )
+        .await;
+    let mut listener = scene.all("t", &["id", "a"]).await;
+    let mut request = scene.request("t", &["id", "a"]).await;
+    request.login = scene.login("");
+    let mut owner = scene.subscribe(request).await.unwrap();
+    scene
+        .run(
+            "REVOKE SELECT ON t FROM \"feed_revoked/alice\";
+             GRANT SELECT (id) ON t TO \"feed_revoked/alice\"",
+        )
+        .await;
+    assert_eq!(listener.next().await, Item::Ended(Ended::NotAllowed));
+    scene.run("INSERT INTO t VALUES (1, 'secret')").await;
+    assert_eq!(owner.event().await, "+{\"id\":1,\"a\":\"secret\"}");
+    scene.run("ALTER ROLE feed_revoked NOLOGIN").await;
+    scene
+        .run(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+             WHERE usename = 'feed_revoked'",
+        )
+        .await;
+    assert_eq!(owner.next().await, Item::Ended(Ended::NotAllowed));
+}
+
+#[tokio::test]
+async fn row_level_security_judges_the_image_and_not_the_row() {
+    let scene = Scene::new("feed_rls").await;
+    scene
+        .run(
+            "CREATE TABLE docs (id int PRIMARY KEY, \"Owner\" text, body text, extra jsonb);
+             GRANT SELECT ON docs TO PUBLIC;
+             ALTER TABLE docs ENABLE ROW LEVEL SECURITY;
+             CREATE POLICY mine ON docs USING (\"Owner\" = current_user);
+             CREATE TABLE open (id int PRIMARY KEY); GRANT SELECT ON open TO PUBLIC",
+        )
+        .await;
+    let mut alice = scene.all("docs", &["id", "body"]).await;
+    let mut request = scene.request("docs", &["id", "body"]).await;
+    request.login = scene.login("");
+    let mut owner = scene.subscribe(request).await.unwrap();
+    let (a, o) = ("feed_rls/alice", "feed_rls");
+    // The row is alice's now, but it was not when these were its images.
+    scene
+        .run(&format!(
+            "BEGIN; INSERT INTO docs VALUES (1, '{o}', 'of the owner', '{{\"a\": \"x\"}}');
+             UPDATE docs SET \"Owner\" = '{a}', body = 'of alice';
+             UPDATE docs SET \"Owner\" = '{o}', body = 'of the owner again'; COMMIT;
+             INSERT INTO docs VALUES (2, '{a}', 'quote \" and \\ and é', '[1]');
+             INSERT INTO docs VALUES (3, NULL, 'of nobody');
+             DELETE FROM docs"
+        ))
+        .await;
+    let body =
+        |sign: char, id: u8, body: &str| format!("{sign}{{\"id\":{id},\"body\":\"{body}\"}}");
+    assert_eq!(
+        alice.events(3).await,
+        [
+            body('~', 1, "of alice"),
+            body('+', 2, "quote \\\" and \\\\ and é"),
+            body('-', 2, "quote \\\" and \\\\ and é"),
+        ]
+    );
+    assert_eq!(
+        owner.events(3).await,
+        [
+            body('+', 1, "of the owner"),
+            body('~', 1, "of the owner again"),
+            body('-', 1, "of the owner again"),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn policies_are_put_together_as_postgresql_does() {
+    let scene = Scene::new("feed_policies").await;
+    scene
+        .run(
+            "CREATE TABLE members (who name); GRANT SELECT ON members TO PUBLIC;
+             INSERT INTO members VALUES ('feed_policies/alice');
+             CREATE TABLE t (id int, kind text, tags text[]); GRANT SELECT ON t TO PUBLIC;
+             ALTER TABLE t ENABLE ROW LEVEL SECURITY;
+             CREATE POLICY a ON t FOR SELECT USING (kind = 'open');
+             CREATE POLICY b ON t FOR SELECT TO \"feed_policies/alice\" \
+                 USING (EXISTS (SELECT FROM members WHERE who = current_user AND t.kind = 'club'));
+             CREATE POLICY c ON t AS RESTRICTIVE FOR SELECT USING (NOT 'x' = ANY (tags));
+             CREATE POLICY d ON t FOR INSERT WITH CHECK (true);
+             CREATE TABLE closed (id int); GRANT SELECT ON closed TO PUBLIC;
+             ALTER TABLE closed ENABLE ROW LEVEL SECURITY",
+        )
+        .await;
+    let mut alice = scene.all("t", &["id"]).await;
+    let mut request = scene.request("t", &["id"]).await;
+    request.login = scene.login("");
+    let mut owner = scene.subscribe(request).await.unwrap();
+    let mut closed = scene.all("closed", &["id"]).await;
+    scene
+        .run(
+            "INSERT INTO closed VALUES (1);
+             INSERT INTO t VALUES (1, 'open', '{}'), (2, 'open', '{x}'), (3, 'club', '{y}'), \
+                                  (4, 'club', '{x}'), (5, NULL, '{}'), (6, 'open', '{z,\"a b\"}')",
+        )
+        .await;
+    assert_eq!(
+        alice.events(3).await,
+        ["+{\"id\":1}", "+{\"id\":3}", "+{\"id\":6}"]
+    );
+    assert_eq!(owner.events(2).await, ["+{\"id\":1}", "+{\"id\":6}"]);
+    // What is seen is what a query sees.
+    let rows = scene
+        .sql
+        .query("SELECT id FROM t WHERE kind = 'open'", &[])
+        .await
+        .unwrap();
+    assert_eq!(rows.len(), 3);
+    scene
+        .run("CREATE POLICY e ON closed USING (true); TRUNCATE closed")
+        .await;
+    assert_eq!(closed.resync().await, tidegate_feed::Resync::Truncated);
+}
+
+#[tokio::test]
+async fn a_look_alike_operator_does_not_open_a_policy() {
+    let scene = Scene::new("feed_alike").await;
+    scene
+        .run(
+            "CREATE TABLE t (id int PRIMARY KEY, owner varchar(60)); GRANT SELECT ON t TO PUBLIC;
+             ALTER TABLE t ENABLE ROW LEVEL SECURITY;
+             CREATE POLICY mine ON t USING (owner = 'nobody'::varchar);
+             CREATE SCHEMA \"feed_alike/alice\" AUTHORIZATION \"feed_alike/alice\";
+             SET ROLE \"feed_alike/alice\";
+             CREATE FUNCTION \"feed_alike/alice\".yes(varchar, varchar) RETURNS bool \
+                 LANGUAGE sql AS 'SELECT true';
+             CREATE OPERATOR \"feed_alike/alice\".= (LEFTARG = varchar, RIGHTARG = varchar, \
+                 FUNCTION = \"feed_alike/alice\".yes);
+             RESET ROLE",
+        )
+        .await;
+    let mut request = scene.request("t", &["id"]).await;
+    request.operations = Operation::Insert.into();
+    let mut alice = scene.subscribe(request).await.unwrap();
+    scene
+        .run("INSERT INTO t VALUES (1, 'somebody'), (2, 'nobody')")
+        .await;
+    assert_eq!(alice.event().await, "+{\"id\":2}");
+}
+
+#[tokio::test]
+async fn row_level_security_that_comes_later_is_noticed() {
+    let scene = strict("feed_later").await;
+    scene
+        .run("CREATE TABLE t (id int PRIMARY KEY, a text); GRANT SELECT ON t TO PUBLIC")
+        .await;
+    let mut free = scene.all("t", &["id"]).await;
+    scene.run("ALTER TABLE t ENABLE ROW LEVEL SECURITY").await;
+    assert!(matches!(
+        free.next().await,
+        Item::Ended(Ended::Changed { .. })
+    ));
+    scene.run("CREATE POLICY p ON t USING (a = 'one')").await;
+    let mut judged = scene.all("t", &["id"]).await;
+    scene
+        .run("INSERT INTO t VALUES (1, 'one'), (2, 'two')")
+        .await;
+    assert_eq!(judged.event().await, "+{\"id\":1}");
+    scene.run("ALTER POLICY p ON t USING (a = 'two')").await;
+    // Within the interval of the check both may be seen; afterwards only the new.
+    for id in 10.. {
+        scene
+            .run(&format!("INSERT INTO t VALUES ({id}, 'two')"))
+            .await;
+        let seen = tokio::time::timeout(Duration::from_millis(200), judged.event()).await;
+        if let Ok(event) = seen {
+            assert_eq!(event, format!("+{{\"id\":{id}}}"));
+            break;
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! A database with roles, and a feed in front of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidegate_catalog::{Catalogs, Schemas};
+use tidegate_embedded::{Cluster, testing};
+use tidegate_feed::{
+    Cursor, Delivery, Error, Feed, Inbox, Item, Operation, Operations, Outbox, Predicate,
+    QueueLimits, Request, Resync, Selection, Settings, Subscription, queue,
+};
+use tidegate_filter::{Filter, Json};
+use tidegate_postgres::backoff::Jitter;
+use tidegate_postgres::control::Control;
+use tidegate_postgres::pool::{self, Key, NoRepair, OpenError, Pool};
+use tidegate_postgres::{
+    Config, Credential, Credentials, Postgres, Replication, ReplicationSettings, RoleConnector,
+    Roles, Secret, StartupPins, role_password, scram_verifier,
+};
+use tidegate_sql::{BoxFuture, DatabaseName, Executor, Login, RoleName, Sharing, Terms};
+use tokio_postgres::{Client, NoTls};
+
+const MASTER: [u8; 32] = [7; 32];
+/// How long something may take that must happen.
+const SOON: Duration = Duration::from_secs(30);
+
+pub(crate) struct Scene {
+    pub(crate) name: String,
+    pub(crate) feed: Feed,
+    /// The administrator; what it commits is in the log at once.
+    pub(crate) sql: Client,
+    cluster: &'static Cluster,
+    executor: Arc<dyn Executor>,
+}
+
+/// What a scene is to be like.
+pub(crate) struct Setup {
+    pub(crate) cluster: &'static Cluster,
+    pub(crate) settings: Settings,
+    pub(crate) replication: ReplicationSettings,
+    /// Whether the logins of owners are held.
+    pub(crate) owners: bool,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self {
+            cluster: testing::cluster(),
+            settings: Settings::default(),
+            replication: ReplicationSettings::default(),
+            owners: true,
+        }
+    }
+}
+
+/// A cluster of the test's own, for as long as the process lives.
+pub(crate) fn own_cluster() -> &'static Cluster {
+    Box::leak(Box::new(
+        Cluster::start_blocking(&testing::settings()).unwrap(),
+    ))
+}
+
+impl Scene {
+    /// A database with the roles `<name>`, which owns it, and `<name>/alice`.
+    pub(crate) async fn new(name: &str) -> Self {
+        Self::with(name, &Setup::default()).await
+    }
+
+    pub(crate) async fn with(name: &str, setup: &Setup) -> Self {
+        let root = connect(&setup.cluster.url("postgres")).await;
+        for role in [name.to_owned(), format!("{name}/alice")] {
+            let verifier = scram_verifier(&role_password(&MASTER, &role, 1), &[3; 16]);
+            let make = format!("CREATE ROLE \"{role}\" LOGIN PASSWORD '{verifier}'");
+            root.batch_execute(&make).await.unwrap();
+        }
+        root.batch_execute(&format!("CREATE DATABASE \"{name}\""))
+            .await
+            .unwrap();
+        let sql = connect(&setup.cluster.url(name)).await;
+        sql.batch_execute(&format!(
+            "GRANT CREATE ON DATABASE \"{name}\" TO \"{name}\";
+             ALTER SCHEMA public OWNER TO \"{name}\";
+             GRANT USAGE ON SCHEMA public TO PUBLIC"
+        ))
+        .await
+        .unwrap();
+        Self {
+            name: name.to_owned(),
+            feed: node(setup),
+            sql,
+            cluster: setup.cluster,
+            executor: executor(setup),
+        }
+    }
+
+    pub(crate) async fn session(&self) -> Client {
+        connect(&self.cluster.url(&self.name)).await
+    }
+
+    pub(crate) async fn run(&self, sql: &str) {
+        self.sql.batch_execute(sql).await.unwrap();
+    }
+
+    pub(crate) async fn oid(&self, table: &str) -> u32 {
+        let query = "SELECT ($1::text::regclass)::oid";
+        self.sql.query_one(query, &[&table]).await.unwrap().get(0)
+    }
+
+    /// The owner of the database, who owns no table here.
+    pub(crate) fn login(&self, user: &str) -> Login {
+        Login {
+            database: DatabaseName::new(&self.name),
+            role: RoleName::new(format!("{}{user}", self.name)),
+            sharing: Sharing::One(1),
+        }
+    }
+
+    /// A filter as somebody may write it.
+    pub(crate) async fn filter(
+        &self,
+        user: &str,
+        table: &str,
+        json: &str,
+    ) -> tidegate_filter::Result<Predicate> {
+        let login = self.login(user);
+        let schemas = load(&self.executor, &login).await;
+        let schema = schemas
+            .iter()
+            .find(|schema| schema.name() == "public")
+            .unwrap();
+        let relation = schema.find(table).unwrap();
+        let json = Json::Text(json.into());
+        let filter = Filter::parse(&json, schema, relation, "where")?;
+        Predicate::new(&filter, &schema[relation])
+    }
+
+    /// A request of alice.
+    pub(crate) async fn request(&self, table: &str, columns: &[&str]) -> Request {
+        Request {
+            login: self.login("/alice"),
+            tag: 1,
+            relation: self.oid(table).await,
+            operations: Operations::ALL,
+            selection: Selection::of(columns.iter().copied()),
+            predicate: None,
+            after: None,
+        }
+    }
+
+    pub(crate) async fn subscribe(&self, request: Request) -> Result<Listener, Error> {
+        listen(&self.feed, request).await
+    }
+
+    /// A listener to every change of a table.
+    pub(crate) async fn all(&self, table: &str, columns: &[&str]) -> Listener {
+        self.subscribe(self.request(table, columns).await)
+            .await
+            .unwrap()
+    }
+}
+
+/// A feed of its own, as another node would have it.
+pub(crate) fn node(setup: &Setup) -> Feed {
+    let config = Config::from_url(&setup.cluster.socket_url("postgres")).unwrap();
+    let credentials: Arc<dyn Credentials> = Arc::new(Passwords);
+    let owners = setup.owners.then_some(credentials);
+    let log = Replication::new(config.clone(), config, owners, setup.replication.clone());
+    Feed::new(Arc::new(log), executor(setup), setup.settings.clone())
+}
+
+fn executor(setup: &Setup) -> Arc<dyn Executor> {
+    let config = Arc::new(Config::from_url(&setup.cluster.socket_url("postgres")).unwrap());
+    let control = Arc::new(Control::new(config.clone(), Jitter::none()).unwrap());
+    let connector = RoleConnector::new(config, Arc::new(Passwords), control.clone());
+    let pool = Pool::new(
+        connector,
+        Arc::new(NoRepair),
+        pool::Settings::default(),
+        Jitter::none(),
+    );
+    Arc::new(Postgres::new(Roles::new(pool), control))
+}
+
+/// The schemas as a role sees them.
+async fn load(executor: &Arc<dyn Executor>, login: &Login) -> Schemas {
+    let catalogs = Catalogs::new(executor.clone(), Arc::new(()));
+    catalogs.schemas(login, &Terms::default()).await.unwrap()
+}
+
+pub(crate) async fn connect(url: &str) -> Client {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client
+        .batch_execute("SET synchronous_commit = local")
+        .await
+        .unwrap();
+    client
+}
+
+struct Passwords;
+
+impl Credentials for Passwords {
+    fn of<'a>(&'a self, key: &'a Key, _: bool) -> BoxFuture<'a, Result<Credential, OpenError>> {
+        let password = Secret::new(role_password(&MASTER, key.role.as_str(), 1));
+        let pins = StartupPins {
+            server_version: 150_000,
+            ..StartupPins::default()
+        };
+        Box::pin(std::future::ready(Ok(Credential { password, pins })))
+    }
+}
+
+/// A connection with one subscription.
+pub(crate) struct Listener {
+    pub(crate) outbox: Outbox,
+    inbox: Inbox,
+    waiting: std::collections::VecDeque<Item>,
+    /// The place of the last thing that was read.
+    pub(crate) cursor: Cursor,
+    pub(crate) _subscription: Subscription,
+}
+
+pub(crate) async fn listen(feed: &Feed, request: Request) -> Result<Listener, Error> {
+    listen_within(feed, request, QueueLimits::default()).await
+}
+
+pub(crate) async fn listen_within(
+    feed: &Feed,
+    request: Request,
+    limits: QueueLimits,
+) -> Result<Listener, Error> {
+    let (outbox, mut inbox) = queue(limits);
+    let subscription = feed.subscribe(&outbox, request).await?;
+    let mut waiting: std::collections::VecDeque<_> = inbox
+        .next()
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|delivery| delivery.item)
+        .collect();
+    let Some(Item::Acknowledged { cursor }) = waiting.pop_front() else {
+        panic!("{waiting:?} came before the acknowledgement");
+    };
+    Ok(Listener {
+        outbox,
+        inbox,
+        waiting,
+        cursor,
+        _subscription: subscription,
+    })
+}
+
+impl Listener {
+    /// What comes next.
+    pub(crate) async fn next(&mut self) -> Item {
+        while self.waiting.is_empty() {
+            let next = tokio::time::timeout(SOON, self.inbox.next()).await;
+            let deliveries = next.expect("nothing came").expect("the connection was cut");
+            self.waiting
+                .extend(deliveries.into_iter().map(|Delivery { item, .. }| item));
+        }
+        let item = self.waiting.pop_front().unwrap();
+        if let Item::Event { cursor, .. } | Item::Resync { cursor, .. } = &item {
+            self.cursor = *cursor;
+        }
+        item
+    }
+
+    /// The next event, which must be one: `+`, `~` or `-` and the row.
+    pub(crate) async fn event(&mut self) -> String {
+        match self.next().await {
+            Item::Event { operation, row, .. } => {
+                let sign = match operation {
+                    Operation::Insert => '+',
+                    Operation::Update => '~',
+                    Operation::Delete => '-',
+                };
+                format!("{sign}{}", std::str::from_utf8(&row).unwrap())
+            }
+            other => panic!("{other:?} is no event"),
+        }
+    }
+
+    pub(crate) async fn events(&mut self, count: usize) -> Vec<String> {
+        let mut events = Vec::with_capacity(count);
+        for _ in 0..count {
+            events.push(self.event().await);
+        }
+        events
+    }
+
+    /// The next thing, which must be a gap.
+    pub(crate) async fn resync(&mut self) -> Resync {
+        match self.next().await {
+            Item::Resync { reason, .. } => reason,
+            other => panic!("{other:?} is no gap"),
+        }
+    }
+}

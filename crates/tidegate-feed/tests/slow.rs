@@ -1,0 +1,161 @@
+//! Subscribers that read slowly, and much that comes at once.
+
+use std::time::Duration;
+
+use tidegate_feed::{Ended, Item, Operation, QueueLimits, Settings, queue};
+
+use crate::scene::{Scene, Setup, listen, listen_within};
+
+const TABLE: &str = "CREATE TABLE t (id int PRIMARY KEY, pad text); GRANT SELECT ON t TO PUBLIC";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stuck_subscriber_is_cut_with_its_cursor_and_harms_nobody() {
+    let scene = Scene::new("feed_stuck").await;
+    scene.run(TABLE).await;
+    let mut request = scene.request("t", &["id"]).await;
+    request.operations = Operation::Insert.into();
+    let mut brisk = scene.subscribe(request.clone()).await.unwrap();
+    let limits = QueueLimits {
+        events: 100,
+        bytes: 1 << 20,
+        patience: Duration::from_millis(500),
+    };
+    let (outbox, mut inbox) = queue(limits);
+    let _stuck = scene
+        .feed
+        .subscribe(&outbox, request.clone())
+        .await
+        .unwrap();
+    let started = std::time::Instant::now();
+    scene
+        .run("INSERT INTO t SELECT i FROM generate_series(1, 20000) i")
+        .await;
+    for id in 1..=20_000 {
+        assert_eq!(brisk.event().await, format!("+{{\"id\":{id}}}"));
+    }
+    assert!(started.elapsed() < Duration::from_secs(10));
+    assert!(outbox.depth() <= 100);
+    tokio::time::sleep(Duration::from_millis(700)).await;
+    let mut items: Vec<_> = inbox
+        .next()
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|one| one.item)
+        .collect();
+    assert!(inbox.next().await.is_none(), "nothing comes behind the cut");
+    let Some(Item::Ended(Ended::SlowConsumer {
+        cursor: Some(cursor),
+    })) = items.pop()
+    else {
+        panic!("{:?}", items.last());
+    };
+    assert_eq!(
+        items.len(),
+        101,
+        "the acknowledgement and what the queue held"
+    );
+    // It goes on where it was cut.
+    request.after = Some(cursor);
+    let mut again = listen(&scene.feed, request).await.unwrap();
+    for id in 101..=20_000 {
+        assert_eq!(again.event().await, format!("+{{\"id\":{id}}}"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_reads_slowly_gets_everything() {
+    let scene = Scene::new("feed_slow").await;
+    scene.run(TABLE).await;
+    let limits = QueueLimits {
+        events: 16,
+        ..QueueLimits::default()
+    };
+    let request = scene.request("t", &["id"]).await;
+    let mut slow = listen_within(&scene.feed, request, limits).await.unwrap();
+    scene
+        .run("INSERT INTO t SELECT i FROM generate_series(1, 2000) i")
+        .await;
+    for id in 1..=2000 {
+        assert_eq!(slow.event().await, format!("+{{\"id\":{id}}}"));
+        assert!(slow.outbox.depth() <= 16);
+        if id % 100 == 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+    // It has caught up and is live again.
+    for id in 2001..=2010 {
+        scene.run(&format!("INSERT INTO t VALUES ({id})")).await;
+        assert_eq!(slow.event().await, format!("+{{\"id\":{id}}}"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_large_transaction_needs_no_large_memory() {
+    let settings = Settings {
+        ring_bytes: 8 << 20,
+        ..Settings::default()
+    };
+    let setup = Setup {
+        settings,
+        ..Setup::default()
+    };
+    let scene = Scene::with("feed_large", &setup).await;
+    scene.run(TABLE).await;
+    let mut all = scene.all("t", &["id"]).await;
+    let mut request = scene.request("t", &["id"]).await;
+    request.predicate = Some(
+        scene
+            .filter("/alice", "t", r#"{"id": 49999}"#)
+            .await
+            .unwrap(),
+    );
+    let mut one = scene.subscribe(request).await.unwrap();
+    scene
+        .run("INSERT INTO t SELECT i, repeat('x', 100) FROM generate_series(1, 50000) i")
+        .await;
+    for id in 1..=50_000 {
+        assert_eq!(all.event().await, format!("+{{\"id\":{id}}}"));
+    }
+    assert_eq!(one.event().await, "+{\"id\":49999}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn judged_rows_come_in_order_however_many() {
+    let scene = Scene::new("feed_judged").await;
+    scene.run(TABLE).await;
+    scene
+        .run("ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY odd ON t USING (id % 2 = 1)")
+        .await;
+    let mut alice = scene.all("t", &["id"]).await;
+    let mut other = scene.all("t", &["id"]).await;
+    scene
+        .run("INSERT INTO t SELECT i FROM generate_series(1, 10000) i")
+        .await;
+    for listener in [&mut alice, &mut other] {
+        for id in (1..=10_000).step_by(2) {
+            assert_eq!(listener.event().await, format!("+{{\"id\":{id}}}"));
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn large_values_pass_one_by_one() {
+    let scene = Scene::new("feed_megabytes").await;
+    scene.run(TABLE).await;
+    let limits = QueueLimits {
+        bytes: 1 << 20,
+        ..QueueLimits::default()
+    };
+    let mut request = scene.request("t", &["id", "pad"]).await;
+    request.operations = Operation::Insert.into();
+    let mut listener = listen_within(&scene.feed, request, limits).await.unwrap();
+    scene
+        .run("INSERT INTO t SELECT i, repeat(chr(96 + i), 1048576) FROM generate_series(1, 20) i")
+        .await;
+    for id in 1..=20_u8 {
+        let letter = char::from(96 + id).to_string();
+        let expected = format!("+{{\"id\":{id},\"pad\":\"{}\"}}", letter.repeat(1 << 20));
+        assert!(listener.event().await == expected, "{id}");
+    }
+}

@@ -1,0 +1,148 @@
+//! The log of committed changes: [`ChangeLog`] by logical decoding (PostgreSQL, "Logical
+//! Replication" and "Streaming Replication Protocol").
+//!
+//! A database with subscribers has two publications, one for tables of which every operation is
+//! needed and one for tables of which INSERT is enough, a permanent slot that is nothing but the
+//! retention window (the *anchor*), and for each stream a temporary slot that is copied from the
+//! anchor. Copying does not wait for open transactions, and a node that dies leaves nothing.
+
+mod capture;
+mod ledger;
+mod refusal;
+mod release;
+mod session;
+mod slot;
+mod stream;
+mod survey;
+mod tables;
+mod writers;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidegate_sql::log::{
+    Captured, ChangeLog, Demand, LogError, LogPosition, LogResult, LogStart, LogStream,
+};
+use tidegate_sql::{BoxFuture, DatabaseName};
+
+use crate::config::Config;
+use crate::executor::Credentials;
+
+/// The publication of tables whose every operation is needed.
+const EVERYTHING: &str = "tidegate";
+/// The publication of tables of which INSERT is enough.
+const INSERTS: &str = "tidegate_inserts";
+
+/// How the log is read and kept.
+#[derive(Clone, Debug)]
+pub struct ReplicationSettings {
+    /// How many bytes of log the anchor may keep for those that come back; `None` keeps nothing,
+    /// and a broken stream cannot be resumed.
+    pub retention: Option<u64>,
+    /// How long making a slot may take. It waits for open transactions of the whole cluster.
+    pub slot_patience: Duration,
+    /// How long a lock on a table may be waited for.
+    pub lock_patience: Duration,
+}
+
+impl Default for ReplicationSettings {
+    fn default() -> Self {
+        Self {
+            retention: Some(256 << 20),
+            slot_patience: Duration::from_secs(20),
+            lock_patience: Duration::from_secs(2),
+        }
+    }
+}
+
+/// Reads the logs of a cluster's databases.
+#[derive(Clone)]
+pub struct Replication {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    /// The cluster with the login that may replicate.
+    reader: Config,
+    /// The cluster with the administrator's login.
+    admin: Config,
+    /// The logins of the databases' owners, which own most tables.
+    owners: Option<Arc<dyn Credentials>>,
+    settings: ReplicationSettings,
+}
+
+impl Replication {
+    /// `reader` is the login that replicates, `admin` the administrator's, `owners` knows the
+    /// logins of the databases' owners, who own publications and most tables.
+    pub fn new(
+        reader: Config,
+        admin: Config,
+        owners: Option<Arc<dyn Credentials>>,
+        settings: ReplicationSettings,
+    ) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                reader,
+                admin,
+                owners,
+                settings,
+            }),
+        }
+    }
+}
+
+impl fmt::Debug for Replication {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Replication")
+            .field("target", &self.shared.reader.target)
+            .field("settings", &self.shared.settings)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ChangeLog for Replication {
+    fn open<'a>(
+        &'a self,
+        database: &'a DatabaseName,
+        start: LogStart,
+    ) -> BoxFuture<'a, LogResult<Box<dyn LogStream>>> {
+        Box::pin(async move {
+            let stream = slot::open(&self.shared, database, start).await?;
+            Ok(Box::new(stream) as Box<dyn LogStream>)
+        })
+    }
+
+    fn capture<'a>(
+        &'a self,
+        database: &'a DatabaseName,
+        demand: &'a Demand,
+    ) -> BoxFuture<'a, LogResult<Captured>> {
+        Box::pin(capture::capture(&self.shared, database, demand))
+    }
+
+    fn release<'a>(
+        &'a self,
+        database: &'a DatabaseName,
+        kept: &'a [u32],
+    ) -> BoxFuture<'a, LogResult<()>> {
+        Box::pin(release::release(&self.shared, database, kept))
+    }
+
+    fn retain<'a>(
+        &'a self,
+        database: &'a DatabaseName,
+        keep: LogPosition,
+    ) -> BoxFuture<'a, LogResult<LogPosition>> {
+        Box::pin(slot::retain(&self.shared, database, keep))
+    }
+
+    fn abandon<'a>(&'a self, database: &'a DatabaseName) -> BoxFuture<'a, LogResult<()>> {
+        Box::pin(slot::abandon(&self.shared, database))
+    }
+}
+
+/// The error of an answer of our own that cannot be read.
+fn unreadable(what: &'static str) -> LogError {
+    LogError::Internal(what.into())
+}

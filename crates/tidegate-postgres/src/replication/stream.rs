@@ -1,0 +1,151 @@
+//! A running stream (PostgreSQL, "Streaming Replication Protocol").
+
+use std::io;
+use std::time::Duration;
+
+use bytes::{BufMut, Bytes};
+use tidegate_sql::BoxFuture;
+use tidegate_sql::log::{LogError, LogIdentity, LogMessage, LogPosition, LogResult, LogStream};
+use tokio::time::Instant;
+
+use super::refusal;
+use crate::connection::Connection;
+use crate::wire::channel::Halt;
+use crate::wire::rejection::ServerError;
+use crate::wire::tag;
+
+/// How often the position is reported without being asked; a sixth of PostgreSQL's default
+/// `wal_sender_timeout`.
+const REPORT: Duration = Duration::from_secs(10);
+/// How many messages are given at once at most.
+const BATCH: usize = 1024;
+/// The body of a status update.
+const STATUS: u8 = 34;
+
+/// A stream of pgoutput messages.
+pub(super) struct Stream {
+    connection: Connection,
+    identity: LogIdentity,
+    start: LogPosition,
+    confirmed: LogPosition,
+    report_at: Instant,
+    /// PostgreSQL waits for a report. It is given when whoever reads has dealt with what came:
+    /// a server that shuts down waits until its very end is confirmed.
+    owes_report: bool,
+}
+
+impl Stream {
+    /// Takes over a connection on which `START_REPLICATION` was answered.
+    pub(super) fn new(connection: Connection, identity: LogIdentity, start: LogPosition) -> Self {
+        Self {
+            connection,
+            identity,
+            start,
+            confirmed: start,
+            report_at: Instant::now() + REPORT,
+            owes_report: false,
+        }
+    }
+
+    /// Takes what has come in whole. Returns whether the batch is full.
+    fn drain(&mut self, batch: &mut Vec<LogMessage>) -> LogResult<bool> {
+        while batch.len() < BATCH {
+            let advanced = self.connection.channel.inbound.advance();
+            let Some(tag) = advanced.map_err(outage)? else {
+                return Ok(false);
+            };
+            self.take(tag, batch)?;
+        }
+        Ok(true)
+    }
+
+    fn take(&mut self, tag: u8, batch: &mut Vec<LogMessage>) -> LogResult<()> {
+        let body = self.connection.channel.inbound.body();
+        match (tag, body.split_first()) {
+            (tag::COPY_DATA, Some((b'w', message))) => {
+                // The start, the end and the clock; pgoutput's own messages tell more.
+                let change = message.get(24..).ok_or_else(truncated)?;
+                batch.push(LogMessage::Change(Bytes::copy_from_slice(change)));
+            }
+            (tag::COPY_DATA, Some((b'k', message))) => {
+                let (end, rest) = message.split_first_chunk::<8>().ok_or_else(truncated)?;
+                let hurry = rest.get(8) == Some(&1);
+                batch.push(LogMessage::Reached(LogPosition(u64::from_be_bytes(*end))));
+                self.owes_report |= hurry;
+            }
+            (tag::ERROR_RESPONSE, _) => {
+                let error = ServerError::read(body);
+                return Err(refusal::of_command(error.rejection, Duration::ZERO));
+            }
+            (tag::NOTICE_RESPONSE | tag::PARAMETER_STATUS, _) => {}
+            _ => return Err(LogError::Unavailable("the stream of changes ended".into())),
+        }
+        Ok(())
+    }
+
+    /// Queues a status update.
+    fn report(&mut self, reply: bool) {
+        let out = &mut self.connection.channel.outbound;
+        out.put_u8(tag::COPY_DATA);
+        out.put_u32(4 + u32::from(STATUS));
+        out.put_u8(b'r');
+        for _ in ["written", "flushed", "applied"] {
+            out.put_u64(self.confirmed.0);
+        }
+        // Our clock, which PostgreSQL only shows.
+        out.put_u64(0);
+        out.put_u8(reply.into());
+        self.report_at = Instant::now() + REPORT;
+    }
+
+    async fn receive(&mut self, batch: &mut Vec<LogMessage>) -> LogResult<()> {
+        let before = batch.len();
+        let owed = std::mem::take(&mut self.owes_report);
+        if owed {
+            self.report(false);
+        }
+        loop {
+            self.drain(batch)?;
+            if Instant::now() >= self.report_at {
+                self.report(false);
+            }
+            if batch.len() > before {
+                return Ok(());
+            }
+            match self.connection.channel.exchange(Some(self.report_at)).await {
+                Ok(()) | Err(Halt::Deadline) => {}
+                Err(Halt::Io(error)) => return Err(outage(error)),
+            }
+        }
+    }
+}
+
+impl LogStream for Stream {
+    fn identity(&self) -> LogIdentity {
+        self.identity
+    }
+
+    fn start(&self) -> LogPosition {
+        self.start
+    }
+
+    fn next<'a>(&'a mut self, batch: &'a mut Vec<LogMessage>) -> BoxFuture<'a, LogResult<()>> {
+        Box::pin(self.receive(batch))
+    }
+
+    fn confirm(&mut self, position: LogPosition) {
+        self.confirmed = self.confirmed.max(position);
+    }
+
+    fn ask(&mut self) {
+        self.report(true);
+    }
+}
+
+fn outage(error: io::Error) -> LogError {
+    LogError::Unavailable(Box::new(error))
+}
+
+fn truncated() -> LogError {
+    super::unreadable("a message of the stream of changes")
+}

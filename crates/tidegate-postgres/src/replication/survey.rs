@@ -1,0 +1,151 @@
+//! What a table is like, as far as capturing it goes.
+
+use tidegate_sql::log::{Demand, LogError, LogResult};
+
+use super::ledger::{Identity, Ledger};
+use super::tables::Actor;
+
+/// A table and its place in the capture.
+#[expect(clippy::struct_excessive_bools, reason = "they are separate facts")]
+pub(super) struct Survey {
+    /// Qualified and quoted.
+    pub(super) name: String,
+    pub(super) owner: String,
+    pub(super) publisher: String,
+    /// Whether the actor may change both the publications and the table.
+    pub(super) may_change: bool,
+    partitioned: bool,
+    has_primary_key: bool,
+    /// Whether every operation, or INSERT, is published.
+    pub(super) everything: bool,
+    pub(super) inserts: bool,
+    pub(super) ledger: Ledger,
+    /// The tables that hold the rows: itself, or its partitions.
+    pub(super) leaves: Vec<Leaf>,
+}
+
+/// A table that holds rows.
+pub(super) struct Leaf {
+    pub(super) oid: u32,
+    /// Qualified and quoted.
+    pub(super) name: String,
+    /// `None` is FULL.
+    pub(super) identity: Option<Identity>,
+    /// Whether UPDATE and DELETE would be accepted.
+    identifies: bool,
+}
+
+impl Survey {
+    /// Looks at a table.
+    ///
+    /// # Errors
+    /// [`LogError::NoTable`], and [`LogError::Unsupported`] for what is no table.
+    pub(super) async fn of(actor: &Actor, relation: u32) -> LogResult<Self> {
+        let rows = actor.rows(TABLE, &[&relation]).await?;
+        let row = rows.first().ok_or(LogError::NoTable)?;
+        check_kind(row.get(0), row.get(1), row.get(2))?;
+        let comment: Option<&str> = row.get(9);
+        let mut survey = Self {
+            name: row.get(3),
+            owner: row.get(4),
+            publisher: row.get(5),
+            may_change: row.get(6),
+            partitioned: row.get::<_, &str>(0) == "p",
+            has_primary_key: row.get(10),
+            everything: row.get(7),
+            inserts: row.get(8),
+            ledger: Ledger::parse(comment.unwrap_or_default()),
+            leaves: Vec::new(),
+        };
+        for row in actor.rows(LEAVES, &[&relation]).await? {
+            survey.leaves.push(Leaf {
+                oid: row.get(0),
+                name: row.get(1),
+                identity: match row.get(2) {
+                    "f" => None,
+                    "n" => Some(Identity::Nothing),
+                    "i" => Some(Identity::Index(row.get(3))),
+                    _ => Some(Identity::Default),
+                },
+                identifies: row.get(4),
+            });
+        }
+        Ok(survey)
+    }
+
+    /// The tables whose identity must be raised.
+    ///
+    /// # Errors
+    /// [`LogError::Unsupported`] where publishing would make writers fail later.
+    pub(super) fn to_raise(&self, demand: &Demand) -> LogResult<Vec<&Leaf>> {
+        if !demand.changes {
+            return Ok(Vec::new());
+        }
+        if self.partitioned && !self.has_primary_key {
+            return Err(LogError::Unsupported(
+                "a partitioned table without a primary key gives its INSERTs only: partitions that \
+                 are made later would refuse UPDATE and DELETE"
+                    .to_owned(),
+            ));
+        }
+        let must = |leaf: &&Leaf| leaf.identity.is_some() && (demand.old_rows || !leaf.identifies);
+        Ok(self.leaves.iter().filter(must).collect())
+    }
+
+    /// Whether what is demanded is published already.
+    pub(super) fn is_published(&self, demand: &Demand) -> bool {
+        self.everything || (self.inserts && !demand.changes)
+    }
+}
+
+fn check_kind(kind: &str, persistence: &str, partition: bool) -> LogResult<()> {
+    let what = match (kind, persistence) {
+        ("r" | "p", "p") if partition => "a partition (subscribe to the partitioned table)",
+        ("r" | "p", "p") => return Ok(()),
+        ("r" | "p", "u") => "an unlogged table",
+        ("r" | "p", _) => "a temporary table",
+        ("v", _) => "a view",
+        ("m", _) => "a materialised view",
+        ("f", _) => "a foreign table",
+        _ => "no table",
+    };
+    Err(LogError::Unsupported(format!("it is {what}")))
+}
+
+const TABLE: &str = "\
+    SELECT c.relkind::text, c.relpersistence::text, c.relispartition, \
+           pg_catalog.format('%I.%I', n.nspname, c.relname), \
+           o.rolname::text, p.rolname::text, \
+           pg_catalog.pg_has_role(c.relowner, 'USAGE') \
+               AND pg_catalog.pg_has_role(e.pubowner, 'USAGE') \
+               AND pg_catalog.pg_has_role(i.pubowner, 'USAGE'), \
+           EXISTS (SELECT FROM pg_catalog.pg_publication_rel r \
+                   WHERE r.prpubid = e.oid AND r.prrelid = c.oid), \
+           EXISTS (SELECT FROM pg_catalog.pg_publication_rel r \
+                   WHERE r.prpubid = i.oid AND r.prrelid = c.oid), \
+           pg_catalog.obj_description(e.oid, 'pg_publication'), \
+           EXISTS (SELECT FROM pg_catalog.pg_index k WHERE k.indrelid = c.oid AND k.indisprimary) \
+    FROM pg_catalog.pg_class c \
+    JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+    JOIN pg_catalog.pg_roles o ON o.oid = c.relowner \
+    JOIN pg_catalog.pg_publication e ON e.pubname = 'tidegate' \
+    JOIN pg_catalog.pg_publication i ON i.pubname = 'tidegate_inserts' \
+    JOIN pg_catalog.pg_roles p ON p.oid = e.pubowner \
+    WHERE c.oid = $1";
+
+/// The table itself, or the partitions below it that hold rows.
+const LEAVES: &str = "\
+    SELECT c.oid, pg_catalog.format('%I.%I', n.nspname, c.relname), c.relreplident::text, \
+           coalesce((SELECT k.indexrelid FROM pg_catalog.pg_index k \
+                     WHERE k.indrelid = c.oid AND k.indisreplident), 0), \
+           CASE c.relreplident \
+               WHEN 'f' THEN true \
+               WHEN 'd' THEN EXISTS (SELECT FROM pg_catalog.pg_index k \
+                                     WHERE k.indrelid = c.oid AND k.indisprimary \
+                                     AND k.indisvalid AND k.indimmediate) \
+               WHEN 'i' THEN EXISTS (SELECT FROM pg_catalog.pg_index k \
+                                     WHERE k.indrelid = c.oid AND k.indisreplident) \
+               ELSE false END \
+    FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+    WHERE c.relkind = 'r' AND (c.oid = $1 OR c.oid IN (\
+        SELECT t.relid FROM pg_catalog.pg_partition_tree($1) t WHERE t.isleaf))";

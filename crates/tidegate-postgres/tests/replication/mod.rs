@@ -1,0 +1,5 @@
+//! The log of changes.
+
+mod capture;
+mod scene;
+mod stream;
