@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use tidegate_sql::log::{Captured, ChangeLog, Demand, LogIdentity, LogPosition};
@@ -39,6 +39,8 @@ pub(crate) struct Database {
     ids: AtomicU64,
     /// When somebody last subscribed, or was seen to be subscribed.
     pub(crate) touched: Mutex<Instant>,
+    /// How many are subscribing at this moment.
+    entering: AtomicUsize,
 }
 
 /// A table's capture as it was last asked for.
@@ -107,6 +109,7 @@ impl Database {
             poke: Notify::new(),
             ids: AtomicU64::new(1),
             touched: Mutex::new(Instant::now()),
+            entering: AtomicUsize::new(0),
             settings,
         }
     }
@@ -331,12 +334,34 @@ impl Database {
         rest
     }
 
+    /// Whether nobody is subscribed or subscribing.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.entering.load(Ordering::Acquire) == 0 && self.inner.lock().subscribers.is_empty()
+    }
+
     /// Ends everything.
     pub(crate) fn end(&self, why: &Ended) {
         for subscriber in self.subscribers() {
             subscriber.end(why.clone());
             self.detach(&subscriber);
         }
+    }
+}
+
+/// Somebody who is subscribing: meanwhile the database is needed.
+pub(crate) struct Entering(pub(crate) Arc<Database>);
+
+impl Entering {
+    pub(crate) fn new(database: Arc<Database>) -> Self {
+        database.entering.fetch_add(1, Ordering::AcqRel);
+        Self(database)
+    }
+}
+
+impl Drop for Entering {
+    fn drop(&mut self) {
+        *self.0.touched.lock() = Instant::now();
+        self.0.entering.fetch_sub(1, Ordering::AcqRel);
     }
 }
 

@@ -15,7 +15,7 @@ use tracing::warn;
 
 use crate::change::{Operation, Operations};
 use crate::cursor::Cursor;
-use crate::database::Database;
+use crate::database::{Database, Entering};
 use crate::error::{Error, Result};
 use crate::policy::Judge;
 use crate::predicate::Predicate;
@@ -97,7 +97,8 @@ impl Feed {
         let executor = &*self.shared.executor;
         let rights = Rights::ask(executor, &request.login, request.relation).await?;
         let (columns, demand) = self.demand(&request, &rights)?;
-        let database = self.database(&request);
+        let entering = self.database(&request);
+        let database = entering.0.clone();
         database.live(deadline).await?;
         let since = admission::capture(&database, demand, deadline).await?;
         if outbox.is_closed() {
@@ -185,12 +186,11 @@ impl Feed {
 
     /// The feed of a database, started by its first subscriber. One that comes back may need what
     /// was before this process: then the memory is filled from as far back as there is.
-    fn database(&self, request: &Request) -> Arc<Database> {
+    fn database(&self, request: &Request) -> Entering {
         let mut databases = self.shared.databases.lock();
         let name = &request.login.database;
         if let Some(running) = databases.get(name) {
-            *running.database.touched.lock() = Instant::now();
-            return running.database.clone();
+            return Entering::new(running.database.clone());
         }
         let database = Arc::new(Database::new(
             name.clone(),
@@ -213,7 +213,7 @@ impl Feed {
             _tasks: tasks,
         };
         databases.insert(name.clone(), running);
-        database
+        Entering::new(database)
     }
 
     fn judge(&self, login: &Login, relation: u32, make: impl FnOnce() -> Judge) -> Arc<Judge> {
@@ -256,16 +256,17 @@ impl Feed {
     }
 }
 
-/// Stops the feed of a database that nobody needs, and gives back what it had taken there.
-fn retire(shared: &Weak<Shared>, database: &Arc<Database>) {
+/// Stops the feed of a database that nobody needs, and gives back what it had taken there. Says
+/// whether it did.
+fn retire(shared: &Weak<Shared>, database: &Arc<Database>) -> bool {
     let Some(shared) = shared.upgrade() else {
-        return;
+        return true;
     };
     let running = {
         let mut databases = shared.databases.lock();
         let mine = |running: &Running| Arc::ptr_eq(&running.database, database);
-        if !databases.get(&database.name).is_some_and(mine) {
-            return;
+        if !databases.get(&database.name).is_some_and(mine) || !database.is_idle() {
+            return false;
         }
         database.stream.send_modify(|state| state.stopped = true);
         databases.remove(&database.name)
@@ -287,6 +288,7 @@ fn retire(shared: &Weak<Shared>, database: &Arc<Database>) {
             }
         }
     });
+    true
 }
 
 /// How a database's feed is.
