@@ -6,6 +6,7 @@ mod client;
 mod denylist;
 mod directory;
 mod error;
+mod flow;
 mod grant;
 mod issuer;
 mod json;
@@ -30,19 +31,26 @@ pub use audit::{AuditEvent, AuditKind};
 pub use client::{Client, ClientAuthentication, ExpiringSecret, GrantKind, GrantSet, SecretHash};
 pub use directory::{CreatedClient, Directory, NewClient, NewOwner, NewUser, UserChange};
 pub use error::{Error, Fault, Result, TokenFault};
-pub use issuer::{ActiveToken, Endpoints, Introspection, Issuer, Ports};
+pub use flow::{
+    AuthorizationCode, BrowserSession, DeviceCode, DeviceState, Polled, SecondFactor, Visit,
+};
+pub use issuer::{
+    Account, ActiveToken, AuthorizationRequest, Browser, DeviceAuthorization, Endpoints, Enrolment,
+    Introspection, Issuer, Ports, Refusal, WaitingDevice,
+};
 pub use key::{KeyState, MasterKey, SigningKeyRecord};
 pub use memory::MemoryStore;
 pub use name::{TenantName, UserName};
 pub use password::{PasswordCost, PasswordHasher};
 pub use random::{SecureRandom, SystemRandom};
 pub use request::{
-    AboutToken, BasicCredentials, ClientCredentials, Grant, GuestRequest, Parameters, TokenRequest,
+    AboutToken, BasicCredentials, ClientCredentials, DeviceRequest, Grant, GuestRequest,
+    Parameters, TokenRequest,
 };
 pub use secret::Secret;
 pub use session::{EndReason, EndedSession, Session, SessionEnd, SessionId};
 pub use settings::{Lifetimes, Settings};
-pub use store::{Presented, PurgeBefore, Store, StoreError, StoreFuture, Written};
+pub use store::{FlowStore, Presented, PurgeBefore, Store, StoreError, StoreFuture, Written};
 pub use throttle::Limits;
 pub use timestamp::{Clock, ManualClock, Timestamp};
 pub use token::{Claims, TokenResponse};

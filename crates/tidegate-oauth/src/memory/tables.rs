@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::flows::Flows;
 use crate::{
     AttemptCounter, AttemptKey, AuditEvent, Client, EndReason, EndedSession, KeyState, Presented,
     PurgeBefore, Session, SessionEnd, SessionId, SigningKeyRecord, Timestamp, User, UserKey,
@@ -17,6 +18,7 @@ pub(super) struct Tables {
     pub(super) keys: Vec<SigningKeyRecord>,
     pub(super) attempts: HashMap<AttemptKey, AttemptCounter>,
     pub(super) audit: Vec<AuditEvent>,
+    pub(super) flows: Flows,
 }
 
 impl Tables {
