@@ -166,6 +166,7 @@ impl Node {
         let issuer = Arc::new(issuer);
         let pool = UserPool::open(service, settings).await?;
         let app = App::builder(pool.executor(), issuer.clone(), service.store.clone())
+            .accounts(Arc::new(service.accounts()))
             .node(u64::from_be_bytes(ports::bytes()))
             .limits(limits(settings)?)
             .trusted_proxies(settings.trusted_proxies.clone())

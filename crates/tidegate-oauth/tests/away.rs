@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tidegate_oauth::{
-    AttemptKey, AttemptLimit, AuditEvent, Client, Counted, EndReason, EndedSession, Fault,
-    MemoryStore, Ports, Presented, PurgeBefore, Result, Session, SessionId, SigningKeyRecord,
-    Store, StoreError, StoreFuture, Timestamp, TokenResponse, User, UserKey, Written,
+    AttemptKey, AttemptLimit, AuditEvent, AuditPage, AuditSince, Client, Counted, EndReason,
+    EndedSession, Fault, MemoryStore, Ports, Presented, PurgeBefore, Result, Session, SessionId,
+    SigningKeyRecord, Store, StoreError, StoreFuture, Timestamp, TokenResponse, User, UserKey,
+    Written,
 };
 
 use crate::fixture::{Fixture, HERE, about, node};
@@ -77,6 +78,7 @@ impl Store for Unsteady {
         give_attempt_back(key: &'a AttemptKey) -> ();
         clear_attempts(key: &'a AttemptKey) -> ();
         append_audit(events: &'a [AuditEvent]) -> ();
+        audit(database: &'a str, since: AuditSince, limit: u32) -> AuditPage;
         purge(before: PurgeBefore) -> u64;
     }
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use http::{HeaderMap, HeaderValue};
 use ipnet::IpNet;
-use tidegate_oauth::{Issuer, Store};
+use tidegate_oauth::{Accounts, Issuer, Store};
 use tidegate_sql::{DatabaseName, Executor};
 
 use crate::limits::Limits;
@@ -31,6 +31,8 @@ pub struct App(Arc<Parts>);
 struct Parts {
     executor: Arc<dyn Executor>,
     issuer: Arc<Issuer>,
+    store: Arc<dyn Store>,
+    accounts: Option<Arc<Accounts>>,
     limits: Limits,
     trusted_proxies: Vec<IpNet>,
     origins: Origins,
@@ -82,6 +84,15 @@ impl App {
 
     pub(crate) fn issuer(&self) -> &Issuer {
         &self.0.issuer
+    }
+
+    pub(crate) fn store(&self) -> &dyn Store {
+        &*self.0.store
+    }
+
+    /// What manages users and clients, where this app does.
+    pub(crate) fn accounts(&self) -> Option<&Accounts> {
+        self.0.accounts.as_deref()
     }
 
     pub(crate) fn limits(&self) -> &Limits {

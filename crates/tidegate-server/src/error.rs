@@ -3,6 +3,7 @@
 //! An error is logged here, once, with the request, the principal and the route; never with a
 //! token, a parameter or SQL.
 
+mod accounts;
 mod oauth;
 mod rest;
 mod sql;
@@ -117,6 +118,16 @@ impl Failure {
     pub(crate) fn invalid_token(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::UNAUTHORIZED, "INVALID_TOKEN", message)
             .challenging(Challenge::InvalidToken)
+    }
+
+    /// 403: the user may not do this here.
+    pub(crate) fn insufficient_privileges(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "INSUFFICIENT_PRIVILEGES", message)
+    }
+
+    /// 409: it clashes with what is there.
+    pub(crate) fn conflict(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::CONFLICT, "CONFLICT", message)
     }
 
     /// 404.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use ipnet::IpNet;
-use tidegate_oauth::{Issuer, Store};
+use tidegate_oauth::{Accounts, Issuer, Store};
 use tidegate_sql::{DatabaseName, Executor};
 
 use super::{App, DefaultUsers, Parts, Probe};
@@ -28,6 +28,8 @@ impl AppBuilder {
         Self(Parts {
             executor,
             issuer,
+            store: store.clone(),
+            accounts: None,
             limits: Limits::default(),
             trusted_proxies: Vec::new(),
             origins: Origins::Any,
@@ -50,6 +52,13 @@ impl AppBuilder {
     /// A random number that tells this node's request ids from those of others.
     pub fn node(mut self, node: u64) -> Self {
         self.0.node = node;
+        self
+    }
+
+    /// Lets owners manage the users and clients of their tenants; without this the paths for that
+    /// are not there.
+    pub fn accounts(mut self, accounts: Arc<Accounts>) -> Self {
+        self.0.accounts = Some(accounts);
         self
     }
 
