@@ -9,6 +9,7 @@ mod master_key;
 mod pool;
 mod ports;
 mod prompt;
+mod roles;
 mod serve;
 mod service;
 mod settings;

@@ -166,12 +166,14 @@ impl Node {
         let issuer = Arc::new(issuer);
         let pool = UserPool::open(service, settings).await?;
         let app = App::builder(pool.executor(), issuer.clone(), service.store.clone())
+            .accounts(Arc::new(service.accounts()))
             .node(u64::from_be_bytes(ports::bytes()))
             .limits(limits(settings)?)
             .trusted_proxies(settings.trusted_proxies.clone())
             .origins(origins(&settings.cors_origins)?)
             .anonymous_database(settings.anonymous_database.as_ref().map(DatabaseName::new))
             .insecure_http(settings.insecure_http)
+            .open_sign_up(settings.open_signup)
             .probe(Arc::new(ControlProbe(service.control.clone())))
             .metrics(Arc::new(pool.clone()));
         let (app, traces) = crate::traces::export(app, settings)?;

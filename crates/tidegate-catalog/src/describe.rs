@@ -68,7 +68,7 @@ async fn run(
         sets: vec![vec![schema]],
         listed: false,
     };
-    let mut document = Document(None);
+    let mut document = Document::default();
     executor
         .query(who, &statement, terms, &mut document)
         .await?;
@@ -76,7 +76,8 @@ async fn run(
 }
 
 /// Keeps the only value of the only row.
-struct Document(Option<String>);
+#[derive(Default)]
+pub(crate) struct Document(pub(crate) Option<String>);
 
 impl RowSink for Document {
     fn columns(&mut self, _: &[Column]) -> tidegate_sql::Result<()> {

@@ -2,6 +2,10 @@
 
 mod describe;
 mod error;
+mod privileges;
 
 pub use describe::{describe, describe_all};
 pub use error::{Error, Result};
+pub use privileges::{
+    Access, ColumnPrivilege, RoleAccess, TableName, set_table_access, table_access,
+};

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use crate::StoreError;
+use crate::{RoleError, StoreError};
 
 /// This crate's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -149,6 +149,9 @@ pub enum Error {
     /// The pool of hashers is gone or a hash cannot be computed.
     #[error("the password hasher failed")]
     HasherFailed,
+    /// The PostgreSQL role of a user is not as it should be.
+    #[error(transparent)]
+    Role(#[from] RoleError),
     /// The store did.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -235,16 +238,21 @@ impl Error {
             Self::NoDefaultUser => "NO_DEFAULT_USER_FOUND",
             Self::InvalidToken(_) => "invalid_token",
             Self::InvalidMember { .. } => "INPUT_VALIDATION_ERROR",
-            Self::Taken(_) | Self::DefaultUserTaken => "ALREADY_EXISTS",
+            Self::Taken(_) | Self::DefaultUserTaken | Self::Role(RoleError::Taken(_)) => {
+                "ALREADY_EXISTS"
+            }
+            Self::Role(RoleError::OwnsObjects { .. }) => "CONFLICT",
             Self::KeyTooYoung { .. } => "KEY_TOO_YOUNG",
             Self::NotFound(_) => "NOT_FOUND",
             Self::TooManyAttempts { .. }
             | Self::Busy { .. }
+            | Self::Role(RoleError::Unavailable(_))
             | Self::Store(StoreError::Unavailable(_)) => "temporarily_unavailable",
             Self::WrongMasterKey
             | Self::DamagedKey
             | Self::NoRandomness
             | Self::HasherFailed
+            | Self::Role(RoleError::Failed(_))
             | Self::Store(StoreError::Failed(_)) => "server_error",
         }
     }
@@ -281,13 +289,19 @@ impl Error {
             }
             Self::InvalidToken(_) => Fault::Token,
             Self::NoDefaultUser | Self::NotFound(_) => Fault::Missing,
-            Self::Taken(_) | Self::DefaultUserTaken | Self::KeyTooYoung { .. } => Fault::Conflict,
+            Self::Taken(_)
+            | Self::DefaultUserTaken
+            | Self::Role(RoleError::Taken(_) | RoleError::OwnsObjects { .. })
+            | Self::KeyTooYoung { .. } => Fault::Conflict,
             Self::TooManyAttempts { .. } | Self::Busy { .. } => Fault::Throttled,
-            Self::Store(StoreError::Unavailable(_)) => Fault::Unavailable,
+            Self::Role(RoleError::Unavailable(_)) | Self::Store(StoreError::Unavailable(_)) => {
+                Fault::Unavailable
+            }
             Self::WrongMasterKey
             | Self::DamagedKey
             | Self::NoRandomness
             | Self::HasherFailed
+            | Self::Role(RoleError::Failed(_))
             | Self::Store(StoreError::Failed(_)) => Fault::Internal,
         }
     }
@@ -297,7 +311,9 @@ impl Error {
     pub fn retry_after(&self) -> Option<u64> {
         let wait = match self {
             Self::TooManyAttempts { retry_after } | Self::Busy { retry_after } => *retry_after,
-            Self::Store(StoreError::Unavailable(_)) => STORE_RETRY,
+            Self::Role(RoleError::Unavailable(_)) | Self::Store(StoreError::Unavailable(_)) => {
+                STORE_RETRY
+            }
             _ => return None,
         };
         let started = u64::from(wait.subsec_nanos() > 0);
@@ -321,6 +337,11 @@ impl Error {
             }
             Self::Taken(what) => format!("there is already a {what} of this name").into(),
             Self::NotFound(what) => format!("there is no such {what}").into(),
+            Self::Role(RoleError::OwnsObjects { count, example }) => format!(
+                "the user owns {count} objects of the database, such as {example}; give them to \
+                 the owner with reassign=true, or drop them first"
+            )
+            .into(),
             Self::InvalidToken(fault) => format!("the token is not accepted, {fault}").into(),
             other => other.fixed_description().into(),
         }
@@ -347,6 +368,9 @@ impl Error {
             Self::WrongSecondFactor => "the code is wrong or was used already",
             Self::SignUpClosed => "nobody may sign up through this client",
             Self::GrantNotAllowed => "this grant is not enabled for the client",
+            Self::Role(RoleError::Taken(_)) => {
+                "PostgreSQL has a role of this name that Tidegate did not make; choose another name"
+            }
             Self::ForeignDatabase => {
                 "the client belongs to another database; name the user's database in the member database"
             }

@@ -10,6 +10,7 @@ mod metadata;
 mod prove;
 mod second_factor;
 mod session;
+mod sign_up;
 mod upkeep;
 
 use std::fmt;
@@ -53,8 +54,13 @@ impl Ports {
     /// Writes to the audit log. A log that cannot be written is no reason to refuse a request whose
     /// work is done; it is told to the operator.
     pub(crate) async fn audit(&self, event: AuditEvent) {
-        if let Err(error) = self.store.append_audit(&[event]).await {
-            tracing::warn!(%error, "an audit event is lost");
+        self.audit_all(&[event]).await;
+    }
+
+    /// As [`audit`](Self::audit), for several.
+    pub(crate) async fn audit_all(&self, events: &[AuditEvent]) {
+        if let Err(error) = self.store.append_audit(events).await {
+            tracing::warn!(%error, "audit events are lost");
         }
     }
 }

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod accounts;
 mod attempt;
 mod audit;
 mod client;
@@ -17,6 +18,7 @@ mod password;
 mod random;
 mod redirect;
 mod request;
+mod role;
 mod secret;
 mod session;
 mod settings;
@@ -26,10 +28,13 @@ mod timestamp;
 mod token;
 mod user;
 
+pub use accounts::Accounts;
 pub use attempt::{AttemptCounter, AttemptKey, AttemptLimit, AttemptScope, Counted};
-pub use audit::{AuditEvent, AuditKind};
+pub use audit::{AuditEntry, AuditEvent, AuditKind, AuditPage, AuditSince};
 pub use client::{Client, ClientAuthentication, ExpiringSecret, GrantKind, GrantSet, SecretHash};
-pub use directory::{CreatedClient, Directory, NewClient, NewOwner, NewUser, UserChange};
+pub use directory::{
+    ClientChange, CreatedClient, Directory, NewClient, NewOwner, NewUser, UserChange,
+};
 pub use error::{Error, Fault, Result, TokenFault};
 pub use flow::{
     AuthorizationCode, BrowserSession, DeviceCode, DeviceState, Polled, SecondFactor, Visit,
@@ -40,13 +45,14 @@ pub use issuer::{
 };
 pub use key::{KeyState, MasterKey, SigningKeyRecord};
 pub use memory::MemoryStore;
-pub use name::{TenantName, UserName};
+pub use name::{TenantName, UserName, group_role};
 pub use password::{PasswordCost, PasswordHasher};
 pub use random::{SecureRandom, SystemRandom};
 pub use request::{
     AboutToken, BasicCredentials, ClientCredentials, DeviceRequest, Grant, GuestRequest,
     Parameters, TokenRequest,
 };
+pub use role::{RoleAdmin, RoleError, RoleFuture};
 pub use secret::Secret;
 pub use session::{EndReason, EndedSession, Session, SessionEnd, SessionId};
 pub use settings::{Lifetimes, Settings};

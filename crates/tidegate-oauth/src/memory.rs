@@ -6,9 +6,9 @@ mod tables;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::{
-    AttemptCounter, AttemptKey, AttemptLimit, AuditEvent, Client, Counted, EndReason, EndedSession,
-    Presented, PurgeBefore, Session, SessionId, SigningKeyRecord, Store, StoreFuture, Timestamp,
-    User, UserKey, Written,
+    AttemptCounter, AttemptKey, AttemptLimit, AuditEvent, AuditPage, AuditSince, Client, Counted,
+    EndReason, EndedSession, Presented, PurgeBefore, Session, SessionId, SigningKeyRecord, Store,
+    StoreFuture, Timestamp, User, UserKey, Written,
 };
 use tables::Tables;
 
@@ -24,7 +24,12 @@ impl MemoryStore {
 
     /// The audit log so far.
     pub fn audit_log(&self) -> Vec<AuditEvent> {
-        self.tables().audit.clone()
+        let tables = self.tables();
+        tables
+            .audit
+            .iter()
+            .map(|(_, event)| event.clone())
+            .collect()
     }
 
     fn tables(&self) -> MutexGuard<'_, Tables> {
@@ -239,8 +244,17 @@ impl Store for MemoryStore {
     }
 
     fn append_audit<'a>(&'a self, events: &'a [AuditEvent]) -> StoreFuture<'a, ()> {
-        self.tables().audit.extend_from_slice(events);
+        self.tables().append_audit(events);
         done(())
+    }
+
+    fn audit<'a>(
+        &'a self,
+        database: &'a str,
+        since: AuditSince,
+        limit: u32,
+    ) -> StoreFuture<'a, AuditPage> {
+        done(self.tables().audit(database, since, limit))
     }
 
     fn purge(&self, before: PurgeBefore) -> StoreFuture<'_, u64> {

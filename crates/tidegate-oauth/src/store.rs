@@ -16,8 +16,8 @@ use std::future::Future;
 use std::pin::Pin;
 
 use crate::{
-    AttemptKey, AttemptLimit, AuditEvent, Client, Counted, EndReason, EndedSession, Session,
-    SessionId, SigningKeyRecord, Timestamp, User, UserKey,
+    AttemptKey, AttemptLimit, AuditEvent, AuditPage, AuditSince, Client, Counted, EndReason,
+    EndedSession, Session, SessionId, SigningKeyRecord, Timestamp, User, UserKey,
 };
 
 pub use flows::FlowStore;
@@ -208,6 +208,15 @@ pub trait Store: FlowStore + Send + Sync {
 
     /// Appends events to the audit log.
     fn append_audit<'a>(&'a self, events: &'a [AuditEvent]) -> StoreFuture<'a, ()>;
+
+    /// A tenant's events from `since` on, by number, at most `limit`. Who goes on with
+    /// [`AuditPage::next`] misses none: events that are being written are waited for.
+    fn audit<'a>(
+        &'a self,
+        database: &'a str,
+        since: AuditSince,
+        limit: u32,
+    ) -> StoreFuture<'a, AuditPage>;
 
     /// Takes away what nobody needs any more; returns the number of rows.
     fn purge(&self, before: PurgeBefore) -> StoreFuture<'_, u64>;

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tidegate_oauth::{
-    AttemptKey, AttemptLimit, AuditEvent, AuthorizationCode, BrowserSession, Client, Counted,
-    DeviceCode, EndReason, EndedSession, Fault, FlowStore, MemoryStore, Polled, Ports, Presented,
-    PurgeBefore, Result, SecondFactor, SecretHash, Session, SessionId, SigningKeyRecord, Store,
-    StoreError, StoreFuture, Timestamp, TokenResponse, User, UserKey, Written,
+    AttemptKey, AttemptLimit, AuditEvent, AuditPage, AuditSince, AuthorizationCode, BrowserSession,
+    Client, Counted, DeviceCode, EndReason, EndedSession, Fault, FlowStore, MemoryStore, Polled,
+    Ports, Presented, PurgeBefore, Result, SecondFactor, SecretHash, Session, SessionId,
+    SigningKeyRecord, Store, StoreError, StoreFuture, Timestamp, TokenResponse, User, UserKey,
+    Written,
 };
 
 use crate::fixture::{Fixture, HERE, about, node};
@@ -107,6 +108,7 @@ impl Store for Unsteady {
         give_attempt_back(key: &'a AttemptKey) -> ();
         clear_attempts(key: &'a AttemptKey) -> ();
         append_audit(events: &'a [AuditEvent]) -> ();
+        audit(database: &'a str, since: AuditSince, limit: u32) -> AuditPage;
         purge(before: PurgeBefore) -> u64;
     }
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use http::{HeaderMap, HeaderValue};
 use ipnet::IpNet;
-use tidegate_oauth::{Issuer, Store};
+use tidegate_oauth::{Accounts, Issuer, Store};
 use tidegate_sql::{DatabaseName, Executor};
 
 use crate::limits::Limits;
@@ -31,11 +31,14 @@ pub struct App(Arc<Parts>);
 struct Parts {
     executor: Arc<dyn Executor>,
     issuer: Arc<Issuer>,
+    store: Arc<dyn Store>,
+    accounts: Option<Arc<Accounts>>,
     limits: Limits,
     trusted_proxies: Vec<IpNet>,
     origins: Origins,
     anonymous_database: Option<DatabaseName>,
     insecure_http: bool,
+    open_sign_up: bool,
     probes: Vec<Arc<dyn Probe>>,
     metrics_sources: Vec<Arc<dyn MetricsSource>>,
     metrics: Metrics,
@@ -84,6 +87,15 @@ impl App {
         &self.0.issuer
     }
 
+    pub(crate) fn store(&self) -> &dyn Store {
+        &*self.0.store
+    }
+
+    /// What manages users and clients, where this app does.
+    pub(crate) fn accounts(&self) -> Option<&Accounts> {
+        self.0.accounts.as_deref()
+    }
+
     pub(crate) fn limits(&self) -> &Limits {
         &self.0.limits
     }
@@ -102,6 +114,11 @@ impl App {
 
     pub(crate) fn insecure_http(&self) -> bool {
         self.0.insecure_http
+    }
+
+    /// Whether people may make accounts where a client allows it.
+    pub(crate) fn open_sign_up(&self) -> bool {
+        self.0.open_sign_up && self.0.accounts.is_some()
     }
 
     pub(crate) fn probes(&self) -> &[Arc<dyn Probe>] {

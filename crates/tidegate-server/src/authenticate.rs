@@ -1,5 +1,7 @@
 //! As whom a request runs.
 
+use std::sync::Arc;
+
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName};
 use tidegate_oauth::{Claims, StoreError};
@@ -54,6 +56,29 @@ pub(crate) async fn caller(app: &App, headers: &HeaderMap) -> Result<Caller, Fai
     default_user(app, database)
         .await?
         .ok_or_else(|| Failure::missing_token(text))
+}
+
+/// A user who showed a token, where nothing else will do.
+#[derive(Clone, Debug)]
+pub(crate) struct User {
+    /// As whom its statements run.
+    pub login: Login,
+    /// What the token says.
+    pub claims: Arc<Claims>,
+}
+
+/// The user by its token.
+///
+/// # Errors
+///
+/// 401 without a token, and for one that is not accepted.
+pub(crate) fn user(app: &App, headers: &HeaderMap) -> Result<User, Failure> {
+    let token = bearer(headers)?.ok_or_else(|| Failure::missing_token("a token is needed here"))?;
+    let claims = app.issuer().verify(token).map_err(Failure::from_bearer)?;
+    Ok(User {
+        login: login(&claims),
+        claims,
+    })
 }
 
 /// The default user of the database that the path names; a token sent along means nothing.

@@ -1,9 +1,15 @@
 //! From a route to an answer. An endpoint decodes, calls a library, encodes, maps the error.
 
+mod audit;
+mod clients;
 mod documents;
 mod oauth;
 mod operations;
+mod page;
+mod privileges;
+mod rest;
 mod sql;
+mod users;
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -13,7 +19,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::request::Parts;
-use http::{HeaderValue, Request, Response};
+use http::{HeaderValue, Request, Response, StatusCode};
 use tidegate_sql::Login;
 use tower::Service;
 
@@ -96,6 +102,7 @@ where
             Ok(route) if route.speaks_oauth() => {
                 failure.into_oauth(matches!(route, Route::Guest), &origin)
             }
+            Ok(route) if route.is_page() => failure.into_page(app.issuer().address(), &origin),
             _ => failure.into_rest(&origin),
         }
     });
@@ -113,8 +120,21 @@ where
         Route::SqlDatabase(database) => sql::post(call, Some(database)).await,
         Route::SqlSchemas => sql::schemas(call, None).await,
         Route::SqlSchema(schema) => sql::schemas(call, Some(schema)).await,
+        Route::Clients => clients::collection(call).await,
+        Route::ClientsNamed(ids) => clients::members(call, ids).await,
+        Route::Users => users::collection(call).await,
+        Route::UsersNamed(names) => users::members(call, names).await,
+        Route::Privileges(schema, table) => privileges::of_table(call, schema, table).await,
+        Route::Audit => audit::read(call).await,
         Route::Token => oauth::token(call).await,
         Route::Guest => oauth::guest(call).await,
+        Route::DeviceAuthorization => oauth::device(call).await,
+        Route::Authorize => page::authorize(call).await,
+        Route::Device => page::device(call).await,
+        Route::SignUp => page::sign_up(call).await,
+        Route::SignOut => page::sign_out(call).await,
+        Route::Account => page::account(call).await,
+        Route::Stylesheet => Ok(page::stylesheet()),
         Route::Revoke => oauth::revoke(call).await,
         Route::Introspect => oauth::introspect(call).await,
         Route::Metadata => Ok(documents::metadata(call.app)),
@@ -145,5 +165,12 @@ pub(crate) fn json(body: impl Into<Bytes>, cache: HeaderValue) -> Response<Body>
     let mut response = Response::new(Body::from(body.into()));
     response.headers_mut().insert(CONTENT_TYPE, JSON);
     response.headers_mut().insert(CACHE_CONTROL, cache);
+    response
+}
+
+/// 204.
+pub(crate) fn no_content() -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NO_CONTENT;
     response
 }

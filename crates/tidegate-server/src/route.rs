@@ -17,10 +17,24 @@ pub(crate) enum Route<'p> {
     SqlSchemas,
     /// `GET /api/v4/sql/schema/{schema}`
     SqlSchema(Cow<'p, str>),
+    /// `GET`, `POST /api/v4/clients`
+    Clients,
+    /// `GET`, `PATCH`, `DELETE /api/v4/clients/{ids}`
+    ClientsNamed(Cow<'p, str>),
+    /// `GET`, `POST /api/v4/users`
+    Users,
+    /// `GET`, `PATCH`, `DELETE /api/v4/users/{names}`
+    UsersNamed(Cow<'p, str>),
+    /// `GET`, `PATCH /api/v4/schemas/{schema}/tables/{table}/privileges`
+    Privileges(Cow<'p, str>, Cow<'p, str>),
+    /// `GET /api/v4/audit`
+    Audit,
     /// `POST /api/v4/oauth`
     Token,
     /// `POST /api/v4/oauth/guest`
     Guest,
+    /// `POST /api/v4/oauth/device`
+    DeviceAuthorization,
     /// `POST /api/v4/oauth/revoke`
     Revoke,
     /// `POST /api/v4/oauth/introspect`
@@ -31,6 +45,18 @@ pub(crate) enum Route<'p> {
     Keys,
     /// `GET /api/v4/openapi.json`
     OpenApi,
+    /// `GET`, `POST /auth`
+    Authorize,
+    /// `GET`, `POST /device`
+    Device,
+    /// `GET`, `POST /signup`
+    SignUp,
+    /// `GET`, `POST /signout`
+    SignOut,
+    /// `GET`, `POST /account`
+    Account,
+    /// `GET /assets/tidegate.css`
+    Stylesheet,
     /// `GET /healthz`
     Health,
     /// `GET /readyz`
@@ -53,13 +79,21 @@ pub(crate) enum Miss {
 pub(crate) enum Methods {
     /// Reading: `HEAD` is there where `GET` is.
     Get,
-    /// Everything else of this version.
+    /// What is done, and not read.
     Post,
+    /// A collection: reading it, adding to it.
+    Collection,
+    /// Members of a collection: reading, changing and deleting them.
+    Members,
+    /// A page with forms that it takes itself.
+    Page,
+    /// What is there as long as what it belongs to: reading and changing it.
+    Property,
 }
 
 /// A route without what its path names: the label in metrics and logs, the path in the OpenAPI
 /// document.
-pub(crate) const PATHS: [(&str, Methods); 14] = [
+pub(crate) const PATHS: [(&str, Methods); 27] = [
     ("/api/v4/sql", Methods::Post),
     ("/api/v4/sql/database/{database}", Methods::Post),
     ("/api/v4/sql/schema", Methods::Get),
@@ -74,6 +108,22 @@ pub(crate) const PATHS: [(&str, Methods); 14] = [
     ("/healthz", Methods::Get),
     ("/readyz", Methods::Get),
     ("/metrics", Methods::Get),
+    ("/api/v4/clients", Methods::Collection),
+    ("/api/v4/clients/{ids}", Methods::Members),
+    ("/api/v4/users", Methods::Collection),
+    ("/api/v4/users/{names}", Methods::Members),
+    (
+        "/api/v4/schemas/{schema}/tables/{table}/privileges",
+        Methods::Property,
+    ),
+    ("/api/v4/audit", Methods::Get),
+    ("/api/v4/oauth/device", Methods::Post),
+    ("/auth", Methods::Page),
+    ("/device", Methods::Page),
+    ("/signup", Methods::Page),
+    ("/signout", Methods::Page),
+    ("/account", Methods::Page),
+    ("/assets/tidegate.css", Methods::Get),
 ];
 
 impl<'p> Route<'p> {
@@ -81,11 +131,10 @@ impl<'p> Route<'p> {
     pub(crate) fn parse(method: &Method, path: &'p str) -> Result<Self, Miss> {
         let route = Self::of_path(path).ok_or(Miss::NotFound)?;
         let methods = route.methods();
-        match (methods, method) {
-            (Methods::Get, &Method::GET | &Method::HEAD) | (Methods::Post, &Method::POST) => {
-                Ok(route)
-            }
-            _ => Err(Miss::MethodNotAllowed(methods.allow())),
+        if methods.include(method) {
+            Ok(route)
+        } else {
+            Err(Miss::MethodNotAllowed(methods.allow()))
         }
     }
 
@@ -94,8 +143,18 @@ impl<'p> Route<'p> {
         Some(match path {
             "/api/v4/sql" => Self::Sql,
             "/api/v4/sql/schema" => Self::SqlSchemas,
+            "/api/v4/clients" => Self::Clients,
+            "/api/v4/users" => Self::Users,
+            "/api/v4/audit" => Self::Audit,
             "/api/v4/oauth" => Self::Token,
             "/api/v4/oauth/guest" => Self::Guest,
+            "/api/v4/oauth/device" => Self::DeviceAuthorization,
+            "/auth" => Self::Authorize,
+            "/device" => Self::Device,
+            "/signup" => Self::SignUp,
+            "/signout" => Self::SignOut,
+            "/account" => Self::Account,
+            "/assets/tidegate.css" => Self::Stylesheet,
             "/api/v4/oauth/revoke" => Self::Revoke,
             "/api/v4/oauth/introspect" => Self::Introspect,
             "/.well-known/oauth-authorization-server" => Self::Metadata,
@@ -109,13 +168,31 @@ impl<'p> Route<'p> {
     }
 
     fn with_name(path: &'p str) -> Option<Self> {
+        if let Some(of_table) = path.strip_prefix("/api/v4/schemas/") {
+            return Self::of_table(of_table);
+        }
         let (folder, name) = path.rsplit_once('/')?;
         let name = percent::decode(name).filter(|name| !name.is_empty())?;
         match folder {
             "/api/v4/sql/database" => Some(Self::SqlDatabase(name)),
             "/api/v4/sql/schema" => Some(Self::SqlSchema(name)),
+            "/api/v4/clients" => Some(Self::ClientsNamed(name)),
+            "/api/v4/users" => Some(Self::UsersNamed(name)),
             _ => None,
         }
+    }
+
+    fn of_table(path: &'p str) -> Option<Self> {
+        let mut parts = path.split('/');
+        let schema = parts.next()?;
+        let ("tables", table) = (parts.next()?, parts.next()?) else {
+            return None;
+        };
+        let ("privileges", None) = (parts.next()?, parts.next()) else {
+            return None;
+        };
+        let name = |part| percent::decode(part).filter(|name| !name.is_empty());
+        Some(Self::Privileges(name(schema)?, name(table)?))
     }
 
     /// The route's place in [`PATHS`].
@@ -135,6 +212,19 @@ impl<'p> Route<'p> {
             Self::Health => 11,
             Self::Readiness => 12,
             Self::Metrics => 13,
+            Self::Clients => 14,
+            Self::ClientsNamed(_) => 15,
+            Self::Users => 16,
+            Self::UsersNamed(_) => 17,
+            Self::Privileges(..) => 18,
+            Self::Audit => 19,
+            Self::DeviceAuthorization => 20,
+            Self::Authorize => 21,
+            Self::Device => 22,
+            Self::SignUp => 23,
+            Self::SignOut => 24,
+            Self::Account => 25,
+            Self::Stylesheet => 26,
         }
     }
 
@@ -147,17 +237,44 @@ impl<'p> Route<'p> {
     pub(crate) const fn speaks_oauth(&self) -> bool {
         matches!(
             self,
-            Self::Token | Self::Guest | Self::Revoke | Self::Introspect
+            Self::Token | Self::Guest | Self::DeviceAuthorization | Self::Revoke | Self::Introspect
         )
+    }
+
+    /// Whether people see it: errors are pages, and no other origin may read it.
+    pub(crate) const fn is_page(&self) -> bool {
+        matches!(
+            self,
+            Self::Authorize | Self::Device | Self::SignUp | Self::SignOut | Self::Account
+        )
+    }
+
+    /// Whether a path is that of a page.
+    pub(crate) fn is_path_of_page(path: &'p str) -> bool {
+        Self::of_path(path).is_some_and(|route| route.is_page())
     }
 }
 
 impl Methods {
+    fn include(self, method: &Method) -> bool {
+        let reads = matches!(*method, Method::GET | Method::HEAD);
+        match self {
+            Self::Get => reads,
+            Self::Post => *method == Method::POST,
+            Self::Collection | Self::Page => reads || *method == Method::POST,
+            Self::Members => reads || matches!(*method, Method::PATCH | Method::DELETE),
+            Self::Property => reads || *method == Method::PATCH,
+        }
+    }
+
     /// The value of `Allow`.
     pub(crate) const fn allow(self) -> &'static str {
         match self {
             Self::Get => "GET, HEAD, OPTIONS",
             Self::Post => "POST, OPTIONS",
+            Self::Collection | Self::Page => "GET, HEAD, POST, OPTIONS",
+            Self::Members => "GET, HEAD, PATCH, DELETE, OPTIONS",
+            Self::Property => "GET, HEAD, PATCH, OPTIONS",
         }
     }
 }
@@ -170,8 +287,8 @@ mod tests {
     fn every_path_leads_to_its_own_entry_of_the_table() {
         for (index, (path, methods)) in PATHS.iter().enumerate() {
             let method = match methods {
-                Methods::Get => Method::GET,
                 Methods::Post => Method::POST,
+                _ => Method::GET,
             };
             assert_eq!(
                 Route::parse(&method, path).unwrap().index(),
@@ -218,6 +335,10 @@ mod tests {
             "/api/v4",
             "/api/v4/sql/database",
             "/api/v4/sql/schema/%ff",
+            "/api/v4/schemas/public/tables/t",
+            "/api/v4/schemas/public/tables//privileges",
+            "/api/v4/schemas/public/views/t/privileges",
+            "/api/v4/schemas/public/tables/t/privileges/x",
             "/a/b",
         ] {
             assert_eq!(

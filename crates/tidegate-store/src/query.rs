@@ -219,6 +219,19 @@ impl Open {
         Ok(completion.affected_rows.unwrap_or(0))
     }
 
+    /// Runs a statement and reads its rows.
+    pub(crate) async fn rows<T: Send>(
+        &mut self,
+        query: &Query,
+        values: &[Argument<'_>],
+        read: Read<T>,
+    ) -> Result<Vec<T>> {
+        let bound = query.bind(values)?;
+        let mut gather = Gather::new(read);
+        self.0.query(&bound, &mut gather).await?;
+        Ok(gather.found)
+    }
+
     /// Runs a statement and reads its row, if there is one.
     pub(crate) async fn row<T: Send>(
         &mut self,
@@ -226,10 +239,7 @@ impl Open {
         values: &[Argument<'_>],
         read: Read<T>,
     ) -> Result<Option<T>> {
-        let bound = query.bind(values)?;
-        let mut gather = Gather::new(read);
-        self.0.query(&bound, &mut gather).await?;
-        Ok(gather.found.pop())
+        Ok(self.rows(query, values, read).await?.pop())
     }
 
     pub(crate) async fn commit(self) -> Result<()> {

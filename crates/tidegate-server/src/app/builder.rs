@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use ipnet::IpNet;
-use tidegate_oauth::{Issuer, Store};
+use tidegate_oauth::{Accounts, Issuer, Store};
 use tidegate_sql::{DatabaseName, Executor};
 
 use super::{App, DefaultUsers, Parts, Probe};
@@ -28,11 +28,14 @@ impl AppBuilder {
         Self(Parts {
             executor,
             issuer,
+            store: store.clone(),
+            accounts: None,
             limits: Limits::default(),
             trusted_proxies: Vec::new(),
             origins: Origins::Any,
             anonymous_database: None,
             insecure_http: false,
+            open_sign_up: false,
             probes: Vec::new(),
             metrics_sources: Vec::new(),
             metrics: Metrics::default(),
@@ -50,6 +53,13 @@ impl AppBuilder {
     /// A random number that tells this node's request ids from those of others.
     pub fn node(mut self, node: u64) -> Self {
         self.0.node = node;
+        self
+    }
+
+    /// Lets owners manage the users and clients of their tenants; without this the paths for that
+    /// are not there.
+    pub fn accounts(mut self, accounts: Arc<Accounts>) -> Self {
+        self.0.accounts = Some(accounts);
         self
     }
 
@@ -81,6 +91,13 @@ impl AppBuilder {
     /// Serves token endpoints over plain HTTP to everybody: for networks that are private.
     pub fn insecure_http(mut self, allowed: bool) -> Self {
         self.0.insecure_http = allowed;
+        self
+    }
+
+    /// Lets people make accounts on the sign-up page, where a client allows it and
+    /// [`accounts`](Self::accounts) are there.
+    pub fn open_sign_up(mut self, open: bool) -> Self {
+        self.0.open_sign_up = open;
         self
     }
 

@@ -69,6 +69,16 @@ impl Failure {
         match error {
             tidegate_catalog::Error::Sql(error) => Self::from_sql(error, anonymous),
             document @ tidegate_catalog::Error::Document => Self::internal(document),
+            tidegate_catalog::Error::NoTable => Self::not_found("there is no such table"),
+            tidegate_catalog::Error::OwnsTable => {
+                Self::conflict("the sub-user owns the table, and an owner's rights cannot be taken")
+            }
+            nobody @ tidegate_catalog::Error::NobodyMayGrant { .. } => {
+                Self::conflict(nobody.to_string())
+            }
+            elsewhere @ tidegate_catalog::Error::GrantedElsewhere { .. } => Self::conflict(
+                format!("{elsewhere}, which this cannot take; revoke that first"),
+            ),
         }
     }
 }

@@ -15,9 +15,9 @@ mod users;
 use std::sync::Arc;
 
 use tidegate_oauth::{
-    AttemptKey, AttemptLimit, AuditEvent, Client, Counted, EndReason, EndedSession, Presented,
-    PurgeBefore, Session, SessionId, SigningKeyRecord, Store, StoreError, StoreFuture, Timestamp,
-    User, UserKey, Written,
+    AttemptKey, AttemptLimit, AuditEvent, AuditPage, AuditSince, Client, Counted, EndReason,
+    EndedSession, Presented, PurgeBefore, Session, SessionId, SigningKeyRecord, Store, StoreError,
+    StoreFuture, Timestamp, User, UserKey, Written,
 };
 use tidegate_sql::Executor;
 
@@ -255,6 +255,15 @@ impl Store for PgOauthStore {
 
     fn append_audit<'a>(&'a self, events: &'a [AuditEvent]) -> StoreFuture<'a, ()> {
         step(audit::append(&self.database, events))
+    }
+
+    fn audit<'a>(
+        &'a self,
+        database: &'a str,
+        since: AuditSince,
+        limit: u32,
+    ) -> StoreFuture<'a, AuditPage> {
+        step(audit::page(&self.database, database, since, limit))
     }
 
     fn purge(&self, before: PurgeBefore) -> StoreFuture<'_, u64> {
