@@ -82,7 +82,7 @@ fn browser_item(form: &Form<'_>, open: &BrowserSession, own: &Browser, now: Time
 fn password(form: &Form<'_>, name: &str) -> Markup {
     let fields = html! {
         // Password managers look for the name that a password belongs to.
-        input type="hidden" name="username" autocomplete="username" value=(name);
+        input type="text" name="username" autocomplete="username" value=(name) readonly hidden;
         (form.field(&Field::password("password", "Current password")))
         (form.field(&Field {
             autocomplete: "new-password",
