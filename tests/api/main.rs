@@ -5,15 +5,19 @@
 mod operator;
 mod service;
 
+mod audit;
 mod cli;
+mod clients;
 mod demo;
 mod examples;
 mod faults;
 mod identity;
 mod oauth;
 mod operations;
+mod privileges;
 mod serve;
 mod sql;
 mod sql_outputs;
 mod sql_schema;
 mod sql_values;
+mod users;

@@ -25,6 +25,25 @@ pub(crate) struct Service {
     _guard: ChildStdin,
 }
 
+/// What a REST endpoint answered.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) location: String,
+    pub(crate) allow: String,
+    pub(crate) body: Value,
+}
+
+impl Answer {
+    /// The status, `errorCode` and message of an error.
+    pub(crate) fn error(&self) -> (u16, &str, &str) {
+        let member = |name: &str| self.body[name].as_str().unwrap_or_default();
+        assert_eq!(self.body["success"], false, "{self:?}");
+        assert_eq!(self.body["code"], self.status, "{self:?}");
+        (self.status, member("errorCode"), member("message"))
+    }
+}
+
 static SHARED: OnceLock<Service> = OnceLock::new();
 
 /// The one demo that tests share; tests make their own tables in it.
@@ -73,6 +92,7 @@ impl Service {
             data_dir,
             // Each test has a runtime of its own, and a connection dies with its runtime.
             client: reqwest::Client::builder()
+                .redirect(reqwest::redirect::Policy::none())
                 .pool_max_idle_per_host(0)
                 .timeout(PATIENCE)
                 .build()
@@ -130,6 +150,51 @@ impl Service {
         let text = answer.text().await.unwrap();
         let body = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{status}: {text}"));
         (status, body)
+    }
+
+    /// Calls a REST endpoint as a user, `None` being nobody.
+    pub(crate) async fn rest(
+        &self,
+        user: Option<&str>,
+        (method, path): (&str, &str),
+        body: &Value,
+    ) -> Answer {
+        let token = match user {
+            Some(user) => Some(self.cached_token(user).await),
+            None => None,
+        };
+        self.rest_with(token.as_deref(), (method, path), body).await
+    }
+
+    /// The same with a token.
+    pub(crate) async fn rest_with(
+        &self,
+        token: Option<&str>,
+        (method, path): (&str, &str),
+        body: &Value,
+    ) -> Answer {
+        let mut request = self.request(method.parse().unwrap(), path);
+        if !body.is_null() {
+            request = request.json(body);
+        }
+        if let Some(token) = token {
+            request = request.bearer_auth(token);
+        }
+        let answer = request.send().await.unwrap();
+        let header = |name: &str| {
+            let value = answer.headers().get(name);
+            value.map_or_else(String::new, |value| value.to_str().unwrap().to_owned())
+        };
+        let (location, allow) = (header("location"), header("allow"));
+        let status = answer.status().as_u16();
+        let text = answer.text().await.unwrap();
+        let body = serde_json::from_str(&text).unwrap_or(Value::String(text));
+        Answer {
+            status,
+            location,
+            allow,
+            body,
+        }
     }
 
     async fn cached_token(&self, user: &str) -> String {
