@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::service::{Answer, Service, demo_folder};
+use crate::service::{Reply, Service, demo_folder};
 
 struct Log {
     demo: Service,
@@ -12,13 +12,13 @@ struct Log {
 }
 
 impl Log {
-    async fn owner(&self, method: &str, path: &str, body: Value) -> Answer {
+    async fn owner(&self, method: &str, path: &str, body: Value) -> Reply {
         self.demo
             .rest_with(Some(&self.owner), (method, path), &body)
             .await
     }
 
-    async fn grant(&self, body: Value) -> Answer {
+    async fn grant(&self, body: Value) -> Reply {
         let path = ("POST", "/api/v4/oauth");
         self.demo.rest_with(None, path, &body).await
     }

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::service::{Answer, demo};
+use crate::service::{Reply, demo};
 
 const URI: &str = "https://app.example/callback";
 
-async fn owner(method: &str, path: &str, body: Value) -> Answer {
+async fn owner(method: &str, path: &str, body: Value) -> Reply {
     demo().rest(Some("demo"), (method, path), &body).await
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::service::{Answer, Service, demo};
+use crate::service::{Reply, Service, demo};
 
 /// A schema of the test's own with a table and a sub-user without any right.
 async fn stage(name: &str) -> (&'static Service, String) {
@@ -25,11 +25,11 @@ async fn stage(name: &str) -> (&'static Service, String) {
     )
 }
 
-async fn owner(method: &str, path: &str, body: Value) -> Answer {
+async fn owner(method: &str, path: &str, body: Value) -> Reply {
     demo().rest(Some("demo"), (method, path), &body).await
 }
 
-async fn set(path: &str, user: &str, privilege: &str) -> Answer {
+async fn set(path: &str, user: &str, privilege: &str) -> Reply {
     owner(
         "PATCH",
         path,

@@ -2,15 +2,15 @@
 
 use serde_json::{Value, json};
 
-use crate::service::{Answer, Service, demo, demo_folder};
+use crate::service::{Reply, Service, demo, demo_folder};
 
 const SQL: (&str, &str) = ("POST", "/api/v4/sql");
 
-async fn owner(method: &str, path: &str, body: Value) -> Answer {
+async fn owner(method: &str, path: &str, body: Value) -> Reply {
     demo().rest(Some("demo"), (method, path), &body).await
 }
 
-async fn sign_in(service: &Service, user: &str, password: &str) -> Answer {
+async fn sign_in(service: &Service, user: &str, password: &str) -> Reply {
     let body = json!({
         "grant_type": "password", "username": user, "password": password,
         "database": "demo", "client_id": "demo-app",

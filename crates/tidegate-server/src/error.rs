@@ -4,6 +4,7 @@
 //! token, a parameter or SQL.
 
 mod accounts;
+mod methods;
 mod oauth;
 mod rest;
 mod sql;
@@ -130,6 +131,17 @@ impl Failure {
         Self::new(StatusCode::CONFLICT, "CONFLICT", message)
     }
 
+    /// 409: the name is taken.
+    pub(crate) fn already_exists(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::CONFLICT, "ALREADY_EXISTS", message)
+    }
+
+    /// 429: others keep changing the same thing.
+    pub(crate) fn contended(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_REQUESTS", message)
+            .retrying_after(Duration::from_secs(1))
+    }
+
     /// 404.
     pub(crate) fn not_found(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::NOT_FOUND, "NOT_FOUND", message)
@@ -247,7 +259,7 @@ impl Failure {
     }
 
     /// Tells the log what the client will not read, if there is something.
-    fn log(&self, context: &Context<'_>) {
+    pub(crate) fn log(&self, context: &Context<'_>) {
         let cause = self
             .details
             .as_ref()
