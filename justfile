@@ -26,6 +26,10 @@ test-crate crate:
 test-pure:
     cargo test -p tidegate-oauth -p tidegate-server -p tidegate-tidy
 
+# Clients that are not ours against the built binary: `just clients typescript`.
+clients *names:
+    tests/clients/run {{names}}
+
 tidy:
     cargo test -p tidegate-tidy
 

@@ -5,15 +5,25 @@
 mod operator;
 mod service;
 
+mod audit;
 mod cli;
+mod clients;
 mod demo;
 mod examples;
 mod faults;
 mod identity;
+mod interfaces;
+mod methods;
 mod oauth;
 mod operations;
+mod privileges;
+mod rpc;
+mod rpc_batches;
+mod rpc_changes;
+mod rpc_errors;
 mod serve;
 mod sql;
 mod sql_outputs;
 mod sql_schema;
 mod sql_values;
+mod users;

@@ -5,6 +5,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{LazyLock, OnceLock};
 use std::time::{Duration, Instant};
 
+use reqwest::header::HeaderMap;
 use reqwest::{Method, RequestBuilder, Response};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -23,6 +24,25 @@ pub(crate) struct Service {
     pub(crate) client: reqwest::Client,
     /// Held so that the guard sees the end of this process.
     _guard: ChildStdin,
+}
+
+/// What a REST endpoint answered, taken apart.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) location: String,
+    pub(crate) allow: String,
+    pub(crate) body: Value,
+}
+
+impl Reply {
+    /// The status, `errorCode` and message of an error.
+    pub(crate) fn error(&self) -> (u16, &str, &str) {
+        let member = |name: &str| self.body[name].as_str().unwrap_or_default();
+        assert_eq!(self.body["success"], false, "{self:?}");
+        assert_eq!(self.body["code"], self.status, "{self:?}");
+        (self.status, member("errorCode"), member("message"))
+    }
 }
 
 static SHARED: OnceLock<Service> = OnceLock::new();
@@ -74,6 +94,7 @@ impl Service {
             // Each test has a runtime of its own, and a connection dies with its runtime.
             client: reqwest::Client::builder()
                 .pool_max_idle_per_host(0)
+                .redirect(reqwest::redirect::Policy::none())
                 .timeout(PATIENCE)
                 .build()
                 .unwrap(),
@@ -132,7 +153,65 @@ impl Service {
         (status, body)
     }
 
-    async fn cached_token(&self, user: &str) -> String {
+    /// Calls a REST endpoint as a user, `None` being nobody.
+    pub(crate) async fn rest(
+        &self,
+        user: Option<&str>,
+        (method, path): (&str, &str),
+        body: &Value,
+    ) -> Reply {
+        let token = match user {
+            Some(user) => Some(self.cached_token(user).await),
+            None => None,
+        };
+        self.rest_with(token.as_deref(), (method, path), body).await
+    }
+
+    /// The same with a token.
+    pub(crate) async fn rest_with(
+        &self,
+        token: Option<&str>,
+        (method, path): (&str, &str),
+        body: &Value,
+    ) -> Reply {
+        let mut request = self.request(method.parse().unwrap(), path);
+        if !body.is_null() {
+            request = request.json(body);
+        }
+        if let Some(token) = token {
+            request = request.bearer_auth(token);
+        }
+        let answer = Answer::of(request).await;
+        Reply {
+            status: answer.status,
+            location: answer.header("location").to_owned(),
+            allow: answer.header("allow").to_owned(),
+            body: serde_json::from_str(&answer.text)
+                .unwrap_or_else(|_| Value::String(answer.text.clone())),
+        }
+    }
+
+    /// Sends a request with a JSON text as a user, `None` being nobody.
+    pub(crate) async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        user: Option<&str>,
+        body: Option<String>,
+    ) -> Answer {
+        let mut request = self.request(method, path);
+        if let Some(user) = user {
+            request = request.bearer_auth(self.cached_token(user).await);
+        }
+        if let Some(body) = body {
+            request = request
+                .header("content-type", "application/json")
+                .body(body);
+        }
+        Answer::of(request).await
+    }
+
+    pub(crate) async fn cached_token(&self, user: &str) -> String {
         static TOKENS: LazyLock<tokio::sync::Mutex<Vec<(String, String)>>> =
             LazyLock::new(Default::default);
         let key = format!("{} {user}", self.url);
@@ -208,5 +287,45 @@ where
     while !holds().await {
         assert!(started.elapsed() < PATIENCE, "it never happened: {what}");
         tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// An answer, read to its end.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) text: String,
+}
+
+impl Answer {
+    /// The answer to a request.
+    pub(crate) async fn of(request: RequestBuilder) -> Self {
+        let answer = request.send().await.unwrap();
+        Self {
+            status: answer.status().as_u16(),
+            headers: answer.headers().clone(),
+            text: answer.text().await.unwrap(),
+        }
+    }
+
+    /// A header's value; empty when there is none.
+    pub(crate) fn header(&self, name: &str) -> &str {
+        let value = self.headers.get(name);
+        value.map_or("", |value| value.to_str().unwrap())
+    }
+
+    /// The body as JSON.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|_| panic!("{self:?}"))
+    }
+
+    /// Status and `errorCode`.
+    pub(crate) fn error(&self) -> (u16, String) {
+        let body = self.json();
+        assert_eq!(body["success"], false, "{body}");
+        assert_eq!(body["code"], self.status, "{body}");
+        let code = body["errorCode"].as_str().unwrap().to_owned();
+        (self.status, code)
     }
 }

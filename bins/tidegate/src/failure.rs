@@ -45,6 +45,9 @@ pub(crate) enum Failure {
     /// The record of users, clients and keys failed.
     #[error("the control database failed: {0}")]
     Records(#[from] tidegate_oauth::StoreError),
+    /// The record of the methods failed.
+    #[error("the control database failed: {0}")]
+    Methods(#[from] tidegate_methods::StoreError),
     /// A statement failed.
     #[error("a statement of the service failed: {0}")]
     Statement(#[from] tidegate_sql::Error),

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tidegate_methods::Registry;
 use tidegate_oauth::Issuer;
 use tidegate_postgres::admin::doctor::Verdict;
 use tidegate_postgres::backoff::Backoff;
@@ -165,8 +166,10 @@ impl Node {
         let issuer = Issuer::start(service.ports.clone(), service.master.clone(), identity).await?;
         let issuer = Arc::new(issuer);
         let pool = UserPool::open(service, settings).await?;
+        let methods = Arc::new(Registry::new(service.methods.clone()));
         let app = App::builder(pool.executor(), issuer.clone(), service.store.clone())
             .accounts(Arc::new(service.accounts()))
+            .methods(methods.clone())
             .node(u64::from_be_bytes(ports::bytes()))
             .limits(limits(settings)?)
             .trusted_proxies(settings.trusted_proxies.clone())
@@ -182,6 +185,7 @@ impl Node {
             issuer,
             control: service.control.clone(),
             app: app.clone(),
+            methods,
             pool,
         };
         Ok(Self {

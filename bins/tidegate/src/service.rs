@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use tidegate_methods::MethodStore;
 use tidegate_oauth::{Accounts, Directory, MasterKey, PasswordCost, PasswordHasher, Ports, Store};
 use tidegate_postgres::admin::{Admin, RolePasswords};
 use tidegate_postgres::control::Control;
 use tidegate_postgres::{Config, TlsMode};
 use tidegate_sql::{DatabaseName, Executor};
-use tidegate_store::{PgOauthStore, Tenants};
+use tidegate_store::{PgMethodStore, PgOauthStore, Tenants};
 
 use crate::failure::{Failure, Result};
 use crate::roles::PgRoles;
@@ -22,6 +23,7 @@ pub(crate) struct Service {
     pub(crate) admin: Admin,
     pub(crate) control: Arc<Control>,
     pub(crate) store: Arc<dyn Store>,
+    pub(crate) methods: Arc<dyn MethodStore>,
     pub(crate) tenants: Tenants,
     pub(crate) ports: Ports,
 }
@@ -50,6 +52,7 @@ impl Service {
                 random: ports::random(),
                 hasher: Arc::new(hasher),
             },
+            methods: Arc::new(PgMethodStore::new(executor.clone())),
             tenants: Tenants::new(executor),
             config,
             master,

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tidegate_methods::Registry;
 use tidegate_oauth::Issuer;
 use tidegate_postgres::control::{Control, Notice};
 use tidegate_server::App;
+use tidegate_sql::DatabaseName;
 use tidegate_store::Change;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{MissedTickBehavior, interval};
@@ -15,6 +17,8 @@ use crate::pool::UserPool;
 /// An ended session is refused by every node within 5 s, also when notices do not come.
 const DENYLIST: Duration = Duration::from_secs(4);
 const KEYS: Duration = Duration::from_mins(1);
+/// A method that was changed is not called for longer as it was, also when notices do not come.
+const METHODS: Duration = Duration::from_mins(1);
 const HOUSEKEEPING: Duration = Duration::from_hours(1);
 
 /// Keeps a node fresh until it is dropped.
@@ -22,6 +26,7 @@ pub(crate) struct Upkeep {
     pub(crate) issuer: Arc<Issuer>,
     pub(crate) control: Arc<Control>,
     pub(crate) app: App,
+    pub(crate) methods: Arc<Registry>,
     pub(crate) pool: UserPool,
 }
 
@@ -29,8 +34,8 @@ impl Upkeep {
     /// Works for as long as it is polled.
     pub(crate) async fn run(self) {
         let mut notices = self.control.notices();
-        let [mut denylist, mut keys, mut housekeeping] =
-            [DENYLIST, KEYS, HOUSEKEEPING].map(|period| {
+        let [mut denylist, mut keys, mut methods, mut housekeeping] =
+            [DENYLIST, KEYS, METHODS, HOUSEKEEPING].map(|period| {
                 let mut interval = interval(period);
                 interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
                 interval
@@ -48,6 +53,7 @@ impl Upkeep {
                 },
                 _ = denylist.tick() => log("denylist", self.issuer.refresh_denylist().await),
                 _ = keys.tick() => log("keys", self.issuer.refresh_keys().await),
+                _ = methods.tick() => self.methods.forget_all(),
                 _ = housekeeping.tick() => log("housekeeping", self.issuer.maintain().await),
             }
         }
@@ -60,13 +66,21 @@ impl Upkeep {
             Some(Change::Users(database)) => self.app.forget_default_user(&database),
             Some(Change::Tenant(database)) => {
                 self.app.forget_default_user(&database);
+                self.methods.forget_tenant(&DatabaseName::new(&database));
                 self.pool.forget(&database);
+            }
+            Some(Change::Method { database, name }) => {
+                self.methods.forget(&DatabaseName::new(database), &[name]);
+            }
+            Some(Change::Methods(database)) => {
+                self.methods.forget_tenant(&DatabaseName::new(database));
             }
             Some(Change::Client(_)) | None => {}
         }
     }
 
     async fn refresh(&self) {
+        self.methods.forget_all();
         log("denylist", self.issuer.refresh_denylist().await);
         log("keys", self.issuer.refresh_keys().await);
     }

@@ -14,5 +14,4 @@ mod openrpc;
 mod patches;
 mod registry;
 mod signatures;
-mod store;
 mod typescript;

@@ -23,7 +23,19 @@ enum Failure {
     Commit(Error),
 }
 
-/// Runs a batch and writes its answer.
+impl Failure {
+    /// Whether PostgreSQL rolled back something that may go well the next time: a table that was
+    /// redefined after a statement on it had been prepared, or others that wrote at once.
+    fn may_pass(&self) -> bool {
+        let passing = |(_, error): &(usize, Error)| match error {
+            Error::Statement(tidegate_sql::Error::Rejected(refused)) => refused.sqlstate == "40001",
+            _ => false,
+        };
+        matches!(self, Self::Calls(errors) if errors.iter().all(passing))
+    }
+}
+
+/// Runs a batch and writes its answer. What PostgreSQL asks to run again is run again once.
 pub(crate) async fn run(
     dispatcher: &Dispatcher,
     context: &Context<'_>,
@@ -34,7 +46,12 @@ pub(crate) async fn run(
         answered: calls.iter().any(|call| call.id.is_some()),
         ..Outcome::default()
     };
-    if let Err(failure) = attempt(dispatcher, context, calls, out).await {
+    let mut attempted = attempt(dispatcher, context, calls, out).await;
+    if attempted.as_ref().is_err_and(Failure::may_pass) {
+        out.clear();
+        attempted = attempt(dispatcher, context, calls, out).await;
+    }
+    if let Err(failure) = attempted {
         out.clear();
         answer(calls, &failure, out);
         match failure {

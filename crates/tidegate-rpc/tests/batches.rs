@@ -202,3 +202,19 @@ async fn equal_ids_are_no_concern_of_the_server() {
         2
     );
 }
+
+#[tokio::test]
+async fn a_batch_that_others_stood_in_the_way_of_is_run_once_more() {
+    let fixture = fixture().await;
+    let message = batch(&[call("date", "{}", 1), call("conflict", "{}", 2)]);
+    let answer = fixture.answer(&message).await;
+    assert!(answer.contains(r#""sqlstate":"40001""#), "{answer}");
+    assert!(answer.contains(r#""retryable":true"#), "{answer}");
+    let once = [
+        "music/alice: begin",
+        "select date",
+        "select refuse 40001",
+        "rollback",
+    ];
+    assert_eq!(fixture.executor.ran(), [once, once].concat());
+}

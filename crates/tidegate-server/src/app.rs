@@ -10,7 +10,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use http::{HeaderMap, HeaderValue};
 use ipnet::IpNet;
+use tidegate_methods::Registry;
 use tidegate_oauth::{Accounts, Issuer, Store};
+use tidegate_rpc::Dispatcher;
 use tidegate_sql::{DatabaseName, Executor};
 
 use crate::limits::Limits;
@@ -44,6 +46,8 @@ struct Parts {
     metrics: Metrics,
     spans: Option<Arc<dyn SpanSink>>,
     default_users: DefaultUsers,
+    dispatcher: Dispatcher,
+    methods: Arc<Registry>,
     memory: Memory,
     statements: Statements,
     node: u64,
@@ -143,6 +147,16 @@ impl App {
 
     pub(crate) fn default_users(&self) -> &DefaultUsers {
         &self.0.default_users
+    }
+
+    /// The methods that callers define.
+    pub(crate) fn methods(&self) -> &Registry {
+        &self.0.methods
+    }
+
+    /// What calls them.
+    pub(crate) fn dispatcher(&self) -> &Dispatcher {
+        &self.0.dispatcher
     }
 
     pub(crate) fn spans(&self) -> Option<&dyn SpanSink> {

@@ -67,6 +67,15 @@ pub(crate) struct User {
     pub claims: Arc<Claims>,
 }
 
+impl From<User> for Caller {
+    fn from(user: User) -> Self {
+        Self {
+            principal: Principal::Role(user.login),
+            anonymous: false,
+        }
+    }
+}
+
 /// The user by its token.
 ///
 /// # Errors

@@ -1,8 +1,10 @@
 //! From a route to an answer. An endpoint decodes, calls a library, encodes, maps the error.
 
 mod audit;
+mod call;
 mod clients;
 mod documents;
+mod methods;
 mod oauth;
 mod operations;
 mod page;
@@ -126,6 +128,12 @@ where
         Route::UsersNamed(names) => users::members(call, names).await,
         Route::Privileges(schema, table) => privileges::of_table(call, schema, table).await,
         Route::Audit => audit::read(call).await,
+        Route::Methods => methods::collection(call).await,
+        Route::MethodsNamed(names) => methods::members(call, names).await,
+        Route::Call | Route::Rpc => call::call(call).await,
+        Route::DryRun => call::dry_run(call).await,
+        Route::Interfaces => methods::interfaces(call).await,
+        Route::OpenRpc => methods::openrpc(call).await,
         Route::Token => oauth::token(call).await,
         Route::Guest => oauth::guest(call).await,
         Route::DeviceAuthorization => oauth::device(call).await,

@@ -4,6 +4,7 @@
 //! token, a parameter or SQL.
 
 mod accounts;
+mod methods;
 mod oauth;
 mod page;
 mod rest;
@@ -144,6 +145,17 @@ impl Failure {
         Self::new(StatusCode::FORBIDDEN, "SIGN_UP_CLOSED", text)
     }
 
+    /// 409: the name is taken.
+    pub(crate) fn already_exists(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::CONFLICT, "ALREADY_EXISTS", message)
+    }
+
+    /// 429: others keep changing the same thing.
+    pub(crate) fn contended(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_REQUESTS", message)
+            .retrying_after(Duration::from_secs(1))
+    }
+
     /// 404.
     pub(crate) fn not_found(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::NOT_FOUND, "NOT_FOUND", message)
@@ -261,7 +273,7 @@ impl Failure {
     }
 
     /// Tells the log what the client will not read, if there is something.
-    fn log(&self, context: &Context<'_>) {
+    pub(crate) fn log(&self, context: &Context<'_>) {
         let cause = self
             .details
             .as_ref()

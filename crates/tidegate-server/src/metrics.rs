@@ -34,12 +34,23 @@ impl<F: Fn(&mut String) -> fmt::Result + Send + Sync> MetricsSource for F {
 }
 
 /// The counters of the edge.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Metrics {
     routes: [PerRoute; ROUTES],
     in_flight: AtomicI64,
     connections: AtomicI64,
     aborted: AtomicU64,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self {
+            routes: std::array::from_fn(|_| PerRoute::default()),
+            in_flight: AtomicI64::default(),
+            connections: AtomicI64::default(),
+            aborted: AtomicU64::default(),
+        }
+    }
 }
 
 #[derive(Debug, Default)]

@@ -15,6 +15,8 @@ const PREFER: HeaderName = HeaderName::from_static("prefer");
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ContentType {
     Json,
+    /// What clients of JSON-RPC over HTTP may say.
+    JsonRpc,
     Form,
 }
 
@@ -27,6 +29,8 @@ impl ContentType {
         let essence = value.to_str().ok()?.split(';').next()?.trim();
         if essence.eq_ignore_ascii_case("application/json") {
             Some(Self::Json)
+        } else if essence.eq_ignore_ascii_case("application/json-rpc") {
+            Some(Self::JsonRpc)
         } else if essence.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
             Some(Self::Form)
         } else {

@@ -29,6 +29,20 @@ pub(crate) enum Route<'p> {
     Privileges(Cow<'p, str>, Cow<'p, str>),
     /// `GET /api/v4/audit`
     Audit,
+    /// `GET`, `POST /api/v4/methods`
+    Methods,
+    /// `GET`, `PATCH`, `DELETE /api/v4/methods/{names}`
+    MethodsNamed(Cow<'p, str>),
+    /// `POST /api/v4/call`
+    Call,
+    /// `POST /api/v4/rpc`
+    Rpc,
+    /// `POST /api/v4/call/dry`
+    DryRun,
+    /// `GET /api/v4/interfaces`
+    Interfaces,
+    /// `GET /api/v4/openrpc.json`
+    OpenRpc,
     /// `POST /api/v4/oauth`
     Token,
     /// `POST /api/v4/oauth/guest`
@@ -93,7 +107,7 @@ pub(crate) enum Methods {
 
 /// A route without what its path names: the label in metrics and logs, the path in the OpenAPI
 /// document.
-pub(crate) const PATHS: [(&str, Methods); 27] = [
+pub(crate) const PATHS: [(&str, Methods); 34] = [
     ("/api/v4/sql", Methods::Post),
     ("/api/v4/sql/database/{database}", Methods::Post),
     ("/api/v4/sql/schema", Methods::Get),
@@ -108,6 +122,13 @@ pub(crate) const PATHS: [(&str, Methods); 27] = [
     ("/healthz", Methods::Get),
     ("/readyz", Methods::Get),
     ("/metrics", Methods::Get),
+    ("/api/v4/methods", Methods::Collection),
+    ("/api/v4/methods/{names}", Methods::Members),
+    ("/api/v4/call", Methods::Post),
+    ("/api/v4/rpc", Methods::Post),
+    ("/api/v4/call/dry", Methods::Post),
+    ("/api/v4/interfaces", Methods::Get),
+    ("/api/v4/openrpc.json", Methods::Get),
     ("/api/v4/clients", Methods::Collection),
     ("/api/v4/clients/{ids}", Methods::Members),
     ("/api/v4/users", Methods::Collection),
@@ -146,6 +167,12 @@ impl<'p> Route<'p> {
             "/api/v4/clients" => Self::Clients,
             "/api/v4/users" => Self::Users,
             "/api/v4/audit" => Self::Audit,
+            "/api/v4/methods" => Self::Methods,
+            "/api/v4/call" => Self::Call,
+            "/api/v4/rpc" => Self::Rpc,
+            "/api/v4/call/dry" => Self::DryRun,
+            "/api/v4/interfaces" => Self::Interfaces,
+            "/api/v4/openrpc.json" => Self::OpenRpc,
             "/api/v4/oauth" => Self::Token,
             "/api/v4/oauth/guest" => Self::Guest,
             "/api/v4/oauth/device" => Self::DeviceAuthorization,
@@ -178,6 +205,7 @@ impl<'p> Route<'p> {
             "/api/v4/sql/schema" => Some(Self::SqlSchema(name)),
             "/api/v4/clients" => Some(Self::ClientsNamed(name)),
             "/api/v4/users" => Some(Self::UsersNamed(name)),
+            "/api/v4/methods" => Some(Self::MethodsNamed(name)),
             _ => None,
         }
     }
@@ -212,19 +240,26 @@ impl<'p> Route<'p> {
             Self::Health => 11,
             Self::Readiness => 12,
             Self::Metrics => 13,
-            Self::Clients => 14,
-            Self::ClientsNamed(_) => 15,
-            Self::Users => 16,
-            Self::UsersNamed(_) => 17,
-            Self::Privileges(..) => 18,
-            Self::Audit => 19,
-            Self::DeviceAuthorization => 20,
-            Self::Authorize => 21,
-            Self::Device => 22,
-            Self::SignUp => 23,
-            Self::SignOut => 24,
-            Self::Account => 25,
-            Self::Stylesheet => 26,
+            Self::Methods => 14,
+            Self::MethodsNamed(_) => 15,
+            Self::Call => 16,
+            Self::Rpc => 17,
+            Self::DryRun => 18,
+            Self::Interfaces => 19,
+            Self::OpenRpc => 20,
+            Self::Clients => 21,
+            Self::ClientsNamed(_) => 22,
+            Self::Users => 23,
+            Self::UsersNamed(_) => 24,
+            Self::Privileges(..) => 25,
+            Self::Audit => 26,
+            Self::DeviceAuthorization => 27,
+            Self::Authorize => 28,
+            Self::Device => 29,
+            Self::SignUp => 30,
+            Self::SignOut => 31,
+            Self::Account => 32,
+            Self::Stylesheet => 33,
         }
     }
 
@@ -325,6 +360,22 @@ mod tests {
             Route::parse(&Method::POST, "/healthz"),
             Err(Miss::MethodNotAllowed("GET, HEAD, OPTIONS"))
         );
+        assert_eq!(
+            Route::parse(&Method::PATCH, "/api/v4/methods"),
+            Err(Miss::MethodNotAllowed("GET, HEAD, POST, OPTIONS"))
+        );
+        assert_eq!(
+            Route::parse(&Method::POST, "/api/v4/methods/a"),
+            Err(Miss::MethodNotAllowed("GET, HEAD, PATCH, DELETE, OPTIONS"))
+        );
+    }
+
+    #[test]
+    fn an_encoded_comma_separates_names_like_a_plain_one() {
+        for path in ["/api/v4/methods/a,b", "/api/v4/methods/a%2Cb/"] {
+            let route = Route::parse(&Method::DELETE, path);
+            assert_eq!(route, Ok(Route::MethodsNamed("a,b".into())), "{path}");
+        }
     }
 
     #[test]

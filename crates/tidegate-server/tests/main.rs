@@ -14,6 +14,7 @@ mod oauth;
 mod operations;
 #[cfg(feature = "otlp")]
 mod otlp;
+mod pages;
 mod socket;
 mod sql;
 mod stream;

@@ -12,18 +12,24 @@ use serde_json::value::RawValue;
 
 /// The kind of a JSON value, as errors call it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum JsonKind {
+pub enum JsonKind {
+    /// `null`.
     Null,
+    /// `true` or `false`.
     Bool,
+    /// A number.
     Number,
+    /// A string.
     String,
+    /// An array.
     Array,
+    /// An object.
     Object,
 }
 
 impl JsonKind {
     /// The kind of a document, by its first character.
-    pub(crate) fn of(document: &str) -> Self {
+    pub fn of(document: &str) -> Self {
         match document.trim_ascii_start().as_bytes().first() {
             Some(b'{') => Self::Object,
             Some(b'[') => Self::Array,
@@ -49,20 +55,20 @@ impl fmt::Display for JsonKind {
 }
 
 /// The members of an object in their order; names may repeat.
-pub(crate) type Members<'a> = Vec<(Cow<'a, str>, &'a RawValue)>;
+pub type Members<'a> = Vec<(Cow<'a, str>, &'a RawValue)>;
 
 /// The members of an object.
-pub(crate) fn members(document: &str) -> serde_json::Result<Members<'_>> {
+pub fn members(document: &str) -> serde_json::Result<Members<'_>> {
     serde_json::from_str::<Pairs<'_>>(document).map(|pairs| pairs.0)
 }
 
 /// The elements of an array.
-pub(crate) fn elements(document: &str) -> serde_json::Result<Vec<&RawValue>> {
+pub fn elements(document: &str) -> serde_json::Result<Vec<&RawValue>> {
     serde_json::from_str::<Elements<'_>>(document).map(|elements| elements.0)
 }
 
 /// What an error says, without the place in the fragment that was read.
-pub(crate) fn problem(error: &serde_json::Error) -> String {
+pub fn problem(error: &serde_json::Error) -> String {
     let mut text = error.to_string();
     if let Some(place) = text.rfind(" at line ") {
         text.truncate(place);
@@ -71,7 +77,7 @@ pub(crate) fn problem(error: &serde_json::Error) -> String {
 }
 
 /// The offset at which a text first has more than `depth` arrays and objects open.
-pub(crate) fn deeper_than(depth: usize, text: &str) -> Option<usize> {
+pub fn deeper_than(depth: usize, text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let (mut open, mut at) = (0_usize, 0);
     while let Some(byte) = bytes.get(at) {
@@ -108,7 +114,7 @@ fn closing_quote(rest: &[u8]) -> usize {
 }
 
 /// The name that comes twice, if one does.
-pub(crate) fn repeated<'m>(members: &'m Members<'_>) -> Option<&'m str> {
+pub fn repeated<'m>(members: &'m Members<'_>) -> Option<&'m str> {
     const FEW: usize = 16;
     let mut names = members.iter().map(|(name, _)| &**name);
     if members.len() <= FEW {
@@ -127,7 +133,7 @@ pub(crate) fn repeated<'m>(members: &'m Members<'_>) -> Option<&'m str> {
 /// # Errors
 ///
 /// What PostgreSQL could not store: U+0000, and halves of surrogate pairs.
-pub(crate) fn string(document: &str) -> Result<Cow<'_, str>, &'static str> {
+pub fn string(document: &str) -> Result<Cow<'_, str>, &'static str> {
     let inner = document
         .trim_ascii()
         .strip_prefix('"')

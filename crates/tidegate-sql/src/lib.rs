@@ -5,7 +5,7 @@ pub mod column;
 pub mod datetime;
 pub mod error;
 pub mod executor;
-mod json;
+pub mod json;
 pub mod output;
 pub mod parameter;
 pub mod principal;
@@ -18,7 +18,7 @@ pub use executor::{
     BoxFuture, Completion, Description, Executor, Flow, Mode, RowSink, Terms, Transaction,
 };
 pub use output::{OutputFormat, OutputOptions, RowWriter};
-pub use postgres_types::{Kind as TypeKind, Type};
+pub use postgres_types::{Field as TypeField, Kind as TypeKind, Type};
 pub use principal::{DatabaseName, Login, Principal, RoleName, Sharing};
 pub use request::{Requests, SqlRequest};
 pub use statement::{BoundStatement, Parameter, Params, Statement, TypeHint};

@@ -2,6 +2,7 @@
 
 mod error;
 mod instant;
+mod methods;
 mod migration;
 mod notice;
 mod oauth;
@@ -10,6 +11,7 @@ mod row;
 mod tenant;
 
 pub use error::{Error, Result};
+pub use methods::PgMethodStore;
 pub use migration::{Migrated, migrate, newest_version};
 pub use notice::Change;
 pub use oauth::PgOauthStore;

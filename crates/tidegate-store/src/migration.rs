@@ -19,6 +19,7 @@ const MIGRATIONS: &[(u32, &str, &str)] = &[
         "identity",
         include_str!("../migrations/0001_identity.sql"),
     ),
+    (2, "methods", include_str!("../migrations/0002_methods.sql")),
     (
         10,
         "audit_pages",

@@ -16,6 +16,15 @@ pub enum Change {
     Users(String),
     /// The tenant with this database was added or dropped.
     Tenant(String),
+    /// A method was changed, renamed or deleted.
+    Method {
+        /// The tenant's database.
+        database: String,
+        /// The name before the change.
+        name: String,
+    },
+    /// All methods of the tenant with this database were deleted.
+    Methods(String),
 }
 
 impl Change {
@@ -28,6 +37,15 @@ impl Change {
             "client" => Some(Self::Client(name.to_owned())),
             "users" => Some(Self::Users(name.to_owned())),
             "tenant" => Some(Self::Tenant(name.to_owned())),
+            "methods" => Some(Self::Methods(name.to_owned())),
+            "method" => {
+                // Databases may have blanks in their names, methods have none.
+                let (name, database) = name.split_once(' ')?;
+                Some(Self::Method {
+                    database: database.to_owned(),
+                    name: name.to_owned(),
+                })
+            }
             _ => None,
         }
     }
@@ -41,6 +59,8 @@ impl fmt::Display for Change {
             Self::Client(id) => write!(f, "client {id}"),
             Self::Users(database) => write!(f, "users {database}"),
             Self::Tenant(database) => write!(f, "tenant {database}"),
+            Self::Method { database, name } => write!(f, "method {name} {database}"),
+            Self::Methods(database) => write!(f, "methods {database}"),
         }
     }
 }
@@ -57,10 +77,15 @@ mod tests {
             Change::Client("an app".to_owned()),
             Change::Users("shop".to_owned()),
             Change::Tenant("shop".to_owned()),
+            Change::Method {
+                database: "a shop".to_owned(),
+                name: "get.date".to_owned(),
+            },
+            Change::Methods("a shop".to_owned()),
         ];
         for change in changes {
             assert_eq!(Change::parse(&change.to_string()), Some(change));
         }
-        assert_eq!(Change::parse("methods shop"), None);
+        assert_eq!(Change::parse("weather shop"), None);
     }
 }

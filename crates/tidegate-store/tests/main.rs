@@ -1,6 +1,8 @@
 //! The control schema on a real PostgreSQL, and what every store must do.
 
 #[cfg(test)]
+mod methods;
+#[cfg(test)]
 mod migrations;
 #[cfg(test)]
 mod notices;

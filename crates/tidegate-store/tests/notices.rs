@@ -4,28 +4,14 @@ use tidegate_oauth::{Store as _, Timestamp, UserKey};
 use tidegate_postgres::control::Notice;
 use tidegate_store::{Change, PgOauthStore};
 
-use crate::stage::{Stage, soon};
+use crate::stage::{Stage, listening, soon};
 use crate::store::{client, key, session, user};
 
 #[tokio::test]
 async fn every_change_is_told_to_the_other_nodes() {
     let stage = Stage::migrated("notices").await;
-    let mut notices = stage.control.notices();
-    // Listening may have begun before we subscribed: the first notice that comes is proof.
+    let mut notices = listening(&stage).await;
     let store = PgOauthStore::new(stage.executor());
-    let probe = async {
-        loop {
-            let say = "select pg_notify('tidegate', 'probe')";
-            stage.beside.batch_execute(say).await.unwrap();
-            let wait = std::time::Duration::from_millis(100);
-            if let Ok(heard) = tokio::time::timeout(wait, notices.recv()).await
-                && heard.unwrap() == Notice::Said("probe".into())
-            {
-                return;
-            }
-        }
-    };
-    soon(probe).await;
     let at = Timestamp::from_seconds(1_000);
     let alice = user("shop", "alice");
     store.insert_user(&alice).await.unwrap();

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tidegate_methods::MethodStore;
 use tidegate_oauth::Store;
 use tidegate_postgres::Config;
 use tidegate_postgres::backoff::Jitter;
-use tidegate_postgres::control::Control;
+use tidegate_postgres::control::{Control, Notice};
 use tidegate_sql::{DatabaseName, Executor};
-use tidegate_store::{PgOauthStore, migrate};
+use tidegate_store::{PgMethodStore, PgOauthStore, migrate};
+use tokio::sync::broadcast::Receiver;
 use tokio_postgres::{Client, NoTls};
 
 /// An empty control database.
@@ -50,6 +52,10 @@ impl Stage {
     pub(crate) fn store(&self) -> Arc<dyn Store> {
         Arc::new(PgOauthStore::new(self.executor()))
     }
+
+    pub(crate) fn methods(&self) -> Arc<dyn MethodStore> {
+        Arc::new(PgMethodStore::new(self.executor()))
+    }
 }
 
 fn control(database: &str) -> Control {
@@ -71,4 +77,24 @@ pub(crate) async fn soon<T>(what: impl Future<Output = T>) -> T {
     tokio::time::timeout(limit, what)
         .await
         .expect("it happens within ten seconds")
+}
+
+/// The notices of a stage, from now on. Listening may have begun before: the first notice that
+/// comes is proof, and more of the same may follow.
+pub(crate) async fn listening(stage: &Stage) -> Receiver<Notice> {
+    let mut notices = stage.control.notices();
+    let probe = async {
+        loop {
+            let say = "select pg_notify('tidegate', 'probe')";
+            stage.beside.batch_execute(say).await.unwrap();
+            let wait = Duration::from_millis(100);
+            if let Ok(heard) = tokio::time::timeout(wait, notices.recv()).await
+                && heard.unwrap() == Notice::Said("probe".into())
+            {
+                return;
+            }
+        }
+    };
+    soon(probe).await;
+    notices
 }

@@ -21,8 +21,11 @@ const LAYERS: &[(&str, u8)] = &[
     ("tidegate-catalog", 1),
     ("tidegate-methods", 1),
     ("tidegate-postgres", 1),
+    ("tidegate-filter", 2),
     ("tidegate-rpc", 2),
     ("tidegate-store", 2),
+    ("tidegate-plan", 3),
+    ("tidegate-graphql", 4),
     ("tidegate-server", 5),
     ("tidegate", 6),
 ];
@@ -59,17 +62,41 @@ const EDGES: &[(&str, &[&str])] = &[
     ("tidegate-embedded", &[]),
     ("tidegate-catalog", &["tidegate-sql"]),
     ("tidegate-methods", &["tidegate-sql"]),
+    ("tidegate-filter", &["tidegate-catalog", "tidegate-sql"]),
+    (
+        "tidegate-plan",
+        &["tidegate-catalog", "tidegate-filter", "tidegate-sql"],
+    ),
+    (
+        "tidegate-graphql",
+        &[
+            "tidegate-catalog",
+            "tidegate-filter",
+            "tidegate-plan",
+            "tidegate-sql",
+        ],
+    ),
     ("tidegate-rpc", &["tidegate-methods", "tidegate-sql"]),
     ("tidegate-postgres", &["tidegate-sql"]),
-    ("tidegate-store", &["tidegate-oauth", "tidegate-sql"]),
+    (
+        "tidegate-store",
+        &["tidegate-methods", "tidegate-oauth", "tidegate-sql"],
+    ),
     (
         "tidegate-server",
-        &["tidegate-catalog", "tidegate-oauth", "tidegate-sql"],
+        &[
+            "tidegate-catalog",
+            "tidegate-methods",
+            "tidegate-oauth",
+            "tidegate-rpc",
+            "tidegate-sql",
+        ],
     ),
     (
         "tidegate",
         &[
             "tidegate-embedded",
+            "tidegate-methods",
             "tidegate-oauth",
             "tidegate-postgres",
             "tidegate-server",
@@ -84,6 +111,8 @@ const WITHOUT_TOKIO: &[&str] = &[
     "tidegate-sql",
     "tidegate-catalog",
     "tidegate-methods",
+    "tidegate-filter",
+    "tidegate-plan",
     "tidegate-rpc",
 ];
 

@@ -204,6 +204,8 @@ fn taken(name: &str) -> Failure {
 
 async fn forget(service: &Service, name: &str) -> Result {
     service.directory().drop_tenant(name).await?;
+    let database = DatabaseName::new(name);
+    service.methods.remove_tenant(&database).await?;
     service.tenants.delete(name).await?;
     Ok(())
 }

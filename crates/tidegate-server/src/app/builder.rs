@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use ipnet::IpNet;
+use tidegate_methods::{MemoryMethodStore, Registry};
 use tidegate_oauth::{Accounts, Issuer, Store};
+use tidegate_rpc::Dispatcher;
 use tidegate_sql::{DatabaseName, Executor};
 
 use super::{App, DefaultUsers, Parts, Probe};
@@ -25,7 +27,10 @@ impl AppBuilder {
         issuer: Arc<Issuer>,
         store: Arc<dyn Store>,
     ) -> Self {
+        let methods = Arc::new(Registry::new(Arc::new(MemoryMethodStore::new())));
         Self(Parts {
+            dispatcher: Dispatcher::new(Arc::clone(&methods), Arc::clone(&executor)),
+            methods,
             executor,
             issuer,
             store: store.clone(),
@@ -48,6 +53,14 @@ impl AppBuilder {
             traced: AtomicU64::new(0),
             draining: AtomicBool::new(false),
         })
+    }
+
+    /// The methods that callers define. Without it they are kept in memory and end with the app.
+    pub fn methods(mut self, methods: Arc<Registry>) -> Self {
+        let executor = Arc::clone(&self.0.executor);
+        self.0.dispatcher = Dispatcher::new(Arc::clone(&methods), executor);
+        self.0.methods = methods;
+        self
     }
 
     /// A random number that tells this node's request ids from those of others.

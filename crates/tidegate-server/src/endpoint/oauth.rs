@@ -167,7 +167,7 @@ where
     let parameters = match kind {
         Some(ContentType::Json) => Parameters::from_json(&body.bytes),
         Some(ContentType::Form) => Parameters::from_form(&body.bytes),
-        None => Err(Error::Malformed {
+        Some(ContentType::JsonRpc) | None => Err(Error::Malformed {
             part: "Content-Type",
             expected: "JSON or a form",
         }),

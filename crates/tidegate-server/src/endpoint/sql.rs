@@ -2,7 +2,7 @@
 
 mod collect;
 mod prepare;
-mod stream;
+pub(super) mod stream;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -10,10 +10,11 @@ use std::time::Instant;
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderName, HeaderValue, Response};
+use tidegate_methods::definition::is_definition;
 use tidegate_sql::request::{self, Requests, SqlRequest};
 use tidegate_sql::{Mode, OutputFormat, Terms};
 
-use super::{Call, json, origin};
+use super::{Call, json, methods, origin};
 use crate::app::App;
 use crate::authenticate::{self, Caller};
 use crate::body::{Body, Content};
@@ -22,8 +23,10 @@ use crate::negotiate::{self, ContentType, Preferences};
 use crate::percent;
 use crate::request_body;
 use crate::stack::BodyError;
-use collect::{Collector, Pieces};
+use collect::Collector;
+pub(super) use collect::Pieces;
 use prepare::Prepared;
+pub(super) use prepare::zone;
 use stream::Job;
 
 const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
@@ -56,7 +59,14 @@ where
     }
     let preferences = Preferences::of(&head.headers)?;
     let body = request_body::read(body, &head.headers, app.limits(), app.memory().share()).await?;
-    let requests = request::parse(&body.bytes, statement_limits(app))?;
+    let requests = match request::parse(&body.bytes, statement_limits(app)) {
+        Ok(requests) => requests,
+        Err(_) if database.is_none() && is_definition(&body.bytes) => {
+            let user = authenticate::user(app, &head.headers)?;
+            return methods::create(app, &user, &body.bytes).await;
+        }
+        Err(error) => return Err(error.into()),
+    };
     let terms = terms(app, &preferences);
     let (format, content) = match requests {
         Requests::One(request) => {
@@ -188,7 +198,7 @@ fn statement_limits(app: &App) -> request::Limits {
 }
 
 /// A request may lower the deadline, never raise it.
-fn terms(app: &App, preferences: &Preferences) -> Terms {
+pub(super) fn terms(app: &App, preferences: &Preferences) -> Terms {
     let most = app.limits().statement;
     let wait = preferences.wait.map_or(most, |wait| wait.min(most));
     Terms {
@@ -205,7 +215,12 @@ fn query_member(query: &str, name: &str) -> Result<Option<String>, Failure> {
         .map(|(_, v)| v))
 }
 
-fn answer(format: OutputFormat, content: Content, preferences: &Preferences) -> Response<Body> {
+/// 200 in a format.
+pub(super) fn answer(
+    format: OutputFormat,
+    content: Content,
+    preferences: &Preferences,
+) -> Response<Body> {
     let mut response = Response::new(Body::from(content));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(format.media_type()));

@@ -9,11 +9,13 @@ mod quoted;
 mod reader;
 mod rewrite;
 mod trust;
+mod writer;
 
 use std::hash::{Hash, Hasher};
 
 pub use bound::{BoundStatement, InputFormat, Parameter, TypeHint};
 pub use params::{ParameterSet, Params};
+pub use writer::SqlWriter;
 
 use crate::error::InputError;
 

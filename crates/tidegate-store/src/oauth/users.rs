@@ -42,12 +42,15 @@ static SET_PASSWORD_HASH: Query = Query::new(
      where database = :database and name = :name \
      and (:before::text is null or password_hash = :before::text)",
 );
+// The methods become the owner's: the next user of this name must not find them its own.
 static DELETE: Query = Query::new(
     "with gone as (delete from tidegate.users \
        where database = :database and name = :name returning database), \
      ended as (update tidegate.sessions \
        set ended_at = :at::timestamptz, end_reason = :reason \
-       where database = :database and user_name = :name and ended_at is null returning id) \
+       where database = :database and user_name = :name and ended_at is null returning id), \
+     given as (update tidegate.methods set creator = :database \
+       where database = :database and creator = :name) \
      select \
        (select pg_catalog.count(pg_catalog.pg_notify('tidegate', 'users ' || database)) from gone), \
        (select pg_catalog.count(pg_catalog.pg_notify('tidegate', 'sessions')) from ended)",

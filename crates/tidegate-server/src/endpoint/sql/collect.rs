@@ -42,7 +42,24 @@ impl Pieces {
         self.open.extend_from_slice(bytes);
     }
 
-    fn check(&mut self) -> Result<()> {
+    /// The end, to append to.
+    pub(crate) fn open(&mut self) -> &mut BytesMut {
+        &mut self.open
+    }
+
+    /// Forgets everything.
+    pub(crate) fn discard(&mut self) {
+        self.full.clear();
+        self.full_size = 0;
+        self.open.clear();
+    }
+
+    /// Puts what is written away when it is a piece.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ResultTooLarge`], and [`Error::Unavailable`] when the memory is in use.
+    pub(crate) fn close_full(&mut self) -> Result<()> {
         if self.full_size + self.open.len() as u64 > self.limit {
             return Err(Error::ResultTooLarge(self.limit));
         }
@@ -104,7 +121,7 @@ impl Collector {
     /// Ends the result and gives everything back.
     pub(crate) fn finish(mut self, completion: Completion) -> Result<Pieces> {
         self.writer.finish(completion, &mut self.pieces.open)?;
-        self.pieces.check()?;
+        self.pieces.close_full()?;
         Ok(self.pieces)
     }
 }
@@ -112,12 +129,12 @@ impl Collector {
 impl RowSink for Collector {
     fn columns(&mut self, columns: &[Column]) -> Result<()> {
         self.writer.columns(columns, &mut self.pieces.open)?;
-        self.pieces.check()
+        self.pieces.close_full()
     }
 
     fn row(&mut self, row: RawRow<'_>) -> Result<Flow> {
         self.writer.row(row, &mut self.pieces.open)?;
-        self.pieces.check()?;
+        self.pieces.close_full()?;
         Ok(Flow::Continue)
     }
 

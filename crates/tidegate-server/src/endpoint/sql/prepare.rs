@@ -81,7 +81,8 @@ impl Prepared {
     }
 }
 
-fn zone(name: &str) -> Result<Zone, Failure> {
+/// The zone that a preference names.
+pub(crate) fn zone(name: &str) -> Result<Zone, Failure> {
     Zone::named(name).ok_or_else(|| {
         Failure::input(
             "`Prefer: timezone` must be a name of the IANA database, such as Europe/Berlin",

@@ -1,13 +1,80 @@
-//! What every store must do, shown by the one in memory.
+//! What every store of methods must do, run against the one in memory and the one in PostgreSQL.
 
 use std::sync::Arc;
 
 use tidegate_methods::store::{NewMethod, Revision, Versioned};
-use tidegate_methods::{Definition, MemoryMethodStore, MethodStore, Record, Signature, Written};
+use tidegate_methods::{Definition, Limits, MethodName, MethodStore, Record, Signature, Written};
+use tidegate_oauth::{Timestamp, UserKey};
+use tidegate_postgres::control::Notice;
 use tidegate_sql::DatabaseName;
+use tidegate_store::{Change, PgMethodStore};
 use tokio::task::JoinSet;
 
-use crate::fixture::{definition, name, plain, reef};
+use crate::stage::{Stage, listening, soon};
+use crate::store::user;
+
+type Shared = Arc<dyn MethodStore>;
+
+macro_rules! cases {
+    ($($case:ident),* $(,)?) => {
+        mod memory {
+            use std::sync::Arc;
+
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $case() {
+                    super::$case(Arc::new(tidegate_methods::MemoryMethodStore::new())).await;
+                }
+            )*
+        }
+
+        mod postgresql {
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $case() {
+                    let name = format!("methods_{:.50}", stringify!($case));
+                    let stage = crate::stage::Stage::migrated(&name).await;
+                    super::$case(stage.methods()).await;
+                }
+            )*
+        }
+    };
+}
+
+cases!(
+    a_definition_comes_back_as_it_was,
+    methods_are_listed_by_name_in_the_order_of_bytes,
+    an_insert_is_all_or_none_and_names_all_that_are_taken,
+    an_update_needs_the_version_that_it_was_made_from,
+    a_rename_onto_a_taken_name_changes_nothing,
+    an_update_is_all_or_none,
+    a_removal_is_all_or_none,
+    a_method_made_anew_has_a_version_that_its_forerunner_never_had,
+    a_signature_stays_with_the_version_that_it_was_inferred_from,
+    tenants_know_nothing_of_each_other,
+    of_parallel_updates_from_one_version_one_is_done,
+    of_parallel_inserts_of_one_name_one_is_done,
+    parallel_renames_in_opposite_directions_both_end,
+);
+
+fn definition(json: &str) -> Definition {
+    let mut all = Definition::parse(json.as_bytes(), Limits::default()).unwrap();
+    assert_eq!(all.len(), 1);
+    all.remove(0)
+}
+
+/// A definition of this name that selects a number.
+fn plain(name: &str) -> Definition {
+    definition(&format!(r#"{{"method":"{name}","q":"select 1"}}"#))
+}
+
+fn name(name: &str) -> MethodName {
+    MethodName::parse(name).unwrap()
+}
+
+fn reef() -> DatabaseName {
+    DatabaseName::new("reef")
+}
 
 fn new(definition: Definition) -> NewMethod {
     NewMethod {
@@ -16,20 +83,18 @@ fn new(definition: Definition) -> NewMethod {
     }
 }
 
-async fn store(names: &[&str]) -> MemoryMethodStore {
-    let store = MemoryMethodStore::new();
+async fn fill(store: &Shared, names: &[&str]) {
     let methods: Vec<_> = names.iter().map(|name| new(plain(name))).collect();
     let written = store.insert(&reef(), &methods).await.unwrap();
     assert_eq!(written, Written::Done);
-    store
 }
 
-async fn get(store: &MemoryMethodStore, of: &str) -> Record {
+async fn get(store: &Shared, of: &str) -> Record {
     let mut found = store.get(&reef(), &[name(of)]).await.unwrap();
     found.remove(0)
 }
 
-async fn names(store: &MemoryMethodStore) -> Vec<String> {
+async fn names(store: &Shared) -> Vec<String> {
     let all = store.list(&reef()).await.unwrap();
     let names = all.iter().map(|record| record.definition.name.to_string());
     names.collect()
@@ -58,15 +123,25 @@ fn signature() -> Signature {
     }
 }
 
-#[tokio::test]
-async fn methods_are_listed_by_name_in_the_order_of_bytes() {
-    let store = store(&["b", "a", "B", "_", "a.b", "a-b"]).await;
+async fn a_definition_comes_back_as_it_was(store: Shared) {
+    let full = definition(
+        r#"{"method":"a.b-c","q":"select :b::int, 'ä\"\\', :a","type_hints":{"b":"int","a":"text"},
+            "type_formats":{"d":"Y-m-d","c":"\"\\H"},"output_format":"ndjson"}"#,
+    );
+    store.insert(&reef(), &[new(full.clone())]).await.unwrap();
+    let record = get(&store, "a.b-c").await;
+    assert_eq!((record.definition, &*record.creator), (full, "anna"));
+    assert_eq!(record.signature, None);
+    assert!(store.get(&reef(), &[name("b")]).await.unwrap().is_empty());
+}
+
+async fn methods_are_listed_by_name_in_the_order_of_bytes(store: Shared) {
+    fill(&store, &["b", "a", "B", "_", "a.b", "a-b"]).await;
     assert_eq!(names(&store).await, ["B", "_", "a", "a-b", "a.b", "b"]);
 }
 
-#[tokio::test]
-async fn an_insert_is_all_or_none_and_names_all_that_are_taken() {
-    let store = store(&["a", "b"]).await;
+async fn an_insert_is_all_or_none_and_names_all_that_are_taken(store: Shared) {
+    fill(&store, &["a", "b"]).await;
     let methods = ["c", "b", "d", "a"].map(|name| new(plain(name)));
     let written = store.insert(&reef(), &methods).await.unwrap();
     assert_eq!(written, Written::Taken(vec![name("b"), name("a")]));
@@ -76,9 +151,8 @@ async fn an_insert_is_all_or_none_and_names_all_that_are_taken() {
     assert_eq!(names(&store).await, ["a", "b"]);
 }
 
-#[tokio::test]
-async fn an_update_needs_the_version_that_it_was_made_from() {
-    let store = store(&["a"]).await;
+async fn an_update_needs_the_version_that_it_was_made_from(store: Shared) {
+    fill(&store, &["a"]).await;
     let before = get(&store, "a").await;
     let first = revision(&before, definition(r#"{"method":"a","q":"select 2"}"#));
     let second = revision(&before, definition(r#"{"method":"a","q":"select 3"}"#));
@@ -94,9 +168,8 @@ async fn an_update_needs_the_version_that_it_was_made_from() {
     assert_ne!(after.version, before.version);
 }
 
-#[tokio::test]
-async fn a_rename_onto_a_taken_name_changes_nothing() {
-    let store = store(&["a", "b"]).await;
+async fn a_rename_onto_a_taken_name_changes_nothing(store: Shared) {
+    fill(&store, &["a", "b"]).await;
     let (a, b) = (get(&store, "a").await, get(&store, "b").await);
     let onto = revision(&a, plain("b"));
     let written = store.update(&reef(), &[onto]).await.unwrap();
@@ -113,9 +186,8 @@ async fn a_rename_onto_a_taken_name_changes_nothing() {
     assert_eq!(names(&store).await, ["b", "c"]);
 }
 
-#[tokio::test]
-async fn an_update_is_all_or_none() {
-    let store = store(&["a", "b"]).await;
+async fn an_update_is_all_or_none(store: Shared) {
+    fill(&store, &["a", "b"]).await;
     let (a, b) = (get(&store, "a").await, get(&store, "b").await);
     let mut stale = revision(&b, plain("b"));
     stale.version += 100;
@@ -132,9 +204,8 @@ async fn an_update_is_all_or_none() {
     assert_eq!(names(&store).await, ["a", "b"]);
 }
 
-#[tokio::test]
-async fn a_removal_is_all_or_none() {
-    let store = store(&["a", "b"]).await;
+async fn a_removal_is_all_or_none(store: Shared) {
+    fill(&store, &["a", "b"]).await;
     let (a, b) = (get(&store, "a").await, get(&store, "b").await);
     let missing = Versioned {
         name: name("z"),
@@ -159,9 +230,8 @@ async fn a_removal_is_all_or_none() {
     assert!(names(&store).await.is_empty());
 }
 
-#[tokio::test]
-async fn a_method_made_anew_has_a_version_that_its_forerunner_never_had() {
-    let store = store(&["a"]).await;
+async fn a_method_made_anew_has_a_version_that_its_forerunner_never_had(store: Shared) {
+    fill(&store, &["a"]).await;
     let before = versioned(&get(&store, "a").await);
     store
         .remove(&reef(), std::slice::from_ref(&before))
@@ -181,9 +251,8 @@ async fn a_method_made_anew_has_a_version_that_its_forerunner_never_had() {
     );
 }
 
-#[tokio::test]
-async fn a_signature_stays_with_the_version_that_it_was_inferred_from() {
-    let store = store(&["a"]).await;
+async fn a_signature_stays_with_the_version_that_it_was_inferred_from(store: Shared) {
+    fill(&store, &["a"]).await;
     let first = get(&store, "a").await;
     assert!(
         store
@@ -216,9 +285,8 @@ async fn a_signature_stays_with_the_version_that_it_was_inferred_from() {
     assert_eq!(get(&store, "b").await.signature, None);
 }
 
-#[tokio::test]
-async fn tenants_know_nothing_of_each_other() {
-    let store = store(&["a"]).await;
+async fn tenants_know_nothing_of_each_other(store: Shared) {
+    fill(&store, &["a"]).await;
     let lake = DatabaseName::new("lake");
     assert!(store.list(&lake).await.unwrap().is_empty());
     assert!(store.get(&lake, &[name("a")]).await.unwrap().is_empty());
@@ -234,9 +302,8 @@ async fn tenants_know_nothing_of_each_other() {
     assert_eq!(names(&store).await, ["a"]);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn of_parallel_updates_from_one_version_one_is_done() {
-    let store = Arc::new(store(&["a"]).await);
+async fn of_parallel_updates_from_one_version_one_is_done(store: Shared) {
+    fill(&store, &["a"]).await;
     let before = get(&store, "a").await;
     let mut tasks = JoinSet::new();
     for number in 0..32 {
@@ -257,9 +324,7 @@ async fn of_parallel_updates_from_one_version_one_is_done() {
     );
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn of_parallel_inserts_of_one_name_one_is_done() {
-    let store = Arc::new(MemoryMethodStore::new());
+async fn of_parallel_inserts_of_one_name_one_is_done(store: Shared) {
     let mut tasks = JoinSet::new();
     for _ in 0..32 {
         let store = Arc::clone(&store);
@@ -268,4 +333,89 @@ async fn of_parallel_inserts_of_one_name_one_is_done() {
     let outcomes = tasks.join_all().await;
     let done = outcomes.iter().filter(|outcome| **outcome == Written::Done);
     assert_eq!(done.count(), 1);
+}
+
+async fn parallel_renames_in_opposite_directions_both_end(store: Shared) {
+    fill(&store, &["a", "b"]).await;
+    let (a, b) = (get(&store, "a").await, get(&store, "b").await);
+    let swap = [revision(&a, plain("b")), revision(&b, plain("a"))];
+    let back = [revision(&b, plain("a")), revision(&a, plain("b"))];
+    let reef = reef();
+    let both = tokio::join!(store.update(&reef, &swap), store.update(&reef, &back));
+    let outcomes = [both.0.unwrap(), both.1.unwrap()];
+    assert!(outcomes.contains(&Written::Done), "{outcomes:?}");
+    assert_eq!(names(&store).await, ["a", "b"]);
+}
+
+#[tokio::test]
+async fn every_change_of_a_method_is_told_to_the_other_nodes() {
+    let stage = Stage::migrated("methods_notices").await;
+    let store = stage.methods();
+    let mut notices = listening(&stage).await;
+    fill(&store, &["a", "b", "c"]).await;
+    let a = get(&store, "a").await;
+    for _ in 0..2 {
+        // What is known already is not told again.
+        let kept = store
+            .put_signature(&reef(), &versioned(&a), &signature())
+            .await;
+        assert!(kept.unwrap());
+    }
+    store
+        .update(&reef(), &[revision(&a, plain("d"))])
+        .await
+        .unwrap();
+    let taken = revision(&get(&store, "b").await, plain("c"));
+    store.update(&reef(), &[taken]).await.unwrap();
+    let b = versioned(&get(&store, "b").await);
+    store.remove(&reef(), &[b]).await.unwrap();
+    store.remove_tenant(&reef()).await.unwrap();
+    let method = |name: &str| Change::Method {
+        database: "reef".to_owned(),
+        name: name.to_owned(),
+    };
+    let expected = [
+        method("a"),
+        method("a"),
+        method("b"),
+        Change::Methods("reef".to_owned()),
+    ];
+    for expected in expected {
+        let heard = loop {
+            match soon(notices.recv()).await.unwrap() {
+                Notice::Said(text) if &*text == "probe" => {}
+                Notice::Said(text) => break Change::parse(&text),
+                Notice::Listening => {}
+            }
+        };
+        assert_eq!(heard, Some(expected));
+    }
+}
+
+#[tokio::test]
+async fn another_node_sees_what_this_one_wrote() {
+    let stage = Stage::migrated("methods_nodes").await;
+    fill(&stage.methods(), &["a"]).await;
+    let other: Shared = Arc::new(PgMethodStore::new(stage.another()));
+    let a = get(&other, "a").await;
+    other
+        .update(&reef(), &[revision(&a, plain("b"))])
+        .await
+        .unwrap();
+    assert_eq!(names(&stage.methods()).await, ["b"]);
+}
+
+#[tokio::test]
+async fn the_methods_of_a_user_who_is_deleted_become_the_owners() {
+    let stage = Stage::migrated("methods_heir").await;
+    let store = stage.methods();
+    stage
+        .store()
+        .insert_user(&user("reef", "anna"))
+        .await
+        .unwrap();
+    fill(&store, &["a"]).await;
+    let (anna, at) = (UserKey::new("reef", "anna"), Timestamp::from_seconds(1_000));
+    assert!(stage.store().delete_user(&anna, at).await.unwrap());
+    assert_eq!(get(&store, "a").await.creator, "reef");
 }

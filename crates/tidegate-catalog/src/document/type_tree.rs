@@ -1,0 +1,121 @@
+//! From the types of a document to types with all their parts.
+
+use std::collections::HashMap;
+
+use tidegate_sql::{Type, TypeField, TypeKind};
+
+use super::{TypeEntry, TypeEntryKind, TypeName};
+use crate::error::{Error, Result};
+
+/// Types nest less deeply than this in earnest.
+const DEEPEST: usize = 32;
+/// Behind the numbers of the built-in types (PostgreSQL, "System Catalog Initial Data").
+const BUILT_IN: u32 = 12_000;
+
+/// The types of a document.
+pub(super) struct TypeTree<'a> {
+    entries: HashMap<u32, &'a TypeEntry>,
+    built: HashMap<u32, Type>,
+    names: HashMap<Box<str>, u32>,
+}
+
+impl<'a> TypeTree<'a> {
+    pub(super) fn new(entries: &'a [TypeEntry]) -> Self {
+        let names = entries.iter().map(|entry| (entry.name.clone(), entry.oid));
+        Self {
+            entries: entries.iter().map(|entry| (entry.oid, entry)).collect(),
+            built: HashMap::new(),
+            names: names.collect(),
+        }
+    }
+
+    /// The type.
+    pub(super) fn resolve(&mut self, name: &TypeName) -> Result<Type> {
+        let oid = self.number(name)?;
+        self.build(oid, 0)
+    }
+
+    /// Whether the type is a domain, or a domain over one, of which `is` holds.
+    pub(super) fn is_domain(&mut self, name: &TypeName, is: fn(&TypeEntry) -> bool) -> bool {
+        let mut next = self.number(name).ok();
+        for _ in 0..DEEPEST {
+            let Some(entry) = next.and_then(|oid| self.entries.get(&oid).copied()) else {
+                return false;
+            };
+            if !matches!(entry.kind, TypeEntryKind::Domain) {
+                return false;
+            }
+            if is(entry) {
+                return true;
+            }
+            next = entry
+                .inner
+                .as_ref()
+                .and_then(|inner| self.number(inner).ok());
+        }
+        false
+    }
+
+    fn number(&mut self, name: &TypeName) -> Result<u32> {
+        let name = match name {
+            TypeName::Number(oid) => return Ok(*oid),
+            TypeName::Name(name) => name,
+        };
+        if let Some(oid) = self.names.get(name) {
+            return Ok(*oid);
+        }
+        let element = name.strip_suffix("[]");
+        let spelt = element.map_or_else(|| name.to_string(), |element| format!("_{element}"));
+        let found = (1..BUILT_IN)
+            .filter_map(Type::from_oid)
+            .find(|known| known.name() == spelt)
+            .map(|known| known.oid())
+            .or_else(|| self.names.get(&*spelt).copied())
+            .ok_or_else(|| Error::Malformed(format!("`{name}` is no type of the document")))?;
+        self.names.insert(name.clone(), found);
+        Ok(found)
+    }
+
+    fn build(&mut self, oid: u32, depth: usize) -> Result<Type> {
+        if let Some(known) = Type::from_oid(oid).or_else(|| self.built.get(&oid).cloned()) {
+            return Ok(known);
+        }
+        let entry = *self
+            .entries
+            .get(&oid)
+            .ok_or_else(|| Error::Malformed(format!("the type {oid} is missing in `types`")))?;
+        let kind = self.kind(entry, depth)?;
+        let built = Type::new(entry.name.to_string(), oid, kind, entry.schema.to_string());
+        self.built.insert(oid, built.clone());
+        Ok(built)
+    }
+
+    fn kind(&mut self, entry: &TypeEntry, depth: usize) -> Result<TypeKind> {
+        if depth > DEEPEST {
+            return Ok(TypeKind::Simple);
+        }
+        Ok(match entry.kind {
+            TypeEntryKind::Simple => TypeKind::Simple,
+            TypeEntryKind::Pseudo => TypeKind::Pseudo,
+            TypeEntryKind::Enum => TypeKind::Enum(entry.labels.clone()),
+            TypeEntryKind::Array => TypeKind::Array(self.inner(entry, depth)?),
+            TypeEntryKind::Range => TypeKind::Range(self.inner(entry, depth)?),
+            TypeEntryKind::Multirange => TypeKind::Multirange(self.inner(entry, depth)?),
+            TypeEntryKind::Domain => TypeKind::Domain(self.inner(entry, depth)?),
+            TypeEntryKind::Composite => {
+                let attributes = entry.attributes.iter().map(|attribute| {
+                    let oid = self.number(&attribute.r#type)?;
+                    let r#type = self.build(oid, depth + 1)?;
+                    Ok(TypeField::new(attribute.name.to_string(), r#type))
+                });
+                TypeKind::Composite(attributes.collect::<Result<_>>()?)
+            }
+        })
+    }
+
+    fn inner(&mut self, entry: &TypeEntry, depth: usize) -> Result<Type> {
+        let missing = || Error::Malformed(format!("the type `{}` lacks `inner`", entry.name));
+        let oid = self.number(entry.inner.as_ref().ok_or_else(missing)?)?;
+        self.build(oid, depth + 1)
+    }
+}

@@ -1,0 +1,46 @@
+//! `PascalCase` and `camelCase`.
+
+/// Cuts a name at `_` and at every character that no GraphQL name has, and puts the pieces together
+/// with a capital each; the rest of a piece stays. A leading digit gets `T` in front; empty when
+/// nothing is left.
+fn pieces(name: &str) -> String {
+    let mut joined = String::with_capacity(name.len());
+    for piece in name.split(|character: char| !character.is_ascii_alphanumeric()) {
+        let mut characters = piece.chars();
+        let Some(first) = characters.next() else {
+            continue;
+        };
+        if joined.is_empty() && first.is_ascii_digit() {
+            joined.push('T');
+        }
+        joined.push(first.to_ascii_uppercase());
+        joined.push_str(characters.as_str());
+    }
+    joined
+}
+
+/// `my_table` is `MyTable`; a name with nothing left is `Table`.
+pub(super) fn pascal_case(name: &str) -> String {
+    let joined = pieces(name);
+    if joined.is_empty() {
+        "Table".to_owned()
+    } else {
+        joined
+    }
+}
+
+/// `my_table` is `myTable`.
+pub(super) fn camel_case(name: &str) -> String {
+    let mut joined = pascal_case(name);
+    if let Some(first) = joined.get_mut(..1) {
+        first.make_ascii_lowercase();
+    }
+    joined
+}
+
+/// The columns of a key as the end of a name: `(a_id, b)` is `ByAIdB`.
+pub(super) fn by_columns<'a>(columns: impl Iterator<Item = &'a str>) -> String {
+    let mut suffix = String::from("By");
+    columns.for_each(|column| suffix.push_str(&pieces(column)));
+    suffix
+}

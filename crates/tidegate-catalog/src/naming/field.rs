@@ -1,0 +1,53 @@
+//! The field names of columns.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use super::Numbers;
+
+/// The field name of each column, in their order: the column's name where it is a GraphQL name;
+/// otherwise its bad characters are replaced by `_`, and what is taken then gets a number.
+pub(crate) fn fields(columns: &[Box<str>]) -> Vec<Box<str>> {
+    let cleaned: Vec<_> = columns.iter().map(|name| clean(name)).collect();
+    let verbatim = |name: &&Cow<'_, str>| matches!(name, Cow::Borrowed(_));
+    let mut taken: HashSet<String> = cleaned
+        .iter()
+        .filter(verbatim)
+        .map(ToString::to_string)
+        .collect();
+    let mut numbers = Numbers::default();
+    let field = |name: Cow<'_, str>| match name {
+        Cow::Borrowed(name) => name.into(),
+        Cow::Owned(name) => numbers
+            .first_free(&name, |name| taken.insert(name.to_owned()))
+            .into(),
+    };
+    cleaned.into_iter().map(field).collect()
+}
+
+/// Makes a GraphQL name of a name: `_` for each character that may not stand at its place, and one
+/// `_` for several in front. Borrowed when nothing had to change.
+fn clean(name: &str) -> Cow<'_, str> {
+    if is_name(name) {
+        return Cow::Borrowed(name);
+    }
+    let allowed = |(place, character): (usize, char)| match character {
+        '0'..='9' if place == 0 => '_',
+        'A'..='Z' | 'a'..='z' | '0'..='9' => character,
+        _ => '_',
+    };
+    let replaced: String = name.chars().enumerate().map(allowed).collect();
+    let rest = replaced.trim_start_matches('_');
+    if rest.len() == replaced.len() {
+        Cow::Owned(replaced)
+    } else {
+        Cow::Owned(format!("_{rest}"))
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    let character = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    name.bytes().all(character)
+        && !name.starts_with("__")
+        && name.starts_with(|first: char| !first.is_ascii_digit())
+}

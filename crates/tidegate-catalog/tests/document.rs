@@ -1,0 +1,169 @@
+//! Documents become models.
+
+use tidegate_catalog::model::{Cardinality, Collation, Identity, Referenced};
+use tidegate_catalog::{Error, Schema};
+use tidegate_sql::{Type, TypeKind};
+
+fn demo() -> Schema {
+    Schema::parse(include_str!("fixtures/demo.json")).unwrap()
+}
+
+#[test]
+fn the_demo_has_its_relations_in_order() {
+    let demo = demo();
+    let names: Vec<_> = demo
+        .relations()
+        .map(|(id, relation)| {
+            assert_eq!(demo.find(&relation.name), Some(id));
+            assert_eq!(demo.find_oid(relation.oid), Some(id));
+            (&*relation.name, &*relation.type_name)
+        })
+        .collect();
+    assert_eq!(
+        names,
+        [
+            ("albums", "Albums"),
+            ("artists", "Artists"),
+            ("concerts", "Concerts"),
+            ("notes", "Notes"),
+            ("playlist_tracks", "PlaylistTracks"),
+            ("playlists", "Playlists"),
+            ("tracks", "Tracks"),
+            ("venues", "Venues"),
+        ]
+    );
+    assert!(demo[demo.find("notes").unwrap()].row_security);
+    assert!(!demo[demo.find("tracks").unwrap()].row_security);
+}
+
+#[test]
+fn columns_have_types_defaults_and_collations() {
+    let demo = demo();
+    let albums = &demo[demo.find("albums").unwrap()];
+    let id = albums.column(albums.single_key().unwrap());
+    assert_eq!(
+        (
+            &*id.name,
+            &id.r#type,
+            id.number,
+            id.not_null,
+            id.has_default,
+            id.identity
+        ),
+        ("id", &Type::INT4, 1, true, true, Some(Identity::ByDefault))
+    );
+    let tags = albums.column(albums.find_column("tags").unwrap());
+    assert_eq!(tags.r#type, Type::TEXT_ARRAY);
+    assert_eq!(tags.collation, Some(Collation::Deterministic));
+    assert!(!tags.not_null && !tags.has_default);
+    assert!(tags.rights.select && tags.rights.insert && tags.rights.update);
+}
+
+#[test]
+fn relationships_lead_both_ways() {
+    let demo = demo();
+    let named = |name: &str| {
+        let relation = &demo[demo.find(name).unwrap()];
+        let relationships = relation.relationships.iter();
+        relationships
+            .map(|r| format!("{} {:?} {}", r.name, r.cardinality, demo[r.target].name))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        named("albums"),
+        [
+            "artists One artists",
+            "albumsArtistIdFkey One artists",
+            "tracks Many tracks"
+        ]
+    );
+    assert_eq!(
+        named("artists"),
+        ["albums Many albums", "concerts Many concerts"]
+    );
+    let albums = &demo[demo.find("albums").unwrap()];
+    let artists = &demo[demo.find("artists").unwrap()];
+    let forward = albums.relationship(albums.find_relationship("artists").unwrap());
+    let reverse = artists.relationship(artists.find_relationship("albums").unwrap());
+    assert_eq!(forward.columns, reverse.target_columns);
+    assert_eq!(forward.target_columns, reverse.columns);
+    assert!(forward.certain && !reverse.certain);
+    assert_eq!(reverse.cardinality, Cardinality::Many);
+    assert!(
+        matches!(&albums.foreign_keys[0].referenced, Referenced::Here(id, _)
+        if *id == demo.find("artists").unwrap())
+    );
+}
+
+#[test]
+fn types_are_resolved_to_the_bottom() {
+    let schema = Schema::parse(
+        r#"{"name":"s","types":[
+            {"oid":20001,"name":"mood","schema":"s","kind":"enum","labels":["sad","ok"]},
+            {"oid":20002,"name":"_mood","schema":"s","kind":"array","inner":20001},
+            {"oid":20003,"name":"sure","schema":"s","kind":"domain","inner":"mood","not_null":true},
+            {"oid":20004,"name":"surer","schema":"s","kind":"domain","inner":20003,"has_default":true},
+            {"oid":20005,"name":"pair","schema":"s","kind":"composite",
+             "attributes":[{"name":"a","type":"surer"},{"name":"b","type":"int4[]"}]}],
+          "relations":[{"name":"t","kind":"view","rights":"s","columns":[
+            {"name":"m","type":"mood[]"},{"name":"d","type":"surer"},{"name":"p","type":"pair"}]}]}"#,
+    )
+    .unwrap();
+    let t = &schema[schema.find("t").unwrap()];
+    let [m, d, p] = &t.columns[..] else { panic!() };
+    let TypeKind::Array(mood) = m.r#type.kind() else {
+        panic!()
+    };
+    assert_eq!(
+        mood.kind(),
+        &TypeKind::Enum(vec!["sad".into(), "ok".into()])
+    );
+    assert!(d.not_null && d.has_default && !m.not_null);
+    let TypeKind::Composite(fields) = p.r#type.kind() else {
+        panic!()
+    };
+    let TypeKind::Domain(sure) = fields[0].type_().kind() else {
+        panic!()
+    };
+    assert_eq!(sure.kind(), &TypeKind::Domain(mood.clone()));
+    assert_eq!(fields[1].type_(), &Type::INT4_ARRAY);
+    assert_eq!([m.number, d.number, p.number], [1, 2, 3]);
+}
+
+#[test]
+fn rights_of_columns_make_the_rights_of_the_relation() {
+    let schema = Schema::parse(
+        r#"{"name":"s","relations":[{"name":"t","kind":"table","rights":"d","columns":[
+            {"name":"a","type":"int4","rights":"si"},{"name":"b","type":"int4"}]}]}"#,
+    )
+    .unwrap();
+    let t = &schema[schema.find("t").unwrap()];
+    let rights = t.rights;
+    assert!(rights.select && rights.insert && !rights.update && rights.delete);
+    assert!(!t.columns[1].rights.select);
+}
+
+#[test]
+fn what_is_no_document_is_refused_with_its_place() {
+    for (document, part) in [
+        ("", "EOF"),
+        (r#"{"name":"s"}"#, "relations"),
+        (r#"{"name":"s","relations":[],"tables":[]}"#, "tables"),
+        (
+            r#"{"name":"s","relations":[{"name":"t","kind":"table","rights":"x","columns":[]}]}"#,
+            "`s`, `i`, `u`, `d`",
+        ),
+        (
+            r#"{"name":"s","relations":[{"name":"t","kind":"table","rights":"","columns":[{"name":"a","type":99999}]}]}"#,
+            "99999",
+        ),
+        (
+            r#"{"name":"s","relations":[{"name":"t","kind":"table","rights":"","columns":[{"name":"a","type":"moo"}]}]}"#,
+            "`moo`",
+        ),
+    ] {
+        let error = Schema::parse(document).unwrap_err();
+        assert!(matches!(error, Error::Malformed(_)));
+        assert!(error.to_string().contains(part), "{error}");
+    }
+}

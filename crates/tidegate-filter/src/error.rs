@@ -1,0 +1,134 @@
+//! What can be wrong with a filter. All of it is the caller's fault.
+
+use tidegate_sql::InputError;
+use tidegate_sql::json::JsonKind;
+
+/// The result of this crate's functions.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a request gives no filter, or a filter no matcher.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// A JSON value of another kind was expected.
+    #[error("`{place}` is {found}, expected {expected}")]
+    WrongKind {
+        /// The path of the value, such as `where.and[1].price.gt`.
+        place: String,
+        /// What it is.
+        found: JsonKind,
+        /// What it should be.
+        expected: String,
+    },
+    /// A value of the right kind that is none of its type.
+    #[error("`{place}` is not a {expected}: {problem}")]
+    InvalidValue {
+        /// The path of the value.
+        place: String,
+        /// The PostgreSQL type.
+        expected: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A name that the relation does not have.
+    #[error("`{place}` names no column and no relationship of `{relation}`")]
+    UnknownName {
+        /// The path, with the name at its end.
+        place: String,
+        /// The relation, as PostgreSQL spells it.
+        relation: Box<str>,
+    },
+    /// An operator that there is not, or not for the column's type.
+    #[error("`{place}` is no operator for {type}, expected {expected}")]
+    UnknownOperator {
+        /// The path, with the operator at its end.
+        place: String,
+        /// The column's type.
+        r#type: String,
+        /// The operators that there are.
+        expected: String,
+    },
+    /// A member that an object has twice.
+    #[error("`{place}` is given twice")]
+    Repeated {
+        /// The path, with the member at its end.
+        place: String,
+    },
+    /// Objects inside objects beyond the limit.
+    #[error("`{place}` is nested too deeply: at most {most} levels")]
+    TooDeep {
+        /// The path of the first object that is too deep.
+        place: String,
+        /// The limit.
+        most: usize,
+    },
+    /// More conditions than the limit.
+    #[error("`{place}` is one condition too many: at most {most} in a filter")]
+    TooLarge {
+        /// The path of the first condition that is too many.
+        place: String,
+        /// The limit.
+        most: usize,
+    },
+    /// JSON that cannot be read, or a text that PostgreSQL could not store.
+    #[error("`{place}` cannot be read: {problem}")]
+    Unreadable {
+        /// The path.
+        place: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A condition text that cannot be read.
+    #[error("the condition cannot be read at character {position}: {problem}")]
+    Condition {
+        /// Character position (from 1) in the text.
+        position: usize,
+        /// What was found and what was expected.
+        problem: String,
+    },
+    /// A condition that cannot be judged exactly outside the database.
+    #[error("`{place}` cannot be judged for events: {problem}")]
+    Unsupported {
+        /// The path of the condition.
+        place: String,
+        /// Why not, and what to do instead.
+        problem: String,
+    },
+}
+
+impl Error {
+    /// Where in the request it is, such as `where.and[1].price.gt`; nothing for a condition text,
+    /// whose errors have a position.
+    pub fn place(&self) -> Option<&str> {
+        match self {
+            Self::WrongKind { place, .. }
+            | Self::InvalidValue { place, .. }
+            | Self::UnknownName { place, .. }
+            | Self::UnknownOperator { place, .. }
+            | Self::Repeated { place }
+            | Self::TooDeep { place, .. }
+            | Self::TooLarge { place, .. }
+            | Self::Unreadable { place, .. }
+            | Self::Unsupported { place, .. } => Some(place),
+            Self::Condition { .. } => None,
+        }
+    }
+
+    /// The error of a value that `tidegate_sql` could not turn into the text of its type.
+    pub(crate) fn of_input(error: InputError, place: impl std::fmt::Display) -> Self {
+        match error {
+            InputError::InvalidValue {
+                place,
+                expected,
+                problem,
+            } => Self::InvalidValue {
+                place,
+                expected,
+                problem,
+            },
+            other => Self::Unreadable {
+                place: place.to_string(),
+                problem: other.to_string(),
+            },
+        }
+    }
+}

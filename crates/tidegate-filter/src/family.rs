@@ -1,0 +1,182 @@
+//! What the where language knows of PostgreSQL's types.
+
+use tidegate_sql::{Type, TypeKind};
+
+use crate::operator::Operator;
+
+/// Types that take the same values and have the same operators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Family {
+    Boolean,
+    /// An integer from the first number to the second.
+    Integer(i64, i64),
+    Float,
+    Numeric,
+    Money,
+    /// `text`, `varchar`, `char(n)`, `name`, `citext`.
+    Text,
+    Enum,
+    Uuid,
+    Bytes,
+    Interval,
+    /// Dates and times.
+    Moment,
+    Json,
+    Jsonb,
+    Array,
+    Range,
+    Multirange,
+    Composite,
+    /// A geometric type whose rows can be told apart by this operator, if there is one.
+    Geometric(Option<&'static str>),
+    /// Any other type, built in or of an extension.
+    Other,
+}
+
+const EQUALITY: &[Operator] = &[
+    Operator::Eq,
+    Operator::Neq,
+    Operator::In,
+    Operator::NotIn,
+    Operator::IsNull,
+];
+const ORDER: &[Operator] = &[Operator::Gt, Operator::Gte, Operator::Lt, Operator::Lte];
+const TEXT: &[Operator] = &[
+    Operator::Like,
+    Operator::ILike,
+    Operator::StartsWith,
+    Operator::EndsWith,
+    Operator::Contains,
+    Operator::Regex,
+    Operator::IRegex,
+];
+const CONTAINMENT: &[Operator] = &[
+    Operator::Contains,
+    Operator::ContainedBy,
+    Operator::Overlaps,
+];
+const NULL: &[Operator] = &[Operator::IsNull];
+
+impl Family {
+    /// The family of a type; a domain's is that of its base.
+    pub(crate) fn of(r#type: &Type) -> Self {
+        match r#type.kind() {
+            TypeKind::Domain(base) => Self::of(base),
+            TypeKind::Enum(_) => Self::Enum,
+            TypeKind::Array(_) => Self::Array,
+            TypeKind::Range(_) => Self::Range,
+            TypeKind::Multirange(_) => Self::Multirange,
+            TypeKind::Composite(_) => Self::Composite,
+            _ => Self::of_simple(r#type),
+        }
+    }
+
+    fn of_simple(r#type: &Type) -> Self {
+        match *r#type {
+            Type::BOOL => Self::Boolean,
+            Type::INT2 => Self::Integer(i16::MIN.into(), i16::MAX.into()),
+            Type::INT4 => Self::Integer(i32::MIN.into(), i32::MAX.into()),
+            Type::INT8 => Self::Integer(i64::MIN, i64::MAX),
+            // `oidin` takes negative numbers for large ones.
+            Type::OID => Self::Integer(i32::MIN.into(), u32::MAX.into()),
+            Type::FLOAT4 | Type::FLOAT8 => Self::Float,
+            Type::NUMERIC => Self::Numeric,
+            Type::MONEY => Self::Money,
+            Type::TEXT | Type::VARCHAR | Type::BPCHAR | Type::NAME => Self::Text,
+            Type::UUID => Self::Uuid,
+            Type::BYTEA => Self::Bytes,
+            Type::INTERVAL => Self::Interval,
+            Type::DATE | Type::TIME | Type::TIMETZ | Type::TIMESTAMP | Type::TIMESTAMPTZ => {
+                Self::Moment
+            }
+            Type::JSON | Type::XML => Self::Json,
+            Type::JSONB => Self::Jsonb,
+            // `=` of boxes and circles compares areas, that of paths numbers of points.
+            Type::POINT | Type::BOX | Type::POLYGON | Type::CIRCLE => Self::Geometric(Some("~=")),
+            Type::LINE | Type::LSEG => Self::Geometric(Some("=")),
+            Type::PATH => Self::Geometric(None),
+            _ if is_citext(r#type) => Self::Text,
+            _ => Self::Other,
+        }
+    }
+
+    /// The operators that a request can name for a type, in the order in which errors list them.
+    pub(crate) fn operators(r#type: &Type) -> impl Iterator<Item = Operator> {
+        let family = Self::of(r#type);
+        let has_equality = has_equality(r#type);
+        let own: &[&[Operator]] = match family {
+            Self::Text => &[EQUALITY, ORDER, TEXT],
+            Self::Array | Self::Range | Self::Multirange if has_equality => {
+                &[EQUALITY, ORDER, CONTAINMENT]
+            }
+            Self::Jsonb => &[EQUALITY, ORDER, CONTAINMENT],
+            Self::Geometric(Some(_)) => &[EQUALITY],
+            _ if has_equality => &[EQUALITY, ORDER],
+            _ => &[NULL],
+        };
+        own.iter().copied().flatten().copied()
+    }
+
+    /// Whether the JSON form of its values can be an object.
+    pub(crate) fn takes_objects(self) -> bool {
+        matches!(
+            self,
+            Self::Interval
+                | Self::Jsonb
+                | Self::Range
+                | Self::Multirange
+                | Self::Composite
+                | Self::Geometric(_)
+                | Self::Other
+        )
+    }
+}
+
+/// Whether PostgreSQL can tell two values of the type apart, down to elements and attributes.
+fn has_equality(r#type: &Type) -> bool {
+    match r#type.kind() {
+        TypeKind::Domain(inner) => has_equality(inner),
+        // Arrays and composites go by the types' default operator classes, which these lack.
+        TypeKind::Array(inner) => has_equality(inner) && !is_geometric(inner),
+        TypeKind::Composite(fields) => fields
+            .iter()
+            .all(|field| has_equality(field.type_()) && !is_geometric(field.type_())),
+        _ => !matches!(Family::of(r#type), Family::Json | Family::Geometric(None)),
+    }
+}
+
+fn is_geometric(r#type: &Type) -> bool {
+    matches!(Family::of(r#type), Family::Geometric(_))
+}
+
+/// The type below all domains.
+pub(crate) fn base(r#type: &Type) -> &Type {
+    match r#type.kind() {
+        TypeKind::Domain(inner) => base(inner),
+        _ => r#type,
+    }
+}
+
+/// Whether it is the extension's text type that ignores letter case.
+pub(crate) fn is_citext(r#type: &Type) -> bool {
+    r#type.name() == "citext" && r#type.schema() != "pg_catalog"
+}
+
+/// The schema of the type's operators. Those of built-in types, and the polymorphic ones of
+/// enums, arrays, ranges and composites, are in `pg_catalog`; an extension makes its own beside
+/// its types, and moves them together.
+pub(crate) fn operator_schema(r#type: &Type) -> &str {
+    let r#type = base(r#type);
+    match r#type.kind() {
+        TypeKind::Simple => r#type.schema(),
+        _ => "pg_catalog",
+    }
+}
+
+/// A type's name as SQL writes it.
+pub(crate) fn written(r#type: &Type) -> String {
+    match r#type.kind() {
+        TypeKind::Array(element) => format!("{}[]", written(element)),
+        _ => r#type.name().to_owned(),
+    }
+}

@@ -1,0 +1,24 @@
+//! Where a value stands in a request.
+
+use std::fmt;
+
+/// A path, as a list from the inside out: nothing is written until somebody needs it.
+#[derive(Clone, Copy)]
+pub(crate) enum Path<'a> {
+    /// What the request calls the filter itself.
+    Root(&'a str),
+    /// A member of an object.
+    Member(&'a Path<'a>, &'a str),
+    /// An element of an array.
+    Element(&'a Path<'a>, usize),
+}
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Root(place) => f.write_str(place),
+            Self::Member(outer, name) => write!(f, "{outer}.{name}"),
+            Self::Element(outer, index) => write!(f, "{outer}[{index}]"),
+        }
+    }
+}

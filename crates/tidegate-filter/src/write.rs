@@ -1,0 +1,383 @@
+//! From a filter to SQL.
+
+use std::borrow::Cow;
+
+use tidegate_catalog::model::Column;
+use tidegate_catalog::{Relation, RelationId, Schema};
+use tidegate_sql::statement::SqlWriter;
+use tidegate_sql::{Parameter, Type};
+
+use crate::family::{Family, base, is_citext, operator_schema};
+use crate::filter::{Comparison, Filter};
+use crate::json::{Json, write_string};
+use crate::operator::Operator;
+use crate::read::{is_range_text, part};
+
+/// The alias of a relation in a statement of ours: a name and a number, such as `t3`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Alias(pub &'static str, pub usize);
+
+/// The alias of the far side of a relationship, with its level.
+const FAR: &str = "f";
+
+impl Filter {
+    /// Appends the filter as an SQL condition on the rows of `relation`, which the statement calls
+    /// `alias`. It can stand beside `and`, `or` and `not` without parentheses of its own, except
+    /// that nothing else may be written to its left that binds more tightly than `not`.
+    ///
+    /// Every value is a parameter, every name is quoted, every operator has its schema; no column
+    /// is cast. Filters of the same shape give the same text.
+    ///
+    /// Inside, relations of other levels are called `f1`, `f2` and so on.
+    pub fn write(&self, sql: &mut SqlWriter, schema: &Schema, relation: RelationId, alias: Alias) {
+        let level = Level {
+            schema,
+            relation: schema.relation(relation),
+            alias,
+            depth: 1,
+        };
+        level.write(self, sql);
+    }
+
+    /// Where the value of a parameter stands in the request, such as `where.and[1].price.gt`:
+    /// `number` counts from 0 the parameters that [`Filter::write`] appended. For the error of a
+    /// value that PostgreSQL refused.
+    pub fn place_of(&self, number: usize, schema: &Schema, relation: RelationId) -> Option<&str> {
+        let mut left = number;
+        self.find_place(&mut left, schema, schema.relation(relation))
+    }
+
+    fn find_place<'f>(
+        &'f self,
+        left: &mut usize,
+        schema: &Schema,
+        relation: &Relation,
+    ) -> Option<&'f str> {
+        match self {
+            Self::All(filters) | Self::Any(filters) => filters
+                .iter()
+                .find_map(|filter| filter.find_place(left, schema, relation)),
+            Self::Not(filter) => filter.find_place(left, schema, relation),
+            Self::Exists(id, filter) => {
+                let target = schema.relation(relation.relationship(*id).target);
+                filter.find_place(left, schema, target)
+            }
+            Self::Compare(comparison) => {
+                let count = comparison.parameters(relation);
+                if *left < count {
+                    return Some(&comparison.place);
+                }
+                *left -= count;
+                None
+            }
+        }
+    }
+}
+
+impl Comparison {
+    /// The value as JSON.
+    pub(crate) fn json(&self) -> Json<'_> {
+        match &self.value {
+            Parameter::Null => Json::NULL,
+            Parameter::Json(json) => Json::from(&**json),
+            Parameter::Text(text) => {
+                let mut json = String::with_capacity(text.len() + 2);
+                write_string(text, &mut json);
+                Json::from(json)
+            }
+        }
+    }
+
+    /// How many parameters it has in SQL.
+    fn parameters(&self, relation: &Relation) -> usize {
+        match self.operator {
+            Operator::IsNull | Operator::IsNotNull => 0,
+            Operator::In | Operator::NotIn if self.is_listed_singly(relation) => self
+                .json()
+                .elements(&self.place)
+                .map_or(0, |elements| elements.len()),
+            _ => 1,
+        }
+    }
+
+    /// Whether the elements of a list are parameters of their own: an array of arrays would be
+    /// one array of more dimensions.
+    fn is_listed_singly(&self, relation: &Relation) -> bool {
+        Family::of(&relation.column(self.column).r#type) == Family::Array
+    }
+}
+
+/// A relation under its alias.
+struct Level<'a> {
+    schema: &'a Schema,
+    relation: &'a Relation,
+    alias: Alias,
+    depth: usize,
+}
+
+impl Level<'_> {
+    fn write(&self, filter: &Filter, sql: &mut SqlWriter) {
+        match filter {
+            Filter::All(filters) => self.write_joined(filters, (" and ", "true"), sql),
+            Filter::Any(filters) => self.write_joined(filters, (" or ", "false"), sql),
+            Filter::Not(filter) => {
+                sql.syntax("(not ");
+                self.write(filter, sql);
+                sql.syntax(")");
+            }
+            Filter::Compare(comparison) => self.write_comparison(comparison, sql),
+            Filter::Exists(id, filter) => {
+                let relationship = self.relation.relationship(*id);
+                let far = Level {
+                    schema: self.schema,
+                    relation: self.schema.relation(relationship.target),
+                    alias: Alias(FAR, self.depth),
+                    depth: self.depth + 1,
+                };
+                sql.syntax("exists (select 1 from ")
+                    .identifier(self.schema.name())
+                    .syntax(".")
+                    .identifier(&far.relation.name)
+                    .syntax(" ")
+                    .numbered(far.alias.0, far.alias.1)
+                    .syntax(" where ");
+                let pairs = relationship
+                    .target_columns
+                    .iter()
+                    .zip(&relationship.columns);
+                for (index, (there, here)) in pairs.enumerate() {
+                    if index > 0 {
+                        sql.syntax(" and ");
+                    }
+                    let (there, here) = (far.relation.column(*there), self.relation.column(*here));
+                    far.write_column(there, sql);
+                    write_operator(joining_schema(there, here), "=", sql);
+                    self.write_column(here, sql);
+                }
+                if !filter.is_empty() {
+                    sql.syntax(" and ");
+                    far.write(filter, sql);
+                }
+                sql.syntax(")");
+            }
+        }
+    }
+
+    fn write_joined(
+        &self,
+        filters: &[Filter],
+        (word, none): (&'static str, &'static str),
+        sql: &mut SqlWriter,
+    ) {
+        let Some((first, rest)) = filters.split_first() else {
+            sql.syntax(none);
+            return;
+        };
+        sql.syntax("(");
+        self.write(first, sql);
+        for filter in rest {
+            sql.syntax(word);
+            self.write(filter, sql);
+        }
+        sql.syntax(")");
+    }
+
+    fn write_column(&self, column: &Column, sql: &mut SqlWriter) {
+        sql.numbered(self.alias.0, self.alias.1)
+            .syntax(".")
+            .identifier(&column.name);
+    }
+
+    fn write_comparison(&self, comparison: &Comparison, sql: &mut SqlWriter) {
+        let column = self.relation.column(comparison.column);
+        match comparison.operator {
+            Operator::IsNull | Operator::IsNotNull => {
+                self.write_column(column, sql);
+                sql.syntax(null_test(&column.r#type, comparison.operator));
+            }
+            Operator::In | Operator::NotIn => self.write_list(column, comparison, sql),
+            _ => {
+                let json = comparison.json();
+                let (value, r#type) = operand(&column.r#type, comparison.operator, &json);
+                self.write_pair(column, comparison.operator, (value, r#type), sql);
+            }
+        }
+    }
+
+    /// `column operator value`.
+    fn write_pair(
+        &self,
+        column: &Column,
+        operator: Operator,
+        (value, r#type): (Parameter, &Type),
+        sql: &mut SqlWriter,
+    ) {
+        let (symbol, negated) = symbol(operator, Family::of(&column.r#type));
+        sql.syntax(if negated { "(not " } else { "" });
+        self.write_column(column, sql);
+        write_operator(operator_schema(&column.r#type), symbol, sql);
+        sql.parameter(value);
+        write_cast(r#type, sql);
+        sql.syntax(if negated { ")" } else { "" });
+    }
+
+    /// `column = any (array)`, and its negation; elements that are arrays are compared one by one.
+    fn write_list(&self, column: &Column, comparison: &Comparison, sql: &mut SqlWriter) {
+        let r#type = compared_type(&column.r#type);
+        let within = comparison.operator == Operator::In;
+        let operator = if within { Operator::Eq } else { Operator::Neq };
+        if comparison.is_listed_singly(self.relation) {
+            let json = comparison.json();
+            let elements = json.elements(&comparison.place).unwrap_or_default();
+            for (index, element) in elements.iter().enumerate() {
+                sql.syntax(match (index, within) {
+                    (0, _) => "(",
+                    (_, true) => " or ",
+                    (_, false) => " and ",
+                });
+                self.write_pair(column, operator, (element.parameter(), r#type), sql);
+            }
+            sql.syntax(")");
+            return;
+        }
+        let (symbol, negated) = symbol(operator, Family::of(&column.r#type));
+        sql.syntax(if negated { "(not " } else { "" });
+        self.write_column(column, sql);
+        write_operator(operator_schema(&column.r#type), symbol, sql);
+        sql.syntax(if within || negated { "any (" } else { "all (" })
+            .parameter(comparison.value.clone());
+        write_cast(r#type, sql);
+        sql.syntax(if negated { "[]))" } else { "[])" });
+    }
+}
+
+/// A composite IS NULL already when all its attributes are.
+fn null_test(r#type: &Type, operator: Operator) -> &'static str {
+    match (Family::of(r#type), operator) {
+        (Family::Composite, Operator::IsNull) => " is not distinct from null",
+        (Family::Composite, _) => " is distinct from null",
+        (_, Operator::IsNull) => " is null",
+        _ => " is not null",
+    }
+}
+
+/// The symbol of an operator, and whether its result is to be negated.
+fn symbol(operator: Operator, family: Family) -> (&'static str, bool) {
+    let symbol = match (operator, family) {
+        (Operator::Eq, Family::Geometric(Some(same))) => same,
+        (Operator::Neq, Family::Geometric(Some(same))) => return (same, true),
+        (Operator::Overlaps, Family::Jsonb) => "?|",
+        (Operator::Contains, Family::Text) => "~~",
+        (operator, _) => match operator {
+            Operator::Neq => "<>",
+            Operator::Gt => ">",
+            Operator::Gte => ">=",
+            Operator::Lt => "<",
+            Operator::Lte => "<=",
+            Operator::Like | Operator::StartsWith | Operator::EndsWith => "~~",
+            Operator::ILike => "~~*",
+            Operator::Regex => "~",
+            Operator::IRegex => "~*",
+            Operator::Contains => "@>",
+            Operator::ContainedBy => "<@",
+            Operator::Overlaps => "&&",
+            _ => "=",
+        },
+    };
+    (symbol, false)
+}
+
+/// The value of an operator as SQL takes it, and its type.
+fn operand<'t>(r#type: &'t Type, operator: Operator, json: &Json<'_>) -> (Parameter, &'t Type) {
+    let family = Family::of(r#type);
+    let text = |prefix: &str, suffix: &str| {
+        let text = json.string(&"").unwrap_or_default();
+        Parameter::Text(format!("{prefix}{}{suffix}", literal(&text)).into())
+    };
+    match operator {
+        Operator::StartsWith => (text("", "%"), pattern_type(r#type)),
+        Operator::EndsWith => (text("%", ""), pattern_type(r#type)),
+        Operator::Contains if family == Family::Text => (text("%", "%"), pattern_type(r#type)),
+        Operator::Like | Operator::ILike | Operator::Regex | Operator::IRegex => {
+            (json.parameter(), pattern_type(r#type))
+        }
+        Operator::Overlaps if family == Family::Jsonb => (json.parameter(), &Type::TEXT_ARRAY),
+        _ => match part(r#type, operator, json) {
+            Some(part) => (json.parameter(), part),
+            None if family == Family::Multirange => (multirange(json), base(r#type)),
+            None => (json.parameter(), compared_type(r#type)),
+        },
+    }
+}
+
+/// A single range as a multirange of one.
+fn multirange(json: &Json<'_>) -> Parameter {
+    let text = json.text();
+    if text.starts_with('{') {
+        return Parameter::Json(format!("[{text}]").into());
+    }
+    match json.string(&"") {
+        Ok(range) if is_range_text(&range) && !range.trim_start().starts_with('{') => {
+            Parameter::Text(format!("{{{range}}}").into())
+        }
+        _ => json.parameter(),
+    }
+}
+
+/// A text in which `%`, `_` and the backslash stand for themselves.
+fn literal(text: &str) -> Cow<'_, str> {
+    if !text.contains(['%', '_', '\\']) {
+        return Cow::Borrowed(text);
+    }
+    let mut escaped = String::with_capacity(text.len() + 8);
+    for character in text.chars() {
+        if matches!(character, '%' | '_' | '\\') {
+            escaped.push('\\');
+        }
+        escaped.push(character);
+    }
+    Cow::Owned(escaped)
+}
+
+/// The type of a value that is compared with a column. The input of a domain checks its
+/// constraints and that of `name` cuts off, which would refuse or change what is only compared.
+fn compared_type(r#type: &Type) -> &Type {
+    match base(r#type) {
+        &Type::VARCHAR | &Type::NAME => &Type::TEXT,
+        base => base,
+    }
+}
+
+/// The type of a pattern.
+fn pattern_type(r#type: &Type) -> &Type {
+    match base(r#type) {
+        citext if is_citext(citext) => citext,
+        _ => &Type::TEXT,
+    }
+}
+
+/// The schema of the `=` between both ends of a foreign key.
+fn joining_schema<'a>(there: &'a Column, here: &'a Column) -> &'a str {
+    match operator_schema(&there.r#type) {
+        "pg_catalog" => operator_schema(&here.r#type),
+        schema => schema,
+    }
+}
+
+fn write_operator(schema: &str, symbol: &'static str, sql: &mut SqlWriter) {
+    sql.syntax(" operator(");
+    match schema {
+        "pg_catalog" => sql.syntax("pg_catalog"),
+        _ => sql.identifier(schema),
+    };
+    sql.syntax(".").syntax(symbol).syntax(") ");
+}
+
+fn write_cast(r#type: &Type, sql: &mut SqlWriter) {
+    sql.syntax("::");
+    match r#type.schema() {
+        "pg_catalog" => sql.syntax("pg_catalog"),
+        schema => sql.identifier(schema),
+    };
+    sql.syntax(".").identifier(r#type.name());
+}

@@ -1,0 +1,60 @@
+//! JSON beside the SQL that it becomes, in `tests/golden/where.txt`.
+
+use std::fmt::Write as _;
+
+use tidegate_sql::Parameter;
+
+use crate::stage;
+
+/// Each case is a JSON line, followed by the text and the parameters; an error stands in their
+/// place. `TIDEGATE_BLESS=1` writes the file anew.
+#[test]
+fn json_becomes_the_sql_of_the_golden_file() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/where.txt");
+    let golden = std::fs::read_to_string(path).unwrap();
+    let schema = stage::shop();
+    let mut written = String::new();
+    let cases = golden
+        .lines()
+        .filter(|line| line.starts_with('{') || line.starts_with("null"));
+    for json in cases {
+        let _ = writeln!(written, "{json}\n{}\n", outcome(&schema, json));
+    }
+    if std::env::var_os("TIDEGATE_BLESS").is_some() {
+        std::fs::write(path, &written).unwrap();
+    }
+    assert!(
+        written.lines().count() > 150,
+        "the golden file has lost its cases"
+    );
+    for (ours, golden) in written.lines().zip(golden.lines()) {
+        assert_eq!(ours, golden);
+    }
+    assert_eq!(written.lines().count(), golden.lines().count());
+}
+
+fn outcome(schema: &tidegate_catalog::Schema, json: &str) -> String {
+    let filter = match stage::parse(schema, "albums", json) {
+        Ok(filter) => filter,
+        Err(error) => return format!("  ! {error}"),
+    };
+    let relation = schema.find("albums").unwrap();
+    let bound = stage::select(schema, relation, &filter, "1");
+    let text = bound.statement.text();
+    let condition = text.split_once(" where ").unwrap().1;
+    let mut out = format!("  {condition}");
+    for (number, value) in bound.sets[0].iter().enumerate() {
+        let place = filter.place_of(number, schema, relation).unwrap();
+        let value = match value {
+            Parameter::Null => "NULL".to_owned(),
+            Parameter::Json(json) => format!("json {json}"),
+            Parameter::Text(text) => format!("text {text}"),
+        };
+        let _ = write!(out, "\n  ${} = {value} -- {place}", number + 1);
+    }
+    assert_eq!(filter.place_of(bound.sets[0].len(), schema, relation), None);
+    if filter.is_empty() {
+        out.push_str("\n  -- keeps no row out");
+    }
+    out
+}

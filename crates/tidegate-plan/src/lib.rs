@@ -1,0 +1,3 @@
+//! Table operations.
+
+pub mod operation;

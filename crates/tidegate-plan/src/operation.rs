@@ -1,0 +1,207 @@
+//! What a request asks of the tables, with all its values: the input of planning.
+//!
+//! Selections hold what is asked for after fragments, directives and equal keys have been
+//! resolved, so that each response key occurs once in a selection.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tidegate_catalog::{ColumnId, RelationId, RelationshipId};
+use tidegate_filter::{Filter, Json};
+
+/// One operation of a document.
+#[derive(Debug)]
+pub enum Operation<'a> {
+    /// Root fields that read, in one snapshot.
+    Query(Vec<Root<'a>>),
+    /// Root fields that write, in order, in one transaction.
+    Mutation(Vec<Root<'a>>),
+}
+
+/// A root field.
+#[derive(Debug)]
+pub struct Root<'a> {
+    /// The response key.
+    pub key: Arc<str>,
+    /// What it asks for.
+    pub field: RootField<'a>,
+}
+
+/// What a root field asks for.
+#[derive(Debug)]
+pub enum RootField<'a> {
+    /// The rows of a relation.
+    Get(RelationId, List),
+    /// Counts and sums over the rows of a relation.
+    Aggregate(RelationId, Aggregate),
+    /// New rows.
+    Insert(RelationId, Insert<'a>),
+    /// New values for rows.
+    Update(RelationId, Update<'a>),
+    /// The end of rows.
+    Delete(RelationId, Delete),
+    /// JSON text that is known already: `__typename`, introspection.
+    Verbatim(Bytes),
+}
+
+/// The rows of a relation, or of one end of a relationship.
+#[derive(Debug)]
+pub struct List {
+    /// Which rows.
+    pub filter: Filter,
+    /// In which order, before the order of the primary key.
+    pub order: Vec<Order>,
+    /// At most how many, as the request says.
+    pub limit: Option<u64>,
+    /// How many are left out first, as the request says.
+    pub offset: Option<u64>,
+    /// What of each row.
+    pub selection: Selection,
+}
+
+/// What is shown of a row, in the order of the response.
+#[derive(Debug, Default)]
+pub struct Selection {
+    /// The fields.
+    pub fields: Vec<Field>,
+}
+
+/// A field of a row.
+#[derive(Debug)]
+pub struct Field {
+    /// The response key.
+    pub key: Arc<str>,
+    /// What it shows.
+    pub shows: Shows,
+}
+
+/// What a field shows.
+#[derive(Debug)]
+pub enum Shows {
+    /// The name of the row's GraphQL type.
+    Typename,
+    /// The value of a column.
+    Column(ColumnId),
+    /// The row at the other end of a to-one relationship, or null.
+    One(RelationshipId, Selection),
+    /// The rows at the other end of a to-many relationship.
+    Many(RelationshipId, List),
+}
+
+/// A term of an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Order {
+    /// The column.
+    pub column: ColumnId,
+    /// Whether it descends.
+    pub descending: bool,
+    /// Where NULL stands; PostgreSQL's default when absent.
+    pub nulls_first: Option<bool>,
+}
+
+/// New rows.
+#[derive(Debug)]
+pub struct Insert<'a> {
+    /// One object a row. A column that an object lacks gets its default, an explicit null is NULL.
+    pub rows: Vec<Json<'a>>,
+    /// Where the rows stand in the request: `data`, or `objects`, whose elements are numbered.
+    pub listed: bool,
+    /// What happens to a row that is there already.
+    pub on_conflict: Option<OnConflict>,
+    /// What of each row is shown.
+    pub returning: Selection,
+}
+
+/// What happens to a new row whose key is there already.
+#[derive(Debug)]
+pub struct OnConflict {
+    /// Which conflicts are meant.
+    pub target: ConflictTarget,
+    /// The columns that take the new row's values; none: the row there stays as it is, and is not
+    /// returned.
+    pub update: Vec<ColumnId>,
+}
+
+/// Which conflicts are meant.
+#[derive(Debug)]
+pub enum ConflictTarget {
+    /// Those of a constraint of the relation, by its name.
+    Constraint(Box<str>),
+    /// Those of the unique index over these columns.
+    Columns(Vec<ColumnId>),
+}
+
+/// New values for the rows that pass.
+#[derive(Debug)]
+pub struct Update<'a> {
+    /// Which rows; never all of them.
+    pub filter: Filter,
+    /// The new values.
+    pub values: Vec<(ColumnId, Json<'a>)>,
+    /// What of each row is shown.
+    pub returning: Selection,
+}
+
+/// The end of the rows that pass.
+#[derive(Debug)]
+pub struct Delete {
+    /// Which rows; never all of them.
+    pub filter: Filter,
+    /// What of each row is shown, as it was.
+    pub returning: Selection,
+}
+
+/// Counts and sums.
+#[derive(Debug)]
+pub struct Aggregate {
+    /// Over which rows.
+    pub filter: Filter,
+    /// By which columns they are grouped; none: one group of all rows.
+    pub group_by: Vec<ColumnId>,
+    /// What is shown of each group.
+    pub fields: Vec<AggregateField>,
+}
+
+/// A field of a group.
+#[derive(Debug)]
+pub struct AggregateField {
+    /// The response key.
+    pub key: Arc<str>,
+    /// What it shows.
+    pub shows: AggregateShows,
+}
+
+/// What a field of a group shows.
+#[derive(Debug)]
+pub enum AggregateShows {
+    /// The name of the group's GraphQL type.
+    Typename(Arc<str>),
+    /// How many rows.
+    Count,
+    /// The value of a column that the rows are grouped by.
+    Group(ColumnId),
+    /// An object of one value a column.
+    Function(AggregateFunction, Vec<(Arc<str>, AggregateColumn)>),
+}
+
+/// A member of an aggregate function's object.
+#[derive(Debug)]
+pub enum AggregateColumn {
+    /// The name of the object's GraphQL type.
+    Typename(Arc<str>),
+    /// The function over a column.
+    Column(ColumnId),
+}
+
+/// An aggregate function over one column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AggregateFunction {
+    /// `sum`
+    Sum,
+    /// `avg`
+    Avg,
+    /// `min`
+    Min,
+    /// `max`
+    Max,
+}

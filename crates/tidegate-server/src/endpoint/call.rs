@@ -1,0 +1,237 @@
+//! Calls of methods over HTTP: the dispatcher does the work, here are bytes and statuses.
+
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use http::Response;
+use http::request::Parts;
+use tidegate_rpc::{Context, Dispatcher, Limits, Outcome, Output, Payload, Prepared, Reply};
+use tidegate_sql::datetime::Zone;
+use tidegate_sql::{OutputFormat, Terms};
+
+use super::sql::{self, Pieces, stream};
+use super::{Call, no_content, origin};
+use crate::app::App;
+use crate::authenticate::{self, Caller};
+use crate::body::{Body, Content};
+use crate::error::Failure;
+use crate::metrics::Subject;
+use crate::negotiate::{self, ContentType, Preferences};
+use crate::request_body::{self, RequestBody};
+use crate::stack::BodyError;
+
+/// `POST /api/v4/call` and `POST /api/v4/rpc`.
+pub(crate) async fn call<B>(call: Call<'_, B>) -> Result<Response<Body>, Failure>
+where
+    B: http_body::Body<Data = Bytes> + Send + Unpin,
+    B::Error: Into<BodyError>,
+{
+    let caller = authenticate::caller(call.app, &call.head.headers).await?;
+    call.subject.login = caller.login().cloned();
+    let asked = Asked::read(call.app, call.head, call.body).await?;
+    let payload = match asked.payload(call.app) {
+        Ok(payload) => payload,
+        Err(reply) => return Ok(asked.reply(reply)),
+    };
+    let answering = Answering {
+        app: call.app,
+        head: call.head,
+        subject: call.subject,
+        caller: &caller,
+        asked: &asked,
+    };
+    match (&payload, streamed(call.head)) {
+        (Payload::Single(single), Some(format)) if single.id.is_some() => {
+            Box::pin(answering.rows(single, format)).await
+        }
+        _ => answering.envelopes(&payload, false).await,
+    }
+}
+
+/// `POST /api/v4/call/dry`: nothing runs, PostgreSQL describes.
+pub(crate) async fn dry_run<B>(call: Call<'_, B>) -> Result<Response<Body>, Failure>
+where
+    B: http_body::Body<Data = Bytes> + Send + Unpin,
+    B::Error: Into<BodyError>,
+{
+    let user = authenticate::user(call.app, &call.head.headers)?;
+    let caller = Caller::from(user);
+    call.subject.login = caller.login().cloned();
+    let asked = Asked::read(call.app, call.head, call.body).await?;
+    let payload = match asked.payload(call.app) {
+        Ok(payload) => payload,
+        Err(reply) => return Ok(asked.reply(reply)),
+    };
+    let answering = Answering {
+        app: call.app,
+        head: call.head,
+        subject: call.subject,
+        caller: &caller,
+        asked: &asked,
+    };
+    answering.envelopes(&payload, true).await
+}
+
+/// What the head and the body of a request say.
+struct Asked {
+    body: RequestBody,
+    preferences: Preferences,
+    timezone: Option<Zone>,
+    terms: Terms,
+}
+
+impl Asked {
+    async fn read<B>(app: &App, head: &Parts, body: B) -> Result<Self, Failure>
+    where
+        B: http_body::Body<Data = Bytes> + Send + Unpin,
+        B::Error: Into<BodyError>,
+    {
+        let kind = ContentType::of(&head.headers);
+        if !matches!(kind, Some(ContentType::Json | ContentType::JsonRpc)) {
+            return Err(Failure::unsupported_media_type(
+                "the body must be application/json or application/json-rpc",
+            ));
+        }
+        let preferences = Preferences::of(&head.headers)?;
+        let timezone = preferences.timezone.as_deref().map(sql::zone).transpose()?;
+        let share = app.memory().share();
+        let body = request_body::read(body, &head.headers, app.limits(), share).await?;
+        Ok(Self {
+            body,
+            timezone,
+            // The time begins when the request is there.
+            terms: sql::terms(app, &preferences),
+            preferences,
+        })
+    }
+
+    fn payload(&self, app: &App) -> Result<Payload<'_>, Reply> {
+        let limits = Limits {
+            calls: app.limits().batch,
+            parameter_sets: app.limits().parameter_sets,
+            ..Limits::default()
+        };
+        Payload::parse(&self.body.bytes, limits)
+    }
+
+    /// 200 with a JSON text.
+    fn answer(&self, content: Content) -> Response<Body> {
+        sql::answer(OutputFormat::Json, content, &self.preferences)
+    }
+
+    fn reply(&self, reply: Reply) -> Response<Body> {
+        self.answer(Content::Whole(reply.into_bytes().freeze()))
+    }
+}
+
+/// The format that a call alone is answered in without its envelope, when `Accept` would rather
+/// have it than JSON. Whatever else it asks for, the answer is JSON.
+fn streamed(head: &Parts) -> Option<OutputFormat> {
+    let wanted = negotiate::output_format(None, &head.headers).ok()?;
+    wanted.streams().then_some(wanted)
+}
+
+/// Everything that an answer is made of.
+struct Answering<'a> {
+    app: &'a App,
+    head: &'a Parts,
+    subject: &'a Subject,
+    caller: &'a Caller,
+    asked: &'a Asked,
+}
+
+impl Answering<'_> {
+    fn dispatcher(&self) -> &Dispatcher {
+        self.app.dispatcher()
+    }
+
+    fn context(&self) -> Context<'_> {
+        Context {
+            principal: &self.caller.principal,
+            terms: self.asked.terms,
+            timezone: self.asked.timezone.as_ref(),
+        }
+    }
+
+    /// JSON-RPC answers; 204 when there is none.
+    async fn envelopes(&self, payload: &Payload<'_>, dry: bool) -> Result<Response<Body>, Failure> {
+        let (app, context) = (self.app, self.context());
+        let mut out = Pieces::new(app.limits().response, app.memory().share());
+        let Outcome { answered, faults } = if dry {
+            self.dispatcher().dry_run(&context, payload, &mut out).await
+        } else {
+            self.dispatcher()
+                .dispatch(&context, payload, &mut out)
+                .await
+        };
+        for fault in faults {
+            self.log(fault);
+        }
+        if answered {
+            return Ok(self.asked.answer(out.into()));
+        }
+        Ok(no_content())
+    }
+
+    /// The rows of one call as they come; an error before the first of them is a JSON-RPC answer.
+    async fn rows(
+        &self,
+        call: &tidegate_rpc::Call<'_>,
+        format: OutputFormat,
+    ) -> Result<Response<Body>, Failure> {
+        match self.stream(call, format).await {
+            Ok(rows) => Ok(sql::answer(format, rows, &self.asked.preferences)),
+            Err(error) => {
+                let reply = Reply::failed(call, &error);
+                if error.is_fault_of_service() {
+                    self.log(error);
+                }
+                Ok(reply.map_or_else(no_content, |reply| self.asked.reply(reply)))
+            }
+        }
+    }
+
+    async fn stream(
+        &self,
+        call: &tidegate_rpc::Call<'_>,
+        format: OutputFormat,
+    ) -> Result<Content, tidegate_rpc::Error> {
+        let context = self.context();
+        let prepared = self
+            .dispatcher()
+            .prepare(&context, call, Some(format))
+            .await?;
+        let Prepared {
+            statement, writer, ..
+        } = prepared;
+        let parsed = Arc::clone(&statement.statement);
+        let job = stream::Job {
+            executor: Arc::clone(self.app.executor()),
+            principal: self.caller.principal.clone(),
+            statement,
+            terms: self.asked.terms,
+        };
+        let log = || stream::Origin::new(&origin(self.head, self.subject));
+        stream::run(job, writer, log)
+            .await
+            .map_err(|error| tidegate_rpc::Error::of_statement(error, parsed.placeholders()))
+    }
+
+    fn log(&self, fault: tidegate_rpc::Error) {
+        Failure::from_rpc(fault).log(&origin(self.head, self.subject));
+    }
+}
+
+impl Output for Pieces {
+    fn bytes(&mut self) -> &mut BytesMut {
+        self.open()
+    }
+
+    fn check(&mut self) -> tidegate_sql::Result<()> {
+        self.close_full()
+    }
+
+    fn clear(&mut self) {
+        self.discard();
+    }
+}

@@ -1,0 +1,174 @@
+//! Stored methods: defining, listing, changing and dropping them, and what can be read of them.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, LOCATION};
+use http::request::Parts;
+use http::{HeaderValue, Method as Verb, Response, StatusCode};
+use tidegate_methods::method::to_json_array;
+use tidegate_methods::{Actor, Definition, Limits, Method, MethodName, Patch, openrpc, typescript};
+use tidegate_sql::DatabaseName;
+
+use super::{Call, json, no_content};
+use crate::app::App;
+use crate::authenticate::{self, User};
+use crate::body::Body;
+use crate::error::{Failure, NO_STORE};
+use crate::metrics::Subject;
+use crate::negotiate::ContentType;
+use crate::request_body::{self, RequestBody};
+use crate::stack::BodyError;
+
+/// `/api/v4/methods`: lists methods by name, or defines some.
+pub(crate) async fn collection<B>(call: Call<'_, B>) -> Result<Response<Body>, Failure>
+where
+    B: http_body::Body<Data = Bytes> + Send + Unpin,
+    B::Error: Into<BodyError>,
+{
+    let user = user(call.app, call.head, call.subject)?;
+    if call.head.method == Verb::POST {
+        let body = read(call.app, call.head, call.body).await?;
+        return create(call.app, &user, &body.bytes).await;
+    }
+    let methods = call.app.methods().list(&user.login.database).await?;
+    Ok(json(to_json_array(&methods), NO_STORE))
+}
+
+/// `/api/v4/methods/a,b`: shows, changes or drops methods.
+pub(crate) async fn members<B>(call: Call<'_, B>, names: &str) -> Result<Response<Body>, Failure>
+where
+    B: http_body::Body<Data = Bytes> + Send + Unpin,
+    B::Error: Into<BodyError>,
+{
+    let Call {
+        app, head, body, ..
+    } = call;
+    let user = user(app, head, call.subject)?;
+    let names: Vec<&str> = names.split(',').collect();
+    let (methods, tenant) = (app.methods(), &user.login.database);
+    match head.method {
+        Verb::PATCH => {
+            let actor = writer(&user)?;
+            let body = read(app, head, body).await?;
+            let patch = Patch::parse(&body.bytes, limits(app))?;
+            let names = methods.patch(tenant, actor, &names, &patch).await?;
+            Ok(links(StatusCode::SEE_OTHER, &names))
+        }
+        Verb::DELETE => {
+            methods.remove(tenant, writer(&user)?, &names).await?;
+            Ok(no_content())
+        }
+        _ => Ok(json(show(&methods.find(tenant, &names).await?), NO_STORE)),
+    }
+}
+
+/// Defines the methods of a body, for `/methods` and for `/sql`.
+///
+/// # Errors
+///
+/// 400 and 403 for what is wrong with a definition, 409 for a name that is taken.
+pub(crate) async fn create(app: &App, user: &User, body: &[u8]) -> Result<Response<Body>, Failure> {
+    let creator = writer(user)?.user;
+    let definitions = Definition::parse(body, limits(app))?;
+    let created = app
+        .methods()
+        .create(&user.login.database, creator, definitions);
+    Ok(links(StatusCode::CREATED, &created.await?))
+}
+
+/// `GET /api/v4/interfaces`: the methods as a TypeScript interface.
+pub(crate) async fn interfaces<B>(call: Call<'_, B>) -> Result<Response<Body>, Failure> {
+    let tenant = tenant(call.app, call.head, call.subject)?;
+    let methods = call.app.methods().list(&tenant).await?;
+    let mut response = json(typescript::interfaces(&methods), NO_STORE);
+    let text = HeaderValue::from_static("text/plain; charset=utf-8");
+    response.headers_mut().insert(CONTENT_TYPE, text);
+    Ok(response)
+}
+
+/// `GET /api/v4/openrpc.json`: the methods as an `OpenRPC` document.
+pub(crate) async fn openrpc<B>(call: Call<'_, B>) -> Result<Response<Body>, Failure> {
+    let tenant = tenant(call.app, call.head, call.subject)?;
+    let methods = call.app.methods().list(&tenant).await?;
+    let info = openrpc::Info {
+        title: tenant.as_str(),
+        version: "4",
+        url: Some("/api/v4/call"),
+    };
+    Ok(json(openrpc::document(&info, &methods), NO_STORE))
+}
+
+fn user(app: &App, head: &Parts, subject: &mut Subject) -> Result<User, Failure> {
+    let user = authenticate::user(app, &head.headers)?;
+    subject.login = Some(user.login.clone());
+    Ok(user)
+}
+
+fn tenant(app: &App, head: &Parts, subject: &mut Subject) -> Result<DatabaseName, Failure> {
+    Ok(user(app, head, subject)?.login.database)
+}
+
+/// Who writes methods: every user but the one that strangers share, who would find the methods of
+/// other strangers its own.
+fn writer(user: &User) -> Result<Actor<'_>, Failure> {
+    if user.claims.shared {
+        return Err(Failure::insufficient_privileges(
+            "the default user, which strangers share, defines and changes no methods",
+        ));
+    }
+    Ok(Actor {
+        user: &user.claims.user,
+        owner: user.claims.owner,
+    })
+}
+
+fn limits(app: &App) -> Limits {
+    Limits {
+        statement: app.limits().sql_text,
+        definitions: app.limits().batch,
+    }
+}
+
+async fn read<B>(app: &App, head: &Parts, body: B) -> Result<RequestBody, Failure>
+where
+    B: http_body::Body<Data = Bytes> + Send + Unpin,
+    B::Error: Into<BodyError>,
+{
+    if ContentType::of(&head.headers) != Some(ContentType::Json) {
+        return Err(Failure::unsupported_media_type(
+            "the body must be application/json",
+        ));
+    }
+    request_body::read(body, &head.headers, app.limits(), app.memory().share()).await
+}
+
+/// The object of one method, an array of several.
+fn show(methods: &[Arc<Method>]) -> String {
+    match methods {
+        [method] => method.to_json(),
+        several => to_json_array(several),
+    }
+}
+
+/// Where methods are: in the header, and one by one in the body. Names need no encoding.
+fn links(status: StatusCode, names: &[MethodName]) -> Response<Body> {
+    let (mut location, mut body) = (String::from("/api/v4/methods/"), String::from("["));
+    for (index, name) in names.iter().enumerate() {
+        let comma = if index > 0 { "," } else { "" };
+        // Writing to a string cannot fail.
+        let _ = write!(location, "{comma}{name}");
+        let _ = write!(
+            body,
+            r#"{comma}{{"_links":{{"self":"/api/v4/methods/{name}"}}}}"#
+        );
+    }
+    body.push(']');
+    let mut response = json(body, NO_STORE);
+    *response.status_mut() = status;
+    if let Ok(location) = HeaderValue::try_from(location) {
+        response.headers_mut().insert(LOCATION, location);
+    }
+    response
+}

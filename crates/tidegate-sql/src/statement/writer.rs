@@ -1,0 +1,110 @@
+//! Statements that Tidegate writes itself.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use super::{BoundStatement, Kind, Parameter, Statement, Trust};
+
+/// Writes a statement with three verbs: syntax, identifier, parameter. There is no fourth, so a
+/// value cannot enter the text, and names are quoted here and nowhere else.
+///
+/// Equal shapes give equal texts, which is what prepared statements are found by.
+#[derive(Clone, Debug, Default)]
+pub struct SqlWriter {
+    text: String,
+    values: Vec<Parameter>,
+}
+
+impl SqlWriter {
+    /// An empty statement.
+    pub fn new() -> Self {
+        Self {
+            text: String::with_capacity(512),
+            values: Vec::new(),
+        }
+    }
+
+    /// Appends text of our own: keywords, operators, punctuation.
+    pub fn syntax(&mut self, text: &'static str) -> &mut Self {
+        self.text.push_str(text);
+        self
+    }
+
+    /// Appends a name, quoted (PostgreSQL, "Identifiers and Key Words").
+    pub fn identifier(&mut self, name: &str) -> &mut Self {
+        self.text.push('"');
+        for (at, piece) in name.split('"').enumerate() {
+            if at > 0 {
+                self.text.push_str("\"\"");
+            }
+            self.text.push_str(piece);
+        }
+        self.text.push('"');
+        self
+    }
+
+    /// Appends a name of our own with a number, such as the alias of a level: `t3`.
+    pub fn numbered(&mut self, name: &'static str, number: usize) -> &mut Self {
+        self.text.push_str(name);
+        let mut digits = itoa::Buffer::new();
+        self.text.push_str(digits.format(number));
+        self
+    }
+
+    /// Appends `$n` and keeps its value.
+    pub fn parameter(&mut self, value: Parameter) -> &mut Self {
+        self.values.push(value);
+        write!(self.text, "${}", self.values.len()).expect("a String takes what is written to it");
+        self
+    }
+
+    /// How many parameters there are so far.
+    pub fn parameters(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Ends the statement. What only reads and calls built-in functions leaves nothing behind in
+    /// its session.
+    pub fn finish(self, kind: Kind) -> BoundStatement {
+        let trust = match kind {
+            Kind::Read => Trust::Stateless,
+            Kind::Write | Kind::Procedural | Kind::Other => Trust::Stateful,
+        };
+        let count = self.values.len();
+        let statement = Statement {
+            text: self.text,
+            placeholders: (1..=count).map(|number| number.to_string()).collect(),
+            shifts: Vec::new(),
+            kind,
+            trust,
+        };
+        BoundStatement {
+            statement: Arc::new(statement),
+            hints: vec![None; count],
+            formats: vec![None; count],
+            sets: vec![self.values],
+            listed: false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_quoted_and_values_are_parameters() {
+        let mut sql = SqlWriter::new();
+        sql.syntax("select ")
+            .identifier("a\"b; drop")
+            .syntax(" from t where x = ")
+            .parameter(Parameter::Text("'; drop table t".into()));
+        let bound = sql.finish(Kind::Read);
+        assert_eq!(
+            bound.statement.text(),
+            "select \"a\"\"b; drop\" from t where x = $1"
+        );
+        assert_eq!(bound.sets, [[Parameter::Text("'; drop table t".into())]]);
+        assert_eq!(bound.trust(), Trust::Stateless);
+    }
+}

@@ -1,0 +1,152 @@
+//! The store of the methods.
+
+mod row;
+mod write;
+
+use std::sync::Arc;
+
+use tidegate_methods::store::{NewMethod, Revision, StoreFuture, Versioned};
+use tidegate_methods::{MethodName, MethodStore, Record, Signature, StoreError, Written};
+use tidegate_sql::{DatabaseName, Executor};
+
+use crate::error::{Error, Result};
+use crate::query::{Argument, Database, Query};
+use crate::row::{boolean, nothing};
+
+static GET: Query = Query::new(
+    "select name, q, type_hints, type_formats, output_format, creator, signature, version \
+     from tidegate.methods where database = :database \
+     and name in (select pg_catalog.json_array_elements_text(:names::json))",
+);
+static LIST: Query = Query::new(
+    "select name, q, type_hints, type_formats, output_format, creator, signature, version \
+     from tidegate.methods where database = :database order by name collate \"C\"",
+);
+// A dry run that infers what is known already writes nothing and tells nobody.
+static PUT_SIGNATURE: Query = Query::new(
+    "with known as (select database, name, version, signature from tidegate.methods \
+       where database = :database and name = :name and version = :version::bigint), \
+     changed as (update tidegate.methods m set signature = :signature::text from known \
+       where m.database = known.database and m.name = known.name and m.version = known.version \
+       and known.signature is distinct from :signature::text returning m.name) \
+     select exists (select from known) and \
+       (select pg_catalog.count(pg_catalog.pg_notify('tidegate', \
+         'method ' || name || ' ' || :database::text)) from changed) >= 0",
+);
+static REMOVE_TENANT: Query = Query::new(
+    "with gone as (delete from tidegate.methods where database = :database) \
+     select pg_catalog.pg_notify('tidegate', 'methods ' || :database::text)::text",
+);
+
+/// The methods of all tenants in the schema `tidegate` of the control database.
+///
+/// Writes of one tenant take turns. Changes are told to the other nodes by [`crate::Change`]; that
+/// there are new methods is not, as nobody keeps that there are none.
+#[derive(Clone, Debug)]
+pub struct PgMethodStore {
+    database: Database,
+}
+
+impl PgMethodStore {
+    /// The store in the control database of this executor; [`crate::migrate`] comes first.
+    pub fn new(executor: Arc<dyn Executor>) -> Self {
+        Self {
+            database: Database::new(executor),
+        }
+    }
+
+    async fn find(&self, tenant: &DatabaseName, names: &[MethodName]) -> Result<Vec<Record>> {
+        let names = row::names(names)?;
+        let values: [Argument<'_>; 2] = [&tenant.as_str(), &names];
+        self.database.rows(&GET, &values, row::read).await
+    }
+
+    async fn all(&self, tenant: &DatabaseName) -> Result<Vec<Record>> {
+        let values: [Argument<'_>; 1] = [&tenant.as_str()];
+        self.database.rows(&LIST, &values, row::read).await
+    }
+
+    async fn keep_signature(
+        &self,
+        tenant: &DatabaseName,
+        method: &Versioned,
+        signature: &Signature,
+    ) -> Result<bool> {
+        let (tenant, name, signature) =
+            (tenant.as_str(), method.name.as_str(), signature.to_json());
+        let values: [Argument<'_>; 4] = [&tenant, &name, &method.version, &signature];
+        let kept = self.database.row(&PUT_SIGNATURE, &values, boolean).await?;
+        Ok(kept == Some(true))
+    }
+
+    async fn forget_tenant(&self, tenant: &DatabaseName) -> Result<()> {
+        let values: [Argument<'_>; 1] = [&tenant.as_str()];
+        self.database.row(&REMOVE_TENANT, &values, nothing).await?;
+        Ok(())
+    }
+}
+
+/// The port's future of a step.
+fn step<'a, T: 'a>(work: impl Future<Output = Result<T>> + Send + 'a) -> StoreFuture<'a, T> {
+    Box::pin(async move { work.await.map_err(StoreError::from) })
+}
+
+impl From<Error> for StoreError {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Unavailable(_) => Self::Unavailable(Box::new(error)),
+            error => Self::Failed(Box::new(error)),
+        }
+    }
+}
+
+impl MethodStore for PgMethodStore {
+    fn get<'a>(
+        &'a self,
+        tenant: &'a DatabaseName,
+        names: &'a [MethodName],
+    ) -> StoreFuture<'a, Vec<Record>> {
+        step(self.find(tenant, names))
+    }
+
+    fn list<'a>(&'a self, tenant: &'a DatabaseName) -> StoreFuture<'a, Vec<Record>> {
+        step(self.all(tenant))
+    }
+
+    fn insert<'a>(
+        &'a self,
+        tenant: &'a DatabaseName,
+        methods: &'a [NewMethod],
+    ) -> StoreFuture<'a, Written> {
+        step(write::insert(&self.database, tenant, methods))
+    }
+
+    fn update<'a>(
+        &'a self,
+        tenant: &'a DatabaseName,
+        revisions: &'a [Revision],
+    ) -> StoreFuture<'a, Written> {
+        step(write::update(&self.database, tenant, revisions))
+    }
+
+    fn remove<'a>(
+        &'a self,
+        tenant: &'a DatabaseName,
+        methods: &'a [Versioned],
+    ) -> StoreFuture<'a, Written> {
+        step(write::remove(&self.database, tenant, methods))
+    }
+
+    fn put_signature<'a>(
+        &'a self,
+        tenant: &'a DatabaseName,
+        method: &'a Versioned,
+        signature: &'a Signature,
+    ) -> StoreFuture<'a, bool> {
+        step(self.keep_signature(tenant, method, signature))
+    }
+
+    fn remove_tenant<'a>(&'a self, tenant: &'a DatabaseName) -> StoreFuture<'a, ()> {
+        step(self.forget_tenant(tenant))
+    }
+}

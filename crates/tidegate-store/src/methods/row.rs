@@ -1,0 +1,70 @@
+//! Methods as rows.
+
+use serde::Serialize;
+use tidegate_methods::{Definition, MethodName, Record, Signature, Texts};
+use tidegate_sql::OutputFormat;
+
+use crate::error::{Error, Result};
+use crate::row::Record as Row;
+
+/// A row to write, as `json_to_recordset` takes it.
+#[derive(Serialize)]
+pub(super) struct NewRow<'a> {
+    name: &'a str,
+    q: &'a str,
+    type_hints: &'a Texts,
+    type_formats: &'a Texts,
+    output_format: Option<&'static str>,
+    creator: &'a str,
+    signature: Option<String>,
+}
+
+impl<'a> NewRow<'a> {
+    pub(super) fn of(
+        definition: &'a Definition,
+        creator: &'a str,
+        signature: Option<&Signature>,
+    ) -> Self {
+        Self {
+            name: definition.name.as_str(),
+            q: &definition.q,
+            type_hints: &definition.type_hints,
+            type_formats: &definition.type_formats,
+            output_format: definition.output_format_name(),
+            creator,
+            signature: signature.map(Signature::to_json),
+        }
+    }
+}
+
+/// Rows as one document.
+pub(super) fn document(rows: &[NewRow<'_>]) -> Result<String> {
+    serde_json::to_string(rows).map_err(Error::failed)
+}
+
+/// Names as one document.
+pub(super) fn names<'a>(names: impl IntoIterator<Item = &'a MethodName>) -> Result<String> {
+    let names: Vec<&str> = names.into_iter().map(MethodName::as_str).collect();
+    serde_json::to_string(&names).map_err(Error::failed)
+}
+
+/// Reads a row.
+pub(super) fn read(row: &mut Row<'_>) -> Result<Record> {
+    let definition = Definition {
+        name: MethodName::parse(row.text()?).map_err(Error::failed)?,
+        q: row.string()?,
+        type_hints: serde_json::from_str(row.text()?).map_err(Error::failed)?,
+        type_formats: serde_json::from_str(row.text()?).map_err(Error::failed)?,
+        output_format: row.optional_text()?.map(output_format).transpose()?,
+    };
+    Ok(Record {
+        definition,
+        creator: row.string()?,
+        signature: row.optional_text()?.and_then(Signature::from_json),
+        version: row.count()?,
+    })
+}
+
+fn output_format(name: &str) -> Result<OutputFormat> {
+    OutputFormat::parse(name).ok_or_else(|| Error::failed("a method has an unknown output format"))
+}

@@ -1,0 +1,177 @@
+//! Writing methods: all or none, one writer of a tenant at a time.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tidegate_methods::store::{NewMethod, Revision, Versioned};
+use tidegate_methods::{MethodName, Record, Written};
+use tidegate_sql::DatabaseName;
+
+use super::row::{self, NewRow};
+use crate::error::Result;
+use crate::query::{Argument, Database, Open, Query};
+use crate::row::{nothing, string};
+
+// What follows in the transaction sees what the writers before have left.
+static TAKE_TURNS: Query = Query::new(
+    "select 1::bigint from pg_catalog.pg_advisory_xact_lock(\
+     7628146, pg_catalog.hashtext(:database))",
+);
+static READ: Query = Query::new(
+    "select name, q, type_hints, type_formats, output_format, creator, signature, version \
+     from tidegate.methods where database = :database \
+     and name in (select pg_catalog.json_array_elements_text(:names::json)) for update",
+);
+static INSERT: Query = Query::new(
+    "insert into tidegate.methods \
+       (database, name, q, type_hints, type_formats, output_format, creator, signature) \
+     select :database, name, q, type_hints, type_formats, output_format, creator, signature \
+     from pg_catalog.json_to_recordset(:methods::json) as new (name text, q text, \
+       type_hints json, type_formats json, output_format text, creator text, signature text) \
+     on conflict do nothing returning name",
+);
+static DELETE: Query = Query::new(
+    "delete from tidegate.methods where database = :database \
+     and name in (select pg_catalog.json_array_elements_text(:names::json))",
+);
+static TELL: Query = Query::new(
+    "select pg_catalog.count(pg_catalog.pg_notify('tidegate', \
+       'method ' || name || ' ' || :database::text)) \
+     from pg_catalog.json_array_elements_text(:names::json) as name",
+);
+
+/// Adds methods; see [`tidegate_methods::MethodStore::insert`].
+pub(super) async fn insert(
+    database: &Database,
+    tenant: &DatabaseName,
+    methods: &[NewMethod],
+) -> Result<Written> {
+    let rows: Vec<_> = methods
+        .iter()
+        .map(|new| NewRow::of(&new.definition, &new.creator, None))
+        .collect();
+    let mut turn = Turn::take(database, tenant).await?;
+    let names = methods.iter().map(|new| &new.definition.name);
+    let taken = turn.insert(&rows, names).await?;
+    turn.end(taken).await
+}
+
+/// Changes methods; see [`tidegate_methods::MethodStore::update`].
+pub(super) async fn update(
+    database: &Database,
+    tenant: &DatabaseName,
+    revisions: &[Revision],
+) -> Result<Written> {
+    let mut turn = Turn::take(database, tenant).await?;
+    let versions = revisions
+        .iter()
+        .map(|change| (&change.name, change.version));
+    let known = match turn.check(versions).await? {
+        Ok(known) => known,
+        Err(other) => return Ok(other),
+    };
+    // Away first, so that names can be swapped.
+    turn.delete(known.keys()).await?;
+    let rows: Vec<_> = revisions
+        .iter()
+        .filter_map(|change| Some((change, known.get(&change.name)?)))
+        .map(|(change, before)| {
+            let signature = before.signature.as_ref();
+            let signature = signature.filter(|_| change.keeps_signature);
+            NewRow::of(&change.definition, &before.creator, signature)
+        })
+        .collect();
+    let names = revisions.iter().map(|change| &change.definition.name);
+    let taken = turn.insert(&rows, names).await?;
+    turn.end(taken).await
+}
+
+/// Removes methods; see [`tidegate_methods::MethodStore::remove`].
+pub(super) async fn remove(
+    database: &Database,
+    tenant: &DatabaseName,
+    methods: &[Versioned],
+) -> Result<Written> {
+    let mut turn = Turn::take(database, tenant).await?;
+    let versions = methods.iter().map(|method| (&method.name, method.version));
+    match turn.check(versions).await? {
+        Ok(known) => turn.delete(known.keys()).await?,
+        Err(other) => return Ok(other),
+    }
+    turn.end(Vec::new()).await
+}
+
+type Known = BTreeMap<MethodName, Record>;
+
+/// A transaction in which nobody else writes methods of the tenant; dropped, it is rolled back.
+struct Turn<'a> {
+    open: Open,
+    tenant: &'a str,
+}
+
+impl<'a> Turn<'a> {
+    async fn take(database: &Database, tenant: &'a DatabaseName) -> Result<Self> {
+        let tenant = tenant.as_str();
+        let mut open = database.begin().await?;
+        open.row(&TAKE_TURNS, &[&tenant], nothing).await?;
+        Ok(Self { open, tenant })
+    }
+
+    /// The methods if they are all there in these versions, otherwise why not.
+    async fn check<'b>(
+        &mut self,
+        versions: impl Iterator<Item = (&'b MethodName, u64)> + Clone,
+    ) -> Result<Result<Known, Written>> {
+        let names = row::names(versions.clone().map(|(name, _)| name))?;
+        let values: [Argument<'_>; 2] = [&self.tenant, &names];
+        let found = self.open.rows(&READ, &values, row::read).await?;
+        let keyed = |record: Record| (record.definition.name.clone(), record);
+        let known: Known = found.into_iter().map(keyed).collect();
+        let (mut missing, mut changed) = (Vec::new(), Vec::new());
+        for (name, version) in versions {
+            match known.get(name) {
+                None => missing.push(name.clone()),
+                Some(record) if record.version != version => changed.push(name.clone()),
+                Some(_) => {}
+            }
+        }
+        Ok(match (missing.is_empty(), changed.is_empty()) {
+            (false, _) => Err(Written::Missing(missing)),
+            (true, false) => Err(Written::Changed(changed)),
+            (true, true) => Ok(known),
+        })
+    }
+
+    /// Adds rows and gives the names that were taken, also by another row.
+    async fn insert<'b>(
+        &mut self,
+        rows: &[NewRow<'_>],
+        names: impl Iterator<Item = &'b MethodName>,
+    ) -> Result<Vec<MethodName>> {
+        let rows = row::document(rows)?;
+        let values: [Argument<'_>; 2] = [&self.tenant, &rows];
+        let added = self.open.rows(&INSERT, &values, string).await?;
+        let mut free: BTreeSet<String> = added.into_iter().collect();
+        let taken = names.filter(|name| !free.remove(name.as_str()));
+        Ok(taken.cloned().collect())
+    }
+
+    /// Takes methods away and tells the other nodes.
+    async fn delete(&mut self, names: impl Iterator<Item = &MethodName>) -> Result<()> {
+        let names = row::names(names)?;
+        let values: [Argument<'_>; 2] = [&self.tenant, &names];
+        self.open.execute(&DELETE, &values).await?;
+        self.open
+            .row(&TELL, &[&self.tenant, &names], nothing)
+            .await?;
+        Ok(())
+    }
+
+    /// Keeps what was done, unless names were taken.
+    async fn end(self, taken: Vec<MethodName>) -> Result<Written> {
+        if !taken.is_empty() {
+            return Ok(Written::Taken(taken));
+        }
+        self.open.commit().await?;
+        Ok(Written::Done)
+    }
+}

@@ -1,0 +1,256 @@
+//! What is wrong with a message or a call, and what its answer says (wire.md 5, spec 7).
+
+use serde_json::{Value, json};
+
+use crate::methods::defined;
+use crate::rpc::{answer, call, post};
+use crate::service::demo;
+
+async fn text(body: &str) -> Value {
+    let answer = post(Some("demo"), body.to_owned()).await;
+    assert_eq!(answer.status, 200, "{body}");
+    answer.json()
+}
+
+#[tokio::test]
+async fn text_that_is_no_json_is_a_parse_error() {
+    for body in [
+        "",
+        " ",
+        "nonsense",
+        r#"{"jsonrpc": "2.0", "method": "foobar, "params": "bar", "baz]"#,
+        r#"[{"jsonrpc": "2.0", "method": "sum", "params": {}, "id": "1"}, {"jsonrpc": "2.0", "method"]"#,
+        "{} {}",
+        "\u{feff}{}",
+    ] {
+        let answer = text(body).await;
+        assert_eq!(answer["error"]["code"], -32700, "{body}");
+        assert_eq!(answer["error"]["message"], "Parse error");
+        assert_eq!(answer["id"], Value::Null);
+        assert!(answer.as_object().unwrap().contains_key("id"));
+        assert!(answer.get("result").is_none());
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_request_is_invalid_and_its_id_is_null() {
+    for body in [
+        "1",
+        "null",
+        "\"text\"",
+        "true",
+        "{}",
+        r#"{"jsonrpc":"2.0","method":1,"params":"bar"}"#,
+        r#"{"jsonrpc":"2.0","id":"1"}"#,
+        r#"{"jsonrpc":"2.0","method":null,"id":"1"}"#,
+        r#"{"jsonrpc":"2.0","method":["x"],"id":"1"}"#,
+        r#"{"method":"e_x","id":"1"}"#,
+        r#"{"jsonrpc":"1.0","method":"e_x","id":"1"}"#,
+        r#"{"jsonrpc":2.0,"method":"e_x","id":"1"}"#,
+        r#"{"jsonrpc":null,"method":"e_x","id":"1"}"#,
+        r#"{"jsonrpc":"2.0","method":"e_x","id":{}}"#,
+        r#"{"jsonrpc":"2.0","method":"e_x","id":[1]}"#,
+        r#"{"jsonrpc":"2.0","method":"e_x","id":true}"#,
+        r#"{"jsonrpc":"2.0","method":"e_x","params":"bar","id":"1"}"#,
+        r#"{"jsonrpc":"2.0","method":"e_x","params":7,"id":"1"}"#,
+        r#"{"jsonrpc":"2.0","method":"e_x","params":false,"id":"1"}"#,
+        r#"{"jsonrpc":"2.0","jsonrpc":"2.0","method":"e_x","id":"1"}"#,
+    ] {
+        let answer = text(body).await;
+        assert_eq!(answer["error"]["code"], -32600, "{body}: {answer}");
+        assert_eq!(answer["error"]["message"], "Invalid Request");
+        assert_eq!(answer["id"], Value::Null, "{body}");
+        assert!(answer["error"]["data"]["message"].is_string(), "{body}");
+    }
+    let deep = format!(
+        r#"{{"jsonrpc":"2.0","method":"e_x","params":{{"a":{}1{}}},"id":1}}"#,
+        "[".repeat(200),
+        "]".repeat(200)
+    );
+    let answer = text(&deep).await;
+    assert_eq!(answer["error"]["code"], -32600);
+    assert_eq!(answer["error"]["data"]["limit"], 128);
+}
+
+#[tokio::test]
+async fn members_that_nobody_knows_are_ignored() {
+    defined(json!({"method": "e_more", "q": "select 1 as n"})).await;
+    let answer =
+        text(r#"{"jsonrpc":"2.0","method":"e_more","id":1,"trace":[1],"jsonRPC":1}"#).await;
+    assert_eq!(answer["result"]["data"], json!([{"n": 1}]));
+}
+
+#[tokio::test]
+async fn a_method_that_is_not_there_is_not_found() {
+    for name in [
+        "e_nowhere",
+        "",
+        "rpc.discover",
+        "a b",
+        "é",
+        "constructor",
+        "select 1",
+    ] {
+        let answer = answer(call(name, json!({}), 1)).await;
+        assert_eq!(
+            answer,
+            json!({"jsonrpc": "2.0", "error": {"code": -32601, "message": "Method not found"}, "id": 1}),
+            "{name}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn wrong_parameters_are_named() {
+    defined(json!([
+        {"method": "e_params", "q": "select :n::int as n, :when::date as d"},
+        {"method": "e_mood", "q": "select :r as r", "type_hints": {"r": "int4range"}},
+        {"method": "e_dated", "q": "select :d::date as d", "type_formats": {"d": "d.m.Y"}},
+    ]))
+    .await;
+    let cases = [
+        ("e_params", json!({"n": 1}), "when", json!("params.when")),
+        ("e_params", json!({}), "n", json!("params.n")),
+        (
+            "e_params",
+            json!({"n": 1, "when": "2024-01-01", "m": 1}),
+            "m",
+            json!("params.m"),
+        ),
+        (
+            "e_params",
+            json!({"n": "x", "when": "2024-01-01"}),
+            "n",
+            json!("params.n"),
+        ),
+        (
+            "e_params",
+            json!({"n": 99_999_999_999_u64, "when": "2024-01-01"}),
+            "n",
+            json!("params.n"),
+        ),
+        (
+            "e_params",
+            json!({"n": 1.5, "when": "2024-01-01"}),
+            "n",
+            json!("params.n"),
+        ),
+        (
+            "e_params",
+            json!({"n": {"a": 1}, "when": "2024-01-01"}),
+            "n",
+            json!("params.n"),
+        ),
+        (
+            "e_params",
+            json!({"n": 1, "when": "2024-02-30"}),
+            "when",
+            json!("params.when"),
+        ),
+        (
+            "e_params",
+            json!([{"n": 1, "when": "2024-01-01"}, {"n": 1, "when": "never"}]),
+            "when",
+            json!("params[1].when"),
+        ),
+        (
+            "e_mood",
+            json!({"r": {"lower": 5, "upper": 1}}),
+            "r",
+            json!("params.r"),
+        ),
+        ("e_mood", json!({"r": {"low": 5}}), "r", json!("params.r")),
+        ("e_dated", json!({"d": "2024-01-01"}), "d", Value::Null),
+    ];
+    for (method, params, parameter, place) in cases {
+        let answer = answer(call(method, params.clone(), 1)).await;
+        let error = &answer["error"];
+        assert_eq!(error["code"], -32602, "{params}: {answer}");
+        assert_eq!(error["message"], "Invalid params");
+        assert_eq!(error["data"]["parameter"], parameter, "{params}: {answer}");
+        if place.is_string() {
+            let found = error["data"]["place"].as_str().unwrap();
+            assert!(
+                found.starts_with(place.as_str().unwrap()),
+                "{params}: {answer}"
+            );
+        }
+        assert_eq!(answer["id"], 1);
+    }
+    for params in [
+        json!([1, 2]),
+        json!(["a"]),
+        json!([[1]]),
+        json!([null]),
+        json!([{"n": 1}, 2]),
+    ] {
+        let answer = answer(call("e_params", params.clone(), 1)).await;
+        assert_eq!(answer["error"]["code"], -32602, "{params}: {answer}");
+        assert!(answer["error"]["data"]["message"].is_string());
+    }
+}
+
+#[tokio::test]
+async fn an_error_at_run_time_says_what_postgresql_says_and_no_sql() {
+    demo()
+        .rows("demo", "create table e_prices (price int constraint e_price_check check (price > 0), name text not null unique)", json!({}))
+        .await;
+    defined(json!([
+        {"method": "e_divide", "q": "select 1 / :n::int as secretly_named"},
+        {"method": "e_price", "q": "insert into e_prices values (:price, :name)"},
+        {"method": "e_table", "q": "select * from e_no_such_table"},
+        {"method": "e_raise", "q": "do $$ begin raise exception 'mine' using errcode = 'TG001', hint = 'a hint', detail = 'a detail'; end $$"},
+        {"method": "e_hint", "q": "select :a as a", "type_hints": {"a": "no_such_type"}},
+    ]))
+    .await;
+    let divided = answer(call("e_divide", json!({"n": 0}), 1)).await;
+    assert_eq!(
+        divided,
+        json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -32603, "message": "Internal error",
+            "data": {"sqlstate": "22012", "message": "division by zero"}}})
+    );
+    let checked = answer(call("e_price", json!({"price": 0, "name": "a"}), 1)).await;
+    let data = &checked["error"]["data"];
+    assert_eq!(
+        (&data["sqlstate"], &data["constraint"], &data["table"]),
+        (&json!("23514"), &json!("e_price_check"), &json!("e_prices"))
+    );
+    assert!(data["detail"].is_string());
+    let null = answer(call("e_price", json!({"price": 1, "name": null}), 1)).await;
+    let data = &null["error"]["data"];
+    assert_eq!(
+        (&data["sqlstate"], &data["column"]),
+        (&json!("23502"), &json!("name"))
+    );
+    let raised = answer(call("e_raise", json!({}), 1)).await;
+    assert_eq!(
+        raised["error"]["data"],
+        json!({"sqlstate": "TG001", "message": "mine", "detail": "a detail", "hint": "a hint"})
+    );
+    for (method, params) in [("e_table", json!({})), ("e_hint", json!({"a": 1}))] {
+        let answer = answer(call(method, params, 1)).await;
+        assert_eq!(answer["error"]["code"], -32603, "{answer}");
+        assert_eq!(answer["error"]["message"], "Internal error");
+        assert!(answer["error"]["data"]["message"].is_string(), "{answer}");
+        assert!(!answer.to_string().contains("select"), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_deadline_is_an_internal_error_that_may_be_tried_again() {
+    defined(json!({"method": "e_sleep", "q": "select pg_sleep(30)"})).await;
+    let token = demo().cached_token("demo").await;
+    let request = demo()
+        .request(reqwest::Method::POST, "/api/v4/call")
+        .bearer_auth(token);
+    let request = request
+        .header("prefer", "wait=0.2")
+        .json(&call("e_sleep", json!({}), 1));
+    let answer = crate::service::Answer::of(request).await;
+    assert_eq!(answer.status, 200);
+    let error = &answer.json()["error"];
+    assert_eq!(
+        (&error["code"], &error["data"]["retryable"]),
+        (&json!(-32603), &json!(true))
+    );
+}
