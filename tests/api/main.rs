@@ -3,6 +3,7 @@
 #![expect(clippy::too_many_lines, reason = "a table of cases is read as a table")]
 
 mod operator;
+mod pages;
 mod service;
 
 mod audit;
@@ -11,6 +12,7 @@ mod clients;
 mod demo;
 mod examples;
 mod faults;
+mod flows;
 mod identity;
 mod interfaces;
 mod methods;
