@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 #![expect(clippy::too_many_lines, reason = "a table of cases is read as a table")]
 
+mod node;
 mod operator;
 mod service;
 
@@ -13,6 +14,7 @@ mod examples;
 mod faults;
 mod identity;
 mod interfaces;
+mod keys;
 mod methods;
 mod oauth;
 mod operations;
@@ -26,4 +28,5 @@ mod sql;
 mod sql_outputs;
 mod sql_schema;
 mod sql_values;
+mod user_roles;
 mod users;
