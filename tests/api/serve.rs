@@ -1,9 +1,8 @@
 //! `tidegate serve` in front of a cluster that an operator has.
 
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
-use std::process::{Child, Command, Stdio};
-use std::thread::JoinHandle;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use reqwest::{Client, StatusCode};
@@ -12,7 +11,7 @@ use tidegate_embedded::Shutdown;
 
 use crate::node::{Node, Process, operator};
 use crate::operator::{Operator, tidegate};
-use crate::service::{PATIENCE, eventually};
+use crate::service::eventually;
 
 #[tokio::test]
 async fn an_adopted_database_is_served_and_no_secret_is_logged() {

@@ -176,6 +176,7 @@ impl Node {
             .origins(origins(&settings.cors_origins)?)
             .anonymous_database(settings.anonymous_database.as_ref().map(DatabaseName::new))
             .insecure_http(settings.insecure_http)
+            .open_sign_up(settings.open_signup)
             .probe(Arc::new(ControlProbe(service.control.clone())))
             .metrics(Arc::new(pool.clone()));
         let (app, traces) = crate::traces::export(app, settings)?;

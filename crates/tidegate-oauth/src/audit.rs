@@ -136,6 +136,22 @@ pub enum AuditKind {
     SessionEnded(EndReason),
     /// A user name or password was wrong.
     SignInFailed,
+    /// A person signed in on one of our pages.
+    SignedIn,
+    /// A person signed out on one of our pages.
+    SignedOut,
+    /// A person allowed a client's request on a page.
+    ConsentGiven,
+    /// A person denied a client's request on a page.
+    ConsentDenied,
+    /// A second factor was set up.
+    SecondFactorAdded,
+    /// A second factor was taken away.
+    SecondFactorRemoved,
+    /// A code of a second factor was wrong.
+    SecondFactorFailed,
+    /// A recovery code was used.
+    RecoveryCodeUsed,
     /// A client's secret was wrong or missing.
     ClientRefused,
     /// A user was created.
@@ -164,8 +180,17 @@ impl AuditKind {
         match self {
             Self::SessionOpened(_) => "session_opened",
             Self::SessionEnded(EndReason::RefreshReuse) => "refresh_reuse",
+            Self::SessionEnded(EndReason::CodeReuse) => "code_reuse",
             Self::SessionEnded(_) => "session_ended",
             Self::SignInFailed => "sign_in_failed",
+            Self::SignedIn => "signed_in",
+            Self::SignedOut => "signed_out",
+            Self::ConsentGiven => "consent_given",
+            Self::ConsentDenied => "consent_denied",
+            Self::SecondFactorAdded => "second_factor_added",
+            Self::SecondFactorRemoved => "second_factor_removed",
+            Self::SecondFactorFailed => "second_factor_failed",
+            Self::RecoveryCodeUsed => "recovery_code_used",
             Self::ClientRefused => "client_refused",
             Self::UserCreated => "user_created",
             Self::UserChanged => "user_changed",

@@ -34,6 +34,43 @@ pub enum Error {
     /// A grant that there is not.
     #[error("unknown grant type")]
     UnsupportedGrantType,
+    /// Another way to answer than by a code (RFC 6749, section 3.1.1).
+    #[error("unknown response type")]
+    UnsupportedResponseType,
+    /// The address to return to is none of the client's.
+    #[error("the redirect address is not registered")]
+    UnregisteredRedirect,
+    /// The code is no code of ours, used, expired, another client's or for another address, or the
+    /// verifier is not the one of its challenge; nobody can tell which.
+    #[error("dead authorization code")]
+    DeadCode,
+    /// Nobody has decided about the device yet.
+    #[error("nobody has decided yet")]
+    AuthorizationPending,
+    /// Nobody has decided yet, and the device asks too often.
+    #[error("nobody has decided yet, and the device asks too often")]
+    SlowDown,
+    /// A person said no.
+    #[error("the request was denied")]
+    AccessDenied,
+    /// The device code's time is over.
+    #[error("expired device code")]
+    ExpiredDeviceCode,
+    /// The device code is no code of ours, used up or another client's.
+    #[error("dead device code")]
+    DeadDeviceCode,
+    /// No device waits with this user code.
+    #[error("unknown user code")]
+    UnknownUserCode,
+    /// A password alone is not enough for this client.
+    #[error("a second factor is needed")]
+    SecondFactorNeeded,
+    /// The code of the second factor is wrong or was used.
+    #[error("wrong code of the second factor")]
+    WrongSecondFactor,
+    /// Nobody may make an account through this client.
+    #[error("no sign-up through this client")]
+    SignUpClosed,
     /// The client may not use this grant.
     #[error("the grant is not enabled for the client")]
     GrantNotAllowed,
@@ -178,15 +215,26 @@ impl Error {
             | Self::MissingParameter(_)
             | Self::DuplicateParameter(_)
             | Self::ParameterNotText(_)
-            | Self::TwoCredentials => "invalid_request",
+            | Self::TwoCredentials
+            | Self::UnregisteredRedirect
+            | Self::UnknownUserCode => "invalid_request",
             Self::UnsupportedGrantType => "unsupported_grant_type",
-            Self::GrantNotAllowed | Self::ForeignDatabase | Self::ForeignToken => {
-                "unauthorized_client"
-            }
+            Self::UnsupportedResponseType => "unsupported_response_type",
+            Self::AuthorizationPending => "authorization_pending",
+            Self::SlowDown => "slow_down",
+            Self::AccessDenied | Self::SignUpClosed => "access_denied",
+            Self::ExpiredDeviceCode => "expired_token",
+            Self::GrantNotAllowed
+            | Self::ForeignDatabase
+            | Self::ForeignToken
+            | Self::SecondFactorNeeded => "unauthorized_client",
             Self::UnknownClient | Self::ClientNotAuthenticated => "invalid_client",
-            Self::UnknownGuestClient | Self::WrongCredentials | Self::DeadRefreshToken => {
-                "invalid_grant"
-            }
+            Self::UnknownGuestClient
+            | Self::WrongCredentials
+            | Self::WrongSecondFactor
+            | Self::DeadCode
+            | Self::DeadDeviceCode
+            | Self::DeadRefreshToken => "invalid_grant",
             Self::NoDefaultUser => "NO_DEFAULT_USER_FOUND",
             Self::InvalidToken(_) => "invalid_token",
             Self::InvalidMember { .. } => "INPUT_VALIDATION_ERROR",
@@ -223,6 +271,18 @@ impl Error {
             | Self::ForeignToken
             | Self::WrongCredentials
             | Self::DeadRefreshToken
+            | Self::UnsupportedResponseType
+            | Self::UnregisteredRedirect
+            | Self::DeadCode
+            | Self::AuthorizationPending
+            | Self::SlowDown
+            | Self::AccessDenied
+            | Self::ExpiredDeviceCode
+            | Self::DeadDeviceCode
+            | Self::UnknownUserCode
+            | Self::SecondFactorNeeded
+            | Self::WrongSecondFactor
+            | Self::SignUpClosed
             | Self::InvalidMember { .. } => Fault::Request,
             Self::UnknownClient | Self::UnknownGuestClient | Self::ClientNotAuthenticated => {
                 Fault::Client
@@ -291,6 +351,22 @@ impl Error {
         match self {
             Self::TwoCredentials => "use one way to authenticate the client, with one client_id",
             Self::UnsupportedGrantType => "the grant_type is not supported",
+            Self::UnsupportedResponseType => "the response_type must be code",
+            Self::UnregisteredRedirect => "the redirect_uri is not registered for this client",
+            Self::DeadCode => {
+                "the code is invalid, expired, used, or was given for another client, redirect_uri or code_challenge"
+            }
+            Self::AuthorizationPending => "the person has not decided yet",
+            Self::SlowDown => "the person has not decided yet; wait 5 seconds longer between polls",
+            Self::AccessDenied => "the person denied the request",
+            Self::ExpiredDeviceCode => "the device code has expired",
+            Self::DeadDeviceCode => "the device code is invalid or was used",
+            Self::UnknownUserCode => "no device waits with this code",
+            Self::SecondFactorNeeded => {
+                "this client asks for a second factor, which this grant cannot carry"
+            }
+            Self::WrongSecondFactor => "the code is wrong or was used already",
+            Self::SignUpClosed => "nobody may sign up through this client",
             Self::GrantNotAllowed => "this grant is not enabled for the client",
             Self::Role(RoleError::Taken(_)) => {
                 "PostgreSQL has a role of this name that Tidegate did not make; choose another name"

@@ -1,9 +1,16 @@
 //! The issuer: gives tokens, checks them, takes them back.
 
 mod about;
+mod account;
 mod authenticate;
+mod authorize;
+mod browser;
+mod device;
 mod metadata;
+mod prove;
+mod second_factor;
 mod session;
+mod sign_up;
 mod upkeep;
 
 use std::fmt;
@@ -11,7 +18,15 @@ use std::net::IpAddr;
 use std::sync::{Arc, PoisonError, RwLock};
 
 pub use about::{ActiveToken, Introspection};
+pub use account::Account;
+pub use authorize::{AuthorizationRequest, Refusal};
+pub use browser::Browser;
+pub use device::{DeviceAuthorization, WaitingDevice};
 pub use metadata::Endpoints;
+pub(crate) use prove::Claimed;
+pub use second_factor::Enrolment;
+
+use ring::hmac;
 
 use crate::denylist::Denylist;
 use crate::grant::{self, Exchange};
@@ -65,6 +80,7 @@ pub struct Issuer {
     pub(crate) settings: Settings,
     master: MasterKey,
     refresh_tokens: RefreshTokens,
+    form_key: hmac::Key,
     ring: RwLock<Arc<KeyRing>>,
     cache: TokenCache,
     denylist: Denylist,
@@ -89,6 +105,7 @@ impl Issuer {
         let ring = KeyRing::open(records, &master)?.ok_or(Error::DamagedKey)?;
         let issuer = Self {
             refresh_tokens: RefreshTokens::new(&master),
+            form_key: master.form_key(),
             ring: RwLock::new(Arc::new(ring)),
             cache: TokenCache::new(settings.token_cache),
             denylist: Denylist::default(),
@@ -98,6 +115,11 @@ impl Issuer {
         };
         issuer.refresh_denylist().await?;
         Ok(issuer)
+    }
+
+    /// The issuer's address.
+    pub fn address(&self) -> &str {
+        self.settings.issuer()
     }
 
     /// Answers a token request that came from `address`.

@@ -1,5 +1,6 @@
 //! A store in memory: for tests, for examples, for whoever embeds the issuer without a database.
 
+mod flows;
 mod tables;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -130,6 +131,7 @@ impl Store for MemoryStore {
     fn delete_user<'a>(&'a self, key: &'a UserKey, at: Timestamp) -> StoreFuture<'a, bool> {
         let mut tables = self.tables();
         tables.end_where(|session| session.user == *key, EndReason::UserDropped, at);
+        tables.flows.forget(|user| user == key);
         done(tables.users.remove(key).is_some())
     }
 
@@ -141,6 +143,7 @@ impl Store for MemoryStore {
             at,
         );
         tables.users.retain(|key, _| key.database != database);
+        tables.flows.forget(|user| user.database == database);
         tables
             .clients
             .retain(|_, client| client.database != database);

@@ -9,6 +9,8 @@
 //! - Every change of sessions, keys, users and clients should reach the other nodes as a notice;
 //!   what they do with it is read again through this port.
 
+mod flows;
+
 use std::error::Error as StdError;
 use std::future::Future;
 use std::pin::Pin;
@@ -17,6 +19,8 @@ use crate::{
     AttemptKey, AttemptLimit, AuditEvent, AuditPage, AuditSince, Client, Counted, EndReason,
     EndedSession, Session, SessionId, SigningKeyRecord, Timestamp, User, UserKey,
 };
+
+pub use flows::FlowStore;
 
 /// What a store's methods return.
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
@@ -68,7 +72,7 @@ pub struct PurgeBefore {
 }
 
 /// The port to durable state. Object safe; `dyn Store` is what the issuer holds.
-pub trait Store: Send + Sync {
+pub trait Store: FlowStore + Send + Sync {
     /// Keeps `fingerprint` if none is kept yet; returns the one that is kept. Atomic: of two nodes
     /// that start at once with different master keys, one sees the other's fingerprint.
     fn claim_master_key<'a>(&'a self, fingerprint: &'a str) -> StoreFuture<'a, String>;

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tidegate_oauth::{
-    AttemptKey, AttemptLimit, AuditEvent, AuditPage, AuditSince, Client, Counted, EndReason,
-    EndedSession, Fault, MemoryStore, Ports, Presented, PurgeBefore, Result, Session, SessionId,
+    AttemptKey, AttemptLimit, AuditEvent, AuditPage, AuditSince, AuthorizationCode, BrowserSession,
+    Client, Counted, DeviceCode, EndReason, EndedSession, Fault, FlowStore, MemoryStore, Polled,
+    Ports, Presented, PurgeBefore, Result, SecondFactor, SecretHash, Session, SessionId,
     SigningKeyRecord, Store, StoreError, StoreFuture, Timestamp, TokenResponse, User, UserKey,
     Written,
 };
@@ -40,6 +41,35 @@ macro_rules! pass {
             self.answer(audit, self.inner.$name($($argument),*))
         })*
     };
+}
+
+#[expect(
+    clippy::elidable_lifetime_names,
+    reason = "one pattern for methods with and without borrows"
+)]
+impl FlowStore for Unsteady {
+    pass! {
+        insert_code(code: &'a AuthorizationCode) -> ();
+        code(hash: SecretHash) -> Option<AuthorizationCode>;
+        redeem_code(hash: SecretHash, session: &'a Session) -> bool;
+        insert_device_code(device: &'a DeviceCode) -> bool;
+        device_code(user_code: &'a str) -> Option<DeviceCode>;
+        poll_device_code(hash: SecretHash, client_id: &'a str, now: Timestamp) -> Option<Polled>;
+        decide_device_code(code: &'a str, by: Option<&'a UserKey>, now: Timestamp) -> bool;
+        redeem_device_code(hash: SecretHash, session: &'a Session) -> bool;
+        sessions_of_user(key: &'a UserKey, now: Timestamp) -> Vec<Session>;
+        insert_browser_session(session: &'a BrowserSession) -> ();
+        browser_session(id: SecretHash) -> Option<BrowserSession>;
+        touch_browser_session(id: SecretHash, seen: Timestamp, expires: Timestamp) -> ();
+        delete_browser_session(id: SecretHash) -> bool;
+        browser_sessions_of_user(key: &'a UserKey, now: Timestamp) -> Vec<BrowserSession>;
+        second_factor(key: &'a UserKey) -> Option<SecondFactor>;
+        insert_second_factor(key: &'a UserKey, factor: &'a SecondFactor, codes: &'a [SecretHash]) -> bool;
+        use_second_factor_step(key: &'a UserKey, step: u64) -> bool;
+        use_recovery_code(key: &'a UserKey, code: SecretHash) -> bool;
+        delete_second_factor(key: &'a UserKey) -> bool;
+        purge_flows(before: Timestamp) -> u64;
+    }
 }
 
 #[expect(

@@ -40,6 +40,7 @@ struct Parts {
     origins: Origins,
     anonymous_database: Option<DatabaseName>,
     insecure_http: bool,
+    open_sign_up: bool,
     probes: Vec<Arc<dyn Probe>>,
     metrics_sources: Vec<Arc<dyn MetricsSource>>,
     metrics: Metrics,
@@ -117,6 +118,11 @@ impl App {
 
     pub(crate) fn insecure_http(&self) -> bool {
         self.0.insecure_http
+    }
+
+    /// Whether people may make accounts where a client allows it.
+    pub(crate) fn open_sign_up(&self) -> bool {
+        self.0.open_sign_up && self.0.accounts.is_some()
     }
 
     pub(crate) fn probes(&self) -> &[Arc<dyn Probe>] {

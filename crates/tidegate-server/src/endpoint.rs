@@ -7,6 +7,7 @@ mod documents;
 mod methods;
 mod oauth;
 mod operations;
+mod page;
 mod privileges;
 mod rest;
 mod sql;
@@ -103,6 +104,7 @@ where
             Ok(route) if route.speaks_oauth() => {
                 failure.into_oauth(matches!(route, Route::Guest), &origin)
             }
+            Ok(route) if route.is_page() => failure.into_page(app.issuer().address(), &origin),
             _ => failure.into_rest(&origin),
         }
     });
@@ -134,6 +136,13 @@ where
         Route::OpenRpc => methods::openrpc(call).await,
         Route::Token => oauth::token(call).await,
         Route::Guest => oauth::guest(call).await,
+        Route::DeviceAuthorization => oauth::device(call).await,
+        Route::Authorize => page::authorize(call).await,
+        Route::Device => page::device(call).await,
+        Route::SignUp => page::sign_up(call).await,
+        Route::SignOut => page::sign_out(call).await,
+        Route::Account => page::account(call).await,
+        Route::Stylesheet => Ok(page::stylesheet()),
         Route::Revoke => oauth::revoke(call).await,
         Route::Introspect => oauth::introspect(call).await,
         Route::Metadata => Ok(documents::metadata(call.app)),

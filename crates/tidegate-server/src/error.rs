@@ -6,6 +6,7 @@
 mod accounts;
 mod methods;
 mod oauth;
+mod page;
 mod rest;
 mod sql;
 mod sqlstate;
@@ -140,6 +141,19 @@ impl Failure {
     pub(crate) fn contended(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_REQUESTS", message)
             .retrying_after(Duration::from_secs(1))
+    }
+
+    /// 403: a form that does not come from our page in this browser.
+    pub(crate) fn stale_form() -> Self {
+        let text = "This form is out of date, or your browser keeps no cookies for this site. Go \
+                    back, load the page again and repeat it.";
+        Self::new(StatusCode::FORBIDDEN, "STALE_FORM", text)
+    }
+
+    /// 403: nobody makes an account here.
+    pub(crate) fn sign_up_closed() -> Self {
+        let text = "Accounts for this application are made by its owner. Ask there for one.";
+        Self::new(StatusCode::FORBIDDEN, "SIGN_UP_CLOSED", text)
     }
 
     /// 404.

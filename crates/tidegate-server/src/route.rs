@@ -47,6 +47,8 @@ pub(crate) enum Route<'p> {
     Token,
     /// `POST /api/v4/oauth/guest`
     Guest,
+    /// `POST /api/v4/oauth/device`
+    DeviceAuthorization,
     /// `POST /api/v4/oauth/revoke`
     Revoke,
     /// `POST /api/v4/oauth/introspect`
@@ -57,6 +59,18 @@ pub(crate) enum Route<'p> {
     Keys,
     /// `GET /api/v4/openapi.json`
     OpenApi,
+    /// `GET`, `POST /auth`
+    Authorize,
+    /// `GET`, `POST /device`
+    Device,
+    /// `GET`, `POST /signup`
+    SignUp,
+    /// `GET`, `POST /signout`
+    SignOut,
+    /// `GET`, `POST /account`
+    Account,
+    /// `GET /assets/tidegate.css`
+    Stylesheet,
     /// `GET /healthz`
     Health,
     /// `GET /readyz`
@@ -85,13 +99,15 @@ pub(crate) enum Methods {
     Collection,
     /// Members of a collection: reading, changing and deleting them.
     Members,
+    /// A page with forms that it takes itself.
+    Page,
     /// What is there as long as what it belongs to: reading and changing it.
     Property,
 }
 
 /// A route without what its path names: the label in metrics and logs, the path in the OpenAPI
 /// document.
-pub(crate) const PATHS: [(&str, Methods); 27] = [
+pub(crate) const PATHS: [(&str, Methods); 34] = [
     ("/api/v4/sql", Methods::Post),
     ("/api/v4/sql/database/{database}", Methods::Post),
     ("/api/v4/sql/schema", Methods::Get),
@@ -122,6 +138,13 @@ pub(crate) const PATHS: [(&str, Methods); 27] = [
         Methods::Property,
     ),
     ("/api/v4/audit", Methods::Get),
+    ("/api/v4/oauth/device", Methods::Post),
+    ("/auth", Methods::Page),
+    ("/device", Methods::Page),
+    ("/signup", Methods::Page),
+    ("/signout", Methods::Page),
+    ("/account", Methods::Page),
+    ("/assets/tidegate.css", Methods::Get),
 ];
 
 impl<'p> Route<'p> {
@@ -152,6 +175,13 @@ impl<'p> Route<'p> {
             "/api/v4/openrpc.json" => Self::OpenRpc,
             "/api/v4/oauth" => Self::Token,
             "/api/v4/oauth/guest" => Self::Guest,
+            "/api/v4/oauth/device" => Self::DeviceAuthorization,
+            "/auth" => Self::Authorize,
+            "/device" => Self::Device,
+            "/signup" => Self::SignUp,
+            "/signout" => Self::SignOut,
+            "/account" => Self::Account,
+            "/assets/tidegate.css" => Self::Stylesheet,
             "/api/v4/oauth/revoke" => Self::Revoke,
             "/api/v4/oauth/introspect" => Self::Introspect,
             "/.well-known/oauth-authorization-server" => Self::Metadata,
@@ -223,6 +253,13 @@ impl<'p> Route<'p> {
             Self::UsersNamed(_) => 24,
             Self::Privileges(..) => 25,
             Self::Audit => 26,
+            Self::DeviceAuthorization => 27,
+            Self::Authorize => 28,
+            Self::Device => 29,
+            Self::SignUp => 30,
+            Self::SignOut => 31,
+            Self::Account => 32,
+            Self::Stylesheet => 33,
         }
     }
 
@@ -235,8 +272,21 @@ impl<'p> Route<'p> {
     pub(crate) const fn speaks_oauth(&self) -> bool {
         matches!(
             self,
-            Self::Token | Self::Guest | Self::Revoke | Self::Introspect
+            Self::Token | Self::Guest | Self::DeviceAuthorization | Self::Revoke | Self::Introspect
         )
+    }
+
+    /// Whether people see it: errors are pages, and no other origin may read it.
+    pub(crate) const fn is_page(&self) -> bool {
+        matches!(
+            self,
+            Self::Authorize | Self::Device | Self::SignUp | Self::SignOut | Self::Account
+        )
+    }
+
+    /// Whether a path is that of a page.
+    pub(crate) fn is_path_of_page(path: &'p str) -> bool {
+        Self::of_path(path).is_some_and(|route| route.is_page())
     }
 }
 
@@ -246,7 +296,7 @@ impl Methods {
         match self {
             Self::Get => reads,
             Self::Post => *method == Method::POST,
-            Self::Collection => reads || *method == Method::POST,
+            Self::Collection | Self::Page => reads || *method == Method::POST,
             Self::Members => reads || matches!(*method, Method::PATCH | Method::DELETE),
             Self::Property => reads || *method == Method::PATCH,
         }
@@ -257,7 +307,7 @@ impl Methods {
         match self {
             Self::Get => "GET, HEAD, OPTIONS",
             Self::Post => "POST, OPTIONS",
-            Self::Collection => "GET, HEAD, POST, OPTIONS",
+            Self::Collection | Self::Page => "GET, HEAD, POST, OPTIONS",
             Self::Members => "GET, HEAD, PATCH, DELETE, OPTIONS",
             Self::Property => "GET, HEAD, PATCH, OPTIONS",
         }
@@ -272,10 +322,8 @@ mod tests {
     fn every_path_leads_to_its_own_entry_of_the_table() {
         for (index, (path, methods)) in PATHS.iter().enumerate() {
             let method = match methods {
-                Methods::Get | Methods::Collection | Methods::Members | Methods::Property => {
-                    Method::GET
-                }
                 Methods::Post => Method::POST,
+                _ => Method::GET,
             };
             assert_eq!(
                 Route::parse(&method, path).unwrap().index(),

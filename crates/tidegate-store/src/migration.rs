@@ -25,6 +25,7 @@ const MIGRATIONS: &[(u32, &str, &str)] = &[
         "audit_pages",
         include_str!("../migrations/0010_audit_pages.sql"),
     ),
+    (20, "flows", include_str!("../migrations/0020_flows.sql")),
 ];
 
 /// Nodes that start at once take turns by this advisory lock (the letters `tidegate`).

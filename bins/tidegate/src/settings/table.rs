@@ -96,6 +96,8 @@ settings! {
     tls_key: Option<PathBuf> = None, Open;
     /// Serve tokens over plain HTTP beyond loopback: for development only
     insecure_http: bool = Some("false"), Open;
+    /// Let people make accounts at `/signup` where a client allows it, without a confirmed e-mail address
+    open_signup: bool = Some("false"), Open;
     /// Origins of browser applications that may read answers
     cors_origins: Vec<Origin> = Some("*"), Open;
     /// File with the master key, made by `tidegate key init`

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::flows::Flows;
 use crate::{
     AttemptCounter, AttemptKey, AuditEntry, AuditEvent, AuditPage, AuditSince, Client, EndReason,
     EndedSession, KeyState, Presented, PurgeBefore, Session, SessionEnd, SessionId,
@@ -16,6 +17,7 @@ pub(super) struct Tables {
     pub(super) sessions: HashMap<SessionId, Session>,
     pub(super) keys: Vec<SigningKeyRecord>,
     pub(super) attempts: HashMap<AttemptKey, AttemptCounter>,
+    pub(super) flows: Flows,
     pub(super) audit: Vec<(u64, AuditEvent)>,
     pub(super) audited: u64,
 }

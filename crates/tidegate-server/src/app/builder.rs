@@ -40,6 +40,7 @@ impl AppBuilder {
             origins: Origins::Any,
             anonymous_database: None,
             insecure_http: false,
+            open_sign_up: false,
             probes: Vec::new(),
             metrics_sources: Vec::new(),
             metrics: Metrics::default(),
@@ -103,6 +104,13 @@ impl AppBuilder {
     /// Serves token endpoints over plain HTTP to everybody: for networks that are private.
     pub fn insecure_http(mut self, allowed: bool) -> Self {
         self.0.insecure_http = allowed;
+        self
+    }
+
+    /// Lets people make accounts on the sign-up page, where a client allows it and
+    /// [`accounts`](Self::accounts) are there.
+    pub fn open_sign_up(mut self, open: bool) -> Self {
+        self.0.open_sign_up = open;
         self
     }
 

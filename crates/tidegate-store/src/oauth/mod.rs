@@ -2,7 +2,12 @@
 
 mod attempts;
 mod audit;
+mod browsers;
 mod clients;
+mod codes;
+mod devices;
+mod factors;
+mod flows;
 mod keys;
 mod sessions;
 mod users;
