@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 #![expect(clippy::too_many_lines, reason = "a table of cases is read as a table")]
 
+mod node;
 mod operator;
 mod pages;
 mod service;
@@ -15,6 +16,7 @@ mod faults;
 mod flows;
 mod identity;
 mod interfaces;
+mod keys;
 mod methods;
 mod oauth;
 mod operations;
@@ -28,4 +30,5 @@ mod sql;
 mod sql_outputs;
 mod sql_schema;
 mod sql_values;
+mod user_roles;
 mod users;

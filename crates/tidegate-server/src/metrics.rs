@@ -61,6 +61,17 @@ struct PerRoute {
     microseconds: AtomicU64,
 }
 
+impl Default for Metrics {
+    fn default() -> Self {
+        Self {
+            routes: std::array::from_fn(|_| PerRoute::default()),
+            in_flight: AtomicI64::default(),
+            connections: AtomicI64::default(),
+            aborted: AtomicU64::default(),
+        }
+    }
+}
+
 impl Metrics {
     pub(crate) fn begin(&self) {
         self.in_flight.fetch_add(1, Relaxed);
