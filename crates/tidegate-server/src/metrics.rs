@@ -42,17 +42,6 @@ pub(crate) struct Metrics {
     aborted: AtomicU64,
 }
 
-impl Default for Metrics {
-    fn default() -> Self {
-        Self {
-            routes: std::array::from_fn(|_| PerRoute::default()),
-            in_flight: AtomicI64::default(),
-            connections: AtomicI64::default(),
-            aborted: AtomicU64::default(),
-        }
-    }
-}
-
 #[derive(Debug, Default)]
 struct PerRoute {
     classes: [AtomicU64; CLASSES.len()],
