@@ -1,5 +1,7 @@
 //! A browser without JavaScript: keeps its cookie, reads forms, posts them.
 
+use std::fmt::Write as _;
+
 use reqwest::{Client, Method, Response, redirect};
 
 use crate::service::{PATIENCE, Service};
@@ -69,7 +71,7 @@ impl<'a> Browser<'a> {
     ) -> Page {
         let (action, mut body) = page.form(step);
         for (name, value) in fields {
-            body.push_str(&format!("&{name}={}", encoded(value)));
+            write!(body, "&{name}={}", encoded(value)).unwrap();
         }
         let mut page = self.send(Method::POST, &action, body).await;
         while page.location.starts_with('/') {

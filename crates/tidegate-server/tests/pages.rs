@@ -1,5 +1,7 @@
 //! The pages over HTTP: what a browser gets and what it may post.
 
+use std::fmt::Write as _;
+
 use http::Method;
 use serde_json::json;
 use tidegate_oauth::{NewClient, TenantName};
@@ -34,7 +36,7 @@ impl Browser {
     ) -> Answer {
         let (action, mut body) = form(page, step);
         for (name, value) in fields {
-            body.push_str(&format!("&{name}={}", encoded(value)));
+            write!(body, "&{name}={}", encoded(value)).unwrap();
         }
         self.send(api, &action, &[], body).await
     }

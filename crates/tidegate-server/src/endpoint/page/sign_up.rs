@@ -37,7 +37,7 @@ where
                 let next = sign_in.as_deref().unwrap_or(&redirect_uri);
                 return Ok(visitor.go(next));
             }
-            Err(error) => Some(complaint(&visitor, error)?),
+            Err(error) => Some(complaint(error)?),
         }
     } else {
         None
@@ -73,16 +73,11 @@ async fn create(visitor: &Visitor<'_>, client: &Client) -> Result<Secret, Error>
     issuer.sign_up(accounts, client, user, &visitor.visit).await
 }
 
-fn complaint(visitor: &Visitor<'_>, error: Error) -> Result<Refused, Failure> {
+fn complaint(error: Error) -> Result<Refused, Failure> {
     let field = match &error {
         Error::MissingParameter(field) => return Ok(Refused::missing(field)),
         Error::InvalidMember { member, .. } if matches!(*member, "email" | "password") => member,
         _ => "username",
     };
-    if let Error::Role(_) = error
-        && let Some(accounts) = visitor.app.accounts()
-    {
-        tracing::warn!(%error, ?accounts, "an account could not be made");
-    }
     Refused::of(field, error)
 }
