@@ -19,6 +19,7 @@ mod interfaces;
 mod keys;
 mod methods;
 mod oauth;
+mod oauth2_client;
 mod operations;
 mod privileges;
 mod rpc;
