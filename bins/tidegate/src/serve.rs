@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_methods::Registry;
-use tidegate_oauth::Issuer;
+use tidegate_oauth::{Issuer, Mail};
+use tidegate_outbound::SmtpMail;
 use tidegate_postgres::admin::doctor::Verdict;
 use tidegate_postgres::backoff::Backoff;
 use tidegate_server::{App, Certificate, Limits, Listener, Origins};
@@ -177,6 +178,8 @@ impl Node {
             .anonymous_database(settings.anonymous_database.as_ref().map(DatabaseName::new))
             .insecure_http(settings.insecure_http)
             .open_sign_up(settings.open_signup)
+            .mail(mail(settings)?)
+            .help(settings.help_contact.clone())
             .probe(Arc::new(ControlProbe(service.control.clone())))
             .metrics(Arc::new(pool.clone()));
         let (app, traces) = crate::traces::export(app, settings)?;
@@ -210,6 +213,20 @@ impl Node {
         let listeners = sockets.bound.into_iter().map(listener).collect();
         tidegate_server::serve(listeners, self.app, stop).await?;
         Ok(())
+    }
+}
+
+/// What carries letters, if the operator has named a server.
+fn mail(settings: &Settings) -> Result<Option<Arc<dyn Mail>>> {
+    match (&settings.smtp_url, &settings.mail_from) {
+        (Some(url), Some(from)) => {
+            let mail = SmtpMail::new(&url.0, from);
+            let mail = mail.map_err(|error| Failure::Usage(error.to_string()))?;
+            Ok(Some(Arc::new(mail)))
+        }
+        (None, None) => Ok(None),
+        (Some(_), None) => Err(lonely("smtp_url", "mail_from")),
+        (None, Some(_)) => Err(lonely("mail_from", "smtp_url")),
     }
 }
 

@@ -35,6 +35,8 @@ pub enum AttemptScope {
     SecondFactor,
     /// Accounts made from one address.
     SignUp,
+    /// Letters asked for in the name of one user, or from one address.
+    Letter,
 }
 
 impl AttemptScope {
@@ -49,6 +51,7 @@ impl AttemptScope {
             Self::UserCode => "user_code",
             Self::SecondFactor => "second_factor",
             Self::SignUp => "sign_up",
+            Self::Letter => "letter",
         }
     }
 }

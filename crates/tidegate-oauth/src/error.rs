@@ -71,6 +71,9 @@ pub enum Error {
     /// Nobody may make an account through this client.
     #[error("no sign-up through this client")]
     SignUpClosed,
+    /// The link of a letter is none of ours, too old, or was used.
+    #[error("dead link")]
+    DeadLink,
     /// The client may not use this grant.
     #[error("the grant is not enabled for the client")]
     GrantNotAllowed,
@@ -222,7 +225,7 @@ impl Error {
             Self::UnsupportedResponseType => "unsupported_response_type",
             Self::AuthorizationPending => "authorization_pending",
             Self::SlowDown => "slow_down",
-            Self::AccessDenied | Self::SignUpClosed => "access_denied",
+            Self::AccessDenied | Self::SignUpClosed | Self::DeadLink => "access_denied",
             Self::ExpiredDeviceCode => "expired_token",
             Self::GrantNotAllowed
             | Self::ForeignDatabase
@@ -283,6 +286,7 @@ impl Error {
             | Self::SecondFactorNeeded
             | Self::WrongSecondFactor
             | Self::SignUpClosed
+            | Self::DeadLink
             | Self::InvalidMember { .. } => Fault::Request,
             Self::UnknownClient | Self::UnknownGuestClient | Self::ClientNotAuthenticated => {
                 Fault::Client
@@ -366,6 +370,7 @@ impl Error {
                 "this client asks for a second factor, which this grant cannot carry"
             }
             Self::WrongSecondFactor => "the code is wrong or was used already",
+            Self::DeadLink => "this link is too old or was used already; ask for another one",
             Self::SignUpClosed => "nobody may sign up through this client",
             Self::GrantNotAllowed => "this grant is not enabled for the client",
             Self::Role(RoleError::Taken(_)) => {

@@ -6,6 +6,7 @@ mod authenticate;
 mod authorize;
 mod browser;
 mod device;
+mod letter;
 mod metadata;
 mod prove;
 mod second_factor;

@@ -14,6 +14,7 @@ mod json;
 mod key;
 mod memory;
 mod name;
+mod outbound;
 mod password;
 mod random;
 mod redirect;
@@ -46,6 +47,7 @@ pub use issuer::{
 pub use key::{KeyState, MasterKey, SigningKeyRecord};
 pub use memory::MemoryStore;
 pub use name::{TenantName, UserName, group_role};
+pub use outbound::{Letter, Mail, OutboundError, OutboundFuture};
 pub use password::{PasswordCost, PasswordHasher};
 pub use random::{SecureRandom, SystemRandom};
 pub use request::{

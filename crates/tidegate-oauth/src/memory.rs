@@ -101,6 +101,14 @@ impl Store for MemoryStore {
         )
     }
 
+    fn users_with_email<'a>(
+        &'a self,
+        database: &'a str,
+        email: &'a str,
+    ) -> StoreFuture<'a, Vec<User>> {
+        done(self.tables().users_with_email(database, email))
+    }
+
     fn default_user<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Option<User>> {
         done(self.tables().default_user(database).cloned())
     }

@@ -74,6 +74,10 @@ pub struct Lifetimes {
     pub browser_idle: Duration,
     /// A browser session however busy it is.
     pub browser: Duration,
+    /// The link that confirms a sign-up.
+    pub sign_up_link: Duration,
+    /// The link with which somebody chooses a new password.
+    pub reset_link: Duration,
     /// A signing key in use, until the next one takes over by itself.
     pub key_active: Duration,
     /// How long a key is published before it signs.
@@ -94,6 +98,8 @@ impl Default for Lifetimes {
             device_interval: Duration::from_secs(5),
             browser_idle: DAY,
             browser: 14 * DAY,
+            sign_up_link: DAY,
+            reset_link: HOUR,
             key_active: 90 * DAY,
             key_notice: HOUR,
             audit: 365 * DAY,

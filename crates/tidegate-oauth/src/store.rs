@@ -100,6 +100,13 @@ pub trait Store: FlowStore + Send + Sync {
     /// A tenant's users, by name.
     fn users<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<User>>;
 
+    /// A tenant's users with this address of e-mail, whatever its case, by name; 10 at most.
+    fn users_with_email<'a>(
+        &'a self,
+        database: &'a str,
+        email: &'a str,
+    ) -> StoreFuture<'a, Vec<User>>;
+
     /// The user that strangers run as; none when the tenant has none or does not exist.
     fn default_user<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Option<User>>;
 

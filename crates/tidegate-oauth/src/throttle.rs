@@ -34,6 +34,10 @@ pub struct Limits {
     pub second_factor: AttemptLimit,
     /// Accounts made from one address.
     pub sign_up: AttemptLimit,
+    /// Letters to one user.
+    pub letters: AttemptLimit,
+    /// Letters asked for from one address.
+    pub letters_of_address: AttemptLimit,
 }
 
 impl Default for Limits {
@@ -65,6 +69,8 @@ impl Default for Limits {
             user_code: steady(10, MINUTE),
             second_factor: growing(5),
             sign_up: steady(60, HOUR),
+            letters: steady(5, HOUR),
+            letters_of_address: steady(20, HOUR),
         }
     }
 }
@@ -86,6 +92,11 @@ fn of_user(scope: AttemptScope, key: &UserKey) -> AttemptKey {
     context.update(key.name.as_bytes());
     let subject = URL_SAFE_NO_PAD.encode(context.finish());
     AttemptKey { scope, subject }
+}
+
+/// The counter of letters to a user, whether it exists or not.
+pub(crate) fn letters(key: &UserKey) -> AttemptKey {
+    of_user(AttemptScope::Letter, key)
 }
 
 /// The counter of a client that exists.

@@ -86,6 +86,7 @@ impl Store for Unsteady {
         delete_client(id: &'a str, at: Timestamp) -> bool;
         user(key: &'a UserKey) -> Option<User>;
         users(database: &'a str) -> Vec<User>;
+        users_with_email(database: &'a str, email: &'a str) -> Vec<User>;
         default_user(database: &'a str) -> Option<User>;
         insert_user(user: &'a User) -> Written;
         update_user(user: &'a User) -> Written;

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use http::{HeaderMap, HeaderValue};
 use ipnet::IpNet;
 use tidegate_methods::Registry;
-use tidegate_oauth::{Accounts, Issuer, Store};
+use tidegate_oauth::{Accounts, Issuer, Mail, Store};
 use tidegate_rpc::Dispatcher;
 use tidegate_sql::{DatabaseName, Executor};
 
@@ -41,6 +41,8 @@ struct Parts {
     anonymous_database: Option<DatabaseName>,
     insecure_http: bool,
     open_sign_up: bool,
+    mail: Option<Arc<dyn Mail>>,
+    help: Option<String>,
     probes: Vec<Arc<dyn Probe>>,
     metrics_sources: Vec<Arc<dyn MetricsSource>>,
     metrics: Metrics,
@@ -120,9 +122,19 @@ impl App {
         self.0.insecure_http
     }
 
-    /// Whether people may make accounts where a client allows it.
-    pub(crate) fn open_sign_up(&self) -> bool {
-        self.0.open_sign_up && self.0.accounts.is_some()
+    /// Whether people may make accounts: without letters only if the operator says so.
+    pub(crate) fn takes_sign_ups(&self) -> bool {
+        self.0.accounts.is_some() && (self.0.mail.is_some() || self.0.open_sign_up)
+    }
+
+    /// What carries letters, where there is something.
+    pub(crate) fn mail(&self) -> Option<&dyn Mail> {
+        self.0.mail.as_deref()
+    }
+
+    /// How people reach somebody who can help them.
+    pub(crate) fn help(&self) -> Option<&str> {
+        self.0.help.as_deref()
     }
 
     pub(crate) fn probes(&self) -> &[Arc<dyn Probe>] {

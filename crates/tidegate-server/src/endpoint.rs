@@ -138,6 +138,8 @@ where
         Route::Guest => oauth::guest(call).await,
         Route::DeviceAuthorization => oauth::device(call).await,
         Route::Authorize => page::authorize(call).await,
+        Route::SignUpConfirm => page::confirm(call).await,
+        Route::Reset => page::reset(call).await,
         Route::Device => page::device(call).await,
         Route::SignUp => page::sign_up(call).await,
         Route::SignOut => page::sign_out(call).await,

@@ -65,6 +65,10 @@ pub(crate) enum Route<'p> {
     Device,
     /// `GET`, `POST /signup`
     SignUp,
+    /// `GET`, `POST /signup/confirm`
+    SignUpConfirm,
+    /// `GET`, `POST /reset`
+    Reset,
     /// `GET`, `POST /signout`
     SignOut,
     /// `GET`, `POST /account`
@@ -107,7 +111,7 @@ pub(crate) enum Methods {
 
 /// A route without what its path names: the label in metrics and logs, the path in the OpenAPI
 /// document.
-pub(crate) const PATHS: [(&str, Methods); 34] = [
+pub(crate) const PATHS: [(&str, Methods); 36] = [
     ("/api/v4/sql", Methods::Post),
     ("/api/v4/sql/database/{database}", Methods::Post),
     ("/api/v4/sql/schema", Methods::Get),
@@ -145,6 +149,8 @@ pub(crate) const PATHS: [(&str, Methods); 34] = [
     ("/signout", Methods::Page),
     ("/account", Methods::Page),
     ("/assets/tidegate.css", Methods::Get),
+    ("/signup/confirm", Methods::Page),
+    ("/reset", Methods::Page),
 ];
 
 impl<'p> Route<'p> {
@@ -179,6 +185,8 @@ impl<'p> Route<'p> {
             "/auth" => Self::Authorize,
             "/device" => Self::Device,
             "/signup" => Self::SignUp,
+            "/signup/confirm" => Self::SignUpConfirm,
+            "/reset" => Self::Reset,
             "/signout" => Self::SignOut,
             "/account" => Self::Account,
             "/assets/tidegate.css" => Self::Stylesheet,
@@ -260,6 +268,8 @@ impl<'p> Route<'p> {
             Self::SignOut => 31,
             Self::Account => 32,
             Self::Stylesheet => 33,
+            Self::SignUpConfirm => 34,
+            Self::Reset => 35,
         }
     }
 
@@ -280,7 +290,13 @@ impl<'p> Route<'p> {
     pub(crate) const fn is_page(&self) -> bool {
         matches!(
             self,
-            Self::Authorize | Self::Device | Self::SignUp | Self::SignOut | Self::Account
+            Self::Authorize
+                | Self::Device
+                | Self::SignUp
+                | Self::SignUpConfirm
+                | Self::Reset
+                | Self::SignOut
+                | Self::Account
         )
     }
 

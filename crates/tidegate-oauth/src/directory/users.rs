@@ -33,6 +33,8 @@ pub struct NewUser {
     pub name: UserName,
     /// The password; a user without one cannot sign in, which suits a default user.
     pub password: Option<Secret>,
+    /// The hash of a password that was given earlier; `password` wins.
+    pub password_hash: Option<String>,
     /// The e-mail address.
     pub email: Option<String>,
     /// A JSON object that goes into tokens.
@@ -50,6 +52,7 @@ impl NewUser {
             database,
             name,
             password: None,
+            password_hash: None,
             email: None,
             properties: None,
             user_group: None,
@@ -111,6 +114,16 @@ impl Directory {
     ///
     /// [`Error::InvalidMember`] naming the member, [`Error::Taken`], [`Error::DefaultUserTaken`].
     pub async fn create_user(&self, new: NewUser) -> Result<User> {
+        let (user, password_hash) = self.prepare(&new).await?;
+        self.insert(User {
+            password_hash,
+            ..user
+        })
+        .await
+    }
+
+    /// The record of a new user without its password, and the password's hash.
+    pub(crate) async fn prepare(&self, new: &NewUser) -> Result<(User, Option<String>)> {
         let key = UserKey::new(new.database.as_str(), new.name.as_str());
         if key.is_owner() {
             return Err(Error::Taken("user"));
@@ -120,9 +133,9 @@ impl Directory {
             key,
             role,
             password_hash: None,
-            email: new.email,
-            properties: new.properties,
-            user_group: new.user_group,
+            email: new.email.clone(),
+            properties: new.properties.clone(),
+            user_group: new.user_group.clone(),
             default_user: new.default_user,
             created_at: self.ports.clock.now(),
         };
@@ -130,12 +143,8 @@ impl Directory {
         if let Some(group) = &user.user_group {
             group_role(&user.key.database, group)?;
         }
-        let password_hash = self.hash(new.password.as_ref()).await?;
-        self.insert(User {
-            password_hash,
-            ..user
-        })
-        .await
+        let hash = self.hash(new.password.as_ref()).await?;
+        Ok((user, hash.or_else(|| new.password_hash.clone())))
     }
 
     /// A tenant's users, by name.

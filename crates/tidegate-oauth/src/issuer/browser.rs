@@ -137,7 +137,7 @@ impl Issuer {
 }
 
 /// What of a user must stay for its browser sessions to go on.
-fn stamp(user: &User) -> SecretHash {
+pub(super) fn stamp(user: &User) -> SecretHash {
     let hash = user.password_hash.as_deref().unwrap_or_default();
     SecretHash::of(&Secret::new(hash))
 }

@@ -21,19 +21,23 @@ impl Issuer {
         if !client.allow_signup || new.database.as_str() != client.database {
             return Err(Error::SignUpClosed);
         }
-        if let Some(address) = visit.address {
-            let key = throttle::address(AttemptScope::SignUp, address);
-            // Never given back: names are found out by trying to take them.
-            self.attempts()
-                .count(key, &self.settings.limits.sign_up)
-                .await?;
-        }
+        self.count_sign_up(visit).await?;
         let actor = new.name.as_str().to_owned();
         let user = accounts
             .acting_as(&actor, visit.address)
             .create(new)
             .await?;
         self.open_browser(&user, visit, false).await
+    }
+
+    /// Counts a sign-up. Never given back: names are found out by trying to take them.
+    pub(super) async fn count_sign_up(&self, visit: &Visit) -> Result<()> {
+        let Some(address) = visit.address else {
+            return Ok(());
+        };
+        let key = throttle::address(AttemptScope::SignUp, address);
+        let limit = &self.settings.limits.sign_up;
+        self.attempts().count(key, limit).await
     }
 
     /// Whether a browser may be sent to this address: the client with this id has registered it,

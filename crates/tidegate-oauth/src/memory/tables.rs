@@ -50,6 +50,15 @@ impl Tables {
             .find(|user| user.key.database == database && user.default_user)
     }
 
+    pub(super) fn users_with_email(&self, database: &str, email: &str) -> Vec<User> {
+        let email = email.to_lowercase();
+        let with = |user: &&User| {
+            let own = user.email.as_ref().map(|own| own.to_lowercase());
+            user.key.database == database && own.as_ref() == Some(&email)
+        };
+        self.users.values().filter(with).take(10).cloned().collect()
+    }
+
     pub(super) fn insert_user(&mut self, user: &User) -> Written {
         let same = |known: &User| known.key == user.key || known.role == user.role;
         if self.users.values().any(same) {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use ipnet::IpNet;
 use tidegate_methods::{MemoryMethodStore, Registry};
-use tidegate_oauth::{Accounts, Issuer, Store};
+use tidegate_oauth::{Accounts, Issuer, Mail, Store};
 use tidegate_rpc::Dispatcher;
 use tidegate_sql::{DatabaseName, Executor};
 
@@ -41,6 +41,8 @@ impl AppBuilder {
             anonymous_database: None,
             insecure_http: false,
             open_sign_up: false,
+            mail: None,
+            help: None,
             probes: Vec::new(),
             metrics_sources: Vec::new(),
             metrics: Metrics::default(),
@@ -104,6 +106,18 @@ impl AppBuilder {
     /// Serves token endpoints over plain HTTP to everybody: for networks that are private.
     pub fn insecure_http(mut self, allowed: bool) -> Self {
         self.0.insecure_http = allowed;
+        self
+    }
+
+    /// Sends letters: sign-ups are confirmed by one, and who forgot a password gets one.
+    pub fn mail(mut self, mail: Option<Arc<dyn Mail>>) -> Self {
+        self.0.mail = mail;
+        self
+    }
+
+    /// How people reach somebody who can give them a new password, where no letters are sent.
+    pub fn help(mut self, help: Option<String>) -> Self {
+        self.0.help = help;
         self
     }
 

@@ -4,8 +4,10 @@
 mod account;
 mod admission;
 mod authorize;
+mod confirm;
 mod cookie;
 mod device;
+mod reset;
 mod sign_out;
 mod sign_up;
 mod visitor;
@@ -16,7 +18,9 @@ use http::{HeaderValue, Response};
 
 pub(crate) use account::account;
 pub(crate) use authorize::authorize;
+pub(crate) use confirm::confirm;
 pub(crate) use device::device;
+pub(crate) use reset::reset;
 pub(crate) use sign_out::sign_out;
 pub(crate) use sign_up::sign_up;
 

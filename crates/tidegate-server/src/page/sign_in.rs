@@ -13,6 +13,8 @@ pub(crate) struct SignIn<'a> {
     pub username: Option<&'a str>,
     /// Where a person may make an account.
     pub sign_up: Option<&'a str>,
+    /// Where a person who forgot the password goes.
+    pub reset: &'a str,
 }
 
 pub(crate) fn sign_in(page: &SignIn<'_>) -> Markup {
@@ -37,6 +39,7 @@ pub(crate) fn sign_in(page: &SignIn<'_>) -> Markup {
             p.lead { "to continue to " strong { (client) } }
         }
         (form.around("sign_in", &fields))
+        p.aside { a href=(page.reset) { "Forgot your password?" } }
         @if let Some(sign_up) = page.sign_up {
             p.aside { "No account yet? " a href=(sign_up) { "Sign up" } }
         }

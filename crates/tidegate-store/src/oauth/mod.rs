@@ -141,6 +141,14 @@ impl Store for PgOauthStore {
         step(users::list(&self.database, database))
     }
 
+    fn users_with_email<'a>(
+        &'a self,
+        database: &'a str,
+        email: &'a str,
+    ) -> StoreFuture<'a, Vec<User>> {
+        step(users::with_email(&self.database, database, email))
+    }
+
     fn default_user<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Option<User>> {
         step(users::find_default(&self.database, database))
     }

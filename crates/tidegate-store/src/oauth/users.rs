@@ -15,6 +15,12 @@ static LIST: Query = Query::new(
     "select database, name, role, password_hash, email, properties, user_group, default_user, \
      created_at from tidegate.users where database = :database order by name collate \"C\"",
 );
+static WITH_EMAIL: Query = Query::new(
+    "select database, name, role, password_hash, email, properties, user_group, default_user, \
+     created_at from tidegate.users \
+     where database = :database and pg_catalog.lower(email) = pg_catalog.lower(:email) \
+     order by name collate \"C\" limit 10",
+);
 static FIND_DEFAULT: Query = Query::new(
     "select database, name, role, password_hash, email, properties, user_group, default_user, \
      created_at from tidegate.users where database = :database and default_user",
@@ -62,6 +68,14 @@ pub(super) async fn find(database: &Database, key: &UserKey) -> Result<Option<Us
 
 pub(super) async fn list(database: &Database, tenant: &str) -> Result<Vec<User>> {
     database.rows(&LIST, &[&tenant], read).await
+}
+
+pub(super) async fn with_email(
+    database: &Database,
+    tenant: &str,
+    email: &str,
+) -> Result<Vec<User>> {
+    database.rows(&WITH_EMAIL, &[&tenant, &email], read).await
 }
 
 pub(super) async fn find_default(database: &Database, tenant: &str) -> Result<Option<User>> {

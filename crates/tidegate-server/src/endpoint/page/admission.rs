@@ -7,6 +7,7 @@ use super::visitor::{Refused, Visitor, failure, form};
 use crate::body::Body;
 use crate::error::Failure;
 use crate::page::{self, SignIn};
+use crate::percent;
 
 /// For what a person signs in.
 pub(super) struct Purpose<'a> {
@@ -89,12 +90,18 @@ fn sign_in_page(
 ) -> Response<Body> {
     let token = visitor.token();
     let home = purpose.client.map(|client| &*client.database);
+    let database = visitor.field("database").or(home);
+    let reset = visitor.path(&match database {
+        Some(database) => format!("/reset?database={}", percent::encode(database)),
+        None => "/reset".to_owned(),
+    });
     let card = page::sign_in(&SignIn {
         form: form(purpose.back, &token, refused),
         client: purpose.client.map(|client| &*client.name),
-        database: visitor.field("database").or(home),
+        database,
         username: visitor.field("username"),
         sign_up: purpose.sign_up,
+        reset: &reset,
     });
     visitor.show("Sign in", &card, (refused, purpose.returns_to))
 }

@@ -25,7 +25,7 @@ where
         Err(Refusal::Shown(error)) => return Err(shown(error)),
     };
     let (client, here) = (&request.client, visitor.here());
-    let open = client.allow_signup && visitor.app.open_sign_up();
+    let open = client.allow_signup && visitor.app.takes_sign_ups();
     let sign_up = open.then(|| visitor.path(&format!("/signup/?{}", visitor.raw_query())));
     let returns_to = Some(&*request.redirect_uri);
     let purpose = Purpose {

@@ -4,6 +4,7 @@ use http::Response;
 use tidegate_oauth::{Client, Error, NewUser, Secret, TenantName, UserName};
 
 use super::authorize::shown;
+use super::confirm::invite;
 use super::visitor::{Refused, Visitor, form};
 use crate::body::Body;
 use crate::endpoint::Call;
@@ -24,19 +25,16 @@ where
     if parent.is_some_and(|parent| parent != client.database) {
         return Err(shown(Error::ForeignDatabase));
     }
-    if !client.allow_signup || !visitor.app.open_sign_up() {
+    if !client.allow_signup || !visitor.app.takes_sign_ups() {
         return Err(Failure::sign_up_closed());
     }
     // Who came from the sign-in page goes back there; a code follows at once.
     let from_sign_in = visitor.parameter("response_type").is_some();
     let sign_in = from_sign_in.then(|| visitor.path(&format!("/auth?{}", visitor.raw_query())));
     let refused = if visitor.step() == Some("sign_up") {
-        match create(&visitor, &client).await {
-            Ok(cookie) => {
-                visitor.take(cookie).await?;
-                let next = sign_in.as_deref().unwrap_or(&redirect_uri);
-                return Ok(visitor.go(next));
-            }
+        let next = sign_in.as_deref().unwrap_or(&redirect_uri);
+        match create(&mut visitor, &client, next).await? {
+            Ok(answer) => return Ok(answer),
             Err(error) => Some(complaint(error)?),
         }
     } else {
@@ -54,8 +52,31 @@ where
     Ok(visitor.show("Create an account", &card, more))
 }
 
-async fn create(visitor: &Visitor<'_>, client: &Client) -> Result<Secret, Error> {
-    let accounts = visitor.app.accounts().ok_or(Error::SignUpClosed)?;
+/// Makes the account at once, or where letters are sent after its confirmation.
+async fn create(
+    visitor: &mut Visitor<'_>,
+    client: &Client,
+    next: &str,
+) -> Result<Result<Response<Body>, Error>, Failure> {
+    let user = match read(visitor, client) {
+        Ok(user) => user,
+        Err(error) => return Ok(Err(error)),
+    };
+    if visitor.app.mail().is_some() {
+        return invite(visitor, client, (user, next)).await;
+    }
+    let accounts = visitor.app.accounts().ok_or_else(Failure::sign_up_closed)?;
+    let issuer = visitor.app.issuer();
+    match issuer.sign_up(accounts, client, user, &visitor.visit).await {
+        Ok(cookie) => {
+            visitor.take(cookie).await?;
+            Ok(Ok(visitor.go(next)))
+        }
+        Err(error) => Ok(Err(error)),
+    }
+}
+
+fn read(visitor: &Visitor<'_>, client: &Client) -> Result<NewUser, Error> {
     let username = visitor
         .field("username")
         .ok_or(Error::MissingParameter("username"))?;
@@ -69,8 +90,7 @@ async fn create(visitor: &Visitor<'_>, client: &Client) -> Result<Secret, Error>
     let mut user = NewUser::new(database, UserName::parse(username)?);
     user.email = Some(email.to_owned());
     user.password = Some(Secret::new(password));
-    let issuer = visitor.app.issuer();
-    issuer.sign_up(accounts, client, user, &visitor.visit).await
+    Ok(user)
 }
 
 fn complaint(error: Error) -> Result<Refused, Failure> {

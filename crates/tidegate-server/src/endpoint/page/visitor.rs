@@ -245,6 +245,15 @@ impl Refused {
         })
     }
 
+    /// Something that is over; told by the page as a whole.
+    pub(super) fn gone() -> Self {
+        Self {
+            status: StatusCode::BAD_REQUEST,
+            retry_after: None,
+            complaint: Complaint::new("", ""),
+        }
+    }
+
     /// A field that is empty.
     pub(super) fn missing(field: &'static str) -> Self {
         Self {
