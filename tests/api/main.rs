@@ -8,6 +8,7 @@ mod pages;
 mod service;
 
 mod audit;
+mod catalog;
 mod cli;
 mod clients;
 mod demo;

@@ -1,6 +1,7 @@
 //! Who may do what with a table, as PostgreSQL says it ("Privileges"), and the statements that
 //! change it.
 
+mod answer;
 mod plan;
 
 use std::sync::{Arc, LazyLock};
@@ -10,8 +11,8 @@ use tidegate_sql::{
     BoundStatement, DatabaseName, Executor, Login, Mode, Parameter, Principal, Statement, Terms,
 };
 
-use crate::describe::Document;
 use crate::error::{Error, Result};
+use answer::Document;
 use plan::Step;
 
 static FACTS: LazyLock<Arc<Statement>> = LazyLock::new(|| {
@@ -211,6 +212,7 @@ fn bind(statement: Arc<Statement>, values: Vec<Parameter>) -> BoundStatement {
         formats: vec![None; values.len()],
         sets: vec![values],
         listed: false,
+        places: Vec::new(),
     }
 }
 

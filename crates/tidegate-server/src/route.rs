@@ -75,6 +75,10 @@ pub(crate) enum Route<'p> {
     Account,
     /// `GET /assets/tidegate.css`
     Stylesheet,
+    /// `GET`, `POST /api/graphql/schema/{schema}`
+    GraphQl(Cow<'p, str>),
+    /// `GET /api/graphql/schema/{schema}/sdl`
+    GraphQlSdl(Cow<'p, str>),
     /// `GET /healthz`
     Health,
     /// `GET /readyz`
@@ -111,7 +115,7 @@ pub(crate) enum Methods {
 
 /// A route without what its path names: the label in metrics and logs, the path in the OpenAPI
 /// document.
-pub(crate) const PATHS: [(&str, Methods); 36] = [
+pub(crate) const PATHS: [(&str, Methods); 38] = [
     ("/api/v4/sql", Methods::Post),
     ("/api/v4/sql/database/{database}", Methods::Post),
     ("/api/v4/sql/schema", Methods::Get),
@@ -151,6 +155,8 @@ pub(crate) const PATHS: [(&str, Methods); 36] = [
     ("/assets/tidegate.css", Methods::Get),
     ("/signup/confirm", Methods::Page),
     ("/reset", Methods::Page),
+    ("/api/graphql/schema/{schema}", Methods::Collection),
+    ("/api/graphql/schema/{schema}/sdl", Methods::Get),
 ];
 
 impl<'p> Route<'p> {
@@ -206,6 +212,9 @@ impl<'p> Route<'p> {
         if let Some(of_table) = path.strip_prefix("/api/v4/schemas/") {
             return Self::of_table(of_table);
         }
+        if let Some(name) = path.strip_prefix("/api/graphql/schema/") {
+            return Self::graphql(name);
+        }
         let (folder, name) = path.rsplit_once('/')?;
         let name = percent::decode(name).filter(|name| !name.is_empty())?;
         match folder {
@@ -229,6 +238,20 @@ impl<'p> Route<'p> {
         };
         let name = |part| percent::decode(part).filter(|name| !name.is_empty());
         Some(Self::Privileges(name(schema)?, name(table)?))
+    }
+
+    fn graphql(rest: &'p str) -> Option<Self> {
+        let (name, sdl) = match rest.split_once('/') {
+            None => (rest, false),
+            Some((name, "sdl")) => (name, true),
+            Some(_) => return None,
+        };
+        let name = percent::decode(name).filter(|name| !name.is_empty())?;
+        Some(if sdl {
+            Self::GraphQlSdl(name)
+        } else {
+            Self::GraphQl(name)
+        })
     }
 
     /// The route's place in [`PATHS`].
@@ -270,6 +293,8 @@ impl<'p> Route<'p> {
             Self::Stylesheet => 33,
             Self::SignUpConfirm => 34,
             Self::Reset => 35,
+            Self::GraphQl(_) => 36,
+            Self::GraphQlSdl(_) => 37,
         }
     }
 

@@ -10,6 +10,7 @@ mod executor;
 mod fixture;
 mod http2;
 mod identity;
+mod methods;
 mod oauth;
 mod operations;
 #[cfg(feature = "otlp")]

@@ -57,6 +57,7 @@ pub(crate) fn bind(statement: Arc<Statement>, values: Vec<Parameter>) -> Result<
         formats: vec![None; count],
         sets: vec![values],
         listed: false,
+        places: Vec::new(),
     })
 }
 

@@ -99,6 +99,7 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "tidegate",
         &[
+            "tidegate-catalog",
             "tidegate-embedded",
             "tidegate-methods",
             "tidegate-oauth",
