@@ -15,10 +15,6 @@ const TOKENS: u32 = 2_000;
 const ROUNDS: u32 = 200;
 
 #[tokio::main(flavor = "current_thread")]
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a program takes the time from the system"
-)]
 #[expect(clippy::print_stdout, reason = "it prints what it measured")]
 async fn main() -> Result<()> {
     let issuer = issuer().await?;
