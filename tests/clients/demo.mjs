@@ -17,6 +17,8 @@ export async function demo(settings) {
     ["demo", "--listen", "127.0.0.1:0", "--data-dir", data],
     { env: { ...process.env, TIDEGATE_URL: "", ...settings }, stdio: ["ignore", "pipe", "inherit"] },
   );
+  // Also when the client fails: nobody else would end it.
+  process.on("exit", () => child.kill());
   let ready = false;
   for await (const line of createInterface({ input: child.stdout })) {
     if (line.startsWith("Ctrl-C")) {

@@ -35,12 +35,18 @@ const server = new SMTPServer({
     arrived();
   },
 });
+server.on("error", (error) => console.error("smtp:", error.message));
 server.listen(0, "127.0.0.1");
 await once(server.server, "listening");
 const port = server.server.address().port;
 
 async function letter(count) {
+  const late = setTimeout(() => {
+    console.error(`letter ${count} did not come`);
+    process.exit(1);
+  }, 30_000);
   while (letters.length < count) await new Promise((resolve) => (arrived = resolve));
+  clearTimeout(late);
   assert.equal(letters.length, count, "one letter too many");
   return letters[count - 1];
 }
