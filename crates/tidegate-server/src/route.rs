@@ -65,6 +65,10 @@ pub(crate) enum Route<'p> {
     Device,
     /// `GET`, `POST /signup`
     SignUp,
+    /// `GET /signin/{provider}`
+    SignInWith(Cow<'p, str>),
+    /// `GET /signin/{provider}/callback`
+    SignedInWith(Cow<'p, str>),
     /// `GET`, `POST /signup/confirm`
     SignUpConfirm,
     /// `GET`, `POST /reset`
@@ -111,7 +115,7 @@ pub(crate) enum Methods {
 
 /// A route without what its path names: the label in metrics and logs, the path in the OpenAPI
 /// document.
-pub(crate) const PATHS: [(&str, Methods); 36] = [
+pub(crate) const PATHS: [(&str, Methods); 38] = [
     ("/api/v4/sql", Methods::Post),
     ("/api/v4/sql/database/{database}", Methods::Post),
     ("/api/v4/sql/schema", Methods::Get),
@@ -151,6 +155,8 @@ pub(crate) const PATHS: [(&str, Methods); 36] = [
     ("/assets/tidegate.css", Methods::Get),
     ("/signup/confirm", Methods::Page),
     ("/reset", Methods::Page),
+    ("/signin/{provider}", Methods::Get),
+    ("/signin/{provider}/callback", Methods::Get),
 ];
 
 impl<'p> Route<'p> {
@@ -206,6 +212,9 @@ impl<'p> Route<'p> {
         if let Some(of_table) = path.strip_prefix("/api/v4/schemas/") {
             return Self::of_table(of_table);
         }
+        if let Some(provider) = path.strip_prefix("/signin/") {
+            return Self::of_provider(provider);
+        }
         let (folder, name) = path.rsplit_once('/')?;
         let name = percent::decode(name).filter(|name| !name.is_empty())?;
         match folder {
@@ -215,6 +224,15 @@ impl<'p> Route<'p> {
             "/api/v4/users" => Some(Self::UsersNamed(name)),
             "/api/v4/methods" => Some(Self::MethodsNamed(name)),
             _ => None,
+        }
+    }
+
+    fn of_provider(path: &'p str) -> Option<Self> {
+        let name = |part| percent::decode(part).filter(|name| !name.is_empty());
+        match path.split_once('/') {
+            None => Some(Self::SignInWith(name(path)?)),
+            Some((provider, "callback")) => Some(Self::SignedInWith(name(provider)?)),
+            Some(_) => None,
         }
     }
 
@@ -270,6 +288,8 @@ impl<'p> Route<'p> {
             Self::Stylesheet => 33,
             Self::SignUpConfirm => 34,
             Self::Reset => 35,
+            Self::SignInWith(_) => 36,
+            Self::SignedInWith(_) => 37,
         }
     }
 
@@ -295,6 +315,8 @@ impl<'p> Route<'p> {
                 | Self::SignUp
                 | Self::SignUpConfirm
                 | Self::Reset
+                | Self::SignInWith(_)
+                | Self::SignedInWith(_)
                 | Self::SignOut
                 | Self::Account
         )
