@@ -22,7 +22,7 @@ use crate::service::{self, Service};
 use crate::settings::{Origin, Settings};
 use crate::traces::Traces;
 use crate::upkeep::Upkeep;
-use crate::{ports, signal};
+use crate::{identity, ports, signal};
 
 /// How often the certificate's files are looked at.
 const CERTIFICATE: Duration = Duration::from_secs(10);
@@ -85,7 +85,7 @@ fn listen_advice(problem: ErrorKind) -> &'static str {
     }
 }
 
-fn lonely(there: &str, missing: &str) -> Failure {
+pub(crate) fn lonely(there: &str, missing: &str) -> Failure {
     Failure::Usage(format!("the setting {there} is given without {missing}"))
 }
 
@@ -184,6 +184,7 @@ impl Node {
             .insecure_http(settings.insecure_http)
             .open_sign_up(settings.open_signup)
             .mail(mail(settings)?)
+            .providers(identity::providers(settings)?)
             .help(settings.help_contact.clone())
             .probe(Arc::new(ControlProbe(service.control.clone())))
             .probe(Arc::new(CatalogProbe(catalogs.clone())))

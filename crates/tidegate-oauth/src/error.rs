@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use crate::{RoleError, StoreError};
+use crate::{OutboundError, RoleError, StoreError};
 
 /// This crate's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -152,6 +152,9 @@ pub enum Error {
     /// The pool of hashers is gone or a hash cannot be computed.
     #[error("the password hasher failed")]
     HasherFailed,
+    /// A service outside failed.
+    #[error(transparent)]
+    Outbound(#[from] OutboundError),
     /// The PostgreSQL role of a user is not as it should be.
     #[error(transparent)]
     Role(#[from] RoleError),
@@ -249,6 +252,7 @@ impl Error {
             Self::NotFound(_) => "NOT_FOUND",
             Self::TooManyAttempts { .. }
             | Self::Busy { .. }
+            | Self::Outbound(_)
             | Self::Role(RoleError::Unavailable(_))
             | Self::Store(StoreError::Unavailable(_)) => "temporarily_unavailable",
             Self::WrongMasterKey
@@ -298,9 +302,9 @@ impl Error {
             | Self::Role(RoleError::Taken(_) | RoleError::OwnsObjects { .. })
             | Self::KeyTooYoung { .. } => Fault::Conflict,
             Self::TooManyAttempts { .. } | Self::Busy { .. } => Fault::Throttled,
-            Self::Role(RoleError::Unavailable(_)) | Self::Store(StoreError::Unavailable(_)) => {
-                Fault::Unavailable
-            }
+            Self::Outbound(_)
+            | Self::Role(RoleError::Unavailable(_))
+            | Self::Store(StoreError::Unavailable(_)) => Fault::Unavailable,
             Self::WrongMasterKey
             | Self::DamagedKey
             | Self::NoRandomness
@@ -315,9 +319,9 @@ impl Error {
     pub fn retry_after(&self) -> Option<u64> {
         let wait = match self {
             Self::TooManyAttempts { retry_after } | Self::Busy { retry_after } => *retry_after,
-            Self::Role(RoleError::Unavailable(_)) | Self::Store(StoreError::Unavailable(_)) => {
-                STORE_RETRY
-            }
+            Self::Outbound(_)
+            | Self::Role(RoleError::Unavailable(_))
+            | Self::Store(StoreError::Unavailable(_)) => STORE_RETRY,
             _ => return None,
         };
         let started = u64::from(wait.subsec_nanos() > 0);

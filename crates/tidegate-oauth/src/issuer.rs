@@ -12,6 +12,7 @@ mod prove;
 mod second_factor;
 mod session;
 mod sign_up;
+mod social;
 mod upkeep;
 
 use std::fmt;

@@ -47,7 +47,10 @@ pub use issuer::{
 pub use key::{KeyState, MasterKey, SigningKeyRecord};
 pub use memory::MemoryStore;
 pub use name::{TenantName, UserName, group_role};
-pub use outbound::{Letter, Mail, OutboundError, OutboundFuture};
+pub use outbound::{
+    ExternalIdentity, IdentityProviders, Letter, Mail, OutboundError, OutboundFuture, ProviderName,
+    Trip,
+};
 pub use password::{PasswordCost, PasswordHasher};
 pub use random::{SecureRandom, SystemRandom};
 pub use request::{

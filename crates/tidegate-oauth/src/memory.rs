@@ -109,6 +109,33 @@ impl Store for MemoryStore {
         done(self.tables().users_with_email(database, email))
     }
 
+    fn user_of_identity<'a>(
+        &'a self,
+        database: &'a str,
+        issuer: &'a str,
+        subject: &'a str,
+    ) -> StoreFuture<'a, Option<User>> {
+        let tables = self.tables();
+        let identity = [database, issuer, subject].map(str::to_owned);
+        let key = tables.identities.get(&identity);
+        done(key.and_then(|key| tables.users.get(key)).cloned())
+    }
+
+    fn insert_identity<'a>(
+        &'a self,
+        key: &'a UserKey,
+        issuer: &'a str,
+        subject: &'a str,
+    ) -> StoreFuture<'a, bool> {
+        let identity = [&*key.database, issuer, subject].map(str::to_owned);
+        let mut tables = self.tables();
+        let free = !tables.identities.contains_key(&identity);
+        if free {
+            tables.identities.insert(identity, key.clone());
+        }
+        done(free)
+    }
+
     fn default_user<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Option<User>> {
         done(self.tables().default_user(database).cloned())
     }
@@ -139,6 +166,7 @@ impl Store for MemoryStore {
     fn delete_user<'a>(&'a self, key: &'a UserKey, at: Timestamp) -> StoreFuture<'a, bool> {
         let mut tables = self.tables();
         tables.end_where(|session| session.user == *key, EndReason::UserDropped, at);
+        tables.identities.retain(|_, user| user != key);
         tables.flows.forget(|user| user == key);
         done(tables.users.remove(key).is_some())
     }

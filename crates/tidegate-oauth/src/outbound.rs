@@ -1,8 +1,10 @@
-//! The ports to others: who carries letters.
+//! The ports to others: who carries letters, and who knows people by their accounts elsewhere.
 
 use std::error::Error as StdError;
 use std::future::Future;
 use std::pin::Pin;
+
+use crate::{Secret, Timestamp};
 
 /// What the methods of these ports return.
 pub type OutboundFuture<'a, T> =
@@ -44,4 +46,60 @@ impl std::fmt::Debug for Letter {
 pub trait Mail: Send + Sync {
     /// Hands a letter over; when this returns, somebody else answers for it.
     fn send<'a>(&'a self, letter: &'a Letter) -> OutboundFuture<'a, ()>;
+}
+
+/// An identity provider, as the sign-in page names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProviderName {
+    /// Its name in addresses.
+    pub id: String,
+    /// Its name for people.
+    pub label: String,
+}
+
+/// What belongs to one browser's trip to a provider and back.
+#[derive(Clone, Debug)]
+pub struct Trip {
+    /// Where the browser comes back to.
+    pub redirect_uri: String,
+    /// What it must bring back (RFC 6749, section 10.12).
+    pub state: String,
+    /// What the identity token must hold (OpenID Connect Core 1.0, section 15.5.2).
+    pub nonce: String,
+    /// The code verifier (RFC 7636).
+    pub verifier: Secret,
+    /// The present.
+    pub now: Timestamp,
+}
+
+/// Who somebody is elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExternalIdentity {
+    /// The provider's own name for itself, an address.
+    pub issuer: String,
+    /// The person's name there, which never changes.
+    pub subject: String,
+    /// The address of e-mail, if the provider says that it is the person's.
+    pub verified_email: Option<String>,
+    /// What the person likes to be called.
+    pub name: Option<String>,
+}
+
+/// Knows people by their accounts elsewhere.
+pub trait IdentityProviders: Send + Sync {
+    /// The providers that there are.
+    fn names(&self) -> &[ProviderName];
+
+    /// The address to which a browser is sent; none for a provider that there is not.
+    fn begin<'a>(&'a self, provider: &'a str, trip: &'a Trip)
+    -> OutboundFuture<'a, Option<String>>;
+
+    /// Who came back with this code. Everything is checked: signature, issuer, audience, times and
+    /// nonce of the identity token.
+    fn complete<'a>(
+        &'a self,
+        provider: &'a str,
+        code: &'a str,
+        trip: &'a Trip,
+    ) -> OutboundFuture<'a, ExternalIdentity>;
 }

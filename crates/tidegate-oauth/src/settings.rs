@@ -78,6 +78,8 @@ pub struct Lifetimes {
     pub sign_up_link: Duration,
     /// The link with which somebody chooses a new password.
     pub reset_link: Duration,
+    /// A browser's trip to an identity provider and back.
+    pub social_trip: Duration,
     /// A signing key in use, until the next one takes over by itself.
     pub key_active: Duration,
     /// How long a key is published before it signs.
@@ -99,6 +101,7 @@ impl Default for Lifetimes {
             browser_idle: DAY,
             browser: 14 * DAY,
             sign_up_link: DAY,
+            social_trip: 10 * MINUTE,
             reset_link: HOUR,
             key_active: 90 * DAY,
             key_notice: HOUR,

@@ -107,6 +107,23 @@ pub trait Store: FlowStore + Send + Sync {
         email: &'a str,
     ) -> StoreFuture<'a, Vec<User>>;
 
+    /// The user of a tenant who signs in with this account elsewhere.
+    fn user_of_identity<'a>(
+        &'a self,
+        database: &'a str,
+        issuer: &'a str,
+        subject: &'a str,
+    ) -> StoreFuture<'a, Option<User>>;
+
+    /// Links an account elsewhere to a user who is there, unless it is linked in the tenant
+    /// already. Whether it did. The link goes when the user does.
+    fn insert_identity<'a>(
+        &'a self,
+        key: &'a UserKey,
+        issuer: &'a str,
+        subject: &'a str,
+    ) -> StoreFuture<'a, bool>;
+
     /// The user that strangers run as; none when the tenant has none or does not exist.
     fn default_user<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Option<User>>;
 

@@ -87,6 +87,8 @@ impl Store for Unsteady {
         user(key: &'a UserKey) -> Option<User>;
         users(database: &'a str) -> Vec<User>;
         users_with_email(database: &'a str, email: &'a str) -> Vec<User>;
+        user_of_identity(database: &'a str, issuer: &'a str, subject: &'a str) -> Option<User>;
+        insert_identity(key: &'a UserKey, issuer: &'a str, subject: &'a str) -> bool;
         default_user(database: &'a str) -> Option<User>;
         insert_user(user: &'a User) -> Written;
         update_user(user: &'a User) -> Written;

@@ -15,6 +15,12 @@ pub enum Error {
          ?tls=required"
     )]
     SmtpInTheClear(String),
+    /// A provider whose answers others could change.
+    #[error("the identity provider {0} is not at an https address")]
+    IssuerInTheClear(String),
+    /// The system has no way to make connections.
+    #[error("no connections to identity providers can be made ({0})")]
+    Http(String),
     /// The sender is no mailbox.
     #[error("`{0}` is no e-mail address to send from, such as Shop <shop@example.com>")]
     Sender(String),

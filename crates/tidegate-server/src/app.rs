@@ -13,7 +13,7 @@ use ipnet::IpNet;
 use tidegate_catalog::Catalogs;
 use tidegate_graphql::Apis;
 use tidegate_methods::Registry;
-use tidegate_oauth::{Accounts, Issuer, Mail, Store};
+use tidegate_oauth::{Accounts, IdentityProviders, Issuer, Mail, Store};
 use tidegate_rpc::Dispatcher;
 use tidegate_sql::{DatabaseName, Executor};
 
@@ -46,6 +46,7 @@ struct Parts {
     insecure_http: bool,
     open_sign_up: bool,
     mail: Option<Arc<dyn Mail>>,
+    providers: Option<Arc<dyn IdentityProviders>>,
     help: Option<String>,
     probes: Vec<Arc<dyn Probe>>,
     metrics_sources: Vec<Arc<dyn MetricsSource>>,
@@ -143,6 +144,11 @@ impl App {
     /// What carries letters, where there is something.
     pub(crate) fn mail(&self) -> Option<&dyn Mail> {
         self.0.mail.as_deref()
+    }
+
+    /// Who knows people by their accounts elsewhere.
+    pub(crate) fn providers(&self) -> Option<&dyn IdentityProviders> {
+        self.0.providers.as_deref()
     }
 
     /// How people reach somebody who can help them.

@@ -144,6 +144,8 @@ where
         Route::Guest => oauth::guest(call).await,
         Route::DeviceAuthorization => oauth::device(call).await,
         Route::Authorize => page::authorize(call).await,
+        Route::SignInWith(provider) => page::social::begin(call, provider).await,
+        Route::SignedInWith(provider) => page::social::complete(call, provider).await,
         Route::SignUpConfirm => page::confirm(call).await,
         Route::Reset => page::reset(call).await,
         Route::Device => page::device(call).await,

@@ -18,7 +18,7 @@ pub(crate) use layout::layout;
 pub(crate) use notice::{consent, decided, device_consent, notice, sign_out, user_code};
 pub(crate) use reset::{ask_for_letter, choose_password, confirm_sign_up};
 pub(crate) use second_factor::{enrol, recovery_codes, second_factor};
-pub(crate) use sign_in::{SignIn, sign_in};
+pub(crate) use sign_in::{Choice, SignIn, sign_in};
 pub(crate) use sign_up::{SignUp, sign_up};
 
 use bytes::Bytes;

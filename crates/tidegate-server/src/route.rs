@@ -65,6 +65,10 @@ pub(crate) enum Route<'p> {
     Device,
     /// `GET`, `POST /signup`
     SignUp,
+    /// `GET /signin/{provider}`
+    SignInWith(Cow<'p, str>),
+    /// `GET /signin/{provider}/callback`
+    SignedInWith(Cow<'p, str>),
     /// `GET`, `POST /signup/confirm`
     SignUpConfirm,
     /// `GET`, `POST /reset`
@@ -115,7 +119,7 @@ pub(crate) enum Methods {
 
 /// A route without what its path names: the label in metrics and logs, the path in the OpenAPI
 /// document.
-pub(crate) const PATHS: [(&str, Methods); 38] = [
+pub(crate) const PATHS: [(&str, Methods); 40] = [
     ("/api/v4/sql", Methods::Post),
     ("/api/v4/sql/database/{database}", Methods::Post),
     ("/api/v4/sql/schema", Methods::Get),
@@ -157,6 +161,8 @@ pub(crate) const PATHS: [(&str, Methods); 38] = [
     ("/reset", Methods::Page),
     ("/api/graphql/schema/{schema}", Methods::Collection),
     ("/api/graphql/schema/{schema}/sdl", Methods::Get),
+    ("/signin/{provider}", Methods::Get),
+    ("/signin/{provider}/callback", Methods::Get),
 ];
 
 impl<'p> Route<'p> {
@@ -215,6 +221,9 @@ impl<'p> Route<'p> {
         if let Some(name) = path.strip_prefix("/api/graphql/schema/") {
             return Self::graphql(name);
         }
+        if let Some(provider) = path.strip_prefix("/signin/") {
+            return Self::of_provider(provider);
+        }
         let (folder, name) = path.rsplit_once('/')?;
         let name = percent::decode(name).filter(|name| !name.is_empty())?;
         match folder {
@@ -224,6 +233,15 @@ impl<'p> Route<'p> {
             "/api/v4/users" => Some(Self::UsersNamed(name)),
             "/api/v4/methods" => Some(Self::MethodsNamed(name)),
             _ => None,
+        }
+    }
+
+    fn of_provider(path: &'p str) -> Option<Self> {
+        let name = |part| percent::decode(part).filter(|name| !name.is_empty());
+        match path.split_once('/') {
+            None => Some(Self::SignInWith(name(path)?)),
+            Some((provider, "callback")) => Some(Self::SignedInWith(name(provider)?)),
+            Some(_) => None,
         }
     }
 
@@ -295,6 +313,8 @@ impl<'p> Route<'p> {
             Self::Reset => 35,
             Self::GraphQl(_) => 36,
             Self::GraphQlSdl(_) => 37,
+            Self::SignInWith(_) => 38,
+            Self::SignedInWith(_) => 39,
         }
     }
 
@@ -320,6 +340,8 @@ impl<'p> Route<'p> {
                 | Self::SignUp
                 | Self::SignUpConfirm
                 | Self::Reset
+                | Self::SignInWith(_)
+                | Self::SignedInWith(_)
                 | Self::SignOut
                 | Self::Account
         )

@@ -25,6 +25,11 @@ const MIGRATIONS: &[(u32, &str, &str)] = &[
         "audit_pages",
         include_str!("../migrations/0010_audit_pages.sql"),
     ),
+    (
+        11,
+        "identities",
+        include_str!("../migrations/0011_identities.sql"),
+    ),
     (20, "flows", include_str!("../migrations/0020_flows.sql")),
 ];
 

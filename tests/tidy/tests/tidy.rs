@@ -44,7 +44,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("hmac", &["tidegate-postgres"]),
     ("sha2", &["tidegate-postgres"]),
     ("postgres-types", &["tidegate-sql", "tidegate-postgres"]),
-    ("ring", &["tidegate-oauth"]),
+    ("ring", &["tidegate-oauth", "tidegate-outbound"]),
     ("oauth2", &["tidegate-outbound"]),
     ("lettre", &["tidegate-outbound"]),
     ("reqwest", &["tidegate-outbound"]),

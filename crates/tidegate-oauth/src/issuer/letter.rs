@@ -220,7 +220,7 @@ impl Issuer {
         self.refresh_denylist().await
     }
 
-    fn still(&self, until: i64) -> Result<()> {
+    pub(super) fn still(&self, until: i64) -> Result<()> {
         if self.ports.clock.now() < Timestamp::from_millis(until) {
             Ok(())
         } else {

@@ -14,6 +14,7 @@ pub(super) struct Tables {
     pub(super) master_key: Option<String>,
     pub(super) clients: BTreeMap<String, Client>,
     pub(super) users: BTreeMap<UserKey, User>,
+    pub(super) identities: HashMap<[String; 3], UserKey>,
     pub(super) sessions: HashMap<SessionId, Session>,
     pub(super) keys: Vec<SigningKeyRecord>,
     pub(super) attempts: HashMap<AttemptKey, AttemptCounter>,

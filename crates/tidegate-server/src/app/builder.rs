@@ -8,7 +8,7 @@ use ipnet::IpNet;
 use tidegate_catalog::Catalogs;
 use tidegate_graphql::Apis;
 use tidegate_methods::{MemoryMethodStore, Registry};
-use tidegate_oauth::{Accounts, Issuer, Mail, Store};
+use tidegate_oauth::{Accounts, IdentityProviders, Issuer, Mail, Store};
 use tidegate_rpc::Dispatcher;
 use tidegate_sql::{DatabaseName, Executor};
 
@@ -46,6 +46,7 @@ impl AppBuilder {
             insecure_http: false,
             open_sign_up: false,
             mail: None,
+            providers: None,
             help: None,
             probes: Vec::new(),
             metrics_sources: Vec::new(),
@@ -123,6 +124,12 @@ impl AppBuilder {
     /// Sends letters: sign-ups are confirmed by one, and who forgot a password gets one.
     pub fn mail(mut self, mail: Option<Arc<dyn Mail>>) -> Self {
         self.0.mail = mail;
+        self
+    }
+
+    /// Lets people sign in with accounts elsewhere.
+    pub fn providers(mut self, providers: Option<Arc<dyn IdentityProviders>>) -> Self {
+        self.0.providers = providers;
         self
     }
 

@@ -10,6 +10,7 @@ mod device;
 mod reset;
 mod sign_out;
 mod sign_up;
+pub(crate) mod social;
 mod visitor;
 
 use bytes::Bytes;

@@ -4,6 +4,12 @@ use maud::{Markup, html};
 
 use super::form::{Field, Form};
 
+/// Another way to sign in.
+pub(crate) struct Choice {
+    pub address: String,
+    pub label: String,
+}
+
 /// What the sign-in page shows.
 pub(crate) struct SignIn<'a> {
     pub form: Form<'a>,
@@ -13,6 +19,8 @@ pub(crate) struct SignIn<'a> {
     pub username: Option<&'a str>,
     /// Where a person may make an account.
     pub sign_up: Option<&'a str>,
+    /// Accounts elsewhere.
+    pub choices: &'a [Choice],
     /// Where a person who forgot the password goes.
     pub reset: &'a str,
 }
@@ -39,6 +47,9 @@ pub(crate) fn sign_in(page: &SignIn<'_>) -> Markup {
             p.lead { "to continue to " strong { (client) } }
         }
         (form.around("sign_in", &fields))
+        @for choice in page.choices {
+            p { a.choice href=(choice.address) { "Sign in with " (choice.label) } }
+        }
         p.aside { a href=(page.reset) { "Forgot your password?" } }
         @if let Some(sign_up) = page.sign_up {
             p.aside { "No account yet? " a href=(sign_up) { "Sign up" } }

@@ -149,6 +149,29 @@ impl Store for PgOauthStore {
         step(users::with_email(&self.database, database, email))
     }
 
+    fn user_of_identity<'a>(
+        &'a self,
+        database: &'a str,
+        issuer: &'a str,
+        subject: &'a str,
+    ) -> StoreFuture<'a, Option<User>> {
+        step(users::of_identity(
+            &self.database,
+            database,
+            issuer,
+            subject,
+        ))
+    }
+
+    fn insert_identity<'a>(
+        &'a self,
+        key: &'a UserKey,
+        issuer: &'a str,
+        subject: &'a str,
+    ) -> StoreFuture<'a, bool> {
+        step(users::insert_identity(&self.database, key, issuer, subject))
+    }
+
     fn default_user<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Option<User>> {
         step(users::find_default(&self.database, database))
     }

@@ -95,12 +95,18 @@ fn sign_in_page(
         Some(database) => format!("/reset?database={}", percent::encode(database)),
         None => "/reset".to_owned(),
     });
+    // Whose user it will be is known only where a client asks.
+    let choices = match purpose.client {
+        Some(_) if purpose.returns_to.is_some() => super::social::choices(visitor),
+        _ => Vec::new(),
+    };
     let card = page::sign_in(&SignIn {
         form: form(purpose.back, &token, refused),
         client: purpose.client.map(|client| &*client.name),
         database,
         username: visitor.field("username"),
         sign_up: purpose.sign_up,
+        choices: &choices,
         reset: &reset,
     });
     visitor.show("Sign in", &card, (refused, purpose.returns_to))

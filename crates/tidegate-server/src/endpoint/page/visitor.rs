@@ -120,6 +120,11 @@ impl<'a> Visitor<'a> {
         self.query.text(name).ok().flatten()
     }
 
+    /// The browser's cookie.
+    pub(super) fn cookie(&self) -> &Secret {
+        &self.cookie
+    }
+
     /// A path of ours as a browser sees it.
     pub(super) fn path(&self, path: &str) -> String {
         format!("{}{path}", self.base())
