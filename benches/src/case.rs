@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::graphql::GraphQl;
 use crate::service::Service;
 
 /// As whom a case runs.
@@ -42,6 +43,7 @@ enum Sql {
     Keys(u32),
     Page(u32),
     Insert(u32),
+    GraphQl(GraphQl),
 }
 
 /// The methods of the cases, as a body that defines them.
@@ -55,6 +57,21 @@ const BY_KEY: &str = "select id, name, price, created_at from bench where id = :
 const PAGE: &str = "select id, name, price, created_at from bench where id > :first order by id \
     limit :limit";
 const INSERT: &str = "insert into bench_write (name, price) values (:name, :price)";
+
+const GRAPHQL: [(&str, GraphQl); 12] = [
+    ("graphql by key", GraphQl::ByKey),
+    ("graphql 25 rows", GraphQl::Page(25)),
+    ("graphql 1,000 rows", GraphQl::Page(1000)),
+    ("graphql to-one embed", GraphQl::ToOne),
+    ("graphql 10x10", GraphQl::Nested),
+    ("graphql 20x10x10", GraphQl::ThreeLevels),
+    ("graphql 20x10x10 pipelined", GraphQl::ThreeLevelsPipelined),
+    ("graphql filtered page", GraphQl::Filtered),
+    ("graphql insert one", GraphQl::InsertOne),
+    ("graphql insert 1,000", GraphQl::InsertMany(1000)),
+    ("graphql update by key", GraphQl::Update),
+    ("graphql introspection", GraphQl::Introspection),
+];
 
 impl Case {
     /// Every case in the order of the table.
@@ -84,7 +101,8 @@ impl Case {
             connections: Some(1),
             ..case("1,000 sets by one call", By::Name, Sql::Insert(1000))
         };
-        vec![
+        let graphql = |(name, request)| case(name, By::Text, Sql::GraphQl(request));
+        let mut cases = vec![
             case("by key, owner", By::Text, Sql::ByKey),
             guest,
             case("25 rows", By::Text, Sql::Page(25)),
@@ -97,7 +115,9 @@ impl Case {
             case("batch of 10 calls by key", By::Name, Sql::Keys(10)),
             in_turn,
             at_once,
-        ]
+        ];
+        cases.extend(GRAPHQL.map(graphql));
+        cases
     }
 
     /// Whole HTTP requests, sent in turn.
@@ -106,9 +126,10 @@ impl Case {
             Who::Owner => &service.owner_token,
             Who::Guest => &service.guest_token,
         };
-        let path = match self.by {
-            By::Text => "/api/v4/sql",
-            By::Name => "/api/v4/call",
+        let path = match (self.sql, self.by) {
+            (Sql::GraphQl(_), _) => "/api/graphql/schema/public",
+            (_, By::Text) => "/api/v4/sql",
+            (_, By::Name) => "/api/v4/call",
         };
         self.bodies()
             .into_iter()
@@ -128,6 +149,7 @@ impl Case {
     fn bodies(&self) -> Vec<String> {
         let key = |n: u32| format!(r#"{{"id":{}}}"#, n * 97 % 100_000 + 1);
         match self.sql {
+            Sql::GraphQl(request) => request.bodies(),
             Sql::ByKey => {
                 let keys = (1..=1000).map(key);
                 keys.map(|key| self.body("by_key", BY_KEY, &key)).collect()
@@ -166,6 +188,7 @@ impl Case {
     /// The pgbench script with the same SQL.
     pub(crate) fn script(&self) -> String {
         match self.sql {
+            Sql::GraphQl(request) => request.script(),
             Sql::ByKey => format!("\\set id random(1, 100000)\n{BY_KEY};\n"),
             Sql::Keys(count) => {
                 let mut script = String::from("\\startpipeline\nbegin;\n");

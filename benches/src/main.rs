@@ -14,6 +14,7 @@
 mod case;
 mod export;
 mod floor;
+mod graphql;
 mod load;
 mod process;
 mod service;

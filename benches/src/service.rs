@@ -118,7 +118,7 @@ impl Service {
     }
 }
 
-const FILL: [&str; 6] = [
+const FILL: [&str; 11] = [
     "create table bench (id int primary key, name text not null, price numeric(8,2), \
      created_at timestamptz not null)",
     "insert into bench select i, 'name of row ' || i, (i % 10000) / 100.0, \
@@ -127,7 +127,20 @@ const FILL: [&str; 6] = [
      price numeric(10,2))",
     "grant select on bench to demo, \"demo/guest\"",
     "grant select, insert on bench_write to demo",
-    "vacuum analyze bench",
+    "create table bench_artists as select i as id, 'artist ' || i as name from generate_series(1, 1000) i",
+    "create table bench_albums as select i as id, (i + 9) / 10 as artist_id, 'album ' || i as title \
+     from generate_series(1, 10000) i",
+    "create table bench_tracks as select i as id, (i + 9) / 10 as album_id, 'track ' || i as title, \
+     i % 600 as seconds from generate_series(1, 100000) i",
+    "create table bench_update as select * from bench where id <= 1000",
+    "alter table bench_update add primary key (id); alter table bench_artists add primary key (id); \
+     alter table bench_albums add primary key (id), add foreign key (artist_id) references bench_artists; \
+     alter table bench_tracks add primary key (id), add foreign key (album_id) references bench_albums; \
+     create index on bench_albums (artist_id); create index on bench_tracks (album_id); \
+     grant select on bench_artists, bench_albums, bench_tracks to demo; \
+     grant select, update on bench_update to demo; \
+     grant usage on schema public to demo",
+    "vacuum analyze",
 ];
 
 const OWNER: &str =

@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use crate::node::Node;
+use crate::operator::Operator;
 use crate::service::demo;
 
 /// A change is there within a second; the rest is for a machine that runs many tests.
@@ -99,4 +101,48 @@ async fn readiness_tells_of_the_catalog() {
     let readiness = demo().ask(Method::GET, "/readyz", None, None).await;
     let checks: Value = readiness.json()["checks"].clone();
     assert_eq!(checks["catalog"], "ok");
+}
+
+/// Without an event trigger a change is noticed by looking.
+#[tokio::test]
+async fn definitions_are_noticed_with_an_administrator_that_is_no_superuser() {
+    let mut operator = Operator::new().await;
+    let root = operator.root("postgres").await;
+    let sql = "CREATE ROLE service LOGIN PASSWORD 'service'";
+    root.batch_execute(sql).await.unwrap();
+    let port = operator.cluster.port();
+    operator.admin_url = format!("postgresql://service:service@127.0.0.1:{port}/postgres");
+    let report = operator.run(&["doctor"], "");
+    let report = String::from_utf8(report.stdout).unwrap();
+    let missing = report.lines().filter(|line| line.ends_with(';'));
+    for statement in missing.filter(|line| !line.contains("ALTER SYSTEM")) {
+        root.batch_execute(statement).await.unwrap();
+    }
+    let create = ["tenant", "create", "shop", "--password-file", "-"];
+    operator.succeeds(&create, "owner-password\n");
+    let uri = ["--redirect-uri", "http://127.0.0.1:5000/callback"];
+    let client = ["client", "create", "shop", "App", "--id", "app", "--public"];
+    operator.succeeds(&[&client[..], &uri].concat(), "");
+
+    let node = Node::start(&operator).await;
+    let tokens = node.sign_in("shop", "shop", "owner-password").await;
+    let token = tokens["access_token"].as_str().unwrap();
+    let url = format!("{}/api/v4/sql/schema/public", node.url);
+    let knows = async |table: &str| {
+        let answer = node.client.get(&url).bearer_auth(token).send().await;
+        answer.unwrap().text().await.unwrap().contains(table)
+    };
+    assert!(!knows("orders").await);
+    let inside = operator.root("shop").await;
+    let sql = "CREATE TABLE orders (id int); ALTER TABLE orders OWNER TO shop";
+    inside.batch_execute(sql).await.unwrap();
+    let began = Instant::now();
+    while !knows("orders").await {
+        assert!(began.elapsed() < SOON, "it was never noticed");
+    }
+    let row = inside
+        .query_one("SELECT count(*) FROM pg_event_trigger", &[])
+        .await;
+    assert_eq!(row.unwrap().get::<_, i64>(0), 0);
+    node.stop();
 }

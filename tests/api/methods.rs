@@ -187,6 +187,7 @@ async fn a_wrong_definition_is_named() {
         (json!({"method": 1, "q": "select 1"}), 400, "method"),
         (json!({"method": "", "q": "select 1"}), 400, "method"),
         (json!({"method": "1m", "q": "select 1"}), 400, "method"),
+        (json!({"method": "rpc.mine", "q": "select 1"}), 400, "rpc."),
         (json!({"method": "a b", "q": "select 1"}), 400, "method"),
         (json!({"method": "é", "q": "select 1"}), 400, "method"),
         (
@@ -324,6 +325,7 @@ async fn a_patch_changes_what_it_names_and_null_clears() {
         json!({"q": null}),
         json!({"method": null}),
         json!({"colour": 1}),
+        json!({"method": "rpc.mine"}),
         json!({"params": {}}),
         json!({"q": ""}),
         json!([]),

@@ -1,52 +1,167 @@
 //! Keeps the schemas that requests work with fresh.
+//!
+//! A database that tells when a definition changes is looked at when it does, when the cluster's
+//! roles have changed, and now and then all the same; any other is looked at with every tick.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate_catalog::{Catalogs, Watched};
+use tidegate_catalog::{Catalogs, Watched, load};
+use tidegate_postgres::control::{Control, Silence};
 use tidegate_server::Probe;
 use tidegate_sql::{BoxFuture, DatabaseName, Terms};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-/// How often the databases in use are compared: a change is there within a second.
+/// How often databases are compared that do not tell: a change is there within a second.
 const TICK: Duration = Duration::from_millis(400);
+/// After so many ticks a database is compared although it has told nothing.
+const BACKSTOP: u32 = 100;
 /// So many databases are compared at a time.
 const AT_ONCE: usize = 4;
 /// Work on a large catalog is followed by so many times as much rest.
 const REST: u32 = 2;
 /// A comparison, and loading what has changed, ends within this time or fails.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a database is polled before it is asked again whether it can tell.
+const RETRY: Duration = Duration::from_mins(1);
 
-/// Watches for as long as it is polled.
-pub(crate) async fn watch(catalogs: Arc<Catalogs>) {
-    let mut ticks = interval(TICK);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let turns = Arc::new(Semaphore::new(AT_ONCE));
-    let mut watching = JoinSet::new();
-    let mut busy = HashSet::new();
-    loop {
-        tokio::select! {
-            _ = ticks.tick() => {
-                catalogs.tick();
-                for database in catalogs.watched() {
-                    if busy.insert(database.clone()) {
-                        watching.spawn(look(catalogs.clone(), turns.clone(), database));
-                    }
-                }
-            }
-            Some(done) = watching.join_next() => match done {
-                Ok(database) => {
-                    busy.remove(&database);
-                }
-                Err(error) => {
-                    tracing::error!(%error, "watching a catalog went wrong");
-                    busy.clear();
-                }
-            },
+/// What happened to a database.
+enum Event {
+    /// It tells what changes: that it begins to, or a change.
+    Told,
+    /// It tells nothing (any more).
+    Silent,
+}
+
+/// What is known of a database in use.
+#[derive(Default)]
+struct Place {
+    /// Ends the listener with the place.
+    listener: JoinSet<()>,
+    /// Whether it tells what changes.
+    tells: bool,
+    /// Whether it is being looked at, and whether it must be looked at again after that.
+    busy: bool,
+    again: bool,
+    /// Ticks since it was looked at.
+    quiet: u32,
+}
+
+/// Watches the databases in use.
+pub(crate) struct CatalogWatch {
+    catalogs: Arc<Catalogs>,
+    control: Arc<Control>,
+    places: HashMap<DatabaseName, Place>,
+    looking: JoinSet<DatabaseName>,
+    turns: Arc<Semaphore>,
+    roles: Option<String>,
+    tell: mpsc::UnboundedSender<(DatabaseName, Event)>,
+    told: mpsc::UnboundedReceiver<(DatabaseName, Event)>,
+}
+
+impl CatalogWatch {
+    pub(crate) fn new(catalogs: Arc<Catalogs>, control: Arc<Control>) -> Self {
+        let (tell, told) = mpsc::unbounded_channel();
+        Self {
+            catalogs,
+            control,
+            places: HashMap::new(),
+            looking: JoinSet::new(),
+            turns: Arc::new(Semaphore::new(AT_ONCE)),
+            roles: None,
+            tell,
+            told,
         }
+    }
+
+    /// Watches for as long as it is polled.
+    pub(crate) async fn run(mut self) {
+        let mut ticks = interval(TICK);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                _ = ticks.tick() => self.tick().await,
+                Some((database, event)) = self.told.recv() => self.hear(database, &event),
+                Some(done) = self.looking.join_next() => match done {
+                    Ok(database) => self.looked(&database),
+                    Err(error) => tracing::error!(%error, "watching a catalog went wrong"),
+                },
+            }
+        }
+    }
+
+    async fn tick(&mut self) {
+        self.catalogs.tick();
+        let watched = self.catalogs.watched();
+        self.places.retain(|database, _| watched.contains(database));
+        let roles_changed = self.have_roles_changed().await;
+        for database in watched {
+            let place = self.places.entry(database.clone()).or_insert_with(|| {
+                let mut place = Place::default();
+                let listening = listen(self.control.clone(), database.clone(), self.tell.clone());
+                place.listener.spawn(listening);
+                place
+            });
+            place.quiet += 1;
+            if !place.tells || roles_changed || place.quiet >= BACKSTOP {
+                self.look(database);
+            }
+        }
+    }
+
+    /// Roles belong to no database, so that no database tells of them.
+    async fn have_roles_changed(&mut self) -> bool {
+        if !self.places.values().any(|place| place.tells) {
+            return false;
+        }
+        match load::roles(&*self.control, &patience()).await {
+            Ok(roles) => {
+                let known = self.roles.replace(roles);
+                known != self.roles
+            }
+            // Whatever is looked at instead will say what is wrong.
+            Err(_) => true,
+        }
+    }
+
+    fn hear(&mut self, database: DatabaseName, event: &Event) {
+        let Some(place) = self.places.get_mut(&database) else {
+            return;
+        };
+        place.tells = matches!(event, Event::Told);
+        self.look(database);
+    }
+
+    fn look(&mut self, database: DatabaseName) {
+        let Some(place) = self.places.get_mut(&database) else {
+            return;
+        };
+        place.quiet = 0;
+        if place.busy {
+            place.again = place.tells;
+            return;
+        }
+        place.busy = true;
+        self.looking
+            .spawn(look(self.catalogs.clone(), self.turns.clone(), database));
+    }
+
+    fn looked(&mut self, database: &DatabaseName) {
+        if let Some(place) = self.places.get_mut(database) {
+            place.busy = false;
+            if std::mem::take(&mut place.again) {
+                self.look(database.clone());
+            }
+        }
+    }
+}
+
+fn patience() -> Terms {
+    Terms {
+        deadline: Some((Instant::now() + PATIENCE).into_std()),
     }
 }
 
@@ -56,20 +171,37 @@ async fn look(
     turns: Arc<Semaphore>,
     database: DatabaseName,
 ) -> DatabaseName {
-    let began = {
+    let took = {
         let _turn = turns.acquire().await;
         let began = Instant::now();
-        let terms = Terms {
-            deadline: Some((began + PATIENCE).into_std()),
-        };
         // What fails is logged and told by `/readyz`.
-        if let Ok(Watched::Changed) = catalogs.watch(&database, &terms).await {
+        if let Ok(Watched::Changed) = catalogs.watch(&database, &patience()).await {
             tracing::debug!(%database, took = ?began.elapsed(), "the catalog has changed");
         }
-        began
+        began.elapsed()
     };
-    tokio::time::sleep(began.elapsed() * REST).await;
+    tokio::time::sleep(took * REST).await;
     database
+}
+
+/// Passes on what a database tells, and that it tells nothing any more.
+async fn listen(
+    control: Arc<Control>,
+    database: DatabaseName,
+    tell: mpsc::UnboundedSender<(DatabaseName, Event)>,
+) {
+    loop {
+        let said = |_| {
+            // Nobody may be watching any more.
+            drop(tell.send((database.clone(), Event::Told)));
+        };
+        let silence = control.announcements(&database, said).await;
+        if !matches!(silence, Ok(Silence::NoTrigger)) {
+            tracing::debug!(%database, ?silence, "the database tells nothing of its definitions");
+        }
+        drop(tell.send((database.clone(), Event::Silent)));
+        tokio::time::sleep(RETRY).await;
+    }
 }
 
 /// Whether every schema in use is the newest. The node serves on with what it has.

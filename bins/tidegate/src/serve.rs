@@ -15,7 +15,7 @@ use tidegate_server::{App, Certificate, Limits, Listener, Origins};
 use tidegate_sql::DatabaseName;
 use tokio::net::TcpListener;
 
-use crate::catalog_watch::{self, CatalogProbe};
+use crate::catalog_watch::{CatalogProbe, CatalogWatch};
 use crate::failure::{Failure, Result};
 use crate::pool::{ControlProbe, UserPool};
 use crate::service::{self, Service};
@@ -209,7 +209,8 @@ impl Node {
     /// Serves until `stop` is over and what was in flight has ended.
     pub(crate) async fn serve(self, sockets: Sockets, stop: impl Future<Output = ()>) -> Result {
         let mut beside = tokio::task::JoinSet::new();
-        beside.spawn(catalog_watch::watch(self.upkeep.catalogs.clone()));
+        let (catalogs, control) = (self.upkeep.catalogs.clone(), self.upkeep.control.clone());
+        beside.spawn(CatalogWatch::new(catalogs, control).run());
         beside.spawn(self.upkeep.run());
         beside.spawn(self.traces);
         if let Some(certificate) = sockets.certificate.clone() {

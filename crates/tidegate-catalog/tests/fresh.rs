@@ -313,7 +313,7 @@ async fn only_databases_in_use_are_watched_and_come_back_fresh() {
         stage.catalogs.watched(),
         std::slice::from_ref(&stage.database)
     );
-    for _ in 0..20 {
+    for _ in 0..60 {
         stage.catalogs.tick();
     }
     assert!(stage.catalogs.watched().is_empty());

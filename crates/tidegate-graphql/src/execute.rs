@@ -82,13 +82,13 @@ impl Api {
             Trouble::Error(error) => Failure::Failed(locate(error, key, collect, operation)),
         };
         let plan = Plan::new(self.schema(), planned, &self.limits().rows);
-        let mut plan = plan.map_err(|error| failed(Trouble::of_plan(error), None))?;
+        let mut plan = plan.map_err(|error| failed(Trouble::of_plan(&error), None))?;
         let driven = drive(&mut plan, context).await;
         driven.map_err(|trouble| failed(trouble, plan.key()))?;
         let mut body = BytesMut::with_capacity(1024);
         body.put_slice(response::BEGIN);
         let outcome = plan.finish(&mut body);
-        let outcome = outcome.map_err(|error| failed(Trouble::of_plan(error), None))?;
+        let outcome = outcome.map_err(|error| failed(Trouble::of_plan(&error), None))?;
         Ok(response::end(body, &outcome))
     }
 
@@ -121,7 +121,7 @@ enum Trouble {
 }
 
 impl Trouble {
-    fn of_plan(error: tidegate_plan::Error) -> Self {
+    fn of_plan(error: &tidegate_plan::Error) -> Self {
         let code = match error {
             tidegate_plan::Error::Input(_) | tidegate_plan::Error::Unbounded(_) => {
                 Code::BadUserInput
@@ -151,7 +151,7 @@ async fn drive(plan: &mut Plan<'_>, context: Context<'_>) -> Result<(), Trouble>
     let refused = |error| Trouble::of_sql(error, anonymous);
     let mode = match plan.way() {
         Way::Alone => {
-            while let Some(step) = plan.next().map_err(Trouble::of_plan)? {
+            while let Some(step) = plan.next().map_err(|error| Trouble::of_plan(&error))? {
                 let query = executor.query(principal, step.statement, &terms, step.sink);
                 query.await.map_err(refused)?;
             }
@@ -162,7 +162,7 @@ async fn drive(plan: &mut Plan<'_>, context: Context<'_>) -> Result<(), Trouble>
     };
     let begin = executor.begin(principal, mode, &terms);
     let mut transaction = begin.await.map_err(refused)?;
-    while let Some(step) = plan.next().map_err(Trouble::of_plan)? {
+    while let Some(step) = plan.next().map_err(|error| Trouble::of_plan(&error))? {
         let query = transaction.query(step.statement, step.sink);
         query.await.map_err(refused)?;
     }

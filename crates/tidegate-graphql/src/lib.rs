@@ -1,4 +1,4 @@
-//! The GraphQL API of a catalog schema.
+#![doc = include_str!("../README.md")]
 
 mod api;
 mod apis;

@@ -80,6 +80,10 @@ const WRONG: &[(&str, &str)] = &[
              that begin with a letter or `_`",
     ),
     (
+        r#"{"method":"rpc.discover","q":"select 1"}"#,
+        "`method`: a name that begins with `rpc.`, which JSON-RPC keeps for itself",
+    ),
+    (
         r#"{"method":"a","q":["select 1"]}"#,
         "`q`: an array, expected a string",
     ),

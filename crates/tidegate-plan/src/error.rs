@@ -20,6 +20,6 @@ pub enum Error {
     #[error("the result is larger than {0} bytes")]
     TooLarge(u64),
     /// Our fault.
-    #[error("internal error")]
+    #[error("internal error: {0}")]
     Internal(&'static str),
 }

@@ -1,4 +1,4 @@
-//! Table operations.
+#![doc = include_str!("../README.md")]
 
 mod error;
 mod limits;

@@ -172,7 +172,7 @@ impl Case<'_> {
         );
         let number = self.random.below(9);
         match self.random.below(5) {
-            0 => (format!(r#"{{{field}: null}}"#), format!("{name} is null")),
+            0 => (format!("{{{field}: null}}"), format!("{name} is null")),
             1 => (
                 format!(r#"{{"not": {{{field}: {{"isNull": true}}}}}}"#),
                 format!("{name} is not null"),

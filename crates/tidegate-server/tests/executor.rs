@@ -114,23 +114,12 @@ impl Scripted {
             }
             ["select", "error", kind] => return Err(error(kind)),
             ["select", "panic"] => panic!("as the script says"),
-            _ if text.contains("shown_schema") => self.catalog(sink)?,
+            _ if text.contains("shown_schema") => catalog(sink)?,
             _ => self.rows(sink, 1, "1").await?,
         }
         Ok(Completion {
             affected_rows: None,
         })
-    }
-
-    /// One schema: its name and its document.
-    fn catalog(&self, sink: &mut dyn RowSink) -> Result<()> {
-        sink.columns(&[])?;
-        let mut body = Vec::new();
-        for value in ["public", r#"{"name":"public","relations":[]}"#] {
-            body.extend(i32::try_from(value.len()).unwrap().to_be_bytes());
-            body.extend_from_slice(value.as_bytes());
-        }
-        sink.row(RawRow::new(2, &body).unwrap()).map(drop)
     }
 
     async fn rows(&self, sink: &mut dyn RowSink, count: usize, value: &str) -> Result<()> {
@@ -145,6 +134,17 @@ impl Scripted {
         }
         Ok(())
     }
+}
+
+/// One schema: its name and its document.
+fn catalog(sink: &mut dyn RowSink) -> Result<()> {
+    sink.columns(&[])?;
+    let mut body = Vec::new();
+    for value in ["public", r#"{"name":"public","relations":[]}"#] {
+        body.extend(i32::try_from(value.len()).unwrap().to_be_bytes());
+        body.extend_from_slice(value.as_bytes());
+    }
+    sink.row(RawRow::new(2, &body).unwrap()).map(drop)
 }
 
 fn column() -> Column {

@@ -93,6 +93,7 @@ const EDGES: &[(&str, &[&str])] = &[
         "tidegate-server",
         &[
             "tidegate-catalog",
+            "tidegate-graphql",
             "tidegate-methods",
             "tidegate-oauth",
             "tidegate-rpc",

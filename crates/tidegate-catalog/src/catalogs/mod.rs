@@ -25,9 +25,9 @@ use tenant::Tenant;
 
 /// A database that nobody asked about for so many ticks is not watched any more: who comes next
 /// lets it be compared first.
-const WATCHED: u64 = 20;
+const WATCHED: u64 = 60;
 /// A schema that nobody asked for in so many ticks is not loaded again behind the scenes.
-const WARM: u64 = 120;
+const WARM: u64 = 150;
 /// A schema that nobody asked for in so many ticks is dropped.
 const KEPT: u64 = 1200;
 

@@ -18,6 +18,8 @@ fn statement(text: &str) -> Arc<Statement> {
     Arc::new(Statement::parse(text).expect("the statement beside this file can be parsed"))
 }
 
+static ROLES: LazyLock<Arc<Statement>> = LazyLock::new(|| statement(include_str!("roles.sql")));
+
 /// The documents of the schemas that a role may use, each with the schema's name, ordered by that;
 /// of one schema only when its name is given. None when the role does not exist.
 ///
@@ -40,9 +42,10 @@ pub async fn documents(
         };
         DOCUMENTS.placeholders().iter().map(value).collect()
     };
-    let rows = match run(executor, database, &DOCUMENTS, values("true"), terms).await {
+    let who = || Principal::Catalog(database.clone());
+    let rows = match run(executor, who(), &DOCUMENTS, values("true"), terms).await {
         Err(error) if is_about_a_view(&error) => {
-            run(executor, database, &DOCUMENTS, values("false"), terms).await
+            run(executor, who(), &DOCUMENTS, values("false"), terms).await
         }
         rows => rows,
     }?;
@@ -75,19 +78,37 @@ pub async fn fingerprint(
     database: &DatabaseName,
     terms: &Terms,
 ) -> Result<String> {
-    let rows = run(executor, database, &FINGERPRINT, Vec::new(), terms).await?;
+    let rows = run(
+        executor,
+        Principal::Catalog(database.clone()),
+        &FINGERPRINT,
+        Vec::new(),
+        terms,
+    )
+    .await?;
+    let first = rows.into_iter().flatten().next();
+    first.ok_or(Error::Document)
+}
+
+/// A text that is different once anything has changed of the cluster's roles and memberships, which
+/// [`fingerprint`] holds too: for who hears of all other changes.
+///
+/// # Errors
+///
+/// [`Error::Sql`] when the statement cannot run.
+pub async fn roles(executor: &dyn Executor, terms: &Terms) -> Result<String> {
+    let rows = run(executor, Principal::Control, &ROLES, Vec::new(), terms).await?;
     let first = rows.into_iter().flatten().next();
     first.ok_or(Error::Document)
 }
 
 async fn run(
     executor: &dyn Executor,
-    database: &DatabaseName,
+    who: Principal,
     statement: &Arc<Statement>,
     values: Vec<Parameter>,
     terms: &Terms,
 ) -> Result<Vec<Vec<String>>> {
-    let who = Principal::Catalog(database.clone());
     let statement = BoundStatement {
         statement: Arc::clone(statement),
         hints: vec![None; values.len()],

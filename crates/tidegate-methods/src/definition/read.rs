@@ -103,6 +103,11 @@ fn read(raw: &RawValue, place: Place, limits: Limits) -> Result<Read> {
                 let text = json::text(raw, member)?;
                 let name = MethodName::parse(&text);
                 let name = name.map_err(|problem| invalid(member(), problem.to_string()))?;
+                // JSON-RPC 2.0, section 4.
+                if name.as_str().starts_with("rpc.") {
+                    let problem = "a name that begins with `rpc.`, which JSON-RPC keeps for itself";
+                    return Err(invalid(member(), problem).into());
+                }
                 read.patch.name = Some(name);
             }
             "q" => read.patch.q = Some(statement(raw, place, limits)?),

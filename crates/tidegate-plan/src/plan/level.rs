@@ -7,7 +7,7 @@ use tidegate_sql::{BoundStatement, Rejection};
 use crate::operation::{Aggregate, Delete, Insert, List, Update};
 use crate::row::{Grouping, Keys, Rows, Slot};
 use crate::statement::{self, Children, Group, Page, Template};
-use crate::{Limits, Result};
+use crate::{Error, Limits, Result};
 
 /// What all levels share.
 #[derive(Clone, Copy, Debug)]
@@ -78,16 +78,16 @@ impl<'a> Level<'a> {
                 self.rows.restart();
                 Ok(self.repeated(settings, above))
             }
-            (_, 0) => Ok(Some(self.root(settings))),
+            (_, 0) => self.root(settings).map(Some),
             _ => Ok(None),
         }
     }
 
     /// The statement of a root field.
-    fn root(&mut self, settings: &Settings<'a>) -> BoundStatement {
+    fn root(&mut self, settings: &Settings<'a>) -> Result<BoundStatement> {
         let Settings { schema, limits } = *settings;
         let (relation, program) = (self.relation, &self.rows.program);
-        match &self.source {
+        Ok(match &self.source {
             Source::List(list) => {
                 let page = Page::of(list, schema.relation(relation), &limits);
                 self.rows.most = narrow(page.most);
@@ -101,9 +101,9 @@ impl<'a> Level<'a> {
             Source::Update(wanted) => statement::update(schema, relation, wanted, program),
             Source::Delete(wanted) => statement::delete(schema, relation, wanted, program),
             Source::Insert(..) | Source::Children(_) | Source::One => {
-                unreachable!("they are no source of one root statement")
+                return Err(Error::Internal("a level without a statement of its own"));
             }
-        }
+        })
     }
 
     /// The first statement for rows that hang on those above; none where nothing can hang.
@@ -113,7 +113,14 @@ impl<'a> Level<'a> {
         above: &mut [Level<'a>],
     ) -> Option<BoundStatement> {
         let (parent, child) = self.above?;
-        let keys = std::mem::take(above.get_mut(parent)?.rows.children.get_mut(child)?);
+        let keys = std::mem::take(
+            above
+                .get_mut(parent)?
+                .rows
+                .written
+                .children
+                .get_mut(child)?,
+        );
         self.rows.slots = vec![Slot::EMPTY; keys.count() as usize];
         if keys.count() == 0 {
             self.given += 1;
@@ -135,9 +142,7 @@ impl<'a> Level<'a> {
             wanted.template()
         };
         if template != Template::Limited && list.is_some() {
-            self.room = u64::from(keys.count())
-                .saturating_mul(page.most)
-                .saturating_add(1);
+            self.room = room(keys.count(), page.most);
         }
         let statement = statement::children(&wanted, template, (&page, &keys, self.room));
         self.rows.grouping = match template {
@@ -213,6 +218,14 @@ fn page<'l>(
         }
         _ => (Page::ONE, None),
     }
+}
+
+/// For how many rows the lists of so many keys have room together, and one more. It is enough for
+/// what lists mostly hold; where it is not, no more than these rows have been read in vain.
+fn room(keys: u32, most: u64) -> u64 {
+    let keys = u64::from(keys);
+    let usual = keys.saturating_mul(64).max(most.saturating_mul(16));
+    keys.saturating_mul(most).min(usual).saturating_add(1)
 }
 
 /// The columns above that lead to a child.

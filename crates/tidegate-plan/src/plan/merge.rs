@@ -18,7 +18,10 @@ pub(super) fn data(
     out: &mut BytesMut,
 ) -> Result<Outcome> {
     let start = out.len();
-    let text: usize = levels.iter().map(|level| level.rows.text.len()).sum();
+    let text: usize = levels
+        .iter()
+        .map(|level| level.rows.written.text.len())
+        .sum();
     out.reserve(text + 64);
     let mut merge = Merge {
         levels,
@@ -27,6 +30,7 @@ pub(super) fn data(
         most: usize::try_from(limits.bytes)
             .unwrap_or(usize::MAX)
             .saturating_add(start),
+        limit: limits.bytes,
         out,
     };
     for (at, root) in roots.iter().enumerate() {
@@ -60,6 +64,8 @@ struct Merge<'p, 'a> {
     outcome: Outcome,
     /// How long the output may become.
     most: usize,
+    /// The limit that this comes of.
+    limit: u64,
     out: &'p mut BytesMut,
 }
 
@@ -78,7 +84,7 @@ impl<'p> Merge<'p, '_> {
         self.out.extend_from_slice(b"[");
         let slot = rows.slots.get(slot as usize);
         if let Some(slot) = slot.filter(|slot| slot.count > 0) {
-            if rows.holes.is_empty() && rows.flaws.is_empty() {
+            if rows.written.holes.is_empty() && rows.written.flaws.is_empty() {
                 copy(rows, slot.first, self.out);
             } else {
                 self.rows(rows, slot.first)?;
@@ -91,7 +97,7 @@ impl<'p> Merge<'p, '_> {
         }
         self.out.extend_from_slice(b"]");
         if self.out.len() > self.most {
-            return Err(Error::TooLarge(self.most as u64));
+            return Err(Error::TooLarge(self.limit));
         }
         Ok(())
     }
@@ -116,7 +122,7 @@ impl<'p> Merge<'p, '_> {
         let (mut at, end) = rows.list[row as usize].text;
         for hole in rows.holes(row) {
             self.out
-                .extend_from_slice(&rows.text[at as usize..hole.at as usize]);
+                .extend_from_slice(&rows.written.text[at as usize..hole.at as usize]);
             at = hole.at;
             let child = &rows.program.children[hole.child as usize];
             let depth = self.path.len();
@@ -132,9 +138,9 @@ impl<'p> Merge<'p, '_> {
             self.path.truncate(depth);
         }
         self.out
-            .extend_from_slice(&rows.text[at as usize..end as usize]);
-        let first = rows.flaws.partition_point(|flaw| flaw.row < row);
-        for flaw in rows.flaws[first..]
+            .extend_from_slice(&rows.written.text[at as usize..end as usize]);
+        let first = rows.written.flaws.partition_point(|flaw| flaw.row < row);
+        for flaw in rows.written.flaws[first..]
             .iter()
             .take_while(|flaw| flaw.row == row)
         {
@@ -178,7 +184,7 @@ fn copy(rows: &Rows<'_>, first: u32, out: &mut BytesMut) {
             row += 1;
         }
         let last = rows.list[row as usize];
-        out.extend_from_slice(&rows.text[begin as usize..last.text.1 as usize]);
+        out.extend_from_slice(&rows.written.text[begin as usize..last.text.1 as usize]);
         if last.next == NONE {
             return;
         }

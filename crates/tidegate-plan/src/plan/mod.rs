@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use tidegate_catalog::Schema;
-use tidegate_sql::{BoundStatement, RowSink};
+use tidegate_sql::{BoundStatement, InputError, RowSink};
 
 pub(crate) use self::level::Source;
 use self::level::{Level, Settings};
@@ -159,7 +159,11 @@ impl From<Error> for tidegate_sql::Error {
         match error {
             Error::Input(input) => Self::Input(input),
             Error::TooLarge(limit) => Self::ResultTooLarge(limit),
-            other => Self::internal(other),
+            Error::Internal(problem) => Self::internal(problem),
+            unbounded @ Error::Unbounded(_) => Self::Input(InputError::InvalidMember {
+                member: "where".to_owned(),
+                problem: unbounded.to_string(),
+            }),
         }
     }
 }

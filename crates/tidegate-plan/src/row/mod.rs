@@ -7,6 +7,7 @@ mod parts;
 mod program;
 mod rows;
 mod shown;
+mod writer;
 
 pub(crate) use compile::{Compiler, aggregate};
 pub(crate) use keys::{KeyKind, Keys, push_element};

@@ -36,6 +36,8 @@ pub(crate) enum Op {
     /// The value of the next column.
     Value {
         text: Range<usize>,
+        /// The response key of the object of the row that it stands in, if it does.
+        within: Option<Arc<str>>,
         key: Arc<str>,
         not_null: bool,
         form: Form,
@@ -51,6 +53,18 @@ pub(crate) enum Op {
     },
     /// The next columns are the key of children.
     Children { text: Range<usize>, child: usize },
+}
+
+impl Op {
+    /// What stands in front of its value.
+    pub(crate) fn text(&self) -> Range<usize> {
+        match self {
+            Self::Text(text)
+            | Self::Value { text, .. }
+            | Self::Joined { text, .. }
+            | Self::Children { text, .. } => text.clone(),
+        }
+    }
 }
 
 /// The form of a value.

@@ -1,6 +1,7 @@
 //! The service's own connections, through tokio-postgres: the control database, the catalogs of
 //! the tenants' databases, notices between nodes, and the last resort against a backend.
 
+mod announcement;
 mod connect;
 mod link;
 mod notices;
@@ -26,6 +27,7 @@ use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout_at};
 use tracing::warn;
 
+pub use announcement::{Announcement, Silence};
 pub use notices::{CHANNEL, Notice};
 
 use crate::backoff::Jitter;

@@ -1,5 +1,6 @@
 //! The service's own connections.
 
+mod announcement;
 mod outage;
 
 use std::sync::Arc;

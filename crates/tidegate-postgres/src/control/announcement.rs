@@ -1,0 +1,114 @@
+//! What a database tells of its definitions, by an event trigger where we may have one.
+
+use futures_util::StreamExt as _;
+use futures_util::stream::poll_fn;
+use tidegate_sql::DatabaseName;
+use tokio_postgres::{AsyncMessage, Client, SimpleQueryMessage};
+use tracing::debug;
+
+use super::connect::{CONTROL, connect};
+use super::{Control, refusal};
+use crate::connection::ConnectError;
+
+/// Makes the trigger.
+const INSTALL: &str = include_str!("announce.sql");
+
+/// Whether the trigger is there, fires, and everything behind it is ours; and whether we may make
+/// it, which only superusers may. Where transactions are prepared there should be none: those that
+/// have notified somebody cannot be.
+const SURVEY: &str = "SELECT EXISTS (
+    SELECT FROM pg_catalog.pg_event_trigger e
+    JOIN pg_catalog.pg_proc p ON p.oid OPERATOR(pg_catalog.=) e.evtfoid
+    JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace
+    JOIN pg_catalog.pg_roles r ON r.oid OPERATOR(pg_catalog.=) p.proowner
+        AND r.oid OPERATOR(pg_catalog.=) n.nspowner
+    WHERE e.evtname OPERATOR(pg_catalog.=) 'tidegate_catalog'
+    AND e.evtenabled OPERATOR(pg_catalog.=) ANY (ARRAY['O', 'A']::pg_catalog.\"char\"[])
+    AND n.nspname OPERATOR(pg_catalog.=) 'tidegate_catalog'
+    AND (r.rolsuper OR r.rolname OPERATOR(pg_catalog.=) current_user)),
+    (SELECT r.rolsuper
+     AND pg_catalog.current_setting('max_prepared_transactions') OPERATOR(pg_catalog.=) '0'
+     FROM pg_catalog.pg_roles r
+     WHERE r.rolname OPERATOR(pg_catalog.=) current_user)";
+
+/// What is heard of a database's definitions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Announcement {
+    /// From now on every change is told, but for those of roles and memberships, which are no part
+    /// of a database.
+    Listening,
+    /// Something has changed.
+    Changed,
+}
+
+/// Why nothing is heard any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Silence {
+    /// The database has no event trigger that tells, and we may not make one.
+    NoTrigger,
+    /// The connection has ended.
+    Ended,
+}
+
+impl Control {
+    /// Listens to what a database tells of its definitions, on a connection of its own, for as long
+    /// as it is polled; makes the event trigger that tells where that is allowed and needed.
+    ///
+    /// # Errors
+    ///
+    /// When the database cannot be reached.
+    pub async fn announcements(
+        &self,
+        database: &DatabaseName,
+        mut heard: impl FnMut(Announcement) + Send,
+    ) -> Result<Silence, ConnectError> {
+        let (client, mut connection) = connect(&self.config, database, CONTROL).await?;
+        let mut messages = poll_fn(move |cx| connection.poll_message(cx));
+        let mut begin = std::pin::pin!(begin(&client));
+        let mut listening = false;
+        loop {
+            tokio::select! {
+                tells = &mut begin, if !listening => {
+                    if !tells.map_err(|error| refusal::of_connection(&error))? {
+                        return Ok(Silence::NoTrigger);
+                    }
+                    listening = true;
+                    heard(Announcement::Listening);
+                }
+                message = messages.next() => match message {
+                    Some(Ok(AsyncMessage::Notification(_))) => heard(Announcement::Changed),
+                    Some(Ok(_)) => {}
+                    Some(Err(error)) => return Err(refusal::of_connection(&error)),
+                    None => return Ok(Silence::Ended),
+                }
+            }
+        }
+    }
+}
+
+/// Listens; whether there is anything to hear.
+async fn begin(client: &Client) -> Result<bool, tokio_postgres::Error> {
+    let (mut there, may_make) = survey(client).await?;
+    if !there && may_make {
+        // Another node may be doing the same, or the name is taken.
+        if let Err(error) = client.batch_execute(INSTALL).await {
+            debug!(%error, "no event trigger");
+            client.batch_execute("ROLLBACK").await?;
+        }
+        there = survey(client).await?.0;
+    }
+    if there {
+        client.batch_execute("LISTEN tidegate_catalog").await?;
+    }
+    Ok(there)
+}
+
+async fn survey(client: &Client) -> Result<(bool, bool), tokio_postgres::Error> {
+    let messages = client.simple_query(SURVEY).await?;
+    let row = messages.iter().find_map(|message| match message {
+        SimpleQueryMessage::Row(row) => Some(row),
+        _ => None,
+    });
+    let is = |place| row.and_then(|row| row.get(place)) == Some("t");
+    Ok((is(0), is(1)))
+}

@@ -1,0 +1,153 @@
+//! Databases that tell when a definition changes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidegate_embedded::Cluster;
+use tidegate_postgres::Config;
+use tidegate_postgres::backoff::Jitter;
+use tidegate_postgres::control::{Announcement, Control, Silence};
+use tidegate_sql::DatabaseName;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use crate::stage::connect;
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+fn cluster() -> &'static Cluster {
+    tidegate_embedded::testing::cluster()
+}
+
+async fn database(name: &str) -> tokio_postgres::Client {
+    let root = connect(&cluster().url("postgres")).await;
+    root.batch_execute(&format!("create database {name}"))
+        .await
+        .unwrap();
+    connect(&cluster().url(name)).await
+}
+
+fn control(url: &str) -> Arc<Control> {
+    let config = Config::from_url(url).unwrap();
+    Arc::new(Control::new(Arc::new(config), Jitter::none()).unwrap())
+}
+
+/// Hears until it is dropped.
+fn hear(control: Arc<Control>, name: &str) -> mpsc::UnboundedReceiver<Announcement> {
+    let (tell, told) = mpsc::unbounded_channel();
+    let database = DatabaseName::new(name);
+    tokio::spawn(async move {
+        let heard = |announcement| {
+            let _ = tell.send(announcement);
+        };
+        control.announcements(&database, heard).await
+    });
+    told
+}
+
+async fn next(told: &mut mpsc::UnboundedReceiver<Announcement>) -> Option<Announcement> {
+    timeout(PATIENCE, told.recv()).await.unwrap()
+}
+
+#[tokio::test]
+async fn definitions_and_grants_of_anybody_are_told() {
+    let admin = database("announced").await;
+    let sql = "create role announced_owner login; grant create, temp on database announced to announced_owner; \
+               create schema own authorization announced_owner; create table a (id int)";
+    admin.batch_execute(sql).await.unwrap();
+    let control = control(&cluster().admin_url());
+    let mut first = hear(control.clone(), "announced");
+    assert_eq!(next(&mut first).await, Some(Announcement::Listening));
+    // A second node finds what the first one made.
+    let mut second = hear(control, "announced");
+    assert_eq!(next(&mut second).await, Some(Announcement::Listening));
+    // The last two run with a path in which nothing of PostgreSQL's would be found.
+    admin
+        .batch_execute(
+            "create function own.pg_notify(text, text) returns void language sql as 'select 1/0'",
+        )
+        .await
+        .unwrap();
+    for told in [&mut first, &mut second] {
+        assert_eq!(next(told).await, Some(Announcement::Changed));
+    }
+    for sql in [
+        "alter table a add b int",
+        "grant select on a to announced_owner",
+        "revoke select on a from announced_owner",
+        "comment on table a is 'x'",
+        "alter table a enable row level security",
+        "drop table a",
+        "set role announced_owner; set search_path = own; create table t (id int)",
+        "alter table t rename to u",
+    ] {
+        admin.batch_execute(sql).await.unwrap();
+        assert_eq!(next(&mut first).await, Some(Announcement::Changed), "{sql}");
+    }
+}
+
+#[tokio::test]
+async fn whoever_does_not_want_the_trigger_may_drop_it() {
+    let admin = database("announced_gone").await;
+    let mut told = hear(control(&cluster().admin_url()), "announced_gone");
+    assert_eq!(next(&mut told).await, Some(Announcement::Listening));
+    let sql = "drop schema tidegate_catalog cascade";
+    admin.batch_execute(sql).await.unwrap();
+    admin
+        .batch_execute("create table b (id int)")
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn a_cluster_with_prepared_transactions_gets_no_trigger() {
+    // PREPARE TRANSACTION refuses what has notified somebody.
+    let settings = tidegate_embedded::testing::settings();
+    let settings = settings.with("max_prepared_transactions", "2");
+    let cluster = Cluster::start(settings).await.unwrap();
+    let silence = control(&cluster.admin_url())
+        .announcements(&DatabaseName::new("postgres"), |_| {
+            panic!("nothing is told")
+        })
+        .await;
+    assert_eq!(silence.unwrap(), Silence::NoTrigger);
+    cluster.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn without_the_right_to_make_a_trigger_nothing_is_told() {
+    let admin = database("announced_poor").await;
+    let sql = "create role announced_poor login createdb createrole password 'poor'; \
+               alter database announced_poor owner to announced_poor";
+    admin.batch_execute(sql).await.unwrap();
+    let url = format!(
+        "postgresql://announced_poor:poor@127.0.0.1:{}/postgres",
+        cluster().port()
+    );
+    let silence = control(&url)
+        .announcements(&DatabaseName::new("announced_poor"), |_| {
+            panic!("nothing is told")
+        })
+        .await;
+    assert_eq!(silence.unwrap(), Silence::NoTrigger);
+}
+
+#[tokio::test]
+async fn a_schema_of_somebody_else_gets_no_trigger() {
+    let admin = database("announced_taken").await;
+    let sql = "create role announced_thief; create schema tidegate_catalog authorization announced_thief; \
+               set role announced_thief; \
+               create function tidegate_catalog.announce() returns event_trigger language plpgsql as 'begin end'; \
+               reset role";
+    admin.batch_execute(sql).await.unwrap();
+    let silence = control(&cluster().admin_url())
+        .announcements(&DatabaseName::new("announced_taken"), |_| {
+            panic!("nothing is told")
+        })
+        .await;
+    assert_eq!(silence.unwrap(), Silence::NoTrigger);
+    let row = admin
+        .query_one("select count(*) from pg_event_trigger", &[])
+        .await;
+    assert_eq!(row.unwrap().get::<_, i64>(0), 0);
+}
