@@ -1,9 +1,13 @@
 //! What can go wrong, in the words of the wire, and whose fault it is.
 
+mod token_fault;
+
 use std::borrow::Cow;
 use std::time::Duration;
 
 use crate::{OutboundError, RoleError, StoreError};
+
+pub use token_fault::TokenFault;
 
 /// This crate's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -161,32 +165,6 @@ pub enum Error {
     /// The store did.
     #[error(transparent)]
     Store(#[from] StoreError),
-}
-
-/// Why a bearer token is not accepted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TokenFault {
-    /// Longer than 8 KiB.
-    #[error("it is too long")]
-    TooLong,
-    /// Not three segments of base64url, or claims that we do not write.
-    #[error("it is malformed")]
-    Malformed,
-    /// Its header is not one that a key of ours writes: another algorithm, type or key.
-    #[error("its header is unknown")]
-    UnknownHeader,
-    /// The signature is wrong.
-    #[error("its signature is wrong")]
-    BadSignature,
-    /// Of another issuer, for another audience, or from the future.
-    #[error("it is not for this service or not yet valid")]
-    NotForUs,
-    /// Its time is over.
-    #[error("it has expired")]
-    Expired,
-    /// Its session was ended.
-    #[error("its session has ended")]
-    SessionEnded,
 }
 
 /// Whose fault an error is, and so how the edge answers.
