@@ -133,11 +133,12 @@ impl Row {
 async fn measure(service: &Service, case: &Case, arguments: &Arguments) -> Result<Row> {
     let time = Duration::from_secs(arguments.seconds);
     let requests = case.requests(service);
+    let connections = case.connections.unwrap_or(arguments.connections);
     // A short warm-up fills caches and statement caches on both sides.
     load::run(
         service.address,
         &requests,
-        arguments.connections,
+        connections,
         Duration::from_millis(700),
     )
     .await?;
@@ -145,11 +146,11 @@ async fn measure(service: &Service, case: &Case, arguments: &Arguments) -> Resul
         process::cpu(service.server)?,
         process::family_cpu(service.postmaster)?,
     );
-    let ours = load::run(service.address, &requests, arguments.connections, time).await?;
+    let ours = load::run(service.address, &requests, connections, time).await?;
     let server = process::cpu(service.server)? - before.0;
     let database = process::family_cpu(service.postmaster)? - before.1;
     let memory = process::peak(service.server)?;
-    let floor = floor::run(service, &case.script(), arguments.connections, time)?;
+    let floor = floor::run(service, &case.script(), connections, time)?;
     Ok(Row {
         name: case.name,
         ours,

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::Result;
+use crate::{Result, case};
 
 /// A running demo with a table to measure on.
 #[derive(Debug)]
@@ -104,6 +104,9 @@ impl Service {
         for statement in FILL {
             client.batch_execute(statement).await?;
         }
+        let authorization = format!("Authorization: Bearer {}\r\n", self.owner_token);
+        let body = case::methods();
+        post(self.address, "/api/v4/methods", &authorization, &body).await?;
         Ok(())
     }
 
@@ -209,8 +212,15 @@ fn pgbench(postmaster: u32) -> Result<PathBuf> {
 }
 
 async fn token(address: SocketAddr, path: &str, body: &str) -> Result<String> {
+    let answer = post(address, path, "", body).await?;
+    let token = answer["access_token"].as_str();
+    Ok(token.ok_or_else(|| answer.to_string())?.to_owned())
+}
+
+/// Posts a JSON text and reads the answer's.
+async fn post(address: SocketAddr, path: &str, headers: &str, body: &str) -> Result<Value> {
     let request = format!(
-        "POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n\
+        "POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n{headers}\
          Connection: close\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     );
@@ -219,7 +229,8 @@ async fn token(address: SocketAddr, path: &str, body: &str) -> Result<String> {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await?;
     let body = answer.split("\r\n\r\n").nth(1).unwrap_or_default();
-    let body: Value = serde_json::from_str(body).map_err(|_| answer.clone())?;
-    let token = body["access_token"].as_str().ok_or(answer)?;
-    Ok(token.to_owned())
+    if !answer.starts_with("HTTP/1.1 20") {
+        return Err(answer.into());
+    }
+    serde_json::from_str(body).map_err(|_| answer.clone().into())
 }

@@ -4,19 +4,23 @@
 
 mod node;
 mod operator;
+mod pages;
 mod service;
 
 mod audit;
+mod catalog;
 mod cli;
 mod clients;
 mod demo;
 mod examples;
 mod faults;
+mod flows;
 mod identity;
 mod interfaces;
 mod keys;
 mod methods;
 mod oauth;
+mod oauth2_client;
 mod operations;
 mod privileges;
 mod rpc;

@@ -66,6 +66,18 @@ async fn defining_answers_201_with_links_and_runs_nothing() {
 }
 
 #[tokio::test]
+async fn a_name_has_up_to_128_characters() {
+    let longest = format!("m_{}.-9Z", "x".repeat(122));
+    assert_eq!(longest.len(), 128);
+    for name in [&*longest, "_", "m"] {
+        let answer = define("demo", json!({"method": name, "q": "select 1"})).await;
+        assert_eq!(answer.status, 201, "{answer:?}");
+        assert_eq!(get(name).await.json()["method"], name);
+        assert_eq!(delete("demo", name).await.status, 204);
+    }
+}
+
+#[tokio::test]
 async fn a_definition_posted_to_sql_is_one_too() {
     let answer = demo()
         .sql(
@@ -154,24 +166,24 @@ async fn a_name_that_is_taken_is_a_conflict_and_nothing_is_defined() {
 async fn a_wrong_definition_is_named() {
     let cases = [
         (
-            json!({"method": "m", "q": "select 1", "params": {}}),
+            json!({"method": "m_wrong", "q": "select 1", "params": {}}),
             400,
             "params",
         ),
         (
-            json!({"method": "m", "q": "select 1", "colour": 1}),
+            json!({"method": "m_wrong", "q": "select 1", "colour": 1}),
             400,
             "colour",
         ),
-        (json!({"method": "m"}), 400, "`q`"),
+        (json!({"method": "m_wrong"}), 400, "`q`"),
         (json!({"q": "select 1"}), 400, "method"),
-        (json!({"method": "m", "q": ""}), 400, "statement"),
+        (json!({"method": "m_wrong", "q": ""}), 400, "statement"),
         (
-            json!({"method": "m", "q": " -- nothing\n"}),
+            json!({"method": "m_wrong", "q": " -- nothing\n"}),
             400,
             "statement",
         ),
-        (json!({"method": "m", "q": 1}), 400, "`q`"),
+        (json!({"method": "m_wrong", "q": 1}), 400, "`q`"),
         (json!({"method": 1, "q": "select 1"}), 400, "method"),
         (json!({"method": "", "q": "select 1"}), 400, "method"),
         (json!({"method": "1m", "q": "select 1"}), 400, "method"),
@@ -183,43 +195,47 @@ async fn a_wrong_definition_is_named() {
             "method",
         ),
         (
-            json!({"method": "m", "q": "select 1", "type_hints": [1]}),
+            json!({"method": "m_wrong", "q": "select 1", "type_hints": [1]}),
             400,
             "type_hints",
         ),
         (
-            json!({"method": "m", "q": "select 1", "type_hints": {"a": 1}}),
+            json!({"method": "m_wrong", "q": "select 1", "type_hints": {"a": 1}}),
             400,
             "type_hints",
         ),
         (
-            json!({"method": "m", "q": "select 1", "type_formats": "Y"}),
+            json!({"method": "m_wrong", "q": "select 1", "type_formats": "Y"}),
             400,
             "type_formats",
         ),
         (
-            json!({"method": "m", "q": "select 1", "output_format": "geojson"}),
+            json!({"method": "m_wrong", "q": "select 1", "output_format": "geojson"}),
             400,
             "output_format",
         ),
         (
-            json!({"method": "m", "q": "select 1; select 2"}),
+            json!({"method": "m_wrong", "q": "select 1; select 2"}),
             400,
             "one statement",
         ),
-        (json!({"method": "m", "q": "commit"}), 403, ""),
+        (json!({"method": "m_wrong", "q": "commit"}), 403, ""),
         (
-            json!({"method": "m", "q": "copy albums to stdout"}),
+            json!({"method": "m_wrong", "q": "copy albums to stdout"}),
             403,
             "",
         ),
-        (json!({"method": "m", "q": "set role alice"}), 403, ""),
+        (json!({"method": "m_wrong", "q": "set role alice"}), 403, ""),
         (
-            json!([{"method": "m", "q": "select 1"}, {"method": "n", "q": "listen x"}]),
+            json!([{"method": "m_wrong", "q": "select 1"}, {"method": "n", "q": "listen x"}]),
             403,
             "[1]",
         ),
-        (json!([{"method": "m", "q": "select 1"}, 7]), 400, "[1]"),
+        (
+            json!([{"method": "m_wrong", "q": "select 1"}, 7]),
+            400,
+            "[1]",
+        ),
         (json!([]), 400, ""),
         (json!(7), 400, ""),
     ];
@@ -243,7 +259,7 @@ async fn a_wrong_definition_is_named() {
         .ask(Method::POST, METHODS, Some("demo"), no_json)
         .await;
     assert_eq!(answer.error(), (400, "INVALID_JSON".to_owned()));
-    assert_eq!(get("m").await.status, 404, "nothing of it is defined");
+    assert_eq!(get("m_wrong").await.status, 404, "nothing of it is defined");
 }
 
 #[tokio::test]

@@ -19,6 +19,7 @@ async fn stored(name: &str) -> Value {
     demo().rows("demo", &q, json!({})).await["data"].clone()
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "a literal stands here")]
 fn notification(method: &str, params: Value) -> Value {
     json!({"jsonrpc": "2.0", "method": method, "params": params})
 }

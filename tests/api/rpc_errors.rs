@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::methods::defined;
 use crate::rpc::{answer, call, post};
-use crate::service::demo;
+use crate::service::{Answer, demo, eventually};
 
 async fn text(body: &str) -> Value {
     let answer = post(Some("demo"), body.to_owned()).await;
@@ -246,11 +246,59 @@ async fn a_deadline_is_an_internal_error_that_may_be_tried_again() {
     let request = request
         .header("prefer", "wait=0.2")
         .json(&call("e_sleep", json!({}), 1));
-    let answer = crate::service::Answer::of(request).await;
+    let answer = Answer::of(request).await;
     assert_eq!(answer.status, 200);
     let error = &answer.json()["error"];
     assert_eq!(
         (&error["code"], &error["data"]["retryable"]),
         (&json!(-32603), &json!(true))
     );
+}
+
+#[tokio::test]
+async fn a_caller_that_leaves_ends_its_call() {
+    let admin = demo().admin().await;
+    let q = "select pg_sleep(120) as the_caller_left";
+    defined(json!({"method": "e_left", "q": q})).await;
+    let token = demo().cached_token("demo").await;
+    let running = || async {
+        let count = "select count(*) from pg_stat_activity where state = 'active' and query = $1";
+        let row = admin.query_one(count, &[&q]).await.unwrap();
+        row.get::<_, i64>(0)
+    };
+    for message in [
+        call("e_left", json!({}), 1),
+        json!([call("e_left", json!({}), 1)]),
+        json!({"jsonrpc": "2.0", "method": "e_left"}),
+    ] {
+        let request = demo()
+            .request(reqwest::Method::POST, "/api/v4/call")
+            .bearer_auth(&token)
+            .json(&message);
+        let asking = tokio::spawn(request.send());
+        eventually("it runs", || async { running().await == 1 }).await;
+        asking.abort();
+        eventually("it has ended", || async { running().await == 0 }).await;
+    }
+}
+
+#[tokio::test]
+async fn what_fails_before_the_message_is_read_has_the_rest_form() {
+    for path in ["/api/v4/call", "/api/v4/rpc"] {
+        let bad = demo()
+            .request(reqwest::Method::POST, path)
+            .bearer_auth("nonsense")
+            .json(&call("e_x", json!({}), 1));
+        let answer = Answer::of(bad).await;
+        assert_eq!(answer.error(), (401, "INVALID_TOKEN".to_owned()), "{path}");
+        let large = format!("\"{}\"", "x".repeat(11 << 20));
+        let answer = demo()
+            .ask(reqwest::Method::POST, path, Some("demo"), Some(large))
+            .await;
+        assert_eq!(
+            answer.error(),
+            (413, "PAYLOAD_TOO_LARGE".to_owned()),
+            "{path}"
+        );
+    }
 }

@@ -117,6 +117,62 @@ async fn a_session_that_ends_on_one_node_has_ended_on_the_other() {
 }
 
 #[tokio::test]
+async fn a_method_that_one_node_changes_is_another_one_on_the_other() {
+    let operator = operator().await;
+    let (one, two) = (Node::start(&operator).await, Node::start(&operator).await);
+    let tokens = one.sign_in("shop", "shop", "owner-password").await;
+    let access = tokens["access_token"].as_str().unwrap();
+    let define = json!({"method": "answer", "q": "select 42 as n"});
+    let (status, _) = one.post("/api/v4/methods", Some(access), define).await;
+    assert_eq!(status, StatusCode::CREATED);
+    let call = || async {
+        let call = json!({"jsonrpc": "2.0", "method": "answer", "id": 1});
+        two.post("/api/v4/call", Some(access), call).await.1
+    };
+    assert_eq!(
+        call().await["result"]["data"][0]["n"],
+        42,
+        "it is there at once"
+    );
+    let url = format!("{}/api/v4/methods/answer", one.url);
+    let patch = one.client.patch(&url).bearer_auth(access);
+    let patch = patch.json(&json!({"q": "select 43 as n"})).send().await;
+    // The client has followed the 303 to the method.
+    assert_eq!(patch.unwrap().status(), StatusCode::OK);
+    let started = Instant::now();
+    eventually("the other node knows the change", || async {
+        call().await["result"]["data"][0]["n"] == 43
+    })
+    .await;
+    let dropped = one.client.delete(&url).bearer_auth(access).send().await;
+    assert_eq!(dropped.unwrap().status(), StatusCode::NO_CONTENT);
+    eventually("the other node knows the end", || async {
+        call().await["error"]["code"] == -32601
+    })
+    .await;
+    // Without notices it would take a minute.
+    assert!(started.elapsed() < Duration::from_secs(10));
+
+    let define = json!({"method": "left", "q": "select 1 as n"});
+    one.post("/api/v4/methods", Some(access), define).await;
+    operator.succeeds(&["tenant", "drop", "shop", "--yes"], "");
+    operator.succeeds(
+        &["tenant", "adopt", "shop", "--password-file", "-"],
+        "owner-password\n",
+    );
+    let uri = ["--redirect-uri", "http://127.0.0.1:5000/callback"];
+    let client = ["client", "create", "shop", "App", "--id", "app", "--public"];
+    operator.succeeds(&[&client[..], &uri].concat(), "");
+    let tokens = two.sign_in("shop", "shop", "owner-password").await;
+    let list = two.client.get(format!("{}/api/v4/methods", two.url));
+    let list = list.bearer_auth(tokens["access_token"].as_str().unwrap());
+    let list: Value = list.send().await.unwrap().json().await.unwrap();
+    assert_eq!(list, json!([]), "a tenant's methods go with it");
+    one.stop();
+    two.stop();
+}
+
+#[tokio::test]
 async fn a_rotated_key_signs_for_every_node() {
     let operator = operator().await;
     let node = Node::start(&operator).await;

@@ -233,6 +233,16 @@ impl Service {
         tokio::spawn(connection);
         client
     }
+
+    /// A connection to the control database as the cluster's administrator.
+    pub(crate) async fn control(&self) -> tokio_postgres::Client {
+        let (server, _) = self.database_url.rsplit_once('/').unwrap();
+        let url = format!("{server}/tidegate");
+        let connected = tokio_postgres::connect(&url, tokio_postgres::NoTls).await;
+        let (client, connection) = connected.unwrap();
+        tokio::spawn(connection);
+        client
+    }
 }
 
 /// Stops the demo and removes its folder when this process ends, however it ends: the guard is

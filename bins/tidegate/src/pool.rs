@@ -3,6 +3,7 @@
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
+use tidegate_catalog::Definitions;
 use tidegate_postgres::admin::RoleCredentials;
 use tidegate_postgres::control::Control;
 use tidegate_postgres::pool::{Pool, Settings as PoolSettings, WAIT_BOUNDS};
@@ -62,6 +63,12 @@ impl UserPool {
         let database = DatabaseName::new(database);
         self.postgres.roles().forget(&database);
         self.control.close(&database);
+    }
+}
+
+impl Definitions for UserPool {
+    fn count(&self, database: &DatabaseName) -> u64 {
+        self.postgres.roles().definitions(database)
     }
 }
 

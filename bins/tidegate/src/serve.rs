@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tidegate_catalog::Catalogs;
 use tidegate_methods::Registry;
 use tidegate_oauth::{Issuer, Mail};
 use tidegate_outbound::SmtpMail;
@@ -14,6 +15,7 @@ use tidegate_server::{App, Certificate, Limits, Listener, Origins};
 use tidegate_sql::DatabaseName;
 use tokio::net::TcpListener;
 
+use crate::catalog_watch::{self, CatalogProbe};
 use crate::failure::{Failure, Result};
 use crate::pool::{ControlProbe, UserPool};
 use crate::service::{self, Service};
@@ -168,9 +170,12 @@ impl Node {
         let issuer = Arc::new(issuer);
         let pool = UserPool::open(service, settings).await?;
         let methods = Arc::new(Registry::new(service.methods.clone()));
+        let catalogs = Catalogs::new(service.control.clone(), Arc::new(pool.clone()));
+        let catalogs = Arc::new(catalogs);
         let app = App::builder(pool.executor(), issuer.clone(), service.store.clone())
             .accounts(Arc::new(service.accounts()))
             .methods(methods.clone())
+            .catalogs(catalogs.clone())
             .node(u64::from_be_bytes(ports::bytes()))
             .limits(limits(settings)?)
             .trusted_proxies(settings.trusted_proxies.clone())
@@ -182,6 +187,7 @@ impl Node {
             .providers(identity::providers(settings)?)
             .help(settings.help_contact.clone())
             .probe(Arc::new(ControlProbe(service.control.clone())))
+            .probe(Arc::new(CatalogProbe(catalogs.clone())))
             .metrics(Arc::new(pool.clone()));
         let (app, traces) = crate::traces::export(app, settings)?;
         let app = app.build();
@@ -191,6 +197,7 @@ impl Node {
             app: app.clone(),
             methods,
             pool,
+            catalogs,
         };
         Ok(Self {
             app,
@@ -202,6 +209,7 @@ impl Node {
     /// Serves until `stop` is over and what was in flight has ended.
     pub(crate) async fn serve(self, sockets: Sockets, stop: impl Future<Output = ()>) -> Result {
         let mut beside = tokio::task::JoinSet::new();
+        beside.spawn(catalog_watch::watch(self.upkeep.catalogs.clone()));
         beside.spawn(self.upkeep.run());
         beside.spawn(self.traces);
         if let Some(certificate) = sockets.certificate.clone() {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tidegate_catalog::Catalogs;
 use tidegate_methods::Registry;
 use tidegate_oauth::Issuer;
 use tidegate_postgres::control::{Control, Notice};
@@ -28,6 +29,7 @@ pub(crate) struct Upkeep {
     pub(crate) app: App,
     pub(crate) methods: Arc<Registry>,
     pub(crate) pool: UserPool,
+    pub(crate) catalogs: Arc<Catalogs>,
 }
 
 impl Upkeep {
@@ -68,6 +70,7 @@ impl Upkeep {
                 self.app.forget_default_user(&database);
                 self.methods.forget_tenant(&DatabaseName::new(&database));
                 self.pool.forget(&database);
+                self.catalogs.forget(&DatabaseName::new(&database));
             }
             Some(Change::Method { database, name }) => {
                 self.methods.forget(&DatabaseName::new(database), &[name]);

@@ -5,11 +5,12 @@
 use std::io::Write as _;
 use std::sync::Arc;
 
+use tidegate_catalog::Catalogs;
 use tidegate_embedded::{Cluster, Settings};
 use tidegate_postgres::Config;
 use tidegate_postgres::backoff::Jitter;
 use tidegate_postgres::control::Control;
-use tidegate_sql::{DatabaseName, Principal, Terms};
+use tidegate_sql::{DatabaseName, Login, RoleName, Sharing, Terms};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -24,15 +25,24 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         )
         .await?;
 
-    let service = Control::new(
+    let service = Arc::new(Control::new(
         Arc::new(Config::from_url(&cluster.admin_url())?),
         Jitter::none(),
+    )?);
+    let catalogs = Catalogs::new(service, Arc::new(()));
+    let login = Login {
+        database: DatabaseName::new("postgres"),
+        role: RoleName::new("postgres"),
+        sharing: Sharing::One(1),
+    };
+    let schemas = catalogs.schemas(&login, &Terms::default()).await?;
+    writeln!(
+        std::io::stdout(),
+        "{}",
+        tidegate_catalog::describe_all(&schemas)
     )?;
-    let who = Principal::Catalog(DatabaseName::new("postgres"));
-    let all = tidegate_catalog::describe_all(&service, &who, &Terms::default()).await?;
-    writeln!(std::io::stdout(), "{all}")?;
 
-    drop((admin, service));
+    drop((admin, catalogs));
     cluster.stop().await?;
     Ok(())
 }

@@ -1,99 +1,179 @@
-//! The description of schemas, as one JSON document that PostgreSQL writes.
+//! The description of schemas as JSON (wire.md, "SQL"): what `GET /api/v4/sql/schema` answers.
 
-use std::sync::{Arc, LazyLock};
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::sync::Arc;
 
-use tidegate_sql::{
-    BoundStatement, BoxFuture, Column, Executor, Flow, Parameter, Principal, RawRow, RowSink,
-    Statement, Terms,
-};
+use tidegate_sql::TypeKind;
 
-use crate::error::{Error, Result};
+use crate::model::{Column, ConstraintKind, Referenced, Relation, Schema};
 
-static DESCRIBE: LazyLock<Arc<Statement>> = LazyLock::new(|| {
-    let text = include_str!("describe.sql");
-    Arc::new(Statement::parse(text).expect("the statement beside this file can be parsed"))
-});
-
-/// Describes every schema that the principal may use: a JSON array of objects with `name` and
-/// `tables`, ordered by name.
-///
-/// Only schemas with the USAGE right, and in them only tables, views and columns on which the
-/// principal has some right, are shown (PostgreSQL, "Privileges"); partitions are hidden behind
-/// their root.
-///
-/// # Errors
-///
-/// [`Error::Sql`] when the statement cannot run.
-pub async fn describe_all(
-    executor: &dyn Executor,
-    who: &Principal,
-    terms: &Terms,
-) -> Result<String> {
-    run(executor, who, terms, Parameter::Null).await
+/// Describes schemas: a JSON array of the objects of [`describe`].
+pub fn describe_all(schemas: &[Arc<Schema>]) -> String {
+    let mut text = String::from("[");
+    list(&mut text, schemas, |text, schema| {
+        text.push_str(&describe(schema));
+    });
+    text.push(']');
+    text
 }
 
-/// Describes one schema: a JSON object, or `None` when the principal cannot see a schema of that
-/// name.
-///
-/// # Errors
-///
-/// [`Error::Sql`] when the statement cannot run.
-pub async fn describe(
-    executor: &dyn Executor,
-    who: &Principal,
-    terms: &Terms,
-    schema: &str,
-) -> Result<Option<String>> {
-    let list = run(executor, who, terms, Parameter::Text(schema.into())).await?;
-    let object = list
-        .strip_prefix('[')
-        .and_then(|list| list.strip_suffix(']'));
-    match object {
-        Some("") => Ok(None),
-        Some(object) => Ok(Some(object.to_owned())),
-        None => Err(Error::Document),
-    }
+/// Describes a schema: a JSON object with `name` and `tables`, compact, the tables and the
+/// constraints ordered by name, the columns as they stand.
+pub fn describe(schema: &Schema) -> String {
+    let mut text = String::from("{\"name\":");
+    string(&mut text, schema.name());
+    text.push_str(",\"tables\":[");
+    list(&mut text, schema.relations(), |text, (_, relation)| {
+        table(text, schema, relation);
+    });
+    text.push_str("]}");
+    text
 }
 
-async fn run(
-    executor: &dyn Executor,
-    who: &Principal,
-    terms: &Terms,
-    schema: Parameter,
-) -> Result<String> {
-    let statement = BoundStatement {
-        statement: Arc::clone(&DESCRIBE),
-        hints: vec![None],
-        formats: vec![None],
-        sets: vec![vec![schema]],
-        listed: false,
+fn table(text: &mut String, schema: &Schema, relation: &Relation) {
+    text.push_str("{\"name\":");
+    string(text, &relation.name);
+    text.push_str(",\"columns\":[");
+    list(text, &relation.columns, column);
+    text.push_str("],\"constraints\":[");
+    list(text, constraints(relation), |text, described| {
+        constraint(text, schema, &described);
+    });
+    text.push(']');
+    comment(text, relation.comment.as_deref());
+    text.push('}');
+}
+
+fn column(text: &mut String, column: &Column) {
+    text.push_str("{\"name\":");
+    string(text, &column.name);
+    let (name, is_array) = match column.r#type.kind() {
+        TypeKind::Array(element) => (element.name(), true),
+        _ => (column.r#type.name(), false),
     };
-    let mut document = Document::default();
-    executor
-        .query(who, &statement, terms, &mut document)
-        .await?;
-    document.0.ok_or(Error::Document)
+    text.push_str(",\"_typname\":");
+    string(text, name);
+    let is_nullable = !column.not_null;
+    let written = write!(
+        text,
+        ",\"_is_array\":{is_array},\"is_nullable\":{is_nullable}"
+    );
+    written.expect("a string takes what is written");
+    comment(text, column.comment.as_deref());
+    text.push('}');
 }
 
-/// Keeps the only value of the only row.
-#[derive(Default)]
-pub(crate) struct Document(pub(crate) Option<String>);
+/// A constraint as it is shown.
+struct Described<'a> {
+    name: &'a str,
+    kind: &'static str,
+    columns: Vec<&'a str>,
+    referenced: Option<&'a Referenced>,
+}
 
-impl RowSink for Document {
-    fn columns(&mut self, _: &[Column]) -> tidegate_sql::Result<()> {
-        Ok(())
-    }
-
-    fn row(&mut self, row: RawRow<'_>) -> tidegate_sql::Result<Flow> {
-        // A text value has the same bytes in both wire formats.
-        if let Some(Some(value)) = row.values().next() {
-            let text = std::str::from_utf8(value).map_err(tidegate_sql::Error::internal)?;
-            self.0 = Some(text.to_owned());
+/// All constraints of a relation, by name.
+fn constraints(relation: &Relation) -> Vec<Described<'_>> {
+    let of = |name, kind, columns: &[_], referenced| Described {
+        name,
+        kind,
+        columns: columns
+            .iter()
+            .map(|id| &*relation.column(*id).name)
+            .collect(),
+        referenced,
+    };
+    let primary = relation.primary_key.iter();
+    let primary = primary.map(|key| of(&key.name, "primary", &key.columns, None));
+    let unique = relation.unique.iter();
+    let unique = unique.map(|key| of(&key.name, "unique", &key.columns, None));
+    let foreign = relation.foreign_keys.iter();
+    let foreign = foreign.map(|key| of(&key.name, "foreign", &key.columns, Some(&key.referenced)));
+    let others = relation.other_constraints.iter().map(|other| {
+        let (kind, referenced) = match &other.kind {
+            ConstraintKind::Primary => ("primary", None),
+            ConstraintKind::Unique => ("unique", None),
+            ConstraintKind::Check => ("check", None),
+            ConstraintKind::Exclude => ("exclude", None),
+            ConstraintKind::Foreign(referenced) => ("foreign", Some(referenced)),
+        };
+        Described {
+            name: &other.name,
+            kind,
+            columns: other.columns.iter().map(|name| &**name).collect(),
+            referenced,
         }
-        Ok(Flow::Continue)
-    }
+    });
+    let mut all: Vec<_> = primary.chain(unique).chain(foreign).chain(others).collect();
+    all.sort_by(|one, other| one.name.cmp(other.name));
+    all
+}
 
-    fn ready(&mut self) -> BoxFuture<'_, tidegate_sql::Result<()>> {
-        Box::pin(std::future::ready(Ok(())))
+fn constraint(text: &mut String, schema: &Schema, described: &Described<'_>) {
+    text.push_str("{\"name\":");
+    string(text, described.name);
+    text.push_str(",\"constraint\":");
+    string(text, described.kind);
+    text.push_str(",\"columns\":[");
+    list(text, &described.columns, |text, name| string(text, name));
+    text.push(']');
+    if let Some(referenced) = described.referenced {
+        let (table, columns) = far_side(schema, referenced);
+        text.push_str(",\"referenced_table\":");
+        string(text, &table);
+        text.push_str(",\"referenced_columns\":[");
+        list(text, columns, string);
+        text.push(']');
     }
+    text.push('}');
+}
+
+/// The referenced table, qualified when it is of another schema, and its columns.
+fn far_side<'a>(schema: &'a Schema, referenced: &'a Referenced) -> (Cow<'a, str>, Vec<&'a str>) {
+    match referenced {
+        Referenced::Here(id, columns) => {
+            let relation = schema.relation(*id);
+            let names = columns.iter().map(|id| &*relation.column(*id).name);
+            (Cow::Borrowed(&*relation.name), names.collect())
+        }
+        Referenced::Elsewhere {
+            schema: other,
+            relation,
+            columns,
+        } => {
+            let table = if **other == *schema.name() {
+                Cow::Borrowed(&**relation)
+            } else {
+                Cow::Owned(format!("{other}.{relation}"))
+            };
+            (table, columns.iter().map(|name| &**name).collect())
+        }
+    }
+}
+
+fn comment(text: &mut String, comment: Option<&str>) {
+    if let Some(comment) = comment {
+        text.push_str(",\"comment\":");
+        string(text, comment);
+    }
+}
+
+/// Writes the items with commas between them.
+fn list<T>(
+    text: &mut String,
+    items: impl IntoIterator<Item = T>,
+    mut write: impl FnMut(&mut String, T),
+) {
+    for (place, item) in items.into_iter().enumerate() {
+        if place > 0 {
+            text.push(',');
+        }
+        write(text, item);
+    }
+}
+
+/// Writes a JSON string.
+fn string(text: &mut String, value: &str) {
+    let json = serde_json::to_string(value).expect("a string is JSON");
+    text.push_str(&json);
 }

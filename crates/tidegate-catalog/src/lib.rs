@@ -1,12 +1,15 @@
 #![doc = include_str!("../README.md")]
 
+mod catalogs;
 mod describe;
 mod document;
 mod error;
+pub mod load;
 pub mod model;
 pub mod naming;
 mod privileges;
 
+pub use catalogs::{Catalogs, Definitions, Schemas, Watched};
 pub use describe::{describe, describe_all};
 pub use error::{Error, Result};
 pub use model::{ColumnId, Relation, RelationId, RelationshipId, Schema};

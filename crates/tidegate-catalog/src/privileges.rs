@@ -1,6 +1,7 @@
 //! Who may do what with a table, as PostgreSQL says it ("Privileges"), and the statements that
 //! change it.
 
+mod answer;
 mod plan;
 
 use std::sync::{Arc, LazyLock};
@@ -10,8 +11,8 @@ use tidegate_sql::{
     BoundStatement, DatabaseName, Executor, Login, Mode, Parameter, Principal, Statement, Terms,
 };
 
-use crate::describe::Document;
 use crate::error::{Error, Result};
+use answer::Document;
 use plan::Step;
 
 static FACTS: LazyLock<Arc<Statement>> = LazyLock::new(|| {
@@ -112,7 +113,8 @@ struct Sequence {
 
 #[derive(Debug, Deserialize)]
 struct Role {
-    role: String,
+    #[serde(rename = "role")]
+    name: String,
     quoted: String,
     usage: bool,
     gives_usage: bool,
@@ -211,12 +213,13 @@ fn bind(statement: Arc<Statement>, values: Vec<Parameter>) -> BoundStatement {
         formats: vec![None; values.len()],
         sets: vec![values],
         listed: false,
+        places: Vec::new(),
     }
 }
 
 fn told(role: Role) -> RoleAccess {
     let has = |privilege: &&str| role.privileges.iter().any(|own| own == privilege);
-    let holds = |access: Access| access.privileges().iter().all(|privilege| has(privilege));
+    let holds = |access: Access| access.privileges().iter().all(&has);
     let access = if !role.usage || (role.privileges.is_empty() && role.columns.is_empty()) {
         Some(Access::None)
     } else if holds(Access::Write) {
@@ -227,7 +230,7 @@ fn told(role: Role) -> RoleAccess {
         None
     };
     RoleAccess {
-        role: role.role,
+        role: role.name,
         access,
         usage: role.usage,
         privileges: role.privileges,

@@ -1,33 +1,39 @@
-//! The description against a real catalog.
-
-use std::sync::Arc;
+//! The description of schemas, beside the SQL that says the same.
 
 use serde_json::{Value, json};
-use tidegate_postgres::Config;
-use tidegate_postgres::backoff::Jitter;
-use tidegate_postgres::control::Control;
-use tidegate_sql::{DatabaseName, Principal, Terms};
+use tidegate_catalog::{describe, describe_all};
+use tidegate_sql::Terms;
 
-async fn stage(database: &str, sql: &str) -> (Control, Principal) {
-    let cluster = tidegate_embedded::testing::cluster();
-    run(&cluster.admin_url(), &format!("create database {database}")).await;
-    run(&cluster.url(database), sql).await;
-    let config = Config::from_url(&cluster.admin_url()).unwrap();
-    let service = Control::new(Arc::new(config), Jitter::none()).unwrap();
-    (service, Principal::Catalog(DatabaseName::new(database)))
+use crate::stage::Stage;
+
+async fn public(stage: &Stage) -> Value {
+    let schema = stage.public().await;
+    serde_json::from_str(&describe(&schema)).unwrap()
 }
 
-async fn run(url: &str, sql: &str) {
-    let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls)
-        .await
-        .unwrap();
-    tokio::spawn(connection);
-    client.batch_execute(sql).await.unwrap();
+/// What PostgreSQL says to the role in one statement.
+async fn reference(stage: &Stage, role: &str) -> String {
+    let text = include_str!("fixtures/description.sql").replace(":schema::", "$1::");
+    let name = role.replace('"', "\"\"");
+    stage.run(&format!("set role \"{name}\"")).await;
+    let none: Option<&str> = None;
+    let row = stage.client.query_one(&text, &[&none]).await.unwrap();
+    stage.run("reset role").await;
+    row.get(0)
+}
+
+async fn assert_equal(stage: &Stage, role: &str) {
+    let login = stage.login(role);
+    let schemas = stage.catalogs.schemas(&login, &Terms::default()).await;
+    assert_eq!(
+        describe_all(&schemas.unwrap()),
+        reference(stage, role).await
+    );
 }
 
 #[tokio::test]
 async fn tables_views_and_partitioned_roots_are_shown_and_partitions_are_not() {
-    let (service, who) = stage(
+    let stage = Stage::new(
         "catalog_kinds",
         "create table a (id int primary key); \
          create view b as select id from a; \
@@ -38,8 +44,7 @@ async fn tables_views_and_partitioned_roots_are_shown_and_partitions_are_not() {
          create table empty ()",
     )
     .await;
-    let text = tidegate_catalog::describe(&service, &who, &Terms::default(), "public").await;
-    let schema: Value = serde_json::from_str(&text.unwrap().unwrap()).unwrap();
+    let schema = public(&stage).await;
     let names: Vec<_> = schema["tables"]
         .as_array()
         .unwrap()
@@ -55,15 +60,14 @@ async fn tables_views_and_partitioned_roots_are_shown_and_partitions_are_not() {
 
 #[tokio::test]
 async fn columns_tell_type_array_and_nullability() {
-    let (service, who) = stage(
+    let stage = Stage::new(
         "catalog_columns",
         "create type mood as enum ('ok'); create domain price as numeric not null; \
          create table a (id int generated always as identity, m mood[] not null, p price, \
          gone int, j jsonb, \"odd \"\" name\" char(2)); alter table a drop column gone",
     )
     .await;
-    let text = tidegate_catalog::describe(&service, &who, &Terms::default(), "public").await;
-    let schema: Value = serde_json::from_str(&text.unwrap().unwrap()).unwrap();
+    let schema = public(&stage).await;
     assert_eq!(
         schema["tables"][0]["columns"],
         json!([
@@ -78,7 +82,7 @@ async fn columns_tell_type_array_and_nullability() {
 
 #[tokio::test]
 async fn constraints_keep_the_order_of_their_columns() {
-    let (service, who) = stage(
+    let stage = Stage::new(
         "catalog_constraints",
         "create schema other; create table other.far (x int primary key); \
          create table a (p int, q int, primary key (q, p)); \
@@ -86,8 +90,7 @@ async fn constraints_keep_the_order_of_their_columns() {
          exclude using btree (y with =), unique (x), foreign key (x, y) references a (q, p))",
     )
     .await;
-    let text = tidegate_catalog::describe(&service, &who, &Terms::default(), "public").await;
-    let schema: Value = serde_json::from_str(&text.unwrap().unwrap()).unwrap();
+    let schema = public(&stage).await;
     assert_eq!(
         schema["tables"][0]["constraints"][0]["columns"],
         json!(["q", "p"])
@@ -114,20 +117,38 @@ async fn constraints_keep_the_order_of_their_columns() {
 
 #[tokio::test]
 async fn all_schemas_come_ordered_and_an_unknown_one_is_none() {
-    let (service, who) = stage(
+    let stage = Stage::new(
         "catalog_schemas",
         "create schema zebra; create schema alpha",
     )
     .await;
-    let all = tidegate_catalog::describe_all(&service, &who, &Terms::default())
-        .await
-        .unwrap();
+    let owner = stage.owner();
+    let schemas = stage.catalogs.schemas(&owner, &Terms::default()).await;
     assert_eq!(
-        all,
+        describe_all(&schemas.unwrap()),
         r#"[{"name":"alpha","tables":[]},{"name":"public","tables":[]},{"name":"zebra","tables":[]}]"#
     );
-    for name in ["nowhere", "pg_catalog", "information_schema", "', true) --"] {
-        let none = tidegate_catalog::describe(&service, &who, &Terms::default(), name).await;
-        assert_eq!(none.unwrap(), None, "{name}");
+    let names = [
+        "nowhere",
+        "",
+        "pg_catalog",
+        "information_schema",
+        "', true) --",
+    ];
+    for name in names {
+        assert!(
+            stage.seen_by(&stage.owner(), name).await.is_none(),
+            "{name}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_description_is_what_one_statement_says() {
+    let stage = Stage::new("catalog_description", include_str!("fixtures/torture.sql")).await;
+    let owner = stage.owner();
+    assert_equal(&stage, owner.role.as_str()).await;
+    for role in ["torture reader", "torture_columns", "torture_nothing"] {
+        assert_equal(&stage, role).await;
     }
 }

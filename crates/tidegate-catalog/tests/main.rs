@@ -6,4 +6,8 @@
 
 mod describe;
 mod document;
+mod fresh;
 mod naming;
+mod rights;
+mod stage;
+mod torture;

@@ -113,6 +113,22 @@ impl Error {
         }
     }
 
+    /// What is wrong with a value whose position says where it is.
+    pub(crate) fn without_place(&self) -> String {
+        match self {
+            Self::WrongKind {
+                found, expected, ..
+            } => format!("{found}, expected {expected}"),
+            Self::InvalidValue {
+                expected, problem, ..
+            } => format!("not a {expected}: {problem}"),
+            Self::UnknownOperator {
+                r#type, expected, ..
+            } => format!("no such comparison for {type}, only {expected}"),
+            other => other.to_string(),
+        }
+    }
+
     /// The error of a value that `tidegate_sql` could not turn into the text of its type.
     pub(crate) fn of_input(error: InputError, place: impl std::fmt::Display) -> Self {
         match error {

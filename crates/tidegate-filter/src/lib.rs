@@ -1,9 +1,11 @@
 #![doc = include_str!("../README.md")]
 
+mod condition;
 mod error;
 mod family;
 mod filter;
 mod json;
+mod matcher;
 mod operator;
 mod read;
 mod write;
@@ -11,5 +13,6 @@ mod write;
 pub use error::{Error, Result};
 pub use filter::{Comparison, Filter};
 pub use json::{Elements, Json, Members};
+pub use matcher::{Image, Key, KeyReader, Matcher, Pin, Verdict};
 pub use operator::Operator;
 pub use write::Alias;

@@ -199,7 +199,12 @@ impl Level<'_> {
             _ => {
                 let json = comparison.json();
                 let (value, r#type) = operand(&column.r#type, comparison.operator, &json);
-                self.write_pair(column, comparison.operator, (value, r#type), sql);
+                self.write_pair(
+                    column,
+                    comparison,
+                    (comparison.operator, value, r#type),
+                    sql,
+                );
             }
         }
     }
@@ -208,15 +213,15 @@ impl Level<'_> {
     fn write_pair(
         &self,
         column: &Column,
-        operator: Operator,
-        (value, r#type): (Parameter, &Type),
+        comparison: &Comparison,
+        (operator, value, r#type): (Operator, Parameter, &Type),
         sql: &mut SqlWriter,
     ) {
         let (symbol, negated) = symbol(operator, Family::of(&column.r#type));
         sql.syntax(if negated { "(not " } else { "" });
         self.write_column(column, sql);
         write_operator(operator_schema(&column.r#type), symbol, sql);
-        sql.parameter(value);
+        sql.placed(value, &*comparison.place);
         write_cast(r#type, sql);
         sql.syntax(if negated { ")" } else { "" });
     }
@@ -235,7 +240,8 @@ impl Level<'_> {
                     (_, true) => " or ",
                     (_, false) => " and ",
                 });
-                self.write_pair(column, operator, (element.parameter(), r#type), sql);
+                let value = (operator, element.parameter(), r#type);
+                self.write_pair(column, comparison, value, sql);
             }
             sql.syntax(")");
             return;
@@ -245,7 +251,7 @@ impl Level<'_> {
         self.write_column(column, sql);
         write_operator(operator_schema(&column.r#type), symbol, sql);
         sql.syntax(if within || negated { "any (" } else { "all (" })
-            .parameter(comparison.value.clone());
+            .placed(comparison.value.clone(), &*comparison.place);
         write_cast(r#type, sql);
         sql.syntax(if negated { "[]))" } else { "[])" });
     }

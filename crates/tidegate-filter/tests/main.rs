@@ -4,7 +4,13 @@
     reason = "a test that cannot go on should stop where it stands"
 )]
 
+mod condition;
+mod events;
 mod golden;
+mod injection;
 mod language;
+mod matcher;
+mod properties;
+mod random;
 mod refusals;
 mod stage;

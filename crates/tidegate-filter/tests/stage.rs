@@ -242,7 +242,23 @@ pub(crate) async fn run(
     client: &Client,
     bound: &BoundStatement,
 ) -> Result<Vec<tokio_postgres::Row>, tokio_postgres::Error> {
-    let statement = client.prepare(bound.statement.text()).await?;
+    run_text(client, bound.statement.text(), bound).await
+}
+
+/// The plan of a statement.
+pub(crate) async fn explain(client: &Client, bound: &BoundStatement) -> String {
+    let text = format!("explain (costs off) {}", bound.statement.text());
+    let rows = run_text(client, &text, bound).await.unwrap();
+    let lines: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+    lines.join("\n")
+}
+
+async fn run_text(
+    client: &Client,
+    text: &str,
+    bound: &BoundStatement,
+) -> Result<Vec<tokio_postgres::Row>, tokio_postgres::Error> {
+    let statement = client.prepare(text).await?;
     let values: Vec<_> = bound.sets[0]
         .iter()
         .zip(statement.params())

@@ -1,1 +1,28 @@
 //! The GraphQL API of a catalog schema.
+
+mod api;
+mod apis;
+mod cache;
+mod coerce;
+mod collect;
+mod definition;
+mod document;
+mod error;
+mod execute;
+mod introspection;
+mod kind;
+mod limits;
+mod lower;
+mod request;
+mod response;
+mod sdl;
+mod subscription;
+
+pub use api::{Api, Prepared};
+pub use apis::Apis;
+pub use error::{Code, Error, Location, Step};
+pub use execute::Context;
+pub use limits::Limits;
+pub use request::{Request, Requests, parse};
+pub use response::Answer;
+pub use subscription::{Change, Subscription};

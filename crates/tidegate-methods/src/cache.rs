@@ -18,7 +18,8 @@ pub(crate) struct Cache {
 #[derive(Debug, Default)]
 struct State {
     tenants: HashMap<DatabaseName, HashMap<MethodName, Arc<Method>>>,
-    count: usize,
+    /// Bytes of all methods, as [`weight`] counts them.
+    bytes: usize,
     /// How often something was forgotten.
     forgotten: u64,
 }
@@ -28,7 +29,7 @@ struct State {
 pub(crate) struct Since(u64);
 
 impl Cache {
-    /// A cache that holds at most so many methods.
+    /// A cache that holds methods of at most so many bytes.
     pub(crate) fn new(most: usize) -> Self {
         Self {
             most,
@@ -48,19 +49,18 @@ impl Cache {
     /// what was read may be what should be forgotten.
     pub(crate) fn put(&self, tenant: &DatabaseName, methods: &[Arc<Method>], since: Since) {
         let mut state = self.write();
-        if state.forgotten != since.0 || methods.len() > self.most {
+        let bytes: usize = methods.iter().map(|method| weight(method)).sum();
+        if state.forgotten != since.0 || bytes > self.most {
             return;
         }
-        while state.count + methods.len() > self.most {
+        while state.bytes + bytes > self.most {
             state.drop_tenant_other_than(tenant);
         }
         let known = state.tenants.entry(tenant.clone()).or_default();
-        let before = known.len();
-        for method in methods {
-            known.insert(method.name().clone(), Arc::clone(method));
-        }
-        let added = known.len() - before;
-        state.count += added;
+        let insert = |method: &Arc<Method>| known.insert(method.name().clone(), Arc::clone(method));
+        let replaced = methods.iter().filter_map(insert);
+        let replaced: usize = replaced.map(|method| weight(&method)).sum();
+        state.bytes = state.bytes + bytes - replaced;
     }
 
     pub(crate) fn forget(&self, tenant: &DatabaseName, names: &[impl AsRef<str>]) {
@@ -69,14 +69,12 @@ impl Cache {
         let Some(known) = state.tenants.get_mut(tenant) else {
             return;
         };
-        let removed = names
-            .iter()
-            .filter(|name| known.remove(name.as_ref()).is_some());
-        let removed = removed.count();
+        let removed = names.iter().filter_map(|name| known.remove(name.as_ref()));
+        let removed: usize = removed.map(|method| weight(&method)).sum();
         if known.is_empty() {
             state.tenants.remove(tenant);
         }
-        state.count -= removed;
+        state.bytes -= removed;
     }
 
     pub(crate) fn forget_tenant(&self, tenant: &DatabaseName) {
@@ -94,7 +92,7 @@ impl Cache {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.read().count
+        self.read().tenants.values().map(HashMap::len).sum()
     }
 
     fn read(&self) -> RwLockReadGuard<'_, State> {
@@ -115,6 +113,18 @@ impl State {
 
     fn drop_tenant(&mut self, tenant: &DatabaseName) {
         let dropped = self.tenants.remove(tenant);
-        self.count -= dropped.map_or(0, |methods| methods.len());
+        let dropped = dropped.iter().flat_map(HashMap::values);
+        self.bytes -= dropped.map(|method| weight(method)).sum::<usize>();
     }
+}
+
+/// About how much memory a method takes: its texts, the statement as it was read, and what is
+/// around them.
+fn weight(method: &Method) -> usize {
+    let definition = method.definition();
+    let texts = definition.type_hints.iter().chain(&definition.type_formats);
+    let texts: usize = texts.map(|(name, text)| name.len() + text.len()).sum();
+    let signature = method.signature();
+    let fields = signature.map_or(0, |known| known.parameters.len() + known.columns.len());
+    1024 + 3 * definition.q.len() + 2 * texts + 256 * fields
 }

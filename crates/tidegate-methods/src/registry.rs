@@ -15,8 +15,8 @@ use crate::rights::Actor;
 use crate::signature::Signature;
 use crate::store::{MethodStore, NewMethod, Revision, StoreError, Versioned, Written};
 
-/// How many methods a registry keeps at hand unless told otherwise.
-const MOST_CACHED: usize = 65_536;
+/// Bytes of methods that a registry keeps at hand unless told otherwise: some 40,000 of them.
+const MOST_CACHED: usize = 64 << 20;
 
 /// How often a change begins anew because somebody else was faster.
 const ATTEMPTS: usize = 16;
@@ -49,7 +49,7 @@ impl Registry {
         Self::with_capacity(store, MOST_CACHED)
     }
 
-    /// A registry that keeps at most so many methods at hand.
+    /// A registry that keeps methods of about so many bytes at hand, at most.
     pub fn with_capacity(store: Arc<dyn MethodStore>, most: usize) -> Self {
         Self {
             store,

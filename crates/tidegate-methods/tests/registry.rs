@@ -215,7 +215,8 @@ async fn what_was_read_before_a_notice_is_not_kept_after_it() {
 #[tokio::test]
 async fn no_more_is_kept_at_hand_than_the_capacity() {
     let store: Arc<MemoryMethodStore> = Arc::default();
-    let registry = Registry::with_capacity(store, 3);
+    // A short method counts for a little more than a KiB.
+    let registry = Registry::with_capacity(store, 3 << 10 | 512);
     let lake = DatabaseName::new("lake");
     for tenant in [&reef(), &lake] {
         let all = ["a", "b", "c", "d"].map(plain).to_vec();
@@ -240,6 +241,17 @@ async fn no_more_is_kept_at_hand_than_the_capacity() {
         .unwrap();
     assert!(all.iter().all(Option::is_some));
     assert_eq!((cached(&reef()), cached(&lake)), (0, 1));
+
+    let long = definition(&format!(
+        r#"{{"method":"long","q":"select '{}'"}}"#,
+        "x".repeat(1 << 10)
+    ));
+    registry.create(&lake, "anna", vec![long]).await.unwrap();
+    assert!(registry.lookup(&lake, "long").await.unwrap().is_some());
+    assert!(
+        registry.cached(&lake, "long").is_none(),
+        "its text counts, and is too long for the rest"
+    );
 }
 
 #[tokio::test]

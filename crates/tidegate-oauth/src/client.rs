@@ -95,7 +95,7 @@ pub struct SecretHash([u8; 32]);
 
 impl SecretHash {
     /// The hash of a secret.
-    pub fn of(secret: &Secret) -> Self {
+    pub(crate) fn of(secret: &Secret) -> Self {
         let hash = digest::digest(&digest::SHA256, secret.expose().as_bytes());
         Self(hash.as_ref().try_into().expect("SHA-256 gives 32 bytes"))
     }

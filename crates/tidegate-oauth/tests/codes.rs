@@ -283,6 +283,12 @@ async fn signed_in_browsers_and_forms() {
     api.issuer.sign_out(&browser, &visit).await.unwrap();
     assert!(api.issuer.browser(&one).await.unwrap().is_none());
     assert!(api.issuer.browser(&two).await.unwrap().is_some());
+    let before = api.ports.hasher.completed();
+    let nobody = UserKey::new("demo", "nobody");
+    let stranger = api.issuer.sign_in(nobody, &password, None, &visit).await;
+    assert_eq!(code(stranger), "invalid_grant");
+    let work = api.ports.hasher.completed() - before;
+    assert_eq!(work, 1, "a name that is not there costs a hash too");
     let wrong = api
         .issuer
         .sign_in(key.clone(), &Secret::new("alice4321"), None, &visit)

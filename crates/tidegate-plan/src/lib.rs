@@ -1,3 +1,15 @@
 //! Table operations.
 
+mod error;
+mod limits;
 pub mod operation;
+mod outcome;
+mod plan;
+mod row;
+mod statement;
+
+pub use error::{Error, Result};
+pub use limits::Limits;
+pub use operation::Operation;
+pub use outcome::{Flaw, Outcome, Path, Segment};
+pub use plan::{Plan, Step, Way};

@@ -32,7 +32,7 @@ pub struct Root<'a> {
 pub enum RootField<'a> {
     /// The rows of a relation.
     Get(RelationId, List),
-    /// Counts and sums over the rows of a relation.
+    /// Counts and sums over the rows of a relation: always a list of groups.
     Aggregate(RelationId, Aggregate),
     /// New rows.
     Insert(RelationId, Insert<'a>),
@@ -82,10 +82,35 @@ pub enum Shows {
     Typename,
     /// The value of a column.
     Column(ColumnId),
+    /// Parts of the value of a range or geometric column, or of each element of an array of them.
+    Parts(ColumnId, Vec<Part>),
     /// The row at the other end of a to-one relationship, or null.
     One(RelationshipId, Selection),
     /// The rows at the other end of a to-many relationship.
     Many(RelationshipId, List),
+}
+
+/// A part of a value that has parts.
+#[derive(Debug)]
+pub struct Part {
+    /// The response key.
+    pub key: Arc<str>,
+    /// What it shows.
+    pub shows: PartShows,
+    /// Whether its GraphQL type is non-null, so that a flaw takes the value that it belongs to.
+    pub not_null: bool,
+}
+
+/// What a part shows.
+#[derive(Debug)]
+pub enum PartShows {
+    /// The name of the value's GraphQL type.
+    Typename(Arc<str>),
+    /// A member of the value's JSON form, by its name there; with parts of its own (or of each of
+    /// its elements) when there are any.
+    Member(&'static str, Vec<Part>),
+    /// The value itself, which is a list: the parts of its elements.
+    Itself(Vec<Part>),
 }
 
 /// A term of an order.

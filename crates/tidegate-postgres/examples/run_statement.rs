@@ -102,6 +102,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         formats: vec![None],
         sets: vec![vec![Parameter::Json("21".into())], vec![Parameter::Null]],
         listed: true,
+        places: Vec::new(),
     };
     let mut lines = Lines(Vec::new(), std::io::stdout());
     roles

@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use http::{HeaderMap, HeaderValue};
 use ipnet::IpNet;
+use tidegate_catalog::Catalogs;
+use tidegate_graphql::Apis;
 use tidegate_methods::Registry;
 use tidegate_oauth::{Accounts, IdentityProviders, Issuer, Mail, Store};
 use tidegate_rpc::Dispatcher;
@@ -32,6 +34,8 @@ pub struct App(Arc<Parts>);
 
 struct Parts {
     executor: Arc<dyn Executor>,
+    apis: Apis,
+    catalogs: Arc<Catalogs>,
     issuer: Arc<Issuer>,
     store: Arc<dyn Store>,
     accounts: Option<Arc<Accounts>>,
@@ -88,6 +92,15 @@ impl App {
 
     pub(crate) fn executor(&self) -> &Arc<dyn Executor> {
         &self.0.executor
+    }
+
+    /// The GraphQL APIs of the schemas.
+    pub(crate) fn apis(&self) -> &Apis {
+        &self.0.apis
+    }
+
+    pub(crate) fn catalogs(&self) -> &Catalogs {
+        &self.0.catalogs
     }
 
     pub(crate) fn issuer(&self) -> &Issuer {

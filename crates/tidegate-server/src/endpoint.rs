@@ -4,6 +4,7 @@ mod audit;
 mod call;
 mod clients;
 mod documents;
+mod graphql;
 mod methods;
 mod oauth;
 mod operations;
@@ -24,6 +25,8 @@ use http::request::Parts;
 use http::{HeaderValue, Request, Response, StatusCode};
 use tidegate_sql::Login;
 use tower::Service;
+
+pub(crate) use graphql::Media;
 
 use crate::app::App;
 use crate::body::Body;
@@ -105,6 +108,9 @@ where
                 failure.into_oauth(matches!(route, Route::Guest), &origin)
             }
             Ok(route) if route.is_page() => failure.into_page(app.issuer().address(), &origin),
+            _ if head.uri.path().starts_with("/api/graphql/") => {
+                failure.into_graphql(Media::of(&head.headers).unwrap_or_default(), &origin)
+            }
             _ => failure.into_rest(&origin),
         }
     });
@@ -152,6 +158,8 @@ where
         Route::Metadata => Ok(documents::metadata(call.app)),
         Route::Keys => documents::keys(call.app),
         Route::OpenApi => Ok(documents::openapi()),
+        Route::GraphQl(schema) => graphql::serve(call, schema).await,
+        Route::GraphQlSdl(schema) => graphql::sdl(call, schema).await,
         Route::Health => Ok(operations::health()),
         Route::Readiness => Ok(operations::readiness(call.app).await),
         Route::Metrics => operations::metrics(call.app),

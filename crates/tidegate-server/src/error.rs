@@ -4,6 +4,7 @@
 //! token, a parameter or SQL.
 
 mod accounts;
+mod graphql;
 mod methods;
 mod oauth;
 mod page;

@@ -79,6 +79,10 @@ pub(crate) enum Route<'p> {
     Account,
     /// `GET /assets/tidegate.css`
     Stylesheet,
+    /// `GET`, `POST /api/graphql/schema/{schema}`
+    GraphQl(Cow<'p, str>),
+    /// `GET /api/graphql/schema/{schema}/sdl`
+    GraphQlSdl(Cow<'p, str>),
     /// `GET /healthz`
     Health,
     /// `GET /readyz`
@@ -115,7 +119,7 @@ pub(crate) enum Methods {
 
 /// A route without what its path names: the label in metrics and logs, the path in the OpenAPI
 /// document.
-pub(crate) const PATHS: [(&str, Methods); 38] = [
+pub(crate) const PATHS: [(&str, Methods); 40] = [
     ("/api/v4/sql", Methods::Post),
     ("/api/v4/sql/database/{database}", Methods::Post),
     ("/api/v4/sql/schema", Methods::Get),
@@ -157,6 +161,8 @@ pub(crate) const PATHS: [(&str, Methods); 38] = [
     ("/reset", Methods::Page),
     ("/signin/{provider}", Methods::Get),
     ("/signin/{provider}/callback", Methods::Get),
+    ("/api/graphql/schema/{schema}", Methods::Collection),
+    ("/api/graphql/schema/{schema}/sdl", Methods::Get),
 ];
 
 impl<'p> Route<'p> {
@@ -215,6 +221,9 @@ impl<'p> Route<'p> {
         if let Some(provider) = path.strip_prefix("/signin/") {
             return Self::of_provider(provider);
         }
+        if let Some(name) = path.strip_prefix("/api/graphql/schema/") {
+            return Self::graphql(name);
+        }
         let (folder, name) = path.rsplit_once('/')?;
         let name = percent::decode(name).filter(|name| !name.is_empty())?;
         match folder {
@@ -247,6 +256,20 @@ impl<'p> Route<'p> {
         };
         let name = |part| percent::decode(part).filter(|name| !name.is_empty());
         Some(Self::Privileges(name(schema)?, name(table)?))
+    }
+
+    fn graphql(rest: &'p str) -> Option<Self> {
+        let (name, sdl) = match rest.split_once('/') {
+            None => (rest, false),
+            Some((name, "sdl")) => (name, true),
+            Some(_) => return None,
+        };
+        let name = percent::decode(name).filter(|name| !name.is_empty())?;
+        Some(if sdl {
+            Self::GraphQlSdl(name)
+        } else {
+            Self::GraphQl(name)
+        })
     }
 
     /// The route's place in [`PATHS`].
@@ -290,6 +313,8 @@ impl<'p> Route<'p> {
             Self::Reset => 35,
             Self::SignInWith(_) => 36,
             Self::SignedInWith(_) => 37,
+            Self::GraphQl(_) => 38,
+            Self::GraphQlSdl(_) => 39,
         }
     }
 

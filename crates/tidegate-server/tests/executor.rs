@@ -5,6 +5,7 @@
 //! - `select hang 3 5`: three such rows, then nothing for ever
 //! - `select who`: database, role and sharing of the principal
 //! - `select error deadline|pool|unavailable|nodatabase|internal`
+//! - the catalog's statements: the schema `public` with nothing in it; any other answers `1`
 //! - `select panic`
 //! - `insert …`: one row written
 
@@ -113,6 +114,7 @@ impl Scripted {
             }
             ["select", "error", kind] => return Err(error(kind)),
             ["select", "panic"] => panic!("as the script says"),
+            _ if text.contains("shown_schema") => self.catalog(sink)?,
             _ => self.rows(sink, 1, "1").await?,
         }
         Ok(Completion {
@@ -120,13 +122,19 @@ impl Scripted {
         })
     }
 
+    /// One schema: its name and its document.
+    fn catalog(&self, sink: &mut dyn RowSink) -> Result<()> {
+        sink.columns(&[])?;
+        let mut body = Vec::new();
+        for value in ["public", r#"{"name":"public","relations":[]}"#] {
+            body.extend(i32::try_from(value.len()).unwrap().to_be_bytes());
+            body.extend_from_slice(value.as_bytes());
+        }
+        sink.row(RawRow::new(2, &body).unwrap()).map(drop)
+    }
+
     async fn rows(&self, sink: &mut dyn RowSink, count: usize, value: &str) -> Result<()> {
-        sink.columns(&[Column {
-            name: "s".to_owned(),
-            r#type: Type::TEXT,
-            format: WireFormat::Text,
-            origin: None,
-        }])?;
+        sink.columns(&[column()])?;
         let mut body = i32::try_from(value.len()).unwrap().to_be_bytes().to_vec();
         body.extend_from_slice(value.as_bytes());
         for _ in 0..count {
@@ -136,6 +144,15 @@ impl Scripted {
             }
         }
         Ok(())
+    }
+}
+
+fn column() -> Column {
+    Column {
+        name: "s".to_owned(),
+        r#type: Type::TEXT,
+        format: WireFormat::Text,
+        origin: None,
     }
 }
 
@@ -232,7 +249,10 @@ impl Executor for Scripted {
         _: &'a BoundStatement,
         _: &'a Terms,
     ) -> BoxFuture<'a, Result<Description>> {
-        unimplemented!("nothing describes yet")
+        Box::pin(std::future::ready(Ok(Description {
+            parameters: Vec::new(),
+            columns: vec![column()],
+        })))
     }
 }
 
@@ -253,7 +273,7 @@ impl Transaction for Open {
     }
 
     fn describe<'a>(&'a mut self, _: &'a BoundStatement) -> BoxFuture<'a, Result<Description>> {
-        unimplemented!("nothing describes yet")
+        unimplemented!("nothing describes in a transaction yet")
     }
 
     fn commit(mut self: Box<Self>) -> BoxFuture<'static, Result<()>> {

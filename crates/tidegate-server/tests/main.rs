@@ -10,10 +10,12 @@ mod executor;
 mod fixture;
 mod http2;
 mod identity;
+mod methods;
 mod oauth;
 mod operations;
 #[cfg(feature = "otlp")]
 mod otlp;
+mod pages;
 mod socket;
 mod sql;
 mod stream;

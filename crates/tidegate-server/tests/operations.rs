@@ -40,6 +40,32 @@ async fn a_node_is_ready_while_its_parts_are_and_it_does_not_drain() {
     assert_eq!(api.get("/healthz").await.text(), r#"{"status":"ok"}"#);
 }
 
+struct Catalog;
+
+impl Probe for Catalog {
+    fn name(&self) -> &'static str {
+        "catalog"
+    }
+
+    fn is_essential(&self) -> bool {
+        false
+    }
+
+    fn is_ready(&self) -> BoxFuture<'_, bool> {
+        Box::pin(std::future::ready(false))
+    }
+}
+
+#[tokio::test]
+async fn a_part_that_is_not_essential_leaves_the_node_ready() {
+    let api = Api::with(|builder| builder.probe(Arc::new(Catalog))).await;
+    let answer = api.get("/readyz").await;
+    assert_eq!(
+        (answer.status.as_u16(), answer.text()),
+        (200, r#"{"status":"ready","checks":{"catalog":"degraded"}}"#)
+    );
+}
+
 #[tokio::test]
 async fn metrics_count_requests_by_route_and_status() {
     let pool = Arc::new(|text: &mut String| {

@@ -279,7 +279,7 @@ async fn a_large_answer_is_whole() {
 #[tokio::test]
 async fn schemas_are_described_one_or_all() {
     let api = Api::start().await;
-    // The script gives one row with the text `1`, which stands for the catalog's document.
+    let public = r#"{"name":"public","tables":[]}"#;
     for path in [
         "/api/v4/sql/schema",
         "/api/v4/sql/schema/",
@@ -288,7 +288,7 @@ async fn schemas_are_described_one_or_all() {
         let answer = api.get(path).await;
         assert_eq!(
             (answer.status.as_u16(), answer.text()),
-            (200, "1"),
+            (200, &*format!("[{public}]")),
             "{path}"
         );
         assert_eq!(
@@ -296,14 +296,14 @@ async fn schemas_are_described_one_or_all() {
             "application/json; charset=utf-8"
         );
     }
-    // A document that is no array is our fault.
     for path in [
         "/api/v4/sql/schema/public",
         "/api/v4/sql/schema?schema=public",
     ] {
+        let answer = api.get(path).await;
         assert_eq!(
-            api.get(path).await.error(),
-            (500, "INTERNAL_ERROR".to_owned()),
+            (answer.status.as_u16(), answer.text()),
+            (200, public),
             "{path}"
         );
     }

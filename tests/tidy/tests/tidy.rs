@@ -49,6 +49,9 @@ const HOMES: &[(&str, &[&str])] = &[
     ("lettre", &["tidegate-outbound"]),
     ("reqwest", &["tidegate-outbound"]),
     ("argon2", &["tidegate-oauth"]),
+    ("data-encoding", &["tidegate-oauth"]),
+    ("maud", &["tidegate-server"]),
+    ("qrcode", &["tidegate-server"]),
     (
         "rustls",
         &["tidegate-server", "tidegate-postgres", "tidegate"],
@@ -99,6 +102,7 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "tidegate",
         &[
+            "tidegate-catalog",
             "tidegate-embedded",
             "tidegate-methods",
             "tidegate-oauth",

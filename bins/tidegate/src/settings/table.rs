@@ -154,7 +154,7 @@ settings! {
     response_limit: Size = Some("256MiB"), Open;
     /// Most memory that all requests together hold in large bodies and answers
     memory_limit: Size = Some("1GiB"), Open;
-    /// Most requests in one array
+    /// Most requests, calls or definitions in one array
     batch_limit: u32 = Some("1000"), Open;
     /// Most parameter sets in one request
     parameter_set_limit: u32 = Some("100000"), Open;

@@ -75,7 +75,6 @@ impl Schema {
     }
 
     /// Keeps the version.
-    #[expect(dead_code, reason = "the loader comes next")]
     pub(crate) fn with_version(mut self, version: u64) -> Self {
         self.version = version;
         self

@@ -10,7 +10,7 @@ use tidegate_catalog::{ColumnId, Relation, RelationId, Schema};
 use tidegate_sql::Parameter;
 use tidegate_sql::json::JsonKind;
 
-use self::path::Path;
+pub(crate) use self::path::Path;
 use crate::error::{Error, Result};
 use crate::family::{Family, written};
 use crate::filter::{Comparison, Filter};

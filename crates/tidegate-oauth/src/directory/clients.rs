@@ -225,7 +225,7 @@ impl Directory {
         public: Option<bool>,
     ) -> Result<Option<Secret>> {
         let before = match &client.authentication {
-            ClientAuthentication::Confidential { current, .. } => Some(current.clone()),
+            ClientAuthentication::Confidential { current, .. } => Some(*current),
             ClientAuthentication::Public => None,
         };
         if public.unwrap_or(before.is_none()) {

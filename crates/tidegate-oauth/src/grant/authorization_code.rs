@@ -42,8 +42,8 @@ pub(super) async fn exchange(
         return cx.issuer.first_tokens(cx, &session, &user).await;
     }
     // Expired, or another request with everything was faster.
-    let used = store.code(hash).await?.and_then(|code| code.session);
-    if let Some(session) = used {
+    let winner = store.code(hash).await?.and_then(|code| code.session);
+    if let Some(session) = winner {
         cx.issuer
             .end_session(cx, session, EndReason::CodeReuse)
             .await?;

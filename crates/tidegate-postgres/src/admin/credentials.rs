@@ -135,6 +135,7 @@ fn bind(statement: &Arc<Statement>, key: &Key) -> BoundStatement {
         formats: vec![None; names.len()],
         sets: vec![set.collect()],
         listed: false,
+        places: Vec::new(),
     }
 }
 

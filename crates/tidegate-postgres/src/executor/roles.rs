@@ -36,6 +36,11 @@ impl Roles {
         &self.pool
     }
 
+    /// How many statements that may have changed a definition of the database have run here.
+    pub fn definitions(&self, database: &DatabaseName) -> u64 {
+        self.dictionaries.of(database).generation()
+    }
+
     /// Forgets a database that is dropped and closes its connections.
     pub fn forget(&self, database: &DatabaseName) {
         self.dictionaries.remove(database);

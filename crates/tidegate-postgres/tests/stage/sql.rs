@@ -25,6 +25,7 @@ impl Sql {
             formats: vec![None; count],
             sets: Vec::new(),
             listed: true,
+            places: Vec::new(),
         };
         Self {
             bound,

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use ipnet::IpNet;
+use tidegate_catalog::Catalogs;
+use tidegate_graphql::Apis;
 use tidegate_methods::{MemoryMethodStore, Registry};
 use tidegate_oauth::{Accounts, IdentityProviders, Issuer, Mail, Store};
 use tidegate_rpc::Dispatcher;
@@ -29,9 +31,11 @@ impl AppBuilder {
     ) -> Self {
         let methods = Arc::new(Registry::new(Arc::new(MemoryMethodStore::new())));
         Self(Parts {
+            catalogs: Arc::new(Catalogs::new(Arc::clone(&executor), Arc::new(()))),
             dispatcher: Dispatcher::new(Arc::clone(&methods), Arc::clone(&executor)),
             methods,
             executor,
+            apis: graphql(&Limits::default()),
             issuer,
             store: store.clone(),
             accounts: None,
@@ -56,6 +60,12 @@ impl AppBuilder {
             traced: AtomicU64::new(0),
             draining: AtomicBool::new(false),
         })
+    }
+
+    /// The schemas that requests work with. Without it they are loaded once: nobody watches them.
+    pub fn catalogs(mut self, catalogs: Arc<Catalogs>) -> Self {
+        self.0.catalogs = catalogs;
+        self
     }
 
     /// The methods that callers define. Without it they are kept in memory and end with the app.
@@ -83,6 +93,7 @@ impl AppBuilder {
     pub fn limits(mut self, limits: Limits) -> Self {
         self.0.limits = limits;
         self.0.memory = Memory::new(limits.memory);
+        self.0.apis = graphql(&limits);
         self
     }
 
@@ -157,6 +168,13 @@ impl AppBuilder {
     pub fn build(self) -> App {
         App(Arc::new(self.0))
     }
+}
+
+/// No APIs yet; nobody feeds changes.
+fn graphql(limits: &Limits) -> Apis {
+    let mut asked = tidegate_graphql::Limits::default();
+    asked.rows.bytes = limits.response;
+    Apis::new(false, asked)
 }
 
 impl fmt::Debug for AppBuilder {

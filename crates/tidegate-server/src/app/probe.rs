@@ -7,6 +7,12 @@ pub trait Probe: Send + Sync {
     /// Its name in the answer.
     fn name(&self) -> &'static str;
 
+    /// Whether the node should get no work while this part cannot do its own. A part that is not
+    /// essential only says that it is degraded.
+    fn is_essential(&self) -> bool {
+        true
+    }
+
     /// Whether it can do its work now.
     fn is_ready(&self) -> BoxFuture<'_, bool>;
 }

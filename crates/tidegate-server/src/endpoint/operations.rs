@@ -19,7 +19,7 @@ pub(crate) fn health() -> Response<Body> {
     json(&b"{\"status\":\"ok\"}"[..], NO_STORE)
 }
 
-/// `GET /readyz`: every part can do its work; 503 otherwise, and while the node drains.
+/// `GET /readyz`: every essential part can do its work; 503 otherwise, and while the node drains.
 pub(crate) async fn readiness(app: &App) -> Response<Body> {
     let mut checks = Map::new();
     let mut ready = !app.is_draining();
@@ -28,8 +28,12 @@ pub(crate) async fn readiness(app: &App) -> Response<Body> {
     }
     for probe in app.probes() {
         let is_ready = is_ready(&**probe).await;
-        ready &= is_ready;
-        let word = if is_ready { "ok" } else { "unavailable" };
+        ready &= is_ready || !probe.is_essential();
+        let word = match (is_ready, probe.is_essential()) {
+            (true, _) => "ok",
+            (false, true) => "unavailable",
+            (false, false) => "degraded",
+        };
         checks.insert(probe.name().to_owned(), word.into());
     }
     let status = if ready { "ready" } else { "unavailable" };

@@ -171,19 +171,22 @@ pub(crate) async fn schemas<B>(
     let preferences = Preferences::of(&head.headers)?;
     let terms = terms(app, &preferences);
     let failed = |error| Failure::from_catalog(error, caller.anonymous);
-    let (executor, who) = (&**app.executor(), &caller.principal);
+    let login = caller
+        .login()
+        .ok_or_else(|| Failure::internal("only users ask for schemas"))?;
     let named = match schema {
         Some(schema) => Some(schema.to_owned()),
         None => query_member(head.uri.query().unwrap_or_default(), "schema")?,
     };
-    let document = match named {
-        Some(schema) => tidegate_catalog::describe(executor, who, &terms, &schema)
-            .await
-            .map_err(failed)?
-            .ok_or_else(|| Failure::not_found("there is no such schema, or no right to use it"))?,
-        None => tidegate_catalog::describe_all(executor, who, &terms)
-            .await
-            .map_err(failed)?,
+    let catalogs = app.catalogs();
+    let document = if let Some(name) = named {
+        let found = catalogs.schema(login, &name, &terms).await;
+        let missing = || Failure::not_found("there is no such schema, or no right to use it");
+        let schema = found.map_err(failed)?.ok_or_else(missing)?;
+        tidegate_catalog::describe(&schema)
+    } else {
+        let schemas = catalogs.schemas(login, &terms).await.map_err(failed)?;
+        tidegate_catalog::describe_all(&schemas)
     };
     Ok(json(document, NO_STORE))
 }

@@ -96,15 +96,15 @@ fn password(form: &Form<'_>, name: &str) -> Markup {
 
 fn second_factor(form: &Form<'_>, left: Option<u64>) -> Markup {
     let form = form_of(form);
-    match left {
-        Some(left) => html! {
+    if let Some(left) = left {
+        return html! {
             p { "On. " (left) " recovery codes are left." }
             (form.around("remove_second_factor", &html! { button type="submit" { "Turn off" } }))
-        },
-        None => html! {
-            p { "Off. A code of your phone beside the password keeps others out who learn it." }
-            (form.around("begin_enrolment", &html! { button type="submit" { "Set up" } }))
-        },
+        };
+    }
+    html! {
+        p { "Off. A code of your phone beside the password keeps others out who learn it." }
+        (form.around("begin_enrolment", &html! { button type="submit" { "Set up" } }))
     }
 }
 

@@ -1,5 +1,7 @@
 //! Setting up and showing a second factor.
 
+use std::fmt::Write as _;
+
 use maud::{Markup, html};
 use qrcode::{Color, QrCode};
 use tidegate_oauth::{Enrolment, Secret};
@@ -65,7 +67,8 @@ fn picture(text: &str) -> Markup {
         .filter(|(_, c)| **c == Color::Dark)
     {
         let (x, y) = (index % width + 4, index / width + 4);
-        path.push_str(&format!("M{x} {y}h1v1h-1z"));
+        // Writing to a string succeeds.
+        let _ = write!(path, "M{x} {y}h1v1h-1z");
     }
     let side = width + 8;
     html! {

@@ -29,7 +29,7 @@ pub(super) fn json(form: &Form, raw: &[u8], out: &mut BytesMut) -> Result<()> {
         Form::Multirange(inner) => multirange(inner, raw, out)?,
         Form::Composite(attributes) => composite(attributes, raw, out)?,
         Form::Moment(moment, Some(format)) => format.json(moment.binary(raw)?, out)?,
-        Form::Numeric | Form::Uuid | Form::Bytea | Form::Moment(_, None) => {
+        Form::Numeric | Form::Uuid | Form::Bytea | Form::Moment(_, None) | Form::Quoted(_) => {
             out.extend_from_slice(b"\"");
             plain(form, raw, out)?;
             out.extend_from_slice(b"\"");
@@ -49,6 +49,7 @@ pub(super) fn plain(form: &Form, raw: &[u8], out: &mut BytesMut) -> Result<()> {
         Form::Text | Form::Foreign | Form::Record => json::raw_text(raw, out),
         Form::Float4 => drop(number::float(f32::from_be_bytes(exact(raw)?), out)),
         Form::Float8 => drop(number::float(f64::from_be_bytes(exact(raw)?), out)),
+        Form::Quoted(inner) => plain(inner, raw, out)?,
         _ => json(form, raw, out)?,
     }
     Ok(())

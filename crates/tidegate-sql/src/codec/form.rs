@@ -39,6 +39,8 @@ pub(super) enum Form {
     Composite(Box<[Attribute]>),
     /// An anonymous composite, whose attributes have neither names nor reliable types.
     Record,
+    /// A number or a boolean in quotes.
+    Quoted(Box<Form>),
 }
 
 /// An array's elements.
@@ -121,12 +123,37 @@ impl Form {
         }
     }
 
+    /// The form with 64-bit integers and `oid` as strings, down through arrays and ranges.
+    pub(super) fn exact(self) -> Self {
+        match self {
+            Self::Int8 | Self::Oid => Self::Quoted(Box::new(self)),
+            Self::Array(array) => Self::Array(Box::new(Array {
+                element: array.element.exact(),
+                delimiter: array.delimiter,
+            })),
+            Self::Range(bound) => Self::Range(Box::new(bound.exact())),
+            Self::Multirange(bound) => Self::Multirange(Box::new(bound.exact())),
+            other => other,
+        }
+    }
+
+    /// The form as a string.
+    pub(super) fn quoted(self) -> Self {
+        match self {
+            Self::Bool | Self::Int2 | Self::Int4 | Self::Int8 | Self::Oid => {
+                Self::Quoted(Box::new(self))
+            }
+            Self::Float4 | Self::Float8 => Self::Quoted(Box::new(self)),
+            other => other,
+        }
+    }
+
     /// Whether the binary form can be read, down to the last attribute.
     pub(super) fn is_binary(&self) -> bool {
         match self {
             Self::Foreign | Self::Record => false,
             Self::Array(array) => array.element.is_binary(),
-            Self::Range(inner) | Self::Multirange(inner) => inner.is_binary(),
+            Self::Range(inner) | Self::Multirange(inner) | Self::Quoted(inner) => inner.is_binary(),
             Self::Composite(attributes) => attributes
                 .iter()
                 .all(|attribute| attribute.form.is_binary()),

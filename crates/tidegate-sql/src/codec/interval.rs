@@ -9,49 +9,63 @@ use crate::error::Result;
 
 const SECOND: i64 = 1_000_000;
 
-/// An interval in PostgreSQL's three numbers.
+/// An interval in PostgreSQL's three numbers; the extremes of all three are the infinities.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Interval {
-    months: i32,
-    days: i32,
-    micros: i64,
+pub struct Interval {
+    /// Months.
+    pub months: i32,
+    /// Days.
+    pub days: i32,
+    /// Microseconds.
+    pub micros: i64,
 }
 
 /// Appends the JSON object of a binary value (`interval_send`).
 pub(super) fn binary(raw: &[u8], out: &mut BytesMut) -> Result<()> {
-    let mut reader = Reader::new(raw);
-    let micros = reader.i64()?;
-    let (days, months) = (reader.i32()?, reader.i32()?);
-    reader.end()?;
-    Interval {
-        months,
-        days,
-        micros,
-    }
-    .write(out);
+    Interval::binary(raw)?.write(out);
     Ok(())
 }
 
 /// Appends the JSON object of a text under `IntervalStyle postgres`; `None` for any other text.
 pub(super) fn text(text: &[u8], out: &mut BytesMut) -> Option<()> {
-    let interval = match text {
-        b"infinity" => Interval {
-            months: i32::MAX,
-            days: i32::MAX,
-            micros: i64::MAX,
-        },
-        b"-infinity" => Interval {
-            months: i32::MIN,
-            days: i32::MIN,
-            micros: i64::MIN,
-        },
-        _ => parse(text)?,
-    };
-    interval.write(out);
+    Interval::text(text)?.write(out);
     Some(())
 }
 
 impl Interval {
+    /// Reads the binary form (`interval_send`).
+    ///
+    /// # Errors
+    /// [`crate::Error::Internal`] when the bytes are none.
+    pub fn binary(raw: &[u8]) -> Result<Self> {
+        let mut reader = Reader::new(raw);
+        let micros = reader.i64()?;
+        let (days, months) = (reader.i32()?, reader.i32()?);
+        reader.end()?;
+        Ok(Self {
+            months,
+            days,
+            micros,
+        })
+    }
+
+    /// Reads the text form under `IntervalStyle postgres`; `None` for any other text.
+    pub fn text(text: &[u8]) -> Option<Self> {
+        match text {
+            b"infinity" => Some(Self {
+                months: i32::MAX,
+                days: i32::MAX,
+                micros: i64::MAX,
+            }),
+            b"-infinity" => Some(Self {
+                months: i32::MIN,
+                days: i32::MIN,
+                micros: i64::MIN,
+            }),
+            _ => parse(text),
+        }
+    }
+
     fn write(self, out: &mut BytesMut) {
         match self {
             Self {

@@ -10,7 +10,7 @@ const HIGHS: u64 = 0x8080_8080_8080_8080;
 /// Appends text as a JSON string. Bytes that are no UTF-8 (a database without an encoding sends
 /// what it stored) become U+FFFD, because JSON could not carry them.
 #[inline]
-pub(crate) fn string(text: &[u8], out: &mut BytesMut) {
+pub fn string(text: &[u8], out: &mut BytesMut) {
     out.extend_from_slice(b"\"");
     string_body(text, out);
     out.extend_from_slice(b"\"");

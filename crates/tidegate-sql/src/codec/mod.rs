@@ -46,7 +46,8 @@ use crate::column::{Column, WireFormat};
 use crate::datetime::{DateFormat, MomentType};
 use crate::error::{Error, Result};
 
-pub(crate) use self::json::string as json_string;
+pub use self::interval::Interval;
+pub use self::json::string as json_string;
 pub(crate) use self::push::{Push, StackText};
 
 /// The format in which the values of a type should be asked for: binary when this crate reads it
@@ -83,6 +84,19 @@ impl ValueWriter {
             form: Form::of(&column.r#type, Some(format)),
             format: column.format,
         })
+    }
+
+    /// The same writer, but `int8` and `oid` are strings, also in arrays and ranges: for readers
+    /// whose integers have 32 bits.
+    pub fn exact(self) -> Self {
+        let (form, format) = (self.form.exact(), self.format);
+        Self { form, format }
+    }
+
+    /// The same writer, but numbers and booleans are strings.
+    pub fn quoted(self) -> Self {
+        let (form, format) = (self.form.quoted(), self.format);
+        Self { form, format }
     }
 
     /// Appends a value as JSON.

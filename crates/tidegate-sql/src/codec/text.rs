@@ -41,6 +41,11 @@ pub(super) fn json(form: &Form, raw: &[u8], out: &mut BytesMut) -> Result<()> {
         Form::Multirange(inner) => whole(raw, |tokens| multirange(inner, tokens, out))?,
         Form::Composite(attributes) => whole(raw, |tokens| composite(attributes, tokens, out))?,
         Form::Record => whole(raw, |tokens| record(tokens, out))?,
+        Form::Quoted(inner) => {
+            out.extend_from_slice(b"\"");
+            plain(inner, raw, out)?;
+            out.extend_from_slice(b"\"");
+        }
     }
     Ok(())
 }
@@ -52,6 +57,7 @@ pub(super) fn plain(form: &Form, raw: &[u8], out: &mut BytesMut) -> Result<()> {
         Form::Float4 => drop(number::float(parse::<f32>(raw)?, out)),
         Form::Float8 => drop(number::float(parse::<f64>(raw)?, out)),
         Form::Bytea => json::base64(&bytes(raw)?, out),
+        Form::Quoted(inner) => plain(inner, raw, out)?,
         Form::Moment(moment, format) => match (moment.text(raw), format) {
             (Some(moment), Some(format)) => format.write(moment, out)?,
             (Some(moment), None) => moment.write(out)?,

@@ -15,9 +15,9 @@ mod scan;
 mod zone;
 
 pub use self::format::DateFormat;
+pub use self::moment::{Moment, MomentType};
 pub use self::parse::{parse_in_zone, parse_with_format};
 pub use self::zone::Zone;
 
 pub(crate) use self::iso::fraction;
-pub(crate) use self::moment::MomentType;
 pub(crate) use self::scan::Scanner;

@@ -15,29 +15,38 @@ pub(super) const MOST_OFFSET: i32 = 16 * 3600;
 
 /// The types whose values are moments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum MomentType {
+pub enum MomentType {
+    /// `date`
     Date,
+    /// `time`
     Time,
+    /// `timetz`
     TimeTz,
+    /// `timestamp`
     Timestamp,
+    /// `timestamptz`
     TimestampTz,
 }
 
 /// A moment, in PostgreSQL's numbers: days or microseconds from 2000-01-01, microseconds from
 /// midnight; the extremes are the infinities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Moment {
+pub enum Moment {
+    /// Days.
     Date(i32),
+    /// Microseconds of the day.
     Time(i64),
-    /// The second number is the offset in seconds east of UTC.
+    /// Microseconds of the day, and the offset in seconds east of UTC.
     TimeTz(i64, i32),
+    /// Microseconds, of no zone.
     Timestamp(i64),
+    /// Microseconds, in UTC.
     TimestampTz(i64),
 }
 
 impl MomentType {
     /// The moment type that values of `type` are made of: under arrays, ranges and domains.
-    pub(crate) fn of(r#type: &Type) -> Option<Self> {
+    pub fn of(r#type: &Type) -> Option<Self> {
         Some(match *r#type {
             Type::DATE => Self::Date,
             Type::TIME => Self::Time,
@@ -57,8 +66,11 @@ impl MomentType {
     }
 
     /// Reads the binary form.
+    ///
+    /// # Errors
+    /// [`crate::Error::Internal`] when the bytes are none.
     #[inline]
-    pub(crate) fn binary(self, raw: &[u8]) -> Result<Moment> {
+    pub fn binary(self, raw: &[u8]) -> Result<Moment> {
         Ok(match self {
             Self::Date => Moment::Date(i32::from_be_bytes(exact(raw)?)),
             Self::Time => Moment::Time(i64::from_be_bytes(exact(raw)?)),
@@ -77,7 +89,7 @@ impl MomentType {
     }
 
     /// Reads the text form under `DateStyle ISO`; `None` for any other text.
-    pub(crate) fn text(self, text: &[u8]) -> Option<Moment> {
+    pub fn text(self, text: &[u8]) -> Option<Moment> {
         let mut scanner = Scanner::new(text);
         let moment = match self {
             Self::Date => match infinity(text) {

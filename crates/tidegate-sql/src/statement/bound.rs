@@ -29,6 +29,9 @@ pub struct BoundStatement {
     pub sets: Vec<Vec<Parameter>>,
     /// How errors name a set: `params` when the request gave one object, `params[i]` otherwise.
     pub listed: bool,
+    /// Where the values stand in the request, by placeholder, when that is not in `params`; empty
+    /// where nobody said.
+    pub places: Vec<Box<str>>,
 }
 
 /// The name of a PostgreSQL type as a caller writes it.
@@ -92,6 +95,7 @@ impl Statement {
             formats,
             sets,
             listed,
+            places: Vec::new(),
         })
     }
 }
@@ -115,9 +119,16 @@ impl BoundStatement {
         self
     }
 
-    /// How errors name a value: `params.name`, or `params[set].name` when the request gave a
-    /// list.
+    /// How errors name a value: its place in the request if that is known, else `params.name`, or
+    /// `params[set].name` when the request gave a list.
     pub fn place(&self, set: usize, placeholder: usize) -> String {
+        if let Some(place) = self
+            .places
+            .get(placeholder)
+            .filter(|place| !place.is_empty())
+        {
+            return place.to_string();
+        }
         let name = self
             .statement
             .placeholders

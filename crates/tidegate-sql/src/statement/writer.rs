@@ -1,6 +1,5 @@
 //! Statements that Tidegate writes itself.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::{BoundStatement, Kind, Parameter, Statement, Trust};
@@ -13,6 +12,7 @@ use super::{BoundStatement, Kind, Parameter, Statement, Trust};
 pub struct SqlWriter {
     text: String,
     values: Vec<Parameter>,
+    places: Vec<Box<str>>,
 }
 
 impl SqlWriter {
@@ -21,6 +21,7 @@ impl SqlWriter {
         Self {
             text: String::with_capacity(512),
             values: Vec::new(),
+            places: Vec::new(),
         }
     }
 
@@ -54,8 +55,21 @@ impl SqlWriter {
     /// Appends `$n` and keeps its value.
     pub fn parameter(&mut self, value: Parameter) -> &mut Self {
         self.values.push(value);
-        write!(self.text, "${}", self.values.len()).expect("a String takes what is written to it");
-        self
+        let number = self.values.len();
+        self.repeated(number)
+    }
+
+    /// Appends `$n`, keeps its value, and where the value stands in the request, such as
+    /// `where.price.gt`: errors of the value name that place.
+    pub fn placed(&mut self, value: Parameter, place: impl Into<Box<str>>) -> &mut Self {
+        self.places.resize_with(self.values.len(), Box::default);
+        self.places.push(place.into());
+        self.parameter(value)
+    }
+
+    /// Appends `$n` for a value that has been given before, n from 1.
+    pub fn repeated(&mut self, number: usize) -> &mut Self {
+        self.numbered("$", number)
     }
 
     /// How many parameters there are so far.
@@ -70,20 +84,20 @@ impl SqlWriter {
             Kind::Read => Trust::Stateless,
             Kind::Write | Kind::Procedural | Kind::Other => Trust::Stateful,
         };
-        let count = self.values.len();
         let statement = Statement {
             text: self.text,
-            placeholders: (1..=count).map(|number| number.to_string()).collect(),
+            placeholders: Vec::new(),
             shifts: Vec::new(),
             kind,
             trust,
         };
         BoundStatement {
             statement: Arc::new(statement),
-            hints: vec![None; count],
-            formats: vec![None; count],
+            hints: Vec::new(),
+            formats: Vec::new(),
             sets: vec![self.values],
             listed: false,
+            places: self.places,
         }
     }
 }

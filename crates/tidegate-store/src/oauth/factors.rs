@@ -3,7 +3,7 @@
 use tidegate_oauth::{SecondFactor, SecretHash, UserKey};
 
 use crate::error::{Error, Result};
-use crate::query::{Argument, Database, Query};
+use crate::query::{Argument, Database, Query, hex};
 use crate::row::{self, Record};
 
 static FIND: Query = Query::new(
@@ -49,7 +49,7 @@ pub(super) async fn insert(
     if open.execute(&INSERT, &values).await? == 0 {
         return Ok(false);
     }
-    let codes: Vec<String> = codes.iter().map(hex).collect();
+    let codes: Vec<String> = codes.iter().map(|code| hex("", code.as_bytes())).collect();
     let codes = serde_json::to_string(&codes).map_err(Error::failed)?;
     let values: [Argument<'_>; 3] = [&key.database, &key.name, &codes];
     open.execute(&INSERT_CODES, &values).await?;
@@ -71,13 +71,6 @@ pub(super) async fn use_code(database: &Database, key: &UserKey, code: SecretHas
 pub(super) async fn delete(database: &Database, key: &UserKey) -> Result<bool> {
     let values: [Argument<'_>; 2] = [&key.database, &key.name];
     Ok(database.execute(&DELETE, &values).await? == 1)
-}
-
-fn hex(code: &SecretHash) -> String {
-    code.as_bytes()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
 }
 
 fn read(row: &mut Record<'_>) -> Result<SecondFactor> {

@@ -48,34 +48,34 @@ where
     let Some(browser) = visitor.browser.clone() else {
         return Ok(visitor.go(&back));
     };
-    let decision = match visitor.step() {
-        Some("decide") => visitor.field("decision"),
-        _ => None,
-    };
-    let allow = match decision {
-        Some("allow") => true,
-        Some("deny") => false,
-        _ => {
-            let token = visitor.token();
-            let (form, name) = (form(&back, &token, None), browser.user.key.name.as_str());
-            let card = page::device_consent(&form, &device.client, name, &device.user_code);
-            return Ok(visitor.show("Connect a device", &card, (None, None)));
-        }
+    let Some(allow) = decision(&visitor) else {
+        let token = visitor.token();
+        let (form, name) = (form(&back, &token, None), browser.user.key.name.as_str());
+        let card = page::device_consent(&form, &device.client, name, &device.user_code);
+        return Ok(visitor.show("Connect a device", &card, (None, None)));
     };
     let decided = issuer.decide_device(&device, &browser.user, allow, address);
-    match decided.await {
-        Ok(()) => {
-            let title = if allow {
-                "Device connected"
-            } else {
-                "Request denied"
-            };
-            Ok(visitor.show(title, &page::decided(allow), (None, None)))
-        }
-        Err(error) => {
-            let refused = Refused::of("user_code", error)?;
-            Ok(ask(&visitor, Some(&typed), Some(&refused)))
-        }
+    if let Err(error) = decided.await {
+        let refused = Refused::of("user_code", error)?;
+        return Ok(ask(&visitor, Some(&typed), Some(&refused)));
+    }
+    let title = if allow {
+        "Device connected"
+    } else {
+        "Request denied"
+    };
+    Ok(visitor.show(title, &page::decided(allow), (None, None)))
+}
+
+/// What the person decided, if anything.
+fn decision(visitor: &Visitor<'_>) -> Option<bool> {
+    if visitor.step() != Some("decide") {
+        return None;
+    }
+    match visitor.field("decision") {
+        Some("allow") => Some(true),
+        Some("deny") => Some(false),
+        _ => None,
     }
 }
 

@@ -35,7 +35,7 @@ where
         let next = sign_in.as_deref().unwrap_or(&redirect_uri);
         match create(&mut visitor, &client, next).await? {
             Ok(answer) => return Ok(answer),
-            Err(error) => Some(complaint(&visitor, error)?),
+            Err(error) => Some(complaint(error)?),
         }
     } else {
         None
@@ -93,16 +93,11 @@ fn read(visitor: &Visitor<'_>, client: &Client) -> Result<NewUser, Error> {
     Ok(user)
 }
 
-fn complaint(visitor: &Visitor<'_>, error: Error) -> Result<Refused, Failure> {
+fn complaint(error: Error) -> Result<Refused, Failure> {
     let field = match &error {
         Error::MissingParameter(field) => return Ok(Refused::missing(field)),
         Error::InvalidMember { member, .. } if matches!(*member, "email" | "password") => member,
         _ => "username",
     };
-    if let Error::Role(_) = error
-        && let Some(accounts) = visitor.app.accounts()
-    {
-        tracing::warn!(%error, ?accounts, "an account could not be made");
-    }
     Refused::of(field, error)
 }

@@ -4,7 +4,7 @@ use http::header::{HOST, ORIGIN, RETRY_AFTER, SET_COOKIE, USER_AGENT};
 use http::request::Parts;
 use http::{HeaderMap, Method, Response, StatusCode};
 use maud::Markup;
-use tidegate_oauth::{Browser, Error, Parameters, Secret, Visit};
+use tidegate_oauth::{Browser, Error, Parameters, RoleError, Secret, Visit};
 
 use super::cookie;
 use crate::app::App;
@@ -53,7 +53,10 @@ impl<'a> Visitor<'a> {
         if !app.insecure_http() && !forwarded::is_private(peer, &head.headers, trusted) {
             return Err(Failure::input("this page is there over HTTPS only"));
         }
-        let agent = head.headers.get(USER_AGENT).map(|agent| agent.as_bytes());
+        let agent = head
+            .headers
+            .get(USER_AGENT)
+            .map(http::HeaderValue::as_bytes);
         let visit = Visit {
             address: Some(forwarded::client_address(peer, &head.headers, trusted)),
             agent: String::from_utf8_lossy(agent.unwrap_or_default()).into_owned(),
@@ -235,7 +238,9 @@ impl Refused {
                 "Too many sign-ins at once. Try again shortly.".to_owned(),
             ),
             Error::InvalidMember { expected, .. } => (400, format!("Give {expected}.")),
-            Error::Taken(_) => (409, "This name is taken. Choose another one.".to_owned()),
+            Error::Taken(_) | Error::Role(RoleError::Taken(_)) => {
+                (409, "This name is taken. Choose another one.".to_owned())
+            }
             _ => return Err(failure(error)),
         };
         Ok(Self {

@@ -1,0 +1,307 @@
+//! The schemas that a node works with: loaded when they are first asked for, shared, and replaced
+//! when what they were made of has changed.
+//!
+//! Nothing here waits for a clock. Who owns the [`Catalogs`] calls [`Catalogs::tick`] about twice a
+//! second and then [`Catalogs::watch`] for each database of [`Catalogs::watched`].
+
+mod intern;
+mod slot;
+mod tenant;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::RwLock;
+use tidegate_sql::{DatabaseName, Executor, Login, RoleName, Terms};
+use tracing::{info, warn};
+
+use crate::error::{Error, Result};
+use crate::load;
+use crate::model::Schema;
+use intern::Intern;
+use tenant::Tenant;
+
+/// A database that nobody asked about for so many ticks is not watched any more: who comes next
+/// lets it be compared first.
+const WATCHED: u64 = 20;
+/// A schema that nobody asked for in so many ticks is not loaded again behind the scenes.
+const WARM: u64 = 120;
+/// A schema that nobody asked for in so many ticks is dropped.
+const KEPT: u64 = 1200;
+
+/// Knows which definitions went through this node, so that the next request sees them.
+pub trait Definitions: Send + Sync {
+    /// A number that changes whenever a statement that may have changed a definition of the
+    /// database has run through this node.
+    fn count(&self, database: &DatabaseName) -> u64;
+}
+
+/// Schemas of one role, ordered by name.
+pub type Schemas = Arc<[Arc<Schema>]>;
+
+/// No definitions go through this node.
+impl Definitions for () {
+    fn count(&self, _: &DatabaseName) -> u64 {
+        0
+    }
+}
+
+/// The schemas of all databases, as their roles see them.
+pub struct Catalogs {
+    executor: Arc<dyn Executor>,
+    definitions: Arc<dyn Definitions>,
+    tenants: RwLock<HashMap<DatabaseName, Arc<Tenant>>>,
+    intern: Intern,
+    now: AtomicU64,
+}
+
+/// What watching a database found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Watched {
+    /// Nothing has changed.
+    Same,
+    /// Something had changed, and what is in use was loaded again.
+    Changed,
+}
+
+impl Catalogs {
+    /// Loads by the executor, as [`tidegate_sql::Principal::Catalog`].
+    pub fn new(executor: Arc<dyn Executor>, definitions: Arc<dyn Definitions>) -> Self {
+        Self {
+            executor,
+            definitions,
+            tenants: RwLock::default(),
+            intern: Intern::default(),
+            now: AtomicU64::new(0),
+        }
+    }
+
+    /// A schema as the role sees it; `None` when there is none of that name that it may use.
+    ///
+    /// Whoever holds the answer keeps working on it while a newer one replaces it. Roles that see
+    /// the same share it, and so do versions that differ in nothing.
+    ///
+    /// # Errors
+    ///
+    /// When it is not there yet and cannot be loaded. Once it was loaded, a failure only means that
+    /// the old one is kept.
+    pub async fn schema(
+        &self,
+        login: &Login,
+        name: &str,
+        terms: &Terms,
+    ) -> Result<Option<Arc<Schema>>> {
+        // PostgreSQL has no empty names.
+        if name.is_empty() {
+            return Ok(None);
+        }
+        let found = self.find(login, name, terms).await?;
+        Ok(found.first().cloned())
+    }
+
+    /// All schemas that the role may use, ordered by name.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Catalogs::schema`].
+    pub async fn schemas(&self, login: &Login, terms: &Terms) -> Result<Schemas> {
+        self.find(login, "", terms).await
+    }
+
+    /// Time passes: ages are counted in ticks. Forgets what nobody has asked for in a long time.
+    pub fn tick(&self) {
+        let now = self.now.fetch_add(1, Ordering::Relaxed) + 1;
+        if now.is_multiple_of(WATCHED) {
+            let mut tenants = self.tenants.write();
+            tenants.retain(|_, tenant| tenant.forget_old(now, KEPT));
+            self.intern.forget_dropped();
+        }
+    }
+
+    /// The databases that somebody asked about lately.
+    pub fn watched(&self) -> Vec<DatabaseName> {
+        let now = self.now();
+        let tenants = self.tenants.read();
+        let in_use = tenants
+            .iter()
+            .filter(|(_, tenant)| tenant.age(now) < WATCHED);
+        in_use.map(|(database, _)| database.clone()).collect()
+    }
+
+    /// Looks whether anything has changed in a database and loads again what is in use of it.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be compared or loaded; what was there is kept.
+    pub async fn watch(&self, database: &DatabaseName, terms: &Terms) -> Result<Watched> {
+        let Some(tenant) = self.tenants.read().get(database).cloned() else {
+            return Ok(Watched::Same);
+        };
+        let outcome = self.watch_tenant(database, &tenant, terms).await;
+        match &outcome {
+            Err(Error::Sql(tidegate_sql::Error::NoDatabase)) => self.forget(database),
+            Err(error) => tell_failure(database, &tenant, error),
+            Ok(_) => {
+                if tenant.succeed() {
+                    info!(%database, "the catalog is fresh again");
+                }
+            }
+        }
+        outcome
+    }
+
+    /// Forgets a database that is dropped or renamed.
+    pub fn forget(&self, database: &DatabaseName) {
+        self.tenants.write().remove(database);
+    }
+
+    /// The databases of which an older version is kept because the newer one cannot be loaded.
+    pub fn failing(&self) -> Vec<DatabaseName> {
+        let tenants = self.tenants.read();
+        let failing = tenants.iter().filter(|(_, tenant)| tenant.is_failing());
+        failing.map(|(database, _)| database.clone()).collect()
+    }
+
+    async fn watch_tenant(
+        &self,
+        database: &DatabaseName,
+        tenant: &Tenant,
+        terms: &Terms,
+    ) -> Result<Watched> {
+        let changed = self.compare(database, tenant, terms).await?;
+        let mut loaded = Ok(());
+        for (role, name, slot) in tenant.stale(self.now(), WARM) {
+            let load = self.load(database, &role, &name, terms);
+            let outcome = slot.load(tenant, load).await;
+            loaded = loaded.and(outcome.map(drop));
+        }
+        loaded.map(|()| {
+            if changed {
+                Watched::Changed
+            } else {
+                Watched::Same
+            }
+        })
+    }
+
+    /// `name` is empty for all schemas.
+    async fn find(&self, login: &Login, name: &str, terms: &Terms) -> Result<Schemas> {
+        let database = &login.database;
+        let tenant = self.tenant(database);
+        let now = self.now();
+        tenant.touch(now);
+        let count = self.definitions.count(database);
+        if !tenant.is_compared(count, now)
+            && let Err(error) = self.compare(database, &tenant, terms).await
+        {
+            if !tenant.has(&login.role, name) {
+                return Err(error);
+            }
+            tell_failure(database, &tenant, &error);
+            tenant.put_off(count, now);
+        }
+        let slot = tenant.slot(&login.role, name);
+        slot.touch(now);
+        if let Some(schemas) = slot.current(&tenant) {
+            return Ok(schemas);
+        }
+        let load = self.load(database, &login.role, name, terms);
+        match slot.load(&tenant, load).await {
+            Ok(schemas) => {
+                if schemas.is_empty() {
+                    tenant.remove(&login.role, name, &slot);
+                }
+                Ok(schemas)
+            }
+            Err(error) => {
+                let Some(old) = slot.kept() else {
+                    tenant.remove(&login.role, name, &slot);
+                    return Err(error);
+                };
+                tell_failure(database, &tenant, &error);
+                tenant.excuse();
+                Ok(old)
+            }
+        }
+    }
+
+    /// Compares the fingerprint, one at a time for each database.
+    async fn compare(
+        &self,
+        database: &DatabaseName,
+        tenant: &Tenant,
+        terms: &Terms,
+    ) -> Result<bool> {
+        let before = tenant.comparisons();
+        let _turn = tenant.comparing.lock().await;
+        // The second comparison that ended while we waited has begun after we came.
+        if tenant.comparisons() > before + 1 {
+            return Ok(false);
+        }
+        let count = self.definitions.count(database);
+        let fingerprint = load::fingerprint(&*self.executor, database, terms).await?;
+        Ok(tenant.compared(fingerprint, count, self.now()))
+    }
+
+    async fn load(
+        &self,
+        database: &DatabaseName,
+        role: &RoleName,
+        name: &str,
+        terms: &Terms,
+    ) -> Result<Schemas> {
+        let name = (!name.is_empty()).then_some(name);
+        let documents = load::documents(&*self.executor, (database, role), name, terms).await?;
+        let schemas = documents.iter().map(|(_, document)| {
+            let (schema, is_new) = self.intern.schema(database, document)?;
+            if is_new {
+                tell_renamed(database, &schema);
+            }
+            Ok(schema)
+        });
+        schemas.collect()
+    }
+
+    fn tenant(&self, database: &DatabaseName) -> Arc<Tenant> {
+        if let Some(tenant) = self.tenants.read().get(database) {
+            return Arc::clone(tenant);
+        }
+        let mut tenants = self.tenants.write();
+        Arc::clone(tenants.entry(database.clone()).or_default())
+    }
+
+    fn now(&self) -> u64 {
+        self.now.load(Ordering::Relaxed)
+    }
+}
+
+fn tell_failure(database: &DatabaseName, tenant: &Tenant, error: &Error) {
+    let cause = std::error::Error::source(error).map(ToString::to_string);
+    if tenant.fail() {
+        warn!(%database, %error, cause, "the catalog cannot be loaded; what is there is kept");
+    }
+}
+
+/// One odd table never breaks a schema, but somebody should know.
+fn tell_renamed(database: &DatabaseName, schema: &Schema) {
+    for renamed in schema.renamed() {
+        warn!(
+            %database,
+            schema = schema.name(),
+            relation = &*renamed.relation,
+            taken = &*renamed.taken,
+            type_name = &*renamed.type_name,
+            "the name of a type was taken"
+        );
+    }
+}
+
+impl fmt::Debug for Catalogs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Catalogs")
+            .field("databases", &self.tenants.read().len())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,48 @@
+-- A text that changes whenever what the documents are made of changes, in any schema and for any
+-- role (PostgreSQL, "System Columns": xmin is the transaction that wrote a row).
+--
+-- Of each catalog it holds how many rows there are and the sum of the transactions that wrote them:
+-- whatever replaces a row is newer than it, so that a change that keeps the number raises the sum.
+-- Temporary relations come and go unseen.
+select pg_catalog.concat_ws(' ',
+    (select pg_catalog.concat_ws(',', pg_catalog.count(*), pg_catalog.sum(c.xmin::pg_catalog.text::pg_catalog.int8))
+     from pg_catalog.pg_class c
+     where c.relkind operator(pg_catalog.=) any (array['r', 'p', 'f', 'v', 'm', 'c']::pg_catalog."char"[])
+       and c.relpersistence operator(pg_catalog.<>) 't'),
+    (select pg_catalog.concat_ws(',', pg_catalog.count(*), pg_catalog.sum(a.xmin::pg_catalog.text::pg_catalog.int8))
+     from pg_catalog.pg_attribute a
+     join pg_catalog.pg_class c on c.oid operator(pg_catalog.=) a.attrelid
+     where a.attnum operator(pg_catalog.>) 0
+       and c.relkind operator(pg_catalog.=) any (array['r', 'p', 'f', 'v', 'm', 'c']::pg_catalog."char"[])
+       and c.relpersistence operator(pg_catalog.<>) 't'
+       and a.attrelid operator(pg_catalog.>=) 12000::pg_catalog.oid),
+    (select pg_catalog.concat_ws(',', pg_catalog.count(*), pg_catalog.sum(k.xmin::pg_catalog.text::pg_catalog.int8))
+     from pg_catalog.pg_constraint k
+     where k.connamespace operator(pg_catalog.<>) all (
+         select n.oid from pg_catalog.pg_namespace n where n.nspname operator(pg_catalog.~) '^pg_temp_')),
+    (select pg_catalog.concat_ws(',', pg_catalog.count(*), pg_catalog.sum(n.xmin::pg_catalog.text::pg_catalog.int8))
+     from pg_catalog.pg_namespace n
+     where n.nspname operator(pg_catalog.!~) '^pg_(toast_)?temp_'),
+    (select pg_catalog.concat_ws(',', pg_catalog.count(*), pg_catalog.sum(t.xmin::pg_catalog.text::pg_catalog.int8))
+     from pg_catalog.pg_type t
+     where t.typtype operator(pg_catalog.<>) 'c' and t.typcategory operator(pg_catalog.<>) 'A'),
+    (select pg_catalog.concat_ws(',', pg_catalog.count(*), pg_catalog.sum(e.xmin::pg_catalog.text::pg_catalog.int8))
+     from pg_catalog.pg_enum e),
+    (select pg_catalog.concat_ws(',', pg_catalog.count(*), pg_catalog.sum(w.xmin::pg_catalog.text::pg_catalog.int8))
+     from pg_catalog.pg_rewrite w),
+    (select pg_catalog.concat_ws(',', pg_catalog.count(*), pg_catalog.sum(g.xmin::pg_catalog.text::pg_catalog.int8))
+     from pg_catalog.pg_trigger g where not g.tgisinternal),
+    (select pg_catalog.concat_ws(',', pg_catalog.count(*), pg_catalog.sum(p.xmin::pg_catalog.text::pg_catalog.int8))
+     from pg_catalog.pg_policy p),
+    (select pg_catalog.concat_ws(',', pg_catalog.count(*), pg_catalog.sum(f.xmin::pg_catalog.text::pg_catalog.int8))
+     from pg_catalog.pg_foreign_table f),
+    (select pg_catalog.concat_ws(',', pg_catalog.count(*), pg_catalog.sum(d.xmin::pg_catalog.text::pg_catalog.int8))
+     from pg_catalog.pg_description d
+     where d.classoid operator(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass
+       and d.objoid operator(pg_catalog.>=) 12000::pg_catalog.oid),
+    (select pg_catalog.concat_ws(',', pg_catalog.count(*), pg_catalog.sum(m.xmin::pg_catalog.text::pg_catalog.int8))
+     from pg_catalog.pg_auth_members m),
+    -- pg_roles is a view: what matters of a role is who it is and what it is let do.
+    (select pg_catalog.concat_ws(',', pg_catalog.count(*), pg_catalog.sum(pg_catalog.hashtextextended(pg_catalog.concat_ws(',',
+                r.oid, r.rolname, r.rolsuper, r.rolinherit, r.rolbypassrls), 0)))
+     from pg_catalog.pg_roles r))

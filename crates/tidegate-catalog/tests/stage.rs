@@ -1,0 +1,96 @@
+//! A database of the shared cluster, and catalogs over it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tidegate_catalog::{Catalogs, Definitions, Schema};
+use tidegate_postgres::Config;
+use tidegate_postgres::backoff::Jitter;
+use tidegate_postgres::control::Control;
+use tidegate_sql::{DatabaseName, Login, RoleName, Sharing, Terms};
+
+/// Counts what a test says.
+#[derive(Default)]
+pub(crate) struct Said(AtomicU64);
+
+impl Said {
+    pub(crate) fn define(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Definitions for Said {
+    fn count(&self, _: &DatabaseName) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+pub(crate) struct Stage {
+    pub(crate) catalogs: Catalogs,
+    pub(crate) control: Arc<Control>,
+    pub(crate) definitions: Arc<Said>,
+    pub(crate) database: DatabaseName,
+    pub(crate) client: tokio_postgres::Client,
+    owner: String,
+}
+
+impl Stage {
+    /// A new database in which `sql` has run as the cluster's administrator.
+    pub(crate) async fn new(database: &str, sql: &str) -> Self {
+        let cluster = tidegate_embedded::testing::cluster();
+        let admin = connect(&cluster.admin_url()).await;
+        admin
+            .batch_execute(&format!("create database {database}"))
+            .await
+            .unwrap();
+        let client = connect(&cluster.url(database)).await;
+        client.batch_execute(sql).await.unwrap();
+        let row = client.query_one("select current_user::text", &[]).await;
+        let config = Config::from_url(&cluster.admin_url()).unwrap();
+        let control = Arc::new(Control::new(Arc::new(config), Jitter::none()).unwrap());
+        let definitions = Arc::new(Said::default());
+        Self {
+            catalogs: Catalogs::new(control.clone(), definitions.clone()),
+            control,
+            definitions,
+            database: DatabaseName::new(database),
+            client,
+            owner: row.unwrap().get(0),
+        }
+    }
+
+    pub(crate) async fn run(&self, sql: &str) {
+        self.client.batch_execute(sql).await.unwrap();
+    }
+
+    /// The administrator, who owns what the test made.
+    pub(crate) fn owner(&self) -> Login {
+        self.login(&self.owner)
+    }
+
+    pub(crate) fn login(&self, role: &str) -> Login {
+        Login {
+            database: self.database.clone(),
+            role: RoleName::new(role),
+            sharing: Sharing::One(1),
+        }
+    }
+
+    /// The schema `public` as the owner sees it.
+    pub(crate) async fn public(&self) -> Arc<Schema> {
+        self.seen_by(&self.owner(), "public").await.unwrap()
+    }
+
+    pub(crate) async fn seen_by(&self, login: &Login, schema: &str) -> Option<Arc<Schema>> {
+        let found = self.catalogs.schema(login, schema, &Terms::default()).await;
+        found.unwrap()
+    }
+}
+
+pub(crate) async fn connect(url: &str) -> tokio_postgres::Client {
+    let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls)
+        .await
+        .unwrap();
+    tokio::spawn(connection);
+    client
+}

@@ -1,0 +1,34 @@
+//! Judges rows by a condition text: `cargo run -p tidegate-filter --example judge_events "price > 5"`.
+
+#![expect(clippy::print_stdout, reason = "an example shows what it has found")]
+
+use tidegate_catalog::Schema;
+use tidegate_filter::{Filter, Image, Matcher};
+
+const SHOP: &str = r#"{"name": "public", "relations": [
+    {"name": "albums", "kind": "table", "rights": "s", "columns": [
+        {"name": "title", "type": "text", "collation": "deterministic"},
+        {"name": "price", "type": "numeric"}]}]}"#;
+
+const ROWS: [(&str, Option<&str>); 3] = [
+    ("Blue", Some("9.99")),
+    ("Kind of Blue", Some("4.50")),
+    ("Untitled", None),
+];
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let given = std::env::args().nth(1);
+    let condition = given.as_deref().unwrap_or("price > 5 OR title LIKE '%of%'");
+    let schema = Schema::parse(SHOP)?;
+    let albums = &schema[schema.find("albums").ok_or("there are no albums")?];
+    let filter = Filter::parse_condition(condition, albums)?;
+    let matcher = Matcher::compile(&filter, albums)?;
+    for (title, price) in ROWS {
+        let verdict = matcher.judge(|column| match &*albums.column(column).name {
+            "title" => Image::Text(title.as_bytes()),
+            _ => price.map_or(Image::Null, |price| Image::Text(price.as_bytes())),
+        })?;
+        println!("{title}: {verdict:?}");
+    }
+    Ok(())
+}

@@ -1,0 +1,351 @@
+//! The condition text of a subscription: a small part of what SQL has behind WHERE. It is read
+//! here and never given to PostgreSQL.
+
+mod token;
+
+use tidegate_catalog::{Relation, RelationId, Schema};
+use tidegate_sql::json::JsonKind;
+
+use self::token::{Kind, Token, tokens};
+use crate::error::{Error, Result};
+use crate::filter::Filter;
+use crate::json::{Json, write_string};
+use crate::operator::Operator;
+use crate::read::{MOST_CONDITIONS, Path, Target};
+
+/// How many parentheses and NOTs may stand inside each other.
+const DEEPEST: usize = 64;
+
+impl Filter {
+    /// Reads a condition text over the rows of `relation`: comparisons of a column with a text in
+    /// single quotes, a number or a boolean by `=`, `<>`, `!=`, `<`, `<=`, `>`, `>=`, `IN (…)`,
+    /// `LIKE`, `ILIKE`, `BETWEEN` and `IS NULL`, the last five with `NOT` as well; `AND`, `OR`,
+    /// `NOT`, and parentheses. Keywords may have any letter case; so may a column without double
+    /// quotes, unless there is one of exactly that name.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Condition`] with the character at which the text, or a value in it, is wrong.
+    pub fn parse_condition(text: &str, relation: &Relation) -> Result<Self> {
+        let mut parser = Parser {
+            tokens: tokens(text)?,
+            at: 0,
+            depth: 0,
+            conditions: 0,
+            relation,
+        };
+        let filter = parser.any()?;
+        match parser.peek() {
+            Kind::End => Ok(filter),
+            _ => Err(parser.unexpected("`AND`, `OR` or the end")),
+        }
+    }
+
+    /// Reads the `where` of a subscription: a JSON object, as [`Filter::parse`] does, or a JSON
+    /// string, as [`Filter::parse_condition`] does.
+    ///
+    /// # Errors
+    ///
+    /// As both.
+    pub fn parse_subscription(
+        json: &Json<'_>,
+        schema: &Schema,
+        relation: RelationId,
+        place: &str,
+    ) -> Result<Self> {
+        match json.kind() {
+            JsonKind::String => {
+                let text = json.string(&place)?;
+                Self::parse_condition(&text, schema.relation(relation))
+            }
+            JsonKind::Null | JsonKind::Object => Self::parse(json, schema, relation, place),
+            _ => Err(json.not(&place, "an object, or a condition in a string")),
+        }
+    }
+}
+
+struct Parser<'a> {
+    tokens: Vec<Token>,
+    at: usize,
+    depth: usize,
+    conditions: usize,
+    relation: &'a Relation,
+}
+
+/// A value of the text as JSON, and its position.
+type Literal = (Json<'static>, usize);
+
+impl<'a> Parser<'a> {
+    /// Terms with OR between them.
+    fn any(&mut self) -> Result<Filter> {
+        let mut filters = vec![self.all()?];
+        while self.takes("or") {
+            filters.push(self.all()?);
+        }
+        Ok(match filters.len() {
+            1 => filters.swap_remove(0),
+            _ => Filter::Any(filters),
+        })
+    }
+
+    /// Terms with AND between them.
+    fn all(&mut self) -> Result<Filter> {
+        let mut filters = vec![self.term()?];
+        while self.takes("and") {
+            filters.push(self.term()?);
+        }
+        Ok(Filter::all(filters))
+    }
+
+    /// A comparison, a negation, or a condition in parentheses.
+    fn term(&mut self) -> Result<Filter> {
+        if self.takes("not") {
+            self.enter()?;
+            let inner = self.term()?;
+            self.depth -= 1;
+            return Ok(Filter::Not(Box::new(inner)));
+        }
+        if self.symbol("(") {
+            self.enter()?;
+            let inner = self.any()?;
+            self.depth -= 1;
+            self.expect(")")?;
+            return Ok(inner);
+        }
+        self.comparison()
+    }
+
+    fn enter(&mut self) -> Result<()> {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err(self.error(format!("nested too deeply: at most {DEEPEST} levels")));
+        }
+        Ok(())
+    }
+
+    fn comparison(&mut self) -> Result<Filter> {
+        self.conditions += 1;
+        if self.conditions > MOST_CONDITIONS {
+            return Err(self.error(format!("one condition too many: at most {MOST_CONDITIONS}")));
+        }
+        if let Some(literal) = self.literal() {
+            let operator = self.operator()?;
+            let target = self.column()?;
+            return compare(&target, mirrored(operator), &literal);
+        }
+        let target = self.column()?;
+        if self.takes("is") {
+            let operator = if self.takes("not") {
+                Operator::IsNotNull
+            } else {
+                Operator::IsNull
+            };
+            let place = place(self.position());
+            if !self.takes("null") {
+                return Err(self.unexpected("`NULL`"));
+            }
+            return Ok(target.null(operator, &Path::Root(&place)));
+        }
+        let negated = self.takes("not");
+        let filter = self.word(&target)?;
+        match filter {
+            Some(filter) if negated => Ok(Filter::Not(Box::new(filter))),
+            Some(filter) => Ok(filter),
+            None if negated => Err(self.unexpected("`IN`, `LIKE`, `ILIKE` or `BETWEEN`")),
+            None => {
+                let operator = self.operator()?;
+                let literal = self.value()?;
+                compare(&target, operator, &literal)
+            }
+        }
+    }
+
+    /// A comparison by a word, when one comes next.
+    fn word(&mut self, target: &Target<'_>) -> Result<Option<Filter>> {
+        if self.takes("between") {
+            let least = self.value()?;
+            if !self.takes("and") {
+                return Err(self.unexpected("`AND`"));
+            }
+            let most = self.value()?;
+            return Ok(Some(Filter::All(vec![
+                compare(target, Operator::Gte, &least)?,
+                compare(target, Operator::Lte, &most)?,
+            ])));
+        }
+        for (word, operator) in [("like", Operator::Like), ("ilike", Operator::ILike)] {
+            if self.takes(word) {
+                let pattern = self.value()?;
+                return compare(target, operator, &pattern).map(Some);
+            }
+        }
+        if self.takes("in") {
+            let list = self.list()?;
+            return compare(target, Operator::In, &list).map(Some);
+        }
+        Ok(None)
+    }
+
+    /// Values in parentheses, NULL among them.
+    fn list(&mut self) -> Result<Literal> {
+        let position = self.position();
+        self.expect("(")?;
+        let mut values = Vec::new();
+        loop {
+            if self.takes("null") {
+                values.push(Json::NULL);
+            } else {
+                values.push(self.value()?.0);
+            }
+            if !self.symbol(",") {
+                break;
+            }
+        }
+        self.expect(")")?;
+        Ok((Json::List(values), position))
+    }
+
+    fn operator(&mut self) -> Result<Operator> {
+        let operator = match self.peek() {
+            Kind::Symbol("=") => Operator::Eq,
+            Kind::Symbol("<>" | "!=") => Operator::Neq,
+            Kind::Symbol("<") => Operator::Lt,
+            Kind::Symbol("<=") => Operator::Lte,
+            Kind::Symbol(">") => Operator::Gt,
+            Kind::Symbol(">=") => Operator::Gte,
+            _ => return Err(self.unexpected("a comparison")),
+        };
+        self.at += 1;
+        Ok(operator)
+    }
+
+    /// A column, by the name in quotes, or by the word as it stands or in lower case.
+    fn column(&mut self) -> Result<Target<'a>> {
+        let id = match self.peek() {
+            Kind::Name(name) => self.relation.find_column(name),
+            Kind::Word(word) => self
+                .relation
+                .find_column(word)
+                .or_else(|| self.relation.find_column(&word.to_lowercase())),
+            _ => return Err(self.unexpected("a column")),
+        };
+        let id = id.ok_or_else(|| {
+            self.error(format!(
+                "{} is no column of `{}`",
+                self.peek(),
+                self.relation.name
+            ))
+        })?;
+        self.at += 1;
+        Ok(Target {
+            id,
+            column: self.relation.column(id),
+        })
+    }
+
+    fn value(&mut self) -> Result<Literal> {
+        if self.peek().is("null") {
+            return Err(self.error("nothing compares with NULL: write IS NULL".to_owned()));
+        }
+        self.literal()
+            .ok_or_else(|| self.unexpected("a text in single quotes, a number, TRUE or FALSE"))
+    }
+
+    /// A literal, when one comes next. A column may be called `true`, in double quotes.
+    fn literal(&mut self) -> Option<Literal> {
+        let json = match self.peek() {
+            Kind::Text(text) => string(text),
+            Kind::Number(number) if is_json(number) => Json::from(number.clone()),
+            Kind::Number(number) => string(number),
+            kind if kind.is("true") => Json::from("true"),
+            kind if kind.is("false") => Json::from("false"),
+            _ => return None,
+        };
+        let position = self.position();
+        self.at += 1;
+        Some((json, position))
+    }
+
+    fn peek(&self) -> &Kind {
+        self.tokens
+            .get(self.at)
+            .map_or(&Kind::End, |token| &token.kind)
+    }
+
+    fn position(&self) -> usize {
+        let token = self.tokens.get(self.at).or(self.tokens.last());
+        token.map_or(1, |token| token.position)
+    }
+
+    /// Takes the keyword when it comes next.
+    fn takes(&mut self, keyword: &str) -> bool {
+        let found = self.peek().is(keyword);
+        self.at += usize::from(found);
+        found
+    }
+
+    /// Takes the symbol when it comes next.
+    fn symbol(&mut self, symbol: &str) -> bool {
+        let found = matches!(self.peek(), Kind::Symbol(next) if *next == symbol);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn expect(&mut self, symbol: &str) -> Result<()> {
+        if self.symbol(symbol) {
+            return Ok(());
+        }
+        Err(self.unexpected(&format!("`{symbol}`")))
+    }
+
+    fn unexpected(&self, expected: &str) -> Error {
+        self.error(format!("{}, expected {expected}", self.peek()))
+    }
+
+    fn error(&self, problem: String) -> Error {
+        Error::Condition {
+            position: self.position(),
+            problem,
+        }
+    }
+}
+
+/// How errors call a value of the text that only turns out later to be wrong.
+fn place(position: usize) -> String {
+    format!("where at character {position}")
+}
+
+fn compare(target: &Target<'_>, operator: Operator, (value, position): &Literal) -> Result<Filter> {
+    let place = place(*position);
+    target
+        .compare(operator, value, &Path::Root(&place))
+        .map_err(|error| Error::Condition {
+            position: *position,
+            problem: error.without_place(),
+        })
+}
+
+/// The operator with its sides changed.
+fn mirrored(operator: Operator) -> Operator {
+    match operator {
+        Operator::Gt => Operator::Lt,
+        Operator::Gte => Operator::Lte,
+        Operator::Lt => Operator::Gt,
+        Operator::Lte => Operator::Gte,
+        other => other,
+    }
+}
+
+/// Whether JSON writes the number the same way.
+fn is_json(number: &str) -> bool {
+    let digits = number.strip_prefix('-').unwrap_or(number);
+    let whole = digits.split(['.', 'e', 'E']).next().unwrap_or_default();
+    let fits = whole == "0" || whole.starts_with(|c: char| matches!(c, '1'..='9'));
+    fits && !digits.ends_with('.') && !digits.contains(".e") && !digits.contains(".E")
+}
+
+fn string(text: &str) -> Json<'static> {
+    let mut json = String::with_capacity(text.len() + 2);
+    write_string(text, &mut json);
+    Json::from(json)
+}

@@ -1,0 +1,197 @@
+//! From a filter to a matcher.
+
+use std::collections::HashSet;
+
+use tidegate_catalog::model::{Collation, Column};
+use tidegate_catalog::{ColumnId, Relation};
+
+use super::datum::Datum;
+use super::pattern::{Fold, Pattern};
+use super::scalar::Scalar;
+use super::{List, Matcher, Node, Operand, constant, key};
+use crate::error::{Error, Result};
+use crate::family::written;
+use crate::filter::{Comparison, Filter};
+use crate::json::Json;
+use crate::operator::Operator;
+
+impl Matcher {
+    /// Compiles a filter over the rows of `relation`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unsupported`] for what cannot be judged exactly outside the database: columns that
+    /// are not scalar or whose type is not built in, regular expressions, relationships, text
+    /// under a collation that does not tell all bytes apart, its order under any but `C` and
+    /// `POSIX`, ILIKE beyond ASCII, and values in a form that only PostgreSQL reads.
+    /// [`Error::InvalidValue`] for a value that PostgreSQL would refuse.
+    pub fn compile(filter: &Filter, relation: &Relation) -> Result<Self> {
+        let mut columns = Vec::new();
+        let node = Compiler { relation }.node(filter, &mut columns)?;
+        columns.sort_unstable();
+        columns.dedup();
+        let pins = key::pins(&node);
+        Ok(Self {
+            node,
+            columns: columns.into(),
+            pins: pins.into(),
+        })
+    }
+}
+
+struct Compiler<'a> {
+    relation: &'a Relation,
+}
+
+impl Compiler<'_> {
+    fn node(&self, filter: &Filter, columns: &mut Vec<ColumnId>) -> Result<Node> {
+        Ok(match filter {
+            Filter::All(filters) => Node::All(self.nodes(filters, columns)?),
+            Filter::Any(filters) => Node::Any(self.nodes(filters, columns)?),
+            Filter::Not(filter) => Node::Not(Box::new(self.node(filter, columns)?)),
+            Filter::Compare(comparison) => {
+                columns.push(comparison.column);
+                self.comparison(comparison)?
+            }
+            Filter::Exists(id, _) => {
+                let relationship = self.relation.relationship(*id);
+                return Err(Error::Unsupported {
+                    place: relationship.name.to_string(),
+                    problem: "an event holds one row, and no related ones".to_owned(),
+                });
+            }
+        })
+    }
+
+    fn nodes(&self, filters: &[Filter], columns: &mut Vec<ColumnId>) -> Result<Box<[Node]>> {
+        let nodes = filters.iter().map(|filter| self.node(filter, columns));
+        nodes.collect()
+    }
+
+    fn comparison(&self, comparison: &Comparison) -> Result<Node> {
+        let column = self.relation.column(comparison.column);
+        let target = Target { column, comparison };
+        let Some(scalar) = Scalar::of(&column.r#type) else {
+            let name = written(&column.r#type);
+            return target.refuse(&format!(
+                "values of type {name} are compared by PostgreSQL only"
+            ));
+        };
+        let json = comparison.json();
+        match comparison.operator {
+            Operator::IsNull => Ok(Node::Null(comparison.column, true)),
+            Operator::IsNotNull => Ok(Node::Null(comparison.column, false)),
+            Operator::In | Operator::NotIn => target.list(scalar, &json),
+            Operator::Like | Operator::ILike => target.like(&scalar, &json),
+            Operator::StartsWith | Operator::EndsWith | Operator::Contains => {
+                target.part(&scalar, &json)
+            }
+            Operator::Regex | Operator::IRegex => {
+                target.refuse("regular expressions are judged by PostgreSQL only")
+            }
+            Operator::ContainedBy | Operator::Overlaps => {
+                target.refuse("only scalar values are compared here")
+            }
+            _ => target.compare(scalar, &json),
+        }
+    }
+}
+
+/// Whether values of different bytes are different values, as the column's collation has it.
+pub(super) fn tells_bytes_apart(column: &Column, scalar: &Scalar) -> bool {
+    !matches!(scalar, Scalar::Text | Scalar::Padded)
+        || matches!(
+            column.collation,
+            Some(Collation::Bytes | Collation::Deterministic)
+        )
+}
+
+/// A comparison and its column.
+struct Target<'a> {
+    column: &'a Column,
+    comparison: &'a Comparison,
+}
+
+impl Target<'_> {
+    fn refuse<T>(&self, problem: &str) -> Result<T> {
+        Err(Error::Unsupported {
+            place: self.comparison.place.to_string(),
+            problem: problem.to_owned(),
+        })
+    }
+
+    /// Refuses text under a collation that calls different bytes equal.
+    fn told_apart(&self, scalar: &Scalar) -> Result<()> {
+        if tells_bytes_apart(self.column, scalar) {
+            return Ok(());
+        }
+        self.refuse("the column's collation is not deterministic")
+    }
+
+    fn constant(&self, scalar: &Scalar, json: &Json<'_>) -> Result<Datum<'static>> {
+        constant::read(&self.column.r#type, scalar, json, &self.comparison.place)
+    }
+
+    fn operand(&self, scalar: Scalar) -> Operand {
+        Operand {
+            column: self.comparison.column,
+            scalar,
+        }
+    }
+
+    fn compare(&self, scalar: Scalar, json: &Json<'_>) -> Result<Node> {
+        self.told_apart(&scalar)?;
+        let operator = self.comparison.operator;
+        let is_text = matches!(scalar, Scalar::Text | Scalar::Padded);
+        let is_order = !matches!(operator, Operator::Eq | Operator::Neq);
+        if is_text && is_order && self.column.collation != Some(Collation::Bytes) {
+            return self.refuse("the order of text under the column's collation is PostgreSQL's");
+        }
+        let value = self.constant(&scalar, json)?;
+        Ok(Node::Compare(self.operand(scalar), operator, value))
+    }
+
+    fn list(&self, scalar: Scalar, json: &Json<'_>) -> Result<Node> {
+        self.told_apart(&scalar)?;
+        let mut list = List {
+            values: HashSet::new(),
+            has_null: false,
+            negated: self.comparison.operator == Operator::NotIn,
+        };
+        for element in json.elements(&self.comparison.place)? {
+            if element.is_null() {
+                list.has_null = true;
+            } else {
+                list.values.insert(self.constant(&scalar, &element)?);
+            }
+        }
+        Ok(Node::In(self.operand(scalar), Box::new(list)))
+    }
+
+    fn like(&self, scalar: &Scalar, json: &Json<'_>) -> Result<Node> {
+        self.told_apart(scalar)?;
+        let pattern = json.string(&self.comparison.place)?;
+        // Even where text is ordered by its bytes, letter case can be that of a language.
+        let fold = match self.comparison.operator {
+            Operator::Like => Fold::None,
+            _ if pattern.is_ascii() => Fold::Language,
+            _ => return self.refuse("letter case beyond ASCII is judged by PostgreSQL only"),
+        };
+        let Some(pattern) = Pattern::like(&pattern, fold) else {
+            return self.refuse("the pattern is too long");
+        };
+        Ok(Node::Like(self.comparison.column, pattern))
+    }
+
+    fn part(&self, scalar: &Scalar, json: &Json<'_>) -> Result<Node> {
+        self.told_apart(scalar)?;
+        let text = json.string(&self.comparison.place)?;
+        let operator = self.comparison.operator;
+        let pattern = Pattern::part(
+            &text,
+            operator != Operator::StartsWith,
+            operator != Operator::EndsWith,
+        );
+        Ok(Node::Like(self.comparison.column, pattern))
+    }
+}

@@ -1,0 +1,201 @@
+//! `numeric` as bytes that are ordered as its values are, without a limit of digits.
+//!
+//! The bytes are a class; for finite numbers the power of 10,000 of the first digit, and the
+//! digits to that base. Of a negative number all but the class is turned around, with an end mark
+//! above every digit, so that more digits make it smaller.
+
+/// Longer texts and larger exponents are left to PostgreSQL, which has limits of its own there.
+const LONGEST: usize = 10_000;
+
+const NEGATIVE_INFINITY: u8 = 0;
+const NEGATIVE: u8 = 1;
+const ZERO: u8 = 2;
+const POSITIVE: u8 = 3;
+const INFINITY: u8 = 4;
+const NAN: u8 = 5;
+
+/// Reads the binary form (`numeric_send`): the number of base-10000 digits, the weight of the
+/// first, the sign, the digits behind the point, the digits.
+pub(super) fn binary(raw: &[u8]) -> Option<Vec<u8>> {
+    let (head, digits) = raw.split_first_chunk::<8>()?;
+    let field = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
+    let negative = match field(4) {
+        0 => false,
+        0x4000 => true,
+        0xC000 => return Some(vec![NAN]),
+        0xD000 => return Some(vec![INFINITY]),
+        0xF000 => return Some(vec![NEGATIVE_INFINITY]),
+        _ => return None,
+    };
+    let (digits, rest) = digits.as_chunks::<2>();
+    if digits.len() != usize::from(field(0)) || !rest.is_empty() {
+        return None;
+    }
+    let digits: Vec<_> = digits
+        .iter()
+        .map(|digit| u16::from_be_bytes(*digit))
+        .collect();
+    let weight = i32::from(field(2).cast_signed());
+    (!digits.iter().any(|digit| *digit > 9999)).then(|| key(negative, weight, &digits))
+}
+
+/// Reads a decimal number with or without an exponent, `NaN`, and the infinities; `None` for any
+/// other text.
+pub(super) fn text(text: &str) -> Option<Vec<u8>> {
+    let (negative, number) = match text.as_bytes().first()? {
+        b'-' => (true, &text[1..]),
+        b'+' => (false, &text[1..]),
+        _ => (false, text),
+    };
+    match &*number.to_ascii_lowercase() {
+        "nan" if number.len() == text.len() => return Some(vec![NAN]),
+        "inf" | "infinity" if negative => return Some(vec![NEGATIVE_INFINITY]),
+        "inf" | "infinity" => return Some(vec![INFINITY]),
+        _ => {}
+    }
+    let (number, exponent) = match number.split_once(['e', 'E']) {
+        Some((number, exponent)) => (number, exponent.parse::<i32>().ok()?),
+        None => (number, 0),
+    };
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let all_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let length = whole.len() + fraction.len();
+    let limit = LONGEST.cast_signed();
+    if length == 0 || length > LONGEST || i64::from(exponent).abs() > limit as i64 {
+        return None;
+    }
+    if !all_digits(whole) || !all_digits(fraction) {
+        return None;
+    }
+    let last = exponent - i32::try_from(fraction.len()).ok()?;
+    let digits: Vec<u8> = whole
+        .bytes()
+        .chain(fraction.bytes())
+        .map(|byte| byte - b'0')
+        .collect();
+    Some(grouped(negative, digits, last))
+}
+
+/// The key of decimal digits of which the last counts so many powers of ten.
+fn grouped(negative: bool, mut digits: Vec<u8>, last: i32) -> Vec<u8> {
+    let behind = last.rem_euclid(4);
+    digits.extend((0..behind).map(|_| 0));
+    let last = (last - behind) / 4;
+    let groups: Vec<u16> = digits
+        .rchunks(4)
+        .rev()
+        .map(|group| {
+            group
+                .iter()
+                .fold(0, |sum, digit| sum * 10 + u16::from(*digit))
+        })
+        .collect();
+    let weight = last + i32::try_from(groups.len()).unwrap_or_default() - 1;
+    key(negative, weight, &groups)
+}
+
+/// The key of base-10000 digits of which the first counts so many powers.
+fn key(negative: bool, weight: i32, digits: &[u16]) -> Vec<u8> {
+    let Some(first) = digits.iter().position(|digit| *digit != 0) else {
+        return vec![ZERO];
+    };
+    let last = digits
+        .iter()
+        .rposition(|digit| *digit != 0)
+        .unwrap_or(first);
+    let weight = weight - i32::try_from(first).unwrap_or_default();
+    let mut key = Vec::with_capacity(7 + 2 * (last - first + 1));
+    key.push(if negative { NEGATIVE } else { POSITIVE });
+    // The sign bit turned around makes the unsigned order that of the numbers.
+    let weight = (weight ^ i32::MIN).cast_unsigned();
+    if negative {
+        key.extend((!weight).to_be_bytes());
+        key.extend(
+            digits[first..=last]
+                .iter()
+                .flat_map(|digit| (!(digit + 1)).to_be_bytes()),
+        );
+        key.extend([0xFF, 0xFF]);
+    } else {
+        key.extend(weight.to_be_bytes());
+        key.extend(
+            digits[first..=last]
+                .iter()
+                .flat_map(|digit| digit.to_be_bytes()),
+        );
+    }
+    key
+}
+
+#[cfg(test)]
+mod tests {
+    use super::text;
+
+    #[test]
+    fn keys_are_ordered_as_numbers_are() {
+        let ordered = [
+            "-Infinity",
+            "-1e9000",
+            "-10000.0001",
+            "-10000",
+            "-9999.5",
+            "-9999",
+            "-1.0001",
+            "-1",
+            "-0.5",
+            "-0.0001",
+            "-0.00001",
+            "-1e-9000",
+            "0",
+            "1e-9000",
+            "0.00001",
+            "0.0001",
+            "0.5",
+            "1",
+            "1.00000001",
+            "1.0001",
+            "9999",
+            "9999.5",
+            "10000",
+            "10000.0001",
+            "10001",
+            "1e9000",
+            "Infinity",
+            "NaN",
+        ];
+        let keys: Vec<_> = ordered.iter().map(|number| text(number).unwrap()).collect();
+        for (at, one) in keys.iter().enumerate() {
+            for (beside, other) in keys.iter().enumerate() {
+                assert_eq!(
+                    one.cmp(other),
+                    at.cmp(&beside),
+                    "{} {}",
+                    ordered[at],
+                    ordered[beside]
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn equal_numbers_have_equal_keys() {
+        for (one, other) in [
+            ("0", "-0.000"),
+            ("1", "1.000"),
+            ("+1", "01"),
+            ("1e3", "1000"),
+            ("12.5e-1", "1.25"),
+            ("0.00012", "12e-5"),
+            ("123456789e4", "1234567890000"),
+            (".5", "0.50"),
+            ("5.", "5"),
+        ] {
+            assert_eq!(text(one), text(other), "{one} {other}");
+        }
+        for none in [
+            "", "-", ".", "1e", "1e+", "0x10", "1_0", "--1", "-nan", "1 2", "1e99999",
+        ] {
+            assert_eq!(text(none), None, "{none}");
+        }
+    }
+}

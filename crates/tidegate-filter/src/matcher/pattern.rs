@@ -1,0 +1,277 @@
+//! LIKE and ILIKE (PostgreSQL, "Pattern Matching").
+
+use std::borrow::Cow;
+
+use memchr::memmem::Finder;
+
+/// Longer pieces of a pattern with `_` are left to PostgreSQL, which can be interrupted.
+const LONGEST: usize = 256;
+
+/// A pattern, taken apart at its `%` once.
+#[derive(Clone, Debug)]
+pub(super) struct Pattern {
+    /// What the text begins with; all of it when there is no `%`.
+    first: Piece,
+    /// What follows somewhere, in this order.
+    middle: Box<[Piece]>,
+    /// What the text ends with.
+    last: Option<Piece>,
+    fold: Fold,
+}
+
+/// What stands between two `%`.
+#[derive(Clone, Debug)]
+enum Piece {
+    /// Nothing but bytes.
+    Literal(Box<Finder<'static>>),
+    /// Bytes, and characters that may be any.
+    Steps(Box<[Step]>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// This byte.
+    Byte(u8),
+    /// One character.
+    One,
+}
+
+/// What becomes of letter case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fold {
+    /// It counts.
+    None,
+    /// All letters are folded by the rules of a language, and the pattern holds none beyond ASCII.
+    Language,
+}
+
+impl Pattern {
+    /// Takes `%`, `_` and the backslash for what they are in LIKE; `None` for a pattern that would
+    /// take too long.
+    pub(super) fn like(pattern: &str, fold: Fold) -> Option<Self> {
+        let mut pieces = vec![Vec::new()];
+        let mut bytes = pattern.bytes();
+        while let Some(byte) = bytes.next() {
+            let step = match byte {
+                b'%' => {
+                    pieces.push(Vec::new());
+                    continue;
+                }
+                b'_' => Step::One,
+                b'\\' => match bytes.next() {
+                    Some(byte) => fold.step(byte),
+                    None => continue,
+                },
+                _ => fold.step(byte),
+            };
+            if let Some(piece) = pieces.last_mut() {
+                piece.push(step);
+            }
+        }
+        let too_long = |piece: &Vec<Step>| piece.len() > LONGEST && piece.contains(&Step::One);
+        (!pieces.iter().any(too_long)).then(|| Self::of_pieces(&pieces, fold))
+    }
+
+    /// Looks for a text at the start, at the end, or anywhere.
+    pub(super) fn part(text: &str, open_start: bool, open_end: bool) -> Self {
+        let mut pieces = vec![text.bytes().map(Step::Byte).collect()];
+        if open_start {
+            pieces.insert(0, Vec::new());
+        }
+        if open_end {
+            pieces.push(Vec::new());
+        }
+        Self::of_pieces(&pieces, Fold::None)
+    }
+
+    fn of_pieces(pieces: &[Vec<Step>], fold: Fold) -> Self {
+        let (first, rest) = pieces
+            .split_first()
+            .map_or((&[][..], &[][..]), |(first, rest)| (first, rest));
+        let (last, middle) = match rest.split_last() {
+            Some((last, middle)) => (Some(Piece::new(last)), middle),
+            None => (None, rest),
+        };
+        let middle = middle.iter().filter(|piece| !piece.is_empty());
+        Self {
+            first: Piece::new(first),
+            middle: middle.map(|piece| Piece::new(piece)).collect(),
+            last,
+            fold,
+        }
+    }
+
+    /// Whether the text as a whole is of the pattern; `None` where the rules of the language would
+    /// have to be known.
+    pub(super) fn matches(&self, text: &[u8]) -> Option<bool> {
+        let text = match self.fold {
+            Fold::None => Cow::Borrowed(text),
+            Fold::Language if folds_to_ascii(text) => return None,
+            Fold::Language => Cow::Owned(text.to_ascii_lowercase()),
+        };
+        Some(self.is_matched(&text))
+    }
+
+    /// Takes each piece where it is found first: what follows then has the most room.
+    fn is_matched(&self, text: &[u8]) -> bool {
+        let Some(mut at) = self.first.behind(text, 0) else {
+            return false;
+        };
+        let Some(last) = &self.last else {
+            return at == text.len();
+        };
+        for piece in &self.middle {
+            let Some(behind) = piece.find(text, at) else {
+                return false;
+            };
+            at = behind;
+        }
+        last.before_end(text).is_some_and(|start| start >= at)
+    }
+}
+
+impl Piece {
+    fn new(steps: &[Step]) -> Self {
+        let bytes = steps.iter().map(|step| match step {
+            Step::Byte(byte) => Some(*byte),
+            Step::One => None,
+        });
+        match bytes.collect::<Option<Vec<_>>>() {
+            Some(bytes) => Self::Literal(Box::new(Finder::new(&bytes).into_owned())),
+            None => Self::Steps(steps.into()),
+        }
+    }
+
+    /// The place behind the piece when it stands at `at`.
+    fn behind(&self, text: &[u8], at: usize) -> Option<usize> {
+        match self {
+            Self::Literal(finder) => text
+                .get(at..)?
+                .starts_with(finder.needle())
+                .then(|| at + finder.needle().len()),
+            Self::Steps(steps) => steps.iter().try_fold(at, |at, step| match step {
+                Step::Byte(byte) => (text.get(at) == Some(byte)).then_some(at + 1),
+                Step::One => after_character(text, at),
+            }),
+        }
+    }
+
+    /// The place behind the piece where it stands first from `at` on.
+    fn find(&self, text: &[u8], at: usize) -> Option<usize> {
+        if let Self::Literal(finder) = self {
+            let found = finder.find(text.get(at..)?)?;
+            return Some(at + found + finder.needle().len());
+        }
+        let mut start = at;
+        loop {
+            if let Some(behind) = self.behind(text, start) {
+                return Some(behind);
+            }
+            start = after_character(text, start)?;
+        }
+    }
+
+    /// The place where the piece begins when it stands at the end.
+    fn before_end(&self, text: &[u8]) -> Option<usize> {
+        match self {
+            Self::Literal(finder) => text
+                .ends_with(finder.needle())
+                .then(|| text.len() - finder.needle().len()),
+            Self::Steps(steps) => steps
+                .iter()
+                .rev()
+                .try_fold(text.len(), |at, step| match step {
+                    Step::Byte(byte) => {
+                        (text.get(at.checked_sub(1)?) == Some(byte)).then(|| at - 1)
+                    }
+                    Step::One => text.get(..at)?.iter().rposition(|byte| byte & 0xC0 != 0x80),
+                }),
+        }
+    }
+}
+
+impl Fold {
+    fn step(self, byte: u8) -> Step {
+        Step::Byte(match self {
+            Self::None => byte,
+            Self::Language => byte.to_ascii_lowercase(),
+        })
+    }
+}
+
+/// The place behind the character that begins here.
+fn after_character(text: &[u8], at: usize) -> Option<usize> {
+    let rest = text.get(at..).filter(|rest| !rest.is_empty())?;
+    let inner = rest[1..].iter().take_while(|byte| **byte & 0xC0 == 0x80);
+    Some(at + 1 + inner.count())
+}
+
+/// Whether the text holds one of the two letters beyond ASCII whose lower case is, or begins with,
+/// one of ASCII: `İ` (U+0130) and the Kelvin sign (U+212A).
+fn folds_to_ascii(text: &[u8]) -> bool {
+    let holds = |letter: &str| memchr::memmem::find(text, letter.as_bytes()).is_some();
+    !text.is_ascii() && (holds("\u{130}") || holds("\u{212a}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Fold, Pattern};
+
+    fn like(pattern: &str, text: &str) -> Option<bool> {
+        Pattern::like(pattern, Fold::None)?.matches(text.as_bytes())
+    }
+
+    #[test]
+    fn patterns_match_whole_texts() {
+        for (pattern, text, expected) in [
+            ("", "", true),
+            ("", "a", false),
+            ("%", "", true),
+            ("_", "", false),
+            ("_", "é", true),
+            ("__", "é", false),
+            ("a%c", "abc", true),
+            ("a%c", "abcd", false),
+            ("a%a", "a", false),
+            ("%b%", "abc", true),
+            ("a%b%c", "axbxbxc", true),
+            ("%ab", "aab", true),
+            ("%_b", "b", false),
+            ("%_b", "éb", true),
+            ("%a_c%", "abababc", true),
+            ("%_%_%", "a", false),
+            ("\\%", "%", true),
+            ("\\%", "a", false),
+            ("\\a", "a", true),
+            ("a\\_b", "axb", false),
+            ("\\\\", "\\", true),
+            ("é%", "éa", true),
+            ("A", "a", false),
+        ] {
+            assert_eq!(like(pattern, text), Some(expected), "{text} like {pattern}");
+        }
+    }
+
+    #[test]
+    fn no_pattern_takes_long() {
+        assert_eq!(like(&"%a".repeat(500), &"a".repeat(499)), Some(false));
+        let text = "a".repeat(1_000_000);
+        assert_eq!(
+            like(&format!("{}b", "%a".repeat(50_000)), &text),
+            Some(false)
+        );
+        assert_eq!(
+            like(&format!("%{}b%", "a".repeat(100_000)), &text),
+            Some(false)
+        );
+        assert_eq!(like(&format!("%{}_b%", "a".repeat(300)), &text), None);
+    }
+
+    #[test]
+    fn letters_that_fold_into_ascii_are_not_guessed() {
+        let pattern = Pattern::like("K%", Fold::Language).unwrap();
+        assert_eq!(pattern.matches(b"kelvin"), Some(true));
+        assert_eq!(pattern.matches("éé".as_bytes()), Some(false));
+        assert_eq!(pattern.matches("\u{212a}elvin".as_bytes()), None);
+    }
+}

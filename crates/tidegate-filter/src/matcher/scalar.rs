@@ -1,0 +1,226 @@
+//! The types whose values are compared outside the database, and how their values are read.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use tidegate_sql::codec::Interval;
+use tidegate_sql::datetime::{Moment, MomentType};
+use tidegate_sql::{Error, Result, Type, TypeKind};
+
+use super::Image;
+use super::datum::Datum;
+use super::decimal;
+use crate::family::base;
+
+/// A type by the form of its values.
+#[derive(Clone, Debug)]
+pub(super) enum Scalar {
+    Bool,
+    Int2,
+    Int4,
+    Int8,
+    Oid,
+    Float4,
+    Float8,
+    Numeric,
+    Text,
+    /// `char(n)`, whose blanks at the end do not count.
+    Padded,
+    Bytea,
+    Uuid,
+    Moment(MomentType),
+    Interval,
+    /// The labels in their order.
+    Enum(Arc<[String]>),
+}
+
+impl Scalar {
+    /// The form of a type; `None` where a comparison outside the database would not be exact.
+    pub(super) fn of(r#type: &Type) -> Option<Self> {
+        let r#type = base(r#type);
+        Some(match *r#type {
+            Type::BOOL => Self::Bool,
+            Type::INT2 => Self::Int2,
+            Type::INT4 => Self::Int4,
+            Type::INT8 => Self::Int8,
+            Type::OID => Self::Oid,
+            Type::FLOAT4 => Self::Float4,
+            Type::FLOAT8 => Self::Float8,
+            Type::NUMERIC => Self::Numeric,
+            Type::TEXT | Type::VARCHAR | Type::NAME => Self::Text,
+            Type::BPCHAR => Self::Padded,
+            Type::BYTEA => Self::Bytea,
+            Type::UUID => Self::Uuid,
+            Type::INTERVAL => Self::Interval,
+            _ => match r#type.kind() {
+                TypeKind::Simple => Self::Moment(MomentType::of(r#type)?),
+                TypeKind::Enum(labels) => Self::Enum(labels.as_slice().into()),
+                _ => return None,
+            },
+        })
+    }
+
+    /// Reads a value that is there.
+    pub(super) fn read<'a>(&self, image: Image<'a>) -> Result<Option<Datum<'a>>> {
+        let datum = match image {
+            Image::Null | Image::Missing => return Ok(None),
+            Image::Binary(raw) => self.binary(raw),
+            Image::Text(raw) => self.text(raw),
+        };
+        datum.map(Some).ok_or_else(|| {
+            Error::internal("an image holds bytes that are no value of the column's type")
+        })
+    }
+
+    fn binary<'a>(&self, raw: &'a [u8]) -> Option<Datum<'a>> {
+        Some(match self {
+            Self::Bool => match raw {
+                [value] => Datum::Int(i64::from(*value != 0)),
+                _ => return None,
+            },
+            Self::Int2 => Datum::Int(i16::from_be_bytes(raw.try_into().ok()?).into()),
+            Self::Int4 => Datum::Int(i32::from_be_bytes(raw.try_into().ok()?).into()),
+            Self::Int8 => Datum::Int(i64::from_be_bytes(raw.try_into().ok()?)),
+            Self::Oid => Datum::Int(u32::from_be_bytes(raw.try_into().ok()?).into()),
+            Self::Float4 => Datum::float(f32::from_be_bytes(raw.try_into().ok()?).into()),
+            Self::Float8 => Datum::float(f64::from_be_bytes(raw.try_into().ok()?)),
+            Self::Numeric => Datum::Bytes(Cow::Owned(decimal::binary(raw)?)),
+            Self::Uuid if raw.len() != 16 => return None,
+            Self::Bytea | Self::Uuid => Datum::Bytes(Cow::Borrowed(raw)),
+            Self::Moment(moment) => Datum::moment(moment.binary(raw).ok()?),
+            Self::Interval => Datum::interval(Interval::binary(raw).ok()?),
+            Self::Text | Self::Padded | Self::Enum(_) => return self.text(raw),
+        })
+    }
+
+    /// Reads PostgreSQL's text of a value, as its output function writes it.
+    pub(super) fn text<'a>(&self, raw: &'a [u8]) -> Option<Datum<'a>> {
+        let text = || std::str::from_utf8(raw).ok();
+        Some(match self {
+            Self::Bool => match raw {
+                b"t" | b"true" => Datum::Int(1),
+                b"f" | b"false" => Datum::Int(0),
+                _ => return None,
+            },
+            Self::Int2 | Self::Int4 | Self::Int8 | Self::Oid => Datum::Int(text()?.parse().ok()?),
+            Self::Float4 => Datum::float(float::<f32>(text()?)?.into()),
+            Self::Float8 => Datum::float(float::<f64>(text()?)?),
+            Self::Numeric => Datum::Bytes(Cow::Owned(decimal::text(text()?)?)),
+            Self::Text => Datum::Bytes(Cow::Borrowed(raw)),
+            Self::Padded => Datum::Bytes(Cow::Borrowed(unpadded(raw))),
+            Self::Bytea => Datum::Bytes(Cow::Owned(bytea(raw)?)),
+            Self::Uuid => Datum::Bytes(Cow::Owned(uuid(raw)?)),
+            Self::Moment(moment) => Datum::moment(moment.text(raw)?),
+            Self::Interval => Datum::interval(Interval::text(raw)?),
+            Self::Enum(labels) => match labels.iter().position(|label| label.as_bytes() == raw) {
+                Some(place) => Datum::Int(i64::try_from(place).ok()?),
+                None => Datum::Unplaced(Cow::Borrowed(raw)),
+            },
+        })
+    }
+}
+
+impl Datum<'_> {
+    fn moment(moment: Moment) -> Self {
+        match moment {
+            Moment::Date(days) => Self::Int(days.into()),
+            Moment::Time(micros) | Moment::Timestamp(micros) | Moment::TimestampTz(micros) => {
+                Self::Int(micros)
+            }
+            // First by the moment in UTC, then by the offset, from east to west.
+            Moment::TimeTz(micros, east) => {
+                let utc = i128::from(micros) - i128::from(east) * 1_000_000;
+                Self::Wide((utc << 32) - i128::from(east))
+            }
+        }
+    }
+
+    /// A month counts 30 days, and a day 24 hours.
+    fn interval(interval: Interval) -> Self {
+        let days = i128::from(interval.months) * 30 + i128::from(interval.days);
+        Self::Wide(days * 86_400_000_000 + i128::from(interval.micros))
+    }
+}
+
+/// Without the blanks at the end.
+fn unpadded(text: &[u8]) -> &[u8] {
+    let length = text.iter().rposition(|byte| *byte != b' ');
+    &text[..length.map_or(0, |last| last + 1)]
+}
+
+/// The widths of float.
+pub(super) trait Float: std::str::FromStr + Copy + PartialEq + Default {
+    fn is_infinite(self) -> bool;
+}
+
+impl Float for f32 {
+    fn is_infinite(self) -> bool {
+        Self::is_infinite(self)
+    }
+}
+
+impl Float for f64 {
+    fn is_infinite(self) -> bool {
+        Self::is_infinite(self)
+    }
+}
+
+/// Reads a float as `float8in` does; `None` for other texts and for numbers out of range.
+pub(super) fn float<F: Float>(text: &str) -> Option<F> {
+    let word = text.trim_start_matches(['-', '+']);
+    let named = word.starts_with(['i', 'I', 'n', 'N']);
+    let value: F = text.parse().ok()?;
+    let mantissa = word.split(['e', 'E']).next().unwrap_or_default();
+    let underflow = value == F::default() && mantissa.contains(|digit| matches!(digit, '1'..='9'));
+    (named || !(value.is_infinite() || underflow)).then_some(value)
+}
+
+/// `\x` and hex digits, or the older form with escapes.
+fn bytea(raw: &[u8]) -> Option<Vec<u8>> {
+    if let Some(digits) = raw.strip_prefix(b"\\x") {
+        return hex(digits);
+    }
+    let mut bytes = Vec::with_capacity(raw.len());
+    let mut rest = raw;
+    while let Some((&byte, tail)) = rest.split_first() {
+        rest = tail;
+        if byte != b'\\' {
+            bytes.push(byte);
+        } else if let Some(tail) = rest.strip_prefix(b"\\") {
+            bytes.push(b'\\');
+            rest = tail;
+        } else {
+            let (octal, tail) = rest.split_at_checked(3)?;
+            bytes.push(u8::from_str_radix(std::str::from_utf8(octal).ok()?, 8).ok()?);
+            rest = tail;
+        }
+    }
+    Some(bytes)
+}
+
+fn hex(digits: &[u8]) -> Option<Vec<u8>> {
+    let (pairs, rest) = digits.as_chunks::<2>();
+    let digit = |byte: u8| {
+        char::from(byte)
+            .to_digit(16)
+            .and_then(|digit| u8::try_from(digit).ok())
+    };
+    let bytes = pairs
+        .iter()
+        .map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?));
+    rest.is_empty().then(|| bytes.collect())?
+}
+
+/// Thirty-two hex digits, with or without the hyphens of the usual form.
+fn uuid(raw: &[u8]) -> Option<Vec<u8>> {
+    let raw = raw
+        .strip_prefix(b"{")
+        .and_then(|inner| inner.strip_suffix(b"}"))
+        .unwrap_or(raw);
+    let hyphens: Vec<_> = (0..raw.len()).filter(|at| raw[*at] == b'-').collect();
+    if !matches!(hyphens[..], [] | [8, 13, 18, 23]) {
+        return None;
+    }
+    let digits: Vec<u8> = raw.iter().copied().filter(|byte| *byte != b'-').collect();
+    hex(&digits).filter(|bytes| bytes.len() == 16)
+}

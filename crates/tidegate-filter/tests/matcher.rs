@@ -1,0 +1,326 @@
+//! The matcher beside PostgreSQL: the same filters on the same rows, thousands of them.
+
+use serde_json::{Value, json};
+use tidegate_catalog::{ColumnId, Relation, Schema};
+use tidegate_filter::{Filter, Image, Json, KeyReader, Matcher, Verdict};
+use tidegate_sql::Type;
+use tokio_postgres::types::FromSql;
+use tokio_postgres::{Client, SimpleQueryMessage};
+
+use crate::random::Random;
+use crate::stage;
+
+const TYPES: &str = "
+create type mood as enum ('sad', 'ok', 'glad');
+create type \"od\"\"d\" as enum ('b', 'a');
+create domain positive as int check (value > 0);
+create collation loose (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+create extension citext;
+";
+
+/// A column: its name, its type in DDL, its collation as documents call it, and values as JSON that
+/// filters compare with and rows hold.
+type Sample = (String, String, String, Vec<Value>);
+
+fn samples() -> Vec<Sample> {
+    serde_json::from_str(include_str!("golden/scalars.json")).unwrap()
+}
+
+/// The raw bytes of a value.
+struct Raw(Vec<u8>);
+
+impl<'a> FromSql<'a> for Raw {
+    fn from_sql(_: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
+        Ok(Self(raw.to_vec()))
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+}
+
+type Row = Vec<Option<Vec<u8>>>;
+
+struct Stage {
+    client: Client,
+    schema: Schema,
+    text: Vec<Row>,
+    binary: Vec<Row>,
+}
+
+impl Stage {
+    fn relation(&self) -> &Relation {
+        self.schema.relation(self.schema.find("rows").unwrap())
+    }
+}
+
+async fn stage(name: &str, count: usize) -> Stage {
+    let samples = samples();
+    let columns: Vec<_> = samples
+        .iter()
+        .map(|(name, ddl, ..)| format!("{name} {ddl}"))
+        .collect();
+    let ddl = format!("{TYPES} create table rows (id int, {})", columns.join(", "));
+    let client = stage::database(name, &ddl).await;
+    let described = stage::columns(&client, "rows").await;
+    let collation = |name: &str| {
+        samples
+            .iter()
+            .find(|sample| sample.0 == name)
+            .map_or("", |sample| match &*sample.2 {
+                "bytes" => "bytes",
+                _ => "deterministic",
+            })
+    };
+    let described = described.into_iter().map(|(name, r#type, _)| {
+        let collation = collation(&name);
+        (name, r#type, collation)
+    });
+    let schema = stage::schema("public", &[("rows", described.collect())], &[]);
+    fill(&client, &schema, &samples, count).await;
+    let text = text_rows(&client).await;
+    let binary = binary_rows(&client).await;
+    Stage {
+        client,
+        schema,
+        text,
+        binary,
+    }
+}
+
+/// Fills the table through the where language's own way of writing values: as parameters.
+async fn fill(client: &Client, schema: &Schema, samples: &[Sample], count: usize) {
+    let mut random = Random::new(7);
+    let relation = schema.relation(schema.find("rows").unwrap());
+    for id in 0..count {
+        let mut sql = tidegate_sql::statement::SqlWriter::new();
+        sql.syntax("insert into public.rows select ")
+            .parameter(Json::from(id.to_string()).parameter())
+            .syntax("::int");
+        for (name, _, _, values) in samples {
+            let value = if random.below(6) == 0 {
+                Value::Null
+            } else {
+                random.pick(values).clone()
+            };
+            let r#type = &relation.column(relation.find_column(name).unwrap()).r#type;
+            sql.syntax(", ")
+                .parameter(Json::from(value.to_string()).parameter())
+                .syntax("::");
+            if r#type.schema() != "pg_catalog" {
+                sql.identifier(r#type.schema()).syntax(".");
+            }
+            sql.identifier(r#type.name());
+        }
+        let bound = sql.finish(tidegate_sql::statement::Kind::Write);
+        stage::run(client, &bound).await.unwrap();
+    }
+}
+
+async fn text_rows(client: &Client) -> Vec<Row> {
+    let messages = client
+        .simple_query("select * from rows order by id")
+        .await
+        .unwrap();
+    let rows = messages.iter().filter_map(|message| match message {
+        SimpleQueryMessage::Row(row) => Some(
+            (0..row.len())
+                .map(|at| row.get(at).map(|text| text.as_bytes().to_vec()))
+                .collect(),
+        ),
+        _ => None,
+    });
+    rows.collect()
+}
+
+async fn binary_rows(client: &Client) -> Vec<Row> {
+    let rows = client
+        .query("select * from rows order by id", &[])
+        .await
+        .unwrap();
+    let value = |row: &tokio_postgres::Row, at| row.get::<_, Option<Raw>>(at).map(|raw| raw.0);
+    rows.iter()
+        .map(|row| (0..row.len()).map(|at| value(row, at)).collect())
+        .collect()
+}
+
+fn image<'r>(row: &'r Row, binary: bool) -> impl Fn(ColumnId) -> Image<'r> {
+    move |column| match &row[column.index()] {
+        None => Image::Null,
+        Some(raw) if binary => Image::Binary(raw),
+        Some(raw) => Image::Text(raw),
+    }
+}
+
+/// What PostgreSQL finds for each row: true, false or NULL.
+async fn judged_by_postgresql(stage: &Stage, filter: &Filter) -> Result<Vec<Option<bool>>, String> {
+    let relation = stage.schema.find("rows").unwrap();
+    let mut sql = tidegate_sql::statement::SqlWriter::new();
+    sql.syntax("select (");
+    filter.write(
+        &mut sql,
+        &stage.schema,
+        relation,
+        tidegate_filter::Alias("t", 0),
+    );
+    sql.syntax(") from public.rows t0 order by id");
+    let bound = sql.finish(tidegate_sql::statement::Kind::Read);
+    let rows = stage::run(&stage.client, &bound)
+        .await
+        .map_err(|error| format!("{error:?}"))?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
+}
+
+fn same(verdict: Verdict, expected: Option<bool>) -> bool {
+    match expected {
+        Some(true) => verdict == Verdict::True,
+        Some(false) => verdict == Verdict::False,
+        None => verdict == Verdict::Unknown,
+    }
+}
+
+/// Compares both judges on all rows.
+async fn check(stage: &Stage, json: &Value) {
+    let relation = stage.schema.find("rows").unwrap();
+    let text = json.to_string();
+    let filter = Filter::parse(&Json::from(&*text), &stage.schema, relation, "where")
+        .unwrap_or_else(|error| panic!("{text}: {error}"));
+    let matcher = Matcher::compile(&filter, stage.relation())
+        .unwrap_or_else(|error| panic!("{text}: {error}"));
+    let expected = judged_by_postgresql(stage, &filter)
+        .await
+        .unwrap_or_else(|error| panic!("{text}: {error}"));
+    for (id, expected) in expected.into_iter().enumerate() {
+        for (rows, binary) in [(&stage.text, false), (&stage.binary, true)] {
+            let verdict = matcher.judge(image(&rows[id], binary)).unwrap();
+            if verdict == Verdict::Undecided && holds_a_letter_that_folds_to_ascii(&rows[id]) {
+                continue;
+            }
+            assert!(
+                same(verdict, expected),
+                "{text}: PostgreSQL finds {expected:?}, the matcher {verdict:?} for {:?}",
+                stage.text[id]
+                    .iter()
+                    .map(|raw| raw.as_ref().map(|raw| String::from_utf8_lossy(raw)))
+                    .collect::<Vec<_>>()
+            );
+            if verdict.passes() {
+                pinned(stage, &matcher, &rows[id], (binary, &text));
+            }
+        }
+    }
+}
+
+/// The only letters of which the matcher may say that it cannot tell.
+fn holds_a_letter_that_folds_to_ascii(row: &Row) -> bool {
+    let texts = row
+        .iter()
+        .flatten()
+        .filter_map(|raw| std::str::from_utf8(raw).ok());
+    texts
+        .into_iter()
+        .any(|text| text.contains(['\u{130}', '\u{212a}']))
+}
+
+/// A row that passes has one of the keys of every pin.
+fn pinned(stage: &Stage, matcher: &Matcher, row: &Row, (binary, text): (bool, &str)) {
+    for pin in matcher.pins() {
+        let reader = KeyReader::new(stage.relation().column(pin.column)).unwrap();
+        let key = reader
+            .read(image(row, binary)(pin.column))
+            .unwrap()
+            .unwrap();
+        assert!(pin.keys.contains(&key), "{text}: {key:?} is not in {pin:?}");
+    }
+}
+
+#[tokio::test]
+async fn every_scalar_type_is_judged_as_postgresql_judges_it() {
+    let stage = stage("filter_scalars", 120).await;
+    for (name, _, collation, values) in &samples() {
+        let name = &**name;
+        for value in values {
+            for operator in ["eq", "neq", "gt", "gte", "lt", "lte"] {
+                if collation == "deterministic"
+                    && operator.len() > 1
+                    && !["eq", "neq"].contains(&operator)
+                {
+                    continue;
+                }
+                check(&stage, &json!({name: {operator: value}})).await;
+            }
+            check(&stage, &json!({name: {"in": [value, values[0], null]}})).await;
+            check(&stage, &json!({name: {"nin": [value, values[0]]}})).await;
+        }
+        check(&stage, &json!({name: null})).await;
+        check(&stage, &json!({name: {"isNull": false}})).await;
+    }
+}
+
+#[tokio::test]
+async fn patterns_are_judged_as_postgresql_judges_them() {
+    let stage = stage("filter_patterns", 150).await;
+    let patterns = [
+        "", "%", "_", "__", "a%", "%b", "%a%", "a_b", "a\\_b", "%\\%", "a\\\\b", "A%", "_B", "é",
+        "_é", "%é%", "日_", "z%", "% %", "ab   ", "\\a", "%_", "a%b%",
+    ];
+    for column in ["t", "td", "v", "c", "cd", "nm"] {
+        for pattern in patterns {
+            check(&stage, &json!({column: {"like": pattern}})).await;
+            if pattern.is_ascii() {
+                check(&stage, &json!({column: {"ilike": pattern}})).await;
+            }
+            for operator in ["startsWith", "endsWith", "contains"] {
+                check(&stage, &json!({column: {operator: pattern}})).await;
+            }
+        }
+    }
+}
+
+fn leaf(random: &mut Random, samples: &[Sample]) -> Value {
+    let (name, _, collation, values) = random.pick(samples);
+    let name = &**name;
+    let value = random.pick(values);
+    let ordered = collation != "deterministic";
+    match random.below(10) {
+        0 => json!({name: null}),
+        1 => json!({name: {"isNull": false}}),
+        2 => json!({name: {"in": [value, random.pick(values)]}}),
+        3 => json!({name: {"nin": [value, null]}}),
+        4 | 5 => json!({name: {"neq": value}}),
+        6 if ordered => json!({name: {"gt": value, "lte": random.pick(values)}}),
+        7 if ordered => json!({name: {"lt": value}}),
+        8 if !collation.is_empty() => json!({name: {"ilike": "%a%"}}),
+        // An interval without members of operators' names is a value.
+        _ => json!({name: {"eq": value}}),
+    }
+}
+
+fn tree(random: &mut Random, samples: &[Sample], depth: usize) -> Value {
+    if depth == 0 {
+        return leaf(random, samples);
+    }
+    let count = random.below(4);
+    let inner = |random: &mut Random| -> Vec<Value> {
+        (0..count)
+            .map(|_| tree(random, samples, depth - 1))
+            .collect()
+    };
+    match random.below(5) {
+        0 => json!({"and": inner(random)}),
+        1 | 2 => json!({"OR": inner(random)}),
+        3 => json!({"Not": tree(random, samples, depth - 1)}),
+        _ => leaf(random, samples),
+    }
+}
+
+#[tokio::test]
+async fn random_filters_are_judged_as_postgresql_judges_them() {
+    let stage = stage("filter_random", 200).await;
+    let samples = samples();
+    let mut random = Random::new(42);
+    for _ in 0..1_500 {
+        let filter = tree(&mut random, &samples, 3);
+        check(&stage, &filter).await;
+    }
+}

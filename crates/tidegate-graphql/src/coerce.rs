@@ -1,0 +1,252 @@
+//! Input values: from what a request holds to what its types allow (GraphQL, sections 3.5 and
+//! 6.1.2, "Coercing Variable Values").
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+use tidegate_filter::Json;
+use tidegate_sql::json::{self, JsonKind};
+
+use crate::document::{Condition, InputType, Operation, Value};
+use crate::error::{Code, Error};
+
+/// The variables of a request, coerced.
+#[derive(Debug, Default)]
+pub(crate) struct Variables<'a>(Vec<(&'a str, Json<'a>)>);
+
+impl<'a> Variables<'a> {
+    /// Coerces the values of a request to the variables of an operation. Values for variables that
+    /// the operation does not have mean nothing.
+    ///
+    /// # Errors
+    ///
+    /// `BAD_USER_INPUT` for each value that is missing or does not fit.
+    pub(crate) fn coerce(
+        operation: &'a Operation,
+        values: Option<&'a RawValue>,
+    ) -> Result<Self, Vec<Error>> {
+        if operation.variables.is_empty() {
+            return Ok(Self::default());
+        }
+        let given = values.map(|values| json::members(values.get())).transpose();
+        let given = given
+            .map_err(|error| {
+                vec![Error::input(format!(
+                    "`variables`: {}",
+                    json::problem(&error)
+                ))]
+            })?
+            .unwrap_or_default();
+        let mut coerced = Vec::with_capacity(operation.variables.len());
+        let mut errors = Vec::new();
+        for variable in &operation.variables {
+            let mut given = given.iter().rev();
+            let value = given.find(|(name, _)| *name == *variable.name);
+            let value = match (value, &variable.default, &variable.r#type) {
+                (Some((_, value)), ..) => json(value.get(), &variable.r#type),
+                (None, Some(default), r#type) => literal(default, r#type),
+                (None, None, InputType::NonNull(_)) => Err("must be given".to_owned()),
+                (None, None, _) => continue,
+            };
+            match value {
+                Ok(value) => coerced.push((&*variable.name, value)),
+                Err(problem) => {
+                    let (name, r#type) = (&variable.name, &variable.r#type);
+                    let message = format!("Variable `${name}` of type `{type}` {problem}");
+                    errors.push(Error::input(message).at(variable.location));
+                }
+            }
+        }
+        if errors.is_empty() {
+            Ok(Self(coerced))
+        } else {
+            Err(errors)
+        }
+    }
+
+    fn get(&self, name: &str) -> Option<&Json<'a>> {
+        self.0
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, value)| value)
+    }
+
+    /// The value of an argument; `None` when it is a variable that has none.
+    ///
+    /// # Errors
+    ///
+    /// A variable without a value inside a literal, when `missing` forbids it.
+    pub(crate) fn value(
+        &self,
+        value: &'a Value,
+        missing: Missing,
+    ) -> Result<Option<Json<'a>>, Error> {
+        Ok(Some(match value {
+            Value::Null => Json::NULL,
+            Value::Boolean(true) => Json::from("true"),
+            Value::Boolean(false) => Json::from("false"),
+            Value::Number(digits) => Json::from(&**digits),
+            // A word in a JSON literal is its text: `orderBy: {name: desc}`.
+            Value::String(text) | Value::Enum(text) => string(text),
+            Value::Variable(name) => return Ok(self.get(name).cloned()),
+            Value::List(items) => {
+                let items = items
+                    .iter()
+                    .map(|item| Ok(self.inner(item, missing)?.unwrap_or(Json::NULL)));
+                Json::List(items.collect::<Result<_, Error>>()?)
+            }
+            Value::Object(members) => {
+                let members = members.iter().filter_map(|(name, member)| {
+                    let value = self.inner(member, missing).transpose()?;
+                    Some(value.map(|value| (Cow::Borrowed(&**name), value)))
+                });
+                Json::Object(members.collect::<Result<_, Error>>()?)
+            }
+        }))
+    }
+
+    fn inner(&self, value: &'a Value, missing: Missing) -> Result<Option<Json<'a>>, Error> {
+        match (self.value(value, missing)?, value, missing) {
+            (None, Value::Variable(name), Missing::Refuse) => Err(Error::input(format!(
+                "the variable `${name}` stands in a condition and has no value; give it one, which may be null"
+            ))),
+            (value, ..) => Ok(value),
+        }
+    }
+
+    /// Whether `@skip` and `@include` let a selection count.
+    ///
+    /// # Errors
+    ///
+    /// A variable that is null.
+    pub(crate) fn allow(&self, conditions: &[Condition]) -> Result<bool, Error> {
+        for condition in conditions {
+            let value = match &condition.value {
+                Value::Boolean(value) => *value,
+                Value::Variable(name) => match self.get(name).map(Json::text).as_deref() {
+                    Some("true") => true,
+                    Some("false") => false,
+                    _ => {
+                        let message = format!(
+                            "the variable `${name}` decides over a selection and must not be null"
+                        );
+                        return Err(Error::input(message));
+                    }
+                },
+                _ => return Err(Error::new(Code::Internal, "a condition that is no boolean")),
+            };
+            if value != condition.wanted {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// What becomes of a member of an object literal whose variable has no value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Missing {
+    /// It is left out.
+    Omit,
+    /// It is an error: a condition that lost a part would let more rows pass.
+    Refuse,
+}
+
+fn string(text: &str) -> Json<'static> {
+    Json::from(serde_json::Value::from(text).to_string())
+}
+
+/// Coerces a literal that holds no variable.
+///
+/// # Errors
+///
+/// What is wrong with it.
+pub(crate) fn literal(value: &Value, r#type: &InputType) -> Result<Json<'static>, String> {
+    if let (Value::Enum(name), false) = (value, takes_words(r#type)) {
+        return Err(format!("must not be the word `{name}`"));
+    }
+    let none = Variables::default();
+    let value = none
+        .value(value, Missing::Omit)
+        .map_err(|error| error.message)?;
+    let text = value.unwrap_or(Json::NULL).text().into_owned();
+    json(&text, r#type).map(owned)
+}
+
+fn takes_words(r#type: &InputType) -> bool {
+    match r#type {
+        InputType::Named(name) => &**name == "JSON" || name.starts_with("__"),
+        InputType::List(of) | InputType::NonNull(of) => takes_words(of),
+    }
+}
+
+fn owned(json: Json<'_>) -> Json<'static> {
+    match json {
+        Json::Text(text) => Json::Text(Cow::Owned(text.into_owned())),
+        Json::List(items) => Json::List(items.into_iter().map(owned).collect()),
+        Json::Object(members) => Json::Object(
+            members
+                .into_iter()
+                .map(|(name, value)| (Cow::Owned(name.into_owned()), owned(value)))
+                .collect(),
+        ),
+    }
+}
+
+/// Coerces a JSON text to a type.
+fn json<'a>(text: &'a str, r#type: &InputType) -> Result<Json<'a>, String> {
+    let kind = JsonKind::of(text);
+    match r#type {
+        InputType::NonNull(_) if kind == JsonKind::Null => Err("must not be null".to_owned()),
+        InputType::NonNull(of) => json(text, of),
+        _ if kind == JsonKind::Null => Ok(Json::NULL),
+        InputType::List(of) if kind == JsonKind::Array => {
+            let elements = json::elements(text).map_err(|error| json::problem(&error))?;
+            let elements = elements.into_iter().enumerate().map(|(at, element)| {
+                json(element.get(), of).map_err(|problem| format!("at [{at}] {problem}"))
+            });
+            Ok(Json::List(elements.collect::<Result<_, _>>()?))
+        }
+        InputType::List(of) => Ok(Json::List(vec![json(text, of)?])),
+        InputType::Named(name) => scalar(text, kind, name),
+    }
+}
+
+fn scalar<'a>(text: &'a str, kind: JsonKind, name: &str) -> Result<Json<'a>, String> {
+    let fits = match name {
+        "JSON" => true,
+        "Int" => return int(text, kind),
+        "Float" => kind == JsonKind::Number,
+        "Boolean" => kind == JsonKind::Bool,
+        "ID" => {
+            let whole = kind == JsonKind::Number && !text.contains(['.', 'e', 'E']);
+            whole || kind == JsonKind::String
+        }
+        _ => kind == JsonKind::String,
+    };
+    if fits {
+        Ok(Json::from(text))
+    } else {
+        Err(format!("must not be {kind}"))
+    }
+}
+
+/// A whole number of 32 bits, however it is written: `5.0` is one.
+fn int(text: &str, kind: JsonKind) -> Result<Json<'_>, String> {
+    if kind != JsonKind::Number {
+        return Err(format!("must not be {kind}"));
+    }
+    if text.parse::<i32>().is_ok() {
+        return Ok(Json::from(text));
+    }
+    let number: f64 = text.parse().map_err(|_| "is no number".to_owned())?;
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "compared with what it came from"
+    )]
+    let whole = number as i32;
+    if number.is_finite() && f64::from(whole).to_bits() == number.to_bits() {
+        return Ok(Json::from(whole.to_string()));
+    }
+    Err("must be a whole number of 32 bits".to_owned())
+}

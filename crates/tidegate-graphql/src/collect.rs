@@ -1,0 +1,88 @@
+//! Which fields a selection has in the end (GraphQL, section 6.3.2, "Field Collection").
+
+use std::sync::Arc;
+
+use crate::coerce::Variables;
+use crate::document::{Document, Field, Selection};
+use crate::error::Error;
+
+/// The fields with one response key.
+#[derive(Debug)]
+pub(crate) struct Group<'d> {
+    /// The first of them, whose arguments are those of all.
+    pub field: &'d Field,
+    /// All others, whose selections are added to that of the first.
+    others: Vec<&'d Field>,
+}
+
+impl<'d> Group<'d> {
+    /// The response key.
+    pub(crate) fn key(&self) -> &'d Arc<str> {
+        &self.field.key
+    }
+}
+
+/// Collects fields.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Collector<'d> {
+    pub document: &'d Document,
+    pub variables: &'d Variables<'d>,
+}
+
+impl<'d> Collector<'d> {
+    /// The fields of a selection set by response key, in the order in which keys first occur.
+    ///
+    /// # Errors
+    ///
+    /// A condition whose variable is null.
+    pub(crate) fn fields(self, selection: &'d [Selection]) -> Result<Vec<Group<'d>>, Error> {
+        let mut groups = Vec::with_capacity(selection.len());
+        self.collect(selection, &mut groups)?;
+        Ok(groups)
+    }
+
+    /// The fields below a group.
+    ///
+    /// # Errors
+    ///
+    /// As [`Collector::fields`].
+    pub(crate) fn below(self, group: &Group<'d>) -> Result<Vec<Group<'d>>, Error> {
+        let mut groups = Vec::with_capacity(group.field.selection.len());
+        self.collect(&group.field.selection, &mut groups)?;
+        for other in &group.others {
+            self.collect(&other.selection, &mut groups)?;
+        }
+        Ok(groups)
+    }
+
+    fn collect(self, selection: &'d [Selection], groups: &mut Vec<Group<'d>>) -> Result<(), Error> {
+        for part in selection {
+            match part {
+                Selection::Field(field) => {
+                    if !self.variables.allow(&field.conditions)? {
+                        continue;
+                    }
+                    let known = groups.iter_mut().find(|group| group.field.key == field.key);
+                    match known {
+                        Some(group) => group.others.push(field),
+                        None => groups.push(Group {
+                            field,
+                            others: Vec::new(),
+                        }),
+                    }
+                }
+                Selection::Inline(parts, conditions) => {
+                    if self.variables.allow(conditions)? {
+                        self.collect(parts, groups)?;
+                    }
+                }
+                Selection::Spread(at, conditions) => {
+                    if self.variables.allow(conditions)? {
+                        self.collect(&self.document.fragments[*at].selection, groups)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,227 @@
+//! The root fields and what they mean: the map between names and relations, kept both ways.
+
+use std::collections::HashMap;
+
+use tidegate_catalog::model::{Persistence, Relation, RelationId, RelationKind, Schema};
+
+use super::aggregate::aggregate_type;
+use super::table::{LIST, LIST_BY_KEY};
+use super::{
+    ArgumentDefinition, FieldDefinition, TypeDefinition, TypeKind, TypeReference, never_empty,
+};
+use crate::subscription::Change;
+
+/// What a root field does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Root {
+    /// `get<T>`
+    Get(RelationId),
+    /// `get<T>Aggregate`
+    Aggregate(RelationId),
+    /// `insert<T>`
+    Insert(RelationId),
+    /// `update<T>`
+    Update(RelationId),
+    /// `delete<T>`
+    Delete(RelationId),
+    /// `<T>MessageAdded` and its like.
+    Message(RelationId, Change),
+    /// The field of a type that would have none.
+    Empty,
+}
+
+/// The root fields of a schema.
+#[derive(Debug, Default)]
+pub(crate) struct Roots {
+    query: HashMap<Box<str>, Root>,
+    mutation: HashMap<Box<str>, Root>,
+    subscription: HashMap<Box<str>, Root>,
+}
+
+const WHERE: ArgumentDefinition = ArgumentDefinition {
+    name: "where",
+    r#type: TypeReference::nullable("JSON"),
+    description: "Which rows.",
+};
+const DATA: ArgumentDefinition = ArgumentDefinition {
+    name: "data",
+    r#type: TypeReference::nullable("JSON"),
+    description: "The values of one row, by column.",
+};
+const ID: ArgumentDefinition = ArgumentDefinition {
+    name: "id",
+    r#type: TypeReference::nullable("ID"),
+    description: "Only the row with this primary key.",
+};
+static AGGREGATE: &[ArgumentDefinition] = &[
+    WHERE,
+    ArgumentDefinition {
+        name: "groupBy",
+        r#type: TypeReference::list_of_required("String"),
+        description: "Columns: one group for each set of their values; without them one group of all rows.",
+    },
+];
+static INSERT: &[ArgumentDefinition] = &[
+    DATA,
+    ArgumentDefinition {
+        name: "objects",
+        r#type: TypeReference::list("JSON"),
+        description: "The values of several rows. A column that one lacks gets its default.",
+    },
+    ArgumentDefinition {
+        name: "onConflict",
+        r#type: TypeReference::nullable("JSON"),
+        description: "`{constraint: \"name\"}` or `{columns: [\"name\"]}`, and `update: [\"column\"]`: what happens to a row whose key is there already.",
+    },
+];
+static UPDATE: &[ArgumentDefinition] = &[WHERE, DATA];
+static UPDATE_BY_KEY: &[ArgumentDefinition] = &[ID, WHERE, DATA];
+static DELETE: &[ArgumentDefinition] = &[WHERE];
+static DELETE_BY_KEY: &[ArgumentDefinition] = &[ID, WHERE];
+static MESSAGE: &[ArgumentDefinition] = &[ArgumentDefinition {
+    name: "where",
+    r#type: TypeReference::nullable("JSON"),
+    description: "Which events: a condition on scalar columns as in queries, or a text such as `price > 10`.",
+}];
+
+impl Roots {
+    /// Names the root fields of a schema; those of subscriptions only when changes are fed.
+    pub(crate) fn of(schema: &Schema, feed: bool) -> Self {
+        let mut roots = Self::default();
+        for (id, relation) in schema.relations() {
+            let name = &relation.type_name;
+            if relation.rights.select {
+                roots
+                    .query
+                    .insert(format!("get{name}").into(), Root::Get(id));
+                let aggregate = format!("get{}", aggregate_type(relation));
+                roots.query.insert(aggregate.into(), Root::Aggregate(id));
+            }
+            for (verb, root, allowed) in [
+                ("insert", Root::Insert(id), relation.rights.insert),
+                ("update", Root::Update(id), relation.rights.update),
+                ("delete", Root::Delete(id), relation.rights.delete),
+            ] {
+                if allowed {
+                    roots.mutation.insert(format!("{verb}{name}").into(), root);
+                }
+            }
+            if feed && is_followed(relation) {
+                for change in Change::ALL {
+                    let field = format!("{name}Message{}", change.suffix());
+                    roots
+                        .subscription
+                        .insert(field.into(), Root::Message(id, change));
+                }
+            }
+        }
+        if roots.query.is_empty() {
+            roots.query.insert(super::EMPTY.into(), Root::Empty);
+        }
+        roots
+    }
+
+    /// What a field of the type `Query` means.
+    pub(crate) fn query(&self, field: &str) -> Option<Root> {
+        self.query.get(field).copied()
+    }
+
+    /// What a field of the type `Mutation` means.
+    pub(crate) fn mutation(&self, field: &str) -> Option<Root> {
+        self.mutation.get(field).copied()
+    }
+
+    /// What a field of the type `Subscription` means.
+    pub(crate) fn subscription(&self, field: &str) -> Option<Root> {
+        self.subscription.get(field).copied()
+    }
+
+    /// The types `Query`, `Mutation` and `Subscription`, the latter two where they have fields.
+    pub(super) fn definitions<'s>(&self, schema: &'s Schema) -> [Option<TypeDefinition<'s>>; 3] {
+        let define =
+            |name: &'static str, description: &'static str, roots: &HashMap<Box<str>, Root>| {
+                let mut fields: Vec<_> = roots
+                    .iter()
+                    .filter_map(|(name, root)| field(schema, name, *root))
+                    .collect();
+                fields.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+                TypeDefinition {
+                    name: name.into(),
+                    description: Some(description.into()),
+                    kind: TypeKind::Object(never_empty(fields)),
+                }
+            };
+        let some = |roots: &HashMap<Box<str>, Root>| !roots.is_empty();
+        [
+            Some(define("Query", "Reads, all in one snapshot.", &self.query)),
+            some(&self.mutation).then(|| {
+                let text = "Writes, in their order and in one transaction.";
+                define("Mutation", text, &self.mutation)
+            }),
+            some(&self.subscription).then(|| {
+                define(
+                    "Subscription",
+                    "Changes as they are committed.",
+                    &self.subscription,
+                )
+            }),
+        ]
+    }
+}
+
+fn field<'s>(schema: &'s Schema, name: &str, root: Root) -> Option<FieldDefinition<'s>> {
+    let rows = |id: RelationId| TypeReference::list(&schema.relation(id).type_name);
+    let by_key = |id: RelationId| schema.relation(id).single_key().is_some();
+    let (arguments, r#type) = match root {
+        Root::Get(id) if by_key(id) => (LIST_BY_KEY, rows(id)),
+        Root::Get(id) => (LIST, rows(id)),
+        Root::Aggregate(id) => {
+            let r#type = TypeReference {
+                name: aggregate_type(schema.relation(id)).into(),
+                ..TypeReference::list("")
+            };
+            (AGGREGATE, r#type)
+        }
+        Root::Insert(id) => (INSERT, rows(id)),
+        Root::Update(id) if by_key(id) => (UPDATE_BY_KEY, rows(id)),
+        Root::Update(id) => (UPDATE, rows(id)),
+        Root::Delete(id) if by_key(id) => (DELETE_BY_KEY, rows(id)),
+        Root::Delete(id) => (DELETE, rows(id)),
+        Root::Message(id, _) => (MESSAGE, rows(id)),
+        Root::Empty => return None,
+    };
+    Some(FieldDefinition {
+        name: name.to_owned().into(),
+        description: describe(schema, root).map(Into::into),
+        arguments,
+        r#type,
+    })
+}
+fn describe(schema: &Schema, root: Root) -> Option<String> {
+    let name = |id: RelationId| &schema.relation(id).name;
+    Some(match root {
+        Root::Get(id) => format!("Rows of {}.", name(id)),
+        Root::Aggregate(id) => format!("Counts and sums over rows of {}.", name(id)),
+        Root::Insert(id) => format!("Adds rows to {} and returns them.", name(id)),
+        Root::Update(id) => format!(
+            "Changes the rows of {} that `id` or `where` names, and returns them.",
+            name(id)
+        ),
+        Root::Delete(id) => format!(
+            "Removes the rows of {} that `id` or `where` names, and returns them as they were.",
+            name(id)
+        ),
+        Root::Message(id, change) => format!("{} of {}.", change.event(), name(id)),
+        Root::Empty => return None,
+    })
+}
+
+/// Whether changes of the relation can be followed in the log, and the role may see any of them.
+fn is_followed(relation: &Relation) -> bool {
+    let logged = relation.persistence == Persistence::Permanent;
+    let table = matches!(
+        relation.kind,
+        RelationKind::Table | RelationKind::Partitioned
+    );
+    logged && table && relation.rights.select
+}

@@ -1,0 +1,105 @@
+//! The schema against which documents are parsed: it knows no argument, so that any literal passes,
+//! and its scalars keep what was written, marked by a letter in front.
+
+use juniper::parser::{ParseError, ScalarToken, Token};
+use juniper::{
+    EmptyMutation, EmptySubscription, FromInputValue, GraphQLType, GraphQLValue, InputValue,
+    ParseScalarResult, ParseScalarValue, Registry, RootNode, arcstr, meta,
+};
+
+use super::Scalar;
+
+/// What literals become: the letter, then the text.
+pub(super) const STRING: char = 's';
+pub(super) const NUMBER: char = 'n';
+
+/// Selection sets, lists and objects in each other.
+const DEPTH: usize = 64;
+/// Enough for an insert of a few thousand rows that are written out.
+const TOKENS: usize = 200_000;
+/// Fields of an operation with its fragments; the limit of the API is far below.
+const FIELDS: usize = 5_000;
+
+pub(super) type Root = RootNode<Blank, EmptyMutation, EmptySubscription, Scalar>;
+
+/// The blank schema.
+pub(super) fn root() -> Root {
+    RootNode::new(Blank, EmptyMutation::new(), EmptySubscription::new())
+        .limit_depth(DEPTH)
+        .limit_tokens(TOKENS)
+        .limit_fields(FIELDS)
+}
+
+pub(super) struct Blank;
+
+impl GraphQLType<Scalar> for Blank {
+    fn name(_: &()) -> Option<arcstr::ArcStr> {
+        Some(arcstr::literal!("Blank"))
+    }
+
+    fn meta(info: &(), registry: &mut Registry<Scalar>) -> meta::MetaType<Scalar> {
+        // The names have to be taken before juniper's own scalars come.
+        registry.get_type::<Marked>(&"String");
+        registry.get_type::<Marked>(&"Int");
+        registry.get_type::<Marked>(&"Float");
+        registry.build_object_type::<Self>(info, &[]).into_meta()
+    }
+}
+
+impl GraphQLValue<Scalar> for Blank {
+    type Context = ();
+    type TypeInfo = ();
+
+    fn type_name(&self, info: &()) -> Option<arcstr::ArcStr> {
+        <Self as GraphQLType<Scalar>>::name(info)
+    }
+}
+
+/// A scalar that keeps what was written.
+struct Marked;
+
+impl GraphQLType<Scalar> for Marked {
+    fn name(name: &&'static str) -> Option<arcstr::ArcStr> {
+        Some((*name).into())
+    }
+
+    fn meta(name: &&'static str, registry: &mut Registry<Scalar>) -> meta::MetaType<Scalar> {
+        registry.build_scalar_type::<Self>(name).into_meta()
+    }
+}
+
+impl GraphQLValue<Scalar> for Marked {
+    type Context = ();
+    type TypeInfo = &'static str;
+
+    fn type_name(&self, name: &&'static str) -> Option<arcstr::ArcStr> {
+        <Self as GraphQLType<Scalar>>::name(name)
+    }
+}
+
+impl FromInputValue<Scalar> for Marked {
+    type Error = String;
+
+    fn from_input_value(_: &InputValue<Scalar>) -> Result<Self, String> {
+        Ok(Self)
+    }
+}
+
+impl ParseScalarValue<Scalar> for Marked {
+    fn from_str(token: ScalarToken<'_>) -> ParseScalarResult<Scalar> {
+        let (mark, text) = match token {
+            ScalarToken::String(literal) => (STRING, literal.parse()?),
+            ScalarToken::Int(digits) | ScalarToken::Float(digits) if leading_zero(digits) => {
+                return Err(ParseError::unexpected_token(Token::Scalar(token)));
+            }
+            ScalarToken::Int(digits) | ScalarToken::Float(digits) => (NUMBER, digits.into()),
+        };
+        Ok(Scalar::String(format!("{mark}{text}")))
+    }
+}
+
+/// GraphQL, section 2.9.1: `01` is no number.
+fn leading_zero(digits: &str) -> bool {
+    let digits = digits.strip_prefix('-').unwrap_or(digits);
+    digits.starts_with('0') && digits[1..].starts_with(|next: char| next.is_ascii_digit())
+}

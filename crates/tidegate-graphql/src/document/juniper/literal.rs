@@ -1,0 +1,112 @@
+//! Literals of the blank schema: to our own values, and to what the true schema's rules expect.
+
+use juniper::{InputValue, SchemaType};
+
+use super::Scalar;
+use super::blank::{NUMBER, STRING};
+use crate::document::Value;
+
+/// The value that was written.
+pub(super) fn value(literal: &InputValue<Scalar>) -> Value {
+    match literal {
+        InputValue::Null => Value::Null,
+        InputValue::Scalar(Scalar::Boolean(value)) => Value::Boolean(*value),
+        InputValue::Scalar(Scalar::String(marked)) => match marked.strip_prefix(NUMBER) {
+            Some(digits) => Value::Number(digits.into()),
+            None => Value::String(marked.strip_prefix(STRING).unwrap_or(marked).into()),
+        },
+        // The blank schema makes no others.
+        InputValue::Scalar(other) => Value::Number(other.to_string().into()),
+        InputValue::Enum(name) => Value::Enum(name.as_str().into()),
+        InputValue::Variable(name) => Value::Variable(name.as_str().into()),
+        InputValue::List(items) => {
+            Value::List(items.iter().map(|item| value(&item.item)).collect())
+        }
+        InputValue::Object(members) => Value::Object(
+            members
+                .iter()
+                .map(|(name, member)| (name.item.as_str().into(), value(&member.item)))
+                .collect(),
+        ),
+    }
+}
+
+/// Turns a literal into one that juniper's rules can judge at a place of this type: numbers and
+/// strings lose their mark, and what is written at a `JSON` place becomes a string. Gives the names
+/// of the variables inside of what was replaced to `hidden`.
+pub(super) fn adapt(
+    literal: &mut InputValue<Scalar>,
+    named: &str,
+    list: bool,
+    hidden: &mut Vec<String>,
+) {
+    if named == "JSON" {
+        return match literal {
+            InputValue::List(items) if list => {
+                for item in items {
+                    json(&mut item.item, hidden);
+                }
+            }
+            one => json(one, hidden),
+        };
+    }
+    match literal {
+        InputValue::Scalar(Scalar::String(marked)) => {
+            let scalar = scalar(marked, named);
+            *literal = InputValue::Scalar(scalar);
+        }
+        InputValue::List(items) => {
+            for item in items {
+                adapt(&mut item.item, named, list, hidden);
+            }
+        }
+        InputValue::Object(members) => {
+            for (_, member) in members {
+                adapt(&mut member.item, named, list, hidden);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn scalar(marked: &str, named: &str) -> Scalar {
+    let Some(digits) = marked.strip_prefix(NUMBER) else {
+        return Scalar::String(marked.strip_prefix(STRING).unwrap_or(marked).to_owned());
+    };
+    let whole = !digits.contains(['.', 'e', 'E']);
+    match digits.parse::<i32>() {
+        _ if named == "ID" && whole => Scalar::String(digits.to_owned()),
+        Ok(number) if whole => Scalar::Int(number),
+        // Too large for an Int: only a place for a Float takes it.
+        _ => Scalar::Float(digits.parse().unwrap_or(f64::INFINITY)),
+    }
+}
+
+fn json(literal: &mut InputValue<Scalar>, hidden: &mut Vec<String>) {
+    match literal {
+        InputValue::Null | InputValue::Variable(_) => {}
+        other => {
+            value(other).variables(&mut |name| hidden.push(name.to_owned()));
+            // Equal literals become equal strings, which is what the rule on overlapping fields
+            // compares.
+            *other = InputValue::Scalar(Scalar::String(other.to_string()));
+        }
+    }
+}
+
+/// The arguments of a field or directive of the true schema.
+pub(super) type Arguments<'s> = &'s [juniper::meta::Argument<Scalar>];
+
+/// The type of an argument: its name, and whether it is a list.
+pub(super) fn place(arguments: Arguments<'_>, name: &str) -> Option<(String, bool)> {
+    let argument = arguments.iter().find(|argument| argument.name == name)?;
+    let list = argument.arg_type.to_string().starts_with('[');
+    Some((argument.arg_type.innermost_name().to_owned(), list))
+}
+
+/// The arguments of a directive.
+pub(super) fn directive<'s>(schema: &'s SchemaType<Scalar>, name: &str) -> Arguments<'s> {
+    schema
+        .directive_by_name(name)
+        .map_or(&[], |directive| &directive.arguments)
+}

@@ -1,0 +1,182 @@
+//! juniper's syntax tree to our own. Many of its types cannot be named outside of it, so what is
+//! done with them stands in macros.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use juniper::{Definition, OperationType, Selection as Parsed};
+
+use super::{Scalar, literal, location};
+use crate::document::{
+    Argument, Condition, Document, Field, Fragment, InputType, Operation, OperationKind, Selection,
+    VariableDefinition,
+};
+use crate::error::{Code, Error};
+
+type Errors = Vec<Error>;
+
+/// Fragments by name.
+type Fragments<'p> = HashMap<&'p str, usize>;
+
+/// Reports directives that stand twice at one place, which juniper's rules let pass.
+macro_rules! unique {
+    ($directives:expr, $errors:expr) => {
+        let directives = $directives.iter().flatten();
+        for (at, directive) in directives.clone().enumerate() {
+            let name = directive.item.name.item;
+            if directives
+                .clone()
+                .take(at)
+                .any(|other| other.item.name.item == name)
+            {
+                let message = format!("The directive `@{name}` may stand only once here");
+                $errors.push(
+                    Error::new(Code::ValidationFailed, message).at(location(directive.span.start)),
+                );
+            }
+        }
+    };
+}
+
+macro_rules! conditions {
+    ($directives:expr, $errors:expr) => {{
+        unique!($directives, $errors);
+        let directives = $directives.iter().flatten();
+        directives
+            .filter_map(|directive| {
+                let wanted = match directive.item.name.item {
+                    "include" => true,
+                    "skip" => false,
+                    _ => return None,
+                };
+                let arguments = directive.item.arguments.as_ref()?;
+                let mut arguments = arguments.item.items.iter();
+                let (_, value) = arguments.find(|(name, _)| name.item == "if")?;
+                Some(Condition {
+                    wanted,
+                    value: literal::value(&value.item),
+                })
+            })
+            .collect::<Vec<_>>()
+    }};
+}
+
+/// Lowers a document; what is wrong with it may come out as anything, as juniper's rules refuse
+/// it afterwards.
+///
+/// # Errors
+///
+/// Directives that repeat.
+pub(super) fn document(parsed: &[Definition<'_, Scalar>]) -> Result<Document, Errors> {
+    let names = parsed.iter().filter_map(|definition| match definition {
+        Definition::Fragment(fragment) => Some(fragment.item.name.item),
+        Definition::Operation(_) => None,
+    });
+    let names: Fragments<'_> = names.enumerate().map(|(at, name)| (name, at)).collect();
+    let mut errors = Errors::new();
+    let mut document = Document {
+        operations: Vec::new(),
+        fragments: Vec::new(),
+    };
+    for definition in parsed {
+        match definition {
+            Definition::Operation(operation) => {
+                let parsed = &operation.item;
+                unique!(parsed.directives, errors);
+                let variables = parsed.variables_definition.iter();
+                let variables = variables.flat_map(|variables| variables.item.iter());
+                document.operations.push(Operation {
+                    kind: match parsed.operation_type {
+                        OperationType::Query => OperationKind::Query,
+                        OperationType::Mutation => OperationKind::Mutation,
+                        OperationType::Subscription => OperationKind::Subscription,
+                    },
+                    name: parsed.name.map(|name| name.item.into()),
+                    variables: variables
+                        .map(|(name, variable)| {
+                            unique!(variable.directives, errors);
+                            let default = variable.default_value.as_ref();
+                            VariableDefinition {
+                                name: name.item.into(),
+                                r#type: input_type(&variable.var_type.item.to_string()),
+                                default: default.map(|value| literal::value(&value.item)),
+                                location: location(name.span.start),
+                            }
+                        })
+                        .collect(),
+                    selection: selection(&parsed.selection_set, &names, &mut errors),
+                    location: location(operation.span.start),
+                });
+            }
+            Definition::Fragment(fragment) => {
+                unique!(fragment.item.directives, errors);
+                document.fragments.push(Fragment {
+                    selection: selection(&fragment.item.selection_set, &names, &mut errors),
+                });
+            }
+        }
+    }
+    if errors.is_empty() {
+        Ok(document)
+    } else {
+        Err(errors)
+    }
+}
+
+fn selection(
+    parsed: &[Parsed<'_, Scalar>],
+    names: &Fragments<'_>,
+    errors: &mut Errors,
+) -> Vec<Selection> {
+    let lower = |part: &Parsed<'_, Scalar>| match part {
+        Parsed::Field(field) => {
+            let parsed = &field.item;
+            let arguments = parsed.arguments.iter().flat_map(|list| &list.item.items);
+            Selection::Field(Field {
+                key: Arc::from(parsed.alias.unwrap_or(parsed.name).item),
+                name: parsed.name.item.into(),
+                arguments: arguments
+                    .map(|(name, value)| Argument {
+                        name: name.item.into(),
+                        value: literal::value(&value.item),
+                        location: location(value.span.start),
+                    })
+                    .collect(),
+                conditions: conditions!(parsed.directives, errors),
+                selection: parsed
+                    .selection_set
+                    .as_deref()
+                    .map(|parts| selection(parts, names, errors))
+                    .unwrap_or_default(),
+                location: location(field.span.start),
+            })
+        }
+        Parsed::FragmentSpread(spread) => {
+            let conditions = conditions!(spread.item.directives, errors);
+            match names.get(spread.item.name.item) {
+                Some(&at) => Selection::Spread(at, conditions),
+                None => Selection::Inline(Vec::new(), conditions),
+            }
+        }
+        Parsed::InlineFragment(inline) => {
+            let conditions = conditions!(inline.item.directives, errors);
+            let parts = selection(&inline.item.selection_set, names, errors);
+            Selection::Inline(parts, conditions)
+        }
+    };
+    parsed.iter().map(lower).collect()
+}
+
+/// Reads a type as juniper prints it.
+fn input_type(printed: &str) -> InputType {
+    if let Some(of) = printed.strip_suffix('!') {
+        return InputType::NonNull(Box::new(input_type(of)));
+    }
+    match printed
+        .strip_prefix('[')
+        .and_then(|of| of.strip_suffix(']'))
+    {
+        Some(of) => InputType::List(Box::new(input_type(of))),
+        None => InputType::Named(printed.into()),
+    }
+}

@@ -1,0 +1,98 @@
+//! juniper as the parser and validator of documents (docs/adr/0007-graphql-engine.md).
+//!
+//! juniper's parser looks at the schema while it reads and refuses objects where a custom scalar is
+//! due, so documents are read against a blank schema, lowered to our own values, and only then
+//! checked against the true schema, with every literal at a `JSON` place replaced by a string.
+
+mod adapt;
+mod blank;
+mod literal;
+mod lower;
+mod register;
+mod rules;
+
+use juniper::parser::{ParseError, parse_document_source};
+use juniper::validation::{ValidatorContext, visit_all_rules};
+use juniper::{DefaultScalarValue, RuleError, SchemaType, Spanning};
+
+use super::{Document, OperationKind};
+use crate::definition::Definitions;
+use crate::error::{Code, Error, Location};
+
+type Scalar = DefaultScalarValue;
+
+/// Reads documents and checks them against a schema.
+pub(crate) struct Validator {
+    schema: SchemaType<Scalar>,
+    blank: blank::Root,
+}
+
+impl std::fmt::Debug for Validator {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Validator").finish_non_exhaustive()
+    }
+}
+
+impl Validator {
+    /// A validator of documents for a schema.
+    pub(crate) fn new(definitions: &Definitions<'_>) -> Self {
+        Self {
+            schema: register::schema(definitions),
+            blank: blank::root(),
+        }
+    }
+
+    /// Reads and checks a document.
+    ///
+    /// # Errors
+    ///
+    /// `GRAPHQL_PARSE_FAILED`, `GRAPHQL_VALIDATION_FAILED` (all of them) and `TOO_COMPLEX`, with
+    /// their places.
+    pub(crate) fn read(&self, text: &str) -> Result<Document, Vec<Error>> {
+        let mut parsed = parse_document_source(text, &self.blank.schema)
+            .map_err(|error| vec![parse_error(&error)])?;
+        let document = lower::document(&parsed)?;
+        rules::check_types(&document)?;
+        adapt::adapt(&mut parsed, &self.schema, &document);
+        let mut context = ValidatorContext::new(&self.schema, &parsed);
+        visit_all_rules(&mut context, &parsed);
+        let errors = context.into_errors();
+        if errors.is_empty() {
+            rules::check(&document, |kind| match kind {
+                OperationKind::Query => true,
+                OperationKind::Mutation => self.schema.concrete_mutation_type().is_some(),
+                OperationKind::Subscription => self.schema.concrete_subscription_type().is_some(),
+            })?;
+            return Ok(document);
+        }
+        Err(errors.iter().map(rule_error).collect())
+    }
+}
+
+fn location(position: juniper::parser::SourcePosition) -> Location {
+    let one_based = |number: usize| u32::try_from(number + 1).unwrap_or(u32::MAX);
+    Location {
+        line: one_based(position.line()),
+        column: one_based(position.column()),
+    }
+}
+
+fn parse_error(error: &Spanning<ParseError>) -> Error {
+    let code = match error.item {
+        ParseError::DepthLimitExceeded(_)
+        | ParseError::TokenLimitExceeded(_)
+        | ParseError::FieldLimitExceeded(_) => Code::TooComplex,
+        _ => Code::ParseFailed,
+    };
+    let message = match code {
+        Code::TooComplex => error.item.to_string(),
+        _ => format!("Syntax error: {}", error.item),
+    };
+    Error::new(code, message).at(location(error.span.start))
+}
+
+fn rule_error(error: &RuleError) -> Error {
+    let mut result = Error::new(Code::ValidationFailed, error.message());
+    result.locations = error.locations().iter().copied().map(location).collect();
+    result
+}

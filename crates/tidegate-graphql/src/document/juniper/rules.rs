@@ -1,0 +1,228 @@
+//! The rules that juniper lacks, or cannot apply because it does not see what literals hold.
+
+use std::collections::HashSet;
+
+use crate::coerce;
+use crate::document::{
+    Condition, Document, Field, InputType, Operation, OperationKind, Selection, Value,
+    VariableDefinition,
+};
+use crate::error::{Code, Error, Location};
+use crate::kind::SCALARS;
+
+/// Checks that variables have types that can be given: juniper's rules panic at unknown ones.
+///
+/// # Errors
+///
+/// `GRAPHQL_VALIDATION_FAILED`.
+pub(super) fn check_types(document: &Document) -> Result<(), Vec<Error>> {
+    let variables = document
+        .operations
+        .iter()
+        .flat_map(|operation| &operation.variables);
+    let wrong = variables.filter(|variable| !is_input(innermost(&variable.r#type)));
+    let errors: Vec<_> = wrong
+        .map(|variable| {
+            let name = innermost(&variable.r#type);
+            let message = format!("Variable `${}`: `{name}` is no input type", variable.name);
+            Error::new(Code::ValidationFailed, message).at(variable.location)
+        })
+        .collect();
+    if errors.is_empty() {
+        Ok(())
+    } else {
+        Err(errors)
+    }
+}
+
+fn is_input(name: &str) -> bool {
+    SCALARS.iter().any(|(known, ..)| *known == name)
+        || matches!(name, "__TypeKind" | "__DirectiveLocation")
+}
+
+/// Checks a document that passed juniper's rules, so that its fragments have no cycle.
+///
+/// # Errors
+///
+/// `GRAPHQL_VALIDATION_FAILED`.
+pub(super) fn check(
+    document: &Document,
+    exists: impl Fn(OperationKind) -> bool,
+) -> Result<(), Vec<Error>> {
+    let mut errors = Vec::new();
+    for operation in &document.operations {
+        if !exists(operation.kind) {
+            let kind = match operation.kind {
+                OperationKind::Query => "queries",
+                OperationKind::Mutation => "mutations",
+                OperationKind::Subscription => "subscriptions",
+            };
+            let message = format!("There are no {kind} here that the role may use");
+            errors.push(Error::new(Code::ValidationFailed, message).at(operation.location));
+            continue;
+        }
+        let mut check = Check {
+            document,
+            operation,
+            seen: HashSet::new(),
+            errors: &mut errors,
+        };
+        for variable in &operation.variables {
+            check.variable(variable);
+        }
+        check.selection(&operation.selection);
+        if operation.kind == OperationKind::Subscription {
+            check.single_root();
+        }
+    }
+    if errors.is_empty() {
+        Ok(())
+    } else {
+        Err(errors)
+    }
+}
+
+struct Check<'d, 'e> {
+    document: &'d Document,
+    operation: &'d Operation,
+    /// The fragments that have been looked at for this operation.
+    seen: HashSet<usize>,
+    errors: &'e mut Vec<Error>,
+}
+
+impl<'d> Check<'d, '_> {
+    fn fail(&mut self, message: String, location: Location) {
+        let error = Error::new(Code::ValidationFailed, message).at(location);
+        if !self.errors.contains(&error) {
+            self.errors.push(error);
+        }
+    }
+
+    fn variable(&mut self, variable: &VariableDefinition) {
+        let Some(default) = &variable.default else {
+            return;
+        };
+        if let Err(problem) = coerce::literal(default, &variable.r#type) {
+            let message = format!("Variable `${}`: its default {problem}", variable.name);
+            self.fail(message, variable.location);
+        }
+    }
+
+    fn selection(&mut self, selection: &'d [Selection]) {
+        for part in selection {
+            match part {
+                Selection::Field(field) => {
+                    self.conditions(&field.conditions, field.location);
+                    self.field(field);
+                    self.selection(&field.selection);
+                }
+                Selection::Inline(parts, conditions) => {
+                    self.conditions(conditions, self.operation.location);
+                    self.selection(parts);
+                }
+                Selection::Spread(at, conditions) => {
+                    self.conditions(conditions, self.operation.location);
+                    if self.seen.insert(*at) {
+                        self.selection(&self.document.fragments[*at].selection);
+                    }
+                }
+            }
+        }
+    }
+
+    fn field(&mut self, field: &'d Field) {
+        for argument in &field.arguments {
+            let operation = self.operation;
+            argument.value.variables(&mut |name| {
+                if !operation.variables.iter().any(|known| &*known.name == name) {
+                    let message = format!("Variable `${name}` is not defined");
+                    self.fail(message, argument.location);
+                }
+            });
+            if let Some(name) = repeated_key(&argument.value) {
+                let message = format!("`{name}` stands twice in one object");
+                self.fail(message, argument.location);
+            }
+            // `__type(name: $name)` is the only field with an argument that takes no null.
+            if &*field.name == "__type" {
+                self.not_null(&argument.value, argument.location);
+            }
+        }
+    }
+
+    fn conditions(&mut self, conditions: &[Condition], location: Location) {
+        for condition in conditions {
+            self.not_null(&condition.value, location);
+        }
+    }
+
+    /// A variable with the default null does not fit where null is not allowed (GraphQL, section
+    /// 5.8.5).
+    fn not_null(&mut self, value: &Value, location: Location) {
+        let Value::Variable(name) = value else { return };
+        let known = self
+            .operation
+            .variables
+            .iter()
+            .find(|known| known.name == *name);
+        let Some(variable) = known else { return };
+        let nullable = !matches!(variable.r#type, InputType::NonNull(_));
+        if nullable && matches!(variable.default, None | Some(Value::Null)) {
+            let message = format!(
+                "Variable `${name}` of type `{}` stands where null is not allowed",
+                variable.r#type
+            );
+            self.fail(message, location);
+        }
+    }
+
+    /// GraphQL, section 5.2.3.1.
+    fn single_root(&mut self) {
+        let mut keys = HashSet::new();
+        let mut conditional = false;
+        roots(self.document, &self.operation.selection, &mut |field| {
+            keys.insert(&*field.key);
+            conditional |= !field.conditions.is_empty() || field.name.starts_with("__");
+        });
+        if keys.len() > 1 || conditional {
+            let message = "A subscription has one root field, without a condition".to_owned();
+            self.fail(message, self.operation.location);
+        }
+    }
+}
+
+fn roots<'d>(
+    document: &'d Document,
+    selection: &'d [Selection],
+    visit: &mut impl FnMut(&'d Field),
+) {
+    for part in selection {
+        match part {
+            Selection::Field(field) => visit(field),
+            Selection::Inline(parts, _) => roots(document, parts, visit),
+            Selection::Spread(at, _) => roots(document, &document.fragments[*at].selection, visit),
+        }
+    }
+}
+
+fn innermost(r#type: &InputType) -> &str {
+    match r#type {
+        InputType::Named(name) => name,
+        InputType::List(of) | InputType::NonNull(of) => innermost(of),
+    }
+}
+
+/// A name that an object of a literal holds twice (GraphQL, section 5.6.3).
+fn repeated_key(value: &Value) -> Option<&str> {
+    match value {
+        Value::List(items) => items.iter().find_map(repeated_key),
+        Value::Object(members) => {
+            let mut names = HashSet::with_capacity(members.len());
+            let twice = members.iter().find(|(name, _)| !names.insert(&**name));
+            twice
+                .map(|(name, _)| &**name)
+                .or_else(|| members.iter().find_map(|(_, value)| repeated_key(value)))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,148 @@
+//! A GraphQL document as values (GraphQL, section 2, "Language"), read and checked once.
+//!
+//! `parse` and what lies below it is the only code that sees juniper; everything else works with
+//! the values of this file.
+
+mod juniper;
+mod limit;
+
+use std::sync::Arc;
+
+pub(crate) use juniper::Validator;
+pub(crate) use limit::check as check_limits;
+
+use crate::error::Location;
+
+/// A document that is valid for its schema.
+#[derive(Debug)]
+pub(crate) struct Document {
+    /// The operations, in their order.
+    pub operations: Vec<Operation>,
+    /// The fragments that operations use, in their order.
+    pub fragments: Vec<Fragment>,
+}
+
+/// What an operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OperationKind {
+    /// Reads.
+    Query,
+    /// Writes.
+    Mutation,
+    /// Waits for changes.
+    Subscription,
+}
+
+/// An operation.
+#[derive(Debug)]
+pub(crate) struct Operation {
+    pub kind: OperationKind,
+    pub name: Option<Box<str>>,
+    pub variables: Vec<VariableDefinition>,
+    pub selection: Vec<Selection>,
+    pub location: Location,
+}
+
+/// A named fragment. Its type condition always holds: there are only object types.
+#[derive(Debug)]
+pub(crate) struct Fragment {
+    pub selection: Vec<Selection>,
+}
+
+/// A variable of an operation.
+#[derive(Debug)]
+pub(crate) struct VariableDefinition {
+    pub name: Box<str>,
+    pub r#type: InputType,
+    pub default: Option<Value>,
+    pub location: Location,
+}
+
+/// The type of a variable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum InputType {
+    Named(Box<str>),
+    List(Box<InputType>),
+    NonNull(Box<InputType>),
+}
+
+impl std::fmt::Display for InputType {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Named(name) => f.write_str(name),
+            Self::List(of) => write!(f, "[{of}]"),
+            Self::NonNull(of) => write!(f, "{of}!"),
+        }
+    }
+}
+
+/// A part of a selection set.
+#[derive(Debug)]
+pub(crate) enum Selection {
+    Field(Field),
+    /// A fragment, by its place in [`Document::fragments`].
+    Spread(usize, Vec<Condition>),
+    Inline(Vec<Selection>, Vec<Condition>),
+}
+
+/// A field with what stands at it.
+#[derive(Debug)]
+pub(crate) struct Field {
+    /// The alias, or the name.
+    pub key: Arc<str>,
+    pub name: Box<str>,
+    pub arguments: Vec<Argument>,
+    pub conditions: Vec<Condition>,
+    pub selection: Vec<Selection>,
+    pub location: Location,
+}
+
+impl Field {
+    /// The value written at an argument.
+    pub(crate) fn argument(&self, name: &str) -> Option<&Argument> {
+        self.arguments
+            .iter()
+            .find(|argument| &*argument.name == name)
+    }
+}
+
+/// An argument of a field.
+#[derive(Debug)]
+pub(crate) struct Argument {
+    pub name: Box<str>,
+    pub value: Value,
+    pub location: Location,
+}
+
+/// `@skip` or `@include`.
+#[derive(Debug)]
+pub(crate) struct Condition {
+    /// What the value must be for the selection to count.
+    pub wanted: bool,
+    pub value: Value,
+}
+
+/// A value as it is written; numbers keep their digits.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Value {
+    Null,
+    Boolean(bool),
+    Number(Box<str>),
+    String(Box<str>),
+    Enum(Box<str>),
+    Variable(Box<str>),
+    List(Vec<Value>),
+    Object(Vec<(Box<str>, Value)>),
+}
+
+impl Value {
+    /// Calls `visit` with the name of each variable inside.
+    pub(crate) fn variables(&self, visit: &mut impl FnMut(&str)) {
+        match self {
+            Self::Variable(name) => visit(name),
+            Self::List(items) => items.iter().for_each(|item| item.variables(visit)),
+            Self::Object(members) => members.iter().for_each(|(_, value)| value.variables(visit)),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Running an operation.
+
+use std::sync::Arc;
+
+use bytes::{BufMut, BytesMut};
+use serde_json::value::RawValue;
+use tidegate_plan::{Operation as Planned, Plan, Way};
+use tidegate_sql::{Executor, Mode, Principal, Terms};
+
+use crate::api::{Api, Prepared};
+use crate::coerce::Variables;
+use crate::collect::Collector;
+use crate::document::Operation;
+use crate::error::{Code, Error, Location};
+use crate::lower::{self, Lowerer};
+use crate::response::{self, Answer};
+
+/// As whom and on what terms an operation runs.
+#[derive(Clone, Copy)]
+#[expect(missing_debug_implementations, reason = "an executor cannot be shown")]
+pub struct Context<'a> {
+    /// What runs the statements.
+    pub executor: &'a dyn Executor,
+    /// As whom.
+    pub principal: &'a Principal,
+    /// Whether the caller showed no token, and might do better with one.
+    pub anonymous: bool,
+    /// The deadline.
+    pub terms: Terms,
+}
+
+/// Why an operation gives no data.
+enum Failure {
+    /// It is wrong in itself: nothing was executed.
+    Refused(Vec<Error>),
+    /// It was executed and failed.
+    Failed(Error),
+    /// The database cannot be reached now.
+    Away(tidegate_sql::Error),
+}
+
+impl Api {
+    /// Runs an operation: a query in one snapshot, a mutation in one transaction. An operation
+    /// that needs one statement takes one round trip.
+    ///
+    /// # Errors
+    ///
+    /// Only what is no answer of this API: the database is away, or gone, or all its connections
+    /// are taken. Everything else is said in the answer.
+    pub async fn execute(
+        &self,
+        prepared: &Prepared,
+        variables: Option<&RawValue>,
+        context: Context<'_>,
+    ) -> Result<Answer, tidegate_sql::Error> {
+        match self.run(prepared, variables, context).await {
+            Ok(answer) => Ok(answer),
+            Err(Failure::Refused(errors)) => Ok(Answer::refused(&errors)),
+            Err(Failure::Failed(error)) => Ok(Answer::failed(&[error])),
+            Err(Failure::Away(error)) => Err(error),
+        }
+    }
+
+    async fn run(
+        &self,
+        prepared: &Prepared,
+        variables: Option<&RawValue>,
+        context: Context<'_>,
+    ) -> Result<Answer, Failure> {
+        let Some((document, operation)) = prepared.operation() else {
+            let error = Error::new(Code::Internal, "the operation is not there");
+            return Err(Failure::Refused(vec![error]));
+        };
+        let variables = Variables::coerce(operation, variables).map_err(Failure::Refused)?;
+        let collect = Collector {
+            document,
+            variables: &variables,
+        };
+        let planned = self.lower(collect, operation)?;
+        let failed = |error, key: Option<&Arc<str>>| match error {
+            Trouble::Away(error) => Failure::Away(error),
+            Trouble::Error(error) => Failure::Failed(locate(error, key, collect, operation)),
+        };
+        let plan = Plan::new(self.schema(), planned, &self.limits().rows);
+        let mut plan = plan.map_err(|error| failed(Trouble::of_plan(error), None))?;
+        let driven = drive(&mut plan, context).await;
+        driven.map_err(|trouble| failed(trouble, plan.key()))?;
+        let mut body = BytesMut::with_capacity(1024);
+        body.put_slice(response::BEGIN);
+        let outcome = plan.finish(&mut body);
+        let outcome = outcome.map_err(|error| failed(Trouble::of_plan(error), None))?;
+        Ok(response::end(body, &outcome))
+    }
+
+    fn lower<'d>(
+        &'d self,
+        collect: Collector<'d>,
+        operation: &'d Operation,
+    ) -> Result<Planned<'d>, Failure> {
+        let lowerer = Lowerer {
+            schema: self.schema(),
+            roots: self.roots(),
+            collect,
+            variables: collect.variables,
+            introspect: self,
+        };
+        lower::lower(lowerer, operation, self.limits()).map_err(|error| {
+            if error.path.is_empty() {
+                Failure::Refused(vec![error])
+            } else {
+                Failure::Failed(error)
+            }
+        })
+    }
+}
+
+/// What went wrong on the way.
+enum Trouble {
+    Error(Error),
+    Away(tidegate_sql::Error),
+}
+
+impl Trouble {
+    fn of_plan(error: tidegate_plan::Error) -> Self {
+        let code = match error {
+            tidegate_plan::Error::Input(_) | tidegate_plan::Error::Unbounded(_) => {
+                Code::BadUserInput
+            }
+            tidegate_plan::Error::TooLarge(_) => Code::TooComplex,
+            tidegate_plan::Error::Internal(_) => Code::Internal,
+        };
+        Self::Error(Error::new(code, error.to_string()))
+    }
+
+    fn of_sql(error: tidegate_sql::Error, anonymous: bool) -> Self {
+        match Error::of_sql(error, anonymous) {
+            Ok(error) => Self::Error(error),
+            Err(error) => Self::Away(error),
+        }
+    }
+}
+
+/// Runs the statements of a plan.
+async fn drive(plan: &mut Plan<'_>, context: Context<'_>) -> Result<(), Trouble> {
+    let Context {
+        executor,
+        principal,
+        anonymous,
+        terms,
+    } = context;
+    let refused = |error| Trouble::of_sql(error, anonymous);
+    let mode = match plan.way() {
+        Way::Alone => {
+            while let Some(step) = plan.next().map_err(Trouble::of_plan)? {
+                let query = executor.query(principal, step.statement, &terms, step.sink);
+                query.await.map_err(refused)?;
+            }
+            return Ok(());
+        }
+        Way::Snapshot => Mode::Snapshot,
+        Way::ReadWrite => Mode::ReadWrite,
+    };
+    let begin = executor.begin(principal, mode, &terms);
+    let mut transaction = begin.await.map_err(refused)?;
+    while let Some(step) = plan.next().map_err(Trouble::of_plan)? {
+        let query = transaction.query(step.statement, step.sink);
+        query.await.map_err(refused)?;
+    }
+    if mode == Mode::ReadWrite {
+        transaction.commit().await.map_err(refused)?;
+    }
+    // A snapshot that is dropped is ended behind the answer; there is nothing to keep of it.
+    Ok(())
+}
+
+/// Says at which root field an error happened.
+fn locate(
+    error: Error,
+    key: Option<&Arc<str>>,
+    collect: Collector<'_>,
+    operation: &Operation,
+) -> Error {
+    let Some(key) = key else { return error };
+    let groups = collect.fields(&operation.selection).unwrap_or_default();
+    let mut groups = groups.iter();
+    let group = groups.find(|group| group.key() == key);
+    let location = group.map_or_else(Location::default, |group| group.field.location);
+    error.within(key, location)
+}

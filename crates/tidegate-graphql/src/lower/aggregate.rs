@@ -1,0 +1,114 @@
+//! Counts and sums.
+
+use std::sync::Arc;
+
+use tidegate_catalog::model::{ColumnId, RelationId};
+use tidegate_plan::operation::{
+    Aggregate, AggregateColumn, AggregateField, AggregateFunction, AggregateShows,
+};
+
+use super::{Lowerer, unknown_field};
+use crate::coerce::Missing;
+use crate::collect::Group;
+use crate::definition::{
+    AGGREGATE_FUNCTIONS, aggregate_type, aggregated, function_type, group_columns,
+};
+use crate::error::Error;
+
+impl<'d> Lowerer<'d> {
+    pub(super) fn aggregate(&self, id: RelationId, group: &Group<'d>) -> Result<Aggregate, Error> {
+        let by = self.argument(group.field, "groupBy", Missing::Omit)?;
+        let by = by.filter(|value| !value.is_null());
+        let by = by.map(|value| self.group_by(id, &value));
+        let group_by = by.transpose()?.unwrap_or_default();
+        let groups = self.collect.below(group)?;
+        let fields = groups.iter().map(|group| {
+            let shows = self.aggregate_shows(id, &group_by, group);
+            Ok(AggregateField {
+                key: Arc::clone(group.key()),
+                shows: shows.map_err(|error| error.within(group.key(), group.field.location))?,
+            })
+        });
+        Ok(Aggregate {
+            filter: self.rows(id, group.field)?,
+            fields: fields.collect::<Result<_, Error>>()?,
+            group_by,
+        })
+    }
+
+    fn group_by(
+        &self,
+        id: RelationId,
+        value: &tidegate_filter::Json<'_>,
+    ) -> Result<Vec<ColumnId>, Error> {
+        let relation = self.schema.relation(id);
+        let mut columns = Vec::new();
+        for (at, column) in self.columns(id, value, "groupBy")?.into_iter().enumerate() {
+            if !relation.column(column).rights.select {
+                let message = format!("`groupBy[{at}]` is a column that the role may not read");
+                return Err(Error::input(message));
+            }
+            if !columns.contains(&column) {
+                columns.push(column);
+            }
+        }
+        Ok(columns)
+    }
+
+    fn aggregate_shows(
+        &self,
+        id: RelationId,
+        group_by: &[ColumnId],
+        group: &Group<'d>,
+    ) -> Result<AggregateShows, Error> {
+        let relation = self.schema.relation(id);
+        let name = &*group.field.name;
+        match name {
+            "__typename" => return Ok(AggregateShows::Typename(aggregate_type(relation).into())),
+            "count" => return Ok(AggregateShows::Count),
+            _ => {}
+        }
+        let mut functions = AGGREGATE_FUNCTIONS.iter().enumerate();
+        if let Some((at, (_, function))) = functions.find(|(_, (known, _))| *known == name) {
+            let type_name = function_type(relation, at);
+            let members = self.function(id, *function, &type_name, group)?;
+            return Ok(AggregateShows::Function(*function, members));
+        }
+        let mut columns = group_columns(relation);
+        let column = columns.find(|(known, _)| known == name);
+        let (_, column) = column.ok_or_else(|| unknown_field(name))?;
+        if group_by.contains(&column) {
+            Ok(AggregateShows::Group(column))
+        } else {
+            let column = &relation.column(column).field;
+            Err(Error::input(format!(
+                "`{column}` can be shown only when `groupBy` names it"
+            )))
+        }
+    }
+
+    fn function(
+        &self,
+        id: RelationId,
+        function: AggregateFunction,
+        type_name: &str,
+        group: &Group<'d>,
+    ) -> Result<Vec<(Arc<str>, AggregateColumn)>, Error> {
+        let relation = self.schema.relation(id);
+        let groups = self.collect.below(group)?;
+        let members = groups.iter().map(|group| {
+            let name = &*group.field.name;
+            let key = Arc::clone(group.key());
+            if name == "__typename" {
+                return Ok((key, AggregateColumn::Typename(type_name.into())));
+            }
+            let mut columns = relation.columns();
+            let column = columns.find(|(id, column)| {
+                &*column.field == name && aggregated(relation, *id, function).is_some()
+            });
+            let (column, _) = column.ok_or_else(|| unknown_field(name))?;
+            Ok((key, AggregateColumn::Column(column)))
+        });
+        members.collect()
+    }
+}

@@ -1,0 +1,115 @@
+//! From an operation of a document and its variables to an operation on the tables.
+
+mod aggregate;
+mod arguments;
+mod introspection;
+mod mutation;
+mod selection;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tidegate_catalog::model::{RelationId, Schema};
+use tidegate_plan::Operation as Planned;
+use tidegate_plan::operation::{List, Root as PlannedRoot, RootField};
+
+use crate::coerce::Variables;
+use crate::collect::{Collector, Group};
+use crate::definition::{EMPTY, Root, Roots};
+use crate::document::{Operation, OperationKind};
+use crate::error::{Code, Error};
+use crate::limits::Limits;
+
+pub(crate) use introspection::Introspector;
+
+/// What lowering works with.
+#[derive(Clone, Copy)]
+pub(crate) struct Lowerer<'d> {
+    pub schema: &'d Schema,
+    pub roots: &'d Roots,
+    pub collect: Collector<'d>,
+    pub variables: &'d Variables<'d>,
+    pub introspect: &'d dyn Introspector,
+}
+
+/// Lowers a query or a mutation.
+///
+/// # Errors
+///
+/// Errors with the path of their root field: `BAD_USER_INPUT`, `TOO_COMPLEX`.
+pub(crate) fn lower<'d>(
+    lowerer: Lowerer<'d>,
+    operation: &'d Operation,
+    limits: &Limits,
+) -> Result<Planned<'d>, Error> {
+    let groups = lowerer.collect.fields(&operation.selection)?;
+    if groups.len() > limits.roots {
+        let message = format!(
+            "the operation has {} root fields, at most {} are allowed",
+            groups.len(),
+            limits.roots
+        );
+        return Err(Error::new(Code::TooComplex, message).at(operation.location));
+    }
+    let roots = groups.iter().map(|group| {
+        let field = lowerer.root(operation.kind, group);
+        Ok(PlannedRoot {
+            key: Arc::clone(group.key()),
+            field: field.map_err(|error| error.within(group.key(), group.field.location))?,
+        })
+    });
+    let roots = roots.collect::<Result<_, Error>>()?;
+    match operation.kind {
+        OperationKind::Query => Ok(Planned::Query(roots)),
+        OperationKind::Mutation => Ok(Planned::Mutation(roots)),
+        OperationKind::Subscription => Err(Error::input(
+            "a subscription is sent over a WebSocket, not over HTTP",
+        )),
+    }
+}
+
+/// What the documents of this crate mean by a field that validation should have refused.
+pub(crate) fn unknown_field(name: &str) -> Error {
+    Error::new(Code::Internal, format!("the field `{name}` is not known"))
+}
+
+impl<'d> Lowerer<'d> {
+    fn root(&self, kind: OperationKind, group: &Group<'d>) -> Result<RootField<'d>, Error> {
+        let name = &*group.field.name;
+        let verbatim =
+            |text: &'static str| Ok(RootField::Verbatim(Bytes::from_static(text.as_bytes())));
+        match (name, kind) {
+            ("__typename", OperationKind::Mutation) => return verbatim("\"Mutation\""),
+            ("__typename", _) => return verbatim("\"Query\""),
+            ("__schema" | "__type", _) => {
+                let text = self.introspect.introspect(group, self.collect)?;
+                return Ok(RootField::Verbatim(text));
+            }
+            _ => {}
+        }
+        let root = match kind {
+            OperationKind::Mutation => self.roots.mutation(name),
+            _ => self.roots.query(name),
+        };
+        match root.ok_or_else(|| unknown_field(name))? {
+            Root::Get(id) => Ok(RootField::Get(id, self.list(id, group)?)),
+            Root::Aggregate(id) => Ok(RootField::Aggregate(id, self.aggregate(id, group)?)),
+            Root::Insert(id) => Ok(RootField::Insert(id, self.insert(id, group)?)),
+            Root::Update(id) => Ok(RootField::Update(id, self.update(id, group)?)),
+            Root::Delete(id) => Ok(RootField::Delete(id, self.delete(id, group)?)),
+            Root::Empty if name == EMPTY => verbatim("\"Query\""),
+            Root::Empty | Root::Message(..) => Err(unknown_field(name)),
+        }
+    }
+
+    /// The rows of a relation, as the arguments of a field ask for them.
+    fn list(&self, relation: RelationId, group: &Group<'d>) -> Result<List, Error> {
+        Ok(List {
+            filter: self.rows(relation, group.field)?,
+            order: self.order(relation, group.field)?,
+            limit: self.count(group.field, "limit")?,
+            offset: self.count(group.field, "offset")?,
+            selection: self.selection(relation, group)?,
+        })
+    }
+}

@@ -1,0 +1,202 @@
+//! Root fields that write.
+
+use std::borrow::Cow;
+
+use tidegate_catalog::model::{ColumnId, RelationId};
+use tidegate_filter::{Filter, Json};
+use tidegate_plan::operation::{ConflictTarget, Delete, Insert, OnConflict, Update};
+use tidegate_sql::json::{self, JsonKind};
+
+use super::Lowerer;
+use super::arguments::refused;
+use crate::coerce::Missing;
+use crate::collect::Group;
+use crate::document::Field;
+use crate::error::Error;
+
+impl<'d> Lowerer<'d> {
+    pub(super) fn insert(&self, id: RelationId, group: &Group<'d>) -> Result<Insert<'d>, Error> {
+        let field = group.field;
+        let given = |name| {
+            let value = self.argument(field, name, Missing::Omit)?;
+            Ok::<_, Error>(value.filter(|value| !value.is_null()))
+        };
+        let (rows, listed) = match (given("data")?, given("objects")?) {
+            (Some(data), None) if data.kind() == JsonKind::Array => (elements(data)?, true),
+            (Some(data), None) => (vec![data], false),
+            (None, Some(objects)) => (elements(objects)?, true),
+            (Some(_), Some(_)) => {
+                return Err(Error::input("`data` and `objects` exclude each other"));
+            }
+            (None, None) => {
+                return Err(Error::input("an insert needs `data` or `objects`"));
+            }
+        };
+        let on_conflict = given("onConflict")?;
+        let on_conflict = on_conflict.map(|value| self.on_conflict(id, &value));
+        Ok(Insert {
+            rows,
+            listed,
+            on_conflict: on_conflict.transpose()?,
+            returning: self.selection(id, group)?,
+        })
+    }
+
+    fn on_conflict(&self, id: RelationId, value: &Json<'_>) -> Result<OnConflict, Error> {
+        let (mut constraint, mut columns, mut update) = (None, None, Vec::new());
+        for (name, value) in value.members(&"onConflict").map_err(refused)? {
+            let place = format!("onConflict.{name}");
+            match &*name {
+                "constraint" => {
+                    constraint = Some(value.string(&place).map_err(refused)?.into());
+                }
+                "columns" => columns = Some(self.columns(id, &value, &place)?),
+                "update" => update = self.columns(id, &value, &place)?,
+                _ => {
+                    return Err(Error::input(format!(
+                        "`{place}` is not known, expected constraint, columns or update"
+                    )));
+                }
+            }
+        }
+        let target = match (constraint, columns) {
+            (Some(constraint), None) => ConflictTarget::Constraint(constraint),
+            (None, Some(columns)) => ConflictTarget::Columns(columns),
+            _ => {
+                return Err(Error::input(
+                    "`onConflict` needs either `constraint` or `columns`",
+                ));
+            }
+        };
+        Ok(OnConflict { target, update })
+    }
+
+    /// A list of columns by name.
+    pub(super) fn columns(
+        &self,
+        id: RelationId,
+        value: &Json<'_>,
+        place: &str,
+    ) -> Result<Vec<ColumnId>, Error> {
+        let relation = self.schema.relation(id);
+        let elements = value.elements(&place).map_err(refused)?;
+        let columns = elements.iter().enumerate().map(|(at, element)| {
+            let place = format!("{place}[{at}]");
+            let name = element.string(&place).map_err(refused)?;
+            relation.find_column(&name).ok_or_else(|| {
+                let table = &relation.name;
+                Error::input(format!(
+                    "`{place}` is `{name}`, which is no column of `{table}`"
+                ))
+            })
+        });
+        columns.collect()
+    }
+
+    pub(super) fn update(&self, id: RelationId, group: &Group<'d>) -> Result<Update<'d>, Error> {
+        let field = group.field;
+        let filter = self.bounded(id, field)?;
+        let data = self.argument(field, "data", Missing::Omit)?;
+        let data = data.filter(|value| !value.is_null());
+        let data = data.ok_or_else(|| Error::input("an update needs `data`"))?;
+        let relation = self.schema.relation(id);
+        let values = members(data)?.into_iter().map(|(name, value)| {
+            let column = relation.find_column(&name).ok_or_else(|| {
+                let table = &relation.name;
+                Error::input(format!("`data.{name}` names no column of `{table}`"))
+            })?;
+            Ok((column, value))
+        });
+        Ok(Update {
+            filter,
+            values: values.collect::<Result<_, Error>>()?,
+            returning: self.selection(id, group)?,
+        })
+    }
+
+    pub(super) fn delete(&self, id: RelationId, group: &Group<'d>) -> Result<Delete, Error> {
+        Ok(Delete {
+            filter: self.bounded(id, group.field)?,
+            returning: self.selection(id, group)?,
+        })
+    }
+
+    /// The rows that `where` and `id` choose, which must not be all of them.
+    fn bounded(&self, id: RelationId, field: &'d Field) -> Result<Filter, Error> {
+        if field.argument("id").is_some() {
+            let value = self.argument(field, "id", Missing::Refuse)?;
+            if value.is_none_or(|value| value.is_null()) {
+                let message = "`id` has no value; leave it out to choose rows by `where` alone";
+                return Err(Error::input(message));
+            }
+        }
+        let filter = self.rows(id, field)?;
+        if filter.is_empty() {
+            let relation = self.schema.relation(id);
+            let by_key = if relation.single_key().is_some() {
+                "an `id` or "
+            } else {
+                ""
+            };
+            return Err(Error::input(format!(
+                "`{}` needs {by_key}a `where` that is not empty",
+                field.name
+            )));
+        }
+        Ok(filter)
+    }
+}
+
+/// The elements of a list of rows.
+fn elements(list: Json<'_>) -> Result<Vec<Json<'_>>, Error> {
+    match list {
+        Json::List(elements) => Ok(elements),
+        Json::Text(Cow::Borrowed(text)) => {
+            let elements = json::elements(text).map_err(unreadable)?;
+            Ok(elements
+                .into_iter()
+                .map(|raw| Json::from(raw.get()))
+                .collect())
+        }
+        Json::Text(Cow::Owned(text)) => {
+            let elements = json::elements(&text).map_err(unreadable)?;
+            let elements = elements
+                .into_iter()
+                .map(|raw| Json::from(raw.get().to_owned()));
+            Ok(elements.collect())
+        }
+        one @ Json::Object(_) => Ok(vec![one]),
+    }
+}
+
+type Members<'a> = Vec<(Cow<'a, str>, Json<'a>)>;
+
+/// The members of `data`, each once.
+fn members(data: Json<'_>) -> Result<Members<'_>, Error> {
+    // Reading them once as borrowed says what is wrong with them.
+    data.members(&"data").map_err(refused)?;
+    match data {
+        Json::Object(members) => Ok(members),
+        Json::Text(Cow::Borrowed(text)) => {
+            let members = json::members(text).map_err(unreadable)?.into_iter();
+            Ok(members
+                .map(|(name, raw)| (name, Json::from(raw.get())))
+                .collect())
+        }
+        Json::Text(Cow::Owned(text)) => {
+            let members = json::members(&text).map_err(unreadable)?.into_iter();
+            let own = |(name, raw): (Cow<'_, str>, &serde_json::value::RawValue)| {
+                (
+                    Cow::Owned(name.into_owned()),
+                    Json::from(raw.get().to_owned()),
+                )
+            };
+            Ok(members.map(own).collect())
+        }
+        Json::List(_) => Ok(Vec::new()),
+    }
+}
+
+fn unreadable(error: serde_json::Error) -> Error {
+    Error::input(json::problem(&error))
+}

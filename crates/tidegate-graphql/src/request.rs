@@ -1,0 +1,102 @@
+//! A GraphQL request (GraphQL over HTTP, section 4, "Request").
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+use tidegate_sql::json::{self, JsonKind};
+
+use crate::error::Error;
+
+/// A request: a document, which of its operations, and the values of its variables.
+#[derive(Clone, Debug)]
+pub struct Request<'a> {
+    /// The document.
+    pub query: Cow<'a, str>,
+    /// The name of the operation; needed when the document has several.
+    pub operation_name: Option<Cow<'a, str>>,
+    /// The values of variables: an object.
+    pub variables: Option<&'a RawValue>,
+}
+
+/// The requests of a body.
+#[derive(Debug)]
+pub enum Requests<'a> {
+    /// One.
+    One(Request<'a>),
+    /// An array, each of which may be wrong for itself.
+    Many(Vec<Result<Request<'a>, Error>>),
+}
+
+/// Reads a body that is JSON.
+///
+/// # Errors
+///
+/// `BAD_USER_INPUT`: what is no JSON, no request and no array.
+pub fn parse(body: &[u8], most: usize) -> Result<Requests<'_>, Error> {
+    let unreadable = |error: serde_json::Error| {
+        Error::input(format!(
+            "the body cannot be read as JSON: {}",
+            json::problem(&error)
+        ))
+    };
+    let document: &RawValue = serde_json::from_slice(body).map_err(unreadable)?;
+    let text = document.get();
+    if JsonKind::of(text) != JsonKind::Array {
+        return Request::parse(text).map(Requests::One);
+    }
+    let elements = json::elements(text).map_err(unreadable)?;
+    if elements.is_empty() || elements.len() > most {
+        let found = elements.len();
+        return Err(Error::input(format!(
+            "an array holds 1 to {most} requests, not {found}"
+        )));
+    }
+    let requests = elements
+        .into_iter()
+        .map(|element| Request::parse(element.get()));
+    Ok(Requests::Many(requests.collect()))
+}
+
+impl<'a> Request<'a> {
+    /// Reads one request; members that it does not know mean nothing.
+    ///
+    /// # Errors
+    ///
+    /// `BAD_USER_INPUT`, naming the member.
+    pub fn parse(text: &'a str) -> Result<Self, Error> {
+        if JsonKind::of(text) != JsonKind::Object {
+            let kind = JsonKind::of(text);
+            return Err(Error::input(format!("a request is an object, not {kind}")));
+        }
+        let members = json::members(text).map_err(|error| Error::input(json::problem(&error)))?;
+        let (mut query, mut operation_name, mut variables) = (None, None, None);
+        for (name, value) in members {
+            let kind = JsonKind::of(value.get());
+            match (&*name, kind) {
+                ("query" | "operationName" | "variables" | "extensions", JsonKind::Null)
+                | ("extensions", JsonKind::Object) => {}
+                ("query", JsonKind::String) => query = Some(string("query", value)?),
+                ("operationName", JsonKind::String) => {
+                    operation_name = Some(string("operationName", value)?);
+                }
+                ("variables", JsonKind::Object) => variables = Some(value),
+                ("query" | "operationName", _) => return Err(wrong(&name, kind, "a string")),
+                ("variables" | "extensions", _) => return Err(wrong(&name, kind, "an object")),
+                _ => {}
+            }
+        }
+        Ok(Self {
+            query: query.ok_or_else(|| Error::input("`query` is missing"))?,
+            operation_name,
+            variables,
+        })
+    }
+}
+
+fn string<'a>(name: &str, value: &'a RawValue) -> Result<Cow<'a, str>, Error> {
+    json::string(value.get()).map_err(|problem| Error::input(format!("`{name}` is {problem}")))
+}
+
+fn wrong(name: &str, found: JsonKind, expected: &str) -> Error {
+    Error::input(format!("`{name}` is {found}, expected {expected}"))
+}

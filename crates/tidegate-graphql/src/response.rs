@@ -1,0 +1,168 @@
+//! The text of a response (GraphQL, section 7).
+
+use std::fmt::Write as _;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use tidegate_plan::{Outcome, Segment};
+
+use crate::error::{Code, Error, Step};
+
+/// A response that is ready to be sent.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The JSON text.
+    pub body: Bytes,
+    /// Whether it has the member `data`: the operation was executed, if only to fail.
+    pub executed: bool,
+}
+
+impl Answer {
+    /// The response to a request that was not executed.
+    pub fn refused(errors: &[Error]) -> Self {
+        let mut body = BytesMut::with_capacity(256);
+        body.put_slice(b"{");
+        write_errors(errors, &mut body);
+        body.put_slice(b"}");
+        Self {
+            body: body.freeze(),
+            executed: false,
+        }
+    }
+
+    /// The response to an operation that failed.
+    pub(crate) fn failed(errors: &[Error]) -> Self {
+        let mut body = BytesMut::with_capacity(256);
+        body.put_slice(b"{\"data\":null,");
+        write_errors(errors, &mut body);
+        body.put_slice(b"}");
+        Self {
+            body: body.freeze(),
+            executed: true,
+        }
+    }
+}
+
+/// How a response begins, before its data.
+pub(crate) const BEGIN: &[u8] = b"{\"data\":";
+
+/// Ends a response behind its data.
+pub(crate) fn end(mut body: BytesMut, outcome: &Outcome) -> Answer {
+    if !outcome.flaws.is_empty() {
+        let errors: Vec<_> = outcome
+            .flaws
+            .iter()
+            .map(|flaw| Error {
+                path: flaw.path.iter().map(step).collect(),
+                ..Error::new(Code::BadUserInput, flaw.problem)
+            })
+            .collect();
+        body.put_slice(b",");
+        write_errors(&errors, &mut body);
+    }
+    if !outcome.truncated.is_empty() {
+        body.put_slice(b",\"extensions\":{\"truncated\":[");
+        for (at, path) in outcome.truncated.iter().enumerate() {
+            if at > 0 {
+                body.put_slice(b",");
+            }
+            let path: Vec<_> = path.iter().map(step).collect();
+            write_path(&path, &mut body);
+        }
+        body.put_slice(b"]}");
+    }
+    body.put_slice(b"}");
+    Answer {
+        body: body.freeze(),
+        executed: true,
+    }
+}
+
+fn step(segment: &Segment) -> Step {
+    match segment {
+        Segment::Key(key) => Step::Key(key.clone()),
+        Segment::Index(index) => Step::Index(*index),
+    }
+}
+
+fn write_errors(errors: &[Error], body: &mut BytesMut) {
+    body.put_slice(b"\"errors\":[");
+    for (at, error) in errors.iter().enumerate() {
+        if at > 0 {
+            body.put_slice(b",");
+        }
+        error.write(body);
+    }
+    body.put_slice(b"]");
+}
+
+fn write_path(path: &[Step], body: &mut BytesMut) {
+    body.put_slice(b"[");
+    for (at, step) in path.iter().enumerate() {
+        if at > 0 {
+            body.put_slice(b",");
+        }
+        match step {
+            Step::Key(key) => string(key, body),
+            Step::Index(index) => number(*index, body),
+        }
+    }
+    body.put_slice(b"]");
+}
+
+fn number(number: impl std::fmt::Display, body: &mut BytesMut) {
+    // Writing to memory does not fail.
+    let _ = write!(body, "{number}");
+}
+
+fn string(text: &str, body: &mut BytesMut) {
+    let text = serde_json::to_vec(text).unwrap_or_default();
+    body.put_slice(&text);
+}
+
+impl Error {
+    /// Appends the error as JSON.
+    pub fn write(&self, body: &mut BytesMut) {
+        body.put_slice(b"{\"message\":");
+        string(&self.message, body);
+        if !self.locations.is_empty() {
+            body.put_slice(b",\"locations\":[");
+            for (at, location) in self.locations.iter().enumerate() {
+                body.put_slice(if at > 0 {
+                    b",{\"line\":"
+                } else {
+                    b"{\"line\":"
+                });
+                number(location.line, body);
+                body.put_slice(b",\"column\":");
+                number(location.column, body);
+                body.put_slice(b"}");
+            }
+            body.put_slice(b"]");
+        }
+        if !self.path.is_empty() {
+            body.put_slice(b",\"path\":");
+            write_path(&self.path, body);
+        }
+        body.put_slice(b",\"extensions\":{\"code\":\"");
+        body.put_slice(self.code.as_str().as_bytes());
+        body.put_slice(b"\"");
+        if let Some(rejection) = self.rejection.as_deref() {
+            let members = [
+                ("sqlstate", Some(&rejection.sqlstate)),
+                ("table", rejection.table.as_ref()),
+                ("column", rejection.column.as_ref()),
+                ("constraint", rejection.constraint.as_ref()),
+                ("detail", rejection.detail.as_ref()),
+                ("hint", rejection.hint.as_ref()),
+            ];
+            for (name, value) in members {
+                let Some(value) = value else { continue };
+                body.put_slice(b",\"");
+                body.put_slice(name.as_bytes());
+                body.put_slice(b"\":");
+                string(value, body);
+            }
+        }
+        body.put_slice(b"}}");
+    }
+}

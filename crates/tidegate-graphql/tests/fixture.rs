@@ -1,0 +1,77 @@
+//! A schema with every kind of column and key.
+
+use std::sync::Arc;
+
+use tidegate_catalog::Schema;
+use tidegate_graphql::{Api, Limits};
+
+const DOCUMENT: &str = r#"{
+  "name": "public",
+  "types": [
+    {"oid": 90001, "name": "mood", "schema": "public", "kind": "enum", "labels": ["sad", "ok"]}
+  ],
+  "relations": [
+    {"name": "artists", "kind": "table", "rights": "siud", "comment": "People who make music.",
+     "columns": [
+       {"name": "id", "type": "int4", "not_null": true, "has_default": true},
+       {"name": "name", "type": "text", "not_null": true, "comment": "As on the sleeve."},
+       {"name": "born", "type": "date"},
+       {"name": "rating", "type": "float8"},
+       {"name": "plays", "type": "int8"},
+       {"name": "tags", "type": "text[]", "not_null": true},
+       {"name": "active", "type": "int4range"},
+       {"name": "home", "type": "point"},
+       {"name": "area", "type": "polygon"},
+       {"name": "mood", "type": "mood"},
+       {"name": "extra", "type": "jsonb"},
+       {"name": "secret", "type": "text", "rights": "i"}
+     ],
+     "constraints": [{"name": "artists_pkey", "kind": "primary", "columns": ["id"]}]},
+    {"name": "albums", "kind": "table", "rights": "siud",
+     "columns": [
+       {"name": "id", "type": "int4", "not_null": true, "has_default": true},
+       {"name": "artist_id", "type": "int4", "not_null": true},
+       {"name": "title", "type": "text", "not_null": true},
+       {"name": "price", "type": "numeric"},
+       {"name": "count", "type": "int4"}
+     ],
+     "constraints": [
+       {"name": "albums_pkey", "kind": "primary", "columns": ["id"]},
+       {"name": "albums_artist_id_fkey", "kind": "foreign", "columns": ["artist_id"],
+        "references": {"relation": "artists", "columns": ["id"]}}
+     ]},
+    {"name": "totals", "kind": "view", "rights": "s",
+     "columns": [{"name": "sum", "type": "int8"}, {"name": "at", "type": "timestamptz"}]},
+    {"name": "bare", "kind": "table", "rights": "si", "columns": []},
+    {"name": "parts", "kind": "table", "persistence": "unlogged", "rights": "siud",
+     "columns": [
+       {"name": "a", "type": "int4", "not_null": true},
+       {"name": "b", "type": "int4", "not_null": true},
+       {"name": "twice", "type": "int4", "generated": "stored"}
+     ],
+     "constraints": [{"name": "parts_pkey", "kind": "primary", "columns": ["a", "b"]}]},
+    {"name": "gears", "kind": "table", "rights": "s",
+     "columns": [
+       {"name": "n", "type": "int4", "not_null": true},
+       {"name": "twice", "type": "int4", "generated": "stored"}
+     ]}
+  ]
+}"#;
+
+/// The schema of the tests.
+pub(crate) fn schema() -> Arc<Schema> {
+    Arc::new(Schema::parse(DOCUMENT).unwrap())
+}
+
+/// Its API, with subscriptions.
+pub(crate) fn api() -> Api {
+    Api::new(schema(), true, Limits::default())
+}
+
+/// The codes of the errors of a document; empty when it is valid.
+pub(crate) fn codes(api: &Api, document: &str) -> Vec<&'static str> {
+    match api.prepare(document, None) {
+        Ok(_) => Vec::new(),
+        Err(errors) => errors.iter().map(|error| error.code.as_str()).collect(),
+    }
+}

@@ -1,0 +1,1 @@
+//! Introspection is tested with graphql-js in tests/clients; here is what needs no other program.

@@ -1,0 +1,137 @@
+//! From an operation to its levels.
+
+use std::mem;
+use std::sync::Arc;
+
+use tidegate_catalog::RelationId;
+use tidegate_catalog::model::Relationship;
+use tidegate_sql::InputError;
+
+use super::level::{Level, Settings, Source};
+use super::{Plan, Root, RootShows, Way};
+use crate::operation::{self, RootField, Selection};
+use crate::row::{Compiler, KeyKind, Keys, Rows, aggregate};
+use crate::statement;
+use crate::{Error, Operation, Result};
+
+/// Plans an operation.
+pub(super) fn plan<'a>(settings: Settings<'a>, operation: Operation<'a>) -> Result<Plan<'a>> {
+    let (fields, many) = match operation {
+        Operation::Query(fields) => (fields, Way::Snapshot),
+        Operation::Mutation(fields) => (fields, Way::ReadWrite),
+    };
+    let mut builder = Builder {
+        settings,
+        root: 0,
+        levels: Vec::new(),
+    };
+    let mut roots = Vec::with_capacity(fields.len());
+    for (root, operation::Root { key, field }) in fields.into_iter().enumerate() {
+        builder.root = root;
+        let shows = builder.root_field(&key, field)?;
+        roots.push(Root { key, shows });
+    }
+    let levels: Vec<_> = builder.levels.into_iter().flatten().collect();
+    let statements: usize = levels.iter().map(Level::statements).sum();
+    Ok(Plan {
+        settings,
+        way: if statements > 1 { many } else { Way::Alone },
+        roots,
+        levels,
+        at: 0,
+        statement: None,
+    })
+}
+
+struct Builder<'a> {
+    settings: Settings<'a>,
+    root: usize,
+    /// In an order in which each follows the one that it hangs on; empty while it is compiled.
+    levels: Vec<Option<Level<'a>>>,
+}
+
+impl<'a> Builder<'a> {
+    fn root_field(&mut self, key: &Arc<str>, field: RootField<'a>) -> Result<RootShows> {
+        let level = match field {
+            RootField::Verbatim(text) => return Ok(RootShows::Verbatim(text)),
+            RootField::Get(relation, mut list) => {
+                let selection = mem::take(&mut list.selection);
+                self.level(relation, Source::List(list), selection)
+            }
+            RootField::Aggregate(relation, wanted) => {
+                let program = aggregate(self.settings.schema, relation, &wanted);
+                let rows = Rows::new(program, Vec::new(), self.settings.limits.bytes);
+                self.push(relation, Source::Aggregate(wanted), rows)
+            }
+            RootField::Insert(relation, mut wanted) => {
+                let selection = mem::take(&mut wanted.returning);
+                let model = self.settings.schema.relation(relation);
+                let groups = statement::groups(model, &mut wanted)?;
+                self.level(relation, Source::Insert(wanted, groups), selection)
+            }
+            RootField::Update(relation, mut wanted) => {
+                if wanted.filter.is_empty() {
+                    return Err(Error::Unbounded(key.clone()));
+                }
+                if wanted.values.is_empty() {
+                    let (member, problem) = ("data".to_owned(), "names no column".to_owned());
+                    return Err(InputError::InvalidMember { member, problem }.into());
+                }
+                let selection = mem::take(&mut wanted.returning);
+                self.level(relation, Source::Update(wanted), selection)
+            }
+            RootField::Delete(relation, mut wanted) => {
+                if wanted.filter.is_empty() {
+                    return Err(Error::Unbounded(key.clone()));
+                }
+                let selection = mem::take(&mut wanted.returning);
+                self.level(relation, Source::Delete(wanted), selection)
+            }
+        };
+        Ok(RootShows::Level(level))
+    }
+
+    /// Adds a level and those below it.
+    fn level(&mut self, relation: RelationId, source: Source<'a>, selection: Selection) -> usize {
+        let index = self.levels.len();
+        self.levels.push(None);
+        let Settings { schema, limits } = self.settings;
+        let joins = matches!(source, Source::List(_) | Source::Children(_) | Source::One);
+        let mut nest =
+            |relationship: &'a Relationship, source: Source<'a>, selection: Selection| {
+                self.level(relationship.target, source, selection)
+            };
+        let program = Compiler::rows(schema, relation, selection, joins, &mut nest);
+        let mut children = Vec::with_capacity(program.children.len());
+        for (number, child) in program.children.iter().enumerate() {
+            if let Some(Some(level)) = self.levels.get_mut(child.level) {
+                level.above = Some((index, number));
+            }
+            let from = schema.relation(child.from);
+            let columns = child.relationship.columns.iter();
+            let kinds = columns.map(|column| KeyKind::of(&from.column(*column).r#type));
+            children.push(Keys::new(kinds.collect()));
+        }
+        let rows = Rows::new(program, children, limits.bytes);
+        self.levels[index] = Some(self.new_level(relation, source, rows));
+        index
+    }
+
+    fn push(&mut self, relation: RelationId, source: Source<'a>, rows: Rows<'a>) -> usize {
+        let level = self.new_level(relation, source, rows);
+        self.levels.push(Some(level));
+        self.levels.len() - 1
+    }
+
+    fn new_level(&self, relation: RelationId, source: Source<'a>, rows: Rows<'a>) -> Level<'a> {
+        Level {
+            root: self.root,
+            relation,
+            above: None,
+            source,
+            rows,
+            given: 0,
+            room: u64::MAX,
+        }
+    }
+}

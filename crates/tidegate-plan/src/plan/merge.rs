@@ -1,0 +1,188 @@
+//! The rows of all levels put into one another.
+
+use std::sync::Arc;
+
+use bytes::BytesMut;
+use tidegate_sql::codec::json_string;
+
+use super::level::Level;
+use super::{Root, RootShows};
+use crate::row::{NONE, Rows};
+use crate::{Error, Flaw, Limits, Outcome, Path, Result, Segment};
+
+/// Appends the data object.
+pub(super) fn data(
+    roots: &[Root],
+    levels: &[Level<'_>],
+    limits: &Limits,
+    out: &mut BytesMut,
+) -> Result<Outcome> {
+    let start = out.len();
+    let text: usize = levels.iter().map(|level| level.rows.text.len()).sum();
+    out.reserve(text + 64);
+    let mut merge = Merge {
+        levels,
+        path: Vec::new(),
+        outcome: Outcome::default(),
+        most: usize::try_from(limits.bytes)
+            .unwrap_or(usize::MAX)
+            .saturating_add(start),
+        out,
+    };
+    for (at, root) in roots.iter().enumerate() {
+        merge
+            .out
+            .extend_from_slice(if at == 0 { b"{" } else { b"," });
+        json_string(root.key.as_bytes(), merge.out);
+        merge.out.extend_from_slice(b":");
+        match &root.shows {
+            RootShows::Verbatim(text) => merge.out.extend_from_slice(text),
+            RootShows::Level(level) => {
+                merge.path.push(Crumb::Key(&root.key));
+                merge.list(*level, 0)?;
+                merge.path.pop();
+            }
+        }
+    }
+    merge
+        .out
+        .extend_from_slice(if roots.is_empty() { b"{}" } else { b"}" });
+    if merge.out.len() > merge.most {
+        return Err(Error::TooLarge(limits.bytes));
+    }
+    Ok(merge.outcome)
+}
+
+struct Merge<'p, 'a> {
+    levels: &'p [Level<'a>],
+    /// Where the merge is.
+    path: Vec<Crumb<'p>>,
+    outcome: Outcome,
+    /// How long the output may become.
+    most: usize,
+    out: &'p mut BytesMut,
+}
+
+/// A borrowed [`Segment`].
+#[derive(Clone, Copy)]
+enum Crumb<'p> {
+    Key(&'p Arc<str>),
+    Index(usize),
+}
+
+impl<'p> Merge<'p, '_> {
+    /// Appends a list of a level.
+    fn list(&mut self, level: usize, slot: u32) -> Result<()> {
+        let levels = self.levels;
+        let rows = &levels[level].rows;
+        self.out.extend_from_slice(b"[");
+        let slot = rows.slots.get(slot as usize);
+        if let Some(slot) = slot.filter(|slot| slot.count > 0) {
+            if rows.holes.is_empty() && rows.flaws.is_empty() {
+                copy(rows, slot.first, self.out);
+            } else {
+                self.rows(rows, slot.first)?;
+            }
+            if slot.more {
+                self.outcome.truncated.push(self.path(&[]));
+            }
+        } else if slot.is_some_and(|slot| slot.more) {
+            self.outcome.truncated.push(self.path(&[]));
+        }
+        self.out.extend_from_slice(b"]");
+        if self.out.len() > self.most {
+            return Err(Error::TooLarge(self.most as u64));
+        }
+        Ok(())
+    }
+
+    fn rows(&mut self, rows: &'p Rows<'_>, first: u32) -> Result<()> {
+        let (mut row, mut index) = (first, 0);
+        while row != NONE {
+            if index > 0 {
+                self.out.extend_from_slice(b",");
+            }
+            self.path.push(Crumb::Index(index));
+            self.row(rows, row)?;
+            self.path.pop();
+            index += 1;
+            row = rows.list[row as usize].next;
+        }
+        Ok(())
+    }
+
+    /// Appends a row with its children.
+    fn row(&mut self, rows: &'p Rows<'_>, row: u32) -> Result<()> {
+        let (mut at, end) = rows.list[row as usize].text;
+        for hole in rows.holes(row) {
+            self.out
+                .extend_from_slice(&rows.text[at as usize..hole.at as usize]);
+            at = hole.at;
+            let child = &rows.program.children[hole.child as usize];
+            let depth = self.path.len();
+            for key in &child.around {
+                self.path.push(Crumb::Key(key));
+            }
+            self.path.push(Crumb::Key(&child.key));
+            if child.one {
+                self.one(child.level, hole.slot)?;
+            } else {
+                self.list(child.level, hole.slot)?;
+            }
+            self.path.truncate(depth);
+        }
+        self.out
+            .extend_from_slice(&rows.text[at as usize..end as usize]);
+        let first = rows.flaws.partition_point(|flaw| flaw.row < row);
+        for flaw in rows.flaws[first..]
+            .iter()
+            .take_while(|flaw| flaw.row == row)
+        {
+            let path = self.path(&flaw.path);
+            self.outcome.flaws.push(Flaw {
+                path,
+                problem: flaw.problem,
+            });
+        }
+        Ok(())
+    }
+
+    /// Appends the only row of a list, or null.
+    fn one(&mut self, level: usize, slot: u32) -> Result<()> {
+        let levels = self.levels;
+        let rows = &levels[level].rows;
+        match rows.slots.get(slot as usize) {
+            Some(slot) if slot.count > 0 => self.row(rows, slot.first),
+            _ => {
+                self.out.extend_from_slice(b"null");
+                Ok(())
+            }
+        }
+    }
+
+    fn path(&self, rest: &[Segment]) -> Path {
+        let crumbs = self.path.iter().map(|crumb| match crumb {
+            Crumb::Key(key) => Segment::Key(Arc::clone(key)),
+            Crumb::Index(index) => Segment::Index(*index),
+        });
+        crumbs.chain(rest.iter().cloned()).collect()
+    }
+}
+
+/// Appends rows without children: those that came behind one another at once.
+fn copy(rows: &Rows<'_>, first: u32, out: &mut BytesMut) {
+    let mut row = first;
+    loop {
+        let begin = rows.list[row as usize].text.0;
+        while rows.list[row as usize].next == row + 1 {
+            row += 1;
+        }
+        let last = rows.list[row as usize];
+        out.extend_from_slice(&rows.text[begin as usize..last.text.1 as usize]);
+        if last.next == NONE {
+            return;
+        }
+        out.extend_from_slice(b",");
+        row = last.next;
+    }
+}

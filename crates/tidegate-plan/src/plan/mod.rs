@@ -1,0 +1,165 @@
+//! An operation on its way through its statements.
+
+mod build;
+mod level;
+mod merge;
+
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use tidegate_catalog::Schema;
+use tidegate_sql::{BoundStatement, RowSink};
+
+pub(crate) use self::level::Source;
+use self::level::{Level, Settings};
+use crate::{Error, Limits, Operation, Outcome, Result};
+
+/// An operation on its way: statements come out, rows go in, the response's data comes out.
+///
+/// ```text
+/// let mut plan = Plan::new(&schema, operation, &limits)?;
+/// match plan.way() { Alone => no transaction, Snapshot | ReadWrite => begin }
+/// while let Some(step) = plan.next()? {
+///     let ran = transaction.query(step.statement, step.sink).await;
+///     ran.map_err(|error| plan.locate(error))?;               // plan.key() names the field
+/// }
+/// commit; let outcome = plan.finish(&mut out)?;
+/// ```
+#[derive(Debug)]
+pub struct Plan<'a> {
+    settings: Settings<'a>,
+    way: Way,
+    roots: Vec<Root>,
+    levels: Vec<Level<'a>>,
+    /// The level whose statement comes next or is running.
+    at: usize,
+    /// The statement that was given last.
+    statement: Option<BoundStatement>,
+}
+
+/// A root field.
+#[derive(Debug)]
+struct Root {
+    key: Arc<str>,
+    shows: RootShows,
+}
+
+/// What a root field shows.
+#[derive(Debug)]
+enum RootShows {
+    /// The rows of a level.
+    Level(usize),
+    /// Ready text.
+    Verbatim(Bytes),
+}
+
+/// A statement to run, and who takes its rows.
+#[expect(missing_debug_implementations, reason = "a sink cannot be shown")]
+pub struct Step<'p> {
+    /// The statement.
+    pub statement: &'p BoundStatement,
+    /// Who takes its rows.
+    pub sink: &'p mut dyn RowSink,
+}
+
+/// In what the statements of a plan are run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// At most one statement: `Executor::query`, no explicit transaction.
+    Alone,
+    /// `Mode::Snapshot`.
+    Snapshot,
+    /// `Mode::ReadWrite`.
+    ReadWrite,
+}
+
+impl<'a> Plan<'a> {
+    /// Plans an operation whose identifiers are those of `schema`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Input`] for objects that are none and for names that are no columns, with their
+    /// place; [`Error::Unbounded`] for an update or a delete of every row.
+    pub fn new(schema: &'a Schema, operation: Operation<'a>, limits: &Limits) -> Result<Self> {
+        let settings = Settings {
+            schema,
+            limits: *limits,
+        };
+        build::plan(settings, operation)
+    }
+
+    /// In what the statements are to be run.
+    pub fn way(&self) -> Way {
+        self.way
+    }
+
+    /// The next statement, once the one before it has been run to its end; `None` when there is
+    /// none left.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Input`] for a value that does not fit its column, with its place.
+    #[expect(clippy::should_implement_trait, reason = "its items borrow the plan")]
+    pub fn next(&mut self) -> Result<Option<Step<'_>>> {
+        self.statement = None;
+        while self.statement.is_none() {
+            let at = self.at.min(self.levels.len());
+            let (before, rest) = self.levels.split_at_mut(at);
+            let Some(level) = rest.first_mut() else {
+                return Ok(None);
+            };
+            self.statement = level.next(&self.settings, before)?;
+            if self.statement.is_none() {
+                self.at += 1;
+            }
+        }
+        let level = self.levels.get_mut(self.at);
+        match (&self.statement, level) {
+            (Some(statement), Some(level)) => Ok(Some(Step {
+                statement,
+                sink: &mut level.rows,
+            })),
+            _ => Ok(None),
+        }
+    }
+
+    /// The response key of the root field whose statement was given last: the path of its error.
+    pub fn key(&self) -> Option<&Arc<str>> {
+        let level = self.levels.get(self.at)?;
+        self.roots.get(level.root).map(|root| &root.key)
+    }
+
+    /// Says where the value stands that PostgreSQL refused, when the statement that was given last
+    /// inserts many objects: PostgreSQL sees one array a column, and tells the column alone. Any
+    /// other error is given back as it is.
+    pub fn locate(&self, error: tidegate_sql::Error) -> tidegate_sql::Error {
+        match (error, self.levels.get(self.at)) {
+            (tidegate_sql::Error::Rejected(mut rejection), Some(level)) => {
+                if let Some(place) = level.locate(&self.settings, &rejection) {
+                    rejection.place = Some(place);
+                }
+                tidegate_sql::Error::Rejected(rejection)
+            }
+            (error, _) => error,
+        }
+    }
+
+    /// Appends the whole data object, `{"getArtists":[…]}`, once all statements have been run.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TooLarge`].
+    pub fn finish(self, out: &mut BytesMut) -> Result<Outcome> {
+        merge::data(&self.roots, &self.levels, &self.settings.limits, out)
+    }
+}
+
+impl From<Error> for tidegate_sql::Error {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Input(input) => Self::Input(input),
+            Error::TooLarge(limit) => Self::ResultTooLarge(limit),
+            other => Self::internal(other),
+        }
+    }
+}

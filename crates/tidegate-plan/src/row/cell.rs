@@ -1,0 +1,188 @@
+//! One value of a row, in the form that GraphQL shows.
+
+use bytes::BytesMut;
+use tidegate_sql::codec::ValueWriter;
+use tidegate_sql::{Column, Result, Type, TypeKind, WireFormat, json};
+
+use super::parts;
+use super::program::Form;
+use super::shown::{base, has_parts};
+use crate::Segment;
+
+/// NaN and the infinities have no number in JSON.
+pub(super) const NO_NUMBER: &str = "the number is NaN or infinite, which GraphQL cannot show";
+const DIMENSIONS: &str = "the array has more than one dimension, which GraphQL cannot show";
+
+/// Writes the values of one column.
+#[derive(Debug)]
+pub(super) struct Cell {
+    writer: ValueWriter,
+    check: Check,
+    binary: bool,
+}
+
+/// What may be wrong with a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Check {
+    /// Nothing.
+    None,
+    /// A float that is no number of JSON.
+    Float,
+    /// The same anywhere in a geometric value.
+    Shape,
+    /// An array with more than one dimension.
+    Array,
+    /// The same, and elements that are no numbers.
+    Numbers,
+}
+
+/// What could not be shown: where inside the value, and why.
+pub(super) type Inner = (Vec<Segment>, &'static str);
+
+impl Cell {
+    /// A writer for a column of a result.
+    pub(super) fn new(column: &Column, form: &Form) -> Self {
+        let writer = ValueWriter::new(column);
+        let (writer, check) = match form {
+            Form::Count => (writer, Check::None),
+            Form::Id => (writer.quoted(), Check::None),
+            Form::Value => (writer.exact(), Check::of(&column.r#type)),
+            // The parts look for themselves.
+            Form::Parts(_) => (
+                writer.exact(),
+                match Check::of(&column.r#type) {
+                    Check::Array | Check::Numbers => Check::Array,
+                    _ => Check::None,
+                },
+            ),
+        };
+        Self {
+            writer,
+            check,
+            binary: column.format == WireFormat::Binary,
+        }
+    }
+
+    /// Appends a value. Tells whether it can be shown; what was appended for one that cannot is of
+    /// no use. `flaws` takes what is wrong, also with elements for which null was appended.
+    #[inline]
+    pub(super) fn write(
+        &self,
+        raw: &[u8],
+        form: &Form,
+        out: &mut BytesMut,
+        flaws: &mut Vec<Inner>,
+    ) -> Result<bool> {
+        if self.check == Check::None && !matches!(form, Form::Parts(_)) {
+            self.writer.json(raw, out)?;
+            return Ok(true);
+        }
+        self.write_checked(raw, form, out, flaws)
+    }
+
+    fn write_checked(
+        &self,
+        raw: &[u8],
+        form: &Form,
+        out: &mut BytesMut,
+        flaws: &mut Vec<Inner>,
+    ) -> Result<bool> {
+        let array = matches!(self.check, Check::Array | Check::Numbers);
+        if array && has_dimensions(raw, self.binary) {
+            flaws.push((Vec::new(), DIMENSIONS));
+            return Ok(false);
+        }
+        if let Form::Parts(wanted) = form {
+            let mut whole = BytesMut::new();
+            self.writer.json(raw, &mut whole)?;
+            let whole = std::str::from_utf8(&whole).unwrap_or("null");
+            return Ok(parts::write(whole, (wanted, array), out, flaws));
+        }
+        let start = out.len();
+        self.writer.json(raw, out)?;
+        let odd = match self.check {
+            Check::None | Check::Array => false,
+            Check::Float => out.get(start) == Some(&b'"'),
+            Check::Shape | Check::Numbers => no_number(&out[start..]),
+        };
+        if !odd {
+            return Ok(true);
+        }
+        if self.check == Check::Numbers {
+            replace(start, out, flaws);
+            return Ok(true);
+        }
+        flaws.push((Vec::new(), NO_NUMBER));
+        Ok(false)
+    }
+}
+
+impl Check {
+    fn of(r#type: &Type) -> Self {
+        let r#type = base(r#type);
+        match r#type.kind() {
+            TypeKind::Array(element) => match Self::of(element) {
+                Self::Float | Self::Shape => Self::Numbers,
+                _ => Self::Array,
+            },
+            _ if matches!(*r#type, Type::FLOAT4 | Type::FLOAT8) => Self::Float,
+            _ if has_parts(r#type) => Self::Shape,
+            _ => Self::None,
+        }
+    }
+}
+
+/// Whether JSON of numbers and lower-case names holds `NaN` or `Infinity`.
+pub(super) fn no_number(json: &[u8]) -> bool {
+    memchr::memchr2(b'N', b'I', json).is_some()
+}
+
+/// Puts null in place of elements that hold no number.
+fn replace(start: usize, out: &mut BytesMut, flaws: &mut Vec<Inner>) {
+    let whole = out.split_off(start);
+    let text = std::str::from_utf8(&whole).unwrap_or("[]");
+    out.extend_from_slice(b"[");
+    for (at, element) in json::elements(text).unwrap_or_default().iter().enumerate() {
+        if at > 0 {
+            out.extend_from_slice(b",");
+        }
+        let element = element.get().as_bytes();
+        if no_number(element) {
+            flaws.push((vec![Segment::Index(at)], NO_NUMBER));
+            out.extend_from_slice(b"null");
+        } else {
+            out.extend_from_slice(element);
+        }
+    }
+    out.extend_from_slice(b"]");
+}
+
+/// Whether an array has more than one dimension (`array_send`, `array_out`).
+fn has_dimensions(raw: &[u8], binary: bool) -> bool {
+    if binary {
+        let count = raw.first_chunk().map(|raw| i32::from_be_bytes(*raw));
+        return count.is_some_and(|count| count > 1);
+    }
+    // `[1:2][1:1]={{a},{b}}` where lower bounds are not 1.
+    let raw = match (raw.first(), memchr::memchr(b'=', raw)) {
+        (Some(b'['), Some(at)) => &raw[at + 1..],
+        _ => raw,
+    };
+    raw.starts_with(b"{{")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dimensions_are_counted_in_both_formats() {
+        assert!(has_dimensions(b"{{1},{2}}", false));
+        assert!(has_dimensions(b"[0:1][1:1]={{1},{2}}", false));
+        assert!(!has_dimensions(b"[0:1]={1,2}", false));
+        assert!(!has_dimensions(b"{\"{{\"}", false));
+        assert!(has_dimensions(&[0, 0, 0, 2, 0], true));
+        assert!(!has_dimensions(&[0, 0, 0, 1, 0], true));
+        assert!(!has_dimensions(&[0, 0, 0, 0], true));
+    }
+}

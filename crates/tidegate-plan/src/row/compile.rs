@@ -1,0 +1,324 @@
+//! From a selection to the program that writes it.
+
+use std::mem;
+use std::sync::Arc;
+
+use tidegate_catalog::model::Relationship;
+use tidegate_catalog::{ColumnId, RelationId, Schema};
+use tidegate_sql::codec::json_string;
+
+use super::keys::KeyKind;
+use super::program::{Child, Expression, Form, Join, Op, Program};
+use super::shown::{self, Cast};
+use crate::operation::{
+    Aggregate, AggregateColumn, AggregateField, AggregateFunction, AggregateShows, Field, List,
+    Selection, Shows,
+};
+use crate::plan::Source;
+
+/// Compiles the selection of one level and collects the levels below it.
+pub(crate) struct Compiler<'a, 'n> {
+    schema: &'a Schema,
+    program: Program<'a>,
+    /// Where text begins that belongs to the next instruction.
+    pending: usize,
+    /// Whether a row at the other end of a to-one relationship may be joined; behind `returning`
+    /// nothing can be.
+    joins: bool,
+    /// The response keys of the joined rows around the current object.
+    around: Vec<Arc<str>>,
+    /// Makes a level of its own and tells its number.
+    nest: &'n mut dyn FnMut(&'a Relationship, Source<'a>, Selection) -> usize,
+}
+
+impl<'a, 'n> Compiler<'a, 'n> {
+    /// Compiles the rows of a relation.
+    pub(crate) fn rows(
+        schema: &'a Schema,
+        relation: RelationId,
+        selection: Selection,
+        joins: bool,
+        nest: &'n mut dyn FnMut(&'a Relationship, Source<'a>, Selection) -> usize,
+    ) -> Program<'a> {
+        let mut compiler = Compiler {
+            schema,
+            program: Program::default(),
+            pending: 0,
+            joins,
+            around: Vec::new(),
+            nest,
+        };
+        compiler.program.tables.push(relation);
+        compiler.object(0, selection);
+        compiler.flush();
+        compiler.program
+    }
+
+    /// An object of one row of a table.
+    fn object(&mut self, table: usize, selection: Selection) {
+        let relation = self.program.tables[table];
+        self.push(b"{");
+        for (at, Field { key, shows }) in selection.fields.into_iter().enumerate() {
+            if at > 0 {
+                self.push(b",");
+            }
+            self.key(&key);
+            match shows {
+                Shows::Typename => {
+                    let name = &self.schema[relation].type_name;
+                    json_string(name.as_bytes(), &mut self.program.literals);
+                }
+                Shows::Column(column) => {
+                    let form = if self.schema[relation].is_key(column) {
+                        Form::Id
+                    } else {
+                        Form::Value
+                    };
+                    self.value(table, column, key, form);
+                }
+                Shows::Parts(column, parts) => {
+                    self.value(table, column, key, Form::Parts(parts.into()));
+                }
+                Shows::One(id, selection) => {
+                    let relationship = self.schema[relation].relationship(id);
+                    if self.joins {
+                        self.join(table, relationship, key, selection);
+                    } else {
+                        self.children(table, relationship, key, Err(selection));
+                    }
+                }
+                Shows::Many(id, list) => {
+                    let relationship = self.schema[relation].relationship(id);
+                    self.children(table, relationship, key, Ok(list));
+                }
+            }
+        }
+        self.push(b"}");
+    }
+
+    fn value(&mut self, table: usize, column: ColumnId, key: Arc<str>, form: Form) {
+        let relation = &self.schema[self.program.tables[table]];
+        let cast = shown::cast(relation, column);
+        self.program.expressions.push(Expression::Column {
+            table,
+            column,
+            cast,
+        });
+        let text = self.text();
+        self.program.ops.push(Op::Value {
+            text,
+            key,
+            not_null: relation.column(column).not_null,
+            form,
+        });
+    }
+
+    fn join(
+        &mut self,
+        from: usize,
+        relationship: &'a Relationship,
+        key: Arc<str>,
+        selection: Selection,
+    ) {
+        let to = self.program.tables.len();
+        self.program.tables.push(relationship.target);
+        self.program.joins.push(Join {
+            from,
+            to,
+            relationship,
+        });
+        // A row that was joined has no NULL in the columns that it was joined by.
+        if let Some(&column) = relationship.target_columns.first() {
+            self.program.expressions.push(Expression::Column {
+                table: to,
+                column,
+                cast: Cast::None,
+            });
+        }
+        let text = self.text();
+        let at = self.program.ops.len();
+        self.program.ops.push(Op::Text(text.clone()));
+        self.around.push(key.clone());
+        self.object(to, selection);
+        self.around.pop();
+        self.flush();
+        self.program.ops[at] = Op::Joined {
+            text,
+            key,
+            end: self.program.ops.len(),
+            columns: self.program.expressions.len(),
+        };
+    }
+
+    /// Rows read by a statement of their own: a list, or one row.
+    fn children(
+        &mut self,
+        table: usize,
+        relationship: &'a Relationship,
+        key: Arc<str>,
+        wanted: Result<List, Selection>,
+    ) {
+        let relation = &self.schema[self.program.tables[table]];
+        for &column in &relationship.columns {
+            let cast = match KeyKind::of(&relation.column(column).r#type) {
+                KeyKind::Integer => Cast::None,
+                KeyKind::Text => Cast::Text,
+            };
+            self.program.expressions.push(Expression::Column {
+                table,
+                column,
+                cast,
+            });
+        }
+        let one = wanted.is_err();
+        let (source, selection) = match wanted {
+            Ok(mut list) => {
+                let selection = mem::take(&mut list.selection);
+                (Source::Children(list), selection)
+            }
+            Err(selection) => (Source::One, selection),
+        };
+        let level = (self.nest)(relationship, source, selection);
+        let text = self.text();
+        self.program.ops.push(Op::Children {
+            text,
+            child: self.program.children.len(),
+        });
+        self.program.children.push(Child {
+            around: self.around.clone(),
+            key,
+            from: self.program.tables[table],
+            level,
+            relationship,
+            one,
+        });
+    }
+
+    fn key(&mut self, key: &str) {
+        json_string(key.as_bytes(), &mut self.program.literals);
+        self.push(b":");
+    }
+
+    fn push(&mut self, text: &[u8]) {
+        self.program.literals.extend_from_slice(text);
+    }
+
+    /// The text in front of the next instruction.
+    fn text(&mut self) -> std::ops::Range<usize> {
+        let end = self.program.literals.len();
+        mem::replace(&mut self.pending, end)..end
+    }
+
+    /// Ends an object: its last text is an instruction of its own.
+    fn flush(&mut self) {
+        let text = self.text();
+        self.program.ops.push(Op::Text(text));
+    }
+}
+
+/// Compiles the groups of an aggregate.
+pub(crate) fn aggregate<'a>(
+    schema: &'a Schema,
+    relation: RelationId,
+    wanted: &Aggregate,
+) -> Program<'a> {
+    let mut nest = |_: &'a Relationship, _: Source<'a>, _: Selection| 0;
+    let mut compiler = Compiler {
+        schema,
+        program: Program::default(),
+        pending: 0,
+        joins: false,
+        around: Vec::new(),
+        nest: &mut nest,
+    };
+    compiler.program.tables.push(relation);
+    compiler.push(b"{");
+    for (at, field) in wanted.fields.iter().enumerate() {
+        if at > 0 {
+            compiler.push(b",");
+        }
+        compiler.key(&field.key);
+        compiler.group_field(field);
+    }
+    compiler.push(b"}");
+    compiler.flush();
+    compiler.program
+}
+
+impl Compiler<'_, '_> {
+    fn group_field(&mut self, field: &AggregateField) {
+        match &field.shows {
+            AggregateShows::Typename(name) => {
+                json_string(name.as_bytes(), &mut self.program.literals);
+            }
+            AggregateShows::Count => {
+                self.program.expressions.push(Expression::Count);
+                self.computed(&field.key, Form::Count);
+            }
+            AggregateShows::Group(column) => {
+                let form = self.form(*column);
+                let relation = &self.schema[self.program.tables[0]];
+                self.program.expressions.push(Expression::Column {
+                    table: 0,
+                    column: *column,
+                    cast: shown::cast(relation, *column),
+                });
+                self.computed(&field.key, form);
+            }
+            AggregateShows::Function(function, members) => {
+                self.push(b"{");
+                for (at, (key, member)) in members.iter().enumerate() {
+                    if at > 0 {
+                        self.push(b",");
+                    }
+                    self.key(key);
+                    match member {
+                        AggregateColumn::Typename(name) => {
+                            json_string(name.as_bytes(), &mut self.program.literals);
+                        }
+                        AggregateColumn::Column(column) => self.function(*function, *column, key),
+                    }
+                }
+                self.push(b"}");
+            }
+        }
+    }
+
+    fn function(&mut self, function: AggregateFunction, column: ColumnId, key: &Arc<str>) {
+        let relation = &self.schema[self.program.tables[0]];
+        let (cast, form) = match function {
+            AggregateFunction::Min | AggregateFunction::Max => {
+                (shown::cast(relation, column), self.form(column))
+            }
+            AggregateFunction::Sum | AggregateFunction::Avg => {
+                let r#type = shown::base(&relation.column(column).r#type);
+                let interval = *r#type == tidegate_sql::Type::INTERVAL;
+                (if interval { Cast::Text } else { Cast::None }, Form::Value)
+            }
+        };
+        self.program.expressions.push(Expression::Function {
+            function,
+            column,
+            cast,
+        });
+        self.computed(key, form);
+    }
+
+    fn form(&self, column: ColumnId) -> Form {
+        if self.schema[self.program.tables[0]].is_key(column) {
+            Form::Id
+        } else {
+            Form::Value
+        }
+    }
+
+    fn computed(&mut self, key: &Arc<str>, form: Form) {
+        let text = self.text();
+        self.program.ops.push(Op::Value {
+            text,
+            key: key.clone(),
+            not_null: false,
+            form,
+        });
+    }
+}

@@ -1,0 +1,274 @@
+//! The keys by which rows of one level belong to rows of another.
+
+use std::collections::HashMap;
+
+use tidegate_sql::{Parameter, Type};
+
+use super::base;
+
+/// How a key's column is compared outside the database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KeyKind {
+    /// Integers of any width.
+    Integer,
+    /// The text of the value: every other type is asked for as `text`.
+    Text,
+}
+
+impl KeyKind {
+    /// The kind of a column's type.
+    pub(crate) fn of(r#type: &Type) -> Self {
+        match *base(r#type) {
+            Type::INT2 | Type::INT4 | Type::INT8 => Self::Integer,
+            _ => Self::Text,
+        }
+    }
+}
+
+/// The distinct keys of a level's rows, each with its slot; NULL in any column is no key.
+#[derive(Debug, Default)]
+pub(crate) struct Keys {
+    kinds: Vec<KeyKind>,
+    /// Of keys of one integer.
+    integers: HashMap<i64, u32>,
+    /// Of all others: the columns behind one another, each with its length.
+    texts: HashMap<Box<[u8]>, u32>,
+    /// One array literal a column, without the last brace.
+    arrays: Vec<String>,
+    count: u32,
+    /// The key that was looked at last: rows mostly come in runs.
+    last: Option<(i64, u32)>,
+    scratch: Vec<u8>,
+}
+
+impl Keys {
+    /// No keys of such columns.
+    pub(crate) fn new(kinds: Vec<KeyKind>) -> Self {
+        let arrays = kinds.iter().map(|_| String::new()).collect();
+        Self {
+            kinds,
+            arrays,
+            ..Self::default()
+        }
+    }
+
+    /// Forgets them.
+    pub(crate) fn clear(&mut self) {
+        *self = Self::new(std::mem::take(&mut self.kinds));
+    }
+
+    /// How many columns a key has.
+    pub(crate) fn width(&self) -> usize {
+        self.kinds.len()
+    }
+
+    /// How many keys there are.
+    pub(crate) fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// The slot of a key, a new one if need be; `None` for NULL, and for bytes that are no key.
+    pub(crate) fn insert<'v>(
+        &mut self,
+        values: &mut impl Iterator<Item = Option<&'v [u8]>>,
+    ) -> Option<u32> {
+        if self.kinds[..] == [KeyKind::Integer] {
+            let key = integer(values.next()??)?;
+            return Some(self.insert_integer(key));
+        }
+        if !self.read(values) {
+            return None;
+        }
+        if let Some(&slot) = self.texts.get(&self.scratch[..]) {
+            return Some(slot);
+        }
+        let slot = self.count;
+        self.texts.insert(self.scratch[..].into(), slot);
+        let mut rest = &self.scratch[..];
+        for (kind, array) in self.kinds.iter().zip(&mut self.arrays) {
+            let Some((value, behind)) = split(rest) else {
+                break;
+            };
+            rest = behind;
+            separate(array);
+            match kind {
+                KeyKind::Integer => push_integer(integer(value).unwrap_or_default(), array),
+                KeyKind::Text => push_element(&String::from_utf8_lossy(value), array),
+            }
+        }
+        self.count += 1;
+        Some(slot)
+    }
+
+    /// The slot of a key that has been inserted.
+    pub(crate) fn find<'v>(
+        &mut self,
+        values: &mut impl Iterator<Item = Option<&'v [u8]>>,
+    ) -> Option<u32> {
+        if self.kinds[..] == [KeyKind::Integer] {
+            let key = integer(values.next()??)?;
+            if let Some((last, slot)) = self.last
+                && last == key
+            {
+                return Some(slot);
+            }
+            let slot = *self.integers.get(&key)?;
+            self.last = Some((key, slot));
+            return Some(slot);
+        }
+        if !self.read(values) {
+            return None;
+        }
+        self.texts.get(&self.scratch[..]).copied()
+    }
+
+    /// The array of a column's values, in the order of the slots.
+    pub(crate) fn array(&self, column: usize) -> Parameter {
+        let elements = self.arrays.get(column).map_or("", String::as_str);
+        let mut text = String::with_capacity(elements.len() + 2);
+        text.push('{');
+        text.push_str(elements);
+        text.push('}');
+        Parameter::Text(text.into())
+    }
+
+    fn insert_integer(&mut self, key: i64) -> u32 {
+        if let Some((last, slot)) = self.last
+            && last == key
+        {
+            return slot;
+        }
+        let count = self.count;
+        let slot = *self.integers.entry(key).or_insert(count);
+        if slot == count {
+            self.count += 1;
+            separate(&mut self.arrays[0]);
+            push_integer(key, &mut self.arrays[0]);
+        }
+        self.last = Some((key, slot));
+        slot
+    }
+
+    /// Puts the columns of a key behind one another; tells whether none is NULL.
+    fn read<'v>(&mut self, values: &mut impl Iterator<Item = Option<&'v [u8]>>) -> bool {
+        self.scratch.clear();
+        let mut whole = true;
+        for kind in &self.kinds {
+            let Some(value) = values.next().flatten() else {
+                whole = false;
+                continue;
+            };
+            match (kind, integer(value)) {
+                // One number has one form, whatever its width.
+                (KeyKind::Integer, Some(number)) => {
+                    push_value(&number.to_be_bytes(), &mut self.scratch);
+                }
+                (KeyKind::Integer, None) => whole = false,
+                (KeyKind::Text, _) => push_value(value, &mut self.scratch),
+            }
+        }
+        whole
+    }
+}
+
+fn push_value(value: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(&value.len().to_be_bytes());
+    out.extend_from_slice(value);
+}
+
+fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = bytes.split_first_chunk()?;
+    rest.split_at_checked(usize::from_be_bytes(*length))
+}
+
+/// An integer from its binary form.
+fn integer(raw: &[u8]) -> Option<i64> {
+    match raw.len() {
+        2 => raw
+            .try_into()
+            .ok()
+            .map(|raw| i16::from_be_bytes(raw).into()),
+        4 => raw
+            .try_into()
+            .ok()
+            .map(|raw| i32::from_be_bytes(raw).into()),
+        8 => raw.try_into().ok().map(i64::from_be_bytes),
+        _ => None,
+    }
+}
+
+fn separate(array: &mut String) {
+    if !array.is_empty() {
+        array.push(',');
+    }
+}
+
+fn push_integer(number: i64, array: &mut String) {
+    array.push_str(itoa::Buffer::new().format(number));
+}
+
+/// Appends an element of an array literal, in quotes (PostgreSQL, "Array Value Input").
+pub(crate) fn push_element(text: &str, array: &mut String) {
+    array.push('"');
+    let mut rest = text;
+    while let Some(at) = rest.find(['"', '\\']) {
+        array.push_str(&rest[..at]);
+        array.push('\\');
+        array.push_str(&rest[at..=at]);
+        rest = &rest[at + 1..];
+    }
+    array.push_str(rest);
+    array.push('"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(keys: &mut Keys, value: &[u8]) -> Option<u32> {
+        keys.insert(&mut [Some(value)].into_iter())
+    }
+
+    #[test]
+    fn integers_of_every_width_are_one_key() {
+        let mut keys = Keys::new(vec![KeyKind::Integer]);
+        assert_eq!(one(&mut keys, &7_i32.to_be_bytes()), Some(0));
+        assert_eq!(one(&mut keys, &7_i64.to_be_bytes()), Some(0));
+        assert_eq!(one(&mut keys, &(-1_i16).to_be_bytes()), Some(1));
+        assert_eq!(keys.array(0), Parameter::Text("{7,-1}".into()));
+        assert_eq!(
+            keys.find(&mut [Some(&(-1_i64).to_be_bytes()[..])].into_iter()),
+            Some(1)
+        );
+    }
+
+    #[test]
+    fn null_is_no_key() {
+        let mut keys = Keys::new(vec![KeyKind::Integer, KeyKind::Text]);
+        let two = 2_i32.to_be_bytes();
+        let mut null = [Some(&two[..]), None].into_iter();
+        assert_eq!(keys.insert(&mut null), None);
+        assert_eq!((keys.count(), null.next()), (0, None));
+    }
+
+    #[test]
+    fn texts_are_quoted_in_the_array() {
+        let mut keys = Keys::new(vec![KeyKind::Text]);
+        one(&mut keys, br#"a"b\c"#);
+        one(&mut keys, b"NULL");
+        one(&mut keys, b"");
+        assert_eq!(
+            keys.array(0),
+            Parameter::Text(r#"{"a\"b\\c","NULL",""}"#.into())
+        );
+    }
+
+    #[test]
+    fn columns_do_not_run_into_one_another() {
+        let mut keys = Keys::new(vec![KeyKind::Text, KeyKind::Text]);
+        let mut put =
+            |a: &'static [u8], b: &'static [u8]| keys.insert(&mut [Some(a), Some(b)].into_iter());
+        assert_eq!(put(b"a", b"bc"), Some(0));
+        assert_eq!(put(b"ab", b"c"), Some(1));
+    }
+}

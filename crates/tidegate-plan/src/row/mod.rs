@@ -1,0 +1,15 @@
+//! Rows in, JSON text out: what a level's rows look like and where its children go.
+
+mod cell;
+mod compile;
+mod keys;
+mod parts;
+mod program;
+mod rows;
+mod shown;
+
+pub(crate) use compile::{Compiler, aggregate};
+pub(crate) use keys::{KeyKind, Keys, push_element};
+pub(crate) use program::{Expression, Program};
+pub(crate) use rows::{Grouping, NONE, Rows, Slot};
+pub(crate) use shown::{Cast, base};

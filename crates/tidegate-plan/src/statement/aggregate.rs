@@ -1,0 +1,49 @@
+//! Counts and sums.
+
+use tidegate_catalog::{RelationId, Schema};
+use tidegate_sql::BoundStatement;
+use tidegate_sql::statement::{Kind, SqlWriter};
+
+use super::{column, condition, expressions, relation};
+use crate::operation::{Aggregate, AggregateFunction};
+use crate::row::Program;
+
+/// The statement of an aggregate; at most so many groups.
+pub(crate) fn aggregate(
+    schema: &Schema,
+    from: RelationId,
+    wanted: &Aggregate,
+    program: &Program<'_>,
+    fetched: u64,
+) -> BoundStatement {
+    let mut sql = SqlWriter::new();
+    sql.syntax("select");
+    expressions(schema, program, " ", &mut sql);
+    sql.syntax(" from ");
+    relation(schema, from, 0, &mut sql);
+    condition(schema, from, &wanted.filter, " where ", &mut sql);
+    let mut separator = " group by ";
+    for id in &wanted.group_by {
+        sql.syntax(separator);
+        separator = ", ";
+        column(0, &schema.relation(from).column(*id).name, &mut sql);
+    }
+    if wanted.group_by.is_empty() {
+        // Whatever is shown, all rows are one group, also when there are none.
+        sql.syntax(" having true");
+    } else {
+        let fetched = usize::try_from(fetched).unwrap_or(usize::MAX);
+        sql.syntax(" limit ").numbered("", fetched);
+    }
+    sql.finish(Kind::Read)
+}
+
+/// The call of an aggregate function, up to its argument.
+pub(super) fn call(function: AggregateFunction) -> &'static str {
+    match function {
+        AggregateFunction::Sum => "pg_catalog.sum(",
+        AggregateFunction::Avg => "pg_catalog.avg(",
+        AggregateFunction::Min => "pg_catalog.min(",
+        AggregateFunction::Max => "pg_catalog.max(",
+    }
+}

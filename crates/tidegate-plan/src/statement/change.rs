@@ -1,0 +1,51 @@
+//! Updates and deletes.
+
+use tidegate_catalog::{RelationId, Schema};
+use tidegate_sql::BoundStatement;
+use tidegate_sql::statement::{Kind, SqlWriter};
+
+use super::name::target;
+use super::{condition, returning};
+use crate::operation::{Delete, Update};
+use crate::row::Program;
+
+/// The statement of an update.
+pub(crate) fn update(
+    schema: &Schema,
+    relation: RelationId,
+    wanted: &Update<'_>,
+    program: &Program<'_>,
+) -> BoundStatement {
+    let mut sql = SqlWriter::new();
+    sql.syntax("update ");
+    target(schema, relation, &mut sql);
+    sql.syntax(" t0");
+    let mut separator = " set ";
+    for (id, value) in &wanted.values {
+        let column = schema.relation(relation).column(*id);
+        sql.syntax(separator);
+        separator = ", ";
+        sql.identifier(&column.name)
+            .syntax(" = ")
+            .placed(value.parameter(), ["data.", &column.field].concat());
+    }
+    condition(schema, relation, &wanted.filter, " where ", &mut sql);
+    returning(schema, program, &mut sql);
+    sql.finish(Kind::Write)
+}
+
+/// The statement of a delete.
+pub(crate) fn delete(
+    schema: &Schema,
+    relation: RelationId,
+    wanted: &Delete,
+    program: &Program<'_>,
+) -> BoundStatement {
+    let mut sql = SqlWriter::new();
+    sql.syntax("delete from ");
+    target(schema, relation, &mut sql);
+    sql.syntax(" t0");
+    condition(schema, relation, &wanted.filter, " where ", &mut sql);
+    returning(schema, program, &mut sql);
+    sql.finish(Kind::Write)
+}

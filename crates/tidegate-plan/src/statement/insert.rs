@@ -1,0 +1,364 @@
+//! New rows: one statement for all objects that give the same columns.
+
+use std::borrow::Cow;
+
+use bytes::BytesMut;
+use tidegate_catalog::model::Identity;
+use tidegate_catalog::{ColumnId, Relation, RelationId, Schema};
+use tidegate_filter::Json;
+use tidegate_sql::parameter::{self, IsNull};
+use tidegate_sql::statement::{Kind, SqlWriter};
+use tidegate_sql::{BoundStatement, InputError, Parameter, Rejection, Type, TypeKind};
+
+use super::name::target;
+use super::{returning, type_name};
+use crate::Result;
+use crate::operation::{ConflictTarget, Insert, OnConflict};
+use crate::row::{Program, base, push_element};
+
+/// Objects that give the same columns.
+#[derive(Debug)]
+pub(crate) struct Group<'a> {
+    /// The columns, in the order of the relation.
+    columns: Vec<ColumnId>,
+    /// Which objects, in their order.
+    pub(crate) objects: Vec<u32>,
+    /// Their values, row by row.
+    values: Vec<Json<'a>>,
+}
+
+/// Sorts the objects of an insert by the columns that they give.
+///
+/// # Errors
+///
+/// [`InputError::InvalidMember`] for what is no object and for names that are no columns.
+pub(crate) fn groups<'a>(relation: &Relation, wanted: &mut Insert<'a>) -> Result<Vec<Group<'a>>> {
+    let mut groups: Vec<Group<'a>> = Vec::new();
+    let mut last = 0;
+    for (at, object) in std::mem::take(&mut wanted.rows).into_iter().enumerate() {
+        let place = Place {
+            listed: wanted.listed,
+            object: at,
+        };
+        let mut members = members(relation, object, &place)?;
+        members.sort_unstable_by_key(|(column, _)| *column);
+        let same = |group: &Group<'_>| {
+            let given = members.iter().map(|(column, _)| column);
+            group.columns.iter().eq(given)
+        };
+        if groups.get(last).is_none_or(|group| !same(group)) {
+            last = groups.iter().position(same).unwrap_or(groups.len());
+        }
+        if last == groups.len() {
+            groups.push(Group {
+                columns: members.iter().map(|(column, _)| *column).collect(),
+                objects: Vec::new(),
+                values: Vec::new(),
+            });
+        }
+        let group = &mut groups[last];
+        group.objects.push(u32::try_from(at).unwrap_or(u32::MAX));
+        group
+            .values
+            .extend(members.into_iter().map(|(_, value)| value));
+    }
+    Ok(groups)
+}
+
+/// Where an object stands in the request.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    listed: bool,
+    object: usize,
+}
+
+impl Place {
+    fn object(self) -> String {
+        if self.listed {
+            format!("objects[{}]", self.object)
+        } else {
+            "data".to_owned()
+        }
+    }
+
+    fn column(self, name: &str) -> String {
+        format!("{}.{name}", self.object())
+    }
+}
+
+/// The members of an object with the columns that they are for.
+fn members<'a>(
+    relation: &Relation,
+    object: Json<'a>,
+    place: &Place,
+) -> Result<Vec<(ColumnId, Json<'a>)>> {
+    let find = |name: &str| {
+        let id = relation.find_column(name).ok_or_else(|| {
+            wrong(
+                place.column(name),
+                format!("`{}` has no such column", relation.name),
+            )
+        })?;
+        let column = relation.column(id);
+        if column.identity == Some(Identity::Always) || column.generated.is_some() {
+            return Err(wrong(
+                place.column(name),
+                "PostgreSQL computes the column itself (GENERATED ALWAYS)".to_owned(),
+            ));
+        }
+        Ok(id)
+    };
+    let read: Vec<(ColumnId, Json<'a>)> = match object {
+        Json::Object(members) => {
+            let members = members.into_iter();
+            members
+                .map(|(name, value)| Ok((find(&name)?, value)))
+                .collect::<Result<_, InputError>>()?
+        }
+        Json::Text(Cow::Borrowed(text)) if is_object(text) => {
+            let members =
+                tidegate_sql::json::members(text).map_err(|error| unreadable(place, &error))?;
+            let members = members.into_iter();
+            members
+                .map(|(name, raw)| Ok((find(&name)?, Json::Text(Cow::Borrowed(raw.get())))))
+                .collect::<Result<_, InputError>>()?
+        }
+        Json::Text(text) if is_object(&text) => {
+            let members =
+                tidegate_sql::json::members(&text).map_err(|error| unreadable(place, &error))?;
+            let members = members.into_iter();
+            members
+                .map(|(name, raw)| Ok((find(&name)?, Json::Text(Cow::Owned(raw.get().to_owned())))))
+                .collect::<Result<_, InputError>>()?
+        }
+        other => {
+            let problem = format!("{}, expected an object", other.kind());
+            return Err(wrong(place.object(), problem).into());
+        }
+    };
+    for (at, (column, _)) in read.iter().enumerate() {
+        if read[..at].iter().any(|(known, _)| known == column) {
+            let name = &relation.column(*column).field;
+            return Err(wrong(place.column(name), "given twice".to_owned()).into());
+        }
+    }
+    Ok(read)
+}
+
+fn is_object(text: &str) -> bool {
+    text.trim_ascii_start().starts_with('{')
+}
+
+fn unreadable(place: &Place, error: &serde_json::Error) -> InputError {
+    wrong(place.object(), tidegate_sql::json::problem(error))
+}
+
+fn wrong(member: String, problem: String) -> InputError {
+    InputError::InvalidMember { member, problem }
+}
+
+/// The statement that inserts a group.
+///
+/// # Errors
+///
+/// [`InputError::InvalidValue`] for a value that does not fit its column, with its place.
+pub(crate) fn insert(
+    schema: &Schema,
+    relation: RelationId,
+    (wanted, group): (&Insert<'_>, &Group<'_>),
+    program: &Program<'_>,
+) -> Result<BoundStatement> {
+    let model = schema.relation(relation);
+    let mut sql = SqlWriter::new();
+    sql.syntax("insert into ");
+    target(schema, relation, &mut sql);
+    sql.syntax(" as t0");
+    let mut separator = " (";
+    for column in &group.columns {
+        sql.syntax(separator)
+            .identifier(&model.column(*column).name);
+        separator = ", ";
+    }
+    match (&group.columns[..], &group.objects[..]) {
+        ([], _) => {
+            sql.syntax(" default values");
+        }
+        (_, [object]) => one(model, wanted.listed, (*object, group), &mut sql),
+        _ => many(model, group, &mut sql)?,
+    }
+    if let Some(conflict) = &wanted.on_conflict {
+        on_conflict(model, conflict, &mut sql);
+    }
+    returning(schema, program, &mut sql);
+    let mut bound = sql.finish(Kind::Write);
+    if group.columns.is_empty() {
+        // Defaults alone: the statement is run once for each object.
+        bound.sets = group.objects.iter().map(|_| Vec::new()).collect();
+    }
+    Ok(bound)
+}
+
+/// Appends the values of one object; PostgreSQL tells the types of their columns.
+fn one(relation: &Relation, listed: bool, (object, group): (u32, &Group<'_>), sql: &mut SqlWriter) {
+    let place = Place {
+        listed,
+        object: object as usize,
+    };
+    let mut separator = ") values (";
+    for (id, value) in group.columns.iter().zip(&group.values) {
+        let column = relation.column(*id);
+        sql.syntax(separator)
+            .placed(value.parameter(), place.column(&column.field));
+        separator = ", ";
+    }
+    sql.syntax(")");
+}
+
+/// Appends the values of several objects, one array a column. A row of `unnest` is an object, in
+/// their order.
+fn many(relation: &Relation, group: &Group<'_>, sql: &mut SqlWriter) -> Result<()> {
+    let mut separator = ") select ";
+    for (at, id) in group.columns.iter().enumerate() {
+        sql.syntax(separator).numbered("u.c", at);
+        separator = ", ";
+        if let Elements::Texts(element) = Elements::of(&relation.column(*id).r#type) {
+            sql.syntax("::");
+            type_name(element, sql);
+            sql.syntax("[]");
+        }
+    }
+    separator = " from rows from (pg_catalog.unnest(";
+    for (at, id) in group.columns.iter().enumerate() {
+        let column = relation.column(*id);
+        sql.syntax(separator);
+        separator = "), pg_catalog.unnest(";
+        let values = column_values(column, group, at)?;
+        sql.placed(values, [MANY, &column.field].concat())
+            .syntax("::");
+        match Elements::of(&column.r#type) {
+            Elements::Values(r#type) => type_name(r#type, sql),
+            Elements::Texts(_) => {
+                sql.syntax("pg_catalog.text");
+            }
+        }
+        sql.syntax("[]");
+    }
+    sql.syntax(")) u(");
+    for at in 0..group.columns.len() {
+        sql.syntax(if at == 0 { "" } else { ", " })
+            .numbered("c", at);
+    }
+    sql.syntax(")");
+    Ok(())
+}
+
+/// What stands in the array of a column's values.
+enum Elements<'t> {
+    /// The values, of this type.
+    Values(&'t Type),
+    /// Texts of arrays of this type: an array of arrays would be one array of more dimensions.
+    Texts(&'t Type),
+}
+
+impl<'t> Elements<'t> {
+    /// Constraints of domains and lengths are checked where the value is stored.
+    fn of(r#type: &'t Type) -> Self {
+        let r#type = base(r#type);
+        match r#type.kind() {
+            TypeKind::Array(element) => Self::Texts(element),
+            _ => Self::Values(r#type),
+        }
+    }
+}
+
+/// The array literal of a column's values.
+fn column_values(
+    column: &tidegate_catalog::model::Column,
+    group: &Group<'_>,
+    at: usize,
+) -> Result<Parameter> {
+    let width = group.columns.len();
+    let mut array = String::with_capacity(group.objects.len() * 16);
+    let mut text = BytesMut::new();
+    array.push('{');
+    let values = group.values.iter().skip(at).step_by(width);
+    for (row, (object, value)) in group.objects.iter().zip(values).enumerate() {
+        if row > 0 {
+            array.push(',');
+        }
+        let place = || {
+            Place {
+                listed: true,
+                object: *object as usize,
+            }
+            .column(&column.field)
+        };
+        text.clear();
+        match parameter::encode(&value.parameter(), &column.r#type, None, &place, &mut text)? {
+            IsNull::Yes => array.push_str("NULL"),
+            IsNull::No => push_element(&String::from_utf8_lossy(&text), &mut array),
+        }
+    }
+    array.push('}');
+    Ok(Parameter::Text(array.into()))
+}
+
+/// The place of the value of a group that PostgreSQL refused: of the column that it tells, the first
+/// whose text its message quotes.
+pub(crate) fn locate(
+    relation: &Relation,
+    group: &Group<'_>,
+    rejection: &Rejection,
+) -> Option<String> {
+    let field = rejection.place.as_deref()?.strip_prefix(MANY)?;
+    let named = |id: &ColumnId| *relation.column(*id).field == *field;
+    let at = group.columns.iter().position(named)?;
+    let column = relation.column(group.columns[at]);
+    let values = group.values.iter().skip(at).step_by(group.columns.len());
+    let mut text = BytesMut::new();
+    for (object, value) in group.objects.iter().zip(values) {
+        text.clear();
+        let nowhere = String::new;
+        let value = value.parameter();
+        let shown = parameter::encode(&value, &column.r#type, None, &nowhere, &mut text);
+        let quoted = format!("\"{}\"", String::from_utf8_lossy(&text));
+        if shown == Ok(IsNull::No) && rejection.message.contains(&quoted) {
+            let place = Place {
+                listed: true,
+                object: *object as usize,
+            };
+            return Some(place.column(field));
+        }
+    }
+    None
+}
+
+/// The place of a column of all objects.
+const MANY: &str = "objects[].";
+
+fn on_conflict(relation: &Relation, conflict: &OnConflict, sql: &mut SqlWriter) {
+    match &conflict.target {
+        ConflictTarget::Constraint(name) => {
+            sql.syntax(" on conflict on constraint ").identifier(name);
+        }
+        ConflictTarget::Columns(columns) => {
+            let mut separator = " on conflict (";
+            for column in columns {
+                sql.syntax(separator)
+                    .identifier(&relation.column(*column).name);
+                separator = ", ";
+            }
+            sql.syntax(")");
+        }
+    }
+    if conflict.update.is_empty() {
+        sql.syntax(" do nothing");
+    }
+    let mut separator = " do update set ";
+    for column in &conflict.update {
+        let name = &relation.column(*column).name;
+        sql.syntax(separator).identifier(name);
+        sql.syntax(" = excluded.").identifier(name);
+        separator = ", ";
+    }
+}

@@ -1,0 +1,109 @@
+//! From the parts of an operation to SQL. Every name is quoted and qualified, every value is a
+//! parameter, and equal shapes give equal texts.
+
+mod aggregate;
+mod change;
+mod children;
+mod insert;
+mod list;
+mod name;
+mod page;
+
+use tidegate_catalog::{RelationId, Schema};
+use tidegate_filter::{Alias, Filter};
+use tidegate_sql::statement::SqlWriter;
+
+use crate::row::{Expression, Program};
+
+pub(crate) use aggregate::aggregate;
+pub(crate) use change::{delete, update};
+pub(crate) use children::{Children, Template, children};
+pub(crate) use insert::{Group, groups, insert, locate};
+pub(crate) use list::list;
+use name::{cast, column, joined_by, relation, type_name};
+pub(crate) use page::Page;
+
+/// Appends the columns that a program takes, in its order; tells whether there are any.
+fn expressions(
+    schema: &Schema,
+    program: &Program<'_>,
+    mut separator: &'static str,
+    sql: &mut SqlWriter,
+) {
+    for expression in &program.expressions {
+        sql.syntax(separator);
+        separator = ", ";
+        match *expression {
+            Expression::Column {
+                table,
+                column,
+                cast: to,
+            } => {
+                let relation = schema.relation(program.tables[table]);
+                name::column(table, &relation.column(column).name, sql);
+                cast(to, sql);
+            }
+            Expression::Count => {
+                sql.syntax("pg_catalog.count(*)");
+            }
+            Expression::Function {
+                function,
+                column,
+                cast: to,
+            } => {
+                let relation = schema.relation(program.tables[0]);
+                sql.syntax(aggregate::call(function));
+                name::column(0, &relation.column(column).name, sql);
+                sql.syntax(")");
+                cast(to, sql);
+            }
+        }
+    }
+}
+
+/// Appends the joins of a program.
+fn joins(schema: &Schema, program: &Program<'_>, sql: &mut SqlWriter) {
+    for join in &program.joins {
+        let target = program.tables[join.to];
+        sql.syntax(" left join ");
+        relation(schema, target, join.to, sql);
+        sql.syntax(" on ");
+        let (from, to) = (
+            schema.relation(program.tables[join.from]),
+            schema.relation(target),
+        );
+        let columns = join.relationship.columns.iter();
+        for (at, (here, there)) in columns.zip(&join.relationship.target_columns).enumerate() {
+            if at > 0 {
+                sql.syntax(" and ");
+            }
+            let (here, there) = (from.column(*here), to.column(*there));
+            column(join.to, &there.name, sql);
+            joined_by(there, here, sql);
+            column(join.from, &here.name, sql);
+        }
+    }
+}
+
+/// Appends a condition on `t0` behind a word, if it keeps anything out.
+fn condition(
+    schema: &Schema,
+    relation: RelationId,
+    filter: &Filter,
+    word: &'static str,
+    sql: &mut SqlWriter,
+) {
+    if !filter.is_empty() {
+        sql.syntax(word);
+        filter.write(sql, schema, relation, Alias("t", 0));
+    }
+}
+
+/// Appends what a writing statement returns. One that shows nothing still tells how many rows.
+fn returning(schema: &Schema, program: &Program<'_>, sql: &mut SqlWriter) {
+    sql.syntax(" returning ");
+    if program.expressions.is_empty() {
+        sql.syntax("1");
+    }
+    expressions(schema, program, "", sql);
+}

@@ -1,0 +1,71 @@
+//! Names of relations, columns, types and operators.
+
+use tidegate_catalog::model::Column;
+use tidegate_catalog::{RelationId, Schema};
+use tidegate_sql::statement::SqlWriter;
+use tidegate_sql::{Type, TypeKind};
+
+use crate::row::{Cast, base};
+
+/// Appends `"schema"."relation" t0`.
+pub(crate) fn relation(schema: &Schema, relation: RelationId, table: usize, sql: &mut SqlWriter) {
+    target(schema, relation, sql);
+    sql.syntax(" ").numbered("t", table);
+}
+
+/// Appends `"schema"."relation"`.
+pub(super) fn target(schema: &Schema, relation: RelationId, sql: &mut SqlWriter) {
+    sql.identifier(schema.name())
+        .syntax(".")
+        .identifier(&schema.relation(relation).name);
+}
+
+/// Appends `t0."column"`.
+pub(crate) fn column(table: usize, name: &str, sql: &mut SqlWriter) {
+    sql.numbered("t", table).syntax(".").identifier(name);
+}
+
+/// Appends a cast.
+pub(crate) fn cast(to: Cast, sql: &mut SqlWriter) {
+    match to {
+        Cast::None => {}
+        Cast::Text => {
+            sql.syntax("::pg_catalog.text");
+        }
+        Cast::TextArray => {
+            sql.syntax("::pg_catalog.text[]");
+        }
+    }
+}
+
+/// Appends the `=` of both ends of a foreign key. An extension's own is beside its type.
+pub(crate) fn joined_by(there: &Column, here: &Column, sql: &mut SqlWriter) {
+    sql.syntax(" operator(");
+    match [there, here]
+        .map(|column| operator_schema(&column.r#type))
+        .into_iter()
+        .find(|schema| *schema != "pg_catalog")
+    {
+        None => sql.syntax("pg_catalog"),
+        Some(schema) => sql.identifier(schema),
+    };
+    sql.syntax(".=) ");
+}
+
+/// The schema of a type's operators: only extensions make their own, beside their types.
+fn operator_schema(r#type: &Type) -> &str {
+    let r#type = base(r#type);
+    match r#type.kind() {
+        TypeKind::Simple => r#type.schema(),
+        _ => "pg_catalog",
+    }
+}
+
+/// Appends a type's name. The types of arrays are written as those of their elements.
+pub(crate) fn type_name(r#type: &Type, sql: &mut SqlWriter) {
+    match r#type.schema() {
+        "pg_catalog" => sql.syntax("pg_catalog"),
+        schema => sql.identifier(schema),
+    };
+    sql.syntax(".").identifier(r#type.name());
+}

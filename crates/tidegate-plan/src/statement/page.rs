@@ -1,0 +1,157 @@
+//! Limits, offsets and orders.
+
+use tidegate_catalog::{ColumnId, Relation};
+use tidegate_filter::{Filter, Operator};
+use tidegate_sql::Parameter;
+use tidegate_sql::statement::SqlWriter;
+
+use super::column;
+use crate::Limits;
+use crate::operation::{List, Order};
+
+/// Which rows of a list are fetched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Page {
+    /// How many are shown.
+    pub(crate) most: u64,
+    /// How many are asked for: one more where the request set no limit or one too high, so that a
+    /// cut list is known.
+    pub(crate) fetched: u64,
+    /// How many are left out.
+    pub(crate) offset: u64,
+    /// Whether the request says how many or from where: then the text has parameters.
+    pub(crate) given: bool,
+    /// Whether there can be only one row, so that there is nothing to order or to cut.
+    pub(crate) single: bool,
+}
+
+impl Page {
+    /// The page of a to-one relationship.
+    pub(crate) const ONE: Self = Self {
+        most: 1,
+        fetched: 1,
+        offset: 0,
+        given: false,
+        single: true,
+    };
+
+    /// The page of a list.
+    pub(crate) fn of(list: &List, relation: &Relation, limits: &Limits) -> Self {
+        let most = list.limit.unwrap_or(limits.default_rows);
+        let most = most.min(limits.most_rows);
+        let cut = list.limit.is_none_or(|limit| limit > limits.most_rows);
+        let given = list.limit.is_some() || list.offset.is_some();
+        Self {
+            most,
+            fetched: most.saturating_add(cut.into()),
+            offset: list.offset.unwrap_or(0),
+            given,
+            single: !given && is_single(&list.filter, relation),
+        }
+    }
+}
+
+/// Whether a filter fixes all columns of a key.
+fn is_single(filter: &Filter, relation: &Relation) -> bool {
+    let fixes = |column: &ColumnId| match filter {
+        Filter::All(filters) => filters.iter().any(|filter| is_equality(filter, *column)),
+        filter => is_equality(filter, *column),
+    };
+    let mut keys = relation.primary_key.iter().chain(&relation.unique);
+    keys.any(|key| !key.columns.is_empty() && key.columns.iter().all(fixes))
+}
+
+fn is_equality(filter: &Filter, column: ColumnId) -> bool {
+    matches!(filter, Filter::Compare(comparison)
+        if comparison.operator == Operator::Eq && comparison.column == column)
+}
+
+/// Appends a select with its order and limit; `select` is the text up to the condition.
+///
+/// A limit that the request gives is a parameter, so that the text stays the same. PostgreSQL would
+/// then plan for a tenth of all rows, or plan anew each time; so a power of two above it, of which
+/// there are few, stands in a select around which the exact one is.
+pub(super) fn write(
+    page: &Page,
+    sql: &mut SqlWriter,
+    select: impl FnOnce(&mut SqlWriter),
+    order: impl FnOnce(&mut SqlWriter),
+) {
+    if page.single {
+        select(sql);
+        return;
+    }
+    if !page.given {
+        select(sql);
+        order(sql);
+        sql.syntax(" limit ").numbered("", narrow(page.fetched));
+        return;
+    }
+    let reach = page.fetched.saturating_add(page.offset);
+    sql.syntax("select * from (");
+    select(sql);
+    order(sql);
+    if let Some(power) = reach.checked_next_power_of_two().filter(|_| reach <= FAR) {
+        sql.syntax(" limit ").numbered("", narrow(power));
+    }
+    sql.syntax(") s limit ").parameter(number(page.fetched));
+    if page.offset > 0 {
+        sql.syntax(" offset ").parameter(number(page.offset));
+    }
+}
+
+/// Beyond so many rows a limit tells the planner nothing.
+const FAR: u64 = 1 << 40;
+
+fn narrow(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+/// A number as a parameter; PostgreSQL's go to 2^63 - 1.
+pub(super) fn number(number: u64) -> Parameter {
+    let number = number.min(i64::MAX.unsigned_abs());
+    Parameter::Text(itoa::Buffer::new().format(number).into())
+}
+
+/// Appends an order: as the request says, and by the primary key where a page has to be stable.
+pub(super) fn order(relation: &Relation, wanted: &[Order], is_stable: bool, sql: &mut SqlWriter) {
+    let mut separator = " order by ";
+    for term in wanted {
+        sql.syntax(separator);
+        separator = ", ";
+        column(0, &relation.column(term.column).name, sql);
+        if term.descending {
+            sql.syntax(" desc");
+        }
+        match term.nulls_first {
+            None => {}
+            Some(true) => {
+                sql.syntax(" nulls first");
+            }
+            Some(false) => {
+                sql.syntax(" nulls last");
+            }
+        }
+    }
+    if !is_stable {
+        return;
+    }
+    for id in stable_key(relation) {
+        if !wanted.iter().any(|term| term.column == *id) {
+            sql.syntax(separator);
+            separator = ", ";
+            column(0, &relation.column(*id).name, sql);
+        }
+    }
+}
+
+/// The columns that tell all rows apart: the primary key, else a unique constraint without NULLs.
+fn stable_key(relation: &Relation) -> &[ColumnId] {
+    let not_null = |id: &ColumnId| relation.column(*id).not_null;
+    let mut unique = relation.unique.iter();
+    let key = relation
+        .primary_key
+        .as_ref()
+        .or_else(|| unique.find(|key| key.columns.iter().all(not_null)));
+    key.map_or(&[], |key| &key.columns)
+}

@@ -1,0 +1,162 @@
+//! Nothing is cut in silence.
+
+use tidegate_plan::Limits;
+
+use crate::MUSIC;
+use crate::fixture::Stage;
+
+const SMALL: Limits = Limits {
+    default_rows: 2,
+    most_rows: 3,
+    bytes: 1 << 20,
+};
+
+async fn stage(name: &str) -> Stage {
+    let mut stage = Stage::new(name, MUSIC).await;
+    stage.limits = SMALL;
+    stage
+}
+
+#[tokio::test]
+async fn a_list_without_a_limit_has_the_default_and_says_what_it_lacks() {
+    let stage = stage("plan_default").await;
+    let answer = stage.run("artists { id }").await.unwrap();
+    assert_eq!(answer.data.matches("id").count(), 2);
+    assert_eq!(answer.truncated(), ["artists"]);
+    let answer = stage.run("genres { code }").await.unwrap();
+    assert_eq!(
+        answer.data.matches("code").count(),
+        2,
+        "exactly as many as there are"
+    );
+    assert!(answer.truncated().is_empty());
+}
+
+#[tokio::test]
+async fn a_limit_that_the_request_gives_cuts_without_a_word_until_the_most() {
+    let stage = stage("plan_given").await;
+    let answer = stage.run(r#"tracks({"limit": 3}) { id }"#).await.unwrap();
+    assert_eq!(
+        answer.data,
+        r#"{"tracks":[{"id":"100"},{"id":"101"},{"id":"102"}]}"#
+    );
+    assert!(answer.truncated().is_empty());
+    let answer = stage
+        .run(r#"tracks({"limit": 4, "offset": 1}) { id }"#)
+        .await
+        .unwrap();
+    assert_eq!(
+        answer.data,
+        r#"{"tracks":[{"id":"101"},{"id":"102"},{"id":"103"}]}"#
+    );
+    assert_eq!(answer.truncated(), ["tracks"]);
+    let answer = stage
+        .run(r#"tracks({"limit": 4, "offset": 2}) { id }"#)
+        .await
+        .unwrap();
+    assert!(answer.truncated().is_empty(), "three are left");
+    let answer = stage.run(r#"tracks({"limit": 0}) { id }"#).await.unwrap();
+    assert_eq!(
+        (&*answer.data, answer.truncated().len()),
+        (r#"{"tracks":[]}"#, 0)
+    );
+    let huge = stage
+        .run(r#"tracks({"limit": 18446744073709551615, "offset": 18446744073709551615}) { id }"#);
+    assert_eq!(huge.await.unwrap().data, r#"{"tracks":[]}"#);
+}
+
+#[tokio::test]
+async fn each_nested_list_has_its_own_limit_and_path() {
+    let stage = Stage::new("plan_nested_limits", MUSIC).await;
+    let more = "insert into tracks select i, 12, null, 't', 1, 1 from generate_series(200, 210) i";
+    stage.admin.batch_execute(more).await.unwrap();
+    let mut stage = stage;
+    stage.limits = SMALL;
+    let answer = stage
+        .run(r#"albums({"order": ["id"], "limit": 3}) { id tracks { id } }"#)
+        .await
+        .unwrap();
+    assert_eq!(answer.truncated(), ["albums.2.tracks"]);
+    let counts: Vec<_> = answer
+        .data
+        .split("tracks")
+        .skip(1)
+        .map(|t| t.matches(r#""id""#).count())
+        .collect();
+    assert_eq!(counts[0], 2 + 1, "two tracks and the next album");
+    assert_eq!(counts[2], 2);
+    assert_eq!(
+        answer.texts.len(),
+        3,
+        "asked again, each list with its limit: {:?}",
+        answer.texts
+    );
+    let answer = stage
+        .run(r#"albums({"order": ["id"], "limit": 3}) { artists { albums({"limit": 9}) { tracks({"limit": 9, "where": {"id": {"gt": 199}}}) { id } } } }"#)
+        .await
+        .unwrap();
+    assert_eq!(answer.truncated(), ["albums.2.artists.albums.0.tracks"]);
+}
+
+#[tokio::test]
+async fn a_full_house_is_not_truncated() {
+    let stage = stage("plan_full").await;
+    // Two albums with two rows each would fill two lists of two.
+    let answer = stage
+        .run(r#"albums({"order": ["id"], "limit": 3, "where": {"id": {"in": [10, 12]}}}) { tracks { id } }"#)
+        .await
+        .unwrap();
+    assert!(answer.truncated().is_empty(), "{answer:?}");
+    assert_eq!(answer.texts.len(), 2, "not asked again");
+}
+
+#[tokio::test]
+async fn groups_are_cut_at_the_most() {
+    let stage = stage("plan_groups").await;
+    let answer = stage
+        .run(r#"aggregate.tracks({"groupBy": ["id"]}) { id count }"#)
+        .await
+        .unwrap();
+    assert_eq!(answer.data.matches("count").count(), 3);
+    assert_eq!(answer.truncated(), ["tracks"]);
+}
+
+#[tokio::test]
+async fn pages_are_stable_by_the_primary_key() {
+    let stage = Stage::new(
+        "plan_pages",
+        "create table t (a int, b int, c int, primary key (b, a));
+        insert into t select i % 7, i, 1 from generate_series(1, 50) i",
+    )
+    .await;
+    let mut seen = Vec::new();
+    for offset in (0..50).step_by(10) {
+        let data = stage
+            .data(&format!(
+                r#"t({{"limit": 10, "offset": {offset}, "order": ["c"]}}) {{ b }}"#
+            ))
+            .await;
+        seen.push(data.replace(r#"{"t":["#, "").replace("]}", ""));
+    }
+    let expected: Vec<_> = (1..=50).map(|b| format!(r#"{{"b":"{b}"}}"#)).collect();
+    assert_eq!(seen.join(","), expected.join(","));
+}
+
+#[tokio::test]
+async fn a_result_beyond_the_limit_of_bytes_is_an_error() {
+    let mut stage = Stage::new("plan_bytes", MUSIC).await;
+    stage.limits.bytes = 100;
+    let error = stage.refusal("tracks { id title bytes }").await;
+    assert!(
+        matches!(error, tidegate_sql::Error::ResultTooLarge(100)),
+        "{error:?}"
+    );
+    // Each level fits, all of them put into one another do not.
+    let error = stage
+        .refusal(r#"albums({"limit": 2}) { artists { albums { title } } }"#)
+        .await;
+    assert!(
+        matches!(error, tidegate_sql::Error::ResultTooLarge(100)),
+        "{error:?}"
+    );
+}

@@ -1,0 +1,20 @@
+//! Plans: the SQL that they write, and what comes of it in a real PostgreSQL.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot go on should stop where it stands"
+)]
+
+mod differential;
+mod fixture;
+mod golden;
+mod keys;
+mod limits;
+mod names;
+mod reading;
+mod values;
+mod writing;
+
+/// Artists with albums with tracks, genres of tracks, and staff who report to staff.
+pub(crate) const MUSIC: &str = include_str!("fixture/music.sql");

@@ -1,0 +1,230 @@
+//! GraphQL over HTTP (<https://graphql.github.io/graphql-over-http/draft/>).
+
+mod media;
+mod page;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, VARY};
+use http::request::Parts;
+use http::{HeaderValue, Method, Response, StatusCode};
+use std::borrow::Cow;
+use std::sync::Arc;
+use tidegate_graphql::{Answer, Api, Code, Context, Error, Request, Requests};
+use tidegate_sql::Terms;
+
+use super::{Call, sql};
+use crate::app::App;
+use crate::authenticate::{self, Caller};
+use crate::body::{Body, Content};
+use crate::error::{Failure, NO_STORE};
+use crate::negotiate::{ContentType, Preferences};
+use crate::percent;
+use crate::request_body::{self, RequestBody};
+use crate::stack::BodyError;
+
+pub(crate) use media::Media;
+
+/// Requests of an array.
+const MOST_REQUESTS: usize = 50;
+
+/// `GET` and `POST /api/graphql/schema/{schema}`.
+pub(crate) async fn serve<B>(call: Call<'_, B>, schema: &str) -> Result<Response<Body>, Failure>
+where
+    B: http_body::Body<Data = Bytes> + Send + Unpin,
+    B::Error: Into<BodyError>,
+{
+    let Call {
+        app,
+        head,
+        body,
+        subject,
+        ..
+    } = call;
+    let posted = head.method == Method::POST;
+    if !posted && media::wants_page(&head.headers) {
+        return Ok(page::page());
+    }
+    let media = Media::of(&head.headers)?;
+    let caller = authenticate::caller(app, &head.headers).await?;
+    subject.login = caller.login().cloned();
+    let preferences = Preferences::of(&head.headers)?;
+    let body = if posted {
+        Some(read(app, head, body).await?)
+    } else {
+        None
+    };
+    let terms = sql::terms(app, &preferences);
+    let api = api(app, &caller, schema, &terms).await?;
+    let work = Work {
+        app,
+        api: &api,
+        caller: &caller,
+        terms,
+    };
+    match body {
+        Some(body) => work.posted(&body.bytes, media).await,
+        None => {
+            work.asked(head.uri.query().unwrap_or_default(), media)
+                .await
+        }
+    }
+}
+
+/// `GET /api/graphql/schema/{schema}/sdl`.
+pub(crate) async fn sdl<B>(call: Call<'_, B>, schema: &str) -> Result<Response<Body>, Failure> {
+    let Call {
+        app, head, subject, ..
+    } = call;
+    let caller = authenticate::caller(app, &head.headers).await?;
+    subject.login = caller.login().cloned();
+    let preferences = Preferences::of(&head.headers)?;
+    let api = api(app, &caller, schema, &sql::terms(app, &preferences)).await?;
+    let mut response = Response::new(Body::from(api.sdl()));
+    let headers = response.headers_mut();
+    headers.insert(
+        CONTENT_TYPE,
+        HeaderValue::from_static("text/plain; charset=utf-8"),
+    );
+    headers.insert(CACHE_CONTROL, NO_STORE);
+    Ok(response)
+}
+
+async fn read<B>(app: &App, head: &Parts, body: B) -> Result<RequestBody, Failure>
+where
+    B: http_body::Body<Data = Bytes> + Send + Unpin,
+    B::Error: Into<BodyError>,
+{
+    if ContentType::of(&head.headers) != Some(ContentType::Json) {
+        return Err(Failure::unsupported_media_type(
+            "the body must be application/json",
+        ));
+    }
+    request_body::read(body, &head.headers, app.limits(), app.memory().share()).await
+}
+
+/// The API of a schema as the caller sees it.
+async fn api(app: &App, caller: &Caller, schema: &str, terms: &Terms) -> Result<Arc<Api>, Failure> {
+    let missing = || Failure::not_found("there is no such schema, or no right to use it");
+    let login = caller.login().ok_or_else(missing)?;
+    let found = app.catalogs().schema(login, schema, terms).await;
+    let found = found.map_err(|error| Failure::from_catalog(error, caller.anonymous))?;
+    let api = app.apis().of(&found.ok_or_else(missing)?).await;
+    api.map_err(Failure::internal)
+}
+
+/// What requests are answered with.
+struct Work<'a> {
+    app: &'a App,
+    api: &'a Api,
+    caller: &'a Caller,
+    terms: Terms,
+}
+
+impl Work<'_> {
+    /// A request, or an array of requests, in a body.
+    async fn posted(&self, body: &[u8], media: Media) -> Result<Response<Body>, Failure> {
+        let requests = tidegate_graphql::parse(body, MOST_REQUESTS);
+        let requests = match requests.map_err(|error| Failure::input(error.message))? {
+            Requests::One(request) => {
+                let answer = Box::pin(self.run(&request, true)).await?;
+                return Ok(respond(answer.body, media.status(answer.executed), media));
+            }
+            Requests::Many(requests) => requests,
+        };
+        let mut all = BytesMut::with_capacity(1024);
+        for (at, request) in requests.iter().enumerate() {
+            all.put_u8(if at == 0 { b'[' } else { b',' });
+            let answer = match request {
+                Ok(request) => Box::pin(self.run(request, true)).await,
+                Err(error) => Ok(Answer::refused(std::slice::from_ref(error))),
+            };
+            // Those before it have happened, so this one cannot take the whole answer.
+            let answer = answer.unwrap_or_else(|failure| {
+                Answer::refused(&[Error::new(Code::Internal, failure.message)])
+            });
+            all.put_slice(&answer.body);
+            self.check_size(all.len())?;
+        }
+        all.put_u8(b']');
+        Ok(respond(all.freeze(), StatusCode::OK, media))
+    }
+
+    /// A request in the query of the address.
+    async fn asked(&self, query: &str, media: Media) -> Result<Response<Body>, Failure> {
+        let pairs = percent::form(query)
+            .ok_or_else(|| Failure::input("the query of the address cannot be decoded"))?;
+        let find = |name| {
+            let mut pairs = pairs.iter();
+            let found = pairs.find(|(known, _)| known == name);
+            found
+                .map(|(_, value)| value.as_str())
+                .filter(|value| !value.is_empty())
+        };
+        let variables = find("variables").map(object).transpose()?.flatten();
+        find("extensions").map(object).transpose()?;
+        let request = Request {
+            query: find("query")
+                .map(Cow::Borrowed)
+                .ok_or_else(|| Failure::input("`query` is missing"))?,
+            operation_name: find("operationName").map(Cow::Borrowed),
+            variables,
+        };
+        let answer = self.run(&request, false).await?;
+        Ok(respond(answer.body, media.status(answer.executed), media))
+    }
+
+    async fn run(&self, request: &Request<'_>, may_write: bool) -> Result<Answer, Failure> {
+        let operation = request.operation_name.as_deref();
+        let prepared = match self.api.prepare(&request.query, operation) {
+            Ok(prepared) => prepared,
+            Err(errors) => return Ok(Answer::refused(&errors)),
+        };
+        if prepared.is_mutation() && !may_write {
+            let mut failure = Failure::method_not_allowed("POST, OPTIONS");
+            failure.message = "a mutation needs POST".into();
+            return Err(failure);
+        }
+        let context = Context {
+            executor: &**self.app.executor(),
+            principal: &self.caller.principal,
+            anonymous: self.caller.anonymous,
+            terms: self.terms,
+        };
+        let executed = self
+            .api
+            .execute(&prepared, request.variables, context)
+            .await;
+        executed.map_err(|error| Failure::from_sql(error, self.caller.anonymous))
+    }
+
+    fn check_size(&self, size: usize) -> Result<(), Failure> {
+        let most = self.app.limits().response;
+        if size as u64 > most {
+            return Err(Failure::too_large(format!(
+                "the answers are larger than {most} bytes"
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// A parameter of the address that must be an object or null.
+fn object(text: &str) -> Result<Option<&serde_json::value::RawValue>, Failure> {
+    let wrong = || Failure::input("`variables` and `extensions` must be JSON objects");
+    let value: &serde_json::value::RawValue = serde_json::from_str(text).map_err(|_| wrong())?;
+    match value.get().as_bytes().first() {
+        Some(b'{') => Ok(Some(value)),
+        Some(b'n') => Ok(None),
+        _ => Err(wrong()),
+    }
+}
+
+fn respond(body: Bytes, status: StatusCode, media: Media) -> Response<Body> {
+    let mut response = Response::new(Body::from(Content::Whole(body)));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, media.header());
+    headers.insert(CACHE_CONTROL, NO_STORE);
+    headers.append(VARY, HeaderValue::from_static("Accept"));
+    response
+}

@@ -1,0 +1,174 @@
+//! In which media type a GraphQL answer comes.
+
+use http::header::ACCEPT;
+use http::{HeaderMap, HeaderValue, StatusCode};
+
+use crate::error::{Failure, JSON};
+use crate::negotiate::weighted;
+
+/// The media type of an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Media {
+    /// `application/json`: every well-formed request is answered with 200.
+    #[default]
+    Json,
+    /// `application/graphql-response+json`: what was not executed is answered with 400.
+    Response,
+}
+
+const RESPONSE: &str = "application/graphql-response+json";
+const PLAIN: &str = "application/json";
+
+impl Media {
+    /// What `Accept` asks for; JSON where it says nothing in particular.
+    ///
+    /// # Errors
+    ///
+    /// 406 when it excludes both.
+    pub(crate) fn of(headers: &HeaderMap) -> Result<Self, Failure> {
+        let mut accepted = headers.get_all(ACCEPT).iter().peekable();
+        let easy: [&[u8]; 2] = [b"*/*", b"application/json"];
+        if accepted
+            .peek()
+            .is_none_or(|value| easy.contains(&value.as_bytes()))
+        {
+            return Ok(Self::Json);
+        }
+        let ranges = ranges(headers);
+        if ranges.is_empty() {
+            return Ok(Self::Json);
+        }
+        let (response, plain) = (quality(&ranges, RESPONSE), quality(&ranges, PLAIN));
+        match (response, plain) {
+            (Some(named), Some(other)) if named.exact && named.weight >= other.weight => {
+                Ok(Self::Response)
+            }
+            (_, Some(_)) => Ok(Self::Json),
+            (Some(_), None) => Ok(Self::Response),
+            (None, None) => Err(Failure::not_acceptable(
+                "the answer can be had as application/json or application/graphql-response+json",
+            )),
+        }
+    }
+
+    /// The status of an answer.
+    pub(crate) fn status(self, executed: bool) -> StatusCode {
+        match self {
+            Self::Response if !executed => StatusCode::BAD_REQUEST,
+            _ => StatusCode::OK,
+        }
+    }
+
+    /// The value of `Content-Type`.
+    pub(crate) fn header(self) -> HeaderValue {
+        match self {
+            Self::Json => JSON,
+            Self::Response => {
+                HeaderValue::from_static("application/graphql-response+json; charset=utf-8")
+            }
+        }
+    }
+}
+
+/// Whether a browser asks for something to look at.
+pub(crate) fn wants_page(headers: &HeaderMap) -> bool {
+    let ranges = ranges(headers);
+    let exact = |media| quality(&ranges, media).filter(|quality| quality.exact);
+    let data = [PLAIN, RESPONSE].into_iter().filter_map(exact);
+    let data = data.map(|quality| quality.weight).fold(0.0, f32::max);
+    exact("text/html").is_some_and(|page| page.weight > data)
+}
+
+/// How a range list takes a media type.
+#[derive(Clone, Copy)]
+struct Quality {
+    weight: f32,
+    exact: bool,
+}
+
+fn ranges(headers: &HeaderMap) -> Vec<(&str, f32)> {
+    let lines = headers.get_all(ACCEPT).iter();
+    let items = lines
+        .filter_map(|line| line.to_str().ok())
+        .flat_map(|line| line.split(','));
+    items
+        .map(weighted)
+        .filter(|(range, _)| !range.is_empty())
+        .collect()
+}
+
+/// The most exact range decides (RFC 9110, section 12.5.1).
+fn quality(ranges: &[(&str, f32)], media: &str) -> Option<Quality> {
+    let exactness = |range: &str| match range {
+        "*/*" => Some(0),
+        "application/*" if media.starts_with("application/") => Some(1),
+        "text/*" if media.starts_with("text/") => Some(1),
+        _ => range.eq_ignore_ascii_case(media).then_some(2),
+    };
+    let found = ranges
+        .iter()
+        .filter_map(|(range, weight)| Some((exactness(range)?, *weight)));
+    let (exactness, weight) = found.max_by(|one, other| one.0.cmp(&other.0))?;
+    (weight > 0.0).then_some(Quality {
+        weight,
+        exact: exactness == 2,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn accept(value: &str) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT, value.parse().unwrap());
+        headers
+    }
+
+    #[test]
+    fn accept_chooses_the_media_type() {
+        let cases = [
+            ("*/*", Some(Media::Json)),
+            ("", Some(Media::Json)),
+            ("application/*", Some(Media::Json)),
+            ("application/json; charset=utf-8", Some(Media::Json)),
+            ("application/graphql-response+json", Some(Media::Response)),
+            (
+                "application/graphql-response+json, application/json;q=0.9",
+                Some(Media::Response),
+            ),
+            (
+                "application/graphql-response+json;q=0.5, application/json",
+                Some(Media::Json),
+            ),
+            (
+                "application/json, application/graphql-response+json",
+                Some(Media::Response),
+            ),
+            ("text/html;q=0.5, */*;q=0.1", Some(Media::Json)),
+            (
+                "application/json;q=0, application/graphql-response+json",
+                Some(Media::Response),
+            ),
+            ("text/csv", None),
+        ];
+        for (value, expected) in cases {
+            assert_eq!(Media::of(&accept(value)).ok(), expected, "{value}");
+        }
+        assert_eq!(Media::of(&HeaderMap::new()).ok(), Some(Media::Json));
+    }
+
+    #[test]
+    fn a_browser_gets_a_page_and_a_program_data() {
+        let browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+        assert!(wants_page(&accept(browser)));
+        for value in [
+            "*/*",
+            "application/json",
+            "application/json, text/html;q=0.5",
+            "text/*",
+        ] {
+            assert!(!wants_page(&accept(value)), "{value}");
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! The error body of the GraphQL paths, for what happens before the protocol is reached.
+
+use bytes::{BufMut, BytesMut};
+use http::header::CONTENT_TYPE;
+use http::{Response, StatusCode};
+use tidegate_graphql::{Code, Error};
+
+use super::{Context, Failure};
+use crate::body::Body;
+use crate::endpoint::Media;
+
+impl Failure {
+    /// The answer of the GraphQL paths: `{"errors":[…]}` with the failure's status.
+    pub(crate) fn into_graphql(self, media: Media, context: &Context<'_>) -> Response<Body> {
+        self.log(context);
+        let mut error = Error::new(self.graphql_code(), self.message.clone());
+        let rejection = self.details.as_ref();
+        error.rejection = rejection
+            .and_then(|details| details.rejection.clone())
+            .map(Box::new);
+        let mut body = BytesMut::with_capacity(256);
+        body.put_slice(b"{\"errors\":[");
+        error.write(&mut body);
+        body.put_slice(b"]}");
+        let mut response = self.answer(body.to_vec());
+        response.headers_mut().insert(CONTENT_TYPE, media.header());
+        response
+    }
+
+    fn graphql_code(&self) -> Code {
+        match self.status {
+            StatusCode::UNAUTHORIZED => Code::Unauthenticated,
+            StatusCode::FORBIDDEN => Code::Forbidden,
+            StatusCode::CONFLICT => Code::Conflict,
+            StatusCode::GATEWAY_TIMEOUT | StatusCode::REQUEST_TIMEOUT => Code::Timeout,
+            StatusCode::PAYLOAD_TOO_LARGE => Code::TooComplex,
+            status if status.is_client_error() && status != StatusCode::TOO_MANY_REQUESTS => {
+                Code::BadUserInput
+            }
+            _ => Code::Internal,
+        }
+    }
+}

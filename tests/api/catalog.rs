@@ -1,0 +1,102 @@
+//! The catalog that requests work with follows the database.
+
+use std::time::{Duration, Instant};
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::service::demo;
+
+/// A change is there within a second; the rest is for a machine that runs many tests.
+const SOON: Duration = Duration::from_secs(4);
+
+async fn tables(user: Option<&str>) -> Vec<String> {
+    let path = "/api/v4/sql/schema/public";
+    let schema = demo().ask(Method::GET, path, user, None).await.json();
+    let tables = schema["tables"].as_array().unwrap().iter();
+    tables
+        .map(|table| table["name"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// Asks until the table is seen (or not seen any more).
+async fn until(user: Option<&str>, table: &str, seen: bool) {
+    let began = Instant::now();
+    while tables(user).await.iter().any(|name| name == table) != seen {
+        assert!(
+            began.elapsed() < SOON,
+            "{table} {seen} after {:?}",
+            began.elapsed()
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_definition_by_somebody_else_is_there_soon() {
+    let admin = demo().admin().await;
+    tables(Some("demo")).await;
+    let sql = "create table c_elsewhere (id int); alter table c_elsewhere owner to demo";
+    admin.batch_execute(sql).await.unwrap();
+    until(Some("demo"), "c_elsewhere", true).await;
+    admin.batch_execute("drop table c_elsewhere").await.unwrap();
+    until(Some("demo"), "c_elsewhere", false).await;
+}
+
+#[tokio::test]
+async fn a_grant_and_a_membership_by_somebody_else_are_there_soon() {
+    let admin = demo().admin().await;
+    let sql = "create table c_granted (id int); create table c_group (id int); \
+               create role c_readers; grant select on c_group to c_readers";
+    admin.batch_execute(sql).await.unwrap();
+    let (alice, guest) = (Some("alice"), None);
+    assert!(
+        !tables(alice)
+            .await
+            .iter()
+            .any(|name| name.starts_with("c_g"))
+    );
+    let sql = "grant select on c_granted to \"demo/alice\"; grant c_readers to \"demo/alice\"";
+    admin.batch_execute(sql).await.unwrap();
+    until(alice, "c_granted", true).await;
+    until(alice, "c_group", true).await;
+    assert!(
+        !tables(guest)
+            .await
+            .iter()
+            .any(|name| name.starts_with("c_g"))
+    );
+    let sql = "revoke all on c_granted from \"demo/alice\"; revoke c_readers from \"demo/alice\"";
+    admin.batch_execute(sql).await.unwrap();
+    until(alice, "c_granted", false).await;
+    until(alice, "c_group", false).await;
+    let sql = "drop table c_granted, c_group; drop role c_readers";
+    admin.batch_execute(sql).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_definition_through_this_node_is_there_at_once() {
+    let demo = demo();
+    for number in 0..5 {
+        let name = format!("c_own_{number}");
+        demo.rows("demo", &format!("create table {name} (id int)"), json!({}))
+            .await;
+        assert!(tables(Some("demo")).await.contains(&name));
+        // In a block, and in a transaction of several.
+        let block = format!("do $$ begin drop table {name}; end $$");
+        demo.rows("demo", &block, json!({})).await;
+        assert!(!tables(Some("demo")).await.contains(&name));
+        let several = json!([{"q": format!("create table {name} (id int)")}, {"q": "select 1"}]);
+        assert_eq!(demo.sql(Some("demo"), &several).await.status(), 200);
+        assert!(tables(Some("demo")).await.contains(&name));
+        demo.rows("demo", &format!("drop table {name}"), json!({}))
+            .await;
+        assert!(!tables(Some("demo")).await.contains(&name));
+    }
+}
+
+#[tokio::test]
+async fn readiness_tells_of_the_catalog() {
+    let readiness = demo().ask(Method::GET, "/readyz", None, None).await;
+    let checks: Value = readiness.json()["checks"].clone();
+    assert_eq!(checks["catalog"], "ok");
+}
