@@ -18,6 +18,7 @@ mod flows;
 mod identity;
 mod interfaces;
 mod keys;
+mod letters;
 mod methods;
 mod oauth;
 mod oauth2_client;
