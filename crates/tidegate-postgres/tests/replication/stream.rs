@@ -193,12 +193,15 @@ async fn a_restart_of_postgresql_loses_nothing() {
         reader.read(1).await;
         let last = reader.commits[0];
         scene.run("INSERT INTO t VALUES (2)").await;
-        scene.cluster.restart(mode).await.unwrap();
-        let failed = loop {
-            if let Err(error) = reader.step().await {
-                break error;
+        // PostgreSQL stops only when its readers have confirmed its end.
+        let (restarted, failed) = tokio::join!(scene.cluster.restart(mode), async {
+            loop {
+                if let Err(error) = reader.step().await {
+                    break error;
+                }
             }
-        };
+        });
+        restarted.unwrap();
         assert!(matches!(failed, LogError::Unavailable(_)), "{failed:?}");
         let mut reader = Reader::new(scene.open(Some(last)).await.unwrap());
         reader.read(1).await;
