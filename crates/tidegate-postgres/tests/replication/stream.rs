@@ -91,7 +91,9 @@ async fn a_position_before_the_window_or_from_the_future_is_gone() {
         Err(LogError::Gone)
     ));
     let start = reader.stream.start();
-    scene.run("INSERT INTO t VALUES (1)").await;
+    scene
+        .run("SET synchronous_commit = on; INSERT INTO t VALUES (1)")
+        .await;
     // Moves the window beyond the start.
     let now = scene.log.retain(&scene.database, start).await.unwrap();
     scene.log.retain(&scene.database, now).await.unwrap();
