@@ -8,6 +8,7 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, VARY};
 use http::request::Parts;
 use http::{HeaderValue, Method, Response, StatusCode};
 use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use tidegate_graphql::{Answer, Api, Code, Context, Error, Request, Requests};
 use tidegate_sql::Terms;
@@ -26,6 +27,8 @@ pub(crate) use media::Media;
 
 /// Requests of an array.
 const MOST_REQUESTS: usize = 50;
+/// Answers from this size on count against the memory for large ones.
+const LARGE: usize = 256 * 1024;
 
 /// `GET` and `POST /api/graphql/schema/{schema}`.
 pub(crate) async fn serve<B>(call: Call<'_, B>, schema: &str) -> Result<Response<Body>, Failure>
@@ -127,7 +130,7 @@ impl Work<'_> {
         let requests = match requests.map_err(|error| Failure::input(error.message))? {
             Requests::One(request) => {
                 let answer = Box::pin(self.run(&request, true)).await?;
-                return Ok(respond(answer.body, media.status(answer.executed), media));
+                return Ok(self.respond(answer.body, media.status(answer.executed), media));
             }
             Requests::Many(requests) => requests,
         };
@@ -146,7 +149,7 @@ impl Work<'_> {
             self.check_size(all.len())?;
         }
         all.put_u8(b']');
-        Ok(respond(all.freeze(), StatusCode::OK, media))
+        Ok(self.respond(all.freeze(), StatusCode::OK, media))
     }
 
     /// A request in the query of the address.
@@ -170,7 +173,7 @@ impl Work<'_> {
             variables,
         };
         let answer = self.run(&request, false).await?;
-        Ok(respond(answer.body, media.status(answer.executed), media))
+        Ok(self.respond(answer.body, media.status(answer.executed), media))
     }
 
     async fn run(&self, request: &Request<'_>, may_write: bool) -> Result<Answer, Failure> {
@@ -197,6 +200,30 @@ impl Work<'_> {
         executed.map_err(|error| Failure::from_sql(error, self.caller.anonymous))
     }
 
+    /// A large answer is paid for until its reader has taken it. What was done cannot be undone,
+    /// so one that nobody can pay for leaves all the same.
+    fn paid(&self, body: Bytes) -> Content {
+        let mut share = self.app.memory().share();
+        if body.len() < LARGE || share.take(body.len() as u64).is_err() {
+            return Content::Whole(body);
+        }
+        Content::Pieces {
+            size: body.len() as u64,
+            pieces: VecDeque::from([body]),
+            _share: Some(share),
+        }
+    }
+
+    fn respond(&self, body: Bytes, status: StatusCode, media: Media) -> Response<Body> {
+        let mut response = Response::new(Body::from(self.paid(body)));
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, media.header());
+        headers.insert(CACHE_CONTROL, NO_STORE);
+        headers.append(VARY, HeaderValue::from_static("Accept"));
+        response
+    }
+
     fn check_size(&self, size: usize) -> Result<(), Failure> {
         let most = self.app.limits().response;
         if size as u64 > most {
@@ -217,14 +244,4 @@ fn object(text: &str) -> Result<Option<&serde_json::value::RawValue>, Failure> {
         Some(b'n') => Ok(None),
         _ => Err(wrong()),
     }
-}
-
-fn respond(body: Bytes, status: StatusCode, media: Media) -> Response<Body> {
-    let mut response = Response::new(Body::from(Content::Whole(body)));
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, media.header());
-    headers.insert(CACHE_CONTROL, NO_STORE);
-    headers.append(VARY, HeaderValue::from_static("Accept"));
-    response
 }
