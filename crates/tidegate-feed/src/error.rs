@@ -19,9 +19,6 @@ pub enum Error {
     /// The table or a column gives no changes.
     #[error("{0}")]
     Unsupported(String),
-    /// The filter cannot be judged.
-    #[error("the filter cannot be judged: {0}")]
-    UnsupportedFilter(String),
     /// The service may not capture the changes.
     #[error("the changes may not be captured: {reason}; {remedy}")]
     CaptureNotAllowed {

@@ -91,7 +91,9 @@ async fn a_position_before_the_window_or_from_the_future_is_gone() {
         Err(LogError::Gone)
     ));
     let start = reader.stream.start();
-    scene.run("INSERT INTO t VALUES (1)").await;
+    scene
+        .run("SET synchronous_commit = on; INSERT INTO t VALUES (1)")
+        .await;
     // Moves the window beyond the start.
     let now = scene.log.retain(&scene.database, start).await.unwrap();
     scene.log.retain(&scene.database, now).await.unwrap();
@@ -193,12 +195,15 @@ async fn a_restart_of_postgresql_loses_nothing() {
         reader.read(1).await;
         let last = reader.commits[0];
         scene.run("INSERT INTO t VALUES (2)").await;
-        scene.cluster.restart(mode).await.unwrap();
-        let failed = loop {
-            if let Err(error) = reader.step().await {
-                break error;
+        // PostgreSQL stops only when its readers have confirmed its end.
+        let (restarted, failed) = tokio::join!(scene.cluster.restart(mode), async {
+            loop {
+                if let Err(error) = reader.step().await {
+                    break error;
+                }
             }
-        };
+        });
+        restarted.unwrap();
         assert!(matches!(failed, LogError::Unavailable(_)), "{failed:?}");
         let mut reader = Reader::new(scene.open(Some(last)).await.unwrap());
         reader.read(1).await;
