@@ -77,6 +77,37 @@ async fn a_batch_whose_later_method_was_redefined_behind_the_node_runs_all_the_s
 }
 
 #[tokio::test]
+async fn a_batch_runs_when_several_of_its_methods_have_been_redefined() {
+    let admin = demo().admin().await;
+    let create = "create table c_all (a int); alter table c_all owner to demo; \
+                  insert into c_all values (1)";
+    admin.batch_execute(create).await.unwrap();
+    defined(json!([
+        {"method": "c_all_read", "q": "select * from c_all"},
+        {"method": "c_all_write", "q": "insert into c_all (a) values (:a) returning *"},
+        {"method": "c_all_change", "q": "update c_all set a = :a returning *"},
+    ]))
+    .await;
+    let batch = json!([
+        call("c_all_read", json!({}), 1),
+        call("c_all_write", json!({"a": 2}), 2),
+        call("c_all_change", json!({"a": 3}), 3),
+    ]);
+    for column in ["b", "c", "d"] {
+        // On more than one connection.
+        let (one, other) = tokio::join!(answer(batch.clone()), answer(batch.clone()));
+        assert!(one[2]["result"].is_object() && other[2]["result"].is_object());
+        let alter = format!("alter table c_all add {column} int");
+        admin.batch_execute(&alter).await.unwrap();
+        let answers = answer(batch.clone()).await;
+        for answer in answers.as_array().unwrap() {
+            let schema = &answer["result"]["schema"];
+            assert!(schema.get(column).is_some(), "{answers}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_change_is_seen_by_the_next_call() {
     defined(json!({"method": "c_change", "q": "select 1 as n"})).await;
     for n in 2..20 {

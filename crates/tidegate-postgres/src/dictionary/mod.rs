@@ -33,6 +33,8 @@ pub(crate) struct Dictionary {
     hasher: RandomState,
     /// Counts the definitions that went through this node.
     generation: AtomicU64,
+    /// What was learnt of statements before this generation is not believed.
+    believed_from: AtomicU64,
 }
 
 /// A statement that has been described to a role.
@@ -58,12 +60,26 @@ impl Dictionary {
         self.shapes.lock().clear();
     }
 
+    /// Has all statements described anew: one was out of date where it could not be described
+    /// again at once, and others beside it, on any connection, may be too.
+    pub(crate) fn distrust(&self) {
+        let generation = self.generation.fetch_add(1, Ordering::AcqRel) + 1;
+        self.believed_from.fetch_max(generation, Ordering::AcqRel);
+        self.shapes.lock().clear();
+    }
+
+    /// Whether what was learnt of a statement can still be believed.
+    pub(crate) fn believes(&self, shape: &Shape) -> bool {
+        shape.generation() >= self.believed_from.load(Ordering::Acquire)
+            && shape.is_fresh(self.generation())
+    }
+
     /// The shape of a statement that the role has used before.
     pub(crate) fn shape(&self, bound: &BoundStatement, role: &RoleName) -> Option<Arc<Shape>> {
         let shapes = self.shapes.lock();
         let known = shapes.get(&self.key(bound, role))?;
         let same = known.role == *role && is_same(&known.statement, &known.hints, bound);
-        (same && known.shape.is_fresh(self.generation())).then(|| known.shape.clone())
+        (same && self.believes(&known.shape)).then(|| known.shape.clone())
     }
 
     pub(crate) fn keep_shape(&self, bound: &BoundStatement, role: &RoleName, shape: &Arc<Shape>) {

@@ -52,6 +52,7 @@ impl Connection {
                 Err(Failure::Stale(error)) => {
                     self.forget(task);
                     if !again {
+                        task.dictionary.distrust();
                         return Err(self.stale(*error, task));
                     }
                     again = false;
@@ -97,7 +98,7 @@ impl Connection {
         if task.is_kept()
             && let Some(prepared) = self.statements.find(task.bound)
         {
-            if prepared.shape.is_fresh(task.dictionary.generation()) {
+            if task.dictionary.believes(&prepared.shape) {
                 return Some((prepared, false));
             }
             self.statements.forget(task.bound);

@@ -26,7 +26,7 @@ impl Place<'_> {
         }
     }
 
-    /// The error of a format that does not fit its value.
+    /// The error of a format on a type that takes none.
     pub(super) fn unformatted(&self, problem: String) -> InputError {
         let root = self.root();
         let name = root

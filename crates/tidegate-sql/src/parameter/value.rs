@@ -197,7 +197,7 @@ impl<'a> Value<'a> {
             kind => return Err(self.invalid(format!("{kind}, expected a string"))),
         };
         let text = datetime::parse_in_zone(&format.letters, &text, self.r#type, &format.zone)
-            .map_err(|problem| self.place.unformatted(problem))?;
+            .map_err(|problem| self.invalid(problem))?;
         out.extend_from_slice(text.as_bytes());
         Ok(())
     }
