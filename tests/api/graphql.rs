@@ -283,10 +283,12 @@ async fn the_schema_is_to_be_had_as_text() {
 
 #[tokio::test]
 async fn documents_that_are_too_large_run_nothing() {
-    let roots: String = (0..21)
-        .map(|n| format!("a{n}: getArtists(limit: 1) {{ id }} "))
+    let roots: Vec<_> = (0..21)
+        .map(|n| format!("a{n}: getArtists(limit: 1) {{ id }}"))
         .collect();
-    let fields: String = (0..1_001).map(|n| format!("a{n}: id ")).collect();
+    let roots = roots.join(" ");
+    let fields: Vec<_> = (0..1_001).map(|n| format!("a{n}: id")).collect();
+    let fields = fields.join(" ");
     let deep = format!("{}id{}", "albums { artists { ".repeat(8), " } }".repeat(8));
     for query in [
         format!("{{ {roots} }}"),

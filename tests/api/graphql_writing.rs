@@ -107,7 +107,7 @@ async fn nobody_changes_a_whole_table_by_accident() {
             let mut names = String::new();
             for (name, kind) in [("$w", "JSON"), ("$i", "ID"), ("$n", "String")] {
                 if arguments.contains(name) {
-                    names.push_str(&format!("{name}: {kind} "));
+                    names.extend([name, ": ", kind, " "]);
                 }
             }
             let names = if names.is_empty() {

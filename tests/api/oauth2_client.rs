@@ -66,7 +66,7 @@ async fn the_crate_oauth2_gets_refreshes_and_introspects_tokens_by_code() {
         let code = AuthorizationCode::new(landed.told("code"));
         let redeemed = client.exchange_code(code).set_pkce_verifier(verifier);
         let tokens = redeemed.request_async(http).await.unwrap();
-        assert_eq!(tokens.expires_in(), Some(Duration::from_secs(3600)));
+        assert_eq!(tokens.expires_in(), Some(Duration::from_hours(1)));
         let refresh = tokens.refresh_token().unwrap();
         let next = client.exchange_refresh_token(refresh);
         let next = next.request_async(http).await.unwrap();
