@@ -39,7 +39,14 @@ pub fn parse(body: &[u8], most: usize) -> Result<Requests<'_>, Error> {
             json::problem(&error)
         ))
     };
-    let document: &RawValue = serde_json::from_slice(body).map_err(unreadable)?;
+    let text = std::str::from_utf8(body)
+        .map_err(|_| Error::input("the body cannot be read as JSON: it is not UTF-8"))?;
+    if JsonKind::of(text) == JsonKind::Object {
+        // Reading the members checks the whole text.
+        let members = json::members(text).map_err(unreadable)?;
+        return Request::of(members).map(Requests::One);
+    }
+    let document: &RawValue = serde_json::from_str(text).map_err(unreadable)?;
     let text = document.get();
     if JsonKind::of(text) != JsonKind::Array {
         return Request::parse(text).map(Requests::One);
@@ -69,6 +76,10 @@ impl<'a> Request<'a> {
             return Err(Error::input(format!("a request is an object, not {kind}")));
         }
         let members = json::members(text).map_err(|error| Error::input(json::problem(&error)))?;
+        Self::of(members)
+    }
+
+    fn of(members: json::Members<'a>) -> Result<Self, Error> {
         let (mut query, mut operation_name, mut variables) = (None, None, None);
         for (name, value) in members {
             let kind = JsonKind::of(value.get());

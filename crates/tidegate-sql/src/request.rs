@@ -106,10 +106,10 @@ pub enum RequestError {
 /// [`RequestError::InvalidJson`], or an [`InputError`] that names the member; in an array
 /// together with its index, as in `[1].q`.
 pub fn parse(body: &[u8], limits: Limits) -> Result<Requests<'_>, RequestError> {
-    let document = document(body, limits.depth)?;
+    let text = checked_text(body, limits.depth)?;
     let mut sets = limits.parameter_sets;
-    let mut read = |raw, place| {
-        let request = read(raw, place, limits.statement)?;
+    let mut read = |text, place| {
+        let request = read(text, place, limits.statement)?;
         sets = sets.checked_sub(request.params.count()).ok_or_else(|| {
             let most = limits.parameter_sets;
             place.error(
@@ -119,30 +119,31 @@ pub fn parse(body: &[u8], limits: Limits) -> Result<Requests<'_>, RequestError> 
         })?;
         Ok(request)
     };
-    match JsonKind::of(document.get()) {
-        JsonKind::Object => read(document, Place(None)).map(Requests::One),
+    match JsonKind::of(text) {
+        JsonKind::Object => read(text, Place(None)).map(Requests::One),
         JsonKind::Array => {
-            let elements =
-                json::elements(document.get()).map_err(|error| RequestError::InvalidBody {
-                    problem: format!("not readable ({error})"),
-                })?;
+            let elements = json::elements(text).map_err(|error| invalid_json(&error))?;
             if elements.is_empty() || elements.len() > limits.requests {
                 let (found, most) = (elements.len(), limits.requests);
                 let problem = format!("an array of {found} requests, expected 1 to {most}");
                 return Err(RequestError::InvalidBody { problem });
             }
             let requests = elements.into_iter().enumerate();
-            let requests = requests.map(|(index, raw)| read(raw, Place(Some(index))));
+            let requests = requests.map(|(index, raw)| read(raw.get(), Place(Some(index))));
             requests.collect::<Result<_, _>>().map(Requests::Many)
         }
-        kind => Err(RequestError::InvalidBody {
-            problem: format!("{kind}, expected an object or an array of objects"),
-        }),
+        kind => {
+            let checked = serde_json::from_str::<&RawValue>(text);
+            checked.map_err(|error| invalid_json(&error))?;
+            Err(RequestError::InvalidBody {
+                problem: format!("{kind}, expected an object or an array of objects"),
+            })
+        }
     }
 }
 
-/// Checks that the body is one JSON text, of bounded depth.
-fn document(body: &[u8], depth: usize) -> Result<&RawValue, RequestError> {
+/// Checks that the body is text of bounded depth; that it is JSON shows when it is taken apart.
+fn checked_text(body: &[u8], depth: usize) -> Result<&str, RequestError> {
     let at = |offset: usize, problem: String| {
         let before = &body[..offset];
         let line_start = memchr::memrchr(b'\n', before).map_or(0, |newline| newline + 1);
@@ -157,11 +158,15 @@ fn document(body: &[u8], depth: usize) -> Result<&RawValue, RequestError> {
     if let Some(offset) = json::deeper_than(depth, text) {
         return Err(at(offset, format!("nesting of more than {depth} levels")));
     }
-    serde_json::from_str(text).map_err(|error| RequestError::InvalidJson {
-        problem: json::problem(&error),
+    Ok(text)
+}
+
+fn invalid_json(error: &serde_json::Error) -> RequestError {
+    RequestError::InvalidJson {
+        problem: json::problem(error),
         line: error.line(),
         column: error.column().max(1),
-    })
+    }
 }
 
 /// Where a request stands: in the body itself or in its array.
@@ -193,20 +198,22 @@ impl fmt::Display for Place {
     }
 }
 
-fn read(raw: &RawValue, place: Place, longest: usize) -> Result<SqlRequest<'_>, RequestError> {
+fn read(text: &str, place: Place, longest: usize) -> Result<SqlRequest<'_>, RequestError> {
     let invalid = |problem| InputError::InvalidMember {
         member: place.to_string(),
         problem,
     };
-    let kind = JsonKind::of(raw.get());
+    let kind = JsonKind::of(text);
     if kind != JsonKind::Object {
         return Err(invalid(format!("{kind}, expected an object")).into());
     }
-    let members = json::members(raw.get()).map_err(|error| {
+    let members = json::members(text).map_err(|error| {
         let problem = json::problem(&error);
         match place.0 {
             Some(_) => invalid(problem).into(),
-            None => RequestError::InvalidBody { problem },
+            // JSON, but not what we take.
+            None if error.is_data() => RequestError::InvalidBody { problem },
+            None => invalid_json(&error),
         }
     })?;
     if let Some(name) = json::repeated(&members) {

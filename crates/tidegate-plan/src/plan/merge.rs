@@ -18,10 +18,12 @@ pub(super) fn data(
     out: &mut BytesMut,
 ) -> Result<Outcome> {
     let start = out.len();
-    let text: usize = levels
-        .iter()
-        .map(|level| level.rows.written.text.len())
-        .sum();
+    // The rows, and in each hole the brackets of a list or null: one that grows is copied as a whole.
+    let size = |level: &Level<'_>| {
+        let written = &level.rows.written;
+        written.text.len() + written.holes.len() * b"null".len()
+    };
+    let text: usize = levels.iter().map(size).sum();
     out.reserve(text + 64);
     let mut merge = Merge {
         levels,

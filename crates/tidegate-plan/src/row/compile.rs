@@ -3,6 +3,7 @@
 use std::mem;
 use std::sync::Arc;
 
+use bytes::BytesMut;
 use tidegate_catalog::model::Relationship;
 use tidegate_catalog::{ColumnId, RelationId, Schema};
 use tidegate_sql::codec::json_string;
@@ -15,6 +16,9 @@ use crate::operation::{
     Selection, Shows,
 };
 use crate::plan::Source;
+
+/// Bytes that the names of a usual selection take.
+const LITERALS: usize = 256;
 
 /// Compiles the selection of one level and collects the levels below it.
 pub(crate) struct Compiler<'a, 'n> {
@@ -42,12 +46,18 @@ impl<'a, 'n> Compiler<'a, 'n> {
     ) -> Program<'a> {
         let mut compiler = Compiler {
             schema,
-            program: Program::default(),
+            program: Program {
+                literals: BytesMut::with_capacity(LITERALS),
+                ..Program::default()
+            },
             pending: 0,
             joins,
             around: Vec::new(),
             nest,
         };
+        let fields = selection.fields.len();
+        compiler.program.ops.reserve(fields + 1);
+        compiler.program.expressions.reserve(fields);
         compiler.program.tables.push(relation);
         compiler.object(0, selection);
         compiler.flush();

@@ -12,6 +12,9 @@ use super::program::{Form, Op, Program};
 use super::rows::{NONE, narrow};
 use crate::Segment;
 
+/// Bytes that the text of a few rows takes: a buffer that begins empty grows in many steps.
+const FEW_ROWS: usize = 1024;
+
 /// The text of the rows of a level so far, and what is known beside it.
 #[derive(Debug, Default)]
 pub(crate) struct Writer {
@@ -76,6 +79,7 @@ enum Shown {
 impl Writer {
     pub(super) fn new(children: Vec<Keys>) -> Self {
         Self {
+            text: BytesMut::with_capacity(FEW_ROWS),
             children,
             ..Self::default()
         }
@@ -100,6 +104,7 @@ impl Writer {
     ) -> Result<()> {
         let mut column = header;
         self.cells.clear();
+        self.cells.reserve(columns.len());
         for op in &program.ops {
             match op {
                 Op::Text(_) => {}
@@ -127,8 +132,8 @@ impl Writer {
         let mut at = Position::default();
         self.open.clear();
         while let Some(op) = program.ops.get(at.op) {
-            while self.open.last().is_some_and(|open| open.end.op <= at.op) {
-                self.open.pop();
+            if !self.open.is_empty() {
+                self.close(at.op);
             }
             at.op += 1;
             self.text.extend_from_slice(&program.literals[op.text()]);
@@ -206,6 +211,13 @@ impl Writer {
         self.text.truncate(start);
         self.text.extend_from_slice(b"null");
         self.holes.truncate(holes);
+    }
+
+    /// Leaves the joined rows that end in front of an instruction.
+    fn close(&mut self, op: usize) {
+        while self.open.last().is_some_and(|open| open.end.op <= op) {
+            self.open.pop();
+        }
     }
 
     fn open(&mut self, key: &Arc<str>, end: Position) {

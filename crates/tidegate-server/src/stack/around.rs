@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::ops::ControlFlow;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use http::{Request, Response};
 use pin_project_lite::pin_project;
@@ -20,8 +20,8 @@ pub(crate) trait Around: Clone {
     /// Looks at the request; may change its head, or answer it at once.
     fn before<B>(&self, request: &mut Request<B>) -> ControlFlow<Response<Body>, Self::State>;
 
-    /// Changes the answer.
-    fn after(state: Self::State, response: Response<Body>) -> Response<Body>;
+    /// Changes the answer, in place: it is too large to be moved through every layer.
+    fn after(state: Self::State, response: &mut Response<Body>);
 }
 
 /// The layer of `around`.
@@ -56,16 +56,16 @@ where
 {
     type Response = Response<Body>;
     type Error = Infallible;
-    type Future = AroundFuture<A::State, S::Future>;
+    type Future = AroundFuture<A, S::Future>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         self.inner.poll_ready(cx)
     }
 
+    #[inline]
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
         match A::before(&self.around, &mut request) {
             ControlFlow::Continue(state) => AroundFuture::Asked {
-                after: A::after,
                 state: Some(state),
                 inner: self.inner.call(request),
             },
@@ -79,10 +79,9 @@ where
 pin_project! {
     /// The future of [`AroundService`].
     #[project = Projected]
-    pub(crate) enum AroundFuture<T, F> {
+    pub(crate) enum AroundFuture<A: Around, F> {
         Asked {
-            after: fn(T, Response<Body>) -> Response<Body>,
-            state: Option<T>,
+            state: Option<A::State>,
             #[pin]
             inner: F,
         },
@@ -90,26 +89,28 @@ pin_project! {
     }
 }
 
-impl<T, F> Future for AroundFuture<T, F>
+impl<A, F> Future for AroundFuture<A, F>
 where
+    A: Around,
     F: Future<Output = Result<Response<Body>, Infallible>>,
 {
     type Output = Result<Response<Body>, Infallible>;
 
+    #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        Poll::Ready(Ok(match self.project() {
-            Projected::Asked {
-                after,
-                state,
-                inner,
-            } => {
-                let Ok(response) = ready!(inner.poll(cx));
-                let state = state.take().expect("a future is not polled after its end");
-                after(state, response)
+        match self.project() {
+            Projected::Asked { state, inner } => {
+                let mut polled = inner.poll(cx);
+                if let Poll::Ready(Ok(response)) = &mut polled {
+                    let state = state.take().expect("a future is not polled after its end");
+                    A::after(state, response);
+                }
+                polled
             }
-            Projected::Answered { response } => response
-                .take()
-                .expect("a future is not polled after its end"),
-        }))
+            Projected::Answered { response } => {
+                let response = response.take();
+                Poll::Ready(Ok(response.expect("a future is not polled after its end")))
+            }
+        }
     }
 }

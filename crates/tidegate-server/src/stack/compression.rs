@@ -25,7 +25,7 @@ impl Around for Compression {
         ControlFlow::Continue(Encoding::negotiate(request.headers()))
     }
 
-    fn after(encoding: Self::State, mut response: Response<Body>) -> Response<Body> {
+    fn after(encoding: Self::State, response: &mut Response<Body>) {
         // A cache learns from a 304 too what the answer depends on (RFC 9110, section 15.4.5).
         let has_not_changed = response.status() == StatusCode::NOT_MODIFIED;
         // A page holds a secret beside text that others may choose: the length of both compressed
@@ -36,13 +36,13 @@ impl Around for Compression {
         }
         let size = response.body().exact_size();
         if size.is_some_and(|size| size <= SMALLEST) && !has_not_changed {
-            return response;
+            return;
         }
         response
             .headers_mut()
             .append(VARY, HeaderValue::from_static("Accept-Encoding"));
         let Some(encoding) = encoding.filter(|_| !has_not_changed) else {
-            return response;
+            return;
         };
         let content = response.body_mut().content_mut();
         let compressed = match &mut *content {
@@ -50,7 +50,7 @@ impl Around for Compression {
                 match compress::whole(bytes, encoding) {
                     Ok(compressed) => Content::Whole(compressed),
                     // An encoder without memory; the answer goes as it is.
-                    Err(_) => return response,
+                    Err(_) => return,
                 }
             }
             other => Content::Compressed(Box::new(Compressed::new(other.take(), encoding))),
@@ -58,6 +58,5 @@ impl Around for Compression {
         *content = compressed;
         let name = HeaderValue::from_static(encoding.name());
         response.headers_mut().insert(CONTENT_ENCODING, name);
-        response
     }
 }

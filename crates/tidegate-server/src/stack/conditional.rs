@@ -19,16 +19,15 @@ impl Around for Conditional {
         ControlFlow::Continue(request.headers().get(IF_NONE_MATCH).cloned())
     }
 
-    fn after(known: Self::State, mut response: Response<Body>) -> Response<Body> {
-        let (Some(known), Some(tag)) = (known, response.headers().get(ETAG)) else {
-            return response;
-        };
-        if matches(&known, tag) {
+    fn after(known: Self::State, response: &mut Response<Body>) {
+        if let Some(known) = known
+            && let Some(tag) = response.headers().get(ETAG)
+            && matches(&known, tag)
+        {
             *response.status_mut() = StatusCode::NOT_MODIFIED;
             response.headers_mut().remove(CONTENT_TYPE);
             *response.body_mut().content_mut() = Content::Empty;
         }
-        response
     }
 }
 

@@ -125,8 +125,7 @@ impl Around for Cors {
         ControlFlow::Break(response)
     }
 
-    fn after(grant: Grant, mut response: Response<Body>) -> Response<Body> {
+    fn after(grant: Grant, response: &mut Response<Body>) {
         grant.write(response.headers_mut());
-        response
     }
 }

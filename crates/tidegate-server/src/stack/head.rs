@@ -18,7 +18,7 @@ impl Around for Head {
         ControlFlow::Continue(request.method() == Method::HEAD)
     }
 
-    fn after(is_head: bool, mut response: Response<Body>) -> Response<Body> {
+    fn after(is_head: bool, response: &mut Response<Body>) {
         if is_head {
             // That nothing has changed tells nothing of the length (RFC 9110, section 8.6).
             let is_of_document = response.status() != StatusCode::NOT_MODIFIED;
@@ -27,6 +27,5 @@ impl Around for Head {
             }
             *response.body_mut().content_mut() = Content::Empty;
         }
-        response
     }
 }

@@ -25,10 +25,9 @@ impl Around for Observe {
         ControlFlow::Continue(Observation::begin(self.0.clone(), request))
     }
 
-    fn after(mut observation: Observation, mut response: Response<Body>) -> Response<Body> {
+    fn after(mut observation: Observation, response: &mut Response<Body>) {
         let subject = std::mem::take(&mut response.body_mut().subject);
         observation.answered(response.status().as_u16(), subject);
         response.body_mut().observe(observation);
-        response
     }
 }

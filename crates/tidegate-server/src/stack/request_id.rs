@@ -35,9 +35,8 @@ impl Around for RequestId {
         ControlFlow::Continue(id)
     }
 
-    fn after(id: HeaderValue, mut response: Response<Body>) -> Response<Body> {
+    fn after(id: HeaderValue, response: &mut Response<Body>) {
         response.headers_mut().insert(REQUEST_ID, id);
-        response
     }
 }
 

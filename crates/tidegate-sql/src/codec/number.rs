@@ -83,6 +83,7 @@ const NEGATIVE_INFINITY: u16 = 0xF000;
 
 /// Appends the exact text of a `numeric` from its binary form (`numeric_send`): the number of
 /// base-10000 digits, the weight of the first, the sign, the digits behind the point, the digits.
+#[inline]
 pub(crate) fn numeric(raw: &[u8], out: &mut BytesMut) -> Result<()> {
     let (head, digits) = raw.split_first_chunk::<8>().ok_or_else(malformed)?;
     let field = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
