@@ -32,7 +32,7 @@ impl Around for Compression {
         // together would tell about the secret (BREACH).
         let kind = response.headers().get(CONTENT_TYPE);
         if kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/html")) {
-            return response;
+            return;
         }
         let size = response.body().exact_size();
         if size.is_some_and(|size| size <= SMALLEST) && !has_not_changed {
