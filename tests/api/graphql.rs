@@ -324,3 +324,25 @@ async fn errors_say_where() {
     let message = error["message"].as_str().unwrap();
     assert!(message.contains("where.and[0].formed.gt"), "{message}");
 }
+
+/// What the planner finds wrong, before PostgreSQL could, has its place too.
+#[tokio::test]
+async fn errors_of_objects_say_where() {
+    for (arguments, place) in [
+        ("data: {nope: 1}", "data.nope"),
+        ("data: 5", "data"),
+        ("objects: [{name: \"a\"}, {nope: 1}]", "objects[1].nope"),
+        ("objects: [{name: \"a\"}, 5]", "objects[1]"),
+    ] {
+        let query = format!("mutation {{\n  x: insertPlaylists({arguments}) {{ id }}\n}}");
+        let error = error("alice", &query, json!({})).await;
+        assert_eq!(error["extensions"]["code"], "BAD_USER_INPUT", "{error}");
+        assert_eq!(error["locations"], json!([{"line": 2, "column": 3}]));
+        assert_eq!(error["path"], json!(["x"]), "{error}");
+        let message = error["message"].as_str().unwrap();
+        assert!(message.starts_with(&format!("`{place}`")), "{message}");
+    }
+    let query = "mutation { updatePlaylists(id: 1, data: {}) { id } }";
+    let error = error("alice", query, json!({})).await;
+    assert_eq!(error["path"], json!(["updatePlaylists"]), "{error}");
+}

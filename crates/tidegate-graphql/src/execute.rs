@@ -82,7 +82,10 @@ impl Api {
             Trouble::Error(error) => Failure::Failed(locate(error, key, collect, operation)),
         };
         let plan = Plan::new(self.schema(), planned, &self.limits().rows);
-        let mut plan = plan.map_err(|error| failed(Trouble::of_plan(error), None))?;
+        let mut plan = plan.map_err(|error| match error {
+            tidegate_plan::Error::Root(key, error) => failed(Trouble::of_plan(*error), Some(&key)),
+            error => failed(Trouble::of_plan(error), None),
+        })?;
         let driven = drive(&mut plan, context).await;
         driven.map_err(|trouble| failed(trouble, plan.key()))?;
         let mut body = BytesMut::with_capacity(1024);

@@ -16,6 +16,9 @@ pub enum Error {
     /// An update or a delete that would hit every row.
     #[error("`{0}` needs an `id` or a `where` that is not empty")]
     Unbounded(Arc<str>),
+    /// The root field with this response key cannot be planned.
+    #[error("{1}")]
+    Root(Arc<str>, #[source] Box<Error>),
     /// The rows of all levels together, or the response, are larger than so many bytes.
     #[error("the result is larger than {0} bytes")]
     TooLarge(u64),

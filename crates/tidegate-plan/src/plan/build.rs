@@ -28,7 +28,8 @@ pub(super) fn plan<'a>(settings: Settings<'a>, operation: Operation<'a>) -> Resu
     let mut roots = Vec::with_capacity(fields.len());
     for (root, operation::Root { key, field }) in fields.into_iter().enumerate() {
         builder.root = root;
-        let shows = builder.root_field(&key, field)?;
+        let shows = builder.root_field(&key, field);
+        let shows = shows.map_err(|error| Error::Root(Arc::clone(&key), Box::new(error)))?;
         roots.push(Root { key, shows });
     }
     let levels: Vec<_> = builder.levels.into_iter().flatten().collect();

@@ -78,8 +78,9 @@ impl<'a> Plan<'a> {
     ///
     /// # Errors
     ///
-    /// [`Error::Input`] for objects that are none and for names that are no columns, with their
-    /// place; [`Error::Unbounded`] for an update or a delete of every row.
+    /// [`Error::Root`] names the root field: [`Error::Input`] in it for objects that are none and
+    /// for names that are no columns, with their place; [`Error::Unbounded`] for an update or a
+    /// delete of every row.
     pub fn new(schema: &'a Schema, operation: Operation<'a>, limits: &Limits) -> Result<Self> {
         let settings = Settings {
             schema,
@@ -158,6 +159,7 @@ impl From<Error> for tidegate_sql::Error {
     fn from(error: Error) -> Self {
         match error {
             Error::Input(input) => Self::Input(input),
+            Error::Root(_, error) => Self::from(*error),
             Error::TooLarge(limit) => Self::ResultTooLarge(limit),
             Error::Internal(problem) => Self::internal(problem),
             unbounded @ Error::Unbounded(_) => Self::Input(InputError::InvalidMember {
