@@ -1,12 +1,13 @@
 //! From a route to an answer. An endpoint decodes, calls a library, encodes, maps the error.
 
-mod call;
+pub(crate) mod call;
 mod documents;
-mod graphql;
+mod events;
+pub(crate) mod graphql;
 mod methods;
 mod oauth;
 mod operations;
-mod sql;
+pub(crate) mod sql;
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -28,6 +29,7 @@ use crate::error::{self, Failure, JSON};
 use crate::forwarded::Peer;
 use crate::metrics::Subject;
 use crate::route::{Miss, PATHS, Route};
+use crate::socket;
 use crate::stack::{BodyError, REQUEST_ID};
 
 /// The innermost service.
@@ -134,8 +136,13 @@ where
         Route::Metadata => Ok(documents::metadata(call.app)),
         Route::Keys => documents::keys(call.app),
         Route::OpenApi => Ok(documents::openapi()),
+        Route::GraphQl(schema) if socket::is_asked(&call.head.headers) => {
+            socket::upgrade(call.app, call.head, Some(schema))
+        }
         Route::GraphQl(schema) => graphql::serve(call, schema).await,
         Route::GraphQlSdl(schema) => graphql::sdl(call, schema).await,
+        Route::Events => socket::upgrade(call.app, call.head, None),
+        Route::EventStream => events::stream(call).await,
         Route::Health => Ok(operations::health()),
         Route::Readiness => Ok(operations::readiness(call.app).await),
         Route::Metrics => operations::metrics(call.app),

@@ -17,6 +17,7 @@ mod percent;
 mod request_body;
 mod route;
 mod serve;
+mod socket;
 mod stack;
 mod statements;
 mod trace;

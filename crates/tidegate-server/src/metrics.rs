@@ -39,6 +39,7 @@ pub(crate) struct Metrics {
     routes: [PerRoute; ROUTES],
     in_flight: AtomicI64,
     connections: AtomicI64,
+    sockets: AtomicI64,
     aborted: AtomicU64,
 }
 
@@ -57,6 +58,10 @@ impl Metrics {
 
     pub(crate) fn connection(&self, change: i64) {
         self.connections.fetch_add(change, Relaxed);
+    }
+
+    pub(crate) fn socket(&self, change: i64) {
+        self.sockets.fetch_add(change, Relaxed);
     }
 
     /// Counts a request that is over. `route` is a place in [`PATHS`], or none.
@@ -99,6 +104,12 @@ impl Metrics {
             "tidegate_http_connections",
             "Open connections.",
             self.connections.load(Relaxed),
+        )?;
+        gauge(
+            &mut text,
+            "tidegate_websockets",
+            "Open WebSockets.",
+            self.sockets.load(Relaxed),
         )?;
         text.push_str("# HELP tidegate_http_aborted_total Answers that did not reach their end.\n");
         text.push_str("# TYPE tidegate_http_aborted_total counter\n");

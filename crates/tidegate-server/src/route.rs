@@ -49,6 +49,10 @@ pub(crate) enum Route<'p> {
     GraphQl(Cow<'p, str>),
     /// `GET /api/graphql/schema/{schema}/sdl`
     GraphQlSdl(Cow<'p, str>),
+    /// The WebSocket: `GET /api/v4/events` and `GET /`
+    Events,
+    /// `GET /api/v4/events/stream`
+    EventStream,
     /// `GET /healthz`
     Health,
     /// `GET /readyz`
@@ -81,7 +85,7 @@ pub(crate) enum Methods {
 
 /// A route without what its path names: the label in metrics and logs, the path in the OpenAPI
 /// document.
-pub(crate) const PATHS: [(&str, Methods); 23] = [
+pub(crate) const PATHS: [(&str, Methods); 25] = [
     ("/api/v4/sql", Methods::Post),
     ("/api/v4/sql/database/{database}", Methods::Post),
     ("/api/v4/sql/schema", Methods::Get),
@@ -105,6 +109,8 @@ pub(crate) const PATHS: [(&str, Methods); 23] = [
     ("/api/v4/openrpc.json", Methods::Get),
     ("/api/graphql/schema/{schema}", Methods::Collection),
     ("/api/graphql/schema/{schema}/sdl", Methods::Get),
+    ("/api/v4/events", Methods::Get),
+    ("/api/v4/events/stream", Methods::Get),
 ];
 
 impl<'p> Route<'p> {
@@ -137,6 +143,8 @@ impl<'p> Route<'p> {
             "/.well-known/oauth-authorization-server" => Self::Metadata,
             "/.well-known/jwks.json" => Self::Keys,
             "/api/v4/openapi.json" => Self::OpenApi,
+            "" | "/api/v4/events" => Self::Events,
+            "/api/v4/events/stream" => Self::EventStream,
             "/healthz" => Self::Health,
             "/readyz" => Self::Readiness,
             "/metrics" => Self::Metrics,
@@ -198,6 +206,8 @@ impl<'p> Route<'p> {
             Self::OpenRpc => 20,
             Self::GraphQl(_) => 21,
             Self::GraphQlSdl(_) => 22,
+            Self::Events => 23,
+            Self::EventStream => 24,
         }
     }
 
@@ -304,8 +314,7 @@ mod tests {
     #[test]
     fn what_is_not_there_is_not_found() {
         for path in [
-            "/",
-            "",
+            "//",
             "/api/v4",
             "/api/v4/sql/database",
             "/api/v4/sql/schema/%ff",
