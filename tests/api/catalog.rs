@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use crate::node::Node;
 use crate::operator::Operator;
-use crate::serve::Node;
 use crate::service::demo;
 
 /// A change is there within a second; the rest is for a machine that runs many tests.

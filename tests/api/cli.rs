@@ -337,6 +337,56 @@ async fn the_doctor_tells_of_a_master_key_that_is_missing_or_wrong() {
     let (code, said) = doctor(wrong.to_str().unwrap());
     assert_eq!(code, Some(2), "{said}");
     assert!(said.contains("holds no master key"), "{said}");
+    // One that is well formed and another than the control database was set up with.
+    operator.succeeds(&["tenant", "list"], "");
+    let right = operator.folder.path().join("master.key");
+    let (code, said) = doctor(right.to_str().unwrap());
+    assert_eq!(code, Some(0), "{said}");
+    assert!(
+        said.contains("ok       the master key is the one of the control database"),
+        "{said}"
+    );
+    let other = operator.folder.path().join("other.key");
+    operator.succeeds(&["key", "init", other.to_str().unwrap()], "");
+    let (code, said) = doctor(other.to_str().unwrap());
+    assert_eq!(code, Some(1), "{said}");
+    assert!(
+        said.contains("MISSING  the master key is not the one"),
+        "{said}"
+    );
+}
+
+#[tokio::test]
+async fn the_doctor_tells_what_an_adopted_database_leaves_open() {
+    let operator = Operator::new().await;
+    let root = operator.root("postgres").await;
+    root.batch_execute("CREATE DATABASE shop").await.unwrap();
+    operator.succeeds(
+        &["tenant", "adopt", "shop", "--password-file", "-"],
+        "long-password\n",
+    );
+    operator.succeeds(
+        &["tenant", "create", "made", "--password-file", "-"],
+        "long-password\n",
+    );
+    let said = operator.succeeds(&["doctor"], "");
+    assert!(
+        said.contains("advice   in shop, everybody may fill the disk"),
+        "{said}"
+    );
+    assert!(said.contains("ok       in made, only those"), "{said}");
+    let sql = said
+        .lines()
+        .map(str::trim)
+        .find(|line| line.starts_with("REVOKE EXECUTE"));
+    operator
+        .root("shop")
+        .await
+        .batch_execute(sql.unwrap())
+        .await
+        .unwrap();
+    let said = operator.succeeds(&["doctor"], "");
+    assert!(said.contains("ok       in shop, only those"), "{said}");
 }
 
 #[tokio::test]

@@ -2,22 +2,30 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 #![expect(clippy::too_many_lines, reason = "a table of cases is read as a table")]
 
+mod node;
 mod operator;
+mod pages;
 mod service;
 
+mod audit;
 mod catalog;
 mod cli;
+mod clients;
 mod demo;
 mod examples;
 mod faults;
+mod flows;
 mod graphql;
 mod graphql_reading;
 mod graphql_writing;
 mod identity;
 mod interfaces;
+mod keys;
 mod methods;
 mod oauth;
+mod oauth2_client;
 mod operations;
+mod privileges;
 mod rpc;
 mod rpc_batches;
 mod rpc_changes;
@@ -27,3 +35,5 @@ mod sql;
 mod sql_outputs;
 mod sql_schema;
 mod sql_values;
+mod user_roles;
+mod users;

@@ -26,6 +26,25 @@ pub(crate) struct Service {
     _guard: ChildStdin,
 }
 
+/// What a REST endpoint answered, taken apart.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) location: String,
+    pub(crate) allow: String,
+    pub(crate) body: Value,
+}
+
+impl Reply {
+    /// The status, `errorCode` and message of an error.
+    pub(crate) fn error(&self) -> (u16, &str, &str) {
+        let member = |name: &str| self.body[name].as_str().unwrap_or_default();
+        assert_eq!(self.body["success"], false, "{self:?}");
+        assert_eq!(self.body["code"], self.status, "{self:?}");
+        (self.status, member("errorCode"), member("message"))
+    }
+}
+
 static SHARED: OnceLock<Service> = OnceLock::new();
 
 /// The one demo that tests share; tests make their own tables in it.
@@ -134,6 +153,44 @@ impl Service {
         (status, body)
     }
 
+    /// Calls a REST endpoint as a user, `None` being nobody.
+    pub(crate) async fn rest(
+        &self,
+        user: Option<&str>,
+        (method, path): (&str, &str),
+        body: &Value,
+    ) -> Reply {
+        let token = match user {
+            Some(user) => Some(self.cached_token(user).await),
+            None => None,
+        };
+        self.rest_with(token.as_deref(), (method, path), body).await
+    }
+
+    /// The same with a token.
+    pub(crate) async fn rest_with(
+        &self,
+        token: Option<&str>,
+        (method, path): (&str, &str),
+        body: &Value,
+    ) -> Reply {
+        let mut request = self.request(method.parse().unwrap(), path);
+        if !body.is_null() {
+            request = request.json(body);
+        }
+        if let Some(token) = token {
+            request = request.bearer_auth(token);
+        }
+        let answer = Answer::of(request).await;
+        Reply {
+            status: answer.status,
+            location: answer.header("location").to_owned(),
+            allow: answer.header("allow").to_owned(),
+            body: serde_json::from_str(&answer.text)
+                .unwrap_or_else(|_| Value::String(answer.text.clone())),
+        }
+    }
+
     /// Sends a request with a JSON text as a user, `None` being nobody.
     pub(crate) async fn ask(
         &self,
@@ -173,6 +230,16 @@ impl Service {
             tokio_postgres::connect(&self.database_url, tokio_postgres::NoTls)
                 .await
                 .unwrap();
+        tokio::spawn(connection);
+        client
+    }
+
+    /// A connection to the control database as the cluster's administrator.
+    pub(crate) async fn control(&self) -> tokio_postgres::Client {
+        let (server, _) = self.database_url.rsplit_once('/').unwrap();
+        let url = format!("{server}/tidegate");
+        let connected = tokio_postgres::connect(&url, tokio_postgres::NoTls).await;
+        let (client, connection) = connected.unwrap();
         tokio::spawn(connection);
         client
     }

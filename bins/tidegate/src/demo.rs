@@ -93,6 +93,7 @@ async fn serve(
         ("master_key_file", text(&master_key.to_string_lossy())),
         ("public_url", text(&url)),
         ("anonymous_database", text(TENANT)),
+        ("open_signup", text("true")),
     ]);
     let settings = layers.settings()?;
     let mut stop = Box::pin(stop);

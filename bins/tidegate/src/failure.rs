@@ -38,7 +38,7 @@ pub(crate) enum Failure {
     },
     /// A record was refused.
     #[error(transparent)]
-    Identity(#[from] tidegate_oauth::Error),
+    Identity(tidegate_oauth::Error),
     /// The control schema failed.
     #[error("{0}")]
     Store(#[from] tidegate_store::Error),
@@ -75,6 +75,25 @@ pub(crate) enum Failure {
 impl From<tidegate_postgres::admin::Error> for Failure {
     fn from(error: tidegate_postgres::admin::Error) -> Self {
         Self::Admin { error }
+    }
+}
+
+impl From<tidegate_oauth::Error> for Failure {
+    fn from(error: tidegate_oauth::Error) -> Self {
+        use tidegate_oauth::{Error, RoleError};
+        match error {
+            Error::Role(RoleError::Failed(cause) | RoleError::Unavailable(cause)) => {
+                match cause.downcast::<AdminError>() {
+                    Ok(error) => (*error).into(),
+                    Err(cause) => Self::Identity(RoleError::Failed(cause).into()),
+                }
+            }
+            Error::Role(RoleError::OwnsObjects { count, example }) => Self::Refused(format!(
+                "the user owns {count} objects of the database, such as {example}; give them to \
+                 the owner (--reassign) or drop them first"
+            )),
+            error => Self::Identity(error),
+        }
     }
 }
 

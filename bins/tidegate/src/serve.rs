@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use tidegate_catalog::Catalogs;
 use tidegate_methods::Registry;
-use tidegate_oauth::Issuer;
+use tidegate_oauth::{Issuer, Mail};
+use tidegate_outbound::SmtpMail;
 use tidegate_postgres::admin::doctor::Verdict;
 use tidegate_postgres::backoff::Backoff;
 use tidegate_server::{App, Certificate, Limits, Listener, Origins};
@@ -21,7 +22,7 @@ use crate::service::{self, Service};
 use crate::settings::{Origin, Settings};
 use crate::traces::Traces;
 use crate::upkeep::Upkeep;
-use crate::{ports, signal};
+use crate::{identity, ports, signal};
 
 /// How often the certificate's files are looked at.
 const CERTIFICATE: Duration = Duration::from_secs(10);
@@ -84,7 +85,7 @@ fn listen_advice(problem: ErrorKind) -> &'static str {
     }
 }
 
-fn lonely(there: &str, missing: &str) -> Failure {
+pub(crate) fn lonely(there: &str, missing: &str) -> Failure {
     Failure::Usage(format!("the setting {there} is given without {missing}"))
 }
 
@@ -172,6 +173,7 @@ impl Node {
         let catalogs = Catalogs::new(service.control.clone(), Arc::new(pool.clone()));
         let catalogs = Arc::new(catalogs);
         let app = App::builder(pool.executor(), issuer.clone(), service.store.clone())
+            .accounts(Arc::new(service.accounts()))
             .methods(methods.clone())
             .catalogs(catalogs.clone())
             .node(u64::from_be_bytes(ports::bytes()))
@@ -180,6 +182,10 @@ impl Node {
             .origins(origins(&settings.cors_origins)?)
             .anonymous_database(settings.anonymous_database.as_ref().map(DatabaseName::new))
             .insecure_http(settings.insecure_http)
+            .open_sign_up(settings.open_signup)
+            .mail(mail(settings)?)
+            .providers(identity::providers(settings)?)
+            .help(settings.help_contact.clone())
             .probe(Arc::new(ControlProbe(service.control.clone())))
             .probe(Arc::new(CatalogProbe(catalogs.clone())))
             .metrics(Arc::new(pool.clone()));
@@ -217,6 +223,20 @@ impl Node {
         let listeners = sockets.bound.into_iter().map(listener).collect();
         tidegate_server::serve(listeners, self.app, stop).await?;
         Ok(())
+    }
+}
+
+/// What carries letters, if the operator has named a server.
+fn mail(settings: &Settings) -> Result<Option<Arc<dyn Mail>>> {
+    match (&settings.smtp_url, &settings.mail_from) {
+        (Some(url), Some(from)) => {
+            let mail = SmtpMail::new(&url.0, from);
+            let mail = mail.map_err(|error| Failure::Usage(error.to_string()))?;
+            Ok(Some(Arc::new(mail)))
+        }
+        (None, None) => Ok(None),
+        (Some(_), None) => Err(lonely("smtp_url", "mail_from")),
+        (None, Some(_)) => Err(lonely("mail_from", "smtp_url")),
     }
 }
 

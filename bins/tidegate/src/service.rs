@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tidegate_methods::MethodStore;
-use tidegate_oauth::{Directory, MasterKey, PasswordCost, PasswordHasher, Ports, Store};
+use tidegate_oauth::{Accounts, Directory, MasterKey, PasswordCost, PasswordHasher, Ports, Store};
 use tidegate_postgres::admin::{Admin, RolePasswords};
 use tidegate_postgres::control::Control;
 use tidegate_postgres::{Config, TlsMode};
@@ -11,6 +11,7 @@ use tidegate_sql::{DatabaseName, Executor};
 use tidegate_store::{PgMethodStore, PgOauthStore, Tenants};
 
 use crate::failure::{Failure, Result};
+use crate::roles::PgRoles;
 use crate::settings::{DatabaseUrl, Settings};
 use crate::{master_key, ports};
 
@@ -65,6 +66,12 @@ impl Service {
     /// The records of users and clients.
     pub(crate) fn directory(&self) -> Directory {
         Directory::new(self.ports.clone())
+    }
+
+    /// Users with their roles.
+    pub(crate) fn accounts(&self) -> Accounts {
+        let roles = PgRoles(self.admin.clone());
+        Accounts::new(self.directory(), Arc::new(roles))
     }
 }
 

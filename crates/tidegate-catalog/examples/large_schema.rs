@@ -62,7 +62,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (again, second) = timed(catalogs.schema(&login, "public", &terms)).await;
     let (watched, watch) = timed(catalogs.watch(&login.database, &terms)).await;
     watched?;
-    assert!(Arc::ptr_eq(&found?.unwrap(), &again?.unwrap()));
+    let (found, again) = (found?.ok_or("it was found")?, again?.ok_or("it is there")?);
+    assert!(Arc::ptr_eq(&found, &again));
     writeln!(
         std::io::stdout(),
         "document {size} bytes: read in {read:?}, parsed in {parsed:?}\n\

@@ -15,4 +15,26 @@ pub enum Error {
     /// The catalog query gave no document, which is our fault.
     #[error("the catalog query gave no document")]
     Document,
+    /// There is no such table.
+    #[error("there is no such table")]
+    NoTable,
+    /// The role owns the table, and an owner's rights cannot be taken for good.
+    #[error("the role owns the table")]
+    OwnsTable,
+    /// No role that we can run as may grant this.
+    #[error("nobody of the tenant may grant {what}; {owner} owns it")]
+    NobodyMayGrant {
+        /// What was to be granted.
+        what: String,
+        /// Who could.
+        owner: String,
+    },
+    /// A privilege that was to be taken would stay.
+    #[error("the role has {privilege} {from}")]
+    GrantedElsewhere {
+        /// The privilege.
+        privilege: String,
+        /// Whence it has it: `through` a group or PUBLIC, `from` a foreign grantor.
+        from: String,
+    },
 }

@@ -7,8 +7,12 @@ mod error;
 pub mod load;
 pub mod model;
 pub mod naming;
+mod privileges;
 
 pub use catalogs::{Catalogs, Definitions, Schemas, Watched};
 pub use describe::{describe, describe_all};
 pub use error::{Error, Result};
 pub use model::{ColumnId, Relation, RelationId, RelationshipId, Schema};
+pub use privileges::{
+    Access, ColumnPrivilege, RoleAccess, TableName, set_table_access, table_access,
+};

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tidegate_catalog::{Catalogs, Definitions, Schema};
+use tidegate_embedded::Cluster;
 use tidegate_postgres::Config;
 use tidegate_postgres::backoff::Jitter;
 use tidegate_postgres::control::Control;
@@ -37,7 +38,10 @@ pub(crate) struct Stage {
 impl Stage {
     /// A new database in which `sql` has run as the cluster's administrator.
     pub(crate) async fn new(database: &str, sql: &str) -> Self {
-        let cluster = tidegate_embedded::testing::cluster();
+        Self::on(tidegate_embedded::testing::cluster(), database, sql).await
+    }
+
+    pub(crate) async fn on(cluster: &Cluster, database: &str, sql: &str) -> Self {
         let admin = connect(&cluster.admin_url()).await;
         admin
             .batch_execute(&format!("create database {database}"))

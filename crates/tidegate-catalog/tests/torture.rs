@@ -18,6 +18,14 @@ fn relation<'a>(schema: &'a Schema, name: &str) -> &'a Relation {
         .unwrap_or_else(|| panic!("{name} is missing"))]
 }
 
+/// `name>target` of each relationship.
+fn names(schema: &Schema, name: &str) -> Vec<String> {
+    let relationships = relation(schema, name).relationships.iter();
+    relationships
+        .map(|r| format!("{}>{}", r.name, schema[r.target].name))
+        .collect()
+}
+
 fn is_name(name: &str) -> bool {
     let mut characters = name.chars();
     let first = characters.next().unwrap();
@@ -76,12 +84,7 @@ async fn every_name_is_a_graphql_name_and_unique() {
 async fn relationships_follow_the_keys() {
     let stage = torture("torture_keys").await;
     let schema = stage.public().await;
-    let names = |name| -> Vec<_> {
-        let relationships = relation(&schema, name).relationships.iter();
-        relationships
-            .map(|r| format!("{}>{}", r.name, schema[r.target].name))
-            .collect()
-    };
+    let names = |name| names(&schema, name);
     assert_eq!(
         names("chicken"),
         ["egg>egg", "chickenEggIdFkey>egg", "eggByChickenId>egg"]
@@ -133,13 +136,25 @@ async fn relationships_follow_the_keys() {
         names("trip"),
         ["stopByUCUA>stop", "stopByVBVA>stop", "stopByTBTA>stop"]
     );
+}
+
+#[tokio::test]
+async fn a_relationship_is_certain_as_far_as_its_key_is() {
+    let stage = torture("torture_certain").await;
+    let schema = stage.public().await;
     let stop = relation(&schema, "stop");
     let certain = |name| {
         stop.relationship(stop.find_relationship(name).unwrap())
             .certain
     };
     assert!(certain("stopTBTAFkey") && !certain("later") && !certain("byUnique"));
-    // Other schemas and partitions make no relationships, their roots do.
+}
+
+#[tokio::test]
+async fn other_schemas_and_partitions_make_no_relationships() {
+    let stage = torture("torture_elsewhere").await;
+    let schema = stage.public().await;
+    let names = |name| names(&schema, name);
     assert!(names("here").is_empty() && names("odd_ref").is_empty());
     assert_eq!(names("part_ref")[0], "part>part");
     assert_eq!(names("part"), ["partRef>part_ref"]);

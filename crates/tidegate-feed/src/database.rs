@@ -2,23 +2,22 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use tidegate_sql::log::{Captured, ChangeLog, Demand, LogIdentity, LogPosition};
 use tidegate_sql::{DatabaseName, Executor, Type};
 use tokio::sync::{Notify, Semaphore, watch};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
 use crate::change::Change;
 use crate::cursor::{Cursor, Place};
-use crate::error::{Error, Result};
 use crate::pump;
 use crate::queue::{Ended, Item, Resync};
 use crate::ring::Ring;
 use crate::settings::Settings;
 use crate::shape::Shape;
+use crate::stream_state::StreamState;
 use crate::subscriber::Subscriber;
 use crate::table::Table;
 
@@ -40,6 +39,8 @@ pub(crate) struct Database {
     ids: AtomicU64,
     /// When somebody last subscribed, or was seen to be subscribed.
     pub(crate) touched: Mutex<Instant>,
+    /// How many are subscribing at this moment.
+    entering: AtomicUsize,
 }
 
 /// A table's capture as it was last asked for.
@@ -49,26 +50,6 @@ pub(crate) struct Capture {
     pub(crate) captured: Captured,
     /// When it was last needed.
     pub(crate) used: Instant,
-}
-
-/// Where the stream is.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct StreamState {
-    pub(crate) live: bool,
-    /// Everything that committed before this has been handed out.
-    pub(crate) reached: LogPosition,
-    /// Why it is not live.
-    pub(crate) problem: Option<Problem>,
-    /// Nobody opens it any more.
-    pub(crate) stopped: bool,
-}
-
-/// Why there is no stream.
-#[derive(Clone, Debug)]
-pub(crate) enum Problem {
-    NotAllowed { reason: String, remedy: String },
-    TimedOut { what: String, limit: Duration },
-    Other(String),
 }
 
 struct Inner {
@@ -128,58 +109,13 @@ impl Database {
             poke: Notify::new(),
             ids: AtomicU64::new(1),
             touched: Mutex::new(Instant::now()),
+            entering: AtomicUsize::new(0),
             settings,
         }
     }
 
     pub(crate) fn next_id(&self) -> u64 {
         self.ids.fetch_add(1, Ordering::Relaxed)
-    }
-
-    /// Waits until the stream is live.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`], or why the log may not be read.
-    pub(crate) async fn live(&self, deadline: Instant) -> Result<()> {
-        let mut stream = self.stream.subscribe();
-        let live = timeout_at(
-            deadline,
-            stream.wait_for(|stream| stream.live || stream.stopped),
-        );
-        if live
-            .await
-            .is_ok_and(|state| state.is_ok_and(|state| state.live))
-        {
-            return Ok(());
-        }
-        match self.stream.borrow().problem.clone() {
-            Some(Problem::NotAllowed { reason, remedy }) => {
-                Err(Error::CaptureNotAllowed { reason, remedy })
-            }
-            Some(Problem::TimedOut { what, limit }) => Err(Error::Timeout { what, limit }),
-            Some(Problem::Other(problem)) => Err(Error::Unavailable(Some(problem.into()))),
-            None => Err(Error::Unavailable(None)),
-        }
-    }
-
-    /// Waits until everything before a position has been handed out.
-    pub(crate) async fn reach(&self, position: LogPosition, deadline: Instant) -> Result<()> {
-        const ASK: Duration = Duration::from_millis(25);
-        let mut stream = self.stream.subscribe();
-        loop {
-            self.poke.notify_one();
-            let next = deadline.min(Instant::now() + ASK);
-            let reached = stream.wait_for(|stream| stream.live && stream.reached >= position);
-            if let Ok(Ok(_)) = timeout_at(next, reached).await {
-                return Ok(());
-            }
-            if Instant::now() >= deadline {
-                return Err(Error::Timeout {
-                    what: "the stream of changes".to_owned(),
-                    limit: self.settings.patience,
-                });
-            }
-        }
     }
 
     /// A stream has been opened. Unless it goes on where the last one ended, there is a gap.
@@ -398,12 +334,34 @@ impl Database {
         rest
     }
 
+    /// Whether nobody is subscribed or subscribing.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.entering.load(Ordering::Acquire) == 0 && self.inner.lock().subscribers.is_empty()
+    }
+
     /// Ends everything.
     pub(crate) fn end(&self, why: &Ended) {
         for subscriber in self.subscribers() {
             subscriber.end(why.clone());
             self.detach(&subscriber);
         }
+    }
+}
+
+/// Somebody who is subscribing: meanwhile the database is needed.
+pub(crate) struct Entering(pub(crate) Arc<Database>);
+
+impl Entering {
+    pub(crate) fn new(database: Arc<Database>) -> Self {
+        database.entering.fetch_add(1, Ordering::AcqRel);
+        Self(database)
+    }
+}
+
+impl Drop for Entering {
+    fn drop(&mut self) {
+        *self.0.touched.lock() = Instant::now();
+        self.0.entering.fetch_sub(1, Ordering::AcqRel);
     }
 }
 

@@ -15,16 +15,16 @@ use tracing::warn;
 
 use crate::change::{Operation, Operations};
 use crate::cursor::Cursor;
-use crate::database::{Capture, Database, From};
+use crate::database::{Database, Entering};
 use crate::error::{Error, Result};
 use crate::policy::Judge;
 use crate::predicate::Predicate;
-use crate::queue::{Ended, Outbox, Resync};
+use crate::queue::{Ended, Outbox};
 use crate::rights::Rights;
 use crate::selection::Selection;
 use crate::settings::Settings;
 use crate::subscriber::Subscriber;
-use crate::{guard, worker};
+use crate::{admission, guard, worker};
 
 /// Hands the changes of databases to subscribers.
 #[derive(Clone)]
@@ -97,13 +97,14 @@ impl Feed {
         let executor = &*self.shared.executor;
         let rights = Rights::ask(executor, &request.login, request.relation).await?;
         let (columns, demand) = self.demand(&request, &rights)?;
-        let database = self.database(&request);
+        let entering = self.database(&request);
+        let database = entering.0.clone();
         database.live(deadline).await?;
-        let since = capture(&database, demand, deadline).await?;
+        let since = admission::capture(&database, demand, deadline).await?;
         if outbox.is_closed() {
             return Err(Error::Closed);
         }
-        let from = place(&database, request.after, since, deadline).await;
+        let from = admission::place(&database, request.after, since, deadline).await;
         let judge = rights.policy.map(|policy| {
             self.judge(&request.login, request.relation, || {
                 Judge::new(self.shared.executor.clone(), request.login.clone(), policy)
@@ -122,7 +123,7 @@ impl Feed {
             judge,
             over: AtomicBool::new(false),
         });
-        refit(&database, &subscriber, deadline).await?;
+        admission::refit(&database, &subscriber, deadline).await?;
         database.attach(&subscriber, from);
         if database.stream.borrow().stopped {
             database.detach(&subscriber);
@@ -185,12 +186,11 @@ impl Feed {
 
     /// The feed of a database, started by its first subscriber. One that comes back may need what
     /// was before this process: then the memory is filled from as far back as there is.
-    fn database(&self, request: &Request) -> Arc<Database> {
+    fn database(&self, request: &Request) -> Entering {
         let mut databases = self.shared.databases.lock();
         let name = &request.login.database;
         if let Some(running) = databases.get(name) {
-            *running.database.touched.lock() = Instant::now();
-            return running.database.clone();
+            return Entering::new(running.database.clone());
         }
         let database = Arc::new(Database::new(
             name.clone(),
@@ -213,7 +213,7 @@ impl Feed {
             _tasks: tasks,
         };
         databases.insert(name.clone(), running);
-        database
+        Entering::new(database)
     }
 
     fn judge(&self, login: &Login, relation: u32, make: impl FnOnce() -> Judge) -> Arc<Judge> {
@@ -256,16 +256,17 @@ impl Feed {
     }
 }
 
-/// Stops the feed of a database that nobody needs, and gives back what it had taken there.
-fn retire(shared: &Weak<Shared>, database: &Arc<Database>) {
+/// Stops the feed of a database that nobody needs, and gives back what it had taken there. Says
+/// whether it did.
+fn retire(shared: &Weak<Shared>, database: &Arc<Database>) -> bool {
     let Some(shared) = shared.upgrade() else {
-        return;
+        return true;
     };
     let running = {
         let mut databases = shared.databases.lock();
         let mine = |running: &Running| Arc::ptr_eq(&running.database, database);
-        if !databases.get(&database.name).is_some_and(mine) {
-            return;
+        if !databases.get(&database.name).is_some_and(mine) || !database.is_idle() {
+            return false;
         }
         database.stream.send_modify(|state| state.stopped = true);
         databases.remove(&database.name)
@@ -287,6 +288,7 @@ fn retire(shared: &Weak<Shared>, database: &Arc<Database>) {
             }
         }
     });
+    true
 }
 
 /// How a database's feed is.
@@ -300,80 +302,6 @@ pub struct DatabaseStatus {
     pub reached: LogPosition,
     /// How many subscriptions there are.
     pub subscriptions: usize,
-}
-
-/// Sees to it that a table is captured as demanded, and that the stream has come past the point
-/// where that took effect.
-async fn capture(database: &Database, demand: Demand, deadline: Instant) -> Result<LogPosition> {
-    let mut captures = database.captures.lock().await;
-    let known = captures.get(&demand.relation).copied();
-    let demand = match known {
-        Some(known) => Demand {
-            changes: demand.changes || known.demand.changes,
-            old_rows: demand.old_rows || known.demand.old_rows,
-            ..demand
-        },
-        None => demand,
-    };
-    let used = Instant::now();
-    let captured = match known {
-        Some(known) if known.demand == demand => known.captured,
-        _ => database.log.capture(&database.name, &demand).await?,
-    };
-    let capture = Capture {
-        demand,
-        captured,
-        used,
-    };
-    captures.insert(demand.relation, capture);
-    drop(captures);
-    database.reach(captured.barrier, deadline).await?;
-    Ok(captured.since)
-}
-
-/// Where a definition has changed since the last change of a row, the log has yet to tell it:
-/// once it has come past the definition, what was known is forgotten.
-async fn refit(database: &Database, subscriber: &Subscriber, deadline: Instant) -> Result<()> {
-    if !database.fits(subscriber) {
-        let now = database
-            .log
-            .retain(&database.name, LogPosition::default())
-            .await?;
-        database.reach(now, deadline).await?;
-        database.unshape_unless(subscriber);
-    }
-    Ok(())
-}
-
-/// Where a subscription begins.
-async fn place(
-    database: &Database,
-    after: Option<Cursor>,
-    since: LogPosition,
-    deadline: Instant,
-) -> From {
-    let Some(cursor) = after else {
-        return From::Now;
-    };
-    if !cursor.is_in(database.log_identity()) {
-        return From::Gap(Resync::OtherLog);
-    }
-    // What happened to the table before it was captured is not in the log.
-    if cursor.place.commit < since {
-        return From::Gap(Resync::Expired);
-    }
-    // A node that has just started is still reading what was before; a place that never comes
-    // belongs to a log that was cut off.
-    let commit = cursor.place.commit.0;
-    let there = LogPosition(if cursor.place.index == 0 {
-        commit
-    } else {
-        commit.saturating_add(1)
-    });
-    match database.reach(there, deadline).await {
-        Ok(()) => From::After(cursor.place),
-        Err(_) => From::Gap(Resync::Expired),
-    }
 }
 
 impl Subscription {

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod admission;
 mod change;
 mod cursor;
 mod database;
@@ -18,6 +19,7 @@ mod ring;
 mod selection;
 mod settings;
 mod shape;
+mod stream_state;
 mod subscriber;
 mod table;
 mod transaction;

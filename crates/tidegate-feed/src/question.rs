@@ -57,6 +57,7 @@ pub(crate) fn bind(text: &str, values: &[&str]) -> Result<BoundStatement> {
                 .collect(),
         ],
         listed: false,
+        places: Vec::new(),
     })
 }
 

@@ -17,6 +17,7 @@ pub(crate) struct Rights {
 }
 
 /// A column as a role sees it.
+#[expect(clippy::struct_excessive_bools, reason = "they are separate facts")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ColumnRights {
     pub(crate) name: Box<str>,

@@ -200,16 +200,16 @@ impl Table {
         row: Row<'_>,
         push: &mut dyn FnMut(&Arc<Subscriber>, Outcome),
     ) {
-        let mut encoded: Vec<Encoded> = Vec::new();
+        let mut rows: Vec<Encoded> = Vec::new();
         self.by_operation[operation as usize].each(row, &mut |live| {
             let outcome = match passes(live.placed.as_deref(), row) {
                 Some(false) => return,
                 None => Outcome::Gap(Resync::Incomplete),
                 Some(true) => {
-                    if encoded.is_empty() {
-                        encoded.resize_with(self.plans.len(), || None);
+                    if rows.is_empty() {
+                        rows.resize_with(self.plans.len(), || None);
                     }
-                    let shown = encoded[live.plan].get_or_insert_with(|| {
+                    let shown = rows[live.plan].get_or_insert_with(|| {
                         let encoder = self.plans[live.plan].encoder.as_ref();
                         encoder.ok_or(Unshowable::Absent)?.encode(row)
                     });

@@ -7,8 +7,9 @@ use tidegate_sql::log::{LogError, LogMessage, LogPosition, LogStart, LogStream};
 use tracing::{info, warn};
 
 use crate::cursor::Place;
-use crate::database::{Database, Problem};
+use crate::database::Database;
 use crate::queue::{Item, Resync};
+use crate::stream_state::Problem;
 use crate::transaction::{Assembler, Step};
 use crate::type_lookup;
 
@@ -95,11 +96,11 @@ async fn recapture(database: &Arc<Database>, start: LogPosition) -> Result<(), L
     let (mut lost, mut failed) = (Vec::new(), Vec::new());
     for (relation, capture) in captures.iter_mut() {
         match database.log.capture(&database.name, &capture.demand).await {
-            Ok(captured) => {
-                if captured.since > start && captured.since > capture.captured.since {
+            Ok(now) => {
+                if now.since > start && now.since > capture.captured.since {
                     lost.push(*relation);
                 }
-                capture.captured = captured;
+                capture.captured = now;
             }
             Err(error @ (LogError::Unavailable(_) | LogError::Internal(_))) => return Err(error),
             // The next check of its subscriptions finds out what is wrong with the table.
@@ -176,7 +177,6 @@ impl Reader {
         let types = self.database.types.lock().clone();
         let step = self.assembler.take(bytes, &types);
         match step.map_err(|error| LogError::Internal(Box::new(error)))? {
-            Step::Nothing => {}
             Step::Undescribed(relation, unknown) => {
                 let types = type_lookup::resolve(&self.database, &unknown).await;
                 let shape = self.assembler.describe(relation, &types);
@@ -184,7 +184,7 @@ impl Reader {
             }
             Step::Described(shape) => self.database.reshape(&shape),
             Step::Changed(change) if change.place > self.seen => self.database.dispatch(change),
-            Step::Changed(_) => {}
+            Step::Nothing | Step::Changed(_) => {}
             Step::Truncated(changes) => {
                 for change in changes {
                     if change.place > self.seen {

@@ -25,14 +25,21 @@ fn tuple(out: &mut BytesMut, values: &[Option<String>]) {
     }
 }
 
+fn build(kind: u8, fill: &dyn Fn(&mut BytesMut)) -> Bytes {
+    let mut out = BytesMut::from(&[kind][..]);
+    fill(&mut out);
+    out.freeze()
+}
+
 /// One of every kind.
 fn samples() -> Vec<Bytes> {
-    let row = [Some("1".to_owned()), None, Some("é\n".to_owned())];
-    let build = |kind: u8, fill: &dyn Fn(&mut BytesMut)| {
-        let mut out = BytesMut::from(&[kind][..]);
-        fill(&mut out);
-        out.freeze()
-    };
+    let mut samples = frames();
+    samples.extend(rows());
+    samples
+}
+
+/// Transactions and definitions.
+fn frames() -> Vec<Bytes> {
     let header = |out: &mut BytesMut| {
         out.put_u64(7);
         out.put_u64(8);
@@ -69,6 +76,13 @@ fn samples() -> Vec<Bytes> {
             text(out, "public");
             text(out, "mood");
         }),
+    ]
+}
+
+/// What happens to rows.
+fn rows() -> Vec<Bytes> {
+    let row = [Some("1".to_owned()), None, Some("é\n".to_owned())];
+    vec![
         build(b'I', &|out| {
             out.put_u32(5);
             out.put_u8(b'N');

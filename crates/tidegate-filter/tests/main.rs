@@ -5,6 +5,7 @@
 )]
 
 mod condition;
+mod constants;
 mod events;
 mod golden;
 mod injection;

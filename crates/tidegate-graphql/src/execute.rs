@@ -45,8 +45,8 @@ impl Api {
     ///
     /// # Errors
     ///
-    /// Only what is no answer of this API: the database is away, or gone, or all its connections
-    /// are taken. Everything else is said in the answer.
+    /// Only what is no answer of this API: the database is away, gone or broken, all its connections
+    /// are taken, or the fault is ours. Everything else is said in the answer.
     pub async fn execute(
         &self,
         prepared: &Prepared,
@@ -123,11 +123,11 @@ enum Trouble {
 impl Trouble {
     fn of_plan(error: tidegate_plan::Error) -> Self {
         let code = match error {
-            tidegate_plan::Error::Input(_) | tidegate_plan::Error::Unbounded(_) => {
-                Code::BadUserInput
-            }
             tidegate_plan::Error::TooLarge(_) => Code::TooComplex,
-            tidegate_plan::Error::Internal(_) => Code::Internal,
+            internal @ tidegate_plan::Error::Internal(_) => {
+                return Self::Away(tidegate_sql::Error::internal(internal));
+            }
+            _ => Code::BadUserInput,
         };
         Self::Error(Error::new(code, error.to_string()))
     }

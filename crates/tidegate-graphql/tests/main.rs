@@ -7,6 +7,6 @@
 
 mod documents;
 mod fixture;
-mod introspection;
 mod sdl;
 mod subscriptions;
+mod variables;

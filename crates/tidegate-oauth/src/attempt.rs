@@ -27,6 +27,16 @@ pub enum AttemptScope {
     Client,
     /// Guest sessions opened from one address.
     Guest,
+    /// Device codes asked for from one address.
+    Device,
+    /// Wrong user codes that come from one address.
+    UserCode,
+    /// Codes tried as the second factor of one user.
+    SecondFactor,
+    /// Accounts made from one address.
+    SignUp,
+    /// Letters asked for in the name of one user, or from one address.
+    Letter,
 }
 
 impl AttemptScope {
@@ -37,6 +47,11 @@ impl AttemptScope {
             Self::Address => "address",
             Self::Client => "client",
             Self::Guest => "guest",
+            Self::Device => "device",
+            Self::UserCode => "user_code",
+            Self::SecondFactor => "second_factor",
+            Self::SignUp => "sign_up",
+            Self::Letter => "letter",
         }
     }
 }

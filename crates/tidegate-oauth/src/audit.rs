@@ -21,6 +21,63 @@ pub struct AuditEvent {
     pub session: Option<SessionId>,
     /// Where the request came from.
     pub address: Option<IpAddr>,
+    /// The user of the tenant who changed a record; none for the operator, and for what users do
+    /// about themselves by signing in.
+    pub actor: Option<String>,
+}
+
+/// An event as the log has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditEntry {
+    /// Its number, by which the log is read on; later events have higher ones.
+    pub number: u64,
+    /// When.
+    pub at: Timestamp,
+    /// The event's name; a newer program may have written others than [`AuditKind`] knows.
+    pub event: String,
+    /// The word that tells more.
+    pub detail: Option<String>,
+    /// The user's name as it was given.
+    pub user: Option<String>,
+    /// The client.
+    pub client_id: Option<String>,
+    /// The session.
+    pub session: Option<SessionId>,
+    /// Where the request came from.
+    pub address: Option<IpAddr>,
+    /// Who changed a record.
+    pub actor: Option<String>,
+}
+
+/// A part of the log.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AuditPage {
+    /// The events, by number.
+    pub entries: Vec<AuditEntry>,
+    /// The number after which the next page begins.
+    pub next: u64,
+}
+
+impl AuditPage {
+    /// The page of at most `limit` entries `since`, in a log whose highest number is `highest`.
+    pub fn new(entries: Vec<AuditEntry>, limit: u32, since: AuditSince, highest: u64) -> Self {
+        let full = entries.len() >= limit as usize;
+        let next = match (entries.last(), since) {
+            (Some(last), _) if full => last.number,
+            (_, AuditSince::Number(number)) => number.max(highest),
+            (_, AuditSince::Time(_)) => highest,
+        };
+        Self { entries, next }
+    }
+}
+
+/// From where on the log is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AuditSince {
+    /// After the event of this number; 0 is before the first.
+    Number(u64),
+    /// From this moment on.
+    Time(Timestamp),
 }
 
 /// How much of a user's name is kept: names that were tried may be of any length.
@@ -36,7 +93,12 @@ impl AuditEvent {
             client_id: None,
             session: None,
             address: None,
+            actor: None,
         }
+    }
+
+    pub(crate) fn by(self, actor: Option<String>) -> Self {
+        Self { actor, ..self }
     }
 
     pub(crate) fn of_user(self, name: &str) -> Self {
@@ -74,6 +136,22 @@ pub enum AuditKind {
     SessionEnded(EndReason),
     /// A user name or password was wrong.
     SignInFailed,
+    /// A person signed in on one of our pages.
+    SignedIn,
+    /// A person signed out on one of our pages.
+    SignedOut,
+    /// A person allowed a client's request on a page.
+    ConsentGiven,
+    /// A person denied a client's request on a page.
+    ConsentDenied,
+    /// A second factor was set up.
+    SecondFactorAdded,
+    /// A second factor was taken away.
+    SecondFactorRemoved,
+    /// A code of a second factor was wrong.
+    SecondFactorFailed,
+    /// A recovery code was used.
+    RecoveryCodeUsed,
     /// A client's secret was wrong or missing.
     ClientRefused,
     /// A user was created.
@@ -102,8 +180,17 @@ impl AuditKind {
         match self {
             Self::SessionOpened(_) => "session_opened",
             Self::SessionEnded(EndReason::RefreshReuse) => "refresh_reuse",
+            Self::SessionEnded(EndReason::CodeReuse) => "code_reuse",
             Self::SessionEnded(_) => "session_ended",
             Self::SignInFailed => "sign_in_failed",
+            Self::SignedIn => "signed_in",
+            Self::SignedOut => "signed_out",
+            Self::ConsentGiven => "consent_given",
+            Self::ConsentDenied => "consent_denied",
+            Self::SecondFactorAdded => "second_factor_added",
+            Self::SecondFactorRemoved => "second_factor_removed",
+            Self::SecondFactorFailed => "second_factor_failed",
+            Self::RecoveryCodeUsed => "recovery_code_used",
             Self::ClientRefused => "client_refused",
             Self::UserCreated => "user_created",
             Self::UserChanged => "user_changed",

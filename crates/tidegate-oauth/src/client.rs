@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::digest;
 use subtle::ConstantTimeEq as _;
 
@@ -86,8 +88,9 @@ pub struct ExpiringSecret {
     pub expires_at: Timestamp,
 }
 
-/// The SHA-256 of a client secret. Secrets that we make have 256 bits, so no slow hash is needed.
-#[derive(Clone, PartialEq, Eq)]
+/// The SHA-256 of a secret that we made: a client's, a code, a browser's cookie. It has 80 bits at
+/// least, most have 256, so no slow hash is needed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SecretHash([u8; 32]);
 
 impl SecretHash {
@@ -111,6 +114,11 @@ impl SecretHash {
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
+
+    /// The hash as a name for what the secret opens; tells nothing about the secret.
+    pub fn to_base64url(&self) -> String {
+        URL_SAFE_NO_PAD.encode(self.0)
+    }
 }
 
 impl fmt::Debug for SecretHash {
@@ -126,25 +134,43 @@ pub enum GrantKind {
     Password,
     /// A refresh token (RFC 6749, section 6).
     RefreshToken,
+    /// A code that a browser brought back (RFC 6749, section 4.1), with PKCE (RFC 7636).
+    AuthorizationCode,
+    /// A code that a person allowed elsewhere (RFC 8628).
+    DeviceCode,
     /// A token for the tenant's default user, for nobody in particular.
     Guest,
 }
 
 impl GrantKind {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Password, Self::RefreshToken, Self::Guest];
+    pub const ALL: [Self; 5] = [
+        Self::Password,
+        Self::RefreshToken,
+        Self::AuthorizationCode,
+        Self::DeviceCode,
+        Self::Guest,
+    ];
+
+    /// The other name of the device grant (RFC 8628, section 3.4).
+    pub const DEVICE_URN: &str = "urn:ietf:params:oauth:grant-type:device_code";
 
     /// The name on the wire and in a store.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Password => "password",
             Self::RefreshToken => "refresh_token",
+            Self::AuthorizationCode => "authorization_code",
+            Self::DeviceCode => "device_code",
             Self::Guest => "guest",
         }
     }
 
-    /// The kind with this name.
+    /// The kind with this name, either of the two for the device grant.
     pub fn from_name(name: &str) -> Option<Self> {
+        if name == Self::DEVICE_URN {
+            return Some(Self::DeviceCode);
+        }
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }

@@ -3,10 +3,13 @@
 mod clients;
 mod users;
 
-pub use clients::{CreatedClient, NewClient};
+use std::net::IpAddr;
+
+pub use clients::{ClientChange, CreatedClient, NewClient};
+pub(crate) use users::refuse_owner;
 pub use users::{NewOwner, NewUser, UserChange};
 
-use crate::{AuditEvent, AuditKind, Ports};
+use crate::{AuditEvent, AuditKind, EndReason, Ports, Result, SessionId, UserKey};
 
 /// The records of clients and users.
 ///
@@ -16,15 +19,46 @@ use crate::{AuditEvent, AuditKind, Ports};
 #[derive(Clone, Debug)]
 pub struct Directory {
     ports: Ports,
+    actor: Option<String>,
+    address: Option<IpAddr>,
 }
 
 impl Directory {
     /// The directory over these ports.
     pub fn new(ports: Ports) -> Self {
-        Self { ports }
+        Self {
+            ports,
+            actor: None,
+            address: None,
+        }
+    }
+
+    /// The same directory, where the audit log says that the user `actor` did it, from `address`.
+    /// Without this it was the operator.
+    pub fn acting_as(&self, actor: &str, address: Option<IpAddr>) -> Self {
+        Self {
+            ports: self.ports.clone(),
+            actor: Some(actor.to_owned()),
+            address,
+        }
     }
 
     fn event(&self, kind: AuditKind, database: &str) -> AuditEvent {
-        AuditEvent::new(self.ports.clock.now(), kind, Some(database))
+        let event = AuditEvent::new(self.ports.clock.now(), kind, Some(database));
+        event.by(self.actor.clone()).from(self.address)
+    }
+
+    /// Ends all sessions of a user and tells the audit log of each.
+    async fn end_sessions(&self, key: &UserKey, reason: EndReason) -> Result<()> {
+        let now = self.ports.clock.now();
+        let store = &self.ports.store;
+        let ended = store.end_sessions_of_user(key, reason, now).await?;
+        let event = |id: &SessionId| {
+            let event = self.event(AuditKind::SessionEnded(reason), &key.database);
+            event.of_user(&key.name).in_session(*id)
+        };
+        let events: Vec<_> = ended.iter().map(event).collect();
+        self.ports.audit_all(&events).await;
+        Ok(())
     }
 }

@@ -1,9 +1,13 @@
 //! What can go wrong, in the words of the wire, and whose fault it is.
 
+mod token_fault;
+
 use std::borrow::Cow;
 use std::time::Duration;
 
-use crate::StoreError;
+use crate::{OutboundError, RoleError, StoreError};
+
+pub use token_fault::TokenFault;
 
 /// This crate's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -34,6 +38,46 @@ pub enum Error {
     /// A grant that there is not.
     #[error("unknown grant type")]
     UnsupportedGrantType,
+    /// Another way to answer than by a code (RFC 6749, section 3.1.1).
+    #[error("unknown response type")]
+    UnsupportedResponseType,
+    /// The address to return to is none of the client's.
+    #[error("the redirect address is not registered")]
+    UnregisteredRedirect,
+    /// The code is no code of ours, used, expired, another client's or for another address, or the
+    /// verifier is not the one of its challenge; nobody can tell which.
+    #[error("dead authorization code")]
+    DeadCode,
+    /// Nobody has decided about the device yet.
+    #[error("nobody has decided yet")]
+    AuthorizationPending,
+    /// Nobody has decided yet, and the device asks too often.
+    #[error("nobody has decided yet, and the device asks too often")]
+    SlowDown,
+    /// A person said no.
+    #[error("the request was denied")]
+    AccessDenied,
+    /// The device code's time is over.
+    #[error("expired device code")]
+    ExpiredDeviceCode,
+    /// The device code is no code of ours, used up or another client's.
+    #[error("dead device code")]
+    DeadDeviceCode,
+    /// No device waits with this user code.
+    #[error("unknown user code")]
+    UnknownUserCode,
+    /// A password alone is not enough for this client.
+    #[error("a second factor is needed")]
+    SecondFactorNeeded,
+    /// The code of the second factor is wrong or was used.
+    #[error("wrong code of the second factor")]
+    WrongSecondFactor,
+    /// Nobody may make an account through this client.
+    #[error("no sign-up through this client")]
+    SignUpClosed,
+    /// The link of a letter is none of ours, too old, or was used.
+    #[error("dead link")]
+    DeadLink,
     /// The client may not use this grant.
     #[error("the grant is not enabled for the client")]
     GrantNotAllowed,
@@ -112,35 +156,15 @@ pub enum Error {
     /// The pool of hashers is gone or a hash cannot be computed.
     #[error("the password hasher failed")]
     HasherFailed,
+    /// A service outside failed.
+    #[error(transparent)]
+    Outbound(#[from] OutboundError),
+    /// The PostgreSQL role of a user is not as it should be.
+    #[error(transparent)]
+    Role(#[from] RoleError),
     /// The store did.
     #[error(transparent)]
     Store(#[from] StoreError),
-}
-
-/// Why a bearer token is not accepted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TokenFault {
-    /// Longer than 8 KiB.
-    #[error("it is too long")]
-    TooLong,
-    /// Not three segments of base64url, or claims that we do not write.
-    #[error("it is malformed")]
-    Malformed,
-    /// Its header is not one that a key of ours writes: another algorithm, type or key.
-    #[error("its header is unknown")]
-    UnknownHeader,
-    /// The signature is wrong.
-    #[error("its signature is wrong")]
-    BadSignature,
-    /// Of another issuer, for another audience, or from the future.
-    #[error("it is not for this service or not yet valid")]
-    NotForUs,
-    /// Its time is over.
-    #[error("it has expired")]
-    Expired,
-    /// Its session was ended.
-    #[error("its session has ended")]
-    SessionEnded,
 }
 
 /// Whose fault an error is, and so how the edge answers.
@@ -175,28 +199,45 @@ impl Error {
             | Self::MissingParameter(_)
             | Self::DuplicateParameter(_)
             | Self::ParameterNotText(_)
-            | Self::TwoCredentials => "invalid_request",
+            | Self::TwoCredentials
+            | Self::UnregisteredRedirect
+            | Self::UnknownUserCode => "invalid_request",
             Self::UnsupportedGrantType => "unsupported_grant_type",
-            Self::GrantNotAllowed | Self::ForeignDatabase | Self::ForeignToken => {
-                "unauthorized_client"
-            }
+            Self::UnsupportedResponseType => "unsupported_response_type",
+            Self::AuthorizationPending => "authorization_pending",
+            Self::SlowDown => "slow_down",
+            Self::AccessDenied | Self::SignUpClosed | Self::DeadLink => "access_denied",
+            Self::ExpiredDeviceCode => "expired_token",
+            Self::GrantNotAllowed
+            | Self::ForeignDatabase
+            | Self::ForeignToken
+            | Self::SecondFactorNeeded => "unauthorized_client",
             Self::UnknownClient | Self::ClientNotAuthenticated => "invalid_client",
-            Self::UnknownGuestClient | Self::WrongCredentials | Self::DeadRefreshToken => {
-                "invalid_grant"
-            }
+            Self::UnknownGuestClient
+            | Self::WrongCredentials
+            | Self::WrongSecondFactor
+            | Self::DeadCode
+            | Self::DeadDeviceCode
+            | Self::DeadRefreshToken => "invalid_grant",
             Self::NoDefaultUser => "NO_DEFAULT_USER_FOUND",
             Self::InvalidToken(_) => "invalid_token",
             Self::InvalidMember { .. } => "INPUT_VALIDATION_ERROR",
-            Self::Taken(_) | Self::DefaultUserTaken => "ALREADY_EXISTS",
+            Self::Taken(_) | Self::DefaultUserTaken | Self::Role(RoleError::Taken(_)) => {
+                "ALREADY_EXISTS"
+            }
+            Self::Role(RoleError::OwnsObjects { .. }) => "CONFLICT",
             Self::KeyTooYoung { .. } => "KEY_TOO_YOUNG",
             Self::NotFound(_) => "NOT_FOUND",
             Self::TooManyAttempts { .. }
             | Self::Busy { .. }
+            | Self::Outbound(_)
+            | Self::Role(RoleError::Unavailable(_))
             | Self::Store(StoreError::Unavailable(_)) => "temporarily_unavailable",
             Self::WrongMasterKey
             | Self::DamagedKey
             | Self::NoRandomness
             | Self::HasherFailed
+            | Self::Role(RoleError::Failed(_))
             | Self::Store(StoreError::Failed(_)) => "server_error",
         }
     }
@@ -215,19 +256,38 @@ impl Error {
             | Self::ForeignToken
             | Self::WrongCredentials
             | Self::DeadRefreshToken
+            | Self::UnsupportedResponseType
+            | Self::UnregisteredRedirect
+            | Self::DeadCode
+            | Self::AuthorizationPending
+            | Self::SlowDown
+            | Self::AccessDenied
+            | Self::ExpiredDeviceCode
+            | Self::DeadDeviceCode
+            | Self::UnknownUserCode
+            | Self::SecondFactorNeeded
+            | Self::WrongSecondFactor
+            | Self::SignUpClosed
+            | Self::DeadLink
             | Self::InvalidMember { .. } => Fault::Request,
             Self::UnknownClient | Self::UnknownGuestClient | Self::ClientNotAuthenticated => {
                 Fault::Client
             }
             Self::InvalidToken(_) => Fault::Token,
             Self::NoDefaultUser | Self::NotFound(_) => Fault::Missing,
-            Self::Taken(_) | Self::DefaultUserTaken | Self::KeyTooYoung { .. } => Fault::Conflict,
+            Self::Taken(_)
+            | Self::DefaultUserTaken
+            | Self::Role(RoleError::Taken(_) | RoleError::OwnsObjects { .. })
+            | Self::KeyTooYoung { .. } => Fault::Conflict,
             Self::TooManyAttempts { .. } | Self::Busy { .. } => Fault::Throttled,
-            Self::Store(StoreError::Unavailable(_)) => Fault::Unavailable,
+            Self::Outbound(_)
+            | Self::Role(RoleError::Unavailable(_))
+            | Self::Store(StoreError::Unavailable(_)) => Fault::Unavailable,
             Self::WrongMasterKey
             | Self::DamagedKey
             | Self::NoRandomness
             | Self::HasherFailed
+            | Self::Role(RoleError::Failed(_))
             | Self::Store(StoreError::Failed(_)) => Fault::Internal,
         }
     }
@@ -237,7 +297,9 @@ impl Error {
     pub fn retry_after(&self) -> Option<u64> {
         let wait = match self {
             Self::TooManyAttempts { retry_after } | Self::Busy { retry_after } => *retry_after,
-            Self::Store(StoreError::Unavailable(_)) => STORE_RETRY,
+            Self::Outbound(_)
+            | Self::Role(RoleError::Unavailable(_))
+            | Self::Store(StoreError::Unavailable(_)) => STORE_RETRY,
             _ => return None,
         };
         let started = u64::from(wait.subsec_nanos() > 0);
@@ -261,6 +323,11 @@ impl Error {
             }
             Self::Taken(what) => format!("there is already a {what} of this name").into(),
             Self::NotFound(what) => format!("there is no such {what}").into(),
+            Self::Role(RoleError::OwnsObjects { count, example }) => format!(
+                "the user owns {count} objects of the database, such as {example}; give them to \
+                 the owner with reassign=true, or drop them first"
+            )
+            .into(),
             Self::InvalidToken(fault) => format!("the token is not accepted, {fault}").into(),
             other => other.fixed_description().into(),
         }
@@ -270,7 +337,27 @@ impl Error {
         match self {
             Self::TwoCredentials => "use one way to authenticate the client, with one client_id",
             Self::UnsupportedGrantType => "the grant_type is not supported",
+            Self::UnsupportedResponseType => "the response_type must be code",
+            Self::UnregisteredRedirect => "the redirect_uri is not registered for this client",
+            Self::DeadCode => {
+                "the code is invalid, expired, used, or was given for another client, redirect_uri or code_challenge"
+            }
+            Self::AuthorizationPending => "the person has not decided yet",
+            Self::SlowDown => "the person has not decided yet; wait 5 seconds longer between polls",
+            Self::AccessDenied => "the person denied the request",
+            Self::ExpiredDeviceCode => "the device code has expired",
+            Self::DeadDeviceCode => "the device code is invalid or was used",
+            Self::UnknownUserCode => "no device waits with this code",
+            Self::SecondFactorNeeded => {
+                "this client asks for a second factor, which this grant cannot carry"
+            }
+            Self::WrongSecondFactor => "the code is wrong or was used already",
+            Self::DeadLink => "this link is too old or was used already; ask for another one",
+            Self::SignUpClosed => "nobody may sign up through this client",
             Self::GrantNotAllowed => "this grant is not enabled for the client",
+            Self::Role(RoleError::Taken(_)) => {
+                "PostgreSQL has a role of this name that Tidegate did not make; choose another name"
+            }
             Self::ForeignDatabase => {
                 "the client belongs to another database; name the user's database in the member database"
             }

@@ -1,5 +1,7 @@
 //! The grants: each turns what a client shows into tokens. One file per grant.
 
+mod authorization_code;
+mod device_code;
 pub(crate) mod guest;
 mod password;
 mod refresh;
@@ -17,7 +19,7 @@ pub(crate) struct Exchange<'a> {
 
 impl Exchange<'_> {
     /// Refuses a grant that is not enabled for the client.
-    fn allow(&self, kind: GrantKind) -> Result<()> {
+    pub(crate) fn allow(&self, kind: GrantKind) -> Result<()> {
         if self.client.grants.allows(kind) {
             Ok(())
         } else {
@@ -32,6 +34,8 @@ pub(crate) async fn exchange(cx: &Exchange<'_>, request: &TokenRequest) -> Resul
     let kind = match request.grant {
         Grant::Password { .. } => GrantKind::Password,
         Grant::RefreshToken { .. } => GrantKind::RefreshToken,
+        Grant::AuthorizationCode { .. } => GrantKind::AuthorizationCode,
+        Grant::DeviceCode { .. } => GrantKind::DeviceCode,
     };
     cx.allow(kind)?;
     cx.issuer
@@ -47,5 +51,11 @@ pub(crate) async fn exchange(cx: &Exchange<'_>, request: &TokenRequest) -> Resul
             password::exchange(cx, database, username, password).await
         }
         Grant::RefreshToken { token } => refresh::exchange(cx, token).await,
+        Grant::AuthorizationCode {
+            code,
+            redirect_uri,
+            verifier,
+        } => authorization_code::exchange(cx, code, redirect_uri, verifier).await,
+        Grant::DeviceCode { code } => device_code::exchange(cx, code).await,
     }
 }

@@ -1,9 +1,18 @@
 //! The issuer: gives tokens, checks them, takes them back.
 
 mod about;
+mod account;
 mod authenticate;
+mod authorize;
+mod browser;
+mod device;
+mod letter;
 mod metadata;
+mod prove;
+mod second_factor;
 mod session;
+mod sign_up;
+mod social;
 mod upkeep;
 
 use std::fmt;
@@ -12,7 +21,15 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 pub use about::{ActiveToken, Introspection};
+pub use account::Account;
+pub use authorize::{AuthorizationRequest, Refusal};
+pub use browser::Browser;
+pub use device::{DeviceAuthorization, WaitingDevice};
 pub use metadata::Endpoints;
+pub(crate) use prove::Claimed;
+pub use second_factor::Enrolment;
+
+use ring::hmac;
 
 use crate::denylist::Denylist;
 use crate::grant::{self, Exchange};
@@ -40,8 +57,13 @@ impl Ports {
     /// Writes to the audit log. A log that cannot be written is no reason to refuse a request whose
     /// work is done; it is told to the operator.
     pub(crate) async fn audit(&self, event: AuditEvent) {
-        if let Err(error) = self.store.append_audit(&[event]).await {
-            tracing::warn!(%error, "an audit event is lost");
+        self.audit_all(&[event]).await;
+    }
+
+    /// As [`audit`](Self::audit), for several.
+    pub(crate) async fn audit_all(&self, events: &[AuditEvent]) {
+        if let Err(error) = self.store.append_audit(events).await {
+            tracing::warn!(%error, "audit events are lost");
         }
     }
 }
@@ -61,6 +83,7 @@ pub struct Issuer {
     pub(crate) settings: Settings,
     master: MasterKey,
     refresh_tokens: RefreshTokens,
+    form_key: hmac::Key,
     ring: RwLock<Arc<KeyRing>>,
     cache: TokenCache,
     denylist: Denylist,
@@ -85,6 +108,7 @@ impl Issuer {
         let ring = KeyRing::open(records, &master)?.ok_or(Error::DamagedKey)?;
         let issuer = Self {
             refresh_tokens: RefreshTokens::new(&master),
+            form_key: master.form_key(),
             ring: RwLock::new(Arc::new(ring)),
             cache: TokenCache::new(settings.token_cache),
             denylist: Denylist::default(),
@@ -94,6 +118,11 @@ impl Issuer {
         };
         issuer.refresh_denylist().await?;
         Ok(issuer)
+    }
+
+    /// The issuer's address.
+    pub fn address(&self) -> &str {
+        self.settings.issuer()
     }
 
     /// Answers a token request that came from `address`.

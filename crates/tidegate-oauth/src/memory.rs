@@ -1,13 +1,14 @@
 //! A store in memory: for tests, for examples, for whoever embeds the issuer without a database.
 
+mod flows;
 mod tables;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::{
-    AttemptCounter, AttemptKey, AttemptLimit, AuditEvent, Client, Counted, EndReason, EndedSession,
-    Presented, PurgeBefore, Session, SessionId, SigningKeyRecord, Store, StoreFuture, Timestamp,
-    User, UserKey, Written,
+    AttemptCounter, AttemptKey, AttemptLimit, AuditEvent, AuditPage, AuditSince, Client, Counted,
+    EndReason, EndedSession, Presented, PurgeBefore, Session, SessionId, SigningKeyRecord, Store,
+    StoreFuture, Timestamp, User, UserKey, Written,
 };
 use tables::Tables;
 
@@ -23,7 +24,12 @@ impl MemoryStore {
 
     /// The audit log so far.
     pub fn audit_log(&self) -> Vec<AuditEvent> {
-        self.tables().audit.clone()
+        let tables = self.tables();
+        tables
+            .audit
+            .iter()
+            .map(|(_, event)| event.clone())
+            .collect()
     }
 
     fn tables(&self) -> MutexGuard<'_, Tables> {
@@ -95,6 +101,41 @@ impl Store for MemoryStore {
         )
     }
 
+    fn users_with_email<'a>(
+        &'a self,
+        database: &'a str,
+        email: &'a str,
+    ) -> StoreFuture<'a, Vec<User>> {
+        done(self.tables().users_with_email(database, email))
+    }
+
+    fn user_of_identity<'a>(
+        &'a self,
+        database: &'a str,
+        issuer: &'a str,
+        subject: &'a str,
+    ) -> StoreFuture<'a, Option<User>> {
+        let tables = self.tables();
+        let identity = [database, issuer, subject].map(str::to_owned);
+        let key = tables.identities.get(&identity);
+        done(key.and_then(|key| tables.users.get(key)).cloned())
+    }
+
+    fn insert_identity<'a>(
+        &'a self,
+        key: &'a UserKey,
+        issuer: &'a str,
+        subject: &'a str,
+    ) -> StoreFuture<'a, bool> {
+        let identity = [&*key.database, issuer, subject].map(str::to_owned);
+        let mut tables = self.tables();
+        let free = !tables.identities.contains_key(&identity);
+        if free {
+            tables.identities.insert(identity, key.clone());
+        }
+        done(free)
+    }
+
     fn default_user<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Option<User>> {
         done(self.tables().default_user(database).cloned())
     }
@@ -125,6 +166,8 @@ impl Store for MemoryStore {
     fn delete_user<'a>(&'a self, key: &'a UserKey, at: Timestamp) -> StoreFuture<'a, bool> {
         let mut tables = self.tables();
         tables.end_where(|session| session.user == *key, EndReason::UserDropped, at);
+        tables.identities.retain(|_, user| user != key);
+        tables.flows.forget(|user| user == key);
         done(tables.users.remove(key).is_some())
     }
 
@@ -136,6 +179,7 @@ impl Store for MemoryStore {
             at,
         );
         tables.users.retain(|key, _| key.database != database);
+        tables.flows.forget(|user| user.database == database);
         tables
             .clients
             .retain(|_, client| client.database != database);
@@ -236,8 +280,17 @@ impl Store for MemoryStore {
     }
 
     fn append_audit<'a>(&'a self, events: &'a [AuditEvent]) -> StoreFuture<'a, ()> {
-        self.tables().audit.extend_from_slice(events);
+        self.tables().append_audit(events);
         done(())
+    }
+
+    fn audit<'a>(
+        &'a self,
+        database: &'a str,
+        since: AuditSince,
+        limit: u32,
+    ) -> StoreFuture<'a, AuditPage> {
+        done(self.tables().audit(database, since, limit))
     }
 
     fn purge(&self, before: PurgeBefore) -> StoreFuture<'_, u64> {

@@ -87,6 +87,23 @@ impl fmt::Display for UserName {
     }
 }
 
+/// The group role of a group of users: `database/group/name`, which no user can have, because a
+/// user's name has no slash.
+///
+/// [`Error::InvalidMember`] unless the name follows the rule of [`UserName`] and the role has at
+/// most 63 bytes.
+pub fn group_role(database: &str, group: &str) -> Result<String> {
+    let role = format!("{database}/group/{group}");
+    if UserName::parse(group).is_ok() && role.len() <= IDENTIFIER_BYTES {
+        return Ok(role);
+    }
+    Err(Error::InvalidMember {
+        member: "user_group",
+        expected: "1 to 32 characters of A-Z a-z 0-9 _ . @ + -, at most 63 bytes together with \
+                   the database's name and /group/",
+    })
+}
+
 /// The role of a user: the database's name for its owner, `database/name` for others; at most 63
 /// bytes, or PostgreSQL would cut it off and two users could share a role.
 pub(crate) fn role_name(key: &UserKey) -> Result<String> {

@@ -1,5 +1,7 @@
 //! Redirect addresses (RFC 6749, section 3.1.2).
 
+use crate::request::percent;
+
 const LONGEST: usize = 2048;
 
 /// Whether a client may register this address: absolute, plain ASCII, no fragment; over `http` or
@@ -50,9 +52,114 @@ fn has_host(authority: &str) -> bool {
     !host.is_empty() && port.is_none_or(|port| port.parse::<u16>().is_ok())
 }
 
+/// Whether a browser may be sent to `given` where a client registered `registered`: the same bytes,
+/// but for the port of a loopback IP literal, which a native application learns too late to register
+/// it (RFC 8252, section 7.3).
+pub(crate) fn matches(registered: &str, given: &str) -> bool {
+    if registered == given {
+        return true;
+    }
+    match (without_port(registered), without_port(given)) {
+        (Some(registered), Some(given)) => registered == given,
+        _ => false,
+    }
+}
+
+/// The host and what follows the port of an `http` address on a loopback IP literal.
+fn without_port(uri: &str) -> Option<(&str, &str)> {
+    let rest = uri.strip_prefix("http://")?;
+    let host = ["127.0.0.1", "[::1]"]
+        .into_iter()
+        .find(|host| rest.starts_with(host))?;
+    let rest = &rest[host.len()..];
+    let end = rest.find(['/', '?']).unwrap_or(rest.len());
+    let (port, rest) = rest.split_at(end);
+    let is_port =
+        |port: &str| port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok();
+    let ported = port.is_empty() || port.strip_prefix(':').is_some_and(is_port);
+    (ported && may_be(uri)).then_some((host, rest))
+}
+
+/// The address with parameters added to its query.
+pub(crate) fn with_parameters(uri: &str, parameters: &[(&str, &str)]) -> String {
+    let mut location = uri.to_owned();
+    let mut separator = match uri.split_once('?') {
+        None => "?",
+        Some((_, query)) if query.is_empty() || query.ends_with('&') => "",
+        Some(_) => "&",
+    };
+    for (name, value) in parameters {
+        location.push_str(separator);
+        location.push_str(name);
+        location.push('=');
+        percent::encode_into(&mut location, value);
+        separator = "&";
+    }
+    location
+}
+
 #[cfg(test)]
 mod tests {
-    use super::may_be;
+    use super::{matches, may_be, with_parameters};
+
+    #[test]
+    fn the_port_of_a_loopback_literal_may_differ_and_nothing_else() {
+        let native = "http://127.0.0.1:5173/callback";
+        for given in [
+            native,
+            "http://127.0.0.1/callback",
+            "http://127.0.0.1:80/callback",
+            "http://127.0.0.1:65535/callback",
+        ] {
+            assert!(matches(native, given), "{given}");
+        }
+        for given in [
+            "http://localhost:5173/callback",
+            "https://127.0.0.1:5173/callback",
+            "http://127.0.0.1:5173/callback/",
+            "http://127.0.0.1:5173/Callback",
+            "http://127.0.0.1:5173/x/../callback",
+            "http://127.0.0.1:5173/callback?x=1",
+            "http://127.0.0.1:5173/callback#x",
+            "http://127.0.0.1:5173@evil.example/callback",
+            "http://127.0.0.1:80.evil.example/callback",
+            "http://127.0.0.1.evil.example/callback",
+            "http://127.0.0.1:65536/callback",
+            "http://127.0.0.1:+80/callback",
+            "http://[::1]:5173/callback",
+            "HTTP://127.0.0.1:5173/callback",
+            "http://127.0.0.1:5173/%63allback",
+            "",
+        ] {
+            assert!(!matches(native, given), "{given}");
+        }
+        assert!(matches("http://[::1]/cb", "http://[::1]:9/cb"));
+        let web = "https://app.example/cb";
+        for given in [
+            "https://app.example:443/cb",
+            "https://APP.example/cb",
+            "https://app.example./cb",
+            "https://app.example/cb?",
+            "https://user@app.example/cb",
+            "https://app.example/cb/../cb",
+            "https://\u{430}pp.example/cb",
+        ] {
+            assert!(!matches(web, given), "{given}");
+        }
+        assert!(!matches("http://localhost:1/cb", "http://localhost:2/cb"));
+    }
+
+    #[test]
+    fn parameters_are_added_to_what_is_there() {
+        let added = |uri| with_parameters(uri, &[("state", "a b&c=\u{e4}"), ("iss", "x")]);
+        let query = "state=a%20b%26c%3D%C3%A4&iss=x";
+        assert_eq!(added("https://a/cb"), format!("https://a/cb?{query}"));
+        assert_eq!(added("https://a/cb?"), format!("https://a/cb?{query}"));
+        assert_eq!(
+            added("https://a/cb?t=1"),
+            format!("https://a/cb?t=1&{query}")
+        );
+    }
 
     #[test]
     fn addresses_that_a_browser_can_be_sent_to_safely_may_be_registered() {

@@ -3,15 +3,15 @@
 mod basic;
 mod credentials;
 mod parameters;
-mod percent;
+pub(crate) mod percent;
 
 pub use basic::BasicCredentials;
 pub use credentials::ClientCredentials;
 pub use parameters::Parameters;
 
-use crate::{Error, Result, Secret};
+use crate::{Error, GrantKind, Result, Secret};
 
-/// A request to the token endpoint (RFC 6749, sections 4.3.2 and 6).
+/// A request to the token endpoint (RFC 6749, sections 4.1.3, 4.3.2 and 6; RFC 8628, section 3.4).
 #[derive(Clone, Debug)]
 pub struct TokenRequest {
     /// Who asks.
@@ -37,6 +37,20 @@ pub enum Grant {
         /// The token.
         token: Secret,
     },
+    /// A code that a browser brought back.
+    AuthorizationCode {
+        /// The code.
+        code: Secret,
+        /// The address that it was sent to.
+        redirect_uri: String,
+        /// What the code's challenge was made of (RFC 7636, section 4.5).
+        verifier: Secret,
+    },
+    /// A device asks whether a person has decided.
+    DeviceCode {
+        /// The device code.
+        code: Secret,
+    },
 }
 
 impl TokenRequest {
@@ -56,6 +70,14 @@ impl TokenRequest {
             },
             "refresh_token" => Grant::RefreshToken {
                 token: parameters.required_secret("refresh_token")?,
+            },
+            "authorization_code" => Grant::AuthorizationCode {
+                code: parameters.required_secret("code")?,
+                redirect_uri: parameters.required("redirect_uri")?.to_owned(),
+                verifier: parameters.required_secret("code_verifier")?,
+            },
+            "device_code" | GrantKind::DEVICE_URN => Grant::DeviceCode {
+                code: parameters.required_secret("device_code")?,
             },
             _ => return Err(Error::UnsupportedGrantType),
         };
@@ -78,6 +100,23 @@ impl GuestRequest {
         let client = ClientCredentials::parse(parameters, basic)?;
         let database = parameters.required("database")?.to_owned();
         Ok(Self { client, database })
+    }
+}
+
+/// A request for a device code (RFC 8628, section 3.1).
+#[derive(Clone, Debug)]
+pub struct DeviceRequest {
+    /// Who asks.
+    pub client: ClientCredentials,
+}
+
+impl DeviceRequest {
+    /// Reads a device request; `invalid_request` as for [`TokenRequest::parse`]. `scope` is accepted
+    /// and means nothing.
+    pub fn parse(parameters: &Parameters, basic: Option<&BasicCredentials>) -> Result<Self> {
+        let client = ClientCredentials::parse(parameters, basic)?;
+        parameters.text("scope")?;
+        Ok(Self { client })
     }
 }
 

@@ -98,6 +98,10 @@ pub enum EndReason {
     Revoked,
     /// A refresh token was presented after one of its successors: somebody has a copy.
     RefreshReuse,
+    /// The authorization code that it came from was shown again: somebody has a copy.
+    CodeReuse,
+    /// The user ended it on the account page.
+    UserEnded,
     /// The user's password was set.
     PasswordChanged,
     /// The user became, or ceased to be, the user that strangers run as.
@@ -112,9 +116,11 @@ pub enum EndReason {
 
 impl EndReason {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::Revoked,
         Self::RefreshReuse,
+        Self::CodeReuse,
+        Self::UserEnded,
         Self::PasswordChanged,
         Self::UserChanged,
         Self::UserDropped,
@@ -127,6 +133,8 @@ impl EndReason {
         match self {
             Self::Revoked => "revoked",
             Self::RefreshReuse => "refresh_reuse",
+            Self::CodeReuse => "code_reuse",
+            Self::UserEnded => "user_ended",
             Self::PasswordChanged => "password_changed",
             Self::UserChanged => "user_changed",
             Self::UserDropped => "user_dropped",

@@ -64,6 +64,22 @@ pub struct Lifetimes {
     pub session: Duration,
     /// How far the clocks of two nodes may be apart.
     pub leeway: Duration,
+    /// An authorization code.
+    pub authorization_code: Duration,
+    /// A device code and its user code.
+    pub device_code: Duration,
+    /// The pause that a device makes between two polls.
+    pub device_interval: Duration,
+    /// A browser session that nobody uses.
+    pub browser_idle: Duration,
+    /// A browser session however busy it is.
+    pub browser: Duration,
+    /// The link that confirms a sign-up.
+    pub sign_up_link: Duration,
+    /// The link with which somebody chooses a new password.
+    pub reset_link: Duration,
+    /// A browser's trip to an identity provider and back.
+    pub social_trip: Duration,
     /// A signing key in use, until the next one takes over by itself.
     pub key_active: Duration,
     /// How long a key is published before it signs.
@@ -79,6 +95,14 @@ impl Default for Lifetimes {
             session_idle: 30 * DAY,
             session: 90 * DAY,
             leeway: MINUTE / 2,
+            authorization_code: MINUTE,
+            device_code: HOUR / 2,
+            device_interval: Duration::from_secs(5),
+            browser_idle: DAY,
+            browser: 14 * DAY,
+            sign_up_link: DAY,
+            social_trip: 10 * MINUTE,
+            reset_link: HOUR,
             key_active: 90 * DAY,
             key_notice: HOUR,
             audit: 365 * DAY,

@@ -9,14 +9,18 @@
 //! - Every change of sessions, keys, users and clients should reach the other nodes as a notice;
 //!   what they do with it is read again through this port.
 
+mod flows;
+
 use std::error::Error as StdError;
 use std::future::Future;
 use std::pin::Pin;
 
 use crate::{
-    AttemptKey, AttemptLimit, AuditEvent, Client, Counted, EndReason, EndedSession, Session,
-    SessionId, SigningKeyRecord, Timestamp, User, UserKey,
+    AttemptKey, AttemptLimit, AuditEvent, AuditPage, AuditSince, Client, Counted, EndReason,
+    EndedSession, Session, SessionId, SigningKeyRecord, Timestamp, User, UserKey,
 };
+
+pub use flows::FlowStore;
 
 /// What a store's methods return.
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
@@ -68,7 +72,7 @@ pub struct PurgeBefore {
 }
 
 /// The port to durable state. Object safe; `dyn Store` is what the issuer holds.
-pub trait Store: Send + Sync {
+pub trait Store: FlowStore + Send + Sync {
     /// Keeps `fingerprint` if none is kept yet; returns the one that is kept. Atomic: of two nodes
     /// that start at once with different master keys, one sees the other's fingerprint.
     fn claim_master_key<'a>(&'a self, fingerprint: &'a str) -> StoreFuture<'a, String>;
@@ -95,6 +99,30 @@ pub trait Store: Send + Sync {
 
     /// A tenant's users, by name.
     fn users<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<User>>;
+
+    /// A tenant's users with this address of e-mail, whatever its case, by name; 10 at most.
+    fn users_with_email<'a>(
+        &'a self,
+        database: &'a str,
+        email: &'a str,
+    ) -> StoreFuture<'a, Vec<User>>;
+
+    /// The user of a tenant who signs in with this account elsewhere.
+    fn user_of_identity<'a>(
+        &'a self,
+        database: &'a str,
+        issuer: &'a str,
+        subject: &'a str,
+    ) -> StoreFuture<'a, Option<User>>;
+
+    /// Links an account elsewhere to a user who is there, unless it is linked in the tenant
+    /// already. Whether it did. The link goes when the user does.
+    fn insert_identity<'a>(
+        &'a self,
+        key: &'a UserKey,
+        issuer: &'a str,
+        subject: &'a str,
+    ) -> StoreFuture<'a, bool>;
 
     /// The user that strangers run as; none when the tenant has none or does not exist.
     fn default_user<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Option<User>>;
@@ -204,6 +232,15 @@ pub trait Store: Send + Sync {
 
     /// Appends events to the audit log.
     fn append_audit<'a>(&'a self, events: &'a [AuditEvent]) -> StoreFuture<'a, ()>;
+
+    /// A tenant's events from `since` on, by number, at most `limit`. Who goes on with
+    /// [`AuditPage::next`] misses none: events that are being written are waited for.
+    fn audit<'a>(
+        &'a self,
+        database: &'a str,
+        since: AuditSince,
+        limit: u32,
+    ) -> StoreFuture<'a, AuditPage>;
 
     /// Takes away what nobody needs any more; returns the number of rows.
     fn purge(&self, before: PurgeBefore) -> StoreFuture<'_, u64>;

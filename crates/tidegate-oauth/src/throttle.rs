@@ -26,12 +26,25 @@ pub struct Limits {
     pub client: AttemptLimit,
     /// Guest sessions from one address.
     pub guest: AttemptLimit,
+    /// Device codes from one address.
+    pub device: AttemptLimit,
+    /// Wrong user codes from one address.
+    pub user_code: AttemptLimit,
+    /// Codes for the second factor of one user.
+    pub second_factor: AttemptLimit,
+    /// Accounts made from one address.
+    pub sign_up: AttemptLimit,
+    /// Letters to one user.
+    pub letters: AttemptLimit,
+    /// Letters asked for from one address.
+    pub letters_of_address: AttemptLimit,
 }
 
 impl Default for Limits {
     /// 10 passwords an account in 15 minutes, then waits that grow from half a minute to a quarter
-    /// of an hour; 30 failures an address and 20 secrets a client a minute; 1,000 guest sessions an
-    /// address an hour, so that nobody fills the table of sessions.
+    /// of an hour, the same after 5 codes of a second factor; 30 failures an address, 20 secrets a
+    /// client and 10 wrong user codes an address a minute; 1,000 guest sessions and as many device
+    /// codes an address an hour, so that nobody fills their tables; 60 accounts an address an hour.
     fn default() -> Self {
         let steady = |count, window| AttemptLimit {
             count,
@@ -40,32 +53,50 @@ impl Default for Limits {
             longest_delay: MINUTE,
             memory: Duration::ZERO,
         };
+        let growing = |count| AttemptLimit {
+            count,
+            window: QUARTER,
+            first_delay: Duration::from_secs(30),
+            longest_delay: QUARTER,
+            memory: QUARTER,
+        };
         Self {
-            account: AttemptLimit {
-                count: 10,
-                window: QUARTER,
-                first_delay: Duration::from_secs(30),
-                longest_delay: QUARTER,
-                memory: QUARTER,
-            },
+            account: growing(10),
             address: steady(30, MINUTE),
             client: steady(20, MINUTE),
             guest: steady(1_000, HOUR),
+            device: steady(1_000, HOUR),
+            user_code: steady(10, MINUTE),
+            second_factor: growing(5),
+            sign_up: steady(60, HOUR),
+            letters: steady(5, HOUR),
+            letters_of_address: steady(20, HOUR),
         }
     }
 }
 
 /// The counter of an account. The name is hashed: it may be long and need not exist.
 pub(crate) fn account(key: &UserKey) -> AttemptKey {
+    of_user(AttemptScope::Account, key)
+}
+
+/// The counter of a user's second factor.
+pub(crate) fn second_factor(key: &UserKey) -> AttemptKey {
+    of_user(AttemptScope::SecondFactor, key)
+}
+
+fn of_user(scope: AttemptScope, key: &UserKey) -> AttemptKey {
     let mut context = digest::Context::new(&digest::SHA256);
     context.update(key.database.as_bytes());
     context.update(&[0]);
     context.update(key.name.as_bytes());
     let subject = URL_SAFE_NO_PAD.encode(context.finish());
-    AttemptKey {
-        scope: AttemptScope::Account,
-        subject,
-    }
+    AttemptKey { scope, subject }
+}
+
+/// The counter of letters to a user, whether it exists or not.
+pub(crate) fn letters(key: &UserKey) -> AttemptKey {
+    of_user(AttemptScope::Letter, key)
 }
 
 /// The counter of a client that exists.

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tidegate_oauth::{
-    AttemptKey, AttemptLimit, AuditEvent, Client, Counted, EndReason, EndedSession, Fault,
-    MemoryStore, Ports, Presented, PurgeBefore, Result, Session, SessionId, SigningKeyRecord,
-    Store, StoreError, StoreFuture, Timestamp, TokenResponse, User, UserKey, Written,
+    AttemptKey, AttemptLimit, AuditEvent, AuditPage, AuditSince, AuthorizationCode, BrowserSession,
+    Client, Counted, DeviceCode, EndReason, EndedSession, Fault, FlowStore, MemoryStore, Polled,
+    Ports, Presented, PurgeBefore, Result, SecondFactor, SecretHash, Session, SessionId,
+    SigningKeyRecord, Store, StoreError, StoreFuture, Timestamp, TokenResponse, User, UserKey,
+    Written,
 };
 
 use crate::fixture::{Fixture, HERE, about, node};
@@ -45,6 +47,35 @@ macro_rules! pass {
     clippy::elidable_lifetime_names,
     reason = "one pattern for methods with and without borrows"
 )]
+impl FlowStore for Unsteady {
+    pass! {
+        insert_code(code: &'a AuthorizationCode) -> ();
+        code(hash: SecretHash) -> Option<AuthorizationCode>;
+        redeem_code(hash: SecretHash, session: &'a Session) -> bool;
+        insert_device_code(device: &'a DeviceCode) -> bool;
+        device_code(user_code: &'a str) -> Option<DeviceCode>;
+        poll_device_code(hash: SecretHash, client_id: &'a str, now: Timestamp) -> Option<Polled>;
+        decide_device_code(code: &'a str, by: Option<&'a UserKey>, now: Timestamp) -> bool;
+        redeem_device_code(hash: SecretHash, session: &'a Session) -> bool;
+        sessions_of_user(key: &'a UserKey, now: Timestamp) -> Vec<Session>;
+        insert_browser_session(session: &'a BrowserSession) -> ();
+        browser_session(id: SecretHash) -> Option<BrowserSession>;
+        touch_browser_session(id: SecretHash, seen: Timestamp, expires: Timestamp) -> ();
+        delete_browser_session(id: SecretHash) -> bool;
+        browser_sessions_of_user(key: &'a UserKey, now: Timestamp) -> Vec<BrowserSession>;
+        second_factor(key: &'a UserKey) -> Option<SecondFactor>;
+        insert_second_factor(key: &'a UserKey, factor: &'a SecondFactor, codes: &'a [SecretHash]) -> bool;
+        use_second_factor_step(key: &'a UserKey, step: u64) -> bool;
+        use_recovery_code(key: &'a UserKey, code: SecretHash) -> bool;
+        delete_second_factor(key: &'a UserKey) -> bool;
+        purge_flows(before: Timestamp) -> u64;
+    }
+}
+
+#[expect(
+    clippy::elidable_lifetime_names,
+    reason = "one pattern for methods with and without borrows"
+)]
 impl Store for Unsteady {
     pass! {
         claim_master_key(fingerprint: &'a str) -> String;
@@ -55,6 +86,9 @@ impl Store for Unsteady {
         delete_client(id: &'a str, at: Timestamp) -> bool;
         user(key: &'a UserKey) -> Option<User>;
         users(database: &'a str) -> Vec<User>;
+        users_with_email(database: &'a str, email: &'a str) -> Vec<User>;
+        user_of_identity(database: &'a str, issuer: &'a str, subject: &'a str) -> Option<User>;
+        insert_identity(key: &'a UserKey, issuer: &'a str, subject: &'a str) -> bool;
         default_user(database: &'a str) -> Option<User>;
         insert_user(user: &'a User) -> Written;
         update_user(user: &'a User) -> Written;
@@ -77,6 +111,7 @@ impl Store for Unsteady {
         give_attempt_back(key: &'a AttemptKey) -> ();
         clear_attempts(key: &'a AttemptKey) -> ();
         append_audit(events: &'a [AuditEvent]) -> ();
+        audit(database: &'a str, since: AuditSince, limit: u32) -> AuditPage;
         purge(before: PurgeBefore) -> u64;
     }
 }

@@ -57,7 +57,25 @@ fn samples() -> Vec<Error> {
         Error::Store(StoreError::Unavailable(cause())),
         Error::Store(StoreError::Failed(cause())),
     ]);
+    samples.extend(of_flows());
     samples
+}
+
+fn of_flows() -> [Error; 12] {
+    [
+        Error::UnsupportedResponseType,
+        Error::UnregisteredRedirect,
+        Error::DeadCode,
+        Error::AuthorizationPending,
+        Error::SlowDown,
+        Error::AccessDenied,
+        Error::ExpiredDeviceCode,
+        Error::DeadDeviceCode,
+        Error::UnknownUserCode,
+        Error::SecondFactorNeeded,
+        Error::WrongSecondFactor,
+        Error::SignUpClosed,
+    ]
 }
 
 #[test]

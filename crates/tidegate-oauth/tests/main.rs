@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
 mod away;
+mod codes;
+mod devices;
 mod directory;
 mod errors;
 mod fixture;
@@ -13,6 +15,7 @@ mod password;
 mod refresh;
 mod requests;
 mod revocation;
+mod second_factor;
 mod throttle;
 mod token;
 mod walk;

@@ -9,7 +9,9 @@ use crate::fixture::{Fixture, ISSUER};
 async fn the_document_tells_what_is_there() {
     let api = Fixture::start().await;
     let document = api.issuer.metadata(&Endpoints {
+        authorization: "/auth",
         token: "/api/v4/oauth",
+        device_authorization: "/api/v4/oauth/device",
         revocation: "/api/v4/oauth/revoke",
         introspection: "/api/v4/oauth/introspect",
         key_set: "/.well-known/jwks.json",
@@ -26,10 +28,33 @@ async fn the_document_tells_what_is_there() {
     );
     assert_eq!(
         document["grant_types_supported"],
-        serde_json::json!(["password", "refresh_token"])
+        serde_json::json!([
+            "authorization_code",
+            "refresh_token",
+            "password",
+            "urn:ietf:params:oauth:grant-type:device_code",
+            "device_code"
+        ])
     );
-    assert_eq!(document["response_types_supported"], serde_json::json!([]));
-    assert!(document.get("authorization_endpoint").is_none());
+    for (name, value) in [
+        ("response_types_supported", serde_json::json!(["code"])),
+        ("response_modes_supported", serde_json::json!(["query"])),
+        (
+            "code_challenge_methods_supported",
+            serde_json::json!(["S256"]),
+        ),
+        (
+            "authorization_response_iss_parameter_supported",
+            true.into(),
+        ),
+        ("authorization_endpoint", "https://id.example/auth".into()),
+        (
+            "device_authorization_endpoint",
+            "https://id.example/api/v4/oauth/device".into(),
+        ),
+    ] {
+        assert_eq!(document[name], value, "{name}");
+    }
 }
 
 #[test]

@@ -160,3 +160,30 @@ async fn a_result_beyond_the_limit_of_bytes_is_an_error() {
         "{error:?}"
     );
 }
+
+#[tokio::test]
+async fn one_list_among_many_may_be_much_longer_than_the_others() {
+    let setup = "create table p (id int primary key); create table c (id int primary key, p_id int references p);
+        insert into p select generate_series(1, 300);
+        insert into c select i, case when i < 20000 then 150 else i % 300 + 1 end from generate_series(1, 20599) i;
+        create index on c (p_id)";
+    let stage = Stage::new("plan_long", setup).await;
+    let answer = stage
+        .run(r#"p({"order": ["id"]}) { id c({"order": ["id desc"]}) { id } }"#)
+        .await
+        .unwrap();
+    assert_eq!(
+        answer.texts.len(),
+        3,
+        "the second is too long, the third has a limit for each list"
+    );
+    assert_eq!(answer.truncated(), ["p.149.c"]);
+    assert_eq!(answer.data.matches('{').count(), 1 + 300 + 1_000 + 299 * 2);
+    assert!(
+        answer
+            .data
+            .contains(r#"{"id":"300","c":[{"id":"20399"},{"id":"20099"}]}"#),
+        "{}",
+        answer.data.len()
+    );
+}

@@ -12,6 +12,7 @@ mod golden;
 mod keys;
 mod limits;
 mod names;
+mod random_writes;
 mod reading;
 mod values;
 mod writing;

@@ -207,3 +207,14 @@ async fn aggregates_count_and_group() {
         "one group of no rows"
     );
 }
+
+#[tokio::test]
+async fn a_sum_that_is_no_number_is_null_with_its_path() {
+    let stage = Stage::new("plan_no_sum", MUSIC).await;
+    let answer = stage
+        .run("n: aggregate.tracks { s: sum { seconds } count }")
+        .await
+        .unwrap();
+    assert_eq!(answer.data, r#"{"n":[{"s":{"seconds":null},"count":5}]}"#);
+    assert_eq!(answer.flaws(), ["n.0.s.seconds"]);
+}

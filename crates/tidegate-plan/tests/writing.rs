@@ -244,6 +244,10 @@ async fn errors_name_the_place_of_the_value() {
             r#"update.t({"where": {"n": 1}, "data": {"d": "x"}}) { n }"#,
             "data.d",
         ),
+        (
+            r#"update.t({"where": {"n": 1}, "data": {"id": 5}}) { n }"#,
+            "data.id",
+        ),
     ] {
         let error = stage.refusal(text).await;
         assert_eq!(place(&error), expected, "{text}: {error:?}");

@@ -45,6 +45,16 @@ pub(crate) fn membership(version: u32) -> &'static str {
     }
 }
 
+/// The rest of `GRANT group TO user`: the user has the group's rights and cannot become it. Before
+/// 16 every member may `SET ROLE`, which changes nothing that outlives a request.
+pub(crate) fn group_membership(version: u32) -> &'static str {
+    if version >= V16 {
+        " WITH INHERIT TRUE, SET FALSE"
+    } else {
+        ""
+    }
+}
+
 /// Whether CREATEROLE reaches only roles that it has the ADMIN OPTION of.
 pub(crate) fn roles_need_admin_option(version: u32) -> bool {
     version >= V16

@@ -14,7 +14,7 @@ use tidegate_catalog::Catalogs;
 use tidegate_feed::Feed;
 use tidegate_graphql::Apis;
 use tidegate_methods::Registry;
-use tidegate_oauth::{Issuer, Store};
+use tidegate_oauth::{Accounts, IdentityProviders, Issuer, Mail, Store};
 use tidegate_rpc::Dispatcher;
 use tidegate_sql::{DatabaseName, Executor};
 
@@ -39,11 +39,17 @@ struct Parts {
     feed: Option<Feed>,
     catalogs: Arc<Catalogs>,
     issuer: Arc<Issuer>,
+    store: Arc<dyn Store>,
+    accounts: Option<Arc<Accounts>>,
     limits: Limits,
     trusted_proxies: Vec<IpNet>,
     origins: Origins,
     anonymous_database: Option<DatabaseName>,
     insecure_http: bool,
+    open_sign_up: bool,
+    mail: Option<Arc<dyn Mail>>,
+    providers: Option<Arc<dyn IdentityProviders>>,
+    help: Option<String>,
     probes: Vec<Arc<dyn Probe>>,
     metrics_sources: Vec<Arc<dyn MetricsSource>>,
     metrics: Metrics,
@@ -108,6 +114,15 @@ impl App {
         &self.0.issuer
     }
 
+    pub(crate) fn store(&self) -> &dyn Store {
+        &*self.0.store
+    }
+
+    /// What manages users and clients, where this app does.
+    pub(crate) fn accounts(&self) -> Option<&Accounts> {
+        self.0.accounts.as_deref()
+    }
+
     pub(crate) fn limits(&self) -> &Limits {
         &self.0.limits
     }
@@ -126,6 +141,26 @@ impl App {
 
     pub(crate) fn insecure_http(&self) -> bool {
         self.0.insecure_http
+    }
+
+    /// Whether people may make accounts: without letters only if the operator says so.
+    pub(crate) fn takes_sign_ups(&self) -> bool {
+        self.0.accounts.is_some() && (self.0.mail.is_some() || self.0.open_sign_up)
+    }
+
+    /// What carries letters, where there is something.
+    pub(crate) fn mail(&self) -> Option<&dyn Mail> {
+        self.0.mail.as_deref()
+    }
+
+    /// Who knows people by their accounts elsewhere.
+    pub(crate) fn providers(&self) -> Option<&dyn IdentityProviders> {
+        self.0.providers.as_deref()
+    }
+
+    /// How people reach somebody who can help them.
+    pub(crate) fn help(&self) -> Option<&str> {
+        self.0.help.as_deref()
     }
 
     pub(crate) fn probes(&self) -> &[Arc<dyn Probe>] {

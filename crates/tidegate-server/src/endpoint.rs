@@ -1,13 +1,19 @@
 //! From a route to an answer. An endpoint decodes, calls a library, encodes, maps the error.
 
+mod audit;
 pub(crate) mod call;
+mod clients;
 mod documents;
 mod events;
 pub(crate) mod graphql;
 mod methods;
 mod oauth;
 mod operations;
+mod page;
+mod privileges;
+mod rest;
 pub(crate) mod sql;
+mod users;
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -103,6 +109,7 @@ where
             Ok(route) if route.speaks_oauth() => {
                 failure.into_oauth(matches!(route, Route::Guest), &origin)
             }
+            Ok(route) if route.is_page() => failure.into_page(app.issuer().address(), &origin),
             _ if head.uri.path().starts_with("/api/graphql/") => {
                 failure.into_graphql(Media::of(&head.headers).unwrap_or_default(), &origin)
             }
@@ -123,6 +130,12 @@ where
         Route::SqlDatabase(database) => sql::post(call, Some(database)).await,
         Route::SqlSchemas => sql::schemas(call, None).await,
         Route::SqlSchema(schema) => sql::schemas(call, Some(schema)).await,
+        Route::Clients => clients::collection(call).await,
+        Route::ClientsNamed(ids) => clients::members(call, ids).await,
+        Route::Users => users::collection(call).await,
+        Route::UsersNamed(names) => users::members(call, names).await,
+        Route::Privileges(schema, table) => privileges::of_table(call, schema, table).await,
+        Route::Audit => audit::read(call).await,
         Route::Methods => methods::collection(call).await,
         Route::MethodsNamed(names) => methods::members(call, names).await,
         Route::Call | Route::Rpc => call::call(call).await,
@@ -131,6 +144,17 @@ where
         Route::OpenRpc => methods::openrpc(call).await,
         Route::Token => oauth::token(call).await,
         Route::Guest => oauth::guest(call).await,
+        Route::DeviceAuthorization => oauth::device(call).await,
+        Route::Authorize => page::authorize(call).await,
+        Route::SignInWith(provider) => page::social::begin(call, provider).await,
+        Route::SignedInWith(provider) => page::social::complete(call, provider).await,
+        Route::SignUpConfirm => page::confirm(call).await,
+        Route::Reset => page::reset(call).await,
+        Route::Device => page::device(call).await,
+        Route::SignUp => page::sign_up(call).await,
+        Route::SignOut => page::sign_out(call).await,
+        Route::Account => page::account(call).await,
+        Route::Stylesheet => Ok(page::stylesheet()),
         Route::Revoke => oauth::revoke(call).await,
         Route::Introspect => oauth::introspect(call).await,
         Route::Metadata => Ok(documents::metadata(call.app)),

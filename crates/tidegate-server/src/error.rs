@@ -3,9 +3,11 @@
 //! An error is logged here, once, with the request, the principal and the route; never with a
 //! token, a parameter or SQL.
 
+mod accounts;
 mod graphql;
 mod methods;
 mod oauth;
+mod page;
 mod rest;
 mod sql;
 mod sqlstate;
@@ -126,6 +128,11 @@ impl Failure {
         Self::new(StatusCode::FORBIDDEN, "INSUFFICIENT_PRIVILEGES", message)
     }
 
+    /// 409: it clashes with what is there.
+    pub(crate) fn conflict(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::CONFLICT, "CONFLICT", message)
+    }
+
     /// 409: the name is taken.
     pub(crate) fn already_exists(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::CONFLICT, "ALREADY_EXISTS", message)
@@ -135,6 +142,19 @@ impl Failure {
     pub(crate) fn contended(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_REQUESTS", message)
             .retrying_after(Duration::from_secs(1))
+    }
+
+    /// 403: a form that does not come from our page in this browser.
+    pub(crate) fn stale_form() -> Self {
+        let text = "This form is out of date, or your browser keeps no cookies for this site. Go \
+                    back, load the page again and repeat it.";
+        Self::new(StatusCode::FORBIDDEN, "STALE_FORM", text)
+    }
+
+    /// 403: nobody makes an account here.
+    pub(crate) fn sign_up_closed() -> Self {
+        let text = "Accounts for this application are made by its owner. Ask there for one.";
+        Self::new(StatusCode::FORBIDDEN, "SIGN_UP_CLOSED", text)
     }
 
     /// 404.

@@ -13,6 +13,7 @@ mod metrics;
 mod negotiate;
 #[cfg(feature = "otlp")]
 mod otlp;
+mod page;
 mod percent;
 mod request_body;
 mod route;

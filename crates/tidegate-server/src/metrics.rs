@@ -34,7 +34,7 @@ impl<F: Fn(&mut String) -> fmt::Result + Send + Sync> MetricsSource for F {
 }
 
 /// The counters of the edge.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Metrics {
     routes: [PerRoute; ROUTES],
     in_flight: AtomicI64,
@@ -49,6 +49,18 @@ struct PerRoute {
     /// Requests by the first bound that they did not exceed; the last place is for the others.
     buckets: [AtomicU64; BOUNDS.len() + 1],
     microseconds: AtomicU64,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self {
+            routes: std::array::from_fn(|_| PerRoute::default()),
+            in_flight: AtomicI64::default(),
+            connections: AtomicI64::default(),
+            sockets: AtomicI64::default(),
+            aborted: AtomicU64::default(),
+        }
+    }
 }
 
 impl Metrics {

@@ -21,6 +21,22 @@ pub(crate) fn decode(text: &str) -> Option<Cow<'_, str>> {
     String::from_utf8(decoded).ok().map(Cow::Owned)
 }
 
+/// Encodes all but unreserved characters (RFC 3986, section 2.3).
+pub(crate) fn encode(text: &str) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push('%');
+            encoded.push(char::from(DIGITS[usize::from(byte >> 4)]));
+            encoded.push(char::from(DIGITS[usize::from(byte & 15)]));
+        }
+    }
+    encoded
+}
+
 /// Decodes a name or value of a form, where `+` is a blank.
 pub(crate) fn decode_form(text: &str) -> Option<Cow<'_, str>> {
     if text.contains('+') {
@@ -55,6 +71,14 @@ mod tests {
         for bad in ["%", "%4", "%zz", "%+1", "%ff", "a%2"] {
             assert_eq!(decode(bad), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn what_is_encoded_is_decoded() {
+        for text in ["shop", "a b/ü&=+%", ""] {
+            assert_eq!(decode(&encode(text)).as_deref(), Some(text));
+        }
+        assert_eq!(encode("a b/ü"), "a%20b%2F%C3%BC");
     }
 
     #[test]

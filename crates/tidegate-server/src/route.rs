@@ -17,6 +17,18 @@ pub(crate) enum Route<'p> {
     SqlSchemas,
     /// `GET /api/v4/sql/schema/{schema}`
     SqlSchema(Cow<'p, str>),
+    /// `GET`, `POST /api/v4/clients`
+    Clients,
+    /// `GET`, `PATCH`, `DELETE /api/v4/clients/{ids}`
+    ClientsNamed(Cow<'p, str>),
+    /// `GET`, `POST /api/v4/users`
+    Users,
+    /// `GET`, `PATCH`, `DELETE /api/v4/users/{names}`
+    UsersNamed(Cow<'p, str>),
+    /// `GET`, `PATCH /api/v4/schemas/{schema}/tables/{table}/privileges`
+    Privileges(Cow<'p, str>, Cow<'p, str>),
+    /// `GET /api/v4/audit`
+    Audit,
     /// `GET`, `POST /api/v4/methods`
     Methods,
     /// `GET`, `PATCH`, `DELETE /api/v4/methods/{names}`
@@ -35,6 +47,8 @@ pub(crate) enum Route<'p> {
     Token,
     /// `POST /api/v4/oauth/guest`
     Guest,
+    /// `POST /api/v4/oauth/device`
+    DeviceAuthorization,
     /// `POST /api/v4/oauth/revoke`
     Revoke,
     /// `POST /api/v4/oauth/introspect`
@@ -45,6 +59,26 @@ pub(crate) enum Route<'p> {
     Keys,
     /// `GET /api/v4/openapi.json`
     OpenApi,
+    /// `GET`, `POST /auth`
+    Authorize,
+    /// `GET`, `POST /device`
+    Device,
+    /// `GET`, `POST /signup`
+    SignUp,
+    /// `GET /signin/{provider}`
+    SignInWith(Cow<'p, str>),
+    /// `GET /signin/{provider}/callback`
+    SignedInWith(Cow<'p, str>),
+    /// `GET`, `POST /signup/confirm`
+    SignUpConfirm,
+    /// `GET`, `POST /reset`
+    Reset,
+    /// `GET`, `POST /signout`
+    SignOut,
+    /// `GET`, `POST /account`
+    Account,
+    /// `GET /assets/tidegate.css`
+    Stylesheet,
     /// `GET`, `POST /api/graphql/schema/{schema}`
     GraphQl(Cow<'p, str>),
     /// `GET /api/graphql/schema/{schema}/sdl`
@@ -81,11 +115,15 @@ pub(crate) enum Methods {
     Collection,
     /// Members of a collection: reading, changing and deleting them.
     Members,
+    /// A page with forms that it takes itself.
+    Page,
+    /// What is there as long as what it belongs to: reading and changing it.
+    Property,
 }
 
 /// A route without what its path names: the label in metrics and logs, the path in the OpenAPI
 /// document.
-pub(crate) const PATHS: [(&str, Methods); 25] = [
+pub(crate) const PATHS: [(&str, Methods); 42] = [
     ("/api/v4/sql", Methods::Post),
     ("/api/v4/sql/database/{database}", Methods::Post),
     ("/api/v4/sql/schema", Methods::Get),
@@ -107,8 +145,28 @@ pub(crate) const PATHS: [(&str, Methods); 25] = [
     ("/api/v4/call/dry", Methods::Post),
     ("/api/v4/interfaces", Methods::Get),
     ("/api/v4/openrpc.json", Methods::Get),
+    ("/api/v4/clients", Methods::Collection),
+    ("/api/v4/clients/{ids}", Methods::Members),
+    ("/api/v4/users", Methods::Collection),
+    ("/api/v4/users/{names}", Methods::Members),
+    (
+        "/api/v4/schemas/{schema}/tables/{table}/privileges",
+        Methods::Property,
+    ),
+    ("/api/v4/audit", Methods::Get),
+    ("/api/v4/oauth/device", Methods::Post),
+    ("/auth", Methods::Page),
+    ("/device", Methods::Page),
+    ("/signup", Methods::Page),
+    ("/signout", Methods::Page),
+    ("/account", Methods::Page),
+    ("/assets/tidegate.css", Methods::Get),
+    ("/signup/confirm", Methods::Page),
+    ("/reset", Methods::Page),
     ("/api/graphql/schema/{schema}", Methods::Collection),
     ("/api/graphql/schema/{schema}/sdl", Methods::Get),
+    ("/signin/{provider}", Methods::Get),
+    ("/signin/{provider}/callback", Methods::Get),
     ("/api/v4/events", Methods::Get),
     ("/api/v4/events/stream", Methods::Get),
 ];
@@ -130,6 +188,9 @@ impl<'p> Route<'p> {
         Some(match path {
             "/api/v4/sql" => Self::Sql,
             "/api/v4/sql/schema" => Self::SqlSchemas,
+            "/api/v4/clients" => Self::Clients,
+            "/api/v4/users" => Self::Users,
+            "/api/v4/audit" => Self::Audit,
             "/api/v4/methods" => Self::Methods,
             "/api/v4/call" => Self::Call,
             "/api/v4/rpc" => Self::Rpc,
@@ -138,6 +199,15 @@ impl<'p> Route<'p> {
             "/api/v4/openrpc.json" => Self::OpenRpc,
             "/api/v4/oauth" => Self::Token,
             "/api/v4/oauth/guest" => Self::Guest,
+            "/api/v4/oauth/device" => Self::DeviceAuthorization,
+            "/auth" => Self::Authorize,
+            "/device" => Self::Device,
+            "/signup" => Self::SignUp,
+            "/signup/confirm" => Self::SignUpConfirm,
+            "/reset" => Self::Reset,
+            "/signout" => Self::SignOut,
+            "/account" => Self::Account,
+            "/assets/tidegate.css" => Self::Stylesheet,
             "/api/v4/oauth/revoke" => Self::Revoke,
             "/api/v4/oauth/introspect" => Self::Introspect,
             "/.well-known/oauth-authorization-server" => Self::Metadata,
@@ -153,17 +223,47 @@ impl<'p> Route<'p> {
     }
 
     fn with_name(path: &'p str) -> Option<Self> {
+        if let Some(of_table) = path.strip_prefix("/api/v4/schemas/") {
+            return Self::of_table(of_table);
+        }
         if let Some(name) = path.strip_prefix("/api/graphql/schema/") {
             return Self::graphql(name);
+        }
+        if let Some(provider) = path.strip_prefix("/signin/") {
+            return Self::of_provider(provider);
         }
         let (folder, name) = path.rsplit_once('/')?;
         let name = percent::decode(name).filter(|name| !name.is_empty())?;
         match folder {
             "/api/v4/sql/database" => Some(Self::SqlDatabase(name)),
             "/api/v4/sql/schema" => Some(Self::SqlSchema(name)),
+            "/api/v4/clients" => Some(Self::ClientsNamed(name)),
+            "/api/v4/users" => Some(Self::UsersNamed(name)),
             "/api/v4/methods" => Some(Self::MethodsNamed(name)),
             _ => None,
         }
+    }
+
+    fn of_provider(path: &'p str) -> Option<Self> {
+        let name = |part| percent::decode(part).filter(|name| !name.is_empty());
+        match path.split_once('/') {
+            None => Some(Self::SignInWith(name(path)?)),
+            Some((provider, "callback")) => Some(Self::SignedInWith(name(provider)?)),
+            Some(_) => None,
+        }
+    }
+
+    fn of_table(path: &'p str) -> Option<Self> {
+        let mut parts = path.split('/');
+        let schema = parts.next()?;
+        let ("tables", table) = (parts.next()?, parts.next()?) else {
+            return None;
+        };
+        let ("privileges", None) = (parts.next()?, parts.next()) else {
+            return None;
+        };
+        let name = |part| percent::decode(part).filter(|name| !name.is_empty());
+        Some(Self::Privileges(name(schema)?, name(table)?))
     }
 
     fn graphql(rest: &'p str) -> Option<Self> {
@@ -204,10 +304,27 @@ impl<'p> Route<'p> {
             Self::DryRun => 18,
             Self::Interfaces => 19,
             Self::OpenRpc => 20,
-            Self::GraphQl(_) => 21,
-            Self::GraphQlSdl(_) => 22,
-            Self::Events => 23,
-            Self::EventStream => 24,
+            Self::Clients => 21,
+            Self::ClientsNamed(_) => 22,
+            Self::Users => 23,
+            Self::UsersNamed(_) => 24,
+            Self::Privileges(..) => 25,
+            Self::Audit => 26,
+            Self::DeviceAuthorization => 27,
+            Self::Authorize => 28,
+            Self::Device => 29,
+            Self::SignUp => 30,
+            Self::SignOut => 31,
+            Self::Account => 32,
+            Self::Stylesheet => 33,
+            Self::SignUpConfirm => 34,
+            Self::Reset => 35,
+            Self::GraphQl(_) => 36,
+            Self::GraphQlSdl(_) => 37,
+            Self::SignInWith(_) => 38,
+            Self::SignedInWith(_) => 39,
+            Self::Events => 40,
+            Self::EventStream => 41,
         }
     }
 
@@ -220,8 +337,29 @@ impl<'p> Route<'p> {
     pub(crate) const fn speaks_oauth(&self) -> bool {
         matches!(
             self,
-            Self::Token | Self::Guest | Self::Revoke | Self::Introspect
+            Self::Token | Self::Guest | Self::DeviceAuthorization | Self::Revoke | Self::Introspect
         )
+    }
+
+    /// Whether people see it: errors are pages, and no other origin may read it.
+    pub(crate) const fn is_page(&self) -> bool {
+        matches!(
+            self,
+            Self::Authorize
+                | Self::Device
+                | Self::SignUp
+                | Self::SignUpConfirm
+                | Self::Reset
+                | Self::SignInWith(_)
+                | Self::SignedInWith(_)
+                | Self::SignOut
+                | Self::Account
+        )
+    }
+
+    /// Whether a path is that of a page.
+    pub(crate) fn is_path_of_page(path: &'p str) -> bool {
+        Self::of_path(path).is_some_and(|route| route.is_page())
     }
 }
 
@@ -231,8 +369,9 @@ impl Methods {
         match self {
             Self::Get => reads,
             Self::Post => *method == Method::POST,
-            Self::Collection => reads || *method == Method::POST,
+            Self::Collection | Self::Page => reads || *method == Method::POST,
             Self::Members => reads || matches!(*method, Method::PATCH | Method::DELETE),
+            Self::Property => reads || *method == Method::PATCH,
         }
     }
 
@@ -241,8 +380,9 @@ impl Methods {
         match self {
             Self::Get => "GET, HEAD, OPTIONS",
             Self::Post => "POST, OPTIONS",
-            Self::Collection => "GET, HEAD, POST, OPTIONS",
+            Self::Collection | Self::Page => "GET, HEAD, POST, OPTIONS",
             Self::Members => "GET, HEAD, PATCH, DELETE, OPTIONS",
+            Self::Property => "GET, HEAD, PATCH, OPTIONS",
         }
     }
 }
@@ -255,8 +395,8 @@ mod tests {
     fn every_path_leads_to_its_own_entry_of_the_table() {
         for (index, (path, methods)) in PATHS.iter().enumerate() {
             let method = match methods {
-                Methods::Get | Methods::Collection | Methods::Members => Method::GET,
                 Methods::Post => Method::POST,
+                _ => Method::GET,
             };
             assert_eq!(
                 Route::parse(&method, path).unwrap().index(),
@@ -318,6 +458,10 @@ mod tests {
             "/api/v4",
             "/api/v4/sql/database",
             "/api/v4/sql/schema/%ff",
+            "/api/v4/schemas/public/tables/t",
+            "/api/v4/schemas/public/tables//privileges",
+            "/api/v4/schemas/public/views/t/privileges",
+            "/api/v4/schemas/public/tables/t/privileges/x",
             "/a/b",
         ] {
             assert_eq!(

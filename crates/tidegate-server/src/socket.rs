@@ -12,6 +12,6 @@ mod subscribe;
 mod transport;
 
 pub(crate) use answer::ended;
-pub(crate) use handshake::{Handoff, Opening, is_asked, upgrade};
+pub(crate) use handshake::{Handoff, is_asked, upgrade};
 pub(crate) use session::run;
 pub(crate) use subscribe::{Refusal, Wanted, of_graphql, resync_reason};

@@ -82,22 +82,15 @@ async fn the_openapi_document_has_exactly_the_routes_that_there_are() {
     assert_eq!(document["openapi"], "3.1.0");
     let paths = document["paths"].as_object().unwrap();
     for (path, item) in paths {
-        let methods: Vec<_> = item.as_object().unwrap().keys().collect();
-        for method in methods
-            .iter()
-            .filter(|name| ["get", "post", "patch", "delete"].contains(&name.as_str()))
-        {
-            let method = Method::from_bytes(method.to_uppercase().as_bytes()).unwrap();
-            let status = api
-                .call(request(method, path).body(String::new()).unwrap())
-                .await
-                .status;
-            assert!(status != 405, "{path}");
+        let told = item.as_object().unwrap();
+        for method in ["get", "post", "put", "patch", "delete"] {
+            let verb = Method::from_bytes(method.to_uppercase().as_bytes()).unwrap();
+            let call = request(verb, path).body(String::new()).unwrap();
+            let taken = api.call(call).await.status != 405;
+            assert_eq!(taken, told.contains_key(method), "{method} {path}");
         }
-        let other = request(Method::PUT, path).body(String::new()).unwrap();
-        assert_eq!(api.call(other).await.status, 405, "{path} is no route");
     }
-    assert_eq!(paths.len(), 23);
+    assert_eq!(paths.len(), 36);
 }
 
 #[tokio::test]

@@ -499,3 +499,46 @@ proptest! {
         prop_assert_eq!(shown.parse::<f64>().unwrap().to_bits(), bits);
     }
 }
+
+#[test]
+fn wide_integers_and_identifiers_can_be_strings() {
+    let shown = |r#type: Type, raw: &[u8], format, form: fn(ValueWriter) -> ValueWriter| {
+        let mut out = BytesMut::new();
+        let writer = form(ValueWriter::new(&column("c", r#type, format)));
+        writer.json(raw, &mut out).unwrap();
+        String::from_utf8(out.to_vec()).unwrap()
+    };
+    let (binary, text) = (WireFormat::Binary, WireFormat::Text);
+    let wide = i64::MIN.to_be_bytes();
+    let exact = ValueWriter::exact;
+    assert_eq!(
+        shown(Type::INT8, &wide, binary, exact),
+        r#""-9223372036854775808""#
+    );
+    assert_eq!(shown(Type::INT8, b"7", text, exact), r#""7""#);
+    assert_eq!(
+        shown(Type::OID, b"4294967295", text, exact),
+        r#""4294967295""#
+    );
+    assert_eq!(
+        shown(Type::INT8_ARRAY, b"{1,NULL}", text, exact),
+        r#"["1",null]"#
+    );
+    assert!(
+        shown(Type::INT8_RANGE, b"[1,)", text, exact).starts_with(r#"{"lower":"1","upper":null"#)
+    );
+    assert_eq!(shown(Type::INT4, &7_i32.to_be_bytes(), binary, exact), "7");
+    assert_eq!(shown(Type::TEXT, b"7", binary, exact), r#""7""#);
+    let quoted = ValueWriter::quoted;
+    for (r#type, raw, expected) in [
+        (Type::INT4, &b"-7"[..], r#""-7""#),
+        (Type::BOOL, b"t", r#""true""#),
+        (Type::FLOAT8, b"NaN", r#""NaN""#),
+        (Type::FLOAT8, b"1.5", r#""1.5""#),
+        (Type::NUMERIC, b"1.50", r#""1.50""#),
+        (Type::UUID, b"x", r#""x""#),
+    ] {
+        assert_eq!(shown(r#type, raw, text, quoted), expected);
+    }
+    assert_eq!(shown(Type::BOOL, &[0], binary, quoted), r#""false""#);
+}

@@ -10,11 +10,27 @@ use crate::error::{Error, Result};
 use crate::query::{Open, Query, bind};
 use crate::row::{self, Gather};
 
-/// The migrations, oldest first; the number of one is its place, from 1. They are never edited
-/// once they are released, only added to.
-const MIGRATIONS: &[(&str, &str)] = &[
-    ("identity", include_str!("../migrations/0001_identity.sql")),
-    ("methods", include_str!("../migrations/0002_methods.sql")),
+/// The migrations by number, in the order in which they are applied. They are never edited once
+/// they are released, only added to. A number may be missing: what counts is which of them a
+/// database has, so that one that was added beside others is not passed over.
+const MIGRATIONS: &[(u32, &str, &str)] = &[
+    (
+        1,
+        "identity",
+        include_str!("../migrations/0001_identity.sql"),
+    ),
+    (2, "methods", include_str!("../migrations/0002_methods.sql")),
+    (
+        10,
+        "audit_pages",
+        include_str!("../migrations/0010_audit_pages.sql"),
+    ),
+    (
+        11,
+        "identities",
+        include_str!("../migrations/0011_identities.sql"),
+    ),
+    (20, "flows", include_str!("../migrations/0020_flows.sql")),
 ];
 
 /// Nodes that start at once take turns by this advisory lock (the letters `tidegate`).
@@ -32,8 +48,8 @@ static CREATE_TABLE: Query = Query::new(
      number integer primary key, name text not null, \
      applied_at timestamptz not null default pg_catalog.now())",
 );
-static VERSION: Query =
-    Query::new("select coalesce(pg_catalog.max(number), 0)::bigint from tidegate.migrations");
+static APPLIED: Query =
+    Query::new("select number::bigint from tidegate.migrations order by number");
 static NOTE: Query =
     Query::new("insert into tidegate.migrations (number, name) values (:number::integer, :name)");
 
@@ -48,7 +64,7 @@ pub struct Migrated {
 
 /// The version of the schema that this program works with.
 pub fn newest_version() -> u32 {
-    u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX)
+    MIGRATIONS.last().map_or(0, |(number, ..)| *number)
 }
 
 /// Brings the schema `tidegate` of the control database up to date, in one transaction. Nodes
@@ -66,19 +82,35 @@ pub async fn migrate(executor: &Arc<dyn Executor>) -> Result<Migrated> {
     open.row(&TAKE_TURNS, &[&LOCK], row::nothing).await?;
     open.execute(&CREATE_SCHEMA, &[]).await?;
     open.execute(&CREATE_TABLE, &[]).await?;
-    let found = open.row(&VERSION, &[], row::count).await?;
-    let from = u32::try_from(found.unwrap_or(0)).map_err(Error::failed)?;
+    let applied = open.rows(&APPLIED, &[], row::count).await?;
+    let from = newest(&applied)?;
     let known = newest_version();
-    if from > known {
-        return Err(Error::NewerSchema { found: from, known });
+    if let Some(found) = unknown(&applied) {
+        return Err(Error::NewerSchema { found, known });
     }
-    for (number, (name, text)) in (1..).zip(MIGRATIONS).skip(from as usize) {
+    let missing = MIGRATIONS
+        .iter()
+        .filter(|(number, ..)| !applied.contains(&u64::from(*number)));
+    for (number, name, text) in missing {
         apply(&mut open.0, text).await?;
-        open.execute(&NOTE, &[&i64::from(number), name]).await?;
+        open.execute(&NOTE, &[&i64::from(*number), name]).await?;
         info!(number, name, "migrated the control schema");
     }
     open.commit().await?;
     Ok(Migrated { from, to: known })
+}
+
+fn newest(applied: &[u64]) -> Result<u32> {
+    u32::try_from(applied.last().copied().unwrap_or(0)).map_err(Error::failed)
+}
+
+/// A migration of a newer program.
+fn unknown(applied: &[u64]) -> Option<u32> {
+    let known = |found: &u32| MIGRATIONS.iter().any(|(number, ..)| number == found);
+    applied
+        .iter()
+        .map(|number| u32::try_from(*number).unwrap_or(u32::MAX))
+        .find(|found| !known(found))
 }
 
 /// Another node's migration may take long, and so may ours.
@@ -110,8 +142,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_numbers_grow() {
+        assert!(MIGRATIONS.is_sorted_by(|one, next| one.0 < next.0));
+    }
+
+    #[test]
     fn every_migration_is_a_list_of_readable_statements() {
-        for (name, text) in MIGRATIONS {
+        for (_, name, text) in MIGRATIONS {
             assert!(text.ends_with(";\n"), "{name} ends with a statement");
             for statement in statements(text) {
                 let read = Statement::parse(statement);

@@ -138,7 +138,7 @@ impl<T: Value> Value for Option<T> {
 /// A value for a placeholder.
 pub(crate) type Argument<'a> = &'a (dyn Value + Sync);
 
-fn hex(prefix: &str, bytes: &[u8]) -> String {
+pub(crate) fn hex(prefix: &str, bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut text = String::with_capacity(prefix.len() + 2 * bytes.len());
     text.push_str(prefix);

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use tidegate_oauth::MasterKey;
 use tidegate_postgres::admin::doctor::{Finding, Verdict};
 use tidegate_postgres::admin::{Admin, RolePasswords};
 
@@ -15,16 +16,23 @@ pub(crate) async fn run(settings: &Settings) -> Result {
     let config = service::config(settings)?;
     let replication = service::replication_config(settings)?;
     let keyless = settings.master_key.is_none() && settings.master_key_file.is_none();
-    // The role of the check gets a password of any key.
-    let passwords = if keyless {
-        RolePasswords::new(ports::bytes(), ports::bytes)
+    let master = if keyless {
+        None
     } else {
-        service::role_passwords(&master_key::read(settings)?)
+        Some(master_key::read(settings)?)
     };
-    let mut findings = Admin::new(config, passwords).examine(&replication).await?;
-    if keyless {
-        findings.push(no_master_key());
-    }
+    // The role of the check gets a password of any key.
+    let passwords = match &master {
+        Some(master) => service::role_passwords(master),
+        None => RolePasswords::new(ports::bytes(), ports::bytes),
+    };
+    let admin = Admin::new(config, passwords);
+    let mut findings = admin.examine(&replication).await?;
+    findings.push(match &master {
+        Some(master) => same_master_key(&admin, master).await?,
+        None => no_master_key(),
+    });
+    findings.extend(admin.examine_tenants().await?);
     print(report(&findings))?;
     let missing = findings
         .iter()
@@ -37,6 +45,29 @@ pub(crate) async fn run(settings: &Settings) -> Result {
         "{missing} thing(s) that the service needs are missing; what is printed above sets them \
          right, run as a superuser"
     )))
+}
+
+/// What is in the control database was sealed by the master key that it knows by its fingerprint.
+async fn same_master_key(admin: &Admin, master: &MasterKey) -> Result<Finding> {
+    let kept = admin.kept_fingerprint().await?;
+    let same = kept.is_none_or(|kept| kept == master.fingerprint());
+    let (verdict, text) = if same {
+        (
+            Verdict::Good,
+            "the master key is the one of the control database",
+        )
+    } else {
+        (
+            Verdict::Missing,
+            "the master key is not the one that the control database was set up with: `serve` \
+             refuses it; give the right one in master_key_file",
+        )
+    };
+    Ok(Finding {
+        text: text.to_owned(),
+        verdict,
+        sql: None,
+    })
 }
 
 fn no_master_key() -> Finding {

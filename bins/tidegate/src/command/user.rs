@@ -1,7 +1,6 @@
 //! `tidegate user …`.
 
 use tidegate_oauth::{NewUser, Secret, TenantName, UserKey, UserName};
-use tidegate_sql::{DatabaseName, RoleName};
 use tidegate_store::Tenant;
 
 use super::{print, print_table};
@@ -65,22 +64,16 @@ async fn drop(
     reassign: bool,
     confirmation: &Confirmation,
 ) -> Result {
-    let tenant = tenant(service, &key.database).await?;
+    tenant(service, &key.database).await?;
     if key.is_owner() {
         let name = &key.name;
         return Err(Failure::Refused(format!(
             "{name} owns the tenant; `tidegate tenant drop {name}` drops both"
         )));
     }
-    let user = service.directory().user(key).await?;
+    service.directory().user(key).await?;
     confirmation.confirm(&format!("the user {key}"), &key.name)?;
-    let (database, role) = (DatabaseName::new(&key.database), RoleName::new(&user.role));
-    let owner = RoleName::new(&tenant.owner_role);
-    service
-        .admin
-        .drop_user(&database, &role, &owner, reassign)
-        .await?;
-    Ok(service.directory().drop_user(key).await?)
+    Ok(service.accounts().drop(key, reassign).await?)
 }
 
 /// The tenant, which must be there.
@@ -92,17 +85,9 @@ pub(super) async fn tenant(service: &Service, name: &str) -> Result<Tenant> {
     })
 }
 
-/// Makes a user's record and its role. A role that cannot be made takes the record along.
+/// Makes a user's record and its role.
 pub(crate) async fn create(service: &Service, user: NewUser) -> Result {
-    let made = service.directory().create_user(user).await?;
-    let (database, role) = (
-        DatabaseName::new(&made.key.database),
-        RoleName::new(&made.role),
-    );
-    if let Err(error) = service.admin.create_user(&database, &role).await {
-        service.directory().drop_user(&made.key).await?;
-        return Err(error.into());
-    }
+    service.accounts().create(user).await?;
     Ok(())
 }
 

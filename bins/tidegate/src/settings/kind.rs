@@ -231,6 +231,26 @@ impl fmt::Debug for DatabaseUrl {
     }
 }
 
+/// The address of an SMTP server.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct MailUrl(pub(crate) String);
+
+kind!(
+    MailUrl,
+    Text,
+    "an address such as smtps://user@host",
+    |text| {
+        let known = text.starts_with("smtp://") || text.starts_with("smtps://");
+        known.then(|| Self(text.to_owned()))
+    }
+);
+
+impl fmt::Debug for MailUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("MailUrl([redacted])")
+    }
+}
+
 /// A value that is never shown.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Secret(pub(crate) String);

@@ -8,7 +8,7 @@ use ipnet::IpNet;
 use tidegate_postgres::TlsMode;
 
 use super::kind::{
-    DatabaseUrl, Kind, LogFormat, LogLevel, Origin, PublicUrl, Secret, Shape, Size, Span,
+    DatabaseUrl, Kind, LogFormat, LogLevel, MailUrl, Origin, PublicUrl, Secret, Shape, Size, Span,
 };
 use super::{Effective, Error};
 
@@ -96,6 +96,36 @@ settings! {
     tls_key: Option<PathBuf> = None, Open;
     /// Serve tokens over plain HTTP beyond loopback: for development only
     insecure_http: bool = Some("false"), Open;
+    /// SMTP server for letters that confirm sign-ups and reset passwords: `smtps://user:password@host`, or `smtp://user:password@host:587?tls=required`
+    smtp_url: Option<MailUrl> = None, Url;
+    /// From whom those letters come, such as `Shop <shop@example.com>`; needed with `smtp_url`
+    mail_from: Option<String> = None, Open;
+    /// Issuer of an OpenID provider with whose accounts people may sign in
+    openid_issuer: Option<PublicUrl> = None, Open;
+    /// Name of that provider for people
+    openid_label: String = Some("OpenID"), Open;
+    /// `client_id` that the OpenID provider gave
+    openid_client_id: Option<String> = None, Open;
+    /// Secret that the OpenID provider gave
+    openid_client_secret: Option<Secret> = None, Secret;
+    /// `client_id` that Google gave
+    google_client_id: Option<String> = None, Open;
+    /// Secret that Google gave
+    google_client_secret: Option<Secret> = None, Secret;
+    /// `client_id` that GitHub gave
+    github_client_id: Option<String> = None, Open;
+    /// Secret that GitHub gave
+    github_client_secret: Option<Secret> = None, Secret;
+    /// Address of GitLab
+    gitlab_url: PublicUrl = Some("https://gitlab.com"), Open;
+    /// `client_id` that GitLab gave
+    gitlab_client_id: Option<String> = None, Open;
+    /// Secret that GitLab gave
+    gitlab_client_secret: Option<Secret> = None, Secret;
+    /// How people reach somebody who can give them a new password, where no letters are sent
+    help_contact: Option<String> = None, Open;
+    /// Let people make accounts at `/signup` where a client allows it, without a confirmed e-mail address
+    open_signup: bool = Some("false"), Open;
     /// Origins of browser applications that may read answers
     cors_origins: Vec<Origin> = Some("*"), Open;
     /// File with the master key, made by `tidegate key init`

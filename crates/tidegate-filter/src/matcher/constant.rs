@@ -11,6 +11,9 @@ use crate::error::{Error, Result};
 use crate::family::{base, written};
 use crate::json::Json;
 
+/// Longer numbers may be beyond the limits of `numeric`, which are PostgreSQL's to know.
+const LONGEST_NUMBER: usize = 5_000;
+
 /// Reads a value that is not null and that was checked when the filter was read.
 pub(super) fn read(
     r#type: &Type,
@@ -30,7 +33,9 @@ pub(super) fn read(
     let text = String::from_utf8_lossy(&text);
     let trimmed = text.trim_ascii();
     let datum = match scalar {
-        Scalar::Text | Scalar::Padded | Scalar::Bytea => scalar.text(text.as_bytes()),
+        Scalar::Text | Scalar::Padded | Scalar::Bytea | Scalar::Uuid => {
+            scalar.text(text.as_bytes())
+        }
         Scalar::Enum(_) => match scalar.text(text.as_bytes()) {
             Some(Datum::Unplaced(_)) => return Err(invalid(r#type, place, "no label of the enum")),
             label => label,
@@ -42,6 +47,7 @@ pub(super) fn read(
             plain.and_then(|text| scalar.text(text.as_bytes()).map(Datum::into_owned))
         }
         Scalar::Oid if trimmed.starts_with('-') => None,
+        Scalar::Numeric if trimmed.len() > LONGEST_NUMBER => None,
         _ => scalar.text(trimmed.as_bytes()),
     };
     let datum = datum.ok_or_else(|| unusual(r#type, place))?;
@@ -133,7 +139,8 @@ fn plain_moment(moment: MomentType, text: &str) -> Option<String> {
     };
     // A year of fewer digits is read by `DateStyle`.
     let year = day.split('-').next().filter(|year| year.len() >= 4)?;
-    if !is_of_digits(day, &[year.len(), 2, 2], '-') {
+    // There is no year 0.
+    if !is_of_digits(day, &[year.len(), 2, 2], '-') || year.bytes().all(|digit| digit == b'0') {
         return None;
     }
     match moment {
@@ -208,8 +215,12 @@ fn is_offset(text: &str) -> bool {
         length => (1..=3)
             .any(|count| length == 3 * count - 1 && is_of_digits(text, &fields[..count], ':')),
     };
-    let minutes = text.get(text.len() - 2..).filter(|_| text.len() > 2);
-    shaped && &text[..2] < "16" && minutes.is_none_or(|digits| digits < "60")
+    if !shaped {
+        return false;
+    }
+    // Digits and colons only from here on, and two of them at least.
+    let minutes = (text.len() > 2).then(|| &text[text.len() - 2..]);
+    &text[..2] < "16" && minutes.is_none_or(|digits| digits < "60")
 }
 
 /// Numbers of so many digits with a mark between them.
@@ -229,6 +240,9 @@ fn interval(text: &str) -> Option<String> {
     let Some(fields) = text.strip_prefix('P') else {
         return is_plain_interval(text).then(|| text.to_owned());
     };
+    if fields.is_empty() {
+        return None;
+    }
     let (date, time) = fields.split_once('T').unwrap_or((fields, ""));
     let [years, months, days] = designated(date, ['Y', 'M', 'D'])?;
     let (time, seconds) = match time.rfind(['H', 'M']) {

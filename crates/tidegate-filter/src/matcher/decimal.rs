@@ -4,8 +4,10 @@
 //! digits to that base. Of a negative number all but the class is turned around, with an end mark
 //! above every digit, so that more digits make it smaller.
 
-/// Longer texts and larger exponents are left to PostgreSQL, which has limits of its own there.
-const LONGEST: usize = 10_000;
+/// More digits than a `numeric` can have (131,072 in front of the point and 16,383 behind it).
+const MOST_DIGITS: usize = 200_000;
+/// Larger exponents, which only a request can have, are left to PostgreSQL.
+const MOST_EXPONENT: u32 = 10_000;
 
 const NEGATIVE_INFINITY: u8 = 0;
 const NEGATIVE: u8 = 1;
@@ -60,8 +62,7 @@ pub(super) fn text(text: &str) -> Option<Vec<u8>> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let all_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let length = whole.len() + fraction.len();
-    let limit = LONGEST.cast_signed();
-    if length == 0 || length > LONGEST || i64::from(exponent).abs() > limit as i64 {
+    if length == 0 || length > MOST_DIGITS || exponent.unsigned_abs() > MOST_EXPONENT {
         return None;
     }
     if !all_digits(whole) || !all_digits(fraction) {

@@ -12,13 +12,12 @@ use std::cmp::Ordering;
 use std::collections::HashSet;
 
 use tidegate_catalog::ColumnId;
-use tidegate_sql::Result;
 
 pub use self::key::{Key, KeyReader, Pin};
 
 use self::datum::Datum;
 use self::pattern::Pattern;
-use self::scalar::Scalar;
+use self::scalar::{Malformed, Scalar};
 use crate::operator::Operator;
 
 /// A filter that is judged on images of rows, with the truth that PostgreSQL would find.
@@ -104,8 +103,11 @@ impl Matcher {
     /// # Errors
     ///
     /// [`tidegate_sql::Error::Internal`] when bytes are no value of their column's type.
-    pub fn judge<'r>(&self, image: impl Fn(ColumnId) -> Image<'r>) -> Result<Verdict> {
-        self.node.judge(&image)
+    pub fn judge<'r>(
+        &self,
+        image: impl Fn(ColumnId) -> Image<'r>,
+    ) -> tidegate_sql::Result<Verdict> {
+        Ok(self.node.judge(&image)?)
     }
 }
 
@@ -129,7 +131,7 @@ impl Verdict {
 }
 
 impl Node {
-    fn judge<'r>(&self, image: &impl Fn(ColumnId) -> Image<'r>) -> Result<Verdict> {
+    fn judge<'r>(&self, image: &impl Fn(ColumnId) -> Image<'r>) -> Result<Verdict, Malformed> {
         Ok(match self {
             Self::All(nodes) => joined(nodes, Verdict::False, image)?,
             Self::Any(nodes) => joined(nodes, Verdict::True, image)?,
@@ -162,7 +164,7 @@ fn joined<'r>(
     nodes: &[Node],
     decides: Verdict,
     image: &impl Fn(ColumnId) -> Image<'r>,
-) -> Result<Verdict> {
+) -> Result<Verdict, Malformed> {
     let mut joined = decides.not();
     for node in nodes {
         match node.judge(image)? {
@@ -180,7 +182,7 @@ impl Operand {
     fn read<'r>(
         &self,
         image: &impl Fn(ColumnId) -> Image<'r>,
-    ) -> Result<std::result::Result<Datum<'r>, Verdict>> {
+    ) -> Result<Result<Datum<'r>, Verdict>, Malformed> {
         let image = image(self.column);
         let none = match image {
             Image::Missing => Verdict::Undecided,

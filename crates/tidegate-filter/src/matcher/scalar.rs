@@ -5,12 +5,23 @@ use std::sync::Arc;
 
 use tidegate_sql::codec::Interval;
 use tidegate_sql::datetime::{Moment, MomentType};
-use tidegate_sql::{Error, Result, Type, TypeKind};
+use tidegate_sql::{Error, Type, TypeKind};
 
 use super::Image;
 use super::datum::Datum;
 use super::decimal;
 use crate::family::base;
+
+/// Bytes that are no value of their column's type: without words of its own, so that the way of a
+/// judgement carries nothing large.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Malformed;
+
+impl From<Malformed> for Error {
+    fn from(_: Malformed) -> Self {
+        Self::internal("an image holds bytes that are no value of the column's type")
+    }
+}
 
 /// A type by the form of its values.
 #[derive(Clone, Debug)]
@@ -60,16 +71,15 @@ impl Scalar {
         })
     }
 
-    /// Reads a value that is there.
-    pub(super) fn read<'a>(&self, image: Image<'a>) -> Result<Option<Datum<'a>>> {
+    /// Reads a value; `None` when there is none.
+    #[inline]
+    pub(super) fn read<'a>(&self, image: Image<'a>) -> Result<Option<Datum<'a>>, Malformed> {
         let datum = match image {
             Image::Null | Image::Missing => return Ok(None),
             Image::Binary(raw) => self.binary(raw),
             Image::Text(raw) => self.text(raw),
         };
-        datum.map(Some).ok_or_else(|| {
-            Error::internal("an image holds bytes that are no value of the column's type")
-        })
+        datum.map(Some).ok_or(Malformed)
     }
 
     fn binary<'a>(&self, raw: &'a [u8]) -> Option<Datum<'a>> {

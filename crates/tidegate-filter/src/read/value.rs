@@ -217,7 +217,8 @@ fn is_number(text: &str) -> bool {
 /// `1`, `1.5`, `.5`, `1.`, each with or without an exponent.
 fn is_decimal(text: &str) -> bool {
     let (number, exponent) = match text.split_once(['e', 'E']) {
-        Some((number, exponent)) => (number, Some(exponent)),
+        // `strtol`, with which PostgreSQL reads an exponent, takes blanks in front of it.
+        Some((number, exponent)) => (number, Some(exponent.trim_start())),
         None => (text, None),
     };
     let all_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());

@@ -10,7 +10,7 @@ impl Error {
     ///
     /// # Errors
     ///
-    /// The error itself when the database cannot be reached: that is no answer of this protocol.
+    /// The error itself when the database is away or broken: that is no answer of this protocol.
     pub(crate) fn of_sql(
         error: tidegate_sql::Error,
         anonymous: bool,
@@ -51,7 +51,7 @@ impl Error {
 }
 
 /// The word for an SQLSTATE (PostgreSQL, "PostgreSQL Error Codes"); `None` when the database is
-/// away.
+/// away or broken, which whoever serves tells its log.
 fn code(sqlstate: &str, anonymous: bool) -> Option<Code> {
     Some(match sqlstate {
         "42501" if anonymous => Code::Unauthenticated,
@@ -63,10 +63,9 @@ fn code(sqlstate: &str, anonymous: bool) -> Option<Code> {
             "23" => Code::ConstraintViolation,
             "28" => Code::Forbidden,
             "40" => Code::Conflict,
-            "08" | "53" => return None,
+            "08" | "53" | "58" | "F0" | "XX" => return None,
             "57" if sqlstate.starts_with("57P0") => return None,
             "54" => Code::TooComplex,
-            "58" | "XX" | "F0" => Code::Internal,
             _ => Code::BadUserInput,
         },
     })
@@ -89,7 +88,7 @@ mod tests {
             ("MY001", Some(Code::BadUserInput)),
             ("53300", None),
             ("57P01", None),
-            ("XX000", Some(Code::Internal)),
+            ("XX000", None),
         ];
         for (sqlstate, expected) in cases {
             assert_eq!(code(sqlstate, false), expected, "{sqlstate}");

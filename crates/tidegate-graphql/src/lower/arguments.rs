@@ -10,7 +10,7 @@ use crate::document::Field;
 use crate::error::Error;
 
 /// What is wrong with a value is the caller's fault.
-pub(super) fn refused(error: tidegate_filter::Error) -> Error {
+pub(super) fn refused(error: &tidegate_filter::Error) -> Error {
     Error::input(error.to_string())
 }
 
@@ -36,8 +36,8 @@ impl<'d> Lowerer<'d> {
         result: Result<T, tidegate_filter::Error>,
     ) -> Result<T, Error> {
         result.map_err(|error| match field.argument(name) {
-            Some(argument) => refused(error).at(argument.location),
-            None => refused(error),
+            Some(argument) => refused(&error).at(argument.location),
+            None => refused(&error),
         })
     }
 
@@ -116,10 +116,10 @@ impl<'d> Lowerer<'d> {
         place: &str,
         terms: &mut Vec<Order>,
     ) -> Result<(), Error> {
-        for (name, direction) in object.members(&place).map_err(refused)? {
+        for (name, direction) in object.members(&place).map_err(|error| refused(&error))? {
             let column = self.readable(relation, &name, place)?;
             let place = format!("{place}.{name}");
-            let text = direction.string(&place).map_err(refused)?;
+            let text = direction.string(&place).map_err(|error| refused(&error))?;
             terms.push(term(column, &text).ok_or_else(|| {
                 Error::input(format!(
                     "`{place}` is `{text}`, expected asc or desc, alone or with _nulls_first or _nulls_last"

@@ -44,11 +44,19 @@ impl<'d> Lowerer<'d> {
 
     fn on_conflict(&self, id: RelationId, value: &Json<'_>) -> Result<OnConflict, Error> {
         let (mut constraint, mut columns, mut update) = (None, None, Vec::new());
-        for (name, value) in value.members(&"onConflict").map_err(refused)? {
+        for (name, value) in value
+            .members(&"onConflict")
+            .map_err(|error| refused(&error))?
+        {
             let place = format!("onConflict.{name}");
             match &*name {
                 "constraint" => {
-                    constraint = Some(value.string(&place).map_err(refused)?.into());
+                    constraint = Some(
+                        value
+                            .string(&place)
+                            .map_err(|error| refused(&error))?
+                            .into(),
+                    );
                 }
                 "columns" => columns = Some(self.columns(id, &value, &place)?),
                 "update" => update = self.columns(id, &value, &place)?,
@@ -79,10 +87,10 @@ impl<'d> Lowerer<'d> {
         place: &str,
     ) -> Result<Vec<ColumnId>, Error> {
         let relation = self.schema.relation(id);
-        let elements = value.elements(&place).map_err(refused)?;
+        let elements = value.elements(&place).map_err(|error| refused(&error))?;
         let columns = elements.iter().enumerate().map(|(at, element)| {
             let place = format!("{place}[{at}]");
-            let name = element.string(&place).map_err(refused)?;
+            let name = element.string(&place).map_err(|error| refused(&error))?;
             relation.find_column(&name).ok_or_else(|| {
                 let table = &relation.name;
                 Error::input(format!(
@@ -152,14 +160,14 @@ fn elements(list: Json<'_>) -> Result<Vec<Json<'_>>, Error> {
     match list {
         Json::List(elements) => Ok(elements),
         Json::Text(Cow::Borrowed(text)) => {
-            let elements = json::elements(text).map_err(unreadable)?;
+            let elements = json::elements(text).map_err(|error| unreadable(&error))?;
             Ok(elements
                 .into_iter()
                 .map(|raw| Json::from(raw.get()))
                 .collect())
         }
         Json::Text(Cow::Owned(text)) => {
-            let elements = json::elements(&text).map_err(unreadable)?;
+            let elements = json::elements(&text).map_err(|error| unreadable(&error))?;
             let elements = elements
                 .into_iter()
                 .map(|raw| Json::from(raw.get().to_owned()));
@@ -174,17 +182,21 @@ type Members<'a> = Vec<(Cow<'a, str>, Json<'a>)>;
 /// The members of `data`, each once.
 fn members(data: Json<'_>) -> Result<Members<'_>, Error> {
     // Reading them once as borrowed says what is wrong with them.
-    data.members(&"data").map_err(refused)?;
+    data.members(&"data").map_err(|error| refused(&error))?;
     match data {
         Json::Object(members) => Ok(members),
         Json::Text(Cow::Borrowed(text)) => {
-            let members = json::members(text).map_err(unreadable)?.into_iter();
+            let members = json::members(text)
+                .map_err(|error| unreadable(&error))?
+                .into_iter();
             Ok(members
                 .map(|(name, raw)| (name, Json::from(raw.get())))
                 .collect())
         }
         Json::Text(Cow::Owned(text)) => {
-            let members = json::members(&text).map_err(unreadable)?.into_iter();
+            let members = json::members(&text)
+                .map_err(|error| unreadable(&error))?
+                .into_iter();
             let own = |(name, raw): (Cow<'_, str>, &serde_json::value::RawValue)| {
                 (
                     Cow::Owned(name.into_owned()),
@@ -197,6 +209,6 @@ fn members(data: Json<'_>) -> Result<Members<'_>, Error> {
     }
 }
 
-fn unreadable(error: serde_json::Error) -> Error {
-    Error::input(json::problem(&error))
+fn unreadable(error: &serde_json::Error) -> Error {
+    Error::input(json::problem(error))
 }

@@ -15,6 +15,7 @@ use crate::{
 const OVERLAP: Duration = Duration::from_hours(24);
 const LONGEST_ID: usize = 64;
 const LONGEST_TEXT: usize = 1024;
+const MOST_URIS: usize = 100;
 
 /// A client to register. [`NewClient::new`] has the defaults of the wire.
 #[derive(Clone, Debug)]
@@ -72,12 +73,59 @@ impl NewClient {
     }
 }
 
-/// A client that was registered.
+/// What is to be different about a client; what is none stays.
+#[derive(Clone, Debug, Default)]
+pub struct ClientChange {
+    /// The name that people see.
+    pub name: Option<String>,
+    /// Where the browser may be sent back to.
+    pub redirect_uris: Option<Vec<String>>,
+    /// The application's own page, or none.
+    pub homepage: Option<Option<String>>,
+    /// What the application is, or none.
+    pub description: Option<Option<String>>,
+    /// Whether it cannot keep a secret.
+    pub public: Option<bool>,
+    /// Whether a person is asked to consent.
+    pub confirm: Option<bool>,
+    /// Whether signing in needs a second factor.
+    pub two_factor: Option<bool>,
+    /// Whether people may sign up.
+    pub allow_signup: Option<bool>,
+    /// Whether people may sign up with an account elsewhere.
+    pub social_signup: Option<bool>,
+    /// The grants that it may use.
+    pub grants: Option<GrantSet>,
+    /// Whether it gets a new secret.
+    pub rotate_secret: bool,
+}
+
+impl ClientChange {
+    /// Sets every field but the authentication.
+    fn apply(self, client: &mut Client) {
+        fn set<T>(field: &mut T, value: Option<T>) {
+            if let Some(value) = value {
+                *field = value;
+            }
+        }
+        set(&mut client.name, self.name);
+        set(&mut client.redirect_uris, self.redirect_uris);
+        set(&mut client.homepage, self.homepage);
+        set(&mut client.description, self.description);
+        set(&mut client.confirm, self.confirm);
+        set(&mut client.two_factor, self.two_factor);
+        set(&mut client.allow_signup, self.allow_signup);
+        set(&mut client.social_signup, self.social_signup);
+        set(&mut client.grants, self.grants);
+    }
+}
+
+/// A client that was registered or changed, and what is to be shown of it this once.
 #[derive(Clone, Debug)]
 pub struct CreatedClient {
     /// The record.
     pub client: Client,
-    /// The secret of a confidential client, to be shown this once.
+    /// The secret that it was given, if it was given one.
     pub secret: Option<Secret>,
 }
 
@@ -86,7 +134,7 @@ impl Directory {
     ///
     /// [`Error::InvalidMember`] naming the member, [`Error::Taken`] when the id is.
     pub async fn create_client(&self, new: NewClient) -> Result<CreatedClient> {
-        check(&new)?;
+        check_secret(new.secret.as_ref(), new.public)?;
         let id = match &new.id {
             Some(id) => id.clone(),
             None => URL_SAFE_NO_PAD.encode(random::bytes::<16>(&*self.ports.random)?),
@@ -118,6 +166,7 @@ impl Directory {
             grants: new.grants,
             created_at: self.ports.clock.now(),
         };
+        check(&client)?;
         if self.ports.store.insert_client(&client).await? != Written::Done {
             return Err(Error::Taken("client"));
         }
@@ -138,33 +187,77 @@ impl Directory {
             .ok_or(Error::NotFound("client"))
     }
 
-    /// Gives a confidential client a new secret. The one before works for another 24 hours, one
-    /// before that no more.
+    /// Changes a client; what the change does not name stays. Returns the client and its new
+    /// secret, if the change gave it one: by `rotate_secret`, or because it ceased to be public.
     ///
-    /// [`Error::NotFound`], [`Error::InvalidMember`] for a public client.
-    pub async fn rotate_client_secret(&self, database: &str, id: &str) -> Result<Secret> {
+    /// A rotated secret works for another 24 hours, one before that no more. A client that becomes
+    /// public loses its secrets at once.
+    ///
+    /// [`Error::NotFound`], [`Error::InvalidMember`] naming the member, also for a rotation of a
+    /// client that is public.
+    pub async fn change_client(
+        &self,
+        database: &str,
+        id: &str,
+        change: ClientChange,
+    ) -> Result<CreatedClient> {
         let mut client = self.client(database, id).await?;
-        let ClientAuthentication::Confidential { current, .. } = client.authentication else {
-            return Err(Error::InvalidMember {
-                member: "rotate_secret",
-                expected: "a confidential client",
-            });
+        let (rotate, public) = (change.rotate_secret, change.public);
+        change.apply(&mut client);
+        check(&client)?;
+        let secret = self.change_authentication(&mut client, rotate, public)?;
+        if self.ports.store.update_client(&client).await? != Written::Done {
+            return Err(Error::NotFound("client"));
+        }
+        self.audit_client(AuditKind::ClientChanged, &client).await;
+        if secret.is_some() {
+            self.audit_client(AuditKind::ClientSecretRotated, &client)
+                .await;
+        }
+        Ok(CreatedClient { client, secret })
+    }
+
+    /// Makes the client public or confidential, and gives it a new secret where it needs one.
+    fn change_authentication(
+        &self,
+        client: &mut Client,
+        rotate: bool,
+        public: Option<bool>,
+    ) -> Result<Option<Secret>> {
+        let before = match &client.authentication {
+            ClientAuthentication::Confidential { current, .. } => Some(*current),
+            ClientAuthentication::Public => None,
         };
+        if public.unwrap_or(before.is_none()) {
+            client.authentication = ClientAuthentication::Public;
+            let expected = "a confidential client";
+            let refused = Error::InvalidMember {
+                member: "rotate_secret",
+                expected,
+            };
+            return if rotate { Err(refused) } else { Ok(None) };
+        }
+        if before.is_some() && !rotate {
+            return Ok(None);
+        }
         let secret = self.make_secret()?;
         let expires_at = self.ports.clock.now().plus(OVERLAP);
         client.authentication = ClientAuthentication::Confidential {
             current: SecretHash::of(&secret),
-            previous: Some(ExpiringSecret {
-                hash: current,
-                expires_at,
-            }),
+            previous: before.map(|hash| ExpiringSecret { hash, expires_at }),
         };
-        if self.ports.store.update_client(&client).await? != Written::Done {
-            return Err(Error::NotFound("client"));
-        }
-        self.audit_client(AuditKind::ClientSecretRotated, &client)
-            .await;
-        Ok(secret)
+        Ok(Some(secret))
+    }
+
+    /// Gives a confidential client a new secret: [`change_client`](Self::change_client) with
+    /// nothing else.
+    pub async fn rotate_client_secret(&self, database: &str, id: &str) -> Result<Secret> {
+        let change = ClientChange {
+            rotate_secret: true,
+            ..ClientChange::default()
+        };
+        let changed = self.change_client(database, id, change).await?;
+        changed.secret.ok_or(Error::NotFound("client"))
     }
 
     /// Drops a client and ends its sessions; [`Error::NotFound`].
@@ -194,38 +287,50 @@ impl Directory {
     }
 }
 
-fn check(new: &NewClient) -> Result<()> {
+fn check(client: &Client) -> Result<()> {
     let invalid = |member, expected| Err(Error::InvalidMember { member, expected });
-    let short = |text: &str| !text.trim().is_empty() && text.len() <= LONGEST_TEXT;
     let id = |id: &str| {
         (1..=LONGEST_ID).contains(&id.len())
             && id
                 .bytes()
                 .all(|b| b.is_ascii_alphanumeric() || b"_.-".contains(&b))
     };
-    if !new.id.as_deref().is_none_or(id) {
+    if !id(&client.id) {
         return invalid("id", "1 to 64 characters of A-Z a-z 0-9 _ . -");
     }
-    if !short(&new.name) {
+    if !is_short(&client.name) {
         return invalid("name", "a text of at most 1024 bytes");
     }
-    if !new.homepage.as_deref().is_none_or(short) {
-        return invalid("homepage", "a text of at most 1024 bytes");
+    // It may become a link.
+    let page = |uri: &String| uri.starts_with("http") && redirect::may_be(uri);
+    if !client.homepage.as_ref().is_none_or(page) {
+        return invalid("homepage", "an http or https address without a fragment");
     }
-    if !new.description.as_deref().is_none_or(short) {
+    if !client.description.as_deref().is_none_or(is_short) {
         return invalid("description", "a text of at most 1024 bytes");
     }
-    if new.redirect_uris.is_empty() || !new.redirect_uris.iter().all(|uri| redirect::may_be(uri)) {
+    let uris = &client.redirect_uris;
+    if uris.is_empty() || uris.len() > MOST_URIS || !uris.iter().all(|uri| redirect::may_be(uri)) {
         return invalid(
             "redirect_uri",
-            "at least one absolute address without a fragment",
+            "1 to 100 absolute addresses without a fragment",
         );
     }
-    match &new.secret {
-        Some(_) if new.public => invalid("secret", "no secret for a public client"),
-        Some(secret) if !short(secret.expose()) => {
-            invalid("secret", "a text of at most 1024 bytes")
-        }
-        _ => Ok(()),
-    }
+    Ok(())
+}
+
+fn check_secret(secret: Option<&Secret>, public: bool) -> Result<()> {
+    let expected = match secret {
+        Some(_) if public => "no secret for a public client",
+        Some(secret) if !is_short(secret.expose()) => "a text of at most 1024 bytes",
+        _ => return Ok(()),
+    };
+    Err(Error::InvalidMember {
+        member: "secret",
+        expected,
+    })
+}
+
+fn is_short(text: &str) -> bool {
+    !text.trim().is_empty() && text.len() <= LONGEST_TEXT
 }

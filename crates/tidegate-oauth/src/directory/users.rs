@@ -6,7 +6,7 @@ use super::Directory;
 use crate::name::role_name;
 use crate::{
     AuditKind, EndReason, Error, Result, Secret, TenantName, User, UserKey, UserName, Written,
-    throttle,
+    group_role, throttle,
 };
 
 /// Properties go into tokens, which must stay under 8 KiB.
@@ -33,6 +33,8 @@ pub struct NewUser {
     pub name: UserName,
     /// The password; a user without one cannot sign in, which suits a default user.
     pub password: Option<Secret>,
+    /// The hash of a password that was given earlier; `password` wins.
+    pub password_hash: Option<String>,
     /// The e-mail address.
     pub email: Option<String>,
     /// A JSON object that goes into tokens.
@@ -50,6 +52,7 @@ impl NewUser {
             database,
             name,
             password: None,
+            password_hash: None,
             email: None,
             properties: None,
             user_group: None,
@@ -69,6 +72,24 @@ pub struct UserChange {
     pub user_group: Option<Option<String>>,
     /// Whether strangers run as this user.
     pub default_user: Option<bool>,
+    /// A new password.
+    pub password: Option<Secret>,
+}
+
+impl UserChange {
+    /// The user as it is to be.
+    fn of(&self, before: &User) -> User {
+        fn or<T: Clone>(value: &Option<T>, before: &T) -> T {
+            value.clone().unwrap_or_else(|| before.clone())
+        }
+        User {
+            email: or(&self.email, &before.email),
+            properties: or(&self.properties, &before.properties),
+            user_group: or(&self.user_group, &before.user_group),
+            default_user: self.default_user.unwrap_or(before.default_user),
+            ..before.clone()
+        }
+    }
 }
 
 impl Directory {
@@ -93,6 +114,16 @@ impl Directory {
     ///
     /// [`Error::InvalidMember`] naming the member, [`Error::Taken`], [`Error::DefaultUserTaken`].
     pub async fn create_user(&self, new: NewUser) -> Result<User> {
+        let (user, password_hash) = self.prepare(&new).await?;
+        self.insert(User {
+            password_hash,
+            ..user
+        })
+        .await
+    }
+
+    /// The record of a new user without its password, and the password's hash.
+    pub(crate) async fn prepare(&self, new: &NewUser) -> Result<(User, Option<String>)> {
         let key = UserKey::new(new.database.as_str(), new.name.as_str());
         if key.is_owner() {
             return Err(Error::Taken("user"));
@@ -102,19 +133,18 @@ impl Directory {
             key,
             role,
             password_hash: None,
-            email: new.email,
-            properties: new.properties,
-            user_group: new.user_group,
+            email: new.email.clone(),
+            properties: new.properties.clone(),
+            user_group: new.user_group.clone(),
             default_user: new.default_user,
             created_at: self.ports.clock.now(),
         };
         check(&user)?;
-        let password_hash = self.hash(new.password.as_ref()).await?;
-        self.insert(User {
-            password_hash,
-            ..user
-        })
-        .await
+        if let Some(group) = &user.user_group {
+            group_role(&user.key.database, group)?;
+        }
+        let hash = self.hash(new.password.as_ref()).await?;
+        Ok((user, hash.or_else(|| new.password_hash.clone())))
     }
 
     /// A tenant's users, by name.
@@ -132,34 +162,27 @@ impl Directory {
     }
 
     /// Changes a user. Becoming or ceasing to be the default user ends the user's sessions, because
-    /// their tokens say who shares the role.
+    /// their tokens say who shares the role; so does a new password.
     ///
-    /// [`Error::NotFound`], [`Error::InvalidMember`], [`Error::DefaultUserTaken`].
+    /// [`Error::NotFound`], [`Error::InvalidMember`], [`Error::DefaultUserTaken`], [`Error::Busy`].
     pub async fn change_user(&self, key: &UserKey, change: UserChange) -> Result<User> {
         let before = self.user(key).await?;
         let made_default = change.default_user == Some(true);
-        let after = User {
-            email: change.email.unwrap_or_else(|| before.email.clone()),
-            properties: change
-                .properties
-                .unwrap_or_else(|| before.properties.clone()),
-            user_group: change
-                .user_group
-                .unwrap_or_else(|| before.user_group.clone()),
-            default_user: change.default_user.unwrap_or(before.default_user),
-            ..before.clone()
-        };
+        let after = change.of(&before);
         check(&after)?;
+        if let Some(Some(group)) = &change.user_group {
+            group_role(&key.database, group)?;
+        }
+        let hash = self.hash(change.password.as_ref()).await?;
         written(self.ports.store.update_user(&after).await?)?;
         // Also when nothing changed: an attempt that failed half way is mended by the next one.
         if after.default_user != before.default_user || made_default {
-            let now = self.ports.clock.now();
-            let store = &self.ports.store;
-            store
-                .end_sessions_of_user(key, EndReason::UserChanged, now)
-                .await?;
+            self.end_sessions(key, EndReason::UserChanged).await?;
         }
         self.audit_user(AuditKind::UserChanged, key).await;
+        if let Some(hash) = hash {
+            self.replace_password(key, &hash).await?;
+        }
         Ok(after)
     }
 
@@ -167,19 +190,18 @@ impl Directory {
     ///
     /// [`Error::NotFound`], [`Error::InvalidMember`] unless it has 8 to 256 bytes.
     pub async fn set_password(&self, key: &UserKey, password: &Secret) -> Result<()> {
-        let (store, now) = (&self.ports.store, self.ports.clock.now());
         self.user(key).await?;
-        let hash = self
-            .ports
-            .hasher
-            .hash(password, &*self.ports.random)
-            .await?;
-        if !store.set_password_hash(key, None, &hash).await? {
+        let hasher = &self.ports.hasher;
+        let hash = hasher.hash(password, &*self.ports.random).await?;
+        self.replace_password(key, &hash).await
+    }
+
+    async fn replace_password(&self, key: &UserKey, hash: &str) -> Result<()> {
+        let store = &self.ports.store;
+        if !store.set_password_hash(key, None, hash).await? {
             return Err(Error::NotFound("user"));
         }
-        store
-            .end_sessions_of_user(key, EndReason::PasswordChanged, now)
-            .await?;
+        self.end_sessions(key, EndReason::PasswordChanged).await?;
         store.clear_attempts(&throttle::account(key)).await?;
         self.audit_user(AuditKind::PasswordChanged, key).await;
         Ok(())
@@ -189,13 +211,7 @@ impl Directory {
     ///
     /// [`Error::NotFound`], [`Error::InvalidMember`] for the owner.
     pub async fn drop_user(&self, key: &UserKey) -> Result<()> {
-        if key.is_owner() {
-            let expected = "a sub-user; the owner is dropped with its tenant";
-            return Err(Error::InvalidMember {
-                member: "name",
-                expected,
-            });
-        }
+        refuse_owner(key)?;
         if !self
             .ports
             .store
@@ -243,6 +259,17 @@ impl Directory {
     }
 }
 
+/// [`Error::InvalidMember`] for the owner of a tenant.
+pub(crate) fn refuse_owner(key: &UserKey) -> Result<()> {
+    if !key.is_owner() {
+        return Ok(());
+    }
+    Err(Error::InvalidMember {
+        member: "name",
+        expected: "a sub-user; the owner is dropped with its tenant",
+    })
+}
+
 fn written(written: Written) -> Result<()> {
     match written {
         Written::Done => Ok(()),
@@ -262,10 +289,6 @@ fn check(user: &User) -> Result<()> {
     };
     if !user.email.as_ref().is_none_or(email) {
         return invalid("email", "an e-mail address");
-    }
-    let group = |group: &String| !group.is_empty() && group.len() <= LONGEST_TEXT;
-    if !user.user_group.as_ref().is_none_or(group) {
-        return invalid("user_group", "1 to 254 bytes");
     }
     let properties = user.properties.as_ref().map(serde_json::to_vec);
     if properties.is_some_and(|json| json.map_or(true, |json| json.len() > PROPERTY_BYTES)) {

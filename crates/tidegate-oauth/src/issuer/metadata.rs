@@ -3,13 +3,17 @@
 use serde::Serialize;
 
 use super::Issuer;
-use crate::json;
+use crate::{GrantKind, json};
 
 /// The paths of the endpoints below the issuer's address, each with its first slash.
 #[derive(Clone, Copy, Debug)]
 pub struct Endpoints<'a> {
     /// Where tokens are asked for.
     pub token: &'a str,
+    /// Where a browser is sent to sign in.
+    pub authorization: &'a str,
+    /// Where a device asks for codes (RFC 8628).
+    pub device_authorization: &'a str,
     /// Where tokens are revoked (RFC 7009).
     pub revocation: &'a str,
     /// Where tokens are asked about (RFC 7662).
@@ -21,32 +25,47 @@ pub struct Endpoints<'a> {
 #[derive(Serialize)]
 struct Metadata<'a> {
     issuer: &'a str,
+    authorization_endpoint: String,
     token_endpoint: String,
+    device_authorization_endpoint: String,
     jwks_uri: String,
     revocation_endpoint: String,
     introspection_endpoint: String,
-    response_types_supported: [&'a str; 0],
-    grant_types_supported: [&'a str; 2],
+    response_types_supported: [&'a str; 1],
+    response_modes_supported: [&'a str; 1],
+    grant_types_supported: [&'a str; 5],
+    code_challenge_methods_supported: [&'a str; 1],
+    authorization_response_iss_parameter_supported: bool,
     token_endpoint_auth_methods_supported: [&'a str; 3],
     revocation_endpoint_auth_methods_supported: [&'a str; 3],
     introspection_endpoint_auth_methods_supported: [&'a str; 2],
 }
 
 impl Issuer {
-    /// The metadata document as JSON text. It tells what is there, no more: the member
-    /// `authorization_endpoint` is left out as long as no grant uses one (section 2).
+    /// The metadata document as JSON text. It tells what is there, no more.
     pub fn metadata(&self, endpoints: &Endpoints<'_>) -> String {
         let issuer = self.settings.issuer();
         let url = |path: &str| format!("{issuer}{path}");
         let any = ["none", "client_secret_basic", "client_secret_post"];
         let metadata = Metadata {
             issuer,
+            authorization_endpoint: url(endpoints.authorization),
             token_endpoint: url(endpoints.token),
+            device_authorization_endpoint: url(endpoints.device_authorization),
             jwks_uri: url(endpoints.key_set),
             revocation_endpoint: url(endpoints.revocation),
             introspection_endpoint: url(endpoints.introspection),
-            response_types_supported: [],
-            grant_types_supported: ["password", "refresh_token"],
+            response_types_supported: ["code"],
+            response_modes_supported: ["query"],
+            grant_types_supported: [
+                "authorization_code",
+                "refresh_token",
+                "password",
+                GrantKind::DEVICE_URN,
+                "device_code",
+            ],
+            code_challenge_methods_supported: ["S256"],
+            authorization_response_iss_parameter_supported: true,
             token_endpoint_auth_methods_supported: any,
             revocation_endpoint_auth_methods_supported: any,
             introspection_endpoint_auth_methods_supported: [

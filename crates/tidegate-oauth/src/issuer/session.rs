@@ -15,10 +15,22 @@ impl Issuer {
         user: &User,
         grant: GrantKind,
     ) -> Result<TokenResponse> {
+        let session = self.new_session(cx, user, grant)?;
+        self.ports.store.insert_session(&session).await?;
+        self.first_tokens(cx, &session, user).await
+    }
+
+    /// A session that begins now, not stored yet.
+    pub(crate) fn new_session(
+        &self,
+        cx: &Exchange<'_>,
+        user: &User,
+        grant: GrantKind,
+    ) -> Result<Session> {
         let now = self.ports.clock.now();
         let lifetimes = &self.settings.lifetimes;
         let closes_at = now.plus(lifetimes.session);
-        let session = Session {
+        Ok(Session {
             id: SessionId::from_bytes(random::bytes(&*self.ports.random)?),
             user: user.key.clone(),
             client_id: cx.client.id.clone(),
@@ -29,14 +41,23 @@ impl Issuer {
             expires_at: now.plus(lifetimes.session_idle).min(closes_at),
             closes_at,
             ended: None,
-        };
-        self.ports.store.insert_session(&session).await?;
-        let event = self.event(AuditKind::SessionOpened(grant), Some(&user.key.database));
+        })
+    }
+
+    /// The first tokens of a session that has been stored.
+    pub(crate) async fn first_tokens(
+        &self,
+        cx: &Exchange<'_>,
+        session: &Session,
+        user: &User,
+    ) -> Result<TokenResponse> {
+        let kind = AuditKind::SessionOpened(session.grant);
+        let event = self.event(kind, Some(&user.key.database));
         let event = event.of_user(&user.key.name).of_client(&session.client_id);
         self.ports
             .audit(event.in_session(session.id).from(cx.address))
             .await;
-        self.tokens(&session, user, 1)
+        self.tokens(session, user, 1)
     }
 
     /// The access token of a session as it is now, and its refresh token `number`.

@@ -102,6 +102,9 @@ impl Issuer {
             audit: now.minus(lifetimes.audit),
         };
         self.ports.store.purge(before).await?;
+        // A code that comes again after a day is told nothing but that it is dead.
+        let flows = now.minus(SESSION_KEPT);
+        self.ports.store.purge_flows(flows).await?;
         self.refresh_keys().await
     }
 }

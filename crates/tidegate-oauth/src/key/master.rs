@@ -68,6 +68,11 @@ impl MasterKey {
         hmac::Key::new(hmac::HMAC_SHA256, self.derive("refresh token").as_slice())
     }
 
+    /// The key that binds forms to browsers.
+    pub(crate) fn form_key(&self) -> hmac::Key {
+        hmac::Key::new(hmac::HMAC_SHA256, self.derive("form token").as_slice())
+    }
+
     /// Encrypts `secret` so that it opens only with the same `label`.
     pub(crate) fn seal(
         &self,

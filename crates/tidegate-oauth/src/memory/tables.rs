@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::flows::Flows;
 use crate::{
-    AttemptCounter, AttemptKey, AuditEvent, Client, EndReason, EndedSession, KeyState, Presented,
-    PurgeBefore, Session, SessionEnd, SessionId, SigningKeyRecord, Timestamp, User, UserKey,
-    Written,
+    AttemptCounter, AttemptKey, AuditEntry, AuditEvent, AuditPage, AuditSince, Client, EndReason,
+    EndedSession, KeyState, Presented, PurgeBefore, Session, SessionEnd, SessionId,
+    SigningKeyRecord, Timestamp, User, UserKey, Written,
 };
 
 #[derive(Debug, Default)]
@@ -13,10 +14,13 @@ pub(super) struct Tables {
     pub(super) master_key: Option<String>,
     pub(super) clients: BTreeMap<String, Client>,
     pub(super) users: BTreeMap<UserKey, User>,
+    pub(super) identities: HashMap<[String; 3], UserKey>,
     pub(super) sessions: HashMap<SessionId, Session>,
     pub(super) keys: Vec<SigningKeyRecord>,
     pub(super) attempts: HashMap<AttemptKey, AttemptCounter>,
-    pub(super) audit: Vec<AuditEvent>,
+    pub(super) flows: Flows,
+    pub(super) audit: Vec<(u64, AuditEvent)>,
+    pub(super) audited: u64,
 }
 
 impl Tables {
@@ -45,6 +49,15 @@ impl Tables {
         self.users
             .values()
             .find(|user| user.key.database == database && user.default_user)
+    }
+
+    pub(super) fn users_with_email(&self, database: &str, email: &str) -> Vec<User> {
+        let email = email.to_lowercase();
+        let with = |user: &&User| {
+            let own = user.email.as_ref().map(|own| own.to_lowercase());
+            user.key.database == database && own.as_ref() == Some(&email)
+        };
+        self.users.values().filter(with).take(10).cloned().collect()
     }
 
     pub(super) fn insert_user(&mut self, user: &User) -> Written {
@@ -159,6 +172,26 @@ impl Tables {
         self.keys.len() < before
     }
 
+    pub(super) fn append_audit(&mut self, events: &[AuditEvent]) {
+        for event in events {
+            self.audited += 1;
+            self.audit.push((self.audited, event.clone()));
+        }
+    }
+
+    pub(super) fn audit(&self, database: &str, since: AuditSince, limit: u32) -> AuditPage {
+        let wanted = |(number, event): &&(u64, AuditEvent)| {
+            event.database.as_deref() == Some(database)
+                && match since {
+                    AuditSince::Number(last) => *number > last,
+                    AuditSince::Time(at) => event.at >= at,
+                }
+        };
+        let found = self.audit.iter().filter(wanted).map(entry);
+        let found = found.take(limit as usize).collect();
+        AuditPage::new(found, limit, since, self.audited)
+    }
+
     pub(super) fn purge(&mut self, before: PurgeBefore) -> u64 {
         let rows =
             |tables: &Self| tables.sessions.len() + tables.attempts.len() + tables.audit.len();
@@ -169,7 +202,21 @@ impl Tables {
         });
         self.attempts
             .retain(|_, counter| counter.expires_at >= before.attempts);
-        self.audit.retain(|event| event.at >= before.audit);
+        self.audit.retain(|(_, event)| event.at >= before.audit);
         u64::try_from(all - rows(self)).unwrap_or(u64::MAX)
+    }
+}
+
+fn entry((number, event): &(u64, AuditEvent)) -> AuditEntry {
+    AuditEntry {
+        number: *number,
+        at: event.at,
+        event: event.kind.name().to_owned(),
+        detail: event.kind.detail().map(str::to_owned),
+        user: event.user.clone(),
+        client_id: event.client_id.clone(),
+        session: event.session,
+        address: event.address,
+        actor: event.actor.clone(),
     }
 }

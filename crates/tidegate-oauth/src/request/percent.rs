@@ -1,7 +1,7 @@
 //! `application/x-www-form-urlencoded` (WHATWG URL, section 5.1), as RFC 6749 appendix B uses it.
 
 /// Decodes `+` and `%XX`; a `%` that begins no pair of digits stays. None when no UTF-8 comes out.
-pub(super) fn decode(text: &[u8]) -> Option<String> {
+pub(crate) fn decode(text: &[u8]) -> Option<String> {
     let mut decoded = Vec::with_capacity(text.len());
     let mut rest = text;
     while let Some((&first, tail)) = rest.split_first() {
@@ -22,6 +22,20 @@ pub(super) fn decode(text: &[u8]) -> Option<String> {
         }
     }
     String::from_utf8(decoded).ok()
+}
+
+/// Appends `text`, with everything but unreserved characters (RFC 3986, section 2.3) encoded.
+pub(crate) fn encode_into(encoded: &mut String, text: &str) {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push('%');
+            encoded.push(char::from(DIGITS[usize::from(byte >> 4)]));
+            encoded.push(char::from(DIGITS[usize::from(byte & 15)]));
+        }
+    }
 }
 
 fn pair([high, low]: [u8; 2]) -> Option<u8> {

@@ -77,6 +77,11 @@ impl<'a> Builder<'a> {
                     let (member, problem) = ("data".to_owned(), "names no column".to_owned());
                     return Err(InputError::InvalidMember { member, problem }.into());
                 }
+                let model = self.settings.schema.relation(relation);
+                for (id, _) in &wanted.values {
+                    let column = model.column(*id);
+                    statement::is_given(column, || ["data.", &column.field].concat())?;
+                }
                 let selection = mem::take(&mut wanted.returning);
                 self.level(relation, Source::Update(wanted), selection)
             }

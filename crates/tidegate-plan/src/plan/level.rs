@@ -142,9 +142,7 @@ impl<'a> Level<'a> {
             wanted.template()
         };
         if template != Template::Limited && list.is_some() {
-            self.room = u64::from(keys.count())
-                .saturating_mul(page.most)
-                .saturating_add(1);
+            self.room = room(keys.count(), page.most);
         }
         let statement = statement::children(&wanted, template, (&page, &keys, self.room));
         self.rows.grouping = match template {
@@ -220,6 +218,14 @@ fn page<'l>(
         }
         _ => (Page::ONE, None),
     }
+}
+
+/// For how many rows the lists of so many keys have room together, and one more. It is enough for
+/// what lists mostly hold; where it is not, no more than these rows have been read in vain.
+fn room(keys: u32, most: u64) -> u64 {
+    let keys = u64::from(keys);
+    let usual = keys.saturating_mul(64).max(most.saturating_mul(16));
+    keys.saturating_mul(most).min(usual).saturating_add(1)
 }
 
 /// The columns above that lead to a child.

@@ -30,6 +30,7 @@ pub(super) fn data(
         most: usize::try_from(limits.bytes)
             .unwrap_or(usize::MAX)
             .saturating_add(start),
+        limit: limits.bytes,
         out,
     };
     for (at, root) in roots.iter().enumerate() {
@@ -63,6 +64,8 @@ struct Merge<'p, 'a> {
     outcome: Outcome,
     /// How long the output may become.
     most: usize,
+    /// The limit that this comes of.
+    limit: u64,
     out: &'p mut BytesMut,
 }
 
@@ -94,7 +97,7 @@ impl<'p> Merge<'p, '_> {
         }
         self.out.extend_from_slice(b"]");
         if self.out.len() > self.most {
-            return Err(Error::TooLarge(self.most as u64));
+            return Err(Error::TooLarge(self.limit));
         }
         Ok(())
     }

@@ -107,6 +107,7 @@ impl<'a, 'n> Compiler<'a, 'n> {
         let text = self.text();
         self.program.ops.push(Op::Value {
             text,
+            within: None,
             key,
             not_null: relation.column(column).not_null,
             form,
@@ -253,7 +254,7 @@ impl Compiler<'_, '_> {
             }
             AggregateShows::Count => {
                 self.program.expressions.push(Expression::Count);
-                self.computed(&field.key, Form::Count);
+                self.computed(&field.key, Form::Count, None);
             }
             AggregateShows::Group(column) => {
                 let form = self.form(*column);
@@ -263,7 +264,7 @@ impl Compiler<'_, '_> {
                     column: *column,
                     cast: shown::cast(relation, *column),
                 });
-                self.computed(&field.key, form);
+                self.computed(&field.key, form, None);
             }
             AggregateShows::Function(function, members) => {
                 self.push(b"{");
@@ -276,7 +277,9 @@ impl Compiler<'_, '_> {
                         AggregateColumn::Typename(name) => {
                             json_string(name.as_bytes(), &mut self.program.literals);
                         }
-                        AggregateColumn::Column(column) => self.function(*function, *column, key),
+                        AggregateColumn::Column(column) => {
+                            self.function(*function, *column, (&field.key, key));
+                        }
                     }
                 }
                 self.push(b"}");
@@ -284,7 +287,12 @@ impl Compiler<'_, '_> {
         }
     }
 
-    fn function(&mut self, function: AggregateFunction, column: ColumnId, key: &Arc<str>) {
+    fn function(
+        &mut self,
+        function: AggregateFunction,
+        column: ColumnId,
+        (within, key): (&Arc<str>, &Arc<str>),
+    ) {
         let relation = &self.schema[self.program.tables[0]];
         let (cast, form) = match function {
             AggregateFunction::Min | AggregateFunction::Max => {
@@ -301,7 +309,7 @@ impl Compiler<'_, '_> {
             column,
             cast,
         });
-        self.computed(key, form);
+        self.computed(key, form, Some(within));
     }
 
     fn form(&self, column: ColumnId) -> Form {
@@ -312,10 +320,11 @@ impl Compiler<'_, '_> {
         }
     }
 
-    fn computed(&mut self, key: &Arc<str>, form: Form) {
+    fn computed(&mut self, key: &Arc<str>, form: Form, within: Option<&Arc<str>>) {
         let text = self.text();
         self.program.ops.push(Op::Value {
             text,
+            within: within.cloned(),
             key: key.clone(),
             not_null: false,
             form,

@@ -36,6 +36,8 @@ pub(crate) enum Op {
     /// The value of the next column.
     Value {
         text: Range<usize>,
+        /// The response key of the object of the row that it stands in, if it does.
+        within: Option<Arc<str>>,
         key: Arc<str>,
         not_null: bool,
         form: Form,

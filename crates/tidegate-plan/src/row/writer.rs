@@ -134,15 +134,10 @@ impl Writer {
             self.text.extend_from_slice(&program.literals[op.text()]);
             match op {
                 Op::Text(_) => {}
-                Op::Value {
-                    key,
-                    not_null,
-                    form,
-                    ..
-                } => {
+                Op::Value { not_null, form, .. } => {
                     at.column += 1;
                     let value = (values.next().ok_or_else(miscounted)?, form);
-                    let shown = self.value(value, (row, at.column - 1, key), *not_null)?;
+                    let shown = self.value(value, (row, at.column - 1, op), *not_null)?;
                     if matches!(shown, Shown::Yes) {
                         continue;
                     }
@@ -182,7 +177,7 @@ impl Writer {
     fn value(
         &mut self,
         (raw, form): (Option<&[u8]>, &Form),
-        (row, column, key): (u32, usize, &Arc<str>),
+        (row, column, op): (u32, usize, &Op),
         not_null: bool,
     ) -> Result<Shown> {
         let Some(raw) = raw else {
@@ -194,7 +189,7 @@ impl Writer {
         let cell = cell.ok_or_else(miscounted)?;
         let shown = cell.write(raw, form, &mut self.text, &mut self.inner)?;
         if !self.inner.is_empty() {
-            self.note(row, key);
+            self.note(row, op);
         }
         if shown {
             return Ok(Shown::Yes);
@@ -235,9 +230,14 @@ impl Writer {
 
     /// Remembers what is wrong with a row, with the path from the row on.
     #[cold]
-    fn note(&mut self, row: u32, key: &Arc<str>) {
+    fn note(&mut self, row: u32, op: &Op) {
+        let (within, key) = match op {
+            Op::Value { within, key, .. } => (within.as_ref(), Some(key)),
+            _ => (None, None),
+        };
         for (mut rest, problem) in self.inner.drain(..) {
-            let keys = self.open.iter().map(|open| &open.key).chain([key]);
+            let keys = self.open.iter().map(|open| &open.key);
+            let keys = keys.chain(within).chain(key);
             let mut path: Vec<_> = keys.cloned().map(Segment::Key).collect();
             path.append(&mut rest);
             self.flaws.push(RowFlaw { row, path, problem });

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use bytes::BytesMut;
-use tidegate_catalog::model::Identity;
+use tidegate_catalog::model::{Column, Identity};
 use tidegate_catalog::{ColumnId, Relation, RelationId, Schema};
 use tidegate_filter::Json;
 use tidegate_sql::parameter::{self, IsNull};
@@ -99,13 +99,7 @@ fn members<'a>(
                 format!("`{}` has no such column", relation.name),
             )
         })?;
-        let column = relation.column(id);
-        if column.identity == Some(Identity::Always) || column.generated.is_some() {
-            return Err(wrong(
-                place.column(name),
-                "PostgreSQL computes the column itself (GENERATED ALWAYS)".to_owned(),
-            ));
-        }
+        is_given(relation.column(id), || place.column(name))?;
         Ok(id)
     };
     let read: Vec<(ColumnId, Json<'a>)> = match object {
@@ -143,6 +137,15 @@ fn members<'a>(
         }
     }
     Ok(read)
+}
+
+/// Refuses a value for a column that PostgreSQL computes.
+pub(crate) fn is_given(column: &Column, place: impl Fn() -> String) -> Result<(), InputError> {
+    if column.identity == Some(Identity::Always) || column.generated.is_some() {
+        let problem = "PostgreSQL computes the column itself (GENERATED ALWAYS)".to_owned();
+        return Err(wrong(place(), problem));
+    }
+    Ok(())
 }
 
 fn is_object(text: &str) -> bool {
@@ -272,11 +275,7 @@ impl<'t> Elements<'t> {
 }
 
 /// The array literal of a column's values.
-fn column_values(
-    column: &tidegate_catalog::model::Column,
-    group: &Group<'_>,
-    at: usize,
-) -> Result<Parameter> {
+fn column_values(column: &Column, group: &Group<'_>, at: usize) -> Result<Parameter> {
     let width = group.columns.len();
     let mut array = String::with_capacity(group.objects.len() * 16);
     let mut text = BytesMut::new();

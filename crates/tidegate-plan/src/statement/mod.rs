@@ -18,7 +18,7 @@ use crate::row::{Expression, Program};
 pub(crate) use aggregate::aggregate;
 pub(crate) use change::{delete, update};
 pub(crate) use children::{Children, Template, children};
-pub(crate) use insert::{Group, groups, insert, locate};
+pub(crate) use insert::{Group, groups, insert, is_given, locate};
 pub(crate) use list::list;
 use name::{cast, column, joined_by, relation, type_name};
 pub(crate) use page::Page;

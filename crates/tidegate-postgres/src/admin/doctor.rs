@@ -1,6 +1,7 @@
 //! Checks every right and setting that the service needs, and says in SQL what is missing.
 
 mod checks;
+mod inside;
 mod logins;
 
 use super::script::{Part, Script};
@@ -87,6 +88,7 @@ impl Admin {
         findings.extend(checks::settings(&session, self.config.nodes).await?);
         findings.extend(checks::template(&session).await?);
         findings.extend(checks::control(&session, &self.config).await?);
+        findings.extend(inside::control_schema(self, &session).await?);
         findings.push(checks::encryption(&session, &self.config).await?);
         findings.extend(logins::made_role(self, &session).await?);
         findings.push(logins::replication(replication).await);

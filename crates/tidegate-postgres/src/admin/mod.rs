@@ -8,6 +8,7 @@ mod credentials;
 pub mod doctor;
 mod error;
 mod grants;
+mod group;
 mod role;
 mod script;
 mod session;
@@ -225,18 +226,22 @@ impl Admin {
     ) -> Result<()> {
         let name = database.as_str();
         let home = self.open_home().await?;
+        let mut roles = roles.to_vec();
+        roles.extend(group::of_tenant(&home, name).await?);
         if !tenant::database_exists(&home, name).await? {
-            return tenant::drop_roles(&home, roles).await;
+            return tenant::drop_roles(&home, &roles).await;
         }
         let session = self.open(name).await?;
-        adoption::release(&session, name, roles, changes).await
+        adoption::release(&session, name, &roles, changes).await
     }
 
     /// Drops a tenant's database with all its data, and the tenant's roles.
     pub async fn drop_tenant(&self, database: &DatabaseName, roles: &[String]) -> Result<()> {
         let session = self.open_home().await?;
         tenant::drop_database(&session, database.as_str()).await?;
-        tenant::drop_roles(&session, roles).await
+        tenant::drop_roles(&session, roles).await?;
+        let groups = group::of_tenant(&session, database.as_str()).await?;
+        tenant::drop_roles(&session, &groups).await
     }
 
     /// Makes the role of a user: it may connect to the tenant's database and use the schema
@@ -247,6 +252,23 @@ impl Admin {
     pub async fn create_user(&self, database: &DatabaseName, role: &RoleName) -> Result<()> {
         let session = self.open(database.as_str()).await?;
         tenant::create_user(&session, database.as_str(), role.as_str(), &self.passwords).await
+    }
+
+    /// Makes the role of a user a member of the role `group`, which is `database/group/name` and is
+    /// made if it is not there, and of no other group of the tenant. The roles of groups stay when
+    /// their last member leaves, because rights hang on them; they go with the tenant.
+    ///
+    /// # Errors
+    /// [`Error::ForeignRole`].
+    pub async fn set_group(
+        &self,
+        database: &DatabaseName,
+        role: &RoleName,
+        group: Option<&RoleName>,
+    ) -> Result<()> {
+        let session = self.open_home().await?;
+        let group = group.map(RoleName::as_str);
+        group::set(&session, database.as_str(), role.as_str(), group).await
     }
 
     /// Drops the role of a user. With `reassign`, what it owns goes to the tenant's owner;

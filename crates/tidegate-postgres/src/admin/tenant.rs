@@ -85,7 +85,7 @@ pub(super) async fn hand_over(session: &Session, owner: &str) -> Result<()> {
 
 /// Functions by which everybody may fill the disk, without a right to write to any table: they
 /// make large objects, and messages in the log of changes.
-const SIDE_DOORS: &str = "SELECT p.oid::pg_catalog.regprocedure::text FROM pg_catalog.pg_proc p \
+pub(super) const SIDE_DOORS: &str = "SELECT p.oid::pg_catalog.regprocedure::text FROM pg_catalog.pg_proc p \
     WHERE p.pronamespace = 'pg_catalog'::pg_catalog.regnamespace AND p.proname IN \
         ('lo_creat', 'lo_create', 'lo_from_bytea', 'pg_logical_emit_message') ORDER BY 1";
 

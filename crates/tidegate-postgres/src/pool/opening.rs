@@ -209,7 +209,7 @@ impl<K: Connector> State<K> {
     }
 
     /// Whether strangers share the role; one that nobody waits for any more is taken for shared.
-    fn is_shared(&self, key: &Key) -> bool {
+    pub(super) fn is_shared(&self, key: &Key) -> bool {
         let tenant = self.tenants.get(&key.database);
         let role = tenant.and_then(|tenant| tenant.roles.get(&key.role));
         role.is_none_or(|role| role.strangers)

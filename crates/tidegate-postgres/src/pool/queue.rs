@@ -26,6 +26,10 @@ impl<K: Connector> State<K> {
     ) -> Result<u64, Verdict> {
         let key = Key::from(login);
         self.refuse_early(&key, now)?;
+        if login.sharing == Sharing::Strangers && !self.is_shared(&key) {
+            // Those that are open were opened for one user, without the pins of a shared role.
+            self.close(&key.database, Some(&key.role), actions);
+        }
         let number = self.next_event();
         let tenant = self.place(&key);
         if tenant.waiting == 0 {

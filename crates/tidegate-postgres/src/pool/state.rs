@@ -149,6 +149,9 @@ impl<K: Connector> State<K> {
     pub(super) fn claim(&mut self, login: &Login) -> Option<(Box<Entry<K::Connection>>, bool)> {
         let tenant = self.tenants.get_mut(&login.database)?;
         let role = tenant.roles.get_mut(&login.role)?;
+        if login.sharing == Sharing::Strangers && !role.strangers {
+            return None;
+        }
         let session = Some(login.sharing);
         let last = role.idle.len().checked_sub(1)?;
         let place = role.idle.iter().rposition(|entry| entry.session == session);

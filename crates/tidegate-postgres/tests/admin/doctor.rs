@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 use tidegate_postgres::Secret;
 use tidegate_postgres::admin::doctor::{Finding, Verdict};
 
-use super::fixture::{admin, root, service_admin, superuser, value};
+use super::fixture::{admin, database, root, service_admin, superuser, value};
 
 fn bad(findings: &[Finding]) -> Vec<&Finding> {
     findings
@@ -64,6 +64,47 @@ async fn the_printed_sql_sets_right_what_is_missing() {
     }
     let findings = admin.examine(&config).await.unwrap();
     assert_eq!(bad(&findings), Vec::<&Finding>::new());
+}
+
+#[tokio::test]
+async fn rights_inside_the_control_database_are_checked() {
+    let mut config = service_admin("svc_inside").await;
+    config.control_database = database("inside_control");
+    let root_home = root("postgres").await;
+    root_home
+        .batch_execute("CREATE DATABASE inside_control")
+        .await
+        .unwrap();
+    root_home
+        .batch_execute(
+            "REVOKE ALL ON DATABASE inside_control FROM PUBLIC; \
+             GRANT CONNECT, CREATE ON DATABASE inside_control TO svc_inside",
+        )
+        .await
+        .unwrap();
+    let inside = root("inside_control").await;
+    let made = "CREATE SCHEMA tidegate; CREATE TABLE tidegate.users (id int)";
+    inside.batch_execute(made).await.unwrap();
+    let admin = admin(config.clone());
+    let findings = admin.examine(&superuser()).await.unwrap();
+    let [missing] = &bad(&findings)[..] else {
+        panic!("{findings:?}")
+    };
+    assert!(
+        missing.text.contains("all that is in the control"),
+        "{missing:?}"
+    );
+    let sql = missing.sql.as_ref().unwrap();
+    for line in sql.lines().filter(|line| line.starts_with("GRANT")) {
+        inside.batch_execute(line).await.unwrap();
+    }
+    let findings = admin.examine(&superuser()).await.unwrap();
+    assert_eq!(bad(&findings), Vec::<&Finding>::new());
+    let owner = |finding: &&Finding| finding.text.contains("does not own what is in the control");
+    assert!(
+        findings.iter().any(|finding| owner(&finding)),
+        "{findings:?}"
+    );
 }
 
 #[tokio::test]

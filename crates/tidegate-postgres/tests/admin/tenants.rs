@@ -36,6 +36,47 @@ async fn the_owner_has_its_database_and_others_are_kept_out() {
 }
 
 #[tokio::test]
+async fn a_group_gives_its_members_what_it_has() {
+    let admin = admin(service_admin("svc_group").await);
+    let tenant = database("grouped");
+    admin.create_tenant(&tenant).await.unwrap();
+    let alice = role("grouped/alice");
+    admin.create_user(&tenant, &alice).await.unwrap();
+    let (staff, press) = (role("grouped/group/staff"), role("grouped/group/press"));
+    admin
+        .set_group(&tenant, &alice, Some(&staff))
+        .await
+        .unwrap();
+    let owner = user("grouped", "grouped").await.unwrap();
+    owner
+        .batch_execute(
+            "CREATE TABLE t (id int); INSERT INTO t VALUES (1); \
+             GRANT SELECT ON t TO \"grouped/group/staff\"",
+        )
+        .await
+        .unwrap();
+    let session = user("grouped", "grouped/alice").await.unwrap();
+    assert_eq!(value(&session, "SELECT id::text FROM t").await, "1");
+    // Into another group, out of all, and in again: the group's rights have stayed.
+    for (group, may) in [(Some(&press), false), (None, false), (Some(&staff), true)] {
+        admin.set_group(&tenant, &alice, group).await.unwrap();
+        let may_read = "SELECT has_table_privilege('t', 'SELECT')::text";
+        assert_eq!(
+            value(&session, may_read).await,
+            may.to_string(),
+            "{group:?}"
+        );
+    }
+    let login = connect("grouped", "grouped/group/staff", "").await;
+    assert!(login.is_err(), "nobody logs in as a group");
+    drop((owner, session));
+    let roles = ["grouped".to_owned(), "grouped/alice".to_owned()];
+    admin.drop_tenant(&tenant, &roles).await.unwrap();
+    let left = "SELECT count(*)::text FROM pg_roles WHERE rolname LIKE 'grouped%'";
+    assert_eq!(value(&root("postgres").await, left).await, "0");
+}
+
+#[tokio::test]
 async fn postgres_gets_a_verifier_and_never_the_password() {
     let admin = admin(service_admin("svc_verifier").await);
     admin.create_tenant(&database("verifier")).await.unwrap();

@@ -38,6 +38,7 @@ fn hear(control: Arc<Control>, name: &str) -> mpsc::UnboundedReceiver<Announceme
     let database = DatabaseName::new(name);
     tokio::spawn(async move {
         let heard = |announcement| {
+            // The test may have ended.
             let _ = tell.send(announcement);
         };
         control.announcements(&database, heard).await

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fake::{Fake, Script, login, session};
+use fake::{Fake, Script, login, session, strangers};
 use tidegate_postgres::backoff::Jitter;
 use tidegate_postgres::pool::{Counters, Lease, NoRepair, Pool, RoleStats, Settings};
 use tidegate_sql::{DatabaseName, Error, Login, RoleName};
@@ -61,6 +61,33 @@ async fn a_returned_connection_is_lent_again() {
     assert!(!again.session_changed());
     assert_eq!(counters(&pool).opened, 1);
     assert_eq!(counters(&pool).reused, 1);
+}
+
+/// A connection that was opened for one user lacks the pins of a role that strangers share.
+#[tokio::test(start_paused = true)]
+async fn a_role_that_becomes_shared_starts_with_new_connections() {
+    let pool = pool(10);
+    let (one, all) = (login("shop", "shop/a"), strangers("shop", "shop/a"));
+    let (idle, busy) = (
+        pool.acquire(&one).await.unwrap(),
+        pool.acquire(&one).await.unwrap(),
+    );
+    let old = [idle.number, busy.number];
+    drop(idle);
+    let shared = pool.acquire(&all).await.unwrap();
+    assert!(!old.contains(&shared.number));
+    settle().await;
+    assert_eq!(pool.connector().closed().len(), 1, "the idle one is closed");
+    drop(busy);
+    settle().await;
+    assert_eq!(
+        pool.connector().closed().len(),
+        2,
+        "the other when it came back"
+    );
+    let number = shared.number;
+    drop(shared);
+    assert_eq!(pool.acquire(&all).await.unwrap().number, number);
 }
 
 #[tokio::test(start_paused = true)]

@@ -9,7 +9,7 @@ use tidegate_catalog::Catalogs;
 use tidegate_feed::Feed;
 use tidegate_graphql::Apis;
 use tidegate_methods::{MemoryMethodStore, Registry};
-use tidegate_oauth::{Issuer, Store};
+use tidegate_oauth::{Accounts, IdentityProviders, Issuer, Mail, Store};
 use tidegate_rpc::Dispatcher;
 use tidegate_sql::{DatabaseName, Executor};
 
@@ -39,11 +39,17 @@ impl AppBuilder {
             apis: graphql(false, &Limits::default()),
             feed: None,
             issuer,
+            store: store.clone(),
+            accounts: None,
             limits: Limits::default(),
             trusted_proxies: Vec::new(),
             origins: Origins::Any,
             anonymous_database: None,
             insecure_http: false,
+            open_sign_up: false,
+            mail: None,
+            providers: None,
+            help: None,
             probes: Vec::new(),
             metrics_sources: Vec::new(),
             metrics: Metrics::default(),
@@ -75,6 +81,13 @@ impl AppBuilder {
     /// A random number that tells this node's request ids from those of others.
     pub fn node(mut self, node: u64) -> Self {
         self.0.node = node;
+        self
+    }
+
+    /// Lets owners manage the users and clients of their tenants; without this the paths for that
+    /// are not there.
+    pub fn accounts(mut self, accounts: Arc<Accounts>) -> Self {
+        self.0.accounts = Some(accounts);
         self
     }
 
@@ -114,6 +127,31 @@ impl AppBuilder {
     /// Serves token endpoints over plain HTTP to everybody: for networks that are private.
     pub fn insecure_http(mut self, allowed: bool) -> Self {
         self.0.insecure_http = allowed;
+        self
+    }
+
+    /// Sends letters: sign-ups are confirmed by one, and who forgot a password gets one.
+    pub fn mail(mut self, mail: Option<Arc<dyn Mail>>) -> Self {
+        self.0.mail = mail;
+        self
+    }
+
+    /// Lets people sign in with accounts elsewhere.
+    pub fn providers(mut self, providers: Option<Arc<dyn IdentityProviders>>) -> Self {
+        self.0.providers = providers;
+        self
+    }
+
+    /// How people reach somebody who can give them a new password, where no letters are sent.
+    pub fn help(mut self, help: Option<String>) -> Self {
+        self.0.help = help;
+        self
+    }
+
+    /// Lets people make accounts on the sign-up page, where a client allows it and
+    /// [`accounts`](Self::accounts) are there.
+    pub fn open_sign_up(mut self, open: bool) -> Self {
+        self.0.open_sign_up = open;
         self
     }
 

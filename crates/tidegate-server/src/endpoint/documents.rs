@@ -15,10 +15,12 @@ use crate::error::Failure;
 use crate::stack::etag;
 
 /// Keys are published an hour before they sign, so a few minutes do no harm.
-const MINUTES: HeaderValue = HeaderValue::from_static("public, max-age=300");
+pub(super) const MINUTES: HeaderValue = HeaderValue::from_static("public, max-age=300");
 
 const ENDPOINTS: Endpoints<'static> = Endpoints {
+    authorization: "/auth",
     token: "/api/v4/oauth",
+    device_authorization: "/api/v4/oauth/device",
     revocation: "/api/v4/oauth/revoke",
     introspection: "/api/v4/oauth/introspect",
     key_set: "/.well-known/jwks.json",

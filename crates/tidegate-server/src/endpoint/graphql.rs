@@ -9,6 +9,7 @@ use http::request::Parts;
 use http::{HeaderValue, Method, Response, StatusCode};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use tidegate_catalog::Schema;
 use tidegate_graphql::{Answer, Api, Code, Context, Error, Prepared, Request, Requests};
@@ -28,6 +29,8 @@ pub(crate) use media::Media;
 
 /// Requests of an array.
 const MOST_REQUESTS: usize = 50;
+/// Answers from this size on count against the memory for large ones.
+const LARGE: usize = 256 * 1024;
 
 /// `GET` and `POST /api/graphql/schema/{schema}`.
 pub(crate) async fn serve<B>(call: Call<'_, B>, schema: &str) -> Result<Response<Body>, Failure>
@@ -162,7 +165,7 @@ impl Work<'_> {
         let requests = match requests.map_err(|error| Failure::input(error.message))? {
             Requests::One(request) => {
                 let answer = Box::pin(self.run(&request, true)).await?;
-                return Ok(respond(answer.body, media.status(answer.executed), media));
+                return Ok(self.respond(answer.body, media.status(answer.executed), media));
             }
             Requests::Many(requests) => requests,
         };
@@ -181,7 +184,7 @@ impl Work<'_> {
             self.check_size(all.len())?;
         }
         all.put_u8(b']');
-        Ok(respond(all.freeze(), StatusCode::OK, media))
+        Ok(self.respond(all.freeze(), StatusCode::OK, media))
     }
 
     /// A request in the query of the address.
@@ -205,7 +208,7 @@ impl Work<'_> {
             variables,
         };
         let answer = self.run(&request, false).await?;
-        Ok(respond(answer.body, media.status(answer.executed), media))
+        Ok(self.respond(answer.body, media.status(answer.executed), media))
     }
 
     async fn run(&self, request: &Request<'_>, may_write: bool) -> Result<Answer, Failure> {
@@ -221,6 +224,30 @@ impl Work<'_> {
         }
         let parts = (self.app, self.api);
         execute(parts, self.caller, self.terms, &prepared, request.variables).await
+    }
+
+    /// A large answer is paid for until its reader has taken it. What was done cannot be undone,
+    /// so one that nobody can pay for leaves all the same.
+    fn paid(&self, body: Bytes) -> Content {
+        let mut share = self.app.memory().share();
+        if body.len() < LARGE || share.take(body.len() as u64).is_err() {
+            return Content::Whole(body);
+        }
+        Content::Pieces {
+            size: body.len() as u64,
+            pieces: VecDeque::from([body]),
+            _share: Some(share),
+        }
+    }
+
+    fn respond(&self, body: Bytes, status: StatusCode, media: Media) -> Response<Body> {
+        let mut response = Response::new(Body::from(self.paid(body)));
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, media.header());
+        headers.insert(CACHE_CONTROL, NO_STORE);
+        headers.append(VARY, HeaderValue::from_static("Accept"));
+        response
     }
 
     fn check_size(&self, size: usize) -> Result<(), Failure> {
@@ -243,14 +270,4 @@ fn object(text: &str) -> Result<Option<&RawValue>, Failure> {
         Some(b'n') => Ok(None),
         _ => Err(wrong()),
     }
-}
-
-fn respond(body: Bytes, status: StatusCode, media: Media) -> Response<Body> {
-    let mut response = Response::new(Body::from(Content::Whole(body)));
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, media.header());
-    headers.insert(CACHE_CONTROL, NO_STORE);
-    headers.append(VARY, HeaderValue::from_static("Accept"));
-    response
 }

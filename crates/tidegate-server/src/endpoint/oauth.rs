@@ -6,7 +6,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, PRAGMA};
 use http::{HeaderValue, Response, StatusCode};
-use tidegate_oauth::{AboutToken, BasicCredentials, Error, GuestRequest, Parameters, TokenRequest};
+use tidegate_oauth::{
+    AboutToken, BasicCredentials, DeviceRequest, Error, GuestRequest, Parameters, TokenRequest,
+};
 
 use super::{Call, json};
 use crate::body::Body;
@@ -65,6 +67,26 @@ where
     let mut response = secret(tokens.to_json());
     *response.status_mut() = StatusCode::CREATED;
     Ok(response)
+}
+
+/// `POST /api/v4/oauth/device`: codes for a device (RFC 8628, section 3.1).
+pub(crate) async fn device<B>(call: Call<'_, B>) -> Result<Response<Body>, Failure>
+where
+    B: http_body::Body<Data = Bytes> + Send + Unpin,
+    B::Error: Into<BodyError>,
+{
+    let (issuer, by_basic) = (call.app.issuer(), by_basic(&call));
+    let asked = read(call).await?;
+    let answer = async {
+        let request = DeviceRequest::parse(&asked.parameters, asked.basic.as_ref())?;
+        issuer
+            .authorize_device(request, Some(asked.address), "/device")
+            .await
+    };
+    let codes = within(answer)
+        .await
+        .map_err(|error| Failure::from_oauth(error, by_basic))?;
+    Ok(secret(codes.to_json()))
 }
 
 /// `POST /api/v4/oauth/revoke` (RFC 7009).

@@ -68,8 +68,19 @@ impl Failure {
     pub(crate) fn from_catalog(error: tidegate_catalog::Error, anonymous: bool) -> Self {
         match error {
             tidegate_catalog::Error::Sql(error) => Self::from_sql(error, anonymous),
-            document @ (tidegate_catalog::Error::Document
-            | tidegate_catalog::Error::Malformed(_)) => Self::internal(document),
+            ours @ (tidegate_catalog::Error::Document | tidegate_catalog::Error::Malformed(_)) => {
+                Self::internal(ours)
+            }
+            tidegate_catalog::Error::NoTable => Self::not_found("there is no such table"),
+            tidegate_catalog::Error::OwnsTable => {
+                Self::conflict("the sub-user owns the table, and an owner's rights cannot be taken")
+            }
+            nobody @ tidegate_catalog::Error::NobodyMayGrant { .. } => {
+                Self::conflict(nobody.to_string())
+            }
+            elsewhere @ tidegate_catalog::Error::GrantedElsewhere { .. } => Self::conflict(
+                format!("{elsewhere}, which this cannot take; revoke that first"),
+            ),
         }
     }
 }

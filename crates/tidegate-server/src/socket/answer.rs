@@ -3,7 +3,7 @@
 use bytes::{BufMut, Bytes, BytesMut};
 use serde_json::{Map, Value, json};
 use tidegate_feed::{Cursor, Ended};
-use tidegate_graphql::{Answer, Error};
+use tidegate_graphql::Answer;
 
 use super::handshake::Dialect;
 use super::message::Wrong;
@@ -132,11 +132,6 @@ pub(super) fn graphql(dialect: Dialect, id: &str, answer: &Answer) -> Texts {
     member(&mut out, "payload", &errors.to_string());
     out.put_slice(b"}");
     vec![out.freeze()]
-}
-
-/// The errors of a document that is refused.
-pub(super) fn errors(dialect: Dialect, id: &str, errors: &[Error]) -> Texts {
-    graphql(dialect, id, &Answer::refused(errors))
 }
 
 /// `complete`.

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use http::header::{CONTENT_ENCODING, HeaderValue, VARY};
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, VARY};
 use http::{Request, Response, StatusCode};
 
 use super::around::Around;
@@ -28,6 +28,12 @@ impl Around for Compression {
     fn after(encoding: Self::State, mut response: Response<Body>) -> Response<Body> {
         // A cache learns from a 304 too what the answer depends on (RFC 9110, section 15.4.5).
         let has_not_changed = response.status() == StatusCode::NOT_MODIFIED;
+        // A page holds a secret beside text that others may choose: the length of both compressed
+        // together would tell about the secret (BREACH).
+        let kind = response.headers().get(CONTENT_TYPE);
+        if kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/html")) {
+            return response;
+        }
         let size = response.body().exact_size();
         if size.is_some_and(|size| size <= SMALLEST) && !has_not_changed {
             return response;

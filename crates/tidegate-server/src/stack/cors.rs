@@ -91,7 +91,13 @@ impl Around for Cors {
     type State = Grant;
 
     fn before<B>(&self, request: &mut Request<B>) -> ControlFlow<Response<Body>, Grant> {
-        let grant = self.allowed(request.headers());
+        // No page of another origin reads or posts what people see (RFC 9700, section 2.6).
+        let page = Route::is_path_of_page(request.uri().path());
+        let grant = if page {
+            Grant::None
+        } else {
+            self.allowed(request.headers())
+        };
         // `OPTIONS` is no method of any route, so the miss tells the methods.
         if request.method() != Method::OPTIONS {
             return ControlFlow::Continue(grant);
@@ -105,10 +111,10 @@ impl Around for Cors {
         *response.status_mut() = StatusCode::NO_CONTENT;
         let headers = response.headers_mut();
         let allow = HeaderValue::from_static(allow);
-        if request
+        let preflight = request
             .headers()
-            .contains_key(ACCESS_CONTROL_REQUEST_METHOD)
-        {
+            .contains_key(ACCESS_CONTROL_REQUEST_METHOD);
+        if preflight && !page {
             headers.insert(ACCESS_CONTROL_ALLOW_METHODS, allow);
             headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, REQUEST_HEADERS);
             headers.insert(ACCESS_CONTROL_MAX_AGE, MAX_AGE);

@@ -121,4 +121,25 @@ mod tests {
         assert_eq!(bound.sets, [[Parameter::Text("'; drop table t".into())]]);
         assert_eq!(bound.trust(), Trust::Stateless);
     }
+
+    #[test]
+    fn values_know_their_place_where_one_was_given() {
+        let mut sql = SqlWriter::new();
+        sql.parameter(Parameter::Null)
+            .placed(Parameter::Null, "where.price.gt")
+            .syntax(" and ")
+            .repeated(1)
+            .parameter(Parameter::Null);
+        let bound = sql.finish(Kind::Read);
+        assert_eq!(bound.statement.text(), "$1$2 and $1$3");
+        assert_eq!(bound.place(0, 1), "where.price.gt");
+        assert_eq!(
+            (bound.place(0, 0), bound.place(0, 2)),
+            ("params.".to_owned(), "params.".to_owned())
+        );
+        assert_eq!(
+            bound.statement.caller_message("there is no $1"),
+            "there is no $1"
+        );
+    }
 }

@@ -1,19 +1,41 @@
 //! The audit log.
 
 use serde::Serialize;
-use tidegate_oauth::AuditEvent;
+use tidegate_oauth::{AuditEntry, AuditEvent, AuditPage, AuditSince, SessionId};
 
 use crate::error::{Error, Result};
 use crate::instant;
-use crate::query::{Database, Query};
+use crate::query::{Argument, Database, Query};
+use crate::row::{self, Record};
 
+/// Readers wait by this advisory lock until no append is under way (the letters `tideaudt`).
+const LOCK: i64 = 0x7469_6465_6175_6474;
+
+/// A row gets its number after the lock is held, because it is made of what the lock gives.
 static APPEND: Query = Query::new(
     "insert into tidegate.audit_events \
-       (at, kind, detail, database, user_name, client_id, session, address) \
+       (at, kind, detail, database, user_name, client_id, session, address, actor) \
      select at, kind, detail, database, user_name, client_id, \
-       session, address \
-     from pg_catalog.json_to_recordset(:events::json) as event (at timestamptz, kind text, \
-       detail text, database text, user_name text, client_id text, session uuid, address inet)",
+       session, address, actor \
+     from pg_catalog.pg_advisory_xact_lock_shared(:lock::bigint) as held, \
+       pg_catalog.json_to_recordset(:events::json) as event (at timestamptz, kind text, \
+       detail text, database text, user_name text, client_id text, session uuid, address inet, \
+       actor text)",
+);
+/// Who has it sees every number below the highest that there is: what came before is committed,
+/// and what comes after is higher.
+static WAIT: Query =
+    Query::new("select 1::bigint from pg_catalog.pg_advisory_xact_lock(:lock::bigint)");
+static HIGHEST: Query = Query::new(
+    "select coalesce(pg_catalog.max(number), 0)::bigint from tidegate.audit_events \
+     where database = :database",
+);
+static PAGE: Query = Query::new(
+    "select number, at, kind, detail, user_name, client_id, session, \
+       pg_catalog.host(address), actor from tidegate.audit_events \
+     where database = :database and number > :after::bigint and number <= :highest::bigint \
+       and (:since::timestamptz is null or at >= :since::timestamptz) \
+     order by number limit :limit::bigint",
 );
 
 #[derive(Serialize)]
@@ -26,6 +48,7 @@ struct Line<'a> {
     client_id: Option<String>,
     session: Option<String>,
     address: Option<&'a std::net::IpAddr>,
+    actor: Option<String>,
 }
 
 pub(super) async fn append(database: &Database, events: &[AuditEvent]) -> Result<()> {
@@ -34,8 +57,52 @@ pub(super) async fn append(database: &Database, events: &[AuditEvent]) -> Result
     }
     let lines: Vec<Line<'_>> = events.iter().map(line).collect();
     let text = serde_json::to_string(&lines).map_err(Error::failed)?;
-    database.execute(&APPEND, &[&text]).await?;
+    database.execute(&APPEND, &[&LOCK, &text]).await?;
     Ok(())
+}
+
+/// A page of the log. The wait is over before the page is read, so that a slow reader holds
+/// nobody up.
+pub(super) async fn page(
+    database: &Database,
+    tenant: &str,
+    since: AuditSince,
+    limit: u32,
+) -> Result<AuditPage> {
+    let mut open = database.begin().await?;
+    open.row(&WAIT, &[&LOCK], row::nothing).await?;
+    let highest = open.row(&HIGHEST, &[&tenant], row::count).await?;
+    open.commit().await?;
+    let (after, at) = match since {
+        AuditSince::Number(number) => (number.min(i64::MAX.unsigned_abs()), None),
+        AuditSince::Time(at) => (0, Some(at)),
+    };
+    let (highest, most) = (highest.unwrap_or(0), u64::from(limit));
+    let values: [Argument<'_>; 5] = [&tenant, &after, &highest, &at, &most];
+    let entries = database.rows(&PAGE, &values, read).await?;
+    Ok(AuditPage::new(entries, limit, since, highest))
+}
+
+fn read(row: &mut Record<'_>) -> Result<AuditEntry> {
+    Ok(AuditEntry {
+        number: row.count()?,
+        at: row.timestamp()?,
+        event: row.string()?,
+        detail: row.optional_string()?,
+        user: row.optional_string()?,
+        client_id: row.optional_string()?,
+        session: row
+            .optional_bytes()?
+            .map(|bytes| bytes.try_into().map(SessionId::from_bytes))
+            .transpose()
+            .map_err(Error::failed)?,
+        address: row
+            .optional_text()?
+            .map(str::parse)
+            .transpose()
+            .map_err(Error::failed)?,
+        actor: row.optional_string()?,
+    })
 }
 
 fn line(event: &AuditEvent) -> Line<'_> {
@@ -49,6 +116,7 @@ fn line(event: &AuditEvent) -> Line<'_> {
         client_id: text(&event.client_id),
         session: event.session.map(|id| format!("{:032x}", id.as_u128())),
         address: event.address.as_ref(),
+        actor: text(&event.actor),
     }
 }
 

@@ -2,7 +2,12 @@
 
 mod attempts;
 mod audit;
+mod browsers;
 mod clients;
+mod codes;
+mod devices;
+mod factors;
+mod flows;
 mod keys;
 mod sessions;
 mod users;
@@ -10,9 +15,9 @@ mod users;
 use std::sync::Arc;
 
 use tidegate_oauth::{
-    AttemptKey, AttemptLimit, AuditEvent, Client, Counted, EndReason, EndedSession, Presented,
-    PurgeBefore, Session, SessionId, SigningKeyRecord, Store, StoreError, StoreFuture, Timestamp,
-    User, UserKey, Written,
+    AttemptKey, AttemptLimit, AuditEvent, AuditPage, AuditSince, Client, Counted, EndReason,
+    EndedSession, Presented, PurgeBefore, Session, SessionId, SigningKeyRecord, Store, StoreError,
+    StoreFuture, Timestamp, User, UserKey, Written,
 };
 use tidegate_sql::Executor;
 
@@ -136,6 +141,37 @@ impl Store for PgOauthStore {
         step(users::list(&self.database, database))
     }
 
+    fn users_with_email<'a>(
+        &'a self,
+        database: &'a str,
+        email: &'a str,
+    ) -> StoreFuture<'a, Vec<User>> {
+        step(users::with_email(&self.database, database, email))
+    }
+
+    fn user_of_identity<'a>(
+        &'a self,
+        database: &'a str,
+        issuer: &'a str,
+        subject: &'a str,
+    ) -> StoreFuture<'a, Option<User>> {
+        step(users::of_identity(
+            &self.database,
+            database,
+            issuer,
+            subject,
+        ))
+    }
+
+    fn insert_identity<'a>(
+        &'a self,
+        key: &'a UserKey,
+        issuer: &'a str,
+        subject: &'a str,
+    ) -> StoreFuture<'a, bool> {
+        step(users::insert_identity(&self.database, key, issuer, subject))
+    }
+
     fn default_user<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Option<User>> {
         step(users::find_default(&self.database, database))
     }
@@ -250,6 +286,15 @@ impl Store for PgOauthStore {
 
     fn append_audit<'a>(&'a self, events: &'a [AuditEvent]) -> StoreFuture<'a, ()> {
         step(audit::append(&self.database, events))
+    }
+
+    fn audit<'a>(
+        &'a self,
+        database: &'a str,
+        since: AuditSince,
+        limit: u32,
+    ) -> StoreFuture<'a, AuditPage> {
+        step(audit::page(&self.database, database, since, limit))
     }
 
     fn purge(&self, before: PurgeBefore) -> StoreFuture<'_, u64> {

@@ -46,6 +46,38 @@ static ENDED: Query = Query::new(
      where ended_at >= :since::timestamptz and ended_at is not null",
 );
 
+static OF_USER: Query = Query::new(
+    "select id, database, user_name, client_id, grant_kind, presented, created_at, refreshed_at, \
+     expires_at, closes_at, ended_at, end_reason from tidegate.sessions \
+     where database = :database and user_name = :name and ended_at is null \
+       and expires_at > :now::timestamptz and closes_at > :now::timestamptz \
+     order by refreshed_at desc, id",
+);
+
+/// The values of a session that a code opens, from `database` to `closes_at`, without those that
+/// the statements name before.
+pub(super) fn opening<'a>(session: &'a Session, grant: &'a &'static str) -> [Argument<'a>; 8] {
+    [
+        &session.user.database,
+        &session.user.name,
+        &session.client_id,
+        grant,
+        &session.presented,
+        &session.refreshed_at,
+        &session.expires_at,
+        &session.closes_at,
+    ]
+}
+
+pub(super) async fn of_user(
+    database: &Database,
+    key: &UserKey,
+    now: Timestamp,
+) -> Result<Vec<Session>> {
+    let values: [Argument<'_>; 3] = [&key.database, &key.name, &now];
+    database.rows(&OF_USER, &values, read).await
+}
+
 pub(super) async fn insert(database: &Database, session: &Session) -> Result<()> {
     let (key, grant) = (&session.user, session.grant.name());
     let (ended_at, reason) = (

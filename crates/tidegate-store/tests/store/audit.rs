@@ -1,13 +1,17 @@
 use std::sync::Arc;
 
 use tidegate_oauth::{
-    AuditEvent, AuditKind, EndReason, GrantKind, PurgeBefore, SessionId, Store, Timestamp,
+    AuditEvent, AuditKind, AuditSince, EndReason, GrantKind, PurgeBefore, SessionId, Store,
+    Timestamp,
 };
 
 use super::samples::NOW;
 use crate::stage::Stage;
 
-super::cases!(events_are_appended_and_purged);
+super::cases!(
+    events_are_appended_and_purged,
+    a_tenant_reads_its_own_events_page_by_page
+);
 
 fn event(kind: AuditKind) -> AuditEvent {
     AuditEvent {
@@ -18,6 +22,7 @@ fn event(kind: AuditKind) -> AuditEvent {
         client_id: None,
         session: Some(SessionId::from_bytes([0xfe; 16])),
         address: Some("2001:db8::1".parse().unwrap()),
+        actor: None,
     }
 }
 
@@ -54,6 +59,67 @@ async fn events_are_appended_and_purged(store: Arc<dyn Store>) {
             .unwrap(),
         1
     );
+}
+
+async fn a_tenant_reads_its_own_events_page_by_page(store: Arc<dyn Store>) {
+    let later = |millis: i64| Timestamp::from_millis(NOW.millis() + millis);
+    let mine = |millis| AuditEvent {
+        at: later(millis),
+        actor: Some("shop".to_owned()),
+        ..event(AuditKind::SessionEnded(EndReason::Revoked))
+    };
+    let other = AuditEvent {
+        database: Some("other".to_owned()),
+        ..event(AuditKind::SignInFailed)
+    };
+    store
+        .append_audit(&[mine(0), other, mine(1), mine(2)])
+        .await
+        .unwrap();
+    let from = |since, limit| store.audit("shop", since, limit);
+    let first = from(AuditSince::Number(0), 2).await.unwrap();
+    assert_eq!(first.entries.len(), 2);
+    let entry = &first.entries[0];
+    assert_eq!((entry.at, entry.event.as_str()), (NOW, "session_ended"));
+    assert_eq!(entry.detail.as_deref(), Some("revoked"));
+    assert_eq!(entry.actor.as_deref(), Some("shop"));
+    assert_eq!(entry.session, Some(SessionId::from_bytes([0xfe; 16])));
+    assert_eq!(entry.address, Some("2001:db8::1".parse().unwrap()));
+    assert_eq!(first.next, first.entries[1].number);
+    let rest = from(AuditSince::Number(first.next), 2).await.unwrap();
+    assert_eq!(rest.entries.len(), 1);
+    assert_eq!(rest.entries[0].at, later(2));
+    let end = from(AuditSince::Number(rest.next), 2).await.unwrap();
+    assert_eq!((end.entries, end.next), (vec![], rest.next));
+    let beyond = from(AuditSince::Number(u64::MAX), 2).await.unwrap();
+    assert_eq!(beyond.entries, []);
+    let since = from(AuditSince::Time(later(1)), 9).await.unwrap();
+    assert_eq!(since.entries.len(), 2);
+    let none = from(AuditSince::Time(later(9)), 9).await.unwrap();
+    assert_eq!((none.entries, none.next), (vec![], rest.next));
+    let nowhere = store.audit("nowhere", AuditSince::Number(0), 9).await;
+    assert_eq!(nowhere.unwrap().entries, []);
+}
+
+/// Numbers are given before their transactions end, so that a reader could pass one over.
+#[tokio::test]
+async fn a_reader_waits_for_events_that_are_under_way() {
+    let stage = Stage::migrated("audit_pages").await;
+    let store = stage.store();
+    let slow = "begin; select pg_advisory_xact_lock_shared(x'7469646561756474'::bigint); \
+        insert into tidegate.audit_events (at, kind, database) values (now(), 'slow', 'shop')";
+    stage.beside.batch_execute(slow).await.unwrap();
+    store
+        .append_audit(&[event(AuditKind::SignInFailed)])
+        .await
+        .unwrap();
+    let mut reader = Box::pin(store.audit("shop", AuditSince::Number(0), 9));
+    let early = tokio::time::timeout(std::time::Duration::from_millis(300), &mut reader).await;
+    assert!(early.is_err(), "it did not wait for the event under way");
+    stage.beside.batch_execute("commit").await.unwrap();
+    let page = reader.await.unwrap();
+    let names: Vec<_> = page.entries.into_iter().map(|e| e.event).collect();
+    assert_eq!(names, ["slow", "sign_in_failed"]);
 }
 
 #[tokio::test]

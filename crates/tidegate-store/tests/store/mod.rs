@@ -3,6 +3,7 @@
 mod attempts;
 mod audit;
 mod clients;
+mod flows;
 mod keys;
 mod samples;
 mod sessions;

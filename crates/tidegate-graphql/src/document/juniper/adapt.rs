@@ -62,6 +62,16 @@ pub(super) fn adapt(
             }
         }
     }
+    retain(parsed, document, &operations, &fragments);
+}
+
+/// Drops the definitions of variables that are used in replaced literals only.
+fn retain(
+    parsed: &mut [Definition<'_, Scalar>],
+    document: &Document,
+    operations: &[Uses],
+    fragments: &[Uses],
+) {
     let mut number = 0;
     for definition in parsed {
         let Definition::Operation(operation) = definition else {
@@ -163,11 +173,15 @@ fn see(value: &InputValue<Scalar>, uses: &mut Uses) {
         InputValue::Variable(name) => {
             uses.seen.insert(name.clone());
         }
-        InputValue::List(items) => items.iter().for_each(|item| see(&item.item, uses)),
+        InputValue::List(items) => {
+            for item in items {
+                see(&item.item, uses);
+            }
+        }
         InputValue::Object(members) => {
-            members
-                .iter()
-                .for_each(|(_, member)| see(&member.item, uses));
+            for (_, member) in members {
+                see(&member.item, uses);
+            }
         }
         _ => {}
     }

@@ -33,7 +33,7 @@ pub(super) fn root() -> Root {
 pub(super) struct Blank;
 
 impl GraphQLType<Scalar> for Blank {
-    fn name(_: &()) -> Option<arcstr::ArcStr> {
+    fn name((): &()) -> Option<arcstr::ArcStr> {
         Some(arcstr::literal!("Blank"))
     }
 

@@ -1,7 +1,8 @@
 //! The true schema for juniper. Every type is registered flat and named by text, so that no chain
 //! of foreign keys becomes a chain of calls.
 
-use std::sync::Arc;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use juniper::{
     FromInputValue, GraphQLType, GraphQLValue, InputValue, ParseScalarValue, Registry, SchemaType,
@@ -10,21 +11,23 @@ use juniper::{
 
 use super::Scalar;
 use crate::definition::{
-    ArgumentDefinition, Definitions, FieldDefinition, TypeDefinition, TypeKind, TypeReference,
+    ArgumentDefinition, Definitions, FieldDefinition, TypeKind, TypeReference,
 };
 
-/// Objects by name, handed to juniper and taken away again one by one.
-type Objects = Arc<std::collections::HashMap<arcstr::ArcStr, Vec<meta::Field<Scalar>>>>;
+/// The fields of objects by name, handed to juniper one by one and dropped: it copies them.
+type Objects = Arc<Mutex<HashMap<arcstr::ArcStr, Vec<meta::Field<Scalar>>>>>;
 
 /// Registers all types of a schema.
 pub(super) fn schema(definitions: &Definitions<'_>) -> SchemaType<Scalar> {
-    let objects = definitions.types.iter().filter_map(|definition| {
-        let TypeKind::Object(fields) = &definition.kind else {
-            return None;
-        };
-        Some((name(definition), fields.iter().map(field).collect()))
-    });
-    let objects: Objects = Arc::new(objects.collect());
+    let mut names = Names::default();
+    let mut objects = HashMap::with_capacity(definitions.types.len());
+    for definition in &definitions.types {
+        if let TypeKind::Object(fields) = &definition.kind {
+            let fields = fields.iter().map(|field| names.field(field)).collect();
+            objects.insert(names.get(&definition.name), fields);
+        }
+    }
+    let objects: Objects = Arc::new(Mutex::new(objects));
     let info = |name: &str| Info {
         name: name.into(),
         objects: Arc::clone(&objects),
@@ -42,42 +45,51 @@ pub(super) fn schema(definitions: &Definitions<'_>) -> SchemaType<Scalar> {
     SchemaType::new::<Query, Object, Object>(&info("Query"), &info(mutation), &info(subscription))
 }
 
-fn name(definition: &TypeDefinition<'_>) -> arcstr::ArcStr {
-    (&*definition.name).into()
-}
+/// Texts that are kept once, however many fields have them.
+#[derive(Default)]
+struct Names(HashSet<arcstr::ArcStr>);
 
-fn field(definition: &FieldDefinition<'_>) -> meta::Field<Scalar> {
-    let arguments = definition
-        .arguments
-        .iter()
-        .map(argument)
-        .collect::<Vec<_>>();
-    meta::Field {
-        name: (&*definition.name).into(),
-        // Introspection is answered from the definitions.
-        description: None,
-        arguments: Some(arguments).filter(|arguments| !arguments.is_empty()),
-        field_type: reference(&definition.r#type),
-        deprecation_status: meta::DeprecationStatus::Current,
+impl Names {
+    fn get(&mut self, name: &str) -> arcstr::ArcStr {
+        if let Some(known) = self.0.get(name) {
+            return known.clone();
+        }
+        let name = arcstr::ArcStr::from(name);
+        self.0.insert(name.clone());
+        name
     }
-}
 
-fn argument(definition: &ArgumentDefinition) -> meta::Argument<Scalar> {
-    meta::Argument::new(definition.name, reference(&definition.r#type))
-}
+    fn field(&mut self, definition: &FieldDefinition<'_>) -> meta::Field<Scalar> {
+        let arguments = definition.arguments.iter();
+        let arguments: Vec<_> = arguments.map(|argument| self.argument(argument)).collect();
+        meta::Field {
+            name: self.get(&definition.name),
+            // Introspection is answered from the definitions.
+            description: None,
+            arguments: Some(arguments).filter(|arguments| !arguments.is_empty()),
+            field_type: self.reference(&definition.r#type),
+            deprecation_status: meta::DeprecationStatus::Current,
+        }
+    }
 
-fn reference(of: &TypeReference<'_>) -> Type {
-    let mut r#type = Type::nullable(&*of.name);
-    if of.list {
-        if of.elements_not_null {
+    fn argument(&mut self, definition: &ArgumentDefinition) -> meta::Argument<Scalar> {
+        let r#type = self.reference(&definition.r#type);
+        meta::Argument::new(self.get(definition.name), r#type)
+    }
+
+    fn reference(&mut self, of: &TypeReference<'_>) -> Type {
+        let mut r#type = Type::nullable(self.get(&of.name));
+        if of.list {
+            if of.elements_not_null {
+                r#type = r#type.wrap_non_null();
+            }
+            r#type = r#type.wrap_list(None);
+        }
+        if of.not_null {
             r#type = r#type.wrap_non_null();
         }
-        r#type = r#type.wrap_list(None);
+        r#type
     }
-    if of.not_null {
-        r#type = r#type.wrap_non_null();
-    }
-    r#type
 }
 
 struct Info {
@@ -94,11 +106,12 @@ impl GraphQLType<Scalar> for Object {
     }
 
     fn meta(info: &Info, registry: &mut Registry<Scalar>) -> meta::MetaType<Scalar> {
-        let fields = info
-            .objects
-            .get(&info.name)
-            .map_or(&[][..], |fields| fields);
-        registry.build_object_type::<Self>(info, fields).into_meta()
+        let mut objects = info.objects.lock().unwrap_or_else(PoisonError::into_inner);
+        let fields = objects.remove(&info.name).unwrap_or_default();
+        drop(objects);
+        registry
+            .build_object_type::<Self>(info, &fields)
+            .into_meta()
     }
 }
 
@@ -128,10 +141,13 @@ impl GraphQLType<Scalar> for Query {
         for name in ["ID", "Date", "Time", "DateTime"] {
             registry.get_type::<Opaque<false>>(&name);
         }
-        for name in info.objects.keys() {
+        let objects = info.objects.lock().unwrap_or_else(PoisonError::into_inner);
+        let names: Vec<_> = objects.keys().cloned().collect();
+        drop(objects);
+        for name in names {
             if !matches!(name.as_str(), "Query" | "Mutation" | "Subscription") {
                 registry.get_type::<Object>(&Info {
-                    name: name.clone(),
+                    name,
                     objects: Arc::clone(&info.objects),
                 });
             }

@@ -1,0 +1,81 @@
+//! The roles of users, kept by the administrator of the cluster.
+
+use tidegate_oauth::{RoleAdmin, RoleError, RoleFuture, User, group_role};
+use tidegate_postgres::ConnectFault;
+use tidegate_postgres::admin::{Admin, Error};
+use tidegate_sql::{DatabaseName, RoleName};
+
+/// The administrator as the port that keeps roles.
+pub(crate) struct PgRoles(pub(crate) Admin);
+
+impl PgRoles {
+    async fn create(&self, user: &User) -> Result<(), RoleError> {
+        let (database, role) = names(user);
+        self.0.create_user(&database, &role).await.map_err(told)?;
+        if user.user_group.is_none() {
+            return Ok(());
+        }
+        let joined = self.join(user).await;
+        if joined.is_err() {
+            // It owns nothing yet, so it is its own heir.
+            let dropped = self.0.drop_user(&database, &role, &role, false).await;
+            if let Err(error) = dropped {
+                tracing::warn!(%role, %error, "a role that was made in vain is left behind");
+            }
+        }
+        joined
+    }
+
+    async fn join(&self, user: &User) -> Result<(), RoleError> {
+        let (database, role) = names(user);
+        let group = |name: &String| group_role(&user.key.database, name).map(RoleName::new);
+        let group = user.user_group.as_ref().map(group).transpose();
+        let group = group.map_err(|error| RoleError::Failed(Box::new(error)))?;
+        let set = self.0.set_group(&database, &role, group.as_ref());
+        set.await.map_err(told)
+    }
+}
+
+impl RoleAdmin for PgRoles {
+    fn create_role<'a>(&'a self, user: &'a User) -> RoleFuture<'a, ()> {
+        Box::pin(self.create(user))
+    }
+
+    fn set_group<'a>(&'a self, user: &'a User) -> RoleFuture<'a, ()> {
+        Box::pin(self.join(user))
+    }
+
+    fn drop_role<'a>(
+        &'a self,
+        user: &'a User,
+        owner: &'a str,
+        reassign: bool,
+    ) -> RoleFuture<'a, ()> {
+        Box::pin(async move {
+            let (database, role) = names(user);
+            let owner = RoleName::new(owner);
+            let dropped = self.0.drop_user(&database, &role, &owner, reassign);
+            dropped.await.map_err(told)
+        })
+    }
+}
+
+fn names(user: &User) -> (DatabaseName, RoleName) {
+    (
+        DatabaseName::new(&user.key.database),
+        RoleName::new(&user.role),
+    )
+}
+
+fn told(error: Error) -> RoleError {
+    match error {
+        Error::ForeignRole(role) => RoleError::Taken(role),
+        Error::OwnsObjects { count, example, .. } => RoleError::OwnsObjects { count, example },
+        Error::Connect { ref source, .. }
+            if matches!(source.fault(), ConnectFault::Away | ConnectFault::Full) =>
+        {
+            RoleError::Unavailable(Box::new(error))
+        }
+        error => RoleError::Failed(Box::new(error)),
+    }
+}

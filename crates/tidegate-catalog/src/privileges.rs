@@ -1,0 +1,238 @@
+//! Who may do what with a table, as PostgreSQL says it ("Privileges"), and the statements that
+//! change it.
+
+mod answer;
+mod plan;
+
+use std::sync::{Arc, LazyLock};
+
+use serde::Deserialize;
+use tidegate_sql::{
+    BoundStatement, DatabaseName, Executor, Login, Mode, Parameter, Principal, Statement, Terms,
+};
+
+use crate::error::{Error, Result};
+use answer::Document;
+use plan::Step;
+
+static FACTS: LazyLock<Arc<Statement>> = LazyLock::new(|| {
+    let text = include_str!("privileges.sql");
+    Arc::new(Statement::parse(text).expect("the statement beside this file can be parsed"))
+});
+
+/// What a role may do with a table, in one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Nothing.
+    None,
+    /// `SELECT`.
+    Read,
+    /// `SELECT`, `INSERT`, `UPDATE` and `DELETE`, with the table's sequences.
+    Write,
+}
+
+impl Access {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::None, Self::Read, Self::Write];
+
+    /// The word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Read => "read",
+            Self::Write => "write",
+        }
+    }
+
+    /// The access of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|access| access.name() == name)
+    }
+
+    /// The privileges that it needs.
+    const fn privileges(self) -> &'static [&'static str] {
+        match self {
+            Self::None => &[],
+            Self::Read => &["SELECT"],
+            Self::Write => &["SELECT", "INSERT", "UPDATE", "DELETE"],
+        }
+    }
+}
+
+/// A table and where it is.
+#[derive(Clone, Copy, Debug)]
+pub struct TableName<'a> {
+    /// The database.
+    pub database: &'a DatabaseName,
+    /// The schema.
+    pub schema: &'a str,
+    /// The table, view or foreign table.
+    pub table: &'a str,
+}
+
+/// What PostgreSQL lets a role do with a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RoleAccess {
+    /// The role.
+    pub role: String,
+    /// The one word for it; none where no word fits.
+    pub access: Option<Access>,
+    /// Whether the role may use the table's schema; without that it may do nothing.
+    pub usage: bool,
+    /// The privileges on the table, from whomever they come: own, of a group, of everybody.
+    pub privileges: Vec<String>,
+    /// Privileges on single columns that the role does not have on the whole table.
+    pub columns: Vec<ColumnPrivilege>,
+}
+
+/// A privilege on a column.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct ColumnPrivilege {
+    /// The privilege.
+    pub privilege: String,
+    /// The column.
+    pub column: String,
+}
+
+/// The table as the catalog knows it.
+#[derive(Debug, Deserialize)]
+struct Facts {
+    relation: String,
+    schema: String,
+    owner: String,
+    schema_owner: String,
+    sequences: Vec<Sequence>,
+    roles: Vec<Role>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Sequence {
+    name: String,
+    owner: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Role {
+    role: String,
+    quoted: String,
+    usage: bool,
+    gives_usage: bool,
+    privileges: Vec<String>,
+    gives: Vec<String>,
+    columns: Vec<ColumnPrivilege>,
+    grants: Vec<Grant>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Grant {
+    grantor: String,
+    /// The group, or `PUBLIC`; none for what was granted to the role itself.
+    through: Option<String>,
+    privilege: String,
+}
+
+/// Tells what each of `roles` may do with a table; roles that are not there are left out.
+///
+/// # Errors
+///
+/// [`Error::NoTable`], [`Error::Sql`] when the catalog cannot be read.
+pub async fn table_access(
+    executor: &dyn Executor,
+    table: TableName<'_>,
+    roles: &[&str],
+    terms: &Terms,
+) -> Result<Vec<RoleAccess>> {
+    let facts = facts(executor, table, roles, terms).await?;
+    Ok(facts.roles.into_iter().map(told).collect())
+}
+
+/// Gives the role `grantee` exactly this access to a table.
+///
+/// `logins` are the roles as which we can run statements, `grantee` among them. The statements run
+/// as the table's owner if it is one of them, else as one that may pass the privileges on; USAGE on
+/// the schema is added in the same way where it is missing, and never taken away.
+///
+/// # Errors
+///
+/// [`Error::NoTable`], [`Error::OwnsTable`], [`Error::NobodyMayGrant`], [`Error::GrantedElsewhere`]
+/// before anything is changed; [`Error::Sql`].
+pub async fn set_table_access(
+    executor: &dyn Executor,
+    table: TableName<'_>,
+    (grantee, access): (&str, Access),
+    logins: &[Login],
+    terms: &Terms,
+) -> Result<()> {
+    let roles: Vec<_> = logins.iter().map(|login| login.role.as_str()).collect();
+    let facts = facts(executor, table, &roles, terms).await?;
+    for Step { role, statements } in plan::steps(&facts, grantee, access)? {
+        let login = logins.iter().find(|login| login.role.as_str() == role);
+        let login = login.ok_or(Error::Document)?;
+        let who = Principal::Role(login.clone());
+        let mut transaction = executor.begin(&who, Mode::ReadWrite, terms).await?;
+        for text in statements {
+            let statement = Statement::parse(&text).map_err(tidegate_sql::Error::from)?;
+            let statement = bind(Arc::new(statement), Vec::new());
+            transaction
+                .query(&statement, &mut Document::default())
+                .await?;
+        }
+        transaction.commit().await?;
+    }
+    Ok(())
+}
+
+async fn facts(
+    executor: &dyn Executor,
+    table: TableName<'_>,
+    roles: &[&str],
+    terms: &Terms,
+) -> Result<Facts> {
+    let roles = serde_json::to_string(roles).map_err(|_| Error::Document)?;
+    let value = |name: &String| match name.as_str() {
+        "schema" => Parameter::Text(table.schema.into()),
+        "table" => Parameter::Text(table.table.into()),
+        _ => Parameter::Text(roles.as_str().into()),
+    };
+    let values = FACTS.placeholders().iter().map(value).collect();
+    let mut document = Document::default();
+    let who = Principal::Catalog(table.database.clone());
+    let statement = bind(Arc::clone(&FACTS), values);
+    executor
+        .query(&who, &statement, terms, &mut document)
+        .await?;
+    let document = document.0.ok_or(Error::NoTable)?;
+    serde_json::from_str(&document).map_err(|_| Error::Document)
+}
+
+fn bind(statement: Arc<Statement>, values: Vec<Parameter>) -> BoundStatement {
+    BoundStatement {
+        statement,
+        hints: vec![None; values.len()],
+        formats: vec![None; values.len()],
+        sets: vec![values],
+        listed: false,
+        places: Vec::new(),
+    }
+}
+
+fn told(role: Role) -> RoleAccess {
+    let has = |privilege: &&str| role.privileges.iter().any(|own| own == privilege);
+    let holds = |access: Access| access.privileges().iter().all(|privilege| has(privilege));
+    let access = if !role.usage || (role.privileges.is_empty() && role.columns.is_empty()) {
+        Some(Access::None)
+    } else if holds(Access::Write) {
+        Some(Access::Write)
+    } else if role.privileges == ["SELECT"] && role.columns.is_empty() {
+        Some(Access::Read)
+    } else {
+        None
+    };
+    RoleAccess {
+        role: role.role,
+        access,
+        usage: role.usage,
+        privileges: role.privileges,
+        columns: role.columns,
+    }
+}

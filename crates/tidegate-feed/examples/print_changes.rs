@@ -1,0 +1,139 @@
+//! Prints the changes of a table of a throw-away PostgreSQL, and how fast they come.
+//!
+//! `cargo run --release -p tidegate-feed --example print_changes -- 500000` inserts that many rows
+//! in one transaction instead.
+
+#![expect(clippy::print_stdout, reason = "an example shows something")]
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use tidegate_feed::{
+    Feed, Inbox, Item, Operations, QueueLimits, Request, Selection, Settings, queue,
+};
+use tidegate_postgres::backoff::Jitter;
+use tidegate_postgres::control::Control;
+use tidegate_postgres::pool::{self, Key, NoRepair, OpenError, Pool};
+use tidegate_postgres::{
+    Config, Credential, Credentials, Postgres, Replication, ReplicationSettings, RoleConnector,
+    Roles, StartupPins,
+};
+use tidegate_sql::{BoxFuture, DatabaseName, Login, RoleName, Sharing};
+
+type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
+
+/// The administrator's password, for everybody: there is nobody else here.
+struct OnlyAdmin(Config);
+
+impl Credentials for OnlyAdmin {
+    fn of<'a>(&'a self, _: &'a Key, _: bool) -> BoxFuture<'a, Result<Credential, OpenError>> {
+        let password = self.0.admin_password.clone();
+        let pins = StartupPins {
+            server_version: 150_000,
+            ..StartupPins::default()
+        };
+        Box::pin(std::future::ready(Ok(Credential { password, pins })))
+    }
+}
+
+fn feed(config: Config) -> Fallible<Feed> {
+    let shared = Arc::new(config.clone());
+    let control = Arc::new(Control::new(shared.clone(), Jitter::none())?);
+    let credentials = Arc::new(OnlyAdmin(config.clone()));
+    let connector = RoleConnector::new(shared, credentials, control.clone());
+    let settings = pool::Settings::default();
+    let pool = Pool::new(connector, Arc::new(NoRepair), settings, Jitter::none());
+    let executor = Arc::new(Postgres::new(Roles::new(pool), control));
+    let log = Replication::new(config.clone(), config, None, ReplicationSettings::default());
+    Ok(Feed::new(Arc::new(log), executor, Settings::default()))
+}
+
+#[tokio::main]
+async fn main() -> Fallible<()> {
+    let cluster = tidegate_embedded::testing::cluster();
+    let url = cluster.url("postgres");
+    let (client, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await?;
+    tokio::spawn(connection);
+    client
+        .batch_execute(
+            "SET synchronous_commit = local; CREATE TABLE boats (id int PRIMARY KEY, name text)",
+        )
+        .await?;
+    let row = client
+        .query_one("SELECT 'boats'::regclass::oid", &[])
+        .await?;
+    let feed = feed(Config::from_url(&cluster.socket_url("postgres"))?)?;
+    let (outbox, mut inbox) = queue(QueueLimits::default());
+    let request = Request {
+        login: Login {
+            database: DatabaseName::new("postgres"),
+            role: RoleName::new(cluster.admin_user()),
+            sharing: Sharing::One(1),
+        },
+        tag: 1,
+        relation: row.get(0),
+        operations: Operations::ALL,
+        selection: Selection::of(["id", "name"]),
+        predicate: None,
+        after: None,
+    };
+    let _subscription = feed.subscribe(&outbox, request).await?;
+    match std::env::args().nth(1) {
+        Some(count) => race(&client, &mut inbox, count.parse()?).await,
+        None => show(&client, &mut inbox).await,
+    }
+}
+
+async fn show(client: &tokio_postgres::Client, inbox: &mut Inbox) -> Fallible<()> {
+    client
+        .batch_execute(
+            "INSERT INTO boats VALUES (1, 'Albatross'); UPDATE boats SET name = 'Kittiwake'; \
+             DELETE FROM boats",
+        )
+        .await?;
+    let mut events = 0;
+    while events < 3
+        && let Some(deliveries) = inbox.next().await
+    {
+        for delivery in deliveries {
+            if let Item::Event {
+                cursor,
+                operation,
+                row,
+            } = delivery.item
+            {
+                println!("{cursor} {operation:?} {}", String::from_utf8_lossy(&row));
+                events += 1;
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn race(client: &tokio_postgres::Client, inbox: &mut Inbox, count: usize) -> Fallible<()> {
+    let insert =
+        format!("INSERT INTO boats SELECT i, 'boat' || i FROM generate_series(1, {count}) i");
+    client.batch_execute(&insert).await?;
+    let committed = Instant::now();
+    let (mut events, mut first) = (0, None);
+    while events < count
+        && let Some(deliveries) = inbox.next().await
+    {
+        for delivery in deliveries {
+            match delivery.item {
+                Item::Event { .. } => events += 1,
+                Item::Acknowledged { .. } => {}
+                other => println!("{other:?} after {events} events"),
+            }
+        }
+        first.get_or_insert_with(|| committed.elapsed());
+    }
+    println!(
+        "{events} events; the first after {first:?}, the last after {:?}",
+        committed.elapsed()
+    );
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let peak = status.lines().find(|line| line.starts_with("VmHWM"));
+    println!("{}", peak.unwrap_or_default());
+    Ok(())
+}

@@ -1,0 +1,88 @@
+//! Users with their roles: the one way to create, change and drop a user, for a command line and
+//! for a management API.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use crate::directory::refuse_owner;
+use crate::{Directory, NewUser, Result, RoleAdmin, User, UserChange, UserKey};
+
+/// The users of tenants: their records in a [`Directory`] and their roles in PostgreSQL.
+#[derive(Clone)]
+pub struct Accounts {
+    directory: Directory,
+    roles: Arc<dyn RoleAdmin>,
+}
+
+impl Accounts {
+    /// The users whose records are in `directory` and whose roles `roles` keeps.
+    pub fn new(directory: Directory, roles: Arc<dyn RoleAdmin>) -> Self {
+        Self { directory, roles }
+    }
+
+    /// The same, where the audit log says that `actor` did it, from `address`.
+    pub fn acting_as(&self, actor: &str, address: Option<IpAddr>) -> Self {
+        Self {
+            directory: self.directory.acting_as(actor, address),
+            roles: self.roles.clone(),
+        }
+    }
+
+    /// The records of users and clients.
+    pub fn directory(&self) -> &Directory {
+        &self.directory
+    }
+
+    /// Creates a user: its record, which reserves the name, then its role. When the role cannot be
+    /// made the record goes too.
+    ///
+    /// Errors as [`Directory::create_user`], and [`Error::Role`](crate::Error::Role).
+    pub async fn create(&self, new: NewUser) -> Result<User> {
+        let user = self.directory.create_user(new).await?;
+        if let Err(error) = self.roles.create_role(&user).await {
+            self.directory.drop_user(&user.key).await?;
+            return Err(error.into());
+        }
+        Ok(user)
+    }
+
+    /// Changes a user. When its role cannot join the group, the record's group stays what it was.
+    ///
+    /// Errors as [`Directory::change_user`], and [`Error::Role`](crate::Error::Role).
+    pub async fn change(&self, key: &UserKey, change: UserChange) -> Result<User> {
+        let group = change.user_group.is_some();
+        let before = self.directory.user(key).await?;
+        let user = self.directory.change_user(key, change).await?;
+        if group && let Err(error) = self.roles.set_group(&user).await {
+            let back = UserChange {
+                user_group: Some(before.user_group),
+                ..UserChange::default()
+            };
+            self.directory.change_user(key, back).await?;
+            return Err(error.into());
+        }
+        Ok(user)
+    }
+
+    /// Drops a sub-user: its role, then its record, so that an attempt that failed half way can be
+    /// repeated. With `reassign` the tenant's owner gets what the role owns.
+    ///
+    /// Errors as [`Directory::drop_user`], and [`Error::Role`](crate::Error::Role) when the role
+    /// owns something and `reassign` is not set.
+    pub async fn drop(&self, key: &UserKey, reassign: bool) -> Result<()> {
+        refuse_owner(key)?;
+        let user = self.directory.user(key).await?;
+        let owner = self.directory.user(&UserKey::owner(&key.database)).await?;
+        self.roles.drop_role(&user, &owner.role, reassign).await?;
+        self.directory.drop_user(key).await
+    }
+}
+
+impl fmt::Debug for Accounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Accounts")
+            .field("directory", &self.directory)
+            .finish_non_exhaustive()
+    }
+}

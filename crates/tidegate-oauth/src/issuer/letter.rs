@@ -1,0 +1,253 @@
+//! Letters with links: to confirm a sign-up, and to choose a new password. Nothing is kept about
+//! them; what a link stands for is sealed inside it by the master key.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::Issuer;
+use super::browser::stamp;
+use crate::{
+    Accounts, AttemptScope, Client, Directory, Error, Letter, NewUser, Result, Secret, TenantName,
+    Timestamp, User, UserKey, UserName, Visit, throttle,
+};
+
+const SIGN_UP: &str = "sign-up link";
+const RESET: &str = "password reset link";
+/// Longer tokens are none of ours.
+const LONGEST: usize = 4096;
+/// How many people may share an address of e-mail and are written to.
+const NAMESAKES: usize = 5;
+
+#[derive(Serialize, Deserialize)]
+struct SignUpLink {
+    database: String,
+    client: String,
+    name: String,
+    email: String,
+    password_hash: String,
+    next: String,
+    until: i64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ResetLink {
+    database: String,
+    name: String,
+    /// What the password was: the link is void when that has changed.
+    stamp: String,
+    until: i64,
+}
+
+impl Issuer {
+    /// The letter with which somebody confirms a sign-up. `next` is the path where the browser
+    /// goes on.
+    ///
+    /// [`Error::SignUpClosed`], [`Error::TooManyAttempts`], [`Error::Taken`], and what is wrong
+    /// with the user: nothing is made yet, but nobody is sent a link that cannot work.
+    pub async fn sign_up_letter(
+        &self,
+        client: &Client,
+        new: NewUser,
+        next: &str,
+        visit: &Visit,
+    ) -> Result<Letter> {
+        if !client.allow_signup || new.database.as_str() != client.database {
+            return Err(Error::SignUpClosed);
+        }
+        self.count_sign_up(visit).await?;
+        let directory = Directory::new(self.ports.clone());
+        let (user, password_hash) = directory.prepare(&new).await?;
+        if self.ports.store.user(&user.key).await?.is_some() {
+            return Err(Error::Taken("user"));
+        }
+        let (Some(email), Some(password_hash)) = (user.email, password_hash) else {
+            return Err(Error::MissingParameter("email"));
+        };
+        let now = self.ports.clock.now();
+        let until = now.plus(self.settings.lifetimes.sign_up_link);
+        let token = self.seal_link(
+            SIGN_UP,
+            &SignUpLink {
+                database: user.key.database,
+                client: client.id.clone(),
+                name: user.key.name.clone(),
+                email: email.clone(),
+                password_hash,
+                next: next.to_owned(),
+                until: until.millis(),
+            },
+        )?;
+        let (address, name) = (self.settings.issuer(), &user.key.name);
+        Ok(Letter {
+            to: email,
+            subject: format!("Confirm your account for {}", one_line(&client.name)),
+            text: format!(
+                "Hello {name},\n\nconfirm your account here:\n\n\
+                 {address}/signup/confirm?token={token}\n\n\
+                 The link is good for a day. If you did not ask for an account, do nothing.\n"
+            ),
+        })
+    }
+
+    /// The name in the link of such a letter, to show before anything is made.
+    ///
+    /// [`Error::DeadLink`].
+    pub fn sign_up_name(&self, token: &str) -> Result<String> {
+        Ok(self.sign_up_link(token)?.name)
+    }
+
+    /// Makes the account of a link and signs the browser in. Returns its cookie, and the path
+    /// where it goes on.
+    ///
+    /// [`Error::DeadLink`], [`Error::SignUpClosed`], and the errors of [`Accounts::create`].
+    pub async fn confirm_sign_up(
+        &self,
+        accounts: &Accounts,
+        token: &str,
+        visit: &Visit,
+    ) -> Result<(Secret, String)> {
+        let link = self.sign_up_link(token)?;
+        let client = self.ports.store.client(&link.client).await?;
+        let open = client.is_some_and(|c| c.allow_signup && c.database == link.database);
+        if !open {
+            return Err(Error::SignUpClosed);
+        }
+        let database = TenantName::adopted(&link.database)?;
+        let mut new = NewUser::new(database, UserName::parse(&link.name)?);
+        new.email = Some(link.email);
+        new.password_hash = Some(link.password_hash);
+        let accounts = accounts.acting_as(&link.name, visit.address);
+        let user = accounts.create(new).await?;
+        let cookie = self.open_browser(&user, visit, false).await?;
+        Ok((cookie, link.next))
+    }
+
+    fn sign_up_link(&self, token: &str) -> Result<SignUpLink> {
+        let link: SignUpLink = self.open_link(SIGN_UP, token)?;
+        self.still(link.until)?;
+        Ok(link)
+    }
+
+    /// The letters for somebody who forgot a password: to the user of this name, or to the users
+    /// with this address of e-mail. None for a user without an address; nobody learns which.
+    ///
+    /// [`Error::TooManyAttempts`] by the visitor's address.
+    pub async fn reset_letters(
+        &self,
+        database: &str,
+        name: &str,
+        visit: &Visit,
+    ) -> Result<Vec<Letter>> {
+        let limits = &self.settings.limits;
+        if let Some(address) = visit.address {
+            let key = throttle::address(AttemptScope::Letter, address);
+            self.attempts()
+                .count(key, &limits.letters_of_address)
+                .await?;
+        }
+        let key = UserKey::new(database, name);
+        let counted = throttle::letters(&key);
+        match self.attempts().count(counted, &limits.letters).await {
+            Ok(()) => {}
+            // Enough letters are on their way; that there is such a user is not told.
+            Err(Error::TooManyAttempts { .. }) => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        }
+        let store = &self.ports.store;
+        let mut users: Vec<User> = store.user(&key).await?.into_iter().collect();
+        if users.is_empty() && name.contains('@') {
+            users = store.users_with_email(database, name).await?;
+        }
+        users.truncate(NAMESAKES);
+        let letters = users.iter().filter_map(|user| self.reset_letter(user));
+        letters.collect()
+    }
+
+    fn reset_letter(&self, user: &User) -> Option<Result<Letter>> {
+        // Nobody signs in as the user that strangers share.
+        let to = user.email.clone().filter(|_| !user.default_user)?;
+        let until = self
+            .ports
+            .clock
+            .now()
+            .plus(self.settings.lifetimes.reset_link);
+        let sealed = self.seal_link(
+            RESET,
+            &ResetLink {
+                database: user.key.database.clone(),
+                name: user.key.name.clone(),
+                stamp: stamp(user).to_base64url(),
+                until: until.millis(),
+            },
+        );
+        let (address, name) = (self.settings.issuer(), &user.key.name);
+        Some(sealed.map(|token| Letter {
+            to,
+            subject: format!("A new password for {name}"),
+            text: format!(
+                "Hello {name},\n\nchoose a new password here:\n\n{address}/reset?token={token}\n\n\
+                 The link is good for an hour and for one password. If you did not ask for it, do \
+                 nothing.\n"
+            ),
+        }))
+    }
+
+    /// Whose password the link of such a letter changes.
+    ///
+    /// [`Error::DeadLink`] when it is none of ours, too old, or was used.
+    pub async fn reset_user(&self, token: &str) -> Result<UserKey> {
+        let link: ResetLink = self.open_link(RESET, token)?;
+        self.still(link.until)?;
+        let key = UserKey::new(link.database, link.name);
+        let user = self.ports.store.user(&key).await?;
+        let same = |user: &User| stamp(user).to_base64url() == link.stamp;
+        match user.filter(same) {
+            Some(user) => Ok(user.key),
+            None => Err(Error::DeadLink),
+        }
+    }
+
+    /// Sets the password of the link's user and ends the user's sessions, in browsers too.
+    ///
+    /// [`Error::DeadLink`], [`Error::InvalidMember`] unless it has 8 to 256 bytes.
+    pub async fn reset_password(&self, token: &str, new: &Secret, visit: &Visit) -> Result<()> {
+        let key = self.reset_user(token).await?;
+        let directory = Directory::new(self.ports.clone());
+        let directory = directory.acting_as(&key.name, visit.address);
+        directory.set_password(&key, new).await?;
+        self.refresh_denylist().await
+    }
+
+    pub(super) fn still(&self, until: i64) -> Result<()> {
+        if self.ports.clock.now() < Timestamp::from_millis(until) {
+            Ok(())
+        } else {
+            Err(Error::DeadLink)
+        }
+    }
+
+    /// What only we can read, as text for an address.
+    pub(crate) fn seal_link(&self, purpose: &str, content: &impl Serialize) -> Result<String> {
+        let plain = serde_json::to_vec(content).map_err(|_| Error::DamagedKey)?;
+        let sealed = self.master.seal(purpose, &plain, &*self.ports.random)?;
+        Ok(URL_SAFE_NO_PAD.encode(sealed))
+    }
+
+    /// What [`seal_link`](Self::seal_link) made for the same purpose; [`Error::DeadLink`] else.
+    pub(crate) fn open_link<T: DeserializeOwned>(&self, purpose: &str, token: &str) -> Result<T> {
+        if token.len() > LONGEST {
+            return Err(Error::DeadLink);
+        }
+        let sealed = URL_SAFE_NO_PAD.decode(token);
+        let sealed = sealed.map_err(|_| Error::DeadLink)?;
+        let plain = self.master.open(purpose, &sealed);
+        let plain = plain.map_err(|_| Error::DeadLink)?;
+        serde_json::from_slice(&plain).map_err(|_| Error::DeadLink)
+    }
+}
+
+fn one_line(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).collect()
+}

@@ -1,0 +1,53 @@
+//! The port to PostgreSQL's roles: a user's record is worth nothing without the role that it runs
+//! as.
+
+use std::error::Error as StdError;
+use std::future::Future;
+use std::pin::Pin;
+
+use crate::User;
+
+/// What a [`RoleAdmin`]'s methods return.
+pub type RoleFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, RoleError>> + Send + 'a>>;
+
+/// Makes, groups and drops the roles of users.
+pub trait RoleAdmin: Send + Sync {
+    /// Makes the LOGIN role of a user, a member of the user's group if it has one.
+    fn create_role<'a>(&'a self, user: &'a User) -> RoleFuture<'a, ()>;
+
+    /// Makes the role a member of the role of `user.user_group`, which is made if there is none,
+    /// and of no other group of the tenant.
+    fn set_group<'a>(&'a self, user: &'a User) -> RoleFuture<'a, ()>;
+
+    /// Ends the role's connections and drops it. What it owns goes to the tenant's owner, whose
+    /// role is `owner`; without `reassign` owning anything is [`RoleError::OwnsObjects`]. A role
+    /// that is gone is no error.
+    fn drop_role<'a>(
+        &'a self,
+        user: &'a User,
+        owner: &'a str,
+        reassign: bool,
+    ) -> RoleFuture<'a, ()>;
+}
+
+/// Why a role is not as it was asked to be.
+#[derive(Debug, thiserror::Error)]
+pub enum RoleError {
+    /// A role of this name is there, and it is not ours.
+    #[error("the role {0} is there already, and Tidegate did not make it; choose another name")]
+    Taken(String),
+    /// The role owns objects of the database.
+    #[error("the role owns {count} objects of the database, such as {example}")]
+    OwnsObjects {
+        /// How many.
+        count: i64,
+        /// One of them, as PostgreSQL describes it.
+        example: String,
+    },
+    /// PostgreSQL cannot be reached now; the same call may succeed later.
+    #[error("PostgreSQL cannot be reached")]
+    Unavailable(#[source] Box<dyn StdError + Send + Sync>),
+    /// PostgreSQL refused: a right is missing, or it is a defect of ours.
+    #[error("the role could not be changed")]
+    Failed(#[source] Box<dyn StdError + Send + Sync>),
+}

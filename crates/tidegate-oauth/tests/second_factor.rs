@@ -1,0 +1,214 @@
+//! Setting up and showing a second factor.
+
+use ring::hmac;
+use tidegate_oauth::{Browser, Clock as _, NewClient, Secret, TenantName, UserKey, Visit};
+
+use crate::fixture::{Fixture, code};
+
+async fn browser(api: &Fixture, cookie: &Secret) -> Browser {
+    api.issuer.browser(cookie).await.unwrap().unwrap()
+}
+
+async fn signed_in(api: &Fixture) -> Browser {
+    let key = UserKey::new("demo", "alice");
+    let password = Secret::new("alice1234");
+    let cookie = api
+        .issuer
+        .sign_in(key, &password, None, &Visit::default())
+        .await;
+    browser(api, &cookie.unwrap()).await
+}
+
+/// What an authenticator shows now (RFC 6238).
+fn shown(api: &Fixture, secret: &Secret) -> String {
+    let secret = data_encoding::BASE32_NOPAD
+        .decode(secret.expose().as_bytes())
+        .unwrap();
+    let key = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, &secret);
+    let tag = hmac::sign(&key, &(api.clock.now().seconds() / 30).to_be_bytes());
+    let at = usize::from(tag.as_ref()[19] & 15);
+    let word: [u8; 4] = tag.as_ref()[at..at + 4].try_into().unwrap();
+    format!(
+        "{:06}",
+        (u32::from_be_bytes(word) & 0x7fff_ffff) % 1_000_000
+    )
+}
+
+/// A browser of alice with a second factor, its secret and its recovery codes.
+async fn enrolled(api: &Fixture) -> (Browser, Secret, Vec<Secret>) {
+    let before = signed_in(api).await;
+    assert!(!before.lacks_second_factor);
+    let begun = api.issuer.begin_enrolment(&before.user.key, None).unwrap();
+    let again = api
+        .issuer
+        .begin_enrolment(&before.user.key, Some(&begun.sealed))
+        .unwrap();
+    assert_eq!(begun.secret, again.secret, "the form brings it back");
+    let name = "otpauth://totp/Tidegate:demo%2Falice?secret=";
+    assert!(
+        begun.uri.expose().starts_with(name),
+        "{}",
+        begun.uri.expose()
+    );
+    let visit = Visit::default();
+    let wrong = api
+        .issuer
+        .enrol(&before, (&begun.sealed, "000000"), &visit)
+        .await;
+    assert_eq!(code(wrong), "invalid_grant");
+    let right = shown(api, &begun.secret);
+    let (codes, cookie) = api
+        .issuer
+        .enrol(&before, (&begun.sealed, &right), &visit)
+        .await
+        .unwrap();
+    assert_eq!(codes.len(), 10);
+    (browser(api, &cookie).await, begun.secret, codes)
+}
+
+#[tokio::test]
+async fn a_code_is_good_once() {
+    let api = Fixture::start().await;
+    let (first, secret, _) = enrolled(&api).await;
+    assert!(first.session.second_factor && !first.lacks_second_factor);
+    let visit = Visit::default();
+    let second = signed_in(&api).await;
+    assert!(second.lacks_second_factor);
+    let used = shown(&api, &secret);
+    let replay = api.issuer.show_second_factor(&second, &used, &visit).await;
+    assert_eq!(code(replay), "invalid_grant", "it was used to set it up");
+    api.clock.advance(std::time::Duration::from_secs(30));
+    let fresh = shown(&api, &secret);
+    let cookie = api
+        .issuer
+        .show_second_factor(&second, &fresh, &visit)
+        .await
+        .unwrap();
+    let raised = browser(&api, &cookie).await;
+    assert!(raised.session.second_factor);
+    assert_ne!(raised.session.id, second.session.id, "a new cookie");
+    let third = signed_in(&api).await;
+    for replayed in [&used, &fresh] {
+        let replay = api
+            .issuer
+            .show_second_factor(&third, replayed, &visit)
+            .await;
+        assert_eq!(code(replay), "invalid_grant");
+    }
+    for name in ["second_factor_added", "second_factor_failed"] {
+        assert!(api.audit().contains(&name), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_recovery_code_is_good_once() {
+    let api = Fixture::start().await;
+    let (_, _, codes) = enrolled(&api).await;
+    let visit = Visit::default();
+    let typed = codes[3].expose().to_uppercase().replace('-', "");
+    let second = signed_in(&api).await;
+    api.issuer
+        .show_second_factor(&second, &typed, &visit)
+        .await
+        .unwrap();
+    let third = signed_in(&api).await;
+    let replay = api.issuer.show_second_factor(&third, &typed, &visit).await;
+    assert_eq!(code(replay), "invalid_grant");
+    let left = api.issuer.second_factor_of(&third.user.key).await.unwrap();
+    assert_eq!(left, Some(9));
+    assert!(api.audit().contains(&"recovery_code_used"));
+}
+
+#[tokio::test]
+async fn codes_cannot_be_guessed_for_long() {
+    let api = Fixture::start().await;
+    let (_, secret, _) = enrolled(&api).await;
+    let second = signed_in(&api).await;
+    api.clock.advance(std::time::Duration::from_secs(30));
+    let visit = Visit::default();
+    let mut last = "";
+    for _ in 0..6 {
+        last = code(
+            api.issuer
+                .show_second_factor(&second, "123456", &visit)
+                .await,
+        );
+    }
+    assert_eq!(last, "temporarily_unavailable");
+    let right = shown(&api, &secret);
+    let answer = api.issuer.show_second_factor(&second, &right, &visit).await;
+    assert_eq!(
+        code(answer),
+        "temporarily_unavailable",
+        "the right one waits too"
+    );
+}
+
+#[tokio::test]
+async fn only_who_showed_it_takes_it_away() {
+    let api = Fixture::start().await;
+    let (first, _, _) = enrolled(&api).await;
+    let second = signed_in(&api).await;
+    let visit = Visit::default();
+    let refused = api.issuer.remove_second_factor(&second, &visit).await;
+    assert_eq!(code(refused), "unauthorized_client");
+    let begun = api.issuer.begin_enrolment(&second.user.key, None).unwrap();
+    let own = shown(&api, &begun.secret);
+    let replaced = api
+        .issuer
+        .enrol(&second, (&begun.sealed, &own), &visit)
+        .await;
+    assert_eq!(code(replaced), "ALREADY_EXISTS", "nor replaces it");
+    api.issuer
+        .remove_second_factor(&first, &visit)
+        .await
+        .unwrap();
+    assert!(!signed_in(&api).await.lacks_second_factor);
+}
+
+#[tokio::test]
+async fn a_sealed_secret_belongs_to_its_user() {
+    let api = Fixture::start().await;
+    let begun = api
+        .issuer
+        .begin_enrolment(&UserKey::owner("demo"), None)
+        .unwrap();
+    let alice = UserKey::new("demo", "alice");
+    for foreign in [&*begun.sealed, "", "x"] {
+        let opened = api.issuer.begin_enrolment(&alice, Some(foreign));
+        assert_eq!(code(opened), "invalid_request");
+    }
+}
+
+#[tokio::test]
+async fn a_user_made_anew_has_no_second_factor_of_old() {
+    let api = Fixture::start().await;
+    let (_, _, _) = enrolled(&api).await;
+    let key = UserKey::new("demo", "alice");
+    api.directory.drop_user(&key).await.unwrap();
+    assert_eq!(api.issuer.second_factor_of(&key).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_password_alone_is_not_enough_where_the_client_wants_two() {
+    let api = Fixture::start().await;
+    let strict = NewClient {
+        id: Some("strict".to_owned()),
+        public: true,
+        two_factor: true,
+        ..NewClient::new(
+            TenantName::parse("demo").unwrap(),
+            "Strict",
+            vec!["https://app.example/".to_owned()],
+        )
+    };
+    api.directory.create_client(strict).await.unwrap();
+    let pairs = [
+        ("grant_type", "password"),
+        ("client_id", "strict"),
+        ("database", "demo"),
+        ("username", "alice"),
+        ("password", "alice1234"),
+    ];
+    assert_eq!(code(api.token(&pairs).await), "unauthorized_client");
+}

@@ -1,0 +1,150 @@
+//! What is inside databases: the service's own, and those of tenants.
+
+use postgres_protocol::escape::escape_identifier;
+
+use super::super::session::Session;
+use super::super::{Admin, Result, role, tenant};
+use super::Finding;
+
+/// How many tenants are looked into.
+const MOST: i64 = 1_000;
+
+impl Admin {
+    /// Checks what tenants' databases leave open to everybody. Connects to each of them.
+    ///
+    /// # Errors
+    /// Only when the list of databases cannot be read.
+    pub async fn examine_tenants(&self) -> Result<Vec<Finding>> {
+        let home = self.open_home().await?;
+        let rows = home
+            .client
+            .query(
+                "SELECT d.datname::text FROM pg_catalog.pg_database d \
+                 WHERE d.datallowconn AND EXISTS ( \
+                     SELECT FROM pg_catalog.aclexplode(d.datacl) a \
+                     JOIN pg_catalog.pg_roles r ON r.oid = a.grantee \
+                     WHERE pg_catalog.shobj_description(r.oid, 'pg_authid') \
+                           LIKE ($1::text || '%')) \
+                 ORDER BY 1 LIMIT $2",
+                &[&role::MARK, &MOST],
+            )
+            .await?;
+        let mut findings = Vec::new();
+        for row in rows {
+            let name: String = row.get(0);
+            findings.push(match self.open(&name).await {
+                Ok(session) => side_doors(&session, &name).await?,
+                Err(error) => Finding::advice(
+                    format!(
+                        "the database {name} cannot be looked into ({})",
+                        error.reason()
+                    ),
+                    None,
+                ),
+            });
+        }
+        Ok(findings)
+    }
+
+    /// The fingerprint of the master key that the control database was set up with; none when
+    /// there is no such database or nothing in it, or it cannot be read.
+    pub async fn kept_fingerprint(&self) -> Result<Option<String>> {
+        let name = self.config.control_database.as_str();
+        if !tenant::database_exists(&self.open_home().await?, name).await? {
+            return Ok(None);
+        }
+        let Ok(session) = self.open(name).await else {
+            return Ok(None);
+        };
+        let found = session
+            .client
+            .query_opt("SELECT fingerprint FROM tidegate.master_key", &[])
+            .await;
+        Ok(found.ok().flatten().map(|row| row.get(0)))
+    }
+}
+
+/// Functions with which everybody fills the disk without the right to write to any table.
+async fn side_doors(session: &Session, database: &str) -> Result<Finding> {
+    let mut open = Vec::new();
+    for row in session.client.query(tenant::SIDE_DOORS, &[]).await? {
+        let function: String = row.get(0);
+        let may = session
+            .client
+            .query_one(
+                "SELECT pg_catalog.has_function_privilege('public', $1::text, 'EXECUTE')",
+                &[&function],
+            )
+            .await?;
+        if may.get(0) {
+            open.push(function);
+        }
+    }
+    let sql = format!(
+        "\\connect {}\nREVOKE EXECUTE ON FUNCTION {} FROM PUBLIC;",
+        escape_identifier(database),
+        open.join(", ")
+    );
+    Ok(Finding::recommend(
+        open.is_empty(),
+        &format!("in {database}, only those whom the owner lets make large objects"),
+        &format!(
+            "in {database}, everybody may fill the disk with large objects and messages in the \
+             log of changes, the default user too"
+        ),
+        sql,
+    ))
+}
+
+/// The administrator's rights on what is in the control database, when there is something.
+pub(super) async fn control_schema(admin: &Admin, home: &Session) -> Result<Option<Finding>> {
+    let name = admin.config.control_database.as_str();
+    if !tenant::database_exists(home, name).await? {
+        return Ok(None);
+    }
+    // That the database cannot be entered is told by another check.
+    let Ok(session) = admin.open(name).await else {
+        return Ok(None);
+    };
+    let row = session
+        .client
+        .query_opt(
+            "SELECT pg_catalog.has_schema_privilege(current_user, n.oid, 'USAGE') \
+                    AND pg_catalog.has_schema_privilege(current_user, n.oid, 'CREATE'), \
+                    NOT EXISTS ( \
+                        SELECT FROM pg_catalog.pg_class c \
+                        CROSS JOIN (VALUES ('SELECT'), ('INSERT'), ('UPDATE'), ('DELETE')) p (name) \
+                        WHERE c.relnamespace = n.oid AND c.relkind = 'r' \
+                          AND NOT pg_catalog.has_table_privilege(current_user, c.oid, p.name)), \
+                    NOT EXISTS ( \
+                        SELECT FROM pg_catalog.pg_class c \
+                        WHERE c.relnamespace = n.oid AND c.relkind = 'r' \
+                          AND NOT pg_catalog.pg_has_role(current_user, c.relowner, 'USAGE')) \
+             FROM pg_catalog.pg_namespace n WHERE n.nspname = 'tidegate'",
+            &[],
+        )
+        .await?;
+    let Some(row) = row else {
+        return Ok(None);
+    };
+    let (schema, tables, owns): (bool, bool, bool) = (row.get(0), row.get(1), row.get(2));
+    let to = escape_identifier(&session.role);
+    let connect = format!("\\connect {}", escape_identifier(name));
+    if schema && tables && !owns {
+        return Ok(Some(Finding::advice(
+            "the administrator does not own what is in the control database: a newer version may \
+             not be able to bring it up to date",
+            format!("{connect}\n-- REASSIGN OWNED BY <the role that made it> TO {to};"),
+        )));
+    }
+    Ok(Some(Finding::require(
+        schema && tables,
+        "the administrator may read and write what is in the control database",
+        "the administrator may not read and write all that is in the control database",
+        format!(
+            "{connect}\nGRANT ALL ON SCHEMA tidegate TO {to};\n\
+             GRANT ALL ON ALL TABLES IN SCHEMA tidegate TO {to};\n\
+             GRANT ALL ON ALL SEQUENCES IN SCHEMA tidegate TO {to};"
+        ),
+    )))
+}

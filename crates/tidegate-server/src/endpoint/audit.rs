@@ -1,0 +1,90 @@
+//! `GET /api/v4/audit`: what happened to whose access, for the owner.
+
+use http::Response;
+use serde::Serialize;
+use tidegate_oauth::{AuditEntry, AuditSince, Timestamp};
+
+use super::{Call, rest};
+use crate::body::Body;
+use crate::error::Failure;
+
+const USUAL: u32 = 100;
+const MOST: u32 = 1_000;
+
+#[derive(Serialize)]
+struct Page<'a> {
+    events: Vec<Event<'a>>,
+    /// What `since` is to be for the next page.
+    next: u64,
+}
+
+#[derive(Serialize)]
+struct Event<'a> {
+    id: u64,
+    at: String,
+    event: &'a str,
+    detail: Option<&'a str>,
+    user: Option<&'a str>,
+    client_id: Option<&'a str>,
+    session: Option<String>,
+    address: Option<String>,
+    actor: Option<&'a str>,
+}
+
+/// The events of the tenant since a number or a time, by number.
+pub(crate) async fn read<B>(mut call: Call<'_, B>) -> Result<Response<Body>, Failure> {
+    let user = rest::user(&mut call)?;
+    rest::require_owner(&user.claims)?;
+    let (mut since, mut limit) = (AuditSince::Number(0), USUAL);
+    for (name, value) in rest::query(call.head, &["since", "limit"])? {
+        match name.as_str() {
+            "since" => since = beginning(&value)?,
+            _ => limit = number(&value)?,
+        }
+    }
+    let page = call.app.store().audit(&user.claims.database, since, limit);
+    let page = page
+        .await
+        .map_err(|error| Failure::from_accounts(error.into()))?;
+    rest::shown(&Page {
+        events: page.entries.iter().map(event).collect(),
+        next: page.next,
+    })
+}
+
+fn beginning(value: &str) -> Result<AuditSince, Failure> {
+    if let Ok(number) = value.parse() {
+        return Ok(AuditSince::Number(number));
+    }
+    match value.parse::<jiff::Timestamp>() {
+        Ok(at) => Ok(AuditSince::Time(Timestamp::from_millis(
+            at.as_millisecond(),
+        ))),
+        Err(_) => Err(Failure::input(
+            "`since`: expected the `next` of another page, or a time such as 2026-11-21T00:00:00Z",
+        )),
+    }
+}
+
+fn number(value: &str) -> Result<u32, Failure> {
+    let limit = value
+        .parse()
+        .ok()
+        .filter(|limit| (1..=MOST).contains(limit));
+    limit.ok_or_else(|| Failure::input(format!("`limit`: expected a number from 1 to {MOST}")))
+}
+
+fn event(entry: &AuditEntry) -> Event<'_> {
+    let at = jiff::Timestamp::from_millisecond(entry.at.millis());
+    Event {
+        id: entry.number,
+        at: at.unwrap_or(jiff::Timestamp::MAX).to_string(),
+        event: &entry.event,
+        detail: entry.detail.as_deref(),
+        user: entry.user.as_deref(),
+        client_id: entry.client_id.as_deref(),
+        session: entry.session.map(|id| id.to_string()),
+        address: entry.address.map(|address| address.to_string()),
+        actor: entry.actor.as_deref(),
+    }
+}

@@ -1,0 +1,295 @@
+//! `/api/v4/clients`: the applications that may ask for tokens. They are the owner's.
+
+use bytes::Bytes;
+use http::{Method as Verb, Response, StatusCode};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use tidegate_oauth::{
+    Client, ClientAuthentication, ClientChange, CreatedClient, Directory, GrantKind, GrantSet,
+    NewClient, Secret, TenantName,
+};
+
+use super::rest::{self, Links, Members};
+use super::{Call, no_content};
+use crate::app::App;
+use crate::body::Body;
+use crate::error::Failure;
+use crate::forwarded;
+use crate::stack::BodyError;
+
+const BASE: &str = "/api/v4/clients";
+const MEMBERS: &str = "id, name, redirect_uri, homepage, description, public, confirm, two_factor, \
+                       allow_signup, social_signup, grants";
+
+/// A client as it is shown.
+#[derive(Serialize)]
+struct Shown<'a> {
+    id: &'a str,
+    name: &'a str,
+    redirect_uri: &'a [String],
+    homepage: Option<&'a str>,
+    description: Option<&'a str>,
+    public: bool,
+    confirm: bool,
+    two_factor: bool,
+    allow_signup: bool,
+    social_signup: bool,
+    grants: Vec<&'static str>,
+}
+
+/// A client that was made or got a new secret, and the secret, this once.
+#[derive(Serialize)]
+struct Created<'a> {
+    _links: Links,
+    id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    secret: Option<&'a str>,
+}
+
+/// Whose clients, and who manages them.
+struct Desk {
+    directory: Directory,
+    database: String,
+}
+
+impl Desk {
+    fn of<B>(call: &mut Call<'_, B>) -> Result<Self, Failure> {
+        let user = rest::user(call)?;
+        let accounts = call.app.accounts().ok_or_else(absent)?;
+        rest::require_owner(&user.claims)?;
+        let trusted = call.app.trusted_proxies();
+        let address = forwarded::client_address(call.peer, &call.head.headers, trusted);
+        let directory = accounts.directory();
+        Ok(Self {
+            directory: directory.acting_as(&user.claims.user, Some(address)),
+            database: user.claims.database.clone(),
+        })
+    }
+
+    async fn find(&self, ids: &[&str]) -> Result<Vec<Client>, Failure> {
+        let mut found = Vec::with_capacity(ids.len());
+        for id in ids {
+            let client = self.directory.client(&self.database, id).await;
+            found.push(client.map_err(|error| about(error, id))?);
+        }
+        Ok(found)
+    }
+}
+
+/// `GET` lists the clients, `POST` registers one or several.
+pub(crate) async fn collection<B>(mut call: Call<'_, B>) -> Result<Response<Body>, Failure>
+where
+    B: http_body::Body<Data = Bytes> + Send + Unpin,
+    B::Error: Into<BodyError>,
+{
+    let desk = Desk::of(&mut call)?;
+    if call.head.method != Verb::POST {
+        let clients = desk.directory.clients(&desk.database).await;
+        let clients = clients.map_err(Failure::from_accounts)?;
+        return rest::shown(&clients.iter().map(shown).collect::<Vec<_>>());
+    }
+    rest::require_private(call.app, call.peer, call.head)?;
+    let body = rest::objects(call.app, call.head, call.body).await?;
+    let place = |failure: Failure, index| match body.listed {
+        true => failure.of_request(index),
+        false => failure,
+    };
+    let mut new = Vec::with_capacity(body.objects.len());
+    for (index, object) in body.objects.into_iter().enumerate() {
+        new.push(read(object, &desk.database).map_err(|failure| place(failure, index))?);
+    }
+    let mut made: Vec<CreatedClient> = Vec::with_capacity(new.len());
+    for (index, client) in new.into_iter().enumerate() {
+        match desk.directory.create_client(client).await {
+            Ok(client) => made.push(client),
+            Err(error) => {
+                for CreatedClient { client, .. } in &made {
+                    let dropped = desk.directory.drop_client(&desk.database, &client.id).await;
+                    dropped.map_err(Failure::from_accounts)?;
+                }
+                return Err(place(Failure::from_accounts(error), index));
+            }
+        }
+    }
+    told(StatusCode::CREATED, &made, body.listed)
+}
+
+/// `GET` shows, `PATCH` changes, `DELETE` drops the clients of the path.
+pub(crate) async fn members<B>(mut call: Call<'_, B>, ids: &str) -> Result<Response<Body>, Failure>
+where
+    B: http_body::Body<Data = Bytes> + Send + Unpin,
+    B::Error: Into<BodyError>,
+{
+    let desk = Desk::of(&mut call)?;
+    let ids = rest::names(call.app, ids)?;
+    let found = desk.find(&ids).await?;
+    match call.head.method {
+        Verb::PATCH => {
+            rest::require_private(call.app, call.peer, call.head)?;
+            let members = rest::object_of(call.app, call.head, call.body).await?;
+            change(&desk, &ids, patch(members)?).await
+        }
+        Verb::DELETE => {
+            for id in ids {
+                let dropped = desk.directory.drop_client(&desk.database, id).await;
+                dropped.map_err(Failure::from_accounts)?;
+            }
+            refuse_ended(call.app).await?;
+            Ok(no_content())
+        }
+        _ => match &*found {
+            [client] => rest::shown(&shown(client)),
+            several => rest::shown(&several.iter().map(shown).collect::<Vec<_>>()),
+        },
+    }
+}
+
+async fn change(
+    desk: &Desk,
+    ids: &[&str],
+    change: ClientChange,
+) -> Result<Response<Body>, Failure> {
+    let mut changed = Vec::with_capacity(ids.len());
+    for id in ids {
+        let done = desk
+            .directory
+            .change_client(&desk.database, id, change.clone());
+        changed.push(done.await.map_err(|error| about(error, id))?);
+    }
+    if changed.iter().any(|client| client.secret.is_some()) {
+        return told(StatusCode::OK, &changed, ids.len() > 1);
+    }
+    rest::linked(StatusCode::SEE_OTHER, BASE, ids)
+}
+
+/// Sessions that ended are refused here at once; the other nodes follow in seconds.
+pub(super) async fn refuse_ended(app: &App) -> Result<(), Failure> {
+    let refreshed = app.issuer().refresh_denylist().await;
+    refreshed.map_err(Failure::from_accounts)
+}
+
+pub(super) fn absent() -> Failure {
+    Failure::not_found("there is no such path")
+}
+
+/// Says which of several is meant.
+fn about(error: tidegate_oauth::Error, id: &str) -> Failure {
+    match error {
+        tidegate_oauth::Error::NotFound(_) => {
+            Failure::not_found(format!("there is no client {id}"))
+        }
+        error => Failure::from_accounts(error),
+    }
+}
+
+fn shown(client: &Client) -> Shown<'_> {
+    let grants = match &client.grants {
+        GrantSet::All => &GrantKind::ALL[..],
+        GrantSet::Only(kinds) => kinds,
+    };
+    Shown {
+        id: &client.id,
+        name: &client.name,
+        redirect_uri: &client.redirect_uris,
+        homepage: client.homepage.as_deref(),
+        description: client.description.as_deref(),
+        public: client.authentication == ClientAuthentication::Public,
+        confirm: client.confirm,
+        two_factor: client.two_factor,
+        allow_signup: client.allow_signup,
+        social_signup: client.social_signup,
+        grants: grants.iter().map(|kind| kind.name()).collect(),
+    }
+}
+
+fn told(
+    status: StatusCode,
+    clients: &[CreatedClient],
+    listed: bool,
+) -> Result<Response<Body>, Failure> {
+    let ids: Vec<_> = clients.iter().map(|made| made.client.id.as_str()).collect();
+    let location = format!("{BASE}/{}", ids.join(","));
+    match clients {
+        [one] if !listed => rest::located(status, &location, &created(one)),
+        several => {
+            let bodies: Vec<_> = several.iter().map(created).collect();
+            rest::located(status, &location, &bodies)
+        }
+    }
+}
+
+fn created(made: &CreatedClient) -> Created<'_> {
+    Created {
+        _links: Links::to(BASE, &made.client.id),
+        id: &made.client.id,
+        secret: made.secret.as_ref().map(Secret::expose),
+    }
+}
+
+fn read(object: Map<String, Value>, database: &str) -> Result<NewClient, Failure> {
+    let mut members = Members::new(object);
+    let database = TenantName::adopted(database).map_err(Failure::internal)?;
+    let name = members.required("name")?;
+    let uris = members.texts("redirect_uri")?;
+    let uris = uris.ok_or_else(|| Failure::input("`redirect_uri`: missing"))?;
+    let mut client = NewClient::new(database, &name, uris);
+    client.id = members.optional_text("id")?.flatten();
+    client.homepage = members.optional_text("homepage")?.flatten();
+    client.description = members.optional_text("description")?.flatten();
+    let mut flag = |name, field: &mut bool| {
+        members
+            .flag(name)
+            .map(|value| *field = value.unwrap_or(*field))
+    };
+    flag("public", &mut client.public)?;
+    flag("confirm", &mut client.confirm)?;
+    flag("two_factor", &mut client.two_factor)?;
+    flag("allow_signup", &mut client.allow_signup)?;
+    flag("social_signup", &mut client.social_signup)?;
+    if let Some(grants) = grants(&mut members)? {
+        client.grants = grants;
+    }
+    members.finish(MEMBERS)?;
+    Ok(client)
+}
+
+fn patch(mut members: Members) -> Result<ClientChange, Failure> {
+    if members.has("id") {
+        return Err(Failure::input("`id`: a client keeps its id"));
+    }
+    let change = ClientChange {
+        name: members.text("name")?,
+        redirect_uris: members.texts("redirect_uri")?,
+        homepage: members.optional_text("homepage")?,
+        description: members.optional_text("description")?,
+        public: members.flag("public")?,
+        confirm: members.flag("confirm")?,
+        two_factor: members.flag("two_factor")?,
+        allow_signup: members.flag("allow_signup")?,
+        social_signup: members.flag("social_signup")?,
+        grants: grants(&mut members)?,
+        rotate_secret: members.flag("rotate_secret")?.unwrap_or(false),
+    };
+    let known = MEMBERS.trim_start_matches("id, ");
+    members.finish(&format!("{known}, rotate_secret"))?;
+    Ok(change)
+}
+
+/// The grants of a client; naming all of them means all, also those of a later version.
+fn grants(members: &mut Members) -> Result<Option<GrantSet>, Failure> {
+    let Some(names) = members.texts("grants")? else {
+        return Ok(None);
+    };
+    let known = GrantKind::ALL.map(GrantKind::name).join(", ");
+    let kind = |name: &String| {
+        let unknown = || Failure::input(format!("`grants`: expected some of {known}"));
+        GrantKind::from_name(name).ok_or_else(unknown)
+    };
+    let kinds: Vec<_> = names.iter().map(kind).collect::<Result<_, _>>()?;
+    let all = GrantKind::ALL.iter().all(|kind| kinds.contains(kind));
+    Ok(Some(if all {
+        GrantSet::All
+    } else {
+        GrantSet::Only(kinds)
+    }))
+}

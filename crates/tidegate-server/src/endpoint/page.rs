@@ -1,0 +1,48 @@
+//! The pages: who visits, what was posted, and which page comes next. The issuer decides; the
+//! templates are in [`crate::page`].
+
+mod account;
+mod admission;
+mod authorize;
+mod confirm;
+mod cookie;
+mod device;
+mod reset;
+mod sign_out;
+mod sign_up;
+pub(crate) mod social;
+mod visitor;
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, ETAG};
+use http::{HeaderValue, Response};
+
+pub(crate) use account::account;
+pub(crate) use authorize::authorize;
+pub(crate) use confirm::confirm;
+pub(crate) use device::device;
+pub(crate) use reset::reset;
+pub(crate) use sign_out::sign_out;
+pub(crate) use sign_up::sign_up;
+
+use crate::body::Body;
+use crate::page::STYLE;
+use crate::stack::etag;
+
+/// `GET /assets/tidegate.css`
+pub(crate) fn stylesheet() -> Response<Body> {
+    let text = Bytes::from_static(STYLE.as_bytes());
+    let tag = etag(&text);
+    let mut response = super::json(text, super::documents::MINUTES);
+    let headers = response.headers_mut();
+    headers.insert(ETAG, tag);
+    headers.insert(
+        CONTENT_TYPE,
+        HeaderValue::from_static("text/css; charset=utf-8"),
+    );
+    headers.insert(
+        "x-content-type-options",
+        HeaderValue::from_static("nosniff"),
+    );
+    response
+}

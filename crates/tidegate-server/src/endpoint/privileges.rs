@@ -1,0 +1,151 @@
+//! `/api/v4/schemas/{schema}/tables/{table}/privileges`: what sub-users may do with a table.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use bytes::Bytes;
+use http::{Method as Verb, Response, StatusCode};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use tidegate_catalog::{Access, RoleAccess, TableName};
+use tidegate_oauth::User as Record;
+use tidegate_sql::{DatabaseName, Login, RoleName, Sharing, Terms};
+
+use super::Call;
+use super::rest::{self, Members};
+use crate::app::App;
+use crate::body::Body;
+use crate::error::Failure;
+use crate::stack::BodyError;
+
+/// What a sub-user may do, as it is shown.
+#[derive(Serialize)]
+struct Shown<'a> {
+    subuser: &'a str,
+    privilege: &'static str,
+    privileges: &'a [String],
+    columns: BTreeMap<&'a str, Vec<&'a str>>,
+    usage: bool,
+}
+
+/// What a sub-user is to be allowed.
+struct Wanted {
+    user: String,
+    access: Access,
+}
+
+/// `GET` shows what PostgreSQL says of each sub-user, `PATCH` grants and revokes.
+pub(crate) async fn of_table<B>(
+    mut call: Call<'_, B>,
+    schema: &str,
+    table: &str,
+) -> Result<Response<Body>, Failure>
+where
+    B: http_body::Body<Data = Bytes> + Send + Unpin,
+    B::Error: Into<BodyError>,
+{
+    let user = rest::user(&mut call)?;
+    rest::require_owner(&user.claims)?;
+    let database = &user.login.database;
+    let table_name = TableName {
+        database,
+        schema,
+        table,
+    };
+    let users = call.app.store().users(database.as_str()).await;
+    let users = users.map_err(|error| Failure::from_accounts(error.into()))?;
+    let terms = terms(call.app);
+    if call.head.method != Verb::PATCH {
+        return show(call.app, table_name, &users, &terms).await;
+    }
+    let body = rest::objects(call.app, call.head, call.body).await?;
+    let listed = body.listed;
+    let place = |failure: Failure, index| match listed {
+        true => failure.of_request(index),
+        false => failure,
+    };
+    let mut wanted = Vec::with_capacity(body.objects.len());
+    for (index, object) in body.objects.into_iter().enumerate() {
+        wanted.push(read(object, &users).map_err(|failure| place(failure, index))?);
+    }
+    let logins: Vec<_> = users.iter().map(|user| login(database, user)).collect();
+    for (index, Wanted { user, access }) in wanted.iter().enumerate() {
+        let executor = &**call.app.executor();
+        let asked = (user.as_str(), *access);
+        let set = tidegate_catalog::set_table_access(executor, table_name, asked, &logins, &terms);
+        set.await
+            .map_err(|error| place(Failure::from_catalog(error, false), index))?;
+    }
+    // The address as it was asked, so that nothing in it needs to be encoded anew.
+    let path = call.head.uri.path().trim_end_matches('/');
+    let (base, name) = path.rsplit_once('/').unwrap_or((path, ""));
+    rest::linked(StatusCode::SEE_OTHER, base, &[name])
+}
+
+async fn show(
+    app: &App,
+    table: TableName<'_>,
+    users: &[Record],
+    terms: &Terms,
+) -> Result<Response<Body>, Failure> {
+    let sub_users: Vec<_> = users.iter().filter(|user| !user.key.is_owner()).collect();
+    let roles: Vec<_> = sub_users.iter().map(|user| user.role.as_str()).collect();
+    let found = tidegate_catalog::table_access(&**app.executor(), table, &roles, terms).await;
+    let found = found.map_err(|error| Failure::from_catalog(error, false))?;
+    let name = |role: &str| sub_users.iter().find(|user| user.role == role);
+    let shown: Vec<_> = found
+        .iter()
+        .filter_map(|role| Some(shown(&name(&role.role)?.key.name, role)))
+        .collect();
+    rest::shown(&shown)
+}
+
+fn shown<'a>(subuser: &'a str, role: &'a RoleAccess) -> Shown<'a> {
+    let mut columns = BTreeMap::<&str, Vec<&str>>::new();
+    for on in &role.columns {
+        columns.entry(&on.privilege).or_default().push(&on.column);
+    }
+    Shown {
+        subuser,
+        privilege: role.access.map_or("other", Access::name),
+        privileges: &role.privileges,
+        columns,
+        usage: role.usage,
+    }
+}
+
+fn read(object: Map<String, Value>, users: &[Record]) -> Result<Wanted, Failure> {
+    let mut members = Members::new(object);
+    let name = members.required("subuser")?;
+    let privilege = members.required("privilege")?;
+    members.finish("subuser, privilege")?;
+    let access = Access::from_name(&privilege)
+        .ok_or_else(|| Failure::input("`privilege`: expected none, read or write"))?;
+    let user = users.iter().find(|user| user.key.name == name);
+    match user {
+        Some(user) if !user.key.is_owner() => Ok(Wanted {
+            user: user.role.clone(),
+            access,
+        }),
+        _ => Err(Failure::input("`subuser`: there is no such sub-user")),
+    }
+}
+
+fn login(database: &DatabaseName, user: &Record) -> Login {
+    Login {
+        database: database.clone(),
+        role: RoleName::new(&user.role),
+        sharing: if user.default_user {
+            Sharing::Strangers
+        } else {
+            // No session has this number, so nothing of a session is found by it.
+            Sharing::One(0)
+        },
+    }
+}
+
+fn terms(app: &App) -> Terms {
+    Terms {
+        deadline: Some(Instant::now() + app.limits().statement),
+    }
+}

@@ -1,0 +1,93 @@
+//! One object of a request, taken apart member by member.
+
+use serde_json::{Map, Value};
+
+use crate::error::Failure;
+
+/// The members that have not been taken yet. `None` is an absent member, `Some(None)` a null.
+pub(crate) struct Members(Map<String, Value>);
+
+impl Members {
+    pub(crate) fn new(object: Map<String, Value>) -> Self {
+        Self(object)
+    }
+
+    /// Whether the member is there.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
+    fn take<T>(
+        &mut self,
+        name: &str,
+        expected: &str,
+        read: impl FnOnce(Value) -> Option<T>,
+    ) -> Result<Option<T>, Failure> {
+        let Some(value) = self.0.shift_remove(name) else {
+            return Ok(None);
+        };
+        let wrong = || Failure::input(format!("`{name}`: expected {expected}"));
+        read(value).map(Some).ok_or_else(wrong)
+    }
+
+    /// A member that must be there.
+    pub(crate) fn required(&mut self, name: &str) -> Result<String, Failure> {
+        self.text(name)?
+            .ok_or_else(|| Failure::input(format!("`{name}`: missing")))
+    }
+
+    /// A string.
+    pub(crate) fn text(&mut self, name: &str) -> Result<Option<String>, Failure> {
+        self.take(name, "a string", text)
+    }
+
+    /// A string or null.
+    pub(crate) fn optional_text(&mut self, name: &str) -> Result<Option<Option<String>>, Failure> {
+        self.take(name, "a string or null", |value| match value {
+            Value::Null => Some(None),
+            value => text(value).map(Some),
+        })
+    }
+
+    /// A boolean.
+    pub(crate) fn flag(&mut self, name: &str) -> Result<Option<bool>, Failure> {
+        self.take(name, "true or false", |value| value.as_bool())
+    }
+
+    /// An array of strings.
+    pub(crate) fn texts(&mut self, name: &str) -> Result<Option<Vec<String>>, Failure> {
+        self.take(name, "an array of strings", |value| match value {
+            Value::Array(items) => items.into_iter().map(text).collect(),
+            _ => None,
+        })
+    }
+
+    /// An object or null.
+    pub(crate) fn optional_object(
+        &mut self,
+        name: &str,
+    ) -> Result<Option<Option<Map<String, Value>>>, Failure> {
+        self.take(name, "an object or null", |value| match value {
+            Value::Null => Some(None),
+            Value::Object(object) => Some(Some(object)),
+            _ => None,
+        })
+    }
+
+    /// Refuses what was not taken; `known` names the members that there are.
+    pub(crate) fn finish(self, known: &str) -> Result<(), Failure> {
+        match self.0.keys().next() {
+            None => Ok(()),
+            Some(name) => Err(Failure::input(format!(
+                "`{name}`: unknown member; known are {known}"
+            ))),
+        }
+    }
+}
+
+fn text(value: Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text),
+        _ => None,
+    }
+}

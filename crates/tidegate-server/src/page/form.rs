@@ -1,0 +1,117 @@
+//! Forms and their fields.
+
+use maud::{Markup, html};
+
+/// What is wrong with a field, told beside it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Complaint {
+    /// The name of the field; empty for the form as a whole.
+    pub field: &'static str,
+    /// What a person should know.
+    pub text: String,
+}
+
+impl Complaint {
+    pub(crate) fn new(field: &'static str, text: impl Into<String>) -> Self {
+        Self {
+            field,
+            text: text.into(),
+        }
+    }
+}
+
+/// Where a form leads, and what binds it to its browser.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Form<'a> {
+    /// The address that it is posted to.
+    pub action: &'a str,
+    /// The token of the browser.
+    pub token: &'a str,
+    /// What was wrong the last time.
+    pub complaint: Option<&'a Complaint>,
+}
+
+/// A field of a form.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Field<'a> {
+    pub name: &'static str,
+    pub label: &'a str,
+    /// The `type`.
+    pub kind: &'static str,
+    /// What stands in it.
+    pub value: Option<&'a str>,
+    /// What a browser may fill in.
+    pub autocomplete: &'static str,
+    /// What a person should know before.
+    pub hint: Option<&'a str>,
+    /// Whether it has the focus when the page is shown.
+    pub focus: bool,
+}
+
+impl<'a> Field<'a> {
+    pub(crate) const fn text(name: &'static str, label: &'a str) -> Self {
+        Self {
+            name,
+            label,
+            kind: "text",
+            value: None,
+            autocomplete: "off",
+            hint: None,
+            focus: false,
+        }
+    }
+
+    pub(crate) const fn password(name: &'static str, label: &'a str) -> Self {
+        Self {
+            kind: "password",
+            autocomplete: "current-password",
+            ..Self::text(name, label)
+        }
+    }
+}
+
+impl Form<'_> {
+    /// The form of a step around its fields.
+    pub(crate) fn around(&self, step: &str, fields: &Markup) -> Markup {
+        let general = self.complaint.filter(|told| told.field.is_empty());
+        html! {
+            form method="post" action=(self.action) {
+                input type="hidden" name="form_token" value=(self.token);
+                input type="hidden" name="step" value=(step);
+                @if let Some(told) = general {
+                    p.complaint role="alert" { (told.text) }
+                }
+                (fields)
+            }
+        }
+    }
+
+    /// A field with its label, and what is wrong with it.
+    pub(crate) fn field(&self, field: &Field<'_>) -> Markup {
+        let Field { name, .. } = *field;
+        let told = self.complaint.filter(|told| told.field == name);
+        let id = format!("{name}-complaint");
+        let hint_id = format!("{name}-hint");
+        let described = match (told, field.hint) {
+            (Some(_), Some(_)) => Some(format!("{id} {hint_id}")),
+            (Some(_), None) => Some(id.clone()),
+            (None, Some(_)) => Some(hint_id.clone()),
+            (None, None) => None,
+        };
+        html! {
+            div.field {
+                label for=(name) { (field.label) }
+                input id=(name) name=(name) type=(field.kind) value=[field.value]
+                    autocomplete=(field.autocomplete) autocapitalize="none" spellcheck="false"
+                    required autofocus[field.focus || told.is_some()]
+                    aria-invalid=[told.map(|_| "true")] aria-describedby=[described];
+                @if let Some(hint) = field.hint {
+                    p.hint id=(hint_id) { (hint) }
+                }
+                @if let Some(told) = told {
+                    p.complaint id=(id) role="alert" { (told.text) }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! What surrounds every page.
+
+use maud::{DOCTYPE, Markup, html};
+
+/// A page with this title around one card. `base` is the path of the issuer's address.
+pub(crate) fn layout(base: &str, title: &str, card: &Markup) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta name="robots" content="noindex";
+                title { (title) " · Tidegate" }
+                link rel="stylesheet" href={ (base) "/assets/tidegate.css" };
+            }
+            body {
+                main {
+                    p.brand { (mark()) span { "Tidegate" } }
+                    section.card { (card) }
+                }
+            }
+        }
+    }
+}
+
+/// Three waves behind a gate.
+fn mark() -> Markup {
+    html! {
+        svg viewBox="0 0 32 32" width="28" height="28" aria-hidden="true" focusable="false" {
+            rect.gate x="1" y="1" width="30" height="30" rx="8" {}
+            path.wave d="M6 12c3.3-3 6.7-3 10 0s6.7 3 10 0M6 17.5c3.3-3 6.7-3 10 0s6.7 3 10 0M6 23c3.3-3 6.7-3 10 0s6.7 3 10 0" {}
+        }
+    }
+}

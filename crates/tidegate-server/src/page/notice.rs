@@ -1,0 +1,124 @@
+//! Questions with two answers, and news.
+
+use maud::{Markup, html};
+use tidegate_oauth::Client;
+
+use super::form::{Field, Form};
+
+/// Something that a person should know, and where to go on.
+pub(crate) fn notice(title: &str, text: &str, next: Option<(&str, &str)>) -> Markup {
+    html! {
+        h1 { (title) }
+        p.lead { (text) }
+        @if let Some((address, label)) = next {
+            p { a.primary href=(address) { (label) } }
+        }
+    }
+}
+
+/// Whether a client gets a code.
+pub(crate) fn consent(form: &Form<'_>, client: &Client, user: &str) -> Markup {
+    html! {
+        h1 { "Allow access?" }
+        (about(client, user))
+        (decision(form))
+        (another(form, user))
+    }
+}
+
+/// Whether a device gets tokens.
+pub(crate) fn device_consent(
+    form: &Form<'_>,
+    client: &Client,
+    user: &str,
+    user_code: &str,
+) -> Markup {
+    html! {
+        h1 { "Connect this device?" }
+        p.code aria-label="Code on the device" { (user_code) }
+        p.lead { "Allow only if this code stands on a device in front of you." }
+        (about(client, user))
+        (decision(form))
+        (another(form, user))
+    }
+}
+
+fn about(client: &Client, user: &str) -> Markup {
+    html! {
+        div.about {
+            p { strong { (client.name) } }
+            @if let Some(description) = &client.description { p.hint { (description) } }
+            @if let Some(homepage) = &client.homepage { p.hint { (homepage) } }
+        }
+        p { "It will read and change data as " strong { (user) } ", with all of your rights." }
+    }
+}
+
+fn decision(form: &Form<'_>) -> Markup {
+    let fields = html! {
+        div.pair {
+            button.primary type="submit" name="decision" value="allow" { "Allow" }
+            button type="submit" name="decision" value="deny" { "Deny" }
+        }
+    };
+    form.around("decide", &fields)
+}
+
+fn another(form: &Form<'_>, user: &str) -> Markup {
+    let fields = html! {
+        p.aside {
+            "Signed in as " (user) ". "
+            button.link type="submit" { "Use another account" }
+        }
+    };
+    let quiet = Form {
+        complaint: None,
+        ..*form
+    };
+    quiet.around("switch", &fields)
+}
+
+/// What became of a device.
+pub(crate) fn decided(allowed: bool) -> Markup {
+    if allowed {
+        notice(
+            "Device connected",
+            "You can close this page and go on with your device.",
+            None,
+        )
+    } else {
+        notice(
+            "Request denied",
+            "The device gets no access. You can close this page.",
+            None,
+        )
+    }
+}
+
+/// Where the code of a device is typed.
+pub(crate) fn user_code(form: &Form<'_>, typed: Option<&str>) -> Markup {
+    let fields = html! {
+        (form.field(&Field {
+            value: typed,
+            focus: true,
+            hint: Some("Eight letters, such as WDJB-MJHT"),
+            ..Field::text("user_code", "Code")
+        }))
+        button.primary type="submit" { "Continue" }
+    };
+    html! {
+        h1 { "Connect a device" }
+        p.lead { "Enter the code that your device shows." }
+        (form.around("code", &fields))
+    }
+}
+
+/// Whether the browser's session is to end.
+pub(crate) fn sign_out(form: &Form<'_>, user: &str) -> Markup {
+    let fields = html! { button.primary type="submit" { "Sign out" } };
+    html! {
+        h1 { "Sign out?" }
+        p.lead { "You are signed in as " strong { (user) } "." }
+        (form.around("sign_out", &fields))
+    }
+}

@@ -1,0 +1,59 @@
+//! A new password for somebody who forgot the old one, and the end of a sign-up.
+
+use maud::{Markup, html};
+
+use super::form::{Field, Form};
+
+/// Where a letter is asked for.
+pub(crate) fn ask_for_letter(
+    form: &Form<'_>,
+    username: Option<&str>,
+    database: Option<&str>,
+) -> Markup {
+    let fields = html! {
+        (form.field(&Field {
+            value: username,
+            autocomplete: "username",
+            focus: true,
+            ..Field::text("username", "User name or e-mail")
+        }))
+        (form.field(&Field { value: database, ..Field::text("database", "Database") }))
+        button.primary type="submit" { "Send a link" }
+    };
+    html! {
+        h1 { "Forgot your password?" }
+        p.lead { "We send you a link with which you choose a new one." }
+        (form.around("ask", &fields))
+    }
+}
+
+/// Where the new password is chosen.
+pub(crate) fn choose_password(form: &Form<'_>, user: &str) -> Markup {
+    let fields = html! {
+        // For password managers, which keep a password with a name.
+        input type="text" name="username" value=(user) autocomplete="username" hidden readonly;
+        (form.field(&Field {
+            autocomplete: "new-password",
+            hint: Some("At least 8 characters"),
+            focus: true,
+            ..Field::password("password", "New password")
+        }))
+        button.primary type="submit" { "Change password" }
+    };
+    html! {
+        h1 { "Choose a new password" }
+        p.lead { "for " strong { (user) } ". You are signed out everywhere." }
+        (form.around("choose", &fields))
+    }
+}
+
+/// Whether an account is made: a letter's link may be followed by a program that looks for harm, so
+/// that a person presses a button.
+pub(crate) fn confirm_sign_up(form: &Form<'_>, user: &str) -> Markup {
+    let fields = html! { button.primary type="submit" { "Confirm account" } };
+    html! {
+        h1 { "Confirm your account" }
+        p.lead { "Your user name will be " strong { (user) } "." }
+        (form.around("confirm", &fields))
+    }
+}

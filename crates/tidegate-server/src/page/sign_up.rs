@@ -1,0 +1,49 @@
+//! Making an account.
+
+use maud::{Markup, html};
+
+use super::form::{Field, Form};
+
+/// What the sign-up page shows.
+pub(crate) struct SignUp<'a> {
+    pub form: Form<'a>,
+    /// The application through which the account is made.
+    pub client: &'a str,
+    pub username: Option<&'a str>,
+    pub email: Option<&'a str>,
+    /// Where a person with an account signs in.
+    pub sign_in: Option<&'a str>,
+}
+
+pub(crate) fn sign_up(page: &SignUp<'_>) -> Markup {
+    let form = &page.form;
+    let fields = html! {
+        (form.field(&Field {
+            value: page.username,
+            autocomplete: "username",
+            hint: Some("1 to 32 letters, digits and _ . @ + -"),
+            focus: form.complaint.is_none(),
+            ..Field::text("username", "User name")
+        }))
+        (form.field(&Field {
+            value: page.email,
+            kind: "email",
+            autocomplete: "email",
+            ..Field::text("email", "E-mail")
+        }))
+        (form.field(&Field {
+            autocomplete: "new-password",
+            hint: Some("At least 8 characters"),
+            ..Field::password("password", "Password")
+        }))
+        button.primary type="submit" { "Create account" }
+    };
+    html! {
+        h1 { "Create an account" }
+        p.lead { "to use " strong { (page.client) } }
+        (form.around("sign_up", &fields))
+        @if let Some(sign_in) = page.sign_in {
+            p.aside { "Already have one? " a href=(sign_in) { "Sign in" } }
+        }
+    }
+}

@@ -1,0 +1,528 @@
+//! The pages over HTTP: what a browser gets and what it may post.
+
+use std::fmt::Write as _;
+
+use http::Method;
+use serde_json::json;
+use tidegate_oauth::{NewClient, TenantName};
+
+use crate::fixture::{Answer, Api, request};
+
+const CALLBACK: &str = "http://127.0.0.1:5173/callback";
+const QUERY: &str = "response_type=code&client_id=app\
+    &redirect_uri=http%3A%2F%2F127.0.0.1%3A5173%2Fcallback&state=s%201\
+    &code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM&code_challenge_method=S256";
+
+/// A browser: keeps its cookie and posts the forms that it was shown.
+#[derive(Default)]
+pub(crate) struct Browser {
+    pub(crate) cookie: String,
+}
+
+impl Browser {
+    pub(crate) async fn get(&mut self, api: &Api, address: &str) -> Answer {
+        let request = request(Method::GET, address).header("cookie", &self.cookie);
+        let answer = api.call(request.body(String::new()).unwrap()).await;
+        self.keep(&answer);
+        answer
+    }
+
+    /// Posts the form of a step that `page` shows, with these fields.
+    pub(crate) async fn post(
+        &mut self,
+        api: &Api,
+        (page, step): (&Answer, &str),
+        fields: &[(&str, &str)],
+    ) -> Answer {
+        let (action, mut body) = form(page, step);
+        for (name, value) in fields {
+            write!(body, "&{name}={}", encoded(value)).unwrap();
+        }
+        self.send(api, &action, &[], body).await
+    }
+
+    pub(crate) async fn send(
+        &mut self,
+        api: &Api,
+        action: &str,
+        headers: &[(&str, &str)],
+        body: String,
+    ) -> Answer {
+        let mut request = request(Method::POST, action)
+            .header("cookie", &self.cookie)
+            .header("content-type", "application/x-www-form-urlencoded");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let answer = api.call(request.body(body).unwrap()).await;
+        self.keep(&answer);
+        answer
+    }
+
+    fn keep(&mut self, answer: &Answer) {
+        if let Some((pair, _)) = answer.header("set-cookie").split_once(';') {
+            pair.clone_into(&mut self.cookie);
+        }
+    }
+}
+
+fn encoded(text: &str) -> String {
+    let byte = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => char::from(byte).to_string(),
+        other => format!("%{other:02X}"),
+    };
+    text.bytes().map(byte).collect()
+}
+
+/// Where the form of a step leads, and its hidden fields.
+pub(crate) fn form(page: &Answer, step: &str) -> (String, String) {
+    let mark = format!("name=\"step\" value=\"{step}\"");
+    let form = page
+        .text()
+        .split("<form ")
+        .find(|form| form.contains(&mark));
+    let form = form.unwrap_or_else(|| panic!("no form {step}: {}", page.text()));
+    let value = |name: &str| {
+        let (_, rest) = form.split_once(&format!("{name}=\"")).unwrap();
+        rest.split('"').next().unwrap().replace("&amp;", "&")
+    };
+    let (_, token) = form.split_once("name=\"form_token\" value=\"").unwrap();
+    let token = token.split('"').next().unwrap();
+    (value("action"), format!("form_token={token}&step={step}"))
+}
+
+const ALICE: [(&str, &str); 2] = [("username", "alice"), ("password", "alice1234")];
+
+async fn signed_in(api: &Api) -> Browser {
+    let mut browser = Browser::default();
+    let page = browser.get(api, &format!("/auth?{QUERY}")).await;
+    let answer = browser.post(api, (&page, "sign_in"), &ALICE).await;
+    assert_eq!(answer.status, 303, "{}", answer.text());
+    assert_eq!(answer.header("location"), format!("/auth?{QUERY}"));
+    browser
+}
+
+#[tokio::test]
+async fn a_person_signs_in_consents_and_brings_a_code() {
+    let api = Api::start().await;
+    let mut browser = signed_in(&api).await;
+    let page = browser.get(&api, &format!("/auth?{QUERY}")).await;
+    assert_eq!(page.status, 200);
+    assert!(page.text().contains("name=\"decision\" value=\"allow\""));
+    let answer = browser
+        .post(&api, (&page, "decide"), &[("decision", "allow")])
+        .await;
+    assert_eq!(answer.status, 303);
+    let location = answer.header("location");
+    assert!(
+        location.starts_with(&format!("{CALLBACK}?code=")),
+        "{location}"
+    );
+    assert!(
+        location.ends_with("&state=s%201&iss=http%3A%2F%2F127.0.0.1%3A8080"),
+        "{location}"
+    );
+    let code = location.split(['=', '&']).nth(1).unwrap();
+    let body = json!({
+        "grant_type": "authorization_code", "client_id": "app", "code": code,
+        "redirect_uri": CALLBACK, "code_verifier": "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk",
+    });
+    let tokens = api.post("/api/v4/oauth", &body).await;
+    assert_eq!(tokens.status, 200, "{}", tokens.text());
+    let denied = browser
+        .post(&api, (&page, "decide"), &[("decision", "deny")])
+        .await;
+    assert!(
+        denied
+            .header("location")
+            .starts_with(&format!("{CALLBACK}?error=access_denied&"))
+    );
+}
+
+#[tokio::test]
+async fn a_client_without_consent_gets_its_code_at_once() {
+    let api = Api::start().await;
+    let trusted = NewClient {
+        id: Some("trusted".to_owned()),
+        public: true,
+        confirm: false,
+        ..NewClient::new(
+            TenantName::parse("demo").unwrap(),
+            "Trusted",
+            vec![CALLBACK.to_owned()],
+        )
+    };
+    api.directory.create_client(trusted).await.unwrap();
+    let mut browser = signed_in(&api).await;
+    let address = format!(
+        "/auth?{}",
+        QUERY.replace("client_id=app", "client_id=trusted")
+    );
+    let head = request(Method::HEAD, &address).header("cookie", &browser.cookie);
+    let head = api.call(head.body(String::new()).unwrap()).await;
+    assert_eq!(head.status, 200, "who only looks gets no code");
+    assert!(head.body.is_empty());
+    let answer = browser.get(&api, &address).await;
+    assert!(
+        answer
+            .header("location")
+            .starts_with(&format!("{CALLBACK}?code="))
+    );
+}
+
+#[tokio::test]
+async fn every_page_carries_the_headers_that_protect_it() {
+    let api = Api::start().await;
+    for (path, leads_to) in [
+        (format!("/auth?{QUERY}"), " http://127.0.0.1:5173"),
+        ("/auth".to_owned(), ""),
+        ("/auth/?client_id=nobody".to_owned(), ""),
+        ("/device".to_owned(), ""),
+        ("/account/".to_owned(), ""),
+        ("/signup/?client_id=app".to_owned(), ""),
+        ("/signout".to_owned(), ""),
+    ] {
+        let with_origin = request(Method::GET, &path).header("origin", "https://evil.example");
+        let answer = api.call(with_origin.body(String::new()).unwrap()).await;
+        assert_eq!(
+            answer.header("content-type"),
+            "text/html; charset=utf-8",
+            "{path}"
+        );
+        let policy = format!(
+            "default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'; \
+             form-action 'self'{leads_to}"
+        );
+        assert_eq!(answer.header("content-security-policy"), policy, "{path}");
+        for (name, value) in [
+            ("x-frame-options", "DENY"),
+            ("x-content-type-options", "nosniff"),
+            ("cache-control", "no-store"),
+            ("referrer-policy", "no-referrer"),
+            ("access-control-allow-origin", ""),
+        ] {
+            assert_eq!(answer.header(name), value, "{path} {name}");
+        }
+        assert!(!answer.text().contains("<script"), "{path}");
+        let cookie = answer.header("set-cookie");
+        if !cookie.is_empty() {
+            assert!(cookie.starts_with("tidegate="), "{cookie}");
+            assert!(
+                cookie.ends_with("; Path=/; HttpOnly; SameSite=Lax"),
+                "{cookie}"
+            );
+        }
+    }
+    let preflight = request(Method::OPTIONS, "/auth")
+        .header("origin", "https://evil.example")
+        .header("access-control-request-method", "POST");
+    let answer = api.call(preflight.body(String::new()).unwrap()).await;
+    assert_eq!(answer.header("access-control-allow-origin"), "");
+    assert_eq!(answer.header("access-control-allow-methods"), "");
+}
+
+#[tokio::test]
+async fn an_unknown_client_or_address_is_an_error_page() {
+    let api = Api::start().await;
+    for address in [
+        "/auth".to_owned(),
+        format!(
+            "/auth?{}",
+            QUERY.replace("client_id=app", "client_id=nobody")
+        ),
+        format!("/auth?{}", QUERY.replace("callback", "elsewhere")),
+        format!("/auth?{QUERY}&client_id=app"),
+        format!(
+            "/auth?{}",
+            QUERY.replace("127.0.0.1", "127.0.0.1%40evil.example")
+        ),
+        "/auth?client_id=%ff".to_owned(),
+    ] {
+        let answer = api.get(&address).await;
+        assert_eq!(answer.status, 400, "{address}");
+        assert_eq!(answer.header("location"), "", "{address}");
+        assert!(answer.text().contains("<h1>"), "{address}");
+    }
+    let wrong = QUERY.replace("S256", "plain");
+    let answer = api.get(&format!("/auth?{wrong}")).await;
+    assert_eq!(answer.status, 303);
+    assert!(
+        answer
+            .header("location")
+            .starts_with(&format!("{CALLBACK}?error=invalid_request&"))
+    );
+}
+
+#[tokio::test]
+async fn a_form_from_elsewhere_is_refused() {
+    let api = Api::start().await;
+    let (mut mine, mut theirs) = (Browser::default(), Browser::default());
+    let page = mine.get(&api, &format!("/auth?{QUERY}")).await;
+    let foreign = theirs.get(&api, &format!("/auth?{QUERY}")).await;
+    let body = |page: &Answer| {
+        let (action, hidden) = form(page, "sign_in");
+        (
+            action,
+            format!("{hidden}&username=alice&password=alice1234"),
+        )
+    };
+    let (action, good) = body(&page);
+    let (_, stolen) = body(&foreign);
+    let without = "step=sign_in&username=alice&password=alice1234".to_owned();
+    for (text, headers) in [
+        (&without, &[][..]),
+        (&stolen, &[]),
+        (&good, &[("origin", "https://evil.example")]),
+        (&good, &[("sec-fetch-site", "cross-site")]),
+        (&good, &[("sec-fetch-site", "same-site")]),
+    ] {
+        let answer = mine.send(&api, &action, headers, text.clone()).await;
+        assert_eq!(answer.status, 403, "{text} {headers:?}");
+    }
+    let mut nobody = Browser::default();
+    let answer = nobody.send(&api, &action, &[], good.clone()).await;
+    assert_eq!(answer.status, 403, "without the cookie");
+    let same = [
+        ("origin", "http://127.0.0.1:8080"),
+        ("sec-fetch-site", "same-origin"),
+    ];
+    let answer = mine.send(&api, &action, &same, good).await;
+    assert_eq!(answer.status, 303, "{}", answer.text());
+}
+
+#[tokio::test]
+async fn signing_in_gives_the_browser_another_cookie() {
+    let api = Api::start().await;
+    let mut browser = Browser::default();
+    let page = browser.get(&api, &format!("/auth?{QUERY}")).await;
+    let planted = browser.cookie.clone();
+    assert!(planted.starts_with("tidegate="));
+    browser.post(&api, (&page, "sign_in"), &ALICE).await;
+    assert_ne!(browser.cookie, planted);
+    let mut attacker = Browser { cookie: planted };
+    let page = attacker.get(&api, &format!("/auth?{QUERY}")).await;
+    assert!(
+        page.text().contains("name=\"password\""),
+        "the old cookie is nobody's"
+    );
+}
+
+#[tokio::test]
+async fn a_wrong_name_and_a_wrong_password_read_the_same() {
+    let api = Api::start().await;
+    let mut texts = Vec::new();
+    for name in ["alice", "nobody"] {
+        let mut browser = Browser::default();
+        let page = browser.get(&api, &format!("/auth?{QUERY}")).await;
+        let fields = [("username", name), ("password", "wrong-password")];
+        let answer = browser.post(&api, (&page, "sign_in"), &fields).await;
+        assert_eq!(answer.status, 400);
+        let (_, told) = answer.text().split_once("<p class=\"complaint\"").unwrap();
+        let (told, _) = told.split_once("</p>").unwrap();
+        assert!(
+            answer
+                .text()
+                .contains("aria-describedby=\"password-complaint\"")
+        );
+        assert!(
+            !answer.text().contains("wrong-password"),
+            "no password comes back"
+        );
+        texts.push(told.to_owned());
+    }
+    assert_eq!(texts[0], texts[1]);
+    let mut browser = Browser::default();
+    let page = browser.get(&api, &format!("/auth?{QUERY}")).await;
+    let fields = [
+        ("username", "alice"),
+        ("password", "alice1234"),
+        ("database", "lonely"),
+    ];
+    let answer = browser.post(&api, (&page, "sign_in"), &fields).await;
+    assert_eq!(answer.status, 400, "a name counts in its tenant only");
+}
+
+#[tokio::test]
+async fn what_others_wrote_is_text_and_never_markup() {
+    let api = Api::start().await;
+    let evil = "<script>alert(1)</script>\"'&";
+    let client = NewClient {
+        id: Some("evil".to_owned()),
+        public: true,
+        description: Some(evil.to_owned()),
+        ..NewClient::new(
+            TenantName::parse("demo").unwrap(),
+            evil,
+            vec![CALLBACK.to_owned()],
+        )
+    };
+    api.directory.create_client(client).await.unwrap();
+    let mut browser = signed_in(&api).await;
+    let query = QUERY.replace("client_id=app", "client_id=evil");
+    let address = format!("/auth?{query}&x=%3Cscript%3E\"><script>");
+    let consent = browser
+        .get(&api, &address.replace(['<', '>', '"'], ""))
+        .await;
+    assert!(
+        consent
+            .text()
+            .contains("&lt;script&gt;alert(1)&lt;/script&gt;")
+    );
+    let mut stranger = Browser::default();
+    let page = stranger.get(&api, &format!("/auth?{query}")).await;
+    let name = [("username", "\"><script>x"), ("password", "wrong-password")];
+    let wrong = stranger.post(&api, (&page, "sign_in"), &name).await;
+    let device = stranger
+        .get(&api, "/device?user_code=%22%3E%3Cscript%3Ex")
+        .await;
+    for page in [&consent, &page, &wrong, &device] {
+        assert!(!page.text().contains("<script"), "{}", page.text());
+    }
+    assert!(wrong.text().contains("value=\"&quot;&gt;&lt;script&gt;x\""));
+}
+
+#[tokio::test]
+async fn a_device_is_connected_by_its_code() {
+    let api = Api::start().await;
+    let codes = api
+        .post("/api/v4/oauth/device", &json!({"client_id": "app"}))
+        .await
+        .json();
+    let (typed, code) = (codes["user_code"].as_str().unwrap(), &codes["device_code"]);
+    let poll = async |name: &str| {
+        let body = json!({"grant_type": name, "client_id": "app", "device_code": code});
+        api.post("/api/v4/oauth", &body).await
+    };
+    assert_eq!(
+        poll("device_code").await.json()["error"],
+        "authorization_pending"
+    );
+    let mut browser = Browser::default();
+    let complete = codes["verification_uri_complete"].as_str().unwrap();
+    let (_, complete) = complete.split_once("8080").unwrap();
+    let page = browser.get(&api, complete).await;
+    assert!(
+        page.text().contains(&format!("value=\"{typed}\"")),
+        "prefilled"
+    );
+    assert!(
+        !page.text().contains("value=\"allow\""),
+        "and still to be confirmed"
+    );
+    let wrong = browser
+        .post(&api, (&page, "code"), &[("user_code", "BBBB-BBBB")])
+        .await;
+    assert_eq!(wrong.status, 400);
+    let sloppy = typed.to_lowercase().replace('-', "");
+    let next = browser
+        .post(&api, (&page, "code"), &[("user_code", &sloppy)])
+        .await;
+    let page = browser.get(&api, next.header("location")).await;
+    let next = browser.post(&api, (&page, "sign_in"), &ALICE).await;
+    let page = browser.get(&api, next.header("location")).await;
+    for part in [typed, "alice", "App", "value=\"allow\"", "value=\"deny\""] {
+        assert!(page.text().contains(part), "{part}: {}", page.text());
+    }
+    let done = browser
+        .post(&api, (&page, "decide"), &[("decision", "allow")])
+        .await;
+    assert_eq!(done.status, 200);
+    let tokens = poll("urn:ietf:params:oauth:grant-type:device_code").await;
+    assert_eq!(tokens.status, 200, "{}", tokens.text());
+    let again = browser
+        .post(&api, (&page, "decide"), &[("decision", "allow")])
+        .await;
+    assert_eq!(again.status, 400, "it is decided");
+}
+
+#[tokio::test]
+async fn oversized_and_odd_forms_are_refused_as_pages() {
+    let api = Api::start().await;
+    let mut browser = Browser::default();
+    browser.get(&api, "/device").await;
+    let large = format!("step=code&user_code={}", "x".repeat(70_000));
+    let answer = browser.send(&api, "/device", &[], large).await;
+    assert_eq!(answer.status, 413);
+    assert!(answer.text().contains("<h1>"));
+    let odd = request(Method::POST, "/device").header("content-type", "application/json");
+    let answer = api.call(odd.body("{}".to_owned()).unwrap()).await;
+    assert_eq!(answer.status, 415);
+    let style = api.get("/assets/tidegate.css").await;
+    assert_eq!(style.header("content-type"), "text/css; charset=utf-8");
+    assert!(!style.header("etag").is_empty());
+}
+
+#[tokio::test]
+async fn signing_out_is_asked_for_and_returns_to_registered_addresses_only() {
+    let api = Api::start().await;
+    for (uri, leads) in [(CALLBACK, true), ("https://evil.example/", false)] {
+        let mut browser = signed_in(&api).await;
+        let page = browser
+            .get(&api, &format!("/signout?redirect_uri={}", encoded(uri)))
+            .await;
+        assert_eq!(page.status, 200, "a link alone signs nobody out");
+        let answer = browser.post(&api, (&page, "sign_out"), &[]).await;
+        assert_eq!(answer.header("location"), if leads { uri } else { "" });
+        let page = browser.get(&api, "/account").await;
+        assert!(
+            page.text().contains("name=\"password\""),
+            "nobody is signed in"
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_account_page_ends_sessions_and_changes_the_password() {
+    let api = Api::start().await;
+    let token = api.token("alice").await;
+    let (mut browser, mut other) = (signed_in(&api).await, signed_in(&api).await);
+    let page = browser.get(&api, "/account").await;
+    let (_, session) = page.text().split_once("name=\"session\" value=\"").unwrap();
+    let session = session.split('"').next().unwrap().to_owned();
+    let done = browser
+        .post(&api, (&page, "end_session"), &[("session", &session)])
+        .await;
+    assert_eq!(done.status, 200, "{}", done.text());
+    let bearer =
+        request(Method::POST, "/api/v4/sql").header("authorization", format!("Bearer {token}"));
+    let dead = api
+        .call(bearer.body("{\"q\":\"select 1\"}".to_owned()).unwrap())
+        .await;
+    assert_eq!(dead.status, 401, "its access token too");
+    let foreign = "A".repeat(22);
+    let none = browser
+        .post(&api, (&page, "end_session"), &[("session", &foreign)])
+        .await;
+    assert_eq!(none.status, 200, "nothing to end");
+    let wrong = [
+        ("password", "wrong-password"),
+        ("new_password", "alice-9876"),
+    ];
+    let refused = browser.post(&api, (&page, "change_password"), &wrong).await;
+    assert_eq!(refused.status, 400);
+    assert!(
+        refused
+            .text()
+            .contains("aria-describedby=\"password-complaint\"")
+    );
+    let short = [("password", "alice1234"), ("new_password", "short")];
+    let refused = browser.post(&api, (&page, "change_password"), &short).await;
+    assert!(
+        refused.text().contains("new_password-complaint"),
+        "{}",
+        refused.text()
+    );
+    let right = [("password", "alice1234"), ("new_password", "alice-9876")];
+    let done = browser.post(&api, (&page, "change_password"), &right).await;
+    assert_eq!(done.status, 200);
+    let still = browser.get(&api, "/account").await;
+    assert!(
+        still.text().contains("Your account"),
+        "this browser stays signed in"
+    );
+    let gone = other.get(&api, "/account").await;
+    assert!(
+        gone.text().contains("name=\"username\""),
+        "the other does not"
+    );
+}

@@ -1,0 +1,83 @@
+//! Authorization codes.
+
+use tidegate_oauth::{AuthorizationCode, SecretHash, Session, SessionId, UserKey};
+
+use super::sessions;
+use crate::error::{Error, Result};
+use crate::query::{Argument, Database, Query};
+use crate::row::{self, Record};
+
+static INSERT: Query = Query::new(
+    "insert into tidegate.authorization_codes (hash, client_id, redirect_uri, challenge, database, \
+       user_name, expires_at, session) \
+     values (:hash::bytea, :client_id, :redirect_uri, :challenge, :database, :user_name, \
+       :expires_at::timestamptz, :session::uuid)",
+);
+static FIND: Query = Query::new(
+    "select hash, client_id, redirect_uri, challenge, database, user_name, expires_at, session \
+     from tidegate.authorization_codes where hash = :hash::bytea",
+);
+/// Of updates in parallel one finds the code unused; the others wait for it and find it used.
+static REDEEM: Query = Query::new(
+    "with used as (update tidegate.authorization_codes set session = :id::uuid \
+       where hash = :hash::bytea and session is null and expires_at > :created_at::timestamptz \
+       returning 1), \
+     opened as (insert into tidegate.sessions (id, database, user_name, client_id, grant_kind, \
+         presented, created_at, refreshed_at, expires_at, closes_at) \
+       select :id::uuid, :database, :user_name, :client_id, :grant_kind, :presented::bigint, \
+         :created_at::timestamptz, :refreshed_at::timestamptz, :expires_at::timestamptz, \
+         :closes_at::timestamptz from used returning 1) \
+     select pg_catalog.count(*) from opened",
+);
+
+pub(super) async fn insert(database: &Database, code: &AuthorizationCode) -> Result<()> {
+    let hash = &code.hash.as_bytes()[..];
+    let values: [Argument<'_>; 8] = [
+        &hash,
+        &code.client_id,
+        &code.redirect_uri,
+        &code.challenge,
+        &code.user.database,
+        &code.user.name,
+        &code.expires_at,
+        &code.session,
+    ];
+    database.execute(&INSERT, &values).await?;
+    Ok(())
+}
+
+pub(super) async fn find(
+    database: &Database,
+    hash: SecretHash,
+) -> Result<Option<AuthorizationCode>> {
+    database.row(&FIND, &[&&hash.as_bytes()[..]], read).await
+}
+
+pub(super) async fn redeem(
+    database: &Database,
+    hash: SecretHash,
+    session: &Session,
+) -> Result<bool> {
+    let (hash, grant) = (&hash.as_bytes()[..], session.grant.name());
+    let mut values: Vec<Argument<'_>> = vec![&session.id, &hash, &session.created_at];
+    values.extend(sessions::opening(session, &grant));
+    let opened = database.row(&REDEEM, &values, row::count).await?;
+    Ok(opened == Some(1))
+}
+
+fn read(row: &mut Record<'_>) -> Result<AuthorizationCode> {
+    Ok(AuthorizationCode {
+        hash: row.array().map(SecretHash::from_bytes)?,
+        client_id: row.string()?,
+        redirect_uri: row.string()?,
+        challenge: row.string()?,
+        user: UserKey::new(row.text()?, row.text()?),
+        expires_at: row.timestamp()?,
+        session: session(row)?,
+    })
+}
+
+fn session(row: &mut Record<'_>) -> Result<Option<SessionId>> {
+    let bytes = row.optional_bytes()?.map(<[u8; 16]>::try_from).transpose();
+    Ok(bytes.map_err(Error::failed)?.map(SessionId::from_bytes))
+}

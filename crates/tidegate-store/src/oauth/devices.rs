@@ -1,0 +1,149 @@
+//! Device codes.
+
+use std::time::Duration;
+
+use tidegate_oauth::{DeviceCode, DeviceState, Polled, SecretHash, Session, Timestamp, UserKey};
+
+use super::sessions;
+use crate::error::{Error, Result};
+use crate::query::{Argument, Database, Query};
+use crate::row::{self, Record};
+
+static INSERT: Query = Query::new(
+    "insert into tidegate.device_codes (hash, user_code, client_id, state, database, user_name, \
+       pause, poll_at, expires_at) \
+     values (:hash::bytea, :user_code, :client_id, :state, :database, :user_name, :pause::bigint, \
+       :poll_at::timestamptz, :expires_at::timestamptz) \
+     on conflict do nothing",
+);
+static FIND: Query = Query::new(
+    "select hash, user_code, client_id, state, database, user_name, pause, poll_at, expires_at, \
+     early from tidegate.device_codes where user_code = :user_code",
+);
+/// The rule of [`DeviceCode::polled`]; polls in parallel pass one by one.
+static POLL: Query = Query::new(
+    "update tidegate.device_codes as old set (early, pause, poll_at) = ( \
+       select new.early, new.pause, \
+         :now::timestamptz + new.pause::double precision * interval '1 second' \
+       from ( \
+         select coalesce(:forgiven::timestamptz < old.poll_at, false) as early, \
+           case when :forgiven::timestamptz < old.poll_at then old.pause + :slower::bigint \
+             else old.pause end as pause \
+       ) as new \
+     ) \
+     where hash = :hash::bytea and client_id = :client_id \
+     returning hash, user_code, client_id, state, database, user_name, pause, poll_at, \
+       expires_at, early",
+);
+static DECIDE: Query = Query::new(
+    "update tidegate.device_codes set state = :state, database = :database, \
+       user_name = :user_name \
+     where user_code = :user_code and state = 'pending' and expires_at > :now::timestamptz",
+);
+static REDEEM: Query = Query::new(
+    "with used as (update tidegate.device_codes set state = 'consumed' \
+       where hash = :hash::bytea and state = 'approved' \
+         and expires_at > :created_at::timestamptz returning 1), \
+     opened as (insert into tidegate.sessions (id, database, user_name, client_id, grant_kind, \
+         presented, created_at, refreshed_at, expires_at, closes_at) \
+       select :id::uuid, :database, :user_name, :client_id, :grant_kind, :presented::bigint, \
+         :created_at::timestamptz, :refreshed_at::timestamptz, :expires_at::timestamptz, \
+         :closes_at::timestamptz from used returning 1) \
+     select pg_catalog.count(*) from opened",
+);
+
+pub(super) async fn insert(database: &Database, device: &DeviceCode) -> Result<bool> {
+    let (hash, state) = (&device.hash.as_bytes()[..], device.state.name());
+    let user = match &device.state {
+        DeviceState::Approved(user) => Some(user),
+        DeviceState::Pending | DeviceState::Denied | DeviceState::Consumed => None,
+    };
+    let (tenant, name) = (user.map(|u| &u.database), user.map(|u| &u.name));
+    let pause = device.interval.as_secs();
+    let values: [Argument<'_>; 9] = [
+        &hash,
+        &device.user_code,
+        &device.client_id,
+        &state,
+        &tenant,
+        &name,
+        &pause,
+        &device.poll_at,
+        &device.expires_at,
+    ];
+    Ok(database.execute(&INSERT, &values).await? == 1)
+}
+
+pub(super) async fn find(database: &Database, user_code: &str) -> Result<Option<DeviceCode>> {
+    let found = database.row(&FIND, &[&user_code], read).await?;
+    Ok(found.map(|polled| polled.device))
+}
+
+pub(super) async fn poll(
+    database: &Database,
+    hash: SecretHash,
+    client_id: &str,
+    now: Timestamp,
+) -> Result<Option<Polled>> {
+    let (hash, slower) = (&hash.as_bytes()[..], DeviceCode::SLOWER.as_secs());
+    let forgiven = now.plus(DeviceCode::GRACE);
+    let values: [Argument<'_>; 5] = [&now, &forgiven, &slower, &hash, &client_id];
+    database.row(&POLL, &values, read).await
+}
+
+pub(super) async fn decide(
+    database: &Database,
+    user_code: &str,
+    approved_by: Option<&UserKey>,
+    now: Timestamp,
+) -> Result<bool> {
+    let state = if approved_by.is_some() {
+        "approved"
+    } else {
+        "denied"
+    };
+    let (tenant, name) = (
+        approved_by.map(|user| &user.database),
+        approved_by.map(|user| &user.name),
+    );
+    let values: [Argument<'_>; 5] = [&state, &tenant, &name, &user_code, &now];
+    Ok(database.execute(&DECIDE, &values).await? == 1)
+}
+
+pub(super) async fn redeem(
+    database: &Database,
+    hash: SecretHash,
+    session: &Session,
+) -> Result<bool> {
+    let (hash, grant) = (&hash.as_bytes()[..], session.grant.name());
+    let mut values: Vec<Argument<'_>> = vec![&hash, &session.created_at, &session.id];
+    values.extend(sessions::opening(session, &grant));
+    let opened = database.row(&REDEEM, &values, row::count).await?;
+    Ok(opened == Some(1))
+}
+
+fn read(row: &mut Record<'_>) -> Result<Polled> {
+    Ok(Polled {
+        device: DeviceCode {
+            hash: row.array().map(SecretHash::from_bytes)?,
+            user_code: row.string()?,
+            client_id: row.string()?,
+            state: state(row)?,
+            interval: row.count().map(Duration::from_secs)?,
+            poll_at: row.optional_timestamp()?,
+            expires_at: row.timestamp()?,
+        },
+        early: row.boolean()?,
+    })
+}
+
+fn state(row: &mut Record<'_>) -> Result<DeviceState> {
+    let (name, tenant, user) = (row.text()?, row.optional_text()?, row.optional_text()?);
+    match (name, tenant.zip(user)) {
+        ("pending", _) => Ok(DeviceState::Pending),
+        ("approved", Some((tenant, user))) => Ok(DeviceState::Approved(UserKey::new(tenant, user))),
+        ("denied", _) => Ok(DeviceState::Denied),
+        ("consumed", _) => Ok(DeviceState::Consumed),
+        _ => Err(Error::failed("a device code is in an unknown state")),
+    }
+}

@@ -1,0 +1,359 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidegate_oauth::{
+    AuthorizationCode, BrowserSession, DeviceCode, DeviceState, SecondFactor, SecretHash, Store,
+    Timestamp, UserKey,
+};
+
+use super::samples::{NOW, session, user};
+
+super::cases!(
+    a_code_is_redeemed_once,
+    of_ten_parallel_redemptions_one_succeeds,
+    an_expired_code_gives_nothing,
+    a_device_code_walks_to_its_end,
+    polls_follow_the_rule,
+    a_user_code_is_kept_once,
+    browser_sessions_come_and_go,
+    a_second_factor_step_is_used_once,
+    recovery_codes_are_used_once,
+    what_belongs_to_a_user_goes_with_the_user,
+    a_users_live_sessions_are_listed,
+    flows_are_purged,
+);
+
+fn after(seconds: u64) -> Timestamp {
+    NOW.plus(Duration::from_secs(seconds))
+}
+
+fn hash(byte: u8) -> SecretHash {
+    SecretHash::from_bytes([byte; 32])
+}
+
+fn alice() -> UserKey {
+    UserKey::new("shop", "alice")
+}
+
+fn code(byte: u8) -> AuthorizationCode {
+    AuthorizationCode {
+        hash: hash(byte),
+        client_id: "app".to_owned(),
+        redirect_uri: "https://app.example/cb?a={b}".to_owned(),
+        challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM".to_owned(),
+        user: alice(),
+        expires_at: after(60),
+        session: None,
+    }
+}
+
+fn device(byte: u8, user_code: &str) -> DeviceCode {
+    DeviceCode {
+        hash: hash(byte),
+        user_code: user_code.to_owned(),
+        client_id: "app".to_owned(),
+        state: DeviceState::Pending,
+        interval: Duration::from_secs(5),
+        poll_at: None,
+        expires_at: after(1800),
+    }
+}
+
+fn browser(byte: u8) -> BrowserSession {
+    BrowserSession {
+        id: hash(byte),
+        user: alice(),
+        stamp: hash(9),
+        second_factor: false,
+        agent: "A \"browser\" <b>".to_owned(),
+        address: Some("2001:db8::7".parse().unwrap()),
+        created_at: NOW,
+        seen_at: NOW,
+        expires_at: after(100),
+    }
+}
+
+fn factor() -> SecondFactor {
+    SecondFactor {
+        sealed_secret: vec![0, 1, 255],
+        used_step: 10,
+        recovery_codes: 2,
+    }
+}
+
+async fn a_code_is_redeemed_once(store: Arc<dyn Store>) {
+    let code = code(1);
+    store.insert_code(&code).await.unwrap();
+    assert_eq!(store.code(code.hash).await.unwrap(), Some(code.clone()));
+    assert_eq!(store.code(hash(2)).await.unwrap(), None);
+    let open = session(1, "shop", "alice", "app");
+    assert!(!store.redeem_code(hash(2), &open).await.unwrap());
+    assert!(store.redeem_code(code.hash, &open).await.unwrap());
+    assert_eq!(store.session(open.id).await.unwrap(), Some(open.clone()));
+    let used = store.code(code.hash).await.unwrap().unwrap();
+    assert_eq!(used.session, Some(open.id));
+    let again = session(2, "shop", "alice", "app");
+    assert!(!store.redeem_code(code.hash, &again).await.unwrap());
+    assert_eq!(store.session(again.id).await.unwrap(), None);
+}
+
+async fn of_ten_parallel_redemptions_one_succeeds(store: Arc<dyn Store>) {
+    store.insert_code(&code(1)).await.unwrap();
+    let tasks: Vec<_> = (0..10)
+        .map(|number| {
+            let store = store.clone();
+            tokio::spawn(async move {
+                let open = session(number, "shop", "alice", "app");
+                let redeemed = store.redeem_code(hash(1), &open).await.unwrap();
+                let found = store.session(open.id).await.unwrap();
+                assert_eq!(found.is_some(), redeemed);
+                redeemed
+            })
+        })
+        .collect();
+    let mut redeemed = 0;
+    for task in tasks {
+        redeemed += usize::from(task.await.unwrap());
+    }
+    assert_eq!(redeemed, 1);
+}
+
+async fn an_expired_code_gives_nothing(store: Arc<dyn Store>) {
+    let code = AuthorizationCode {
+        expires_at: NOW,
+        ..code(1)
+    };
+    store.insert_code(&code).await.unwrap();
+    let open = session(1, "shop", "alice", "app");
+    assert!(!store.redeem_code(code.hash, &open).await.unwrap());
+    assert_eq!(store.code(code.hash).await.unwrap().unwrap().session, None);
+}
+
+async fn a_device_code_walks_to_its_end(store: Arc<dyn Store>) {
+    let device = device(1, "BCDFGHJK");
+    assert!(store.insert_device_code(&device).await.unwrap());
+    let found = store.device_code("BCDFGHJK").await.unwrap();
+    assert_eq!(found, Some(device.clone()));
+    let open = session(1, "shop", "alice", "app");
+    let redeem = async || store.redeem_device_code(hash(1), &open).await.unwrap();
+    assert!(!redeem().await, "nobody has decided");
+    let user = alice();
+    let decide = async |by, now| store.decide_device_code("BCDFGHJK", by, now).await.unwrap();
+    assert!(!decide(Some(&user), after(1800)).await, "too late");
+    assert!(decide(Some(&user), after(1799)).await);
+    assert!(!decide(None, after(1)).await, "decided");
+    let state = store.device_code("BCDFGHJK").await.unwrap().unwrap().state;
+    assert_eq!(state, DeviceState::Approved(alice()));
+    assert!(redeem().await);
+    assert!(!redeem().await, "consumed");
+    assert_eq!(store.session(open.id).await.unwrap(), Some(open.clone()));
+    let other = DeviceCode {
+        hash: hash(2),
+        user_code: "ZZZZZZZZ".to_owned(),
+        ..device
+    };
+    assert!(store.insert_device_code(&other).await.unwrap());
+    assert!(
+        store
+            .decide_device_code("ZZZZZZZZ", None, NOW)
+            .await
+            .unwrap()
+    );
+    let state = store.device_code("ZZZZZZZZ").await.unwrap().unwrap().state;
+    assert_eq!(state, DeviceState::Denied);
+}
+
+async fn polls_follow_the_rule(store: Arc<dyn Store>) {
+    let mut expected = device(1, "BCDFGHJK");
+    store.insert_device_code(&expected).await.unwrap();
+    let foreign = store.poll_device_code(hash(1), "other", NOW).await.unwrap();
+    assert_eq!(foreign, None);
+    for millis in [0, 4_499, 4_500, 14_500, 20_000, 60_000, 74_500] {
+        let now = NOW.plus(Duration::from_millis(millis));
+        let polled = store
+            .poll_device_code(hash(1), "app", now)
+            .await
+            .unwrap()
+            .unwrap();
+        let by_rule = expected.polled(now);
+        assert_eq!(polled, by_rule, "{millis}");
+        expected = by_rule.device;
+    }
+}
+
+async fn a_user_code_is_kept_once(store: Arc<dyn Store>) {
+    assert!(
+        store
+            .insert_device_code(&device(1, "BCDFGHJK"))
+            .await
+            .unwrap()
+    );
+    assert!(
+        !store
+            .insert_device_code(&device(2, "BCDFGHJK"))
+            .await
+            .unwrap()
+    );
+    assert!(
+        store
+            .insert_device_code(&device(2, "BCDFGHJL"))
+            .await
+            .unwrap()
+    );
+}
+
+async fn browser_sessions_come_and_go(store: Arc<dyn Store>) {
+    store.insert_user(&user("shop", "alice")).await.unwrap();
+    let (one, two) = (
+        browser(1),
+        BrowserSession {
+            address: None,
+            ..browser(2)
+        },
+    );
+    for session in [&one, &two] {
+        store.insert_browser_session(session).await.unwrap();
+    }
+    assert_eq!(
+        store.browser_session(one.id).await.unwrap(),
+        Some(one.clone())
+    );
+    store
+        .touch_browser_session(two.id, after(5), after(105))
+        .await
+        .unwrap();
+    let two = BrowserSession {
+        seen_at: after(5),
+        expires_at: after(105),
+        ..two
+    };
+    let list = async |now| store.browser_sessions_of_user(&alice(), now).await.unwrap();
+    assert_eq!(
+        list(NOW).await,
+        [two.clone(), one.clone()],
+        "the last used first"
+    );
+    assert_eq!(list(after(100)).await, [two]);
+    assert!(store.delete_browser_session(one.id).await.unwrap());
+    assert!(!store.delete_browser_session(one.id).await.unwrap());
+    assert_eq!(store.browser_session(one.id).await.unwrap(), None);
+}
+
+async fn a_second_factor_step_is_used_once(store: Arc<dyn Store>) {
+    store.insert_user(&user("shop", "alice")).await.unwrap();
+    let key = alice();
+    assert_eq!(store.second_factor(&key).await.unwrap(), None);
+    let codes = [hash(1), hash(2)];
+    assert!(
+        store
+            .insert_second_factor(&key, &factor(), &codes)
+            .await
+            .unwrap()
+    );
+    assert!(
+        !store
+            .insert_second_factor(&key, &factor(), &codes)
+            .await
+            .unwrap()
+    );
+    assert_eq!(store.second_factor(&key).await.unwrap(), Some(factor()));
+    assert!(!store.use_second_factor_step(&key, 10).await.unwrap());
+    let tasks: Vec<_> = (0..10)
+        .map(|_| {
+            let store = store.clone();
+            tokio::spawn(async move { store.use_second_factor_step(&alice(), 11).await.unwrap() })
+        })
+        .collect();
+    let mut used = 0;
+    for task in tasks {
+        used += usize::from(task.await.unwrap());
+    }
+    assert_eq!(used, 1);
+    assert!(!store.use_second_factor_step(&key, 9).await.unwrap());
+    assert!(store.delete_second_factor(&key).await.unwrap());
+    assert!(!store.delete_second_factor(&key).await.unwrap());
+    assert!(
+        store
+            .insert_second_factor(&key, &factor(), &codes)
+            .await
+            .unwrap()
+    );
+}
+
+async fn recovery_codes_are_used_once(store: Arc<dyn Store>) {
+    store.insert_user(&user("shop", "alice")).await.unwrap();
+    let key = alice();
+    let codes = [hash(1), hash(2)];
+    store
+        .insert_second_factor(&key, &factor(), &codes)
+        .await
+        .unwrap();
+    assert!(store.use_recovery_code(&key, hash(2)).await.unwrap());
+    assert!(!store.use_recovery_code(&key, hash(2)).await.unwrap());
+    assert!(
+        !store
+            .use_recovery_code(&UserKey::new("shop", "bob"), hash(1))
+            .await
+            .unwrap()
+    );
+    let left = store.second_factor(&key).await.unwrap().unwrap();
+    assert_eq!(left.recovery_codes, 1);
+}
+
+async fn what_belongs_to_a_user_goes_with_the_user(store: Arc<dyn Store>) {
+    for drop_tenant in [false, true] {
+        store.insert_user(&user("shop", "alice")).await.unwrap();
+        store.insert_browser_session(&browser(1)).await.unwrap();
+        store
+            .insert_second_factor(&alice(), &factor(), &[hash(1), hash(2)])
+            .await
+            .unwrap();
+        if drop_tenant {
+            store.delete_tenant("shop", NOW).await.unwrap();
+        } else {
+            store.delete_user(&alice(), NOW).await.unwrap();
+        }
+        assert_eq!(store.browser_session(hash(1)).await.unwrap(), None);
+        assert_eq!(store.second_factor(&alice()).await.unwrap(), None);
+    }
+}
+
+async fn a_users_live_sessions_are_listed(store: Arc<dyn Store>) {
+    let (one, two) = (
+        session(1, "shop", "alice", "app"),
+        session(2, "shop", "alice", "b"),
+    );
+    for session in [
+        &one,
+        &two,
+        &session(3, "shop", "bob", "app"),
+        &session(4, "other", "alice", "b"),
+    ] {
+        store.insert_session(session).await.unwrap();
+    }
+    store
+        .present_refresh_token(two.id, 1, after(1), after(31))
+        .await
+        .unwrap();
+    let ids = async |now| -> Vec<_> {
+        let found = store.sessions_of_user(&alice(), now).await.unwrap();
+        found.into_iter().map(|session| session.id).collect()
+    };
+    assert_eq!(ids(after(1)).await, [two.id, one.id], "the last used first");
+    assert_eq!(ids(after(30)).await, [two.id]);
+    assert_eq!(ids(after(31)).await, []);
+}
+
+async fn flows_are_purged(store: Arc<dyn Store>) {
+    store.insert_user(&user("shop", "alice")).await.unwrap();
+    store.insert_code(&code(1)).await.unwrap();
+    store
+        .insert_device_code(&device(1, "BCDFGHJK"))
+        .await
+        .unwrap();
+    store.insert_browser_session(&browser(1)).await.unwrap();
+    assert_eq!(store.purge_flows(after(60)).await.unwrap(), 0);
+    assert_eq!(store.purge_flows(after(61)).await.unwrap(), 1);
+    assert_eq!(store.purge_flows(after(1801)).await.unwrap(), 2);
+    assert_eq!(store.code(hash(1)).await.unwrap(), None);
+}

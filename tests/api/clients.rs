@@ -1,0 +1,362 @@
+//! `/api/v4/clients` (wire.md 1 and 3): registering, showing, changing and dropping applications.
+
+use serde_json::{Value, json};
+
+use crate::service::{Reply, demo};
+
+const URI: &str = "https://app.example/callback";
+
+async fn owner(method: &str, path: &str, body: Value) -> Reply {
+    demo().rest(Some("demo"), (method, path), &body).await
+}
+
+async fn guest_token(client: &str, secret: Option<&str>) -> (u16, String) {
+    let mut body = json!({"database": "demo", "client_id": client});
+    if let Some(secret) = secret {
+        body["client_secret"] = secret.into();
+    }
+    let path = ("POST", "/api/v4/oauth/guest");
+    let answer = demo().rest_with(None, path, &body).await;
+    let error = answer.body["error"].as_str().unwrap_or_default();
+    (answer.status, error.to_owned())
+}
+
+#[tokio::test]
+async fn a_client_is_registered_shown_and_dropped() {
+    let body = json!({"name": "Shop", "redirect_uri": [URI]});
+    let made = owner("POST", "/api/v4/clients", body).await;
+    assert_eq!(made.status, 201, "{made:?}");
+    let (id, secret) = (made.body["id"].as_str(), made.body["secret"].as_str());
+    let (id, secret) = (id.unwrap(), secret.unwrap());
+    let path = format!("/api/v4/clients/{id}");
+    assert_eq!(made.location, path);
+    assert_eq!(
+        made.body.to_string(),
+        json!({"_links": {"self": path}, "id": id, "secret": secret}).to_string()
+    );
+    // The secret has 256 bits and works.
+    assert_eq!(secret.len(), 43);
+    assert_eq!(guest_token(id, Some(secret)).await.0, 201);
+    assert_eq!(
+        guest_token(id, Some("wrong")).await,
+        (401, "invalid_client".to_owned())
+    );
+
+    let shown = owner("GET", &format!("{path}/"), Value::Null).await;
+    assert_eq!(shown.status, 200);
+    // Every field with its default, in the order of the contract, and no secret.
+    assert_eq!(
+        shown.body.to_string(),
+        json!({
+            "id": id, "name": "Shop", "redirect_uri": [URI], "homepage": null,
+            "description": null, "public": false, "confirm": true, "two_factor": false,
+            "allow_signup": false, "social_signup": false, "grants": shown.body["grants"],
+        })
+        .to_string()
+    );
+    for grant in ["password", "refresh_token", "guest"] {
+        let grants = shown.body["grants"].as_array().unwrap();
+        assert!(grants.contains(&grant.into()), "{grants:?}");
+    }
+
+    let dropped = owner("DELETE", &path, Value::Null).await;
+    assert_eq!((dropped.status, dropped.body), (204, json!("")));
+    let gone = owner("GET", &path, Value::Null).await;
+    let message = format!("there is no client {id}");
+    assert_eq!(gone.error(), (404, "NOT_FOUND", message.as_str()));
+    assert_eq!(
+        guest_token(id, Some(secret)).await,
+        (401, "invalid_grant".to_owned())
+    );
+}
+
+#[tokio::test]
+async fn several_are_made_shown_changed_and_dropped_at_once() {
+    let client = |id: &str, public: bool| json!({"id": id, "name": id, "redirect_uri": [URI], "public": public});
+    let body = json!([client("several-a", true), client("several-b", false)]);
+    let made = owner("POST", "/api/v4/clients", body).await;
+    assert_eq!(made.status, 201, "{made:?}");
+    assert_eq!(made.location, "/api/v4/clients/several-a,several-b");
+    // A public client has no secret.
+    assert_eq!(
+        made.body[0].to_string(),
+        r#"{"_links":{"self":"/api/v4/clients/several-a"},"id":"several-a"}"#
+    );
+    assert!(made.body[1]["secret"].is_string());
+
+    let both = "/api/v4/clients/several-a%2Cseveral-b";
+    let shown = owner("GET", both, Value::Null).await;
+    let ids: Vec<_> = shown
+        .body
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|c| &c["id"])
+        .collect();
+    assert_eq!(json!(ids), json!(["several-a", "several-b"]));
+    let all = owner("GET", "/api/v4/clients", Value::Null).await;
+    assert!(all.body.as_array().unwrap().len() >= 3, "{all:?}");
+
+    let changed = owner("PATCH", both, json!({"description": "one of two"})).await;
+    assert_eq!(changed.status, 303, "{changed:?}");
+    assert_eq!(changed.location, "/api/v4/clients/several-a,several-b");
+    assert_eq!(
+        changed.body.to_string(),
+        r#"[{"_links":{"self":"/api/v4/clients/several-a"}},{"_links":{"self":"/api/v4/clients/several-b"}}]"#
+    );
+    let shown = owner("GET", both, Value::Null).await;
+    assert_eq!(shown.body[1]["description"], "one of two");
+
+    // One that is not there leaves the others alone.
+    let partly = owner("DELETE", &format!("{both},nowhere"), Value::Null).await;
+    assert_eq!(partly.status, 404);
+    assert_eq!(owner("GET", both, Value::Null).await.status, 200);
+    assert_eq!(owner("DELETE", both, Value::Null).await.status, 204);
+    assert_eq!(owner("GET", both, Value::Null).await.status, 404);
+}
+
+#[tokio::test]
+async fn of_several_all_are_made_or_none() {
+    let client = |id: &str, name: &str| json!({"id": id, "name": name, "redirect_uri": [URI]});
+    for second in [client("demo-app", "taken"), client("half-b", "")] {
+        let body = json!([client("half-a", "first"), second]);
+        let refused = owner("POST", "/api/v4/clients", body).await;
+        assert!(refused.error().2.starts_with("[1]: "), "{refused:?}");
+        let first = owner("GET", "/api/v4/clients/half-a", Value::Null).await;
+        assert_eq!(first.status, 404);
+    }
+}
+
+#[tokio::test]
+async fn a_change_keeps_what_it_does_not_name() {
+    let body = json!({
+        "id": "kept", "name": "Kept", "redirect_uri": [URI], "homepage": "https://app.example/",
+        "description": "an app", "confirm": false, "allow_signup": true, "grants": ["guest"],
+    });
+    assert_eq!(owner("POST", "/api/v4/clients", body).await.status, 201);
+    let path = "/api/v4/clients/kept";
+    let before = owner("GET", path, Value::Null).await.body;
+    assert_eq!(before["grants"], json!(["guest"]));
+    let changed = owner("PATCH", path, json!({"name": "Renamed", "homepage": null})).await;
+    assert_eq!((changed.status, changed.location.as_str()), (303, path));
+    let mut after = before.clone();
+    after["name"] = "Renamed".into();
+    after["homepage"] = Value::Null;
+    assert_eq!(owner("GET", path, Value::Null).await.body, after);
+    for (member, value) in [
+        ("redirect_uri", json!(["https://other.example/"])),
+        ("description", json!("another")),
+        ("confirm", json!(true)),
+        ("two_factor", json!(true)),
+        ("allow_signup", json!(false)),
+        ("social_signup", json!(true)),
+        ("grants", json!(["password"])),
+    ] {
+        let patch = json!({member: value});
+        assert_eq!(owner("PATCH", path, patch).await.status, 303, "{member}");
+        after[member] = value;
+        assert_eq!(
+            owner("GET", path, Value::Null).await.body,
+            after,
+            "{member}"
+        );
+    }
+    owner("DELETE", path, Value::Null).await;
+}
+
+#[tokio::test]
+async fn a_rotated_secret_and_the_one_before_it_work() {
+    let body = json!({"id": "rotated", "name": "Rotated", "redirect_uri": [URI]});
+    let made = owner("POST", "/api/v4/clients", body).await;
+    let first = made.body["secret"].as_str().unwrap().to_owned();
+    let path = "/api/v4/clients/rotated";
+    let rotate = || async {
+        let rotated = owner("PATCH", path, json!({"rotate_secret": true})).await;
+        assert_eq!(rotated.status, 200, "{rotated:?}");
+        assert_eq!(rotated.body["id"], "rotated");
+        assert_eq!(rotated.body["_links"]["self"], path);
+        rotated.body["secret"].as_str().unwrap().to_owned()
+    };
+    let second = rotate().await;
+    assert_ne!(first, second);
+    for secret in [&first, &second] {
+        assert_eq!(guest_token("rotated", Some(secret)).await.0, 201);
+    }
+    let third = rotate().await;
+    assert_eq!(guest_token("rotated", Some(&third)).await.0, 201);
+    assert_eq!(guest_token("rotated", Some(&second)).await.0, 201);
+    assert_eq!(guest_token("rotated", Some(&first)).await.0, 401);
+
+    // To public and back: the old secrets are dead, a new one is given.
+    assert_eq!(
+        owner("PATCH", path, json!({"public": true})).await.status,
+        303
+    );
+    assert_eq!(guest_token("rotated", None).await.0, 201);
+    let refused = owner("PATCH", path, json!({"rotate_secret": true})).await;
+    assert_eq!(
+        refused.error(),
+        (
+            400,
+            "INPUT_VALIDATION_ERROR",
+            "`rotate_secret`: expected a confidential client"
+        )
+    );
+    let again = owner("PATCH", path, json!({"public": false})).await;
+    assert_eq!(again.status, 200, "{again:?}");
+    let fourth = again.body["secret"].as_str().unwrap();
+    assert_eq!(guest_token("rotated", Some(fourth)).await.0, 201);
+    assert_eq!(guest_token("rotated", Some(&third)).await.0, 401);
+    owner("DELETE", path, Value::Null).await;
+}
+
+#[tokio::test]
+async fn the_sessions_of_a_dropped_client_end_at_once() {
+    let body = json!({"id": "ended", "name": "Ended", "redirect_uri": [URI], "public": true});
+    owner("POST", "/api/v4/clients", body).await;
+    let grant = json!({
+        "grant_type": "password", "username": "alice", "password": "alice1234",
+        "database": "demo", "client_id": "ended",
+    });
+    let path = ("POST", "/api/v4/oauth");
+    let tokens = demo().rest_with(None, path, &grant).await.body;
+    let token = tokens["access_token"].as_str();
+    let ask = json!({"q": "select 1"});
+    let sql = ("POST", "/api/v4/sql");
+    assert_eq!(demo().rest_with(token, sql, &ask).await.status, 200);
+    assert_eq!(
+        owner("DELETE", "/api/v4/clients/ended", Value::Null)
+            .await
+            .status,
+        204
+    );
+    assert_eq!(demo().rest_with(token, sql, &ask).await.status, 401);
+}
+
+#[tokio::test]
+async fn a_wrong_member_is_named_with_what_was_expected() {
+    let good = json!({"id": "never", "name": "Never", "redirect_uri": [URI]});
+    let with = |member: &str, value: Value| {
+        let mut body = good.clone();
+        body[member] = value;
+        body
+    };
+    let without = |member: &str| {
+        let mut body = good.clone();
+        body.as_object_mut().unwrap().remove(member);
+        body
+    };
+    for (body, expected) in [
+        (without("name"), "`name`: missing"),
+        (without("redirect_uri"), "`redirect_uri`: missing"),
+        (with("name", json!(7)), "`name`: expected a string"),
+        (with("name", json!(" ")), "`name`: expected a text of"),
+        (
+            with("id", json!("a/b")),
+            "`id`: expected 1 to 64 characters",
+        ),
+        (
+            with("redirect_uri", json!(URI)),
+            "`redirect_uri`: expected an array of strings",
+        ),
+        (
+            with("redirect_uri", json!([])),
+            "`redirect_uri`: expected 1 to 100",
+        ),
+        (
+            with("redirect_uri", json!(["javascript:alert(1)"])),
+            "`redirect_uri`: expected 1 to 100",
+        ),
+        (
+            with("redirect_uri", json!(["https://a.example/#x"])),
+            "`redirect_uri`: expected 1 to 100",
+        ),
+        (
+            with("homepage", json!("javascript:alert(1)")),
+            "`homepage`: expected an http",
+        ),
+        (
+            with("public", json!("yes")),
+            "`public`: expected true or false",
+        ),
+        (
+            with("grants", json!(["magic"])),
+            "`grants`: expected some of password",
+        ),
+        (
+            with("secret", json!("mine")),
+            "`secret`: unknown member; known are id, name",
+        ),
+        (json!("text"), "the body must be an object or an array"),
+        (json!([]), "the body is an array without an object"),
+        (json!([good, 7]), "[1]: must be an object"),
+        (json!([good, {"name": "x"}]), "[1]: `redirect_uri`: missing"),
+    ] {
+        let refused = owner("POST", "/api/v4/clients", body).await;
+        let (status, code, message) = refused.error();
+        assert_eq!((status, code), (400, "INPUT_VALIDATION_ERROR"), "{message}");
+        assert!(message.starts_with(expected), "{message} is not {expected}");
+    }
+    for (patch, expected) in [
+        (json!({"id": "other"}), "`id`: a client keeps its id"),
+        (
+            json!({"colour": 1}),
+            "`colour`: unknown member; known are name,",
+        ),
+        (json!({"name": null}), "`name`: expected a string"),
+        (json!([{"name": "x"}]), "the body must be an object"),
+    ] {
+        let refused = owner("PATCH", "/api/v4/clients/demo-app", patch).await;
+        let (status, _, message) = refused.error();
+        assert!(status == 400 && message.starts_with(expected), "{message}");
+    }
+    let taken = owner("POST", "/api/v4/clients", with("id", json!("demo-app"))).await;
+    assert_eq!(taken.error().0, 409);
+    assert_eq!(taken.error().1, "ALREADY_EXISTS");
+    let malformed = demo()
+        .request(reqwest::Method::POST, "/api/v4/clients")
+        .bearer_auth(demo().token("demo").await)
+        .header("content-type", "application/json")
+        .body("{")
+        .send()
+        .await
+        .unwrap();
+    let malformed: Value = malformed.json().await.unwrap();
+    assert_eq!(malformed["errorCode"], "INVALID_JSON", "{malformed}");
+    let empty = owner("GET", "/api/v4/clients/a,,b", Value::Null).await;
+    assert_eq!(empty.error().0, 400);
+}
+
+#[tokio::test]
+async fn clients_are_the_owners() {
+    for (method, path, body) in [
+        ("GET", "/api/v4/clients", Value::Null),
+        ("GET", "/api/v4/clients/demo-app", Value::Null),
+        (
+            "POST",
+            "/api/v4/clients",
+            json!({"name": "x", "redirect_uri": [URI]}),
+        ),
+        ("PATCH", "/api/v4/clients/demo-app", json!({"name": "x"})),
+        ("DELETE", "/api/v4/clients/demo-app", Value::Null),
+    ] {
+        let refused = demo().rest(Some("alice"), (method, path), &body).await;
+        assert_eq!(refused.error().0, 403, "{method} {path}");
+        assert_eq!(refused.error().1, "INSUFFICIENT_PRIVILEGES");
+        // The demo has a default user, and yet nobody manages anything without a token.
+        let stranger = demo().rest(None, (method, path), &body).await;
+        assert_eq!(stranger.error().0, 401, "{method} {path}");
+        assert_eq!(stranger.error().1, "MISSING_TOKEN");
+    }
+    for (method, path, allow) in [
+        ("DELETE", "/api/v4/clients", "GET, HEAD, POST, OPTIONS"),
+        (
+            "POST",
+            "/api/v4/clients/demo-app",
+            "GET, HEAD, PATCH, DELETE, OPTIONS",
+        ),
+    ] {
+        let refused = owner(method, path, Value::Null).await;
+        assert_eq!((refused.status, refused.allow.as_str()), (405, allow));
+    }
+}

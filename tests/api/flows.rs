@@ -1,0 +1,472 @@
+//! The authorization code and device grants with their pages, sign-up and the second factor
+//! (wire.md 3), against the real server.
+
+use reqwest::{Method, Response};
+use serde_json::{Value, json};
+
+use crate::pages::{Browser, CALLBACK, Page, VERIFIER, authorization, encoded};
+use crate::service::demo;
+
+const URN: &str = "urn:ietf:params:oauth:grant-type:device_code";
+
+async fn post(path: &str, body: &Value) -> Response {
+    let request = demo().request(Method::POST, path).json(body);
+    request.send().await.unwrap()
+}
+
+/// Status and `error` of an answer of the token endpoint; the error is empty on success.
+async fn token(body: &Value) -> (u16, String, Value) {
+    let answer = post("/api/v4/oauth", body).await;
+    assert_eq!(answer.headers()["cache-control"], "no-store");
+    let status = answer.status().as_u16();
+    let text = answer.text().await.unwrap();
+    assert!(!text.contains(": "), "a client in use splits on it: {text}");
+    let body: Value = serde_json::from_str(&text).unwrap();
+    let error = body["error"].as_str().unwrap_or_default().to_owned();
+    (status, error, body)
+}
+
+async fn failure(body: &Value) -> (u16, String) {
+    let (status, error, _) = token(body).await;
+    (status, error)
+}
+
+/// Registers a client of the demo's owner.
+async fn client(id: &str, more: Value) -> Value {
+    let mut body = json!({"id": id, "name": format!("Client {id}"), "redirect_uri": [CALLBACK]});
+    let members = body.as_object_mut().unwrap();
+    members.extend(more.as_object().unwrap().clone());
+    let owner = demo().token("demo").await;
+    let request = demo().request(Method::POST, "/api/v4/clients");
+    let answer = request.bearer_auth(owner).json(&body).send().await.unwrap();
+    assert_eq!(answer.status(), 201);
+    answer.json().await.unwrap()
+}
+
+/// Walks from the sign-in page to the code of a client as alice.
+async fn code(client_id: &str) -> Page {
+    let mut browser = Browser::new(demo());
+    let page = browser.get(&authorization(client_id)).await;
+    let consent = browser.sign_in(&page, "alice").await;
+    browser
+        .submit(&consent, "decide", &[("decision", "allow")])
+        .await
+}
+
+fn redemption(client_id: &str, code: &str) -> Value {
+    json!({
+        "grant_type": "authorization_code", "client_id": client_id, "code": code,
+        "redirect_uri": CALLBACK, "code_verifier": VERIFIER,
+    })
+}
+
+#[tokio::test]
+async fn a_code_is_brought_back_and_redeemed_once() {
+    let answer = code("demo-app").await;
+    assert_eq!(answer.status, 303);
+    assert!(
+        answer.location.starts_with(&format!("{CALLBACK}?code=")),
+        "{}",
+        answer.location
+    );
+    assert_eq!(
+        (answer.told("state"), answer.told("iss")),
+        ("xyz".into(), encoded_url(&demo().url))
+    );
+    let body = redemption("demo-app", &answer.told("code"));
+    for (name, value) in [
+        (
+            "code_verifier",
+            "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXX",
+        ),
+        ("redirect_uri", "http://127.0.0.1:5173/callback/"),
+        ("code", "nonsense"),
+    ] {
+        let mut wrong = body.clone();
+        wrong[name] = json!(value);
+        assert_eq!(
+            failure(&wrong).await,
+            (400, "invalid_grant".into()),
+            "{name}"
+        );
+    }
+    let mut foreign = body.clone();
+    foreign["client_id"] = json!("demo-server");
+    foreign["client_secret"] = json!("demo-server-secret");
+    assert_eq!(failure(&foreign).await, (400, "invalid_grant".into()));
+    let mut missing = body.clone();
+    missing.as_object_mut().unwrap().remove("code_verifier");
+    assert_eq!(failure(&missing).await, (400, "invalid_request".into()));
+    let (status, _, tokens) = token(&body).await;
+    assert_eq!(status, 200, "what failed did not consume it: {tokens}");
+    assert_eq!(tokens["scope"], "");
+    let refresh = json!({
+        "grant_type": "refresh_token", "client_id": "demo-app",
+        "refresh_token": tokens["refresh_token"],
+    });
+    let (status, _, _) = token(&refresh).await;
+    assert_eq!(status, 200);
+    assert_eq!(
+        failure(&body).await,
+        (400, "invalid_grant".into()),
+        "the second use"
+    );
+    assert_eq!(
+        failure(&refresh).await,
+        (400, "invalid_grant".into()),
+        "it ended what the first gave"
+    );
+}
+
+fn encoded_url(url: &str) -> String {
+    url.replace(':', "%3A").replace('/', "%2F")
+}
+
+#[tokio::test]
+async fn of_ten_parallel_redemptions_exactly_one_succeeds() {
+    let body = redemption("demo-app", &code("demo-app").await.told("code"));
+    let attempts: Vec<_> = (0..10)
+        .map(|_| {
+            let body = body.clone();
+            tokio::spawn(async move { token(&body).await.0 })
+        })
+        .collect();
+    let mut statuses = Vec::new();
+    for attempt in attempts {
+        statuses.push(attempt.await.unwrap());
+    }
+    statuses.sort_unstable();
+    assert_eq!(statuses[0], 200, "{statuses:?}");
+    assert!(
+        statuses[1..].iter().all(|status| *status == 400),
+        "{statuses:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_confidential_client_proves_itself_for_a_code() {
+    let mut body = redemption("demo-server", &code("demo-server").await.told("code"));
+    assert_eq!(failure(&body).await, (401, "invalid_client".into()));
+    body["client_secret"] = json!("demo-server-secret");
+    assert_eq!(token(&body).await.0, 200);
+}
+
+#[tokio::test]
+async fn the_authorization_page_answers_each_error_as_it_must() {
+    let good = authorization("demo-app");
+    let mut browser = Browser::new(demo());
+    for bad in [
+        good.replace("demo-app", "nobody"),
+        good.replace("callback", "Callback"),
+        good.replace("callback", "callback%2F"),
+        good.replace("callback", "callback%2F..%2Fcallback"),
+        good.replace("callback", "callback%23x"),
+        good.replace("127%2E0%2E0%2E1", "user%40127%2E0%2E0%2E1"),
+        good.replace("127%2E0%2E0%2E1", "127%2E0%2E0%2E1%2Eevil%2Eexample"),
+        good.replace("127%2E0%2E0%2E1", "%D0%B0pp%2Eexample"),
+        good.replace("http", "javascript"),
+        good.replace("redirect_uri", "redirect"),
+        format!("{good}&redirect_uri=x"),
+        format!("{good}&client_id=demo-app"),
+    ] {
+        let page = browser.get(&bad).await;
+        assert_eq!((page.status, &*page.location), (400, ""), "{bad}");
+        assert!(page.text.contains("<h1>"), "{bad}");
+    }
+    for (bad, error) in [
+        (
+            good.replace("response_type=code", "response_type=token"),
+            "unsupported_response_type",
+        ),
+        (good.replace("response_type", "x"), "invalid_request"),
+        (good.replace("S256", "plain"), "invalid_request"),
+        (good.replace("code_challenge=", "x="), "invalid_request"),
+        (
+            format!("{good}&code_challenge_method=S256"),
+            "invalid_request",
+        ),
+        (format!("{good}&response_type=code"), "invalid_request"),
+    ] {
+        let page = browser.get(&bad).await;
+        assert_eq!(
+            (page.status, page.told("error")),
+            (303, error.to_owned()),
+            "{bad}"
+        );
+        assert_eq!(
+            (page.told("state"), page.told("iss")),
+            ("xyz".into(), encoded_url(&demo().url))
+        );
+        assert!(!page.told("error_description").is_empty());
+    }
+    let native = browser.get(&good.replace("5173", "49152")).await;
+    assert_eq!(native.status, 200, "a loopback address may have any port");
+    client(
+        "only-password",
+        json!({"public": true, "grants": ["password"]}),
+    )
+    .await;
+    let page = browser
+        .get(&good.replace("demo-app", "only-password"))
+        .await;
+    assert_eq!(page.told("error"), "unauthorized_client");
+}
+
+#[tokio::test]
+async fn who_denies_sends_access_denied() {
+    let mut browser = Browser::new(demo());
+    let page = browser.get(&authorization("demo-app")).await;
+    let consent = browser.sign_in(&page, "alice").await;
+    let denied = browser
+        .submit(&consent, "decide", &[("decision", "deny")])
+        .await;
+    assert_eq!(
+        (denied.status, denied.told("error")),
+        (303, "access_denied".into())
+    );
+    assert_eq!(denied.told("state"), "xyz");
+}
+
+#[tokio::test]
+async fn a_signed_in_browser_is_not_asked_again() {
+    client("no-confirm", json!({"public": true, "confirm": false})).await;
+    let mut browser = Browser::new(demo());
+    let page = browser.get(&authorization("no-confirm")).await;
+    let first = browser.sign_in(&page, "alice").await;
+    assert!(!first.told("code").is_empty());
+    let second = browser.get(&authorization("no-confirm")).await;
+    assert!(!second.told("code").is_empty());
+    assert_ne!(first.told("code"), second.told("code"));
+}
+
+async fn device() -> Value {
+    let answer = post("/api/v4/oauth/device", &json!({"client_id": "demo-app"})).await;
+    assert_eq!(answer.status(), 200);
+    assert_eq!(answer.headers()["cache-control"], "no-store");
+    answer.json().await.unwrap()
+}
+
+fn poll(device: &Value, name: &str) -> Value {
+    json!({"grant_type": name, "client_id": "demo-app", "device_code": device["device_code"]})
+}
+
+/// Decides about a device as alice.
+async fn decide(device: &Value, decision: &str) -> Page {
+    let mut browser = Browser::new(demo());
+    let complete = device["verification_uri_complete"].as_str().unwrap();
+    let page = browser
+        .get(complete.strip_prefix(&demo().url).unwrap())
+        .await;
+    let typed = device["user_code"].as_str().unwrap();
+    let page = browser.submit(&page, "code", &[("user_code", typed)]).await;
+    let page = browser.sign_in(&page, "alice").await;
+    assert!(
+        page.text.contains(typed) && page.text.contains("Demo application"),
+        "{}",
+        page.text
+    );
+    browser
+        .submit(&page, "decide", &[("decision", decision)])
+        .await
+}
+
+#[tokio::test]
+async fn a_device_waits_until_a_person_has_allowed_it() {
+    let codes = device().await;
+    assert_eq!(
+        (&codes["expires_in"], &codes["interval"]),
+        (&json!(1800), &json!(5))
+    );
+    assert_eq!(codes["verification_uri"], format!("{}/device", demo().url));
+    let user_code = codes["user_code"].as_str().unwrap();
+    let letters = |c: char| c == '-' || "BCDFGHJKLMNPQRSTVWXZ".contains(c);
+    assert!(
+        user_code.len() == 9 && user_code.chars().all(letters),
+        "{user_code}"
+    );
+    assert_eq!(
+        failure(&poll(&codes, URN)).await,
+        (400, "authorization_pending".into())
+    );
+    assert_eq!(failure(&poll(&codes, URN)).await, (400, "slow_down".into()));
+    assert_eq!(decide(&codes, "allow").await.status, 200);
+    let (status, _, tokens) = token(&poll(&codes, "device_code")).await;
+    assert_eq!(status, 200, "{tokens}");
+    assert!(tokens["refresh_token"].is_string());
+    assert_eq!(
+        failure(&poll(&codes, URN)).await,
+        (400, "invalid_grant".into()),
+        "consumed"
+    );
+}
+
+#[tokio::test]
+async fn a_device_learns_of_every_other_end() {
+    let denied = device().await;
+    assert_eq!(decide(&denied, "deny").await.status, 200);
+    assert_eq!(
+        failure(&poll(&denied, URN)).await,
+        (400, "access_denied".into())
+    );
+    let old = device().await;
+    let admin = demo().control().await;
+    let age = "update tidegate.device_codes set expires_at = now() where user_code = $1";
+    let user_code = old["user_code"].as_str().unwrap().replace('-', "");
+    assert_eq!(admin.execute(age, &[&user_code]).await.unwrap(), 1);
+    assert_eq!(
+        failure(&poll(&old, URN)).await,
+        (400, "expired_token".into())
+    );
+    let unknown = json!({"device_code": "nonsense"});
+    assert_eq!(
+        failure(&poll(&unknown, URN)).await,
+        (400, "invalid_grant".into())
+    );
+    for (body, status, error) in [
+        (json!({}), 400, "invalid_request"),
+        (json!({"client_id": "nobody"}), 401, "invalid_client"),
+        (json!({"client_id": "demo-server"}), 401, "invalid_client"),
+    ] {
+        let answer = post("/api/v4/oauth/device", &body).await;
+        assert_eq!(answer.status(), status);
+        let body: Value = answer.json().await.unwrap();
+        assert_eq!(body["error"], error);
+    }
+}
+
+#[tokio::test]
+async fn people_sign_up_where_the_client_allows_it() {
+    let query = |client: &str, uri: &str| {
+        format!(
+            "/signup/?client_id={client}&parentdb=demo&redirect_uri={}",
+            encoded(uri)
+        )
+    };
+    let mut browser = Browser::new(demo());
+    assert_eq!(browser.get(&query("demo-app", CALLBACK)).await.status, 403);
+    client(
+        "open-house",
+        json!({"public": true, "allow_signup": true, "confirm": false}),
+    )
+    .await;
+    for bad in [
+        query("open-house", "https://evil.example/"),
+        query("nobody", CALLBACK),
+        query("open-house", CALLBACK).replace("parentdb=demo", "parentdb=other"),
+    ] {
+        assert_eq!(browser.get(&bad).await.status, 400, "{bad}");
+    }
+    let page = browser.get(&query("open-house", CALLBACK)).await;
+    let fields = |name, password| {
+        [
+            ("username", name),
+            ("email", "m@example.org"),
+            ("password", password),
+        ]
+    };
+    for (name, password, status) in [
+        ("alice", "long-enough", 409),
+        ("bad name'; drop role x", "long-enough", 400),
+        ("mina", "short", 400),
+    ] {
+        let again = browser
+            .submit(&page, "sign_up", &fields(name, password))
+            .await;
+        assert_eq!(again.status, status, "{name}");
+        assert!(again.text.contains("class=\"complaint\""), "{name}");
+    }
+    let done = browser
+        .submit(&page, "sign_up", &fields("mina", "mina-1234"))
+        .await;
+    assert_eq!((done.status, &*done.location), (303, CALLBACK));
+    let signed_in = browser.get(&authorization("open-house")).await;
+    let body = redemption("open-house", &signed_in.told("code"));
+    let (status, _, tokens) = token(&body).await;
+    assert_eq!(status, 200, "{tokens}");
+    let q = json!({"q": "select current_user::text as role"});
+    let request = demo().request(Method::POST, "/api/v4/sql").json(&q);
+    let access = tokens["access_token"].as_str().unwrap();
+    let answer = request.bearer_auth(access).send().await.unwrap();
+    let answer: Value = answer.json().await.unwrap();
+    assert_eq!(answer["data"], json!([{"role": "demo/mina"}]));
+}
+
+#[tokio::test]
+async fn a_client_with_two_factor_asks_for_a_second_one() {
+    client(
+        "two-factor",
+        json!({"public": true, "two_factor": true, "confirm": false}),
+    )
+    .await;
+    let password = json!({
+        "grant_type": "password", "client_id": "two-factor", "database": "demo",
+        "username": "alice", "password": "alice1234",
+    });
+    assert_eq!(
+        failure(&password).await,
+        (400, "unauthorized_client".into())
+    );
+    let owner = demo().token("demo").await;
+    let user = json!({"name": "careful", "password": "careful1234"});
+    let request = demo()
+        .request(Method::POST, "/api/v4/users")
+        .bearer_auth(owner);
+    assert_eq!(request.json(&user).send().await.unwrap().status(), 201);
+    let mut browser = Browser::new(demo());
+    let page = browser.get(&authorization("two-factor")).await;
+    let page = browser.sign_in(&page, "careful").await;
+    assert!(page.text.contains("<svg class=\"qr\""), "{}", page.text);
+    let wrong = browser.submit(&page, "enrol", &[("code", "000000")]).await;
+    assert_eq!(wrong.status, 400);
+    let (_, secret) = page.text.split_once("class=\"secret\">").unwrap();
+    let secret = secret.split('<').next().unwrap().replace(' ', "");
+    let shown = one_time_code(&secret);
+    let page = browser.submit(&wrong, "enrol", &[("code", &shown)]).await;
+    let recovery: Vec<_> = page.text.split("<code>").skip(1).collect();
+    assert_eq!(recovery.len(), 10);
+    let recovery = recovery[0].split('<').next().unwrap();
+    let done = browser.get(&authorization("two-factor")).await;
+    assert!(!done.told("code").is_empty());
+
+    let mut second = Browser::new(demo());
+    let page = second.get(&authorization("two-factor")).await;
+    let page = second.sign_in(&page, "careful").await;
+    assert!(
+        page.text.contains("autocomplete=\"one-time-code\""),
+        "{}",
+        page.text
+    );
+    let replay = second
+        .submit(&page, "second_factor", &[("code", &shown)])
+        .await;
+    assert_eq!(replay.status, 400, "each code is good once");
+    let done = second
+        .submit(&page, "second_factor", &[("code", recovery)])
+        .await;
+    assert!(!done.told("code").is_empty(), "{}", done.text);
+}
+
+/// What an authenticator shows (RFC 6238).
+fn one_time_code(secret: &str) -> String {
+    let letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+    let (mut key, mut bits, mut held) = (Vec::new(), 0_u32, 0_u32);
+    for letter in secret.chars() {
+        held = held << 5 | u32::try_from(letters.find(letter).unwrap()).unwrap();
+        bits += 5;
+        if bits >= 8 {
+            bits -= 8;
+            key.push(u8::try_from(held >> bits & 0xff).unwrap());
+            held &= (1 << bits) - 1;
+        }
+    }
+    let now = std::time::UNIX_EPOCH.elapsed();
+    let step = (now.unwrap().as_secs() / 30).to_be_bytes();
+    let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, &key);
+    let tag = ring::hmac::sign(&key, &step);
+    let at = usize::from(tag.as_ref()[19] & 15);
+    let word: [u8; 4] = tag.as_ref()[at..at + 4].try_into().unwrap();
+    format!(
+        "{:06}",
+        (u32::from_be_bytes(word) & 0x7fff_ffff) % 1_000_000
+    )
+}

@@ -1,0 +1,138 @@
+//! A node of `tidegate serve` in front of a cluster that an operator has.
+
+use std::io::Read as _;
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
+
+use reqwest::{Client, StatusCode};
+use serde_json::{Value, json};
+
+use crate::operator::Operator;
+use crate::service::{PATIENCE, eventually};
+
+/// A node, with all that it logs.
+pub(crate) struct Node {
+    pub(crate) url: String,
+    process: Process,
+    log: JoinHandle<String>,
+    pub(crate) client: Client,
+}
+
+/// A process that does not outlive a test that fails: who pipes the tests' output would wait for
+/// its end.
+pub(crate) struct Process(pub(crate) Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // One that has ended already is left alone.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Node {
+    pub(crate) async fn start(operator: &Operator) -> Self {
+        let port = TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port();
+        let listen = format!("127.0.0.1:{port}");
+        let arguments = [
+            "serve",
+            "--listen",
+            &listen,
+            "--public-url",
+            "http://api.example",
+        ];
+        let mut process = operator
+            .command(&[&arguments[..], &["--log-level", "trace", "--nodes", "2"]].concat())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stderr = process.stderr.take().unwrap();
+        let log = std::thread::spawn(move || {
+            let mut text = String::new();
+            stderr.read_to_string(&mut text).unwrap();
+            text
+        });
+        let client = Client::builder().timeout(PATIENCE).build().unwrap();
+        let node = Self {
+            url: format!("http://{listen}"),
+            process: Process(process),
+            log,
+            client,
+        };
+        eventually("the node is ready", || async {
+            let answer = node.client.get(format!("{}/readyz", node.url)).send().await;
+            answer.is_ok_and(|answer| answer.status() == StatusCode::OK)
+        })
+        .await;
+        node
+    }
+
+    pub(crate) async fn post(
+        &self,
+        path: &str,
+        token: Option<&str>,
+        body: Value,
+    ) -> (StatusCode, Value) {
+        let request = self.client.post(format!("{}{path}", self.url)).json(&body);
+        let request = match token {
+            Some(token) => request.bearer_auth(token),
+            None => request,
+        };
+        let answer = request.send().await.unwrap();
+        let status = answer.status();
+        (status, answer.json().await.unwrap_or_default())
+    }
+
+    pub(crate) async fn sign_in(&self, database: &str, username: &str, password: &str) -> Value {
+        let body = json!({
+            "grant_type": "password", "username": username, "password": password,
+            "database": database, "client_id": "app",
+        });
+        let (status, answer) = self.post("/api/v4/oauth", None, body).await;
+        assert_eq!(status, StatusCode::OK, "{answer}");
+        answer
+    }
+
+    pub(crate) async fn status(&self, token: &str) -> StatusCode {
+        self.post("/api/v4/sql", Some(token), json!({"q": "select 1"}))
+            .await
+            .0
+    }
+
+    /// Tells the node to stop and returns what it logged.
+    pub(crate) fn stop(mut self) -> String {
+        let pid = self.process.0.id().to_string();
+        assert!(
+            Command::new("kill")
+                .args(["-TERM", &pid])
+                .status()
+                .unwrap()
+                .success()
+        );
+        assert_eq!(self.process.0.wait().unwrap().code(), Some(0));
+        self.log.join().unwrap()
+    }
+}
+
+/// An operator with an adopted database and a public client.
+pub(crate) async fn operator() -> Operator {
+    let operator = Operator::new().await;
+    let root = operator.root("postgres").await;
+    root.batch_execute("CREATE DATABASE shop").await.unwrap();
+    let inside = operator.root("shop").await;
+    let sql = "CREATE TABLE orders (id int, total numeric); INSERT INTO orders VALUES (1, 9.90)";
+    inside.batch_execute(sql).await.unwrap();
+    operator.succeeds(
+        &["tenant", "adopt", "shop", "--password-file", "-"],
+        "owner-password\n",
+    );
+    let uri = ["--redirect-uri", "http://127.0.0.1:5000/callback"];
+    let client = ["client", "create", "shop", "App", "--id", "app", "--public"];
+    operator.succeeds(&[&client[..], &uri].concat(), "");
+    operator
+}

@@ -1,0 +1,155 @@
+//! A browser without JavaScript: keeps its cookie, reads forms, posts them.
+
+use std::fmt::Write as _;
+
+use reqwest::{Client, Method, Response, redirect};
+
+use crate::service::{PATIENCE, Service};
+
+/// The demo's redirect address.
+pub(crate) const CALLBACK: &str = "http://127.0.0.1:5173/callback";
+/// RFC 7636, appendix B.
+pub(crate) const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
+
+/// An authorization request of a client.
+pub(crate) fn authorization(client_id: &str) -> String {
+    format!(
+        "/auth?response_type=code&client_id={client_id}&redirect_uri={}&state=xyz\
+         &code_challenge={CHALLENGE}&code_challenge_method=S256",
+        encoded(CALLBACK)
+    )
+}
+
+pub(crate) fn encoded(text: &str) -> String {
+    let byte = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => char::from(byte).to_string(),
+        other => format!("%{other:02X}"),
+    };
+    text.bytes().map(byte).collect()
+}
+
+/// A browser that follows nothing by itself.
+pub(crate) struct Browser<'a> {
+    service: &'a Service,
+    client: Client,
+    cookie: String,
+}
+
+/// An answer that has been read.
+pub(crate) struct Page {
+    pub(crate) status: u16,
+    pub(crate) location: String,
+    pub(crate) text: String,
+}
+
+impl<'a> Browser<'a> {
+    pub(crate) fn new(service: &'a Service) -> Self {
+        let client = Client::builder()
+            .redirect(redirect::Policy::none())
+            .pool_max_idle_per_host(0)
+            .timeout(PATIENCE);
+        Self {
+            service,
+            client: client.build().unwrap(),
+            cookie: String::new(),
+        }
+    }
+
+    /// Goes to an address of the service.
+    pub(crate) async fn get(&mut self, address: &str) -> Page {
+        self.send(Method::GET, address, String::new()).await
+    }
+
+    /// Posts the form of a step that `page` shows, with these fields, and follows our own
+    /// redirects.
+    pub(crate) async fn submit(
+        &mut self,
+        page: &Page,
+        step: &str,
+        fields: &[(&str, &str)],
+    ) -> Page {
+        let (action, mut body) = page.form(step);
+        for (name, value) in fields {
+            write!(body, "&{name}={}", encoded(value)).unwrap();
+        }
+        let mut page = self.send(Method::POST, &action, body).await;
+        while page.location.starts_with('/') {
+            page = self.get(&page.location.clone()).await;
+        }
+        page
+    }
+
+    /// Signs in where the page asks for it.
+    pub(crate) async fn sign_in(&mut self, page: &Page, user: &str) -> Page {
+        let password = format!("{user}1234");
+        let fields = [("username", user), ("password", &*password)];
+        self.submit(page, "sign_in", &fields).await
+    }
+
+    async fn send(&mut self, method: Method, address: &str, body: String) -> Page {
+        let answer = self
+            .client
+            .request(method, format!("{}{address}", self.service.url))
+            .header("cookie", &self.cookie)
+            .header("content-type", "application/x-www-form-urlencoded")
+            .body(body)
+            .send()
+            .await
+            .unwrap();
+        self.keep(&answer);
+        let header = |name: &str| {
+            let value = answer.headers().get(name);
+            value.map_or(String::new(), |value| value.to_str().unwrap().to_owned())
+        };
+        Page {
+            status: answer.status().as_u16(),
+            location: header("location"),
+            text: answer.text().await.unwrap(),
+        }
+    }
+
+    fn keep(&mut self, answer: &Response) {
+        if let Some(cookie) = answer.headers().get("set-cookie") {
+            let (pair, _) = cookie.to_str().unwrap().split_once(';').unwrap();
+            pair.clone_into(&mut self.cookie);
+        }
+    }
+}
+
+impl Page {
+    /// Where the form of a step leads, and its hidden fields.
+    fn form(&self, step: &str) -> (String, String) {
+        let mark = format!("name=\"step\" value=\"{step}\"");
+        let form = self.text.split("<form ").find(|form| form.contains(&mark));
+        let form =
+            form.unwrap_or_else(|| panic!("no form {step} ({}): {}", self.status, self.text));
+        let form = form.split("</form>").next().unwrap();
+        let (_, action) = form.split_once("action=\"").unwrap();
+        let action = action.split('"').next().unwrap().replace("&amp;", "&");
+        let mut hidden = Vec::new();
+        for input in form
+            .split("<input ")
+            .filter(|input| input.contains("type=\"hidden\""))
+        {
+            let attribute = |name: &str| {
+                let (_, rest) = input.split_once(&format!("{name}=\"")).unwrap();
+                rest.split('"').next().unwrap().to_owned()
+            };
+            hidden.push(format!(
+                "{}={}",
+                attribute("name"),
+                encoded(&attribute("value"))
+            ));
+        }
+        (action, hidden.join("&"))
+    }
+
+    /// A parameter of the address that the answer leads to, decoded as far as our codes need it.
+    pub(crate) fn told(&self, name: &str) -> String {
+        let (_, query) = self.location.split_once('?').unwrap_or_default();
+        let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+        let found = pairs.find(|(known, _)| *known == name);
+        found.map(|(_, value)| value.to_owned()).unwrap_or_default()
+    }
+}

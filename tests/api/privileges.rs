@@ -1,0 +1,325 @@
+//! `/api/v4/schemas/{s}/tables/{t}/privileges`: what sub-users may do with a table.
+
+use serde_json::{Value, json};
+
+use crate::service::{Reply, Service, demo};
+
+/// A schema of the test's own with a table and a sub-user without any right.
+async fn stage(name: &str) -> (&'static Service, String) {
+    let demo = demo();
+    let body = json!({"name": name, "password": "password-1"});
+    let made = demo
+        .rest(Some("demo"), ("POST", "/api/v4/users"), &body)
+        .await;
+    assert_eq!(made.status, 201, "{made:?}");
+    for q in [
+        format!("create schema p_{name}"),
+        format!("create table p_{name}.t (id serial primary key, a int, b int)"),
+        format!("create table p_{name}.other (id int)"),
+    ] {
+        demo.rows("demo", &q, json!({})).await;
+    }
+    (
+        demo,
+        format!("/api/v4/schemas/p_{name}/tables/t/privileges"),
+    )
+}
+
+async fn owner(method: &str, path: &str, body: Value) -> Reply {
+    demo().rest(Some("demo"), (method, path), &body).await
+}
+
+async fn set(path: &str, user: &str, privilege: &str) -> Reply {
+    owner(
+        "PATCH",
+        path,
+        json!({"subuser": user, "privilege": privilege}),
+    )
+    .await
+}
+
+async fn of(path: &str, user: &str) -> Value {
+    let shown = owner("GET", path, Value::Null).await;
+    assert_eq!(shown.status, 200, "{shown:?}");
+    let list = shown.body.as_array().unwrap();
+    list.iter()
+        .find(|entry| entry["subuser"] == user)
+        .unwrap()
+        .clone()
+}
+
+async fn attempt(user: &str, q: String) -> u16 {
+    let body = json!({
+        "grant_type": "password", "username": user, "password": "password-1",
+        "database": "demo", "client_id": "demo-app",
+    });
+    let tokens = demo()
+        .rest_with(None, ("POST", "/api/v4/oauth"), &body)
+        .await;
+    let token = tokens.body["access_token"].as_str();
+    let sql = ("POST", "/api/v4/sql");
+    demo().rest_with(token, sql, &json!({"q": q})).await.status
+}
+
+#[tokio::test]
+async fn each_word_is_granted_and_revoked_in_postgresql() {
+    let (_, path) = stage("pia").await;
+    let select = || attempt("pia", "select * from p_pia.t".to_owned());
+    let insert = || attempt("pia", "insert into p_pia.t (a) values (1)".to_owned());
+    assert_eq!(
+        of(&path, "pia").await.to_string(),
+        r#"{"subuser":"pia","privilege":"none","privileges":[],"columns":{},"usage":false}"#
+    );
+    assert_eq!(select().await, 403);
+
+    let answer = set(&path, "pia", "read").await;
+    assert_eq!(
+        (answer.status, &answer.location),
+        (303, &path),
+        "{answer:?}"
+    );
+    assert_eq!(answer.body, json!([{"_links": {"self": path}}]));
+    let shown = of(&path, "pia").await;
+    assert_eq!(shown["privilege"], "read");
+    assert_eq!(
+        (&shown["privileges"], &shown["usage"]),
+        (&json!(["SELECT"]), &json!(true))
+    );
+    assert_eq!((select().await, insert().await), (200, 403));
+    // USAGE came along, and nothing on another table of the schema.
+    assert_eq!(
+        attempt("pia", "select * from p_pia.other".to_owned()).await,
+        403
+    );
+
+    // `write` includes the sequence behind the column.
+    assert_eq!(set(&path, "pia", "write").await.status, 303);
+    assert_eq!(insert().await, 200);
+    assert_eq!(
+        attempt("pia", "update p_pia.t set a = 2".to_owned()).await,
+        200
+    );
+    assert_eq!(attempt("pia", "delete from p_pia.t".to_owned()).await, 200);
+    assert_eq!(attempt("pia", "truncate p_pia.t".to_owned()).await, 403);
+    let shown = of(&path, "pia").await;
+    assert_eq!(shown["privilege"], "write");
+    assert_eq!(
+        shown["privileges"],
+        json!(["SELECT", "INSERT", "UPDATE", "DELETE"])
+    );
+
+    assert_eq!(set(&path, "pia", "read").await.status, 303);
+    assert_eq!((select().await, insert().await), (200, 403));
+    let next = "select nextval('p_pia.t_id_seq')".to_owned();
+    assert_eq!(attempt("pia", next).await, 403);
+    assert_eq!(set(&path, "pia", "none").await.status, 303);
+    assert_eq!(select().await, 403);
+    assert_eq!(of(&path, "pia").await["privilege"], "none");
+}
+
+#[tokio::test]
+async fn what_postgresql_says_is_shown_whoever_granted_it() {
+    let (demo, path) = stage("quin").await;
+    let shown = |q: &'static str| {
+        let path = path.clone();
+        async move {
+            demo.rows("demo", q, json!({})).await;
+            of(&path, "quin").await
+        }
+    };
+    demo.rows(
+        "demo",
+        "grant usage on schema p_quin to \"demo/quin\"",
+        json!({}),
+    )
+    .await;
+    let columns = shown("grant select (a), update (a, b) on p_quin.t to \"demo/quin\"").await;
+    assert_eq!(columns["privilege"], "other");
+    assert_eq!(
+        columns["columns"],
+        json!({"SELECT": ["a"], "UPDATE": ["a", "b"]})
+    );
+    // Revoking from the table takes the columns along.
+    assert_eq!(set(&path, "quin", "none").await.status, 303);
+    assert_eq!(of(&path, "quin").await["columns"], json!({}));
+    let more = shown("grant select, trigger on p_quin.t to \"demo/quin\"").await;
+    assert_eq!(more["privilege"], "other");
+    assert_eq!(more["privileges"], json!(["SELECT", "TRIGGER"]));
+
+    // What everybody has cannot be taken from one, and nothing is changed.
+    let all = shown("grant select on p_quin.t to public").await;
+    assert_eq!(all["privileges"], json!(["SELECT", "TRIGGER"]));
+    let refused = set(&path, "quin", "none").await;
+    let (status, code, message) = refused.error();
+    assert_eq!((status, code), (409, "CONFLICT"));
+    assert!(message.contains("SELECT through PUBLIC"), "{message}");
+    assert_eq!(
+        of(&path, "quin").await["privileges"],
+        json!(["SELECT", "TRIGGER"])
+    );
+    // A group is named too.
+    let group = json!({"user_group": "p_club"});
+    owner("PATCH", "/api/v4/users/quin", group).await;
+    shown("revoke select on p_quin.t from public").await;
+    let club = shown("grant insert on p_quin.t to \"demo/group/p_club\"").await;
+    assert_eq!(club["privileges"], json!(["SELECT", "INSERT", "TRIGGER"]));
+    let refused = set(&path, "quin", "read").await;
+    assert!(
+        refused
+            .error()
+            .2
+            .contains("INSERT through demo/group/p_club"),
+        "{refused:?}"
+    );
+}
+
+#[tokio::test]
+async fn the_objects_owner_grants_or_who_holds_the_grant_option() {
+    let (demo, path) = stage("rosa").await;
+    stage("sven").await;
+    let admin = demo.admin().await;
+    // A sub-user owns the table in the owner's schema.
+    admin
+        .batch_execute(
+            "grant usage on schema p_rosa to \"demo/sven\"; \
+                        alter table p_rosa.t owner to \"demo/sven\"",
+        )
+        .await
+        .unwrap();
+    assert_eq!(set(&path, "rosa", "write").await.status, 303);
+    let read = || attempt("rosa", "insert into p_rosa.t (a) values (1)".to_owned());
+    assert_eq!(read().await, 200);
+    let granted = "select distinct grantor::text as g from information_schema.role_table_grants \
+                   where table_schema = 'p_rosa' and grantee = 'demo/rosa'";
+    let by = admin.query_one(granted, &[]).await.unwrap();
+    assert_eq!(by.get::<_, String>(0), "demo/sven");
+    let own = set(&path, "sven", "none").await;
+    assert_eq!(own.error().0, 409, "{own:?}");
+    assert_eq!(set(&path, "rosa", "none").await.status, 303);
+
+    // A table of the cluster's administrator: nobody of the tenant may grant.
+    admin
+        .batch_execute("alter table p_rosa.t owner to current_user")
+        .await
+        .unwrap();
+    let refused = set(&path, "rosa", "read").await;
+    let (status, code, message) = refused.error();
+    assert_eq!((status, code), (409, "CONFLICT"), "{message}");
+    let administrator = admin
+        .query_one("select current_user::text", &[])
+        .await
+        .unwrap();
+    let administrator: String = administrator.get(0);
+    assert!(
+        message.contains(&format!("{administrator} owns it")),
+        "{message}"
+    );
+    // Who holds the grant option for it may, and only for what it holds.
+    admin
+        .batch_execute("grant select on p_rosa.t to \"demo/sven\" with grant option")
+        .await
+        .unwrap();
+    assert_eq!(set(&path, "rosa", "read").await.status, 303);
+    assert_eq!(of(&path, "rosa").await["privilege"], "read");
+    assert_eq!(set(&path, "rosa", "write").await.error().0, 409);
+    assert_eq!(set(&path, "rosa", "none").await.status, 303);
+    assert_eq!(of(&path, "rosa").await["privilege"], "none");
+    // What the administrator granted itself, only the administrator takes.
+    admin
+        .batch_execute("grant select on p_rosa.t to \"demo/rosa\"")
+        .await
+        .unwrap();
+    let refused = set(&path, "rosa", "none").await;
+    assert!(
+        refused
+            .error()
+            .2
+            .contains(&format!("SELECT from {administrator}")),
+        "{refused:?}"
+    );
+}
+
+#[tokio::test]
+async fn names_are_quoted_wherever_they_stand() {
+    let demo = demo();
+    for q in [
+        "create schema \"p \"\"x;/ :y\"",
+        "create table \"p \"\"x;/ :y\".\"drop table t;--\" (id int)",
+    ] {
+        demo.rows("demo", q, json!({})).await;
+    }
+    let path = "/api/v4/schemas/p%20%22x%3B%2F%20%3Ay/tables/drop%20table%20t%3B--/privileges";
+    let answer = set(path, "alice", "write").await;
+    assert_eq!(
+        (answer.status, answer.location.as_str()),
+        (303, path),
+        "{answer:?}"
+    );
+    assert_eq!(of(path, "alice").await["privilege"], "write");
+}
+
+#[tokio::test]
+async fn several_are_set_in_order_and_wrong_ones_are_named() {
+    let (_, path) = stage("uwe").await;
+    let body = json!([
+        {"subuser": "uwe", "privilege": "write"}, {"subuser": "guest", "privilege": "read"},
+    ]);
+    assert_eq!(owner("PATCH", &path, body).await.status, 303);
+    assert_eq!(of(&path, "uwe").await["privilege"], "write");
+    assert_eq!(of(&path, "guest").await["privilege"], "read");
+    let shown = owner("GET", &path, Value::Null).await;
+    let owner_is_shown = shown
+        .body
+        .as_array()
+        .unwrap()
+        .iter()
+        .any(|e| e["subuser"] == "demo");
+    assert!(!owner_is_shown, "{shown:?}");
+    for (body, expected) in [
+        (json!({"subuser": "uwe"}), "`privilege`: missing"),
+        (
+            json!({"subuser": "uwe", "privilege": "all"}),
+            "`privilege`: expected none, read or write",
+        ),
+        (
+            json!({"subuser": "nobody", "privilege": "read"}),
+            "`subuser`: there is no such sub-user",
+        ),
+        (
+            json!({"subuser": "demo", "privilege": "none"}),
+            "`subuser`: there is no such sub-user",
+        ),
+        (
+            json!({"subuser": "uwe", "privilege": "none", "x": 1}),
+            "`x`: unknown member; known are",
+        ),
+        (
+            json!([{"subuser": "uwe", "privilege": "none"}, {}]),
+            "[1]: `subuser`: missing",
+        ),
+    ] {
+        let refused = owner("PATCH", &path, body).await;
+        let (status, code, message) = refused.error();
+        assert_eq!((status, code), (400, "INPUT_VALIDATION_ERROR"), "{message}");
+        assert!(message.starts_with(expected), "{message}");
+    }
+    assert_eq!(
+        of(&path, "uwe").await["privilege"],
+        "write",
+        "nothing was done by halves"
+    );
+    let missing = path.replace("/t/", "/nothing/");
+    assert_eq!(owner("GET", &missing, Value::Null).await.error().0, 404);
+    assert_eq!(set(&missing, "uwe", "read").await.error().0, 404);
+    for (user, status) in [(Some("alice"), 403), (None, 401)] {
+        for method in ["GET", "PATCH"] {
+            let refused = demo().rest(user, (method, &path), &json!({})).await;
+            assert_eq!(refused.error().0, status);
+        }
+    }
+    let posted = owner("POST", &path, json!({})).await;
+    assert_eq!(
+        (posted.status, posted.allow.as_str()),
+        (405, "GET, HEAD, PATCH, OPTIONS")
+    );
+}

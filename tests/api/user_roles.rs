@@ -1,0 +1,156 @@
+//! What users are in PostgreSQL: groups, what they own, the one that strangers run as.
+
+use serde_json::{Value, json};
+
+use crate::service::{Service, demo, demo_folder};
+use crate::users::{SQL, owner, sign_in, token};
+
+#[tokio::test]
+async fn a_group_is_a_role_whose_rights_its_members_have() {
+    for name in ["fay", "gus"] {
+        let body = json!({"name": name, "password": "password-1"});
+        assert_eq!(owner("POST", "/api/v4/users", body).await.status, 201);
+    }
+    assert_eq!(
+        owner(
+            "PATCH",
+            "/api/v4/users/fay",
+            json!({"user_group": "editors"})
+        )
+        .await
+        .status,
+        303
+    );
+    let admin = demo().rows("demo", "create table u_drafts (id int)", json!({}));
+    admin.await;
+    let grant = "grant select on u_drafts to \"demo/group/editors\"";
+    demo().rows("demo", grant, json!({})).await;
+    let read = json!({"q": "select count(*) from u_drafts"});
+    let (fay, gus) = (
+        token(demo(), "fay", "password-1").await,
+        token(demo(), "gus", "password-1").await,
+    );
+    assert_eq!(demo().rest_with(Some(&fay), SQL, &read).await.status, 200);
+    assert_eq!(demo().rest_with(Some(&gus), SQL, &read).await.status, 403);
+    // Membership moves at once, for tokens that are out too.
+    for (name, group) in [("gus", json!("editors")), ("fay", json!("others"))] {
+        let path = format!("/api/v4/users/{name}");
+        assert_eq!(
+            owner("PATCH", &path, json!({"user_group": group}))
+                .await
+                .status,
+            303
+        );
+    }
+    assert_eq!(demo().rest_with(Some(&fay), SQL, &read).await.status, 403);
+    assert_eq!(demo().rest_with(Some(&gus), SQL, &read).await.status, 200);
+    for name in ["a b", "", "x/y", &"g".repeat(33)] {
+        let refused = owner("PATCH", "/api/v4/users/gus", json!({"user_group": name})).await;
+        let (status, _, message) = refused.error();
+        assert!(
+            status == 400 && message.starts_with("`user_group`: expected 1 to 32"),
+            "{message}"
+        );
+    }
+    assert_eq!(
+        owner("DELETE", "/api/v4/users/fay,gus", Value::Null)
+            .await
+            .status,
+        204
+    );
+}
+
+#[tokio::test]
+async fn who_owns_objects_is_dropped_only_when_they_go_to_the_owner() {
+    let body = json!({"name": "hal", "password": "password-1"});
+    owner("POST", "/api/v4/users", body).await;
+    demo().rows("demo", "create schema u_hal", json!({})).await;
+    demo()
+        .rows(
+            "demo",
+            "grant all on schema u_hal to \"demo/hal\"",
+            json!({}),
+        )
+        .await;
+    let hal = token(demo(), "hal", "password-1").await;
+    let create = json!({"q": "create table u_hal.mine (id int)"});
+    assert_eq!(demo().rest_with(Some(&hal), SQL, &create).await.status, 200);
+    let refused = owner("DELETE", "/api/v4/users/hal", Value::Null).await;
+    let (status, code, message) = refused.error();
+    assert_eq!((status, code), (409, "CONFLICT"));
+    assert!(
+        message.contains("1 objects") && message.contains("u_hal.mine"),
+        "{message}"
+    );
+    assert_eq!(sign_in(demo(), "hal", "password-1").await.status, 200);
+    let wrong = owner("DELETE", "/api/v4/users/hal?reassign=maybe", Value::Null).await;
+    assert_eq!(wrong.error().2, "`reassign`: expected true or false");
+    let unknown = owner("DELETE", "/api/v4/users/hal?force=true", Value::Null).await;
+    assert_eq!(unknown.error().0, 400);
+    let dropped = owner("DELETE", "/api/v4/users/hal?reassign=true", Value::Null).await;
+    assert_eq!(dropped.status, 204, "{dropped:?}");
+    let whose = "select tableowner::text as o from pg_tables where schemaname = 'u_hal'";
+    let whose = demo().rows("demo", whose, json!({})).await;
+    assert_eq!(whose["data"], json!([{"o": "demo"}]));
+}
+
+/// The one that strangers run as changes, hence a demo of its own.
+#[tokio::test]
+async fn another_default_user_answers_strangers_at_once() {
+    let folder = demo_folder();
+    let demo = Service::start(folder.path().to_str().unwrap(), &[]);
+    let owner = demo.token("demo").await;
+    let call = |method: &'static str, path: &'static str, body: Value| {
+        let (demo, owner) = (&demo, owner.as_str());
+        async move { demo.rest_with(Some(owner), (method, path), &body).await }
+    };
+    let me = || async {
+        let ask = json!({"q": "select current_user::text as me, current_setting('work_mem') as m"});
+        let answer = demo.rest_with(None, SQL, &ask).await;
+        (answer.status, answer.body["data"][0].clone())
+    };
+    let new = json!({"name": "visitor", "password": "visitor-1", "default_user": true});
+    let second = call("POST", "/api/v4/users", new.clone()).await;
+    assert_eq!(
+        (second.error().0, second.error().1),
+        (409, "ALREADY_EXISTS")
+    );
+
+    let (_, before) = me().await;
+    assert_eq!(before["me"], "demo/guest");
+    let ceases = call(
+        "PATCH",
+        "/api/v4/users/guest",
+        json!({"default_user": false}),
+    )
+    .await;
+    assert_eq!(ceases.status, 303, "{ceases:?}");
+    assert_eq!(me().await.0, 401);
+    let plain = json!({"name": "visitor", "password": "visitor-1"});
+    assert_eq!(call("POST", "/api/v4/users", plain).await.status, 201);
+
+    // As a user of its own it has a setting of its own, which strangers must not inherit.
+    let admin = demo.admin().await;
+    admin
+        .batch_execute("alter role \"demo/visitor\" set work_mem = '77MB'")
+        .await
+        .unwrap();
+    let visitor = token(&demo, "visitor", "visitor-1").await;
+    let ask = json!({"q": "select current_setting('work_mem') as m"});
+    let own = demo.rest_with(Some(&visitor), SQL, &ask).await;
+    assert_eq!(own.body["data"], json!([{"m": "77MB"}]));
+    let becomes = call(
+        "PATCH",
+        "/api/v4/users/visitor",
+        json!({"default_user": true}),
+    )
+    .await;
+    assert_eq!(becomes.status, 303);
+    let (status, after) = me().await;
+    assert_eq!((status, &after["me"]), (200, &json!("demo/visitor")));
+    assert_eq!(
+        after["m"], before["m"],
+        "a connection without the pins was lent"
+    );
+    assert_eq!(demo.rest_with(Some(&visitor), SQL, &ask).await.status, 401);
+}

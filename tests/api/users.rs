@@ -1,0 +1,386 @@
+//! `/api/v4/users` (wire.md 1 to 3): the users of a tenant, their groups and their roles.
+
+use serde_json::{Value, json};
+
+use crate::service::{Reply, Service, demo};
+
+pub(crate) const SQL: (&str, &str) = ("POST", "/api/v4/sql");
+
+pub(crate) async fn owner(method: &str, path: &str, body: Value) -> Reply {
+    demo().rest(Some("demo"), (method, path), &body).await
+}
+
+pub(crate) async fn sign_in(service: &Service, user: &str, password: &str) -> Reply {
+    let body = json!({
+        "grant_type": "password", "username": user, "password": password,
+        "database": "demo", "client_id": "demo-app",
+    });
+    let path = ("POST", "/api/v4/oauth");
+    service.rest_with(None, path, &body).await
+}
+
+pub(crate) async fn token(service: &Service, user: &str, password: &str) -> String {
+    let answer = sign_in(service, user, password).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    answer.body["access_token"].as_str().unwrap().to_owned()
+}
+
+/// The claims of a token.
+fn claims(token: &str) -> Value {
+    use base64::Engine as _;
+    let payload = token.split('.').nth(1).unwrap();
+    let bytes = base64::engine::general_purpose::URL_SAFE_NO_PAD.decode(payload);
+    serde_json::from_slice(&bytes.unwrap()).unwrap()
+}
+
+#[tokio::test]
+async fn a_user_is_created_signs_in_and_is_dropped() {
+    let body = json!({
+        "name": "bea", "email": "bea@example.com", "password": "bea-12345",
+        "properties": {"desk": 7}, "user_group": "sales",
+    });
+    let made = owner("POST", "/api/v4/users", body).await;
+    assert_eq!(
+        (made.status, made.location.as_str()),
+        (201, "/api/v4/users/bea"),
+        "{made:?}"
+    );
+    assert_eq!(
+        made.body.to_string(),
+        r#"[{"_links":{"self":"/api/v4/users/bea"}}]"#
+    );
+
+    let shown = owner("GET", "/api/v4/users/bea", Value::Null).await;
+    assert_eq!(shown.status, 200);
+    assert_eq!(
+        shown.body.to_string(),
+        r#"{"name":"bea","email":"bea@example.com","properties":{"desk":7},"user_group":"sales","default_user":false}"#
+    );
+    let token = token(demo(), "bea", "bea-12345").await;
+    let claims = claims(&token);
+    assert_eq!(claims["properties"], json!({"desk": 7}));
+    assert_eq!(claims["email"], "bea@example.com");
+    let ask = json!({"q": "select current_user::text as me"});
+    let me = demo().rest_with(Some(&token), SQL, &ask).await;
+    assert_eq!(me.body["data"], json!([{"me": "demo/bea"}]));
+
+    let dropped = owner("DELETE", "/api/v4/users/bea", Value::Null).await;
+    assert_eq!((dropped.status, dropped.body), (204, json!("")));
+    // The session ends with its user, and the role is gone.
+    assert_eq!(demo().rest_with(Some(&token), SQL, &ask).await.status, 401);
+    assert_eq!(
+        owner("GET", "/api/v4/users/bea", Value::Null).await.status,
+        404
+    );
+    let admin = demo().admin().await;
+    let left = "select count(*) from pg_roles where rolname = 'demo/bea'";
+    assert_eq!(
+        admin.query_one(left, &[]).await.unwrap().get::<_, i64>(0),
+        0
+    );
+    assert_eq!(sign_in(demo(), "bea", "bea-12345").await.status, 400);
+}
+
+#[tokio::test]
+async fn several_are_made_shown_and_dropped_at_once() {
+    let user = |name: &str| json!({"name": name, "password": "password-1"});
+    let body = json!([user("c.1"), user("c+2@x")]);
+    let made = owner("POST", "/api/v4/users", body).await;
+    assert_eq!(made.status, 201, "{made:?}");
+    assert_eq!(made.location, "/api/v4/users/c.1,c+2@x");
+    let both = "/api/v4/users/c.1%2Cc+2@x";
+    let shown = owner("GET", both, Value::Null).await;
+    let names: Vec<_> = shown
+        .body
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|u| &u["name"])
+        .collect();
+    assert_eq!(json!(names), json!(["c.1", "c+2@x"]));
+    let all = owner("GET", "/api/v4/users/", Value::Null).await;
+    let names: Vec<_> = all
+        .body
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|u| &u["name"])
+        .collect();
+    for name in ["alice", "demo", "guest", "c.1"] {
+        assert!(names.contains(&&json!(name)), "{names:?}");
+    }
+    // A name that is taken takes the one before it back.
+    let refused = owner("POST", "/api/v4/users", json!([user("c.3"), user("alice")])).await;
+    assert_eq!(
+        (refused.error().0, refused.error().1),
+        (409, "ALREADY_EXISTS")
+    );
+    assert!(refused.error().2.starts_with("[1]: "));
+    assert_eq!(
+        owner("GET", "/api/v4/users/c.3", Value::Null).await.status,
+        404
+    );
+    assert_eq!(owner("DELETE", both, Value::Null).await.status, 204);
+}
+
+#[tokio::test]
+async fn a_change_keeps_what_it_does_not_name() {
+    let body = json!({
+        "name": "dora", "email": "dora@example.com", "password": "dora-12345",
+        "properties": {"a": 1}, "user_group": "dorm",
+    });
+    assert_eq!(owner("POST", "/api/v4/users", body).await.status, 201);
+    let path = "/api/v4/users/dora";
+    let mut expected = owner("GET", path, Value::Null).await.body;
+    for (member, value) in [
+        ("email", json!("d@example.com")),
+        ("properties", json!({"b": [2, {"c": null}]})),
+        ("user_group", json!("lounge")),
+        ("email", Value::Null),
+        ("properties", Value::Null),
+        ("user_group", Value::Null),
+    ] {
+        let changed = owner("PATCH", path, json!({member: value})).await;
+        assert_eq!(
+            (changed.status, changed.location.as_str()),
+            (303, path),
+            "{changed:?}"
+        );
+        assert_eq!(changed.body, json!([{"_links": {"self": path}}]));
+        expected[member] = value;
+        assert_eq!(
+            owner("GET", path, Value::Null).await.body,
+            expected,
+            "{member}"
+        );
+    }
+    assert_eq!(sign_in(demo(), "dora", "dora-12345").await.status, 200);
+    owner("DELETE", path, Value::Null).await;
+}
+
+#[tokio::test]
+async fn a_new_password_ends_the_sessions() {
+    let body = json!({"name": "emil", "password": "emil-12345"});
+    owner("POST", "/api/v4/users", body).await;
+    let old = token(demo(), "emil", "emil-12345").await;
+    let path = "/api/v4/users/emil";
+    assert_eq!(
+        owner("PATCH", path, json!({"password": "emil-67890"}))
+            .await
+            .status,
+        303
+    );
+    let ask = json!({"q": "select 1"});
+    assert_eq!(demo().rest_with(Some(&old), SQL, &ask).await.status, 401);
+    assert_eq!(sign_in(demo(), "emil", "emil-12345").await.status, 400);
+    assert_eq!(sign_in(demo(), "emil", "emil-67890").await.status, 200);
+    owner("DELETE", path, Value::Null).await;
+}
+
+#[tokio::test]
+async fn a_sub_user_sees_and_changes_itself_only() {
+    let body = json!({"name": "ida", "password": "ida-123456", "email": "ida@example.com"});
+    owner("POST", "/api/v4/users", body).await;
+    let ida = token(demo(), "ida", "ida-123456").await;
+    let call = |method: &'static str, path: &'static str, body: Value| {
+        let ida = ida.clone();
+        async move { demo().rest_with(Some(&ida), (method, path), &body).await }
+    };
+    let itself = call("GET", "/api/v4/users/ida", Value::Null).await;
+    assert_eq!((itself.status, &itself.body["name"]), (200, &json!("ida")));
+    let list = call("GET", "/api/v4/users", Value::Null).await;
+    assert_eq!(list.body, json!([itself.body]));
+    let changed = call(
+        "PATCH",
+        "/api/v4/users/ida",
+        json!({"email": "i@example.com"}),
+    )
+    .await;
+    assert_eq!(changed.status, 303, "{changed:?}");
+    // Others, there or not, and all that decides over its own rights.
+    for (method, path, body) in [
+        ("GET", "/api/v4/users/alice", Value::Null),
+        ("GET", "/api/v4/users/nobody", Value::Null),
+        ("GET", "/api/v4/users/ida,alice", Value::Null),
+        (
+            "PATCH",
+            "/api/v4/users/alice",
+            json!({"email": "x@example.com"}),
+        ),
+        (
+            "PATCH",
+            "/api/v4/users/demo",
+            json!({"password": "taken-over-1"}),
+        ),
+        (
+            "PATCH",
+            "/api/v4/users/ida",
+            json!({"user_group": "admins"}),
+        ),
+        (
+            "PATCH",
+            "/api/v4/users/ida",
+            json!({"properties": {"admin": true}}),
+        ),
+        ("PATCH", "/api/v4/users/ida", json!({"default_user": true})),
+        ("DELETE", "/api/v4/users/ida", Value::Null),
+        ("DELETE", "/api/v4/users/alice", Value::Null),
+        (
+            "POST",
+            "/api/v4/users",
+            json!({"name": "x", "password": "password-1"}),
+        ),
+    ] {
+        let refused = call(method, path, body).await;
+        assert_eq!(
+            (refused.error().0, refused.error().1),
+            (403, "INSUFFICIENT_PRIVILEGES"),
+            "{method} {path}"
+        );
+    }
+    let changed = call(
+        "PATCH",
+        "/api/v4/users/ida",
+        json!({"password": "ida-654321"}),
+    )
+    .await;
+    assert_eq!(changed.status, 303);
+    assert_eq!(sign_in(demo(), "ida", "ida-654321").await.status, 200);
+    owner("DELETE", "/api/v4/users/ida", Value::Null).await;
+    let stranger = demo()
+        .rest(None, ("GET", "/api/v4/users"), &Value::Null)
+        .await;
+    assert_eq!(
+        (stranger.error().0, stranger.error().1),
+        (401, "MISSING_TOKEN")
+    );
+}
+
+#[tokio::test]
+async fn strangers_do_not_change_the_user_that_they_share() {
+    let body = json!({"database": "demo", "client_id": "demo-app"});
+    let path = ("POST", "/api/v4/oauth/guest");
+    let guest = demo().rest_with(None, path, &body).await;
+    let guest = guest.body["access_token"].as_str().map(str::to_owned);
+    let patch = ("PATCH", "/api/v4/users/guest");
+    let refused = demo()
+        .rest_with(guest.as_deref(), patch, &json!({"password": "mine-12345"}))
+        .await;
+    assert_eq!(refused.error().0, 403);
+    let itself = demo()
+        .rest_with(
+            guest.as_deref(),
+            ("GET", "/api/v4/users/guest"),
+            &Value::Null,
+        )
+        .await;
+    assert_eq!(itself.body["default_user"], true);
+}
+
+#[tokio::test]
+async fn a_wrong_member_is_named_with_what_was_expected() {
+    let good = json!({"name": "nemo", "password": "nemo-12345"});
+    let with = |member: &str, value: Value| {
+        let mut body = good.clone();
+        body[member] = value;
+        body
+    };
+    let long = "p".repeat(257);
+    let large = json!({"x": "y".repeat(4000)});
+    for (body, expected) in [
+        (json!({"password": "nemo-12345"}), "`name`: missing"),
+        (json!({"name": "nemo"}), "`password`: missing"),
+        (
+            with("name", json!("a b")),
+            "`name`: expected 1 to 32 characters",
+        ),
+        (
+            with("name", json!("<b>")),
+            "`name`: expected 1 to 32 characters",
+        ),
+        (
+            with("name", json!("x'; drop role demo; --")),
+            "`name`: expected 1 to 32 characters",
+        ),
+        (
+            with("name", json!("n".repeat(33))),
+            "`name`: expected 1 to 32 characters",
+        ),
+        (
+            with("password", json!("1234567")),
+            "`password`: expected 8 to 256 bytes",
+        ),
+        (
+            with("password", json!(long)),
+            "`password`: expected 8 to 256 bytes",
+        ),
+        (
+            with("password", json!(12_345_678)),
+            "`password`: expected a string",
+        ),
+        (
+            with("email", json!("nobody")),
+            "`email`: expected an e-mail address",
+        ),
+        (
+            with("properties", json!([1])),
+            "`properties`: expected an object or null",
+        ),
+        (
+            with("properties", large),
+            "`properties`: expected a JSON object of at most 3072",
+        ),
+        (
+            with("default_user", json!(1)),
+            "`default_user`: expected true or false",
+        ),
+        (
+            with("role", json!("postgres")),
+            "`role`: unknown member; known are name, email",
+        ),
+    ] {
+        let refused = owner("POST", "/api/v4/users", body).await;
+        let (status, code, message) = refused.error();
+        assert_eq!((status, code), (400, "INPUT_VALIDATION_ERROR"), "{message}");
+        assert!(message.starts_with(expected), "{message} is not {expected}");
+    }
+    assert_eq!(
+        owner("GET", "/api/v4/users/nemo", Value::Null).await.status,
+        404
+    );
+    let second = owner("POST", "/api/v4/users", with("default_user", json!(true))).await;
+    assert_eq!(
+        (second.error().0, second.error().1),
+        (409, "ALREADY_EXISTS")
+    );
+    assert!(second.error().2.starts_with("`default_user`: "));
+    for (patch, expected) in [
+        (json!({"name": "other"}), "`name`: a user keeps its name"),
+        (json!({"age": 7}), "`age`: unknown member; known are email"),
+        (
+            json!({"password": "short"}),
+            "`password`: expected 8 to 256 bytes",
+        ),
+        (json!({"password": null}), "`password`: expected a string"),
+    ] {
+        let refused = owner("PATCH", "/api/v4/users/alice", patch).await;
+        let (status, _, message) = refused.error();
+        assert!(status == 400 && message.starts_with(expected), "{message}");
+    }
+    let itself = owner("DELETE", "/api/v4/users/demo", Value::Null).await;
+    assert_eq!(itself.error().0, 400);
+    let owners = owner("PATCH", "/api/v4/users/demo", json!({"default_user": true})).await;
+    assert!(
+        owners
+            .error()
+            .2
+            .starts_with("`default_user`: expected a sub-user")
+    );
+    assert_eq!(
+        owner("PATCH", "/api/v4/users/nobody", json!({}))
+            .await
+            .error()
+            .0,
+        404
+    );
+}
