@@ -152,8 +152,8 @@ async fn a_change_keeps_what_it_does_not_name() {
         ("social_signup", json!(true)),
         ("grants", json!(["password"])),
     ] {
-        let patch = json!({member: value});
-        assert_eq!(owner("PATCH", path, patch).await.status, 303, "{member}");
+        let asked = json!({member: value});
+        assert_eq!(owner("PATCH", path, asked).await.status, 303, "{member}");
         after[member] = value;
         assert_eq!(
             owner("GET", path, Value::Null).await.body,

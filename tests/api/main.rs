@@ -21,6 +21,7 @@ mod graphql_writing;
 mod identity;
 mod interfaces;
 mod keys;
+mod letters;
 mod methods;
 mod oauth;
 mod oauth2_client;

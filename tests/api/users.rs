@@ -262,9 +262,9 @@ async fn strangers_do_not_change_the_user_that_they_share() {
     let path = ("POST", "/api/v4/oauth/guest");
     let guest = demo().rest_with(None, path, &body).await;
     let guest = guest.body["access_token"].as_str().map(str::to_owned);
-    let patch = ("PATCH", "/api/v4/users/guest");
+    let change = ("PATCH", "/api/v4/users/guest");
     let refused = demo()
-        .rest_with(guest.as_deref(), patch, &json!({"password": "mine-12345"}))
+        .rest_with(guest.as_deref(), change, &json!({"password": "mine-12345"}))
         .await;
     assert_eq!(refused.error().0, 403);
     let itself = demo()

@@ -113,7 +113,8 @@ struct Sequence {
 
 #[derive(Debug, Deserialize)]
 struct Role {
-    role: String,
+    #[serde(rename = "role")]
+    name: String,
     quoted: String,
     usage: bool,
     gives_usage: bool,
@@ -218,7 +219,7 @@ fn bind(statement: Arc<Statement>, values: Vec<Parameter>) -> BoundStatement {
 
 fn told(role: Role) -> RoleAccess {
     let has = |privilege: &&str| role.privileges.iter().any(|own| own == privilege);
-    let holds = |access: Access| access.privileges().iter().all(|privilege| has(privilege));
+    let holds = |access: Access| access.privileges().iter().all(&has);
     let access = if !role.usage || (role.privileges.is_empty() && role.columns.is_empty()) {
         Some(Access::None)
     } else if holds(Access::Write) {
@@ -229,7 +230,7 @@ fn told(role: Role) -> RoleAccess {
         None
     };
     RoleAccess {
-        role: role.role,
+        role: role.name,
         access,
         usage: role.usage,
         privileges: role.privileges,

@@ -179,6 +179,9 @@ impl Store for MemoryStore {
             at,
         );
         tables.users.retain(|key, _| key.database != database);
+        tables
+            .identities
+            .retain(|_, user| user.database != database);
         tables.flows.forget(|user| user.database == database);
         tables
             .clients

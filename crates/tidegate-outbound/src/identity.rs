@@ -102,14 +102,14 @@ impl fmt::Debug for ProviderSettings {
 #[derive(Debug)]
 pub struct Providers {
     names: Vec<ProviderName>,
-    providers: Vec<Provider>,
+    known: Vec<Provider>,
     http: reqwest::Client,
 }
 
 #[derive(Debug)]
 struct Provider {
     settings: ProviderSettings,
-    known: Known,
+    discovery: Known,
 }
 
 /// What a provider's token endpoint gives besides OAuth's own.
@@ -163,11 +163,11 @@ impl Providers {
         };
         Ok(Self {
             names: settings.iter().map(name).collect(),
-            providers: settings
+            known: settings
                 .into_iter()
                 .map(|settings| Provider {
                     settings,
-                    known: Known::default(),
+                    discovery: Known::default(),
                 })
                 .collect(),
             http,
@@ -175,7 +175,7 @@ impl Providers {
     }
 
     fn find(&self, id: &str) -> Option<&Provider> {
-        self.providers.iter().find(|p| p.settings.id == id)
+        self.known.iter().find(|p| p.settings.id == id)
     }
 
     async fn address(&self, id: &str, trip: &Trip) -> Result<Option<String>, OutboundError> {
@@ -205,7 +205,9 @@ impl Providers {
         trip: &Trip,
     ) -> Result<Discovery, OutboundError> {
         match &provider.settings.kind {
-            ProviderKind::OpenId(issuer) => provider.known.of(&self.http, issuer, trip.now).await,
+            ProviderKind::OpenId(issuer) => {
+                provider.discovery.of(&self.http, issuer, trip.now).await
+            }
             ProviderKind::GitHub => Ok(github::endpoints()),
         }
     }

@@ -113,7 +113,7 @@ fn usage(facts: &Facts, role: &Role) -> Result<Step> {
         owner: facts.schema_owner.clone(),
     })?;
     Ok(Step {
-        role: grantor.role.clone(),
+        role: grantor.name.clone(),
         statements: vec![format!(
             "GRANT USAGE ON SCHEMA {} TO {}",
             facts.schema, role.quoted
@@ -124,8 +124,8 @@ fn usage(facts: &Facts, role: &Role) -> Result<Step> {
 /// The table's owner, or somebody else who may pass on what is wanted.
 fn grantor(facts: &Facts, grantee: &str, access: Access) -> Result<String> {
     let gives = |role: &&Role| {
-        let wanted = access.privileges().iter();
-        role.role != grantee && wanted.fold(true, |all, w| all && role.gives.iter().any(|g| g == w))
+        let mut wanted = access.privileges().iter();
+        role.name != grantee && wanted.all(|wanted| role.gives.iter().any(|given| given == wanted))
     };
     let owner = find(facts, &facts.owner);
     let grantor = owner.or_else(|| facts.roles.iter().find(gives));
@@ -133,9 +133,9 @@ fn grantor(facts: &Facts, grantee: &str, access: Access) -> Result<String> {
         what: format!("{} on {}", access.privileges().join(", "), facts.relation),
         owner: facts.owner.clone(),
     })?;
-    Ok(grantor.role.clone())
+    Ok(grantor.name.clone())
 }
 
 fn find<'f>(facts: &'f Facts, name: &str) -> Option<&'f Role> {
-    facts.roles.iter().find(|role| role.role == name)
+    facts.roles.iter().find(|role| role.name == name)
 }

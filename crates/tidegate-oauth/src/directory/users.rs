@@ -79,13 +79,13 @@ pub struct UserChange {
 impl UserChange {
     /// The user as it is to be.
     fn of(&self, before: &User) -> User {
-        fn or<T: Clone>(value: &Option<T>, before: &T) -> T {
-            value.clone().unwrap_or_else(|| before.clone())
+        fn or<T: Clone>(value: Option<&T>, before: &T) -> T {
+            value.unwrap_or(before).clone()
         }
         User {
-            email: or(&self.email, &before.email),
-            properties: or(&self.properties, &before.properties),
-            user_group: or(&self.user_group, &before.user_group),
+            email: or(self.email.as_ref(), &before.email),
+            properties: or(self.properties.as_ref(), &before.properties),
+            user_group: or(self.user_group.as_ref(), &before.user_group),
             default_user: self.default_user.unwrap_or(before.default_user),
             ..before.clone()
         }

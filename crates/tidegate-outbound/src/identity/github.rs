@@ -18,7 +18,8 @@ struct Account {
 
 #[derive(Deserialize)]
 struct Email {
-    email: String,
+    #[serde(rename = "email")]
+    address: String,
     primary: bool,
     verified: bool,
 }
@@ -50,7 +51,7 @@ pub(super) async fn identity(
     Ok(ExternalIdentity {
         issuer: ISSUER.to_owned(),
         subject: account.id.to_string(),
-        verified_email: own.map(|own| own.email),
+        verified_email: own.map(|own| own.address),
         name: Some(account.login),
     })
 }

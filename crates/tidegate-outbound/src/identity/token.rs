@@ -206,6 +206,10 @@ mod tests {
     struct Signer(EcdsaKeyPair);
 
     impl Signer {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "a test takes the randomness of the system"
+        )]
         fn new() -> Self {
             let (way, random) = (&ECDSA_P256_SHA256_FIXED_SIGNING, SystemRandom::new());
             let document = EcdsaKeyPair::generate_pkcs8(way, &random).unwrap();
@@ -220,6 +224,10 @@ mod tests {
             serde_json::from_value(set).unwrap()
         }
 
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "a test takes the randomness of the system"
+        )]
         fn token(&self, header: &Value, claims: &Value) -> String {
             let text = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
             let signed = format!("{}.{}", text(header), text(claims));

@@ -22,7 +22,8 @@ struct Page<'a> {
 struct Event<'a> {
     id: u64,
     at: String,
-    event: &'a str,
+    #[serde(rename = "event")]
+    kind: &'a str,
     detail: Option<&'a str>,
     user: Option<&'a str>,
     client_id: Option<&'a str>,
@@ -79,7 +80,7 @@ fn event(entry: &AuditEntry) -> Event<'_> {
     Event {
         id: entry.number,
         at: at.unwrap_or(jiff::Timestamp::MAX).to_string(),
-        event: &entry.event,
+        kind: &entry.event,
         detail: entry.detail.as_deref(),
         user: entry.user.as_deref(),
         client_id: entry.client_id.as_deref(),

@@ -23,6 +23,10 @@ const MEMBERS: &str = "id, name, redirect_uri, homepage, description, public, co
 
 /// A client as it is shown.
 #[derive(Serialize)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "they are the flags of the wire"
+)]
 struct Shown<'a> {
     id: &'a str,
     name: &'a str,
@@ -90,10 +94,8 @@ where
     }
     rest::require_private(call.app, call.peer, call.head)?;
     let body = rest::objects(call.app, call.head, call.body).await?;
-    let place = |failure: Failure, index| match body.listed {
-        true => failure.of_request(index),
-        false => failure,
-    };
+    let listed = body.listed;
+    let place = |failure, index| rest::placed(failure, listed, index);
     let mut new = Vec::with_capacity(body.objects.len());
     for (index, object) in body.objects.into_iter().enumerate() {
         new.push(read(object, &desk.database).map_err(|failure| place(failure, index))?);

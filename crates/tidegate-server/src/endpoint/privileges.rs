@@ -60,10 +60,7 @@ where
     }
     let body = rest::objects(call.app, call.head, call.body).await?;
     let listed = body.listed;
-    let place = |failure: Failure, index| match listed {
-        true => failure.of_request(index),
-        false => failure,
-    };
+    let place = |failure, index| rest::placed(failure, listed, index);
     let mut wanted = Vec::with_capacity(body.objects.len());
     for (index, object) in body.objects.into_iter().enumerate() {
         wanted.push(read(object, &users).map_err(|failure| place(failure, index))?);

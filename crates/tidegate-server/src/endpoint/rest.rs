@@ -129,6 +129,15 @@ fn object((index, item): (usize, Value)) -> Result<Map<String, Value>, Failure> 
     }
 }
 
+/// Says which object of an array is meant.
+pub(crate) fn placed(failure: Failure, listed: bool, index: usize) -> Failure {
+    if listed {
+        failure.of_request(index)
+    } else {
+        failure
+    }
+}
+
 /// Reads a body of one object.
 pub(crate) async fn object_of<B>(app: &App, head: &Parts, body: B) -> Result<Members, Failure>
 where

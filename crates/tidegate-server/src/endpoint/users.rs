@@ -95,10 +95,7 @@ where
     rest::require_private(call.app, call.peer, call.head)?;
     let body = rest::objects(call.app, call.head, call.body).await?;
     let listed = body.listed;
-    let place = |failure: Failure, index| match listed {
-        true => failure.of_request(index),
-        false => failure,
-    };
+    let place = |failure, index| rest::placed(failure, listed, index);
     let mut new = Vec::with_capacity(body.objects.len());
     for (index, object) in body.objects.into_iter().enumerate() {
         let user = read(object, &desk.user.claims.database);

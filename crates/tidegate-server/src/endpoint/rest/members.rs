@@ -42,6 +42,10 @@ impl Members {
     }
 
     /// A string or null.
+    #[expect(
+        clippy::option_option,
+        reason = "a member may be absent, null or there"
+    )]
     pub(crate) fn optional_text(&mut self, name: &str) -> Result<Option<Option<String>>, Failure> {
         self.take(name, "a string or null", |value| match value {
             Value::Null => Some(None),
@@ -63,6 +67,10 @@ impl Members {
     }
 
     /// An object or null.
+    #[expect(
+        clippy::option_option,
+        reason = "a member may be absent, null or there"
+    )]
     pub(crate) fn optional_object(
         &mut self,
         name: &str,

@@ -1,0 +1,80 @@
+//! Errors in sentences.
+
+use std::borrow::Cow;
+
+use super::Error;
+use crate::{RoleError, StoreError};
+
+impl Error {
+    /// A sentence for the developer of a client: fixed text, ASCII, nothing of the request and no
+    /// colon followed by a blank, at which a client in use splits.
+    pub fn description(&self) -> Cow<'static, str> {
+        match self {
+            Self::Malformed { part, expected } => {
+                format!("the {part} is malformed, expected {expected}").into()
+            }
+            Self::MissingParameter(name) => format!("the parameter {name} is missing").into(),
+            Self::DuplicateParameter(name) => {
+                format!("the parameter {name} is given more than once").into()
+            }
+            Self::ParameterNotText(name) => format!("the parameter {name} must be a string").into(),
+            Self::InvalidMember { member, expected } => {
+                format!("the member {member} is not valid, expected {expected}").into()
+            }
+            Self::Taken(what) => format!("there is already a {what} of this name").into(),
+            Self::NotFound(what) => format!("there is no such {what}").into(),
+            Self::Role(RoleError::OwnsObjects { count, example }) => format!(
+                "the user owns {count} objects of the database, such as {example}; give them to \
+                 the owner with reassign=true, or drop them first"
+            )
+            .into(),
+            Self::InvalidToken(fault) => format!("the token is not accepted, {fault}").into(),
+            other => other.fixed_description().into(),
+        }
+    }
+
+    fn fixed_description(&self) -> &'static str {
+        match self {
+            Self::TwoCredentials => "use one way to authenticate the client, with one client_id",
+            Self::UnsupportedGrantType => "the grant_type is not supported",
+            Self::UnsupportedResponseType => "the response_type must be code",
+            Self::UnregisteredRedirect => "the redirect_uri is not registered for this client",
+            Self::DeadCode => {
+                "the code is invalid, expired, used, or was given for another client, redirect_uri or code_challenge"
+            }
+            Self::AuthorizationPending => "the person has not decided yet",
+            Self::SlowDown => "the person has not decided yet; wait 5 seconds longer between polls",
+            Self::AccessDenied => "the person denied the request",
+            Self::ExpiredDeviceCode => "the device code has expired",
+            Self::DeadDeviceCode => "the device code is invalid or was used",
+            Self::UnknownUserCode => "no device waits with this code",
+            Self::SecondFactorNeeded => {
+                "this client asks for a second factor, which this grant cannot carry"
+            }
+            Self::WrongSecondFactor => "the code is wrong or was used already",
+            Self::DeadLink => "this link is too old or was used already; ask for another one",
+            Self::SignUpClosed => "nobody may sign up through this client",
+            Self::GrantNotAllowed => "this grant is not enabled for the client",
+            Self::Role(RoleError::Taken(_)) => {
+                "PostgreSQL has a role of this name that Tidegate did not make; choose another name"
+            }
+            Self::ForeignDatabase => {
+                "the client belongs to another database; name the user's database in the member database"
+            }
+            Self::ForeignToken => "the token was given to another client",
+            Self::UnknownClient | Self::UnknownGuestClient => {
+                "there is no client with this client_id"
+            }
+            Self::ClientNotAuthenticated => "the client secret is wrong or missing",
+            Self::WrongCredentials => "wrong user name or password",
+            Self::DeadRefreshToken => "the refresh token is invalid, expired or revoked",
+            Self::NoDefaultUser => "No default user found",
+            Self::TooManyAttempts { .. } => "too many attempts, try again later",
+            Self::Busy { .. } => "too many sign-ins at once, try again shortly",
+            Self::DefaultUserTaken => "another user of the database is its default user",
+            Self::KeyTooYoung { .. } => "the next key has not been published for long enough",
+            Self::Store(StoreError::Unavailable(_)) => "the service is temporarily unavailable",
+            _ => "the server failed to answer",
+        }
+    }
+}
