@@ -83,17 +83,13 @@ impl Asked {
     /// A browser's `EventSource` can set no header, so the token may stand in the address.
     async fn caller(&self, app: &App, head: &Parts) -> Result<(Caller, Option<Duration>), Failure> {
         let header = authenticate::bearer(&head.headers)?;
-        match header.or_else(|| self.member("token")) {
-            Some(token) => {
-                let user = authenticate::by_token(app, token)?;
-                let left = app.issuer().remaining(&user.claims);
-                Ok((user.into(), Some(left)))
-            }
-            None => {
-                let caller = authenticate::caller(app, &head.headers).await?;
-                Ok((caller, None))
-            }
+        if let Some(token) = header.or_else(|| self.member("token")) {
+            let user = authenticate::by_token(app, token)?;
+            let left = app.issuer().remaining(&user.claims);
+            return Ok((user.into(), Some(left)));
         }
+        let caller = authenticate::caller(app, &head.headers).await?;
+        Ok((caller, None))
     }
 
     /// Where to go on: what the browser has seen last wins over what the page asked for first.

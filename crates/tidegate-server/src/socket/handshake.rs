@@ -152,10 +152,12 @@ fn dialect(headers: &HeaderMap) -> (Dialect, Option<HeaderValue>) {
         let protocol = HeaderValue::from_static(TRANSPORT);
         return (Dialect::Transport, Some(protocol));
     }
-    match headers.contains_key(SEC_WEBSOCKET_PROTOCOL) {
-        true => (Dialect::Unknown, None),
-        false => (Dialect::Own, None),
-    }
+    let dialect = if headers.contains_key(SEC_WEBSOCKET_PROTOCOL) {
+        Dialect::Unknown
+    } else {
+        Dialect::Own
+    };
+    (dialect, None)
 }
 
 fn credentials(head: &Parts, schema: Option<&str>) -> Result<Credentials, Failure> {

@@ -144,13 +144,15 @@ impl Wanted {
             predicate: self.predicate,
             after,
         };
-        feed.subscribe(outbox, request).await.map_err(refused)
+        feed.subscribe(outbox, request)
+            .await
+            .map_err(|error| refused(&error))
     }
 }
 
-fn refused(error: tidegate_feed::Error) -> Refusal {
+fn refused(error: &tidegate_feed::Error) -> Refusal {
     use tidegate_feed::Error as E;
-    let code = match &error {
+    let code = match error {
         E::NoTable | E::NoColumn(_) => "not_allowed",
         E::Unsupported(_) => "unsupported_subscription",
         E::UnsupportedFilter(_) => "unsupported_filter",

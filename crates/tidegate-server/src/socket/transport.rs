@@ -1,6 +1,8 @@
 //! Messages of `graphql-transport-ws`
 //! (<https://github.com/enisdenjo/graphql-ws/blob/master/PROTOCOL.md>).
 
+use std::borrow::Cow;
+
 use serde_json::value::RawValue;
 use tidegate_sql::json::{self, JsonKind, Members};
 
@@ -64,9 +66,7 @@ fn init(payload: Option<&RawValue>) -> Message<'static> {
         let found = members
             .iter()
             .find(|(name, _)| name.eq_ignore_ascii_case(wanted))?;
-        json::string(found.1.get())
-            .ok()
-            .map(|text| text.into_owned())
+        json::string(found.1.get()).ok().map(Cow::into_owned)
     };
     let token = named("authorization").or_else(|| named("token"));
     let bare = |text: String| match text.split_once(' ') {
@@ -86,5 +86,5 @@ fn find<'a>(members: &Members<'a>, name: &str) -> Option<&'a RawValue> {
 
 fn text_of(members: &Members<'_>, name: &str) -> Option<String> {
     let value = find(members, name)?;
-    json::string(value.get()).ok().map(|text| text.into_owned())
+    json::string(value.get()).ok().map(Cow::into_owned)
 }

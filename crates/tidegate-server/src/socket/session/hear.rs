@@ -1,5 +1,6 @@
 //! What comes in: messages of both dialects.
 
+use std::borrow::Cow;
 use std::future::Future;
 use std::sync::{Arc, OnceLock};
 
@@ -47,14 +48,14 @@ impl Session {
                 self.send(text.into()).await
             }
             Message::Subscribe { id, schema, after } => {
-                let (schema, after) = (schema.into_owned(), after.map(|after| after.into_owned()));
+                let (schema, after) = (schema.into_owned(), after.map(Cow::into_owned));
                 self.start(id, after, |work, id, to| work.graphql(id, schema, text, to))
                     .await
             }
             Message::Raw { id } => {
                 let after = match fields.as_ref().map(|fields| fields.text("after")) {
                     Some(Err(wrong)) => return self.send(wrong.text()).await,
-                    Some(Ok(after)) => after.map(|after| after.into_owned()),
+                    Some(Ok(after)) => after.map(Cow::into_owned),
                     None => None,
                 };
                 self.start(id, after, |work, id, to| work.raw(id, text, to))
@@ -69,8 +70,14 @@ impl Session {
                 };
                 self.send(text).await
             }
-            Message::Rpc => self.spawn(|work| work.rpc(text)),
-            Message::Sql(id) => self.spawn(|work| work.sql(id, text)),
+            Message::Rpc => {
+                self.spawn(|work| work.rpc(text));
+                Ok(())
+            }
+            Message::Sql(id) => {
+                self.spawn(|work| work.sql(id, text));
+                Ok(())
+            }
         }
     }
 
@@ -174,14 +181,13 @@ impl Session {
     }
 
     /// Starts something without a name.
-    fn spawn<F>(&mut self, work: impl FnOnce(Work) -> F) -> Flow
+    fn spawn<F>(&mut self, work: impl FnOnce(Work) -> F)
     where
         F: Future<Output = Done> + Send + 'static,
     {
         if let Some(todo) = self.work() {
             self.operations.spawn(work(todo));
         }
-        Ok(())
     }
 
     fn work(&self) -> Option<Work> {
