@@ -5,6 +5,7 @@ mod cli;
 mod command;
 mod demo;
 mod failure;
+mod feed;
 mod identity;
 mod logging;
 mod master_key;

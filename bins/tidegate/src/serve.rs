@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_catalog::Catalogs;
+use tidegate_feed::Feed;
 use tidegate_methods::Registry;
 use tidegate_oauth::{Issuer, Mail};
 use tidegate_outbound::SmtpMail;
@@ -17,6 +18,7 @@ use tokio::net::TcpListener;
 
 use crate::catalog_watch::{CatalogProbe, CatalogWatch};
 use crate::failure::{Failure, Result};
+use crate::feed::{self, FeedStatus};
 use crate::pool::{ControlProbe, UserPool};
 use crate::service::{self, Service};
 use crate::settings::{Origin, Settings};
@@ -156,6 +158,7 @@ pub(crate) struct Node {
     app: App,
     upkeep: Upkeep,
     traces: Traces,
+    feed: Option<Feed>,
 }
 
 impl Node {
@@ -172,6 +175,8 @@ impl Node {
         let methods = Arc::new(Registry::new(service.methods.clone()));
         let catalogs = Catalogs::new(service.control.clone(), Arc::new(pool.clone()));
         let catalogs = Arc::new(catalogs);
+        let feed = feed::open(service, settings, pool.executor()).await?;
+        let status = Arc::new(FeedStatus(feed.clone()));
         let app = App::builder(pool.executor(), issuer.clone(), service.store.clone())
             .accounts(Arc::new(service.accounts()))
             .methods(methods.clone())
@@ -187,8 +192,11 @@ impl Node {
             .providers(identity::providers(settings)?)
             .help(settings.help_contact.clone())
             .probe(Arc::new(ControlProbe(service.control.clone())))
+            .feed(feed.clone())
             .probe(Arc::new(CatalogProbe(catalogs.clone())))
-            .metrics(Arc::new(pool.clone()));
+            .probe(status.clone())
+            .metrics(Arc::new(pool.clone()))
+            .metrics(status);
         let (app, traces) = crate::traces::export(app, settings)?;
         let app = app.build();
         let upkeep = Upkeep {
@@ -203,6 +211,7 @@ impl Node {
             app,
             upkeep,
             traces,
+            feed,
         })
     }
 
@@ -221,6 +230,14 @@ impl Node {
             None => Listener::plain(socket),
         };
         let listeners = sockets.bound.into_iter().map(listener).collect();
+        let feed = self.feed;
+        // Streams of events have no end of their own to wait for.
+        let stop = async move {
+            stop.await;
+            if let Some(feed) = feed {
+                feed.stop();
+            }
+        };
         tidegate_server::serve(listeners, self.app, stop).await?;
         Ok(())
     }

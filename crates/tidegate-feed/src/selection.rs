@@ -26,13 +26,19 @@ pub struct SelectedColumn {
 }
 
 /// How a value is written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ValueForm {
     /// As the SQL endpoint writes it.
     #[default]
     Json,
     /// As a JSON string, whatever it is.
     String,
+    /// As GraphQL shows it: numbers that a double cannot hold exactly are strings.
+    Exact,
+    /// As a GraphQL `ID`: a number is a string.
+    Quoted,
+    /// Always this text, whatever the row is; the column is not looked at.
+    Text(Box<str>),
 }
 
 impl Selection {
@@ -50,7 +56,11 @@ impl Selection {
 
     /// The columns that are shown.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.columns.iter().map(|column| &*column.column)
+        let looked = |column: &&SelectedColumn| !matches!(column.form, ValueForm::Text(_));
+        self.columns
+            .iter()
+            .filter(looked)
+            .map(|column| &*column.column)
     }
 }
 
@@ -69,36 +79,53 @@ pub(crate) enum Unshowable {
 #[derive(Debug)]
 pub(crate) struct Encoder {
     members: Box<[Member]>,
+    /// What stands behind the last value.
+    end: Bytes,
 }
 
 #[derive(Debug)]
 struct Member {
-    /// `{"key":` or `,"key":`.
+    /// What stands before the value: `{"key":` or `,"key":`.
     prefix: Bytes,
     column: usize,
     writer: ValueWriter,
-    form: ValueForm,
+    /// Whether the text of the value stands in a string.
+    plain: bool,
 }
 
 impl Encoder {
     pub(crate) fn new(selection: &Selection, shape: &Shape) -> Result<Self, Unshowable> {
-        let member = |(at, selected): (usize, &SelectedColumn)| {
+        let mut text = BytesMut::from(&b"{"[..]);
+        let mut members = Vec::with_capacity(selection.columns.len());
+        for (at, selected) in selection.columns.iter().enumerate() {
+            if at > 0 {
+                text.extend_from_slice(b",");
+            }
+            json_string(selected.key.as_bytes(), &mut text);
+            text.extend_from_slice(b":");
+            if let ValueForm::Text(always) = &selected.form {
+                json_string(always.as_bytes(), &mut text);
+                continue;
+            }
             let gone = || Unshowable::NoColumn(selected.column.clone());
             let column = shape.find(&selected.column).ok_or_else(gone)?;
             let wire = shape.wire_column(column).ok_or_else(gone)?;
-            let mut prefix = BytesMut::from(if at == 0 { &b"{"[..] } else { b"," });
-            json_string(selected.key.as_bytes(), &mut prefix);
-            prefix.extend_from_slice(b":");
-            Ok(Member {
-                prefix: prefix.freeze(),
+            let writer = ValueWriter::new(&wire);
+            members.push(Member {
+                prefix: text.split().freeze(),
                 column,
-                writer: ValueWriter::new(&wire),
-                form: selected.form,
-            })
-        };
-        let members = selection.columns.iter().enumerate().map(member);
+                writer: match selected.form {
+                    ValueForm::Exact => writer.exact(),
+                    ValueForm::Quoted => writer.quoted(),
+                    _ => writer,
+                },
+                plain: selected.form == ValueForm::String,
+            });
+        }
+        text.extend_from_slice(b"}");
         Ok(Self {
-            members: members.collect::<Result<_, _>>()?,
+            members: members.into(),
+            end: text.freeze(),
         })
     }
 
@@ -113,26 +140,20 @@ impl Encoder {
                 Value::Text(raw) => member.write(raw, &mut out)?,
             }
         }
-        out.extend_from_slice(if self.members.is_empty() { b"{}" } else { b"}" });
+        out.extend_from_slice(&self.end);
         Ok(out.freeze())
     }
 }
 
 impl Member {
     fn write(&self, raw: &[u8], out: &mut BytesMut) -> Result<(), Unshowable> {
-        match self.form {
-            ValueForm::Json => self
-                .writer
-                .json(raw, out)
-                .map_err(|_| Unshowable::Malformed),
-            ValueForm::String => {
-                let mut plain = BytesMut::new();
-                self.writer
-                    .plain(raw, &mut plain)
-                    .map_err(|_| Unshowable::Malformed)?;
-                json_string(&plain, out);
-                Ok(())
-            }
+        let malformed = |_| Unshowable::Malformed;
+        if !self.plain {
+            return self.writer.json(raw, out).map_err(malformed);
         }
+        let mut plain = BytesMut::new();
+        self.writer.plain(raw, &mut plain).map_err(malformed)?;
+        json_string(&plain, out);
+        Ok(())
     }
 }

@@ -18,6 +18,7 @@ mod upkeep;
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 pub use about::{ActiveToken, Introspection};
 pub use account::Account;
@@ -181,6 +182,12 @@ impl Issuer {
             return Err(Error::InvalidToken(TokenFault::SessionEnded));
         }
         Ok(claims)
+    }
+
+    /// How long a token with these claims is still good; nothing when it has expired.
+    pub fn remaining(&self, claims: &Claims) -> Duration {
+        let left = claims.expires_at.millis() - self.ports.clock.now().millis();
+        Duration::from_millis(u64::try_from(left).unwrap_or(0))
     }
 
     /// The claims of an access token that we made, expired or not.

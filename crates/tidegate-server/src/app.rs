@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use http::{HeaderMap, HeaderValue};
 use ipnet::IpNet;
 use tidegate_catalog::Catalogs;
+use tidegate_feed::Feed;
 use tidegate_graphql::Apis;
 use tidegate_methods::Registry;
 use tidegate_oauth::{Accounts, IdentityProviders, Issuer, Mail, Store};
@@ -35,6 +36,7 @@ pub struct App(Arc<Parts>);
 struct Parts {
     executor: Arc<dyn Executor>,
     apis: Apis,
+    feed: Option<Feed>,
     catalogs: Arc<Catalogs>,
     issuer: Arc<Issuer>,
     store: Arc<dyn Store>,
@@ -97,6 +99,11 @@ impl App {
     /// The GraphQL APIs of the schemas.
     pub(crate) fn apis(&self) -> &Apis {
         &self.0.apis
+    }
+
+    /// The changes of rows, where they are fed.
+    pub(crate) fn feed(&self) -> Option<&Feed> {
+        self.0.feed.as_ref()
     }
 
     pub(crate) fn catalogs(&self) -> &Catalogs {

@@ -39,15 +39,23 @@ impl Caller {
 /// no token and no default user.
 pub(crate) async fn caller(app: &App, headers: &HeaderMap) -> Result<Caller, Failure> {
     if let Some(token) = bearer(headers)? {
-        let claims = app.issuer().verify(token).map_err(Failure::from_bearer)?;
-        return Ok(Caller {
-            principal: Principal::Role(login(&claims)),
-            anonymous: false,
-        });
+        return by_token(app, token).map(Caller::from);
     }
-    let named = headers
-        .get(DATABASE)
-        .map(|name| name.to_str().unwrap_or_default());
+    nobody(app, named_database(headers)).await
+}
+
+/// The database that the header `Tidegate-Database` names.
+pub(crate) fn named_database(headers: &HeaderMap) -> Option<&str> {
+    let name = headers.get(DATABASE)?;
+    Some(name.to_str().unwrap_or_default())
+}
+
+/// Who shows no token: the default user of the database that is named, or of the configured one.
+///
+/// # Errors
+///
+/// 401 when there is no such user.
+pub(crate) async fn nobody(app: &App, named: Option<&str>) -> Result<Caller, Failure> {
     let Some(database) = named.or_else(|| app.anonymous_database().map(DatabaseName::as_str))
     else {
         return Err(Failure::missing_token("a token is needed here"));
@@ -83,6 +91,15 @@ impl From<User> for Caller {
 /// 401 without a token, and for one that is not accepted.
 pub(crate) fn user(app: &App, headers: &HeaderMap) -> Result<User, Failure> {
     let token = bearer(headers)?.ok_or_else(|| Failure::missing_token("a token is needed here"))?;
+    by_token(app, token)
+}
+
+/// The user whose token it is.
+///
+/// # Errors
+///
+/// 401 when it is not accepted.
+pub(crate) fn by_token(app: &App, token: &str) -> Result<User, Failure> {
     let claims = app.issuer().verify(token).map_err(Failure::from_bearer)?;
     Ok(User {
         login: login(&claims),
@@ -117,7 +134,7 @@ async fn default_user(app: &App, database: &str) -> Result<Option<Caller>, Failu
 }
 
 /// The bearer token (RFC 6750, section 2.1); `None` when there are no credentials at all.
-fn bearer(headers: &HeaderMap) -> Result<Option<&str>, Failure> {
+pub(crate) fn bearer(headers: &HeaderMap) -> Result<Option<&str>, Failure> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let Some(value) = values.next() else {
         return Ok(None);

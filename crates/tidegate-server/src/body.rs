@@ -130,6 +130,20 @@ impl Content {
         std::mem::replace(self, Self::Empty)
     }
 
+    /// All bytes of an answer that is there.
+    pub(crate) fn into_bytes(self) -> Bytes {
+        match self {
+            Self::Whole(bytes) => bytes,
+            Self::Pieces { pieces, .. } => {
+                let pieces: Vec<_> = pieces.into();
+                pieces.concat().into()
+            }
+            Self::Empty | Self::Streamed(_) | Self::Compressed(_) | Self::Guarded(_) => {
+                Bytes::new()
+            }
+        }
+    }
+
     pub(crate) fn exact_size(&self) -> Option<u64> {
         match self {
             Self::Empty => Some(0),

@@ -1,17 +1,18 @@
 //! From a route to an answer. An endpoint decodes, calls a library, encodes, maps the error.
 
 mod audit;
-mod call;
+pub(crate) mod call;
 mod clients;
 mod documents;
-mod graphql;
+mod events;
+pub(crate) mod graphql;
 mod methods;
 mod oauth;
 mod operations;
 mod page;
 mod privileges;
 mod rest;
-mod sql;
+pub(crate) mod sql;
 mod users;
 
 use std::convert::Infallible;
@@ -34,6 +35,7 @@ use crate::error::{self, Failure, JSON};
 use crate::forwarded::Peer;
 use crate::metrics::Subject;
 use crate::route::{Miss, PATHS, Route};
+use crate::socket;
 use crate::stack::{BodyError, REQUEST_ID};
 
 /// The innermost service.
@@ -158,8 +160,13 @@ where
         Route::Metadata => Ok(documents::metadata(call.app)),
         Route::Keys => documents::keys(call.app),
         Route::OpenApi => Ok(documents::openapi()),
+        Route::GraphQl(schema) if socket::is_asked(&call.head.headers) => {
+            socket::upgrade(call.app, call.head, Some(schema))
+        }
         Route::GraphQl(schema) => graphql::serve(call, schema).await,
         Route::GraphQlSdl(schema) => graphql::sdl(call, schema).await,
+        Route::Events => socket::upgrade(call.app, call.head, None),
+        Route::EventStream => events::stream(call).await,
         Route::Health => Ok(operations::health()),
         Route::Readiness => Ok(operations::readiness(call.app).await),
         Route::Metrics => operations::metrics(call.app),

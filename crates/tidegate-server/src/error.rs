@@ -162,6 +162,12 @@ impl Failure {
         Self::new(StatusCode::NOT_FOUND, "NOT_FOUND", message)
     }
 
+    /// 426: the address speaks WebSocket.
+    pub(crate) fn upgrade_required() -> Self {
+        let text = "this address speaks WebSocket (RFC 6455, version 13) over HTTP/1.1";
+        Self::new(StatusCode::UPGRADE_REQUIRED, "UPGRADE_REQUIRED", text)
+    }
+
     /// 404: the database in the path has no default user.
     pub(crate) fn no_default_user() -> Self {
         Self::new(

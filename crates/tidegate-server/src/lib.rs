@@ -18,6 +18,7 @@ mod percent;
 mod request_body;
 mod route;
 mod serve;
+mod socket;
 mod stack;
 mod statements;
 mod trace;

@@ -39,6 +39,7 @@ pub(crate) struct Metrics {
     routes: [PerRoute; ROUTES],
     in_flight: AtomicI64,
     connections: AtomicI64,
+    sockets: AtomicI64,
     aborted: AtomicU64,
 }
 
@@ -56,6 +57,7 @@ impl Default for Metrics {
             routes: std::array::from_fn(|_| PerRoute::default()),
             in_flight: AtomicI64::default(),
             connections: AtomicI64::default(),
+            sockets: AtomicI64::default(),
             aborted: AtomicU64::default(),
         }
     }
@@ -68,6 +70,10 @@ impl Metrics {
 
     pub(crate) fn connection(&self, change: i64) {
         self.connections.fetch_add(change, Relaxed);
+    }
+
+    pub(crate) fn socket(&self, change: i64) {
+        self.sockets.fetch_add(change, Relaxed);
     }
 
     /// Counts a request that is over. `route` is a place in [`PATHS`], or none.
@@ -110,6 +116,12 @@ impl Metrics {
             "tidegate_http_connections",
             "Open connections.",
             self.connections.load(Relaxed),
+        )?;
+        gauge(
+            &mut text,
+            "tidegate_websockets",
+            "Open WebSockets.",
+            self.sockets.load(Relaxed),
         )?;
         text.push_str("# HELP tidegate_http_aborted_total Answers that did not reach their end.\n");
         text.push_str("# TYPE tidegate_http_aborted_total counter\n");

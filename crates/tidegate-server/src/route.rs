@@ -83,6 +83,10 @@ pub(crate) enum Route<'p> {
     GraphQl(Cow<'p, str>),
     /// `GET /api/graphql/schema/{schema}/sdl`
     GraphQlSdl(Cow<'p, str>),
+    /// The WebSocket: `GET /api/v4/events` and `GET /`
+    Events,
+    /// `GET /api/v4/events/stream`
+    EventStream,
     /// `GET /healthz`
     Health,
     /// `GET /readyz`
@@ -119,7 +123,7 @@ pub(crate) enum Methods {
 
 /// A route without what its path names: the label in metrics and logs, the path in the OpenAPI
 /// document.
-pub(crate) const PATHS: [(&str, Methods); 40] = [
+pub(crate) const PATHS: [(&str, Methods); 42] = [
     ("/api/v4/sql", Methods::Post),
     ("/api/v4/sql/database/{database}", Methods::Post),
     ("/api/v4/sql/schema", Methods::Get),
@@ -163,6 +167,8 @@ pub(crate) const PATHS: [(&str, Methods); 40] = [
     ("/api/graphql/schema/{schema}/sdl", Methods::Get),
     ("/signin/{provider}", Methods::Get),
     ("/signin/{provider}/callback", Methods::Get),
+    ("/api/v4/events", Methods::Get),
+    ("/api/v4/events/stream", Methods::Get),
 ];
 
 impl<'p> Route<'p> {
@@ -207,6 +213,8 @@ impl<'p> Route<'p> {
             "/.well-known/oauth-authorization-server" => Self::Metadata,
             "/.well-known/jwks.json" => Self::Keys,
             "/api/v4/openapi.json" => Self::OpenApi,
+            "" | "/api/v4/events" => Self::Events,
+            "/api/v4/events/stream" => Self::EventStream,
             "/healthz" => Self::Health,
             "/readyz" => Self::Readiness,
             "/metrics" => Self::Metrics,
@@ -315,6 +323,8 @@ impl<'p> Route<'p> {
             Self::GraphQlSdl(_) => 37,
             Self::SignInWith(_) => 38,
             Self::SignedInWith(_) => 39,
+            Self::Events => 40,
+            Self::EventStream => 41,
         }
     }
 
@@ -444,8 +454,7 @@ mod tests {
     #[test]
     fn what_is_not_there_is_not_found() {
         for path in [
-            "/",
-            "",
+            "//",
             "/api/v4",
             "/api/v4/sql/database",
             "/api/v4/sql/schema/%ff",

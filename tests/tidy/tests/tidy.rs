@@ -98,9 +98,12 @@ const EDGES: &[(&str, &[&str])] = &[
         "tidegate-server",
         &[
             "tidegate-catalog",
+            "tidegate-feed",
+            "tidegate-filter",
             "tidegate-graphql",
             "tidegate-methods",
             "tidegate-oauth",
+            "tidegate-plan",
             "tidegate-rpc",
             "tidegate-sql",
         ],
@@ -110,6 +113,7 @@ const EDGES: &[(&str, &[&str])] = &[
         &[
             "tidegate-catalog",
             "tidegate-embedded",
+            "tidegate-feed",
             "tidegate-methods",
             "tidegate-oauth",
             "tidegate-outbound",

@@ -94,6 +94,21 @@ impl Admin {
         findings.push(logins::replication(replication).await);
         Ok(findings)
     }
+
+    /// Why the log of changes cannot be read with this login; nothing when it can.
+    ///
+    /// # Errors
+    /// Only when the administrator itself cannot log in or read the catalog.
+    pub async fn why_no_changes(&self, replication: &Config) -> Result<Option<String>> {
+        let session = self.open_home().await?;
+        let mut findings = checks::settings(&session, self.config.nodes).await?;
+        // The first tells of `wal_level`.
+        findings.truncate(1);
+        findings.push(logins::replication(replication).await);
+        let mut wanting = findings.into_iter();
+        let wanting = wanting.find(|finding| finding.verdict != Verdict::Good);
+        Ok(wanting.map(|finding| finding.text))
+    }
 }
 
 /// The statements that make the control database.

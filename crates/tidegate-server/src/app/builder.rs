@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use ipnet::IpNet;
 use tidegate_catalog::Catalogs;
+use tidegate_feed::Feed;
 use tidegate_graphql::Apis;
 use tidegate_methods::{MemoryMethodStore, Registry};
 use tidegate_oauth::{Accounts, IdentityProviders, Issuer, Mail, Store};
@@ -35,7 +36,8 @@ impl AppBuilder {
             dispatcher: Dispatcher::new(Arc::clone(&methods), Arc::clone(&executor)),
             methods,
             executor,
-            apis: graphql(&Limits::default()),
+            apis: graphql(false, &Limits::default()),
+            feed: None,
             issuer,
             store: store.clone(),
             accounts: None,
@@ -93,7 +95,14 @@ impl AppBuilder {
     pub fn limits(mut self, limits: Limits) -> Self {
         self.0.limits = limits;
         self.0.memory = Memory::new(limits.memory);
-        self.0.apis = graphql(&limits);
+        self.0.apis = graphql(self.0.feed.is_some(), &limits);
+        self
+    }
+
+    /// The changes of rows. Without it there are no subscriptions.
+    pub fn feed(mut self, feed: Option<Feed>) -> Self {
+        self.0.apis = graphql(feed.is_some(), &self.0.limits);
+        self.0.feed = feed;
         self
     }
 
@@ -170,11 +179,11 @@ impl AppBuilder {
     }
 }
 
-/// No APIs yet; nobody feeds changes.
-fn graphql(limits: &Limits) -> Apis {
+/// No APIs yet.
+fn graphql(feed: bool, limits: &Limits) -> Apis {
     let mut asked = tidegate_graphql::Limits::default();
     asked.rows.bytes = limits.response;
-    Apis::new(false, asked)
+    Apis::new(feed, asked)
 }
 
 impl fmt::Debug for AppBuilder {

@@ -106,12 +106,7 @@ impl Asked {
     }
 
     fn payload(&self, app: &App) -> Result<Payload<'_>, Reply> {
-        let limits = Limits {
-            calls: app.limits().batch,
-            parameter_sets: app.limits().parameter_sets,
-            ..Limits::default()
-        };
-        Payload::parse(&self.body.bytes, limits)
+        payload(app, &self.body.bytes)
     }
 
     /// 200 with a JSON text.
@@ -122,6 +117,16 @@ impl Asked {
     fn reply(&self, reply: Reply) -> Response<Body> {
         self.answer(Content::Whole(reply.into_bytes().freeze()))
     }
+}
+
+/// The calls of a message.
+pub(crate) fn payload<'a>(app: &App, message: &'a [u8]) -> Result<Payload<'a>, Reply> {
+    let limits = Limits {
+        calls: app.limits().batch,
+        parameter_sets: app.limits().parameter_sets,
+        ..Limits::default()
+    };
+    Payload::parse(message, limits)
 }
 
 /// The format that a call alone is answered in without its envelope, when `Accept` would rather

@@ -7,10 +7,12 @@ use bytes::{BufMut, Bytes, BytesMut};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, VARY};
 use http::request::Parts;
 use http::{HeaderValue, Method, Response, StatusCode};
+use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use tidegate_graphql::{Answer, Api, Code, Context, Error, Request, Requests};
+use tidegate_catalog::Schema;
+use tidegate_graphql::{Answer, Api, Code, Context, Error, Prepared, Request, Requests};
 use tidegate_sql::Terms;
 
 use super::{Call, sql};
@@ -106,13 +108,46 @@ where
 }
 
 /// The API of a schema as the caller sees it.
-async fn api(app: &App, caller: &Caller, schema: &str, terms: &Terms) -> Result<Arc<Api>, Failure> {
+pub(crate) async fn api(
+    app: &App,
+    caller: &Caller,
+    schema: &str,
+    terms: &Terms,
+) -> Result<Arc<Api>, Failure> {
+    let schema = self::schema(app, caller, schema, terms).await?;
+    app.apis().of(&schema).await.map_err(Failure::internal)
+}
+
+/// A schema as the caller sees it.
+pub(crate) async fn schema(
+    app: &App,
+    caller: &Caller,
+    schema: &str,
+    terms: &Terms,
+) -> Result<Arc<Schema>, Failure> {
     let missing = || Failure::not_found("there is no such schema, or no right to use it");
     let login = caller.login().ok_or_else(missing)?;
     let found = app.catalogs().schema(login, schema, terms).await;
     let found = found.map_err(|error| Failure::from_catalog(error, caller.anonymous))?;
-    let api = app.apis().of(&found.ok_or_else(missing)?).await;
-    api.map_err(Failure::internal)
+    found.ok_or_else(missing)
+}
+
+/// Runs a query or a mutation.
+pub(crate) async fn execute(
+    (app, api): (&App, &Api),
+    caller: &Caller,
+    terms: Terms,
+    prepared: &Prepared,
+    variables: Option<&RawValue>,
+) -> Result<Answer, Failure> {
+    let context = Context {
+        executor: &**app.executor(),
+        principal: &caller.principal,
+        anonymous: caller.anonymous,
+        terms,
+    };
+    let executed = api.execute(prepared, variables, context).await;
+    executed.map_err(|error| Failure::from_sql(error, caller.anonymous))
 }
 
 /// What requests are answered with.
@@ -187,17 +222,8 @@ impl Work<'_> {
             failure.message = "a mutation needs POST".into();
             return Err(failure);
         }
-        let context = Context {
-            executor: &**self.app.executor(),
-            principal: &self.caller.principal,
-            anonymous: self.caller.anonymous,
-            terms: self.terms,
-        };
-        let executed = self
-            .api
-            .execute(&prepared, request.variables, context)
-            .await;
-        executed.map_err(|error| Failure::from_sql(error, self.caller.anonymous))
+        let parts = (self.app, self.api);
+        execute(parts, self.caller, self.terms, &prepared, request.variables).await
     }
 
     /// A large answer is paid for until its reader has taken it. What was done cannot be undone,
@@ -236,9 +262,9 @@ impl Work<'_> {
 }
 
 /// A parameter of the address that must be an object or null.
-fn object(text: &str) -> Result<Option<&serde_json::value::RawValue>, Failure> {
+fn object(text: &str) -> Result<Option<&RawValue>, Failure> {
     let wrong = || Failure::input("`variables` and `extensions` must be JSON objects");
-    let value: &serde_json::value::RawValue = serde_json::from_str(text).map_err(|_| wrong())?;
+    let value: &RawValue = serde_json::from_str(text).map_err(|_| wrong())?;
     match value.get().as_bytes().first() {
         Some(b'{') => Ok(Some(value)),
         Some(b'n') => Ok(None),

@@ -106,15 +106,47 @@ async fn one(
         };
         return stream::run(job, writer, log).await.map_err(failed);
     }
-    let mut sink = Collector::new(
+    let prepared = Prepared {
+        statement,
+        format,
         writer,
-        Pieces::new(app.limits().response, app.memory().share()),
-    );
+    };
+    collected(app, caller, prepared, terms).await
+}
+
+/// Runs one statement and collects its answer.
+async fn collected(
+    app: &App,
+    caller: &Caller,
+    prepared: Prepared,
+    terms: Terms,
+) -> Result<Content, Failure> {
+    let failed = |error| Failure::from_sql(error, caller.anonymous);
+    let Prepared {
+        statement, writer, ..
+    } = prepared;
+    let pieces = Pieces::new(app.limits().response, app.memory().share());
+    let mut sink = Collector::new(writer, pieces);
     let query = app
         .executor()
         .query(&caller.principal, &statement, &terms, &mut sink);
     let completion = query.await.map_err(failed)?;
     Ok(sink.finish(completion).map_err(failed)?.into())
+}
+
+/// A request, or an array of requests, that comes as a message; the answer is JSON.
+pub(crate) async fn message(app: &App, caller: &Caller, text: &[u8]) -> Result<Bytes, Failure> {
+    let preferences = Preferences::default();
+    let terms = terms(app, &preferences);
+    let content = match request::parse(text, statement_limits(app))? {
+        Requests::One(request) => {
+            let format = request.output_format.unwrap_or(OutputFormat::Json);
+            let prepared = Prepared::new(app, request, format, &preferences)?;
+            collected(app, caller, prepared, terms).await?
+        }
+        Requests::Many(requests) => many(app, caller, requests, &preferences, terms).await?,
+    };
+    Ok(content.into_bytes())
 }
 
 /// Runs several statements in one transaction and answers an array.
@@ -201,7 +233,7 @@ fn statement_limits(app: &App) -> request::Limits {
 }
 
 /// A request may lower the deadline, never raise it.
-pub(super) fn terms(app: &App, preferences: &Preferences) -> Terms {
+pub(crate) fn terms(app: &App, preferences: &Preferences) -> Terms {
     let most = app.limits().statement;
     let wait = preferences.wait.map_or(most, |wait| wait.min(most));
     Terms {

@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use http::header::UPGRADE;
 use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -20,6 +21,7 @@ use crate::app::App;
 use crate::body::Body;
 use crate::forwarded::Peer;
 use crate::limits::{Limits, Timeouts};
+use crate::socket::{self, Handoff};
 use crate::stack;
 
 /// Heads are small; hyper's default would let each connection hold 400 KiB.
@@ -51,7 +53,22 @@ pub(crate) async fn serve(stream: TcpStream, acceptor: Option<Acceptor>, context
     }
 }
 
+/// Serves HTTP, and the WebSocket that the connection may become.
 async fn drive<I>(io: I, context: Context)
+where
+    I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let _counted = Counted::new(&context.app);
+    let (app, stopped) = (context.app.clone(), context.stopped.clone());
+    let handoff = Handoff::default();
+    // Boxed, so that an idle socket does not hold what HTTP needed.
+    Box::pin(http(io, context, handoff.clone())).await;
+    if let Some(opening) = handoff.take() {
+        Box::pin(socket::run(app, opening, stopped)).await;
+    }
+}
+
+async fn http<I>(io: I, context: Context, handoff: Handoff)
 where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -61,16 +78,15 @@ where
         mut stopped,
     } = context;
     let timeouts = app.limits().timeouts;
-    let _counted = Counted::new(&app);
     let vitals = Arc::new(Vitals::default());
     let mut monitor = Monitor::new(Arc::clone(&vitals), Instant::now());
     let mut ticks = tokio::time::interval(tick(&timeouts));
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
 
     let io = TokioIo::new(Watched::new(io, Arc::clone(&vitals)));
-    let service = hyper_service(app.clone(), peer, vitals);
+    let service = hyper_service(app.clone(), peer, vitals, handoff);
     let builder = builder(app.limits());
-    let mut connection = pin!(builder.serve_connection(io, service));
+    let mut connection = pin!(builder.serve_connection_with_upgrades(io, service));
     let mut closing = false;
     loop {
         tokio::select! {
@@ -125,6 +141,7 @@ fn hyper_service(
     app: App,
     peer: Peer,
     vitals: Arc<Vitals>,
+    handoff: Handoff,
 ) -> impl hyper::service::Service<
     Request<Incoming>,
     Response = Response<Body>,
@@ -132,7 +149,10 @@ fn hyper_service(
     Future: Send + 'static,
 > {
     let stack = stack::service::<Incoming>(app, peer);
-    hyper::service::service_fn(move |request| {
+    hyper::service::service_fn(move |mut request: Request<Incoming>| {
+        if request.headers().contains_key(UPGRADE) {
+            request.extensions_mut().insert(handoff.clone());
+        }
         let in_flight = InFlight::begin(&vitals);
         let answer = stack.clone().call(request);
         async move {

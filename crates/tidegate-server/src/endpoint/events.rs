@@ -1,0 +1,223 @@
+//! Changes of rows as server-sent events (HTML Standard, "Server-sent events").
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use futures_util::Stream;
+use futures_util::stream::unfold;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::request::Parts;
+use http::{HeaderValue, Response, StatusCode};
+use serde_json::json;
+use serde_json::value::RawValue;
+use tidegate_feed::{Delivery, Inbox, Item, QueueLimits, Subscription, queue};
+use tokio::time::{Instant, sleep_until};
+
+use super::{Call, graphql, sql};
+use crate::app::App;
+use crate::authenticate::{self, Caller};
+use crate::body::{Body, Content, Interrupted, Source};
+use crate::error::{Failure, NO_STORE};
+use crate::negotiate::Preferences;
+use crate::percent;
+use crate::socket::{Refusal, Wanted, of_graphql, resync_reason};
+
+/// How often a comment is sent, so that nobody on the way takes the answer for dead.
+const COMMENT: Duration = Duration::from_secs(25);
+
+/// `GET /api/v4/events/stream?schema=&query=&variables=&after=&token=`.
+pub(crate) async fn stream<B>(call: Call<'_, B>) -> Result<Response<Body>, Failure> {
+    let Call {
+        app, head, subject, ..
+    } = call;
+    let asked = Asked::of(head)?;
+    let (caller, left) = asked.caller(app, head).await?;
+    subject.login = caller.login().cloned();
+    let (wanted, key) = asked.wanted(app, &caller).await?;
+    let login = caller.login().cloned();
+    let login = login.ok_or_else(|| Failure::internal("only users subscribe"))?;
+    let (outbox, inbox) = queue(QueueLimits::default());
+    let subscribed = wanted.subscribe(app, login, &outbox, (0, asked.after(head)));
+    let subscription = subscribed.await.map_err(refused)?;
+    let events = Events {
+        inbox,
+        key,
+        expires: left.map(|left| Instant::now() + left),
+        over: false,
+        _subscription: subscription,
+    };
+    let content = Content::Streamed(Box::pin(Text(Box::pin(unfold(events, next)))));
+    let mut response = Response::new(Body::from(content));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(CACHE_CONTROL, NO_STORE);
+    // nginx would keep events back otherwise.
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    Ok(response)
+}
+
+/// What the address says.
+struct Asked(Vec<(String, String)>);
+
+impl Asked {
+    fn of(head: &Parts) -> Result<Self, Failure> {
+        let pairs = percent::form(head.uri.query().unwrap_or_default());
+        pairs
+            .map(Self)
+            .ok_or_else(|| Failure::input("the query of the address cannot be decoded"))
+    }
+
+    fn member(&self, wanted: &str) -> Option<&str> {
+        let mut pairs = self.0.iter();
+        let found = pairs.find(|(name, value)| name == wanted && !value.is_empty());
+        found.map(|(_, value)| value.as_str())
+    }
+
+    fn needed(&self, name: &str) -> Result<&str, Failure> {
+        let missing = || Failure::input(format!("`{name}` is missing in the address"));
+        self.member(name).ok_or_else(missing)
+    }
+
+    /// A browser's `EventSource` can set no header, so the token may stand in the address.
+    async fn caller(&self, app: &App, head: &Parts) -> Result<(Caller, Option<Duration>), Failure> {
+        let header = authenticate::bearer(&head.headers)?;
+        if let Some(token) = header.or_else(|| self.member("token")) {
+            let user = authenticate::by_token(app, token)?;
+            let left = app.issuer().remaining(&user.claims);
+            return Ok((user.into(), Some(left)));
+        }
+        let caller = authenticate::caller(app, &head.headers).await?;
+        Ok((caller, None))
+    }
+
+    /// Where to go on: what the browser has seen last wins over what the page asked for first.
+    fn after(&self, head: &Parts) -> Option<String> {
+        let last = head.headers.get("last-event-id");
+        let last = last.and_then(|last| last.to_str().ok());
+        let last = last.filter(|last| !last.is_empty());
+        last.or_else(|| self.member("after")).map(str::to_owned)
+    }
+
+    async fn wanted(&self, app: &App, caller: &Caller) -> Result<(Wanted, String), Failure> {
+        let terms = sql::terms(app, &Preferences::default());
+        let api = graphql::api(app, caller, self.needed("schema")?, &terms).await?;
+        let document = |errors: Vec<tidegate_graphql::Error>| refused(Refusal::GraphQl(errors));
+        let prepared = api.prepare(self.needed("query")?, self.member("operationName"));
+        let prepared = prepared.map_err(document)?;
+        if !prepared.is_subscription() {
+            return Err(Failure::input("`query` must be a subscription"));
+        }
+        let variables: Option<&RawValue> = self
+            .member("variables")
+            .map(serde_json::from_str)
+            .transpose()
+            .map_err(|_| Failure::input("`variables` must be a JSON object"))?;
+        let wanted = of_graphql(&api, &prepared, variables).map_err(refused)?;
+        let key = json!(&*wanted.key).to_string();
+        Ok((wanted, key))
+    }
+}
+
+fn refused(refusal: Refusal) -> Failure {
+    let (code, message) = match refusal {
+        Refusal::GraphQl(errors) => {
+            let message = errors.into_iter().next().map(|error| error.message);
+            return Failure::input(message.unwrap_or_default());
+        }
+        Refusal::Other { code, message } => (code, message),
+    };
+    match code {
+        "not_allowed" => Failure::insufficient_privileges(message),
+        "feed_unavailable" | "database_unavailable" | "subscribe_timeout" => Failure::unavailable(
+            "FEED_UNAVAILABLE",
+            "changes cannot be fed now",
+            Duration::from_secs(1),
+        ),
+        "capture_not_allowed" => {
+            Failure::new(StatusCode::FORBIDDEN, "CAPTURE_NOT_ALLOWED", message)
+        }
+        "internal_error" => Failure::internal(message),
+        _ => Failure::input(message),
+    }
+}
+
+/// The events of one subscription.
+struct Events {
+    inbox: Inbox,
+    /// The response key, as JSON.
+    key: String,
+    expires: Option<Instant>,
+    over: bool,
+    _subscription: Subscription,
+}
+
+/// Waits for what is due and writes it.
+async fn next(mut events: Events) -> Option<(Bytes, Events)> {
+    if events.over {
+        return None;
+    }
+    let comment = Instant::now() + COMMENT;
+    let wake = events.expires.map_or(comment, |at| at.min(comment));
+    let due = tokio::select! {
+        due = events.inbox.next() => due,
+        () = sleep_until(wake) => {
+            let expired = events.expires.is_some_and(|at| at <= Instant::now());
+            events.over = expired;
+            let text: &[u8] = if expired {
+                b"event: error\ndata: {\"error\":\"token_expired\",\"message\":\"the token has expired\"}\n\n"
+            } else {
+                b":\n\n"
+            };
+            return Some((Bytes::from_static(text), events));
+        }
+    };
+    let mut out = BytesMut::with_capacity(256);
+    for Delivery { item, .. } in due? {
+        events.write(item, &mut out);
+    }
+    Some((out.freeze(), events))
+}
+
+impl Events {
+    fn write(&mut self, item: Item, out: &mut BytesMut) {
+        let text = match item {
+            Item::Acknowledged { cursor } => {
+                format!("event: subscribe_ack\nid: {cursor}\ndata: {{}}\n\n")
+            }
+            Item::Event { cursor, row, .. } => {
+                let key = &self.key;
+                out.put_slice(format!("id: {cursor}\ndata: {{\"data\":{{{key}:[").as_bytes());
+                // JSON has no line ends outside of its strings, and ours has none between tokens.
+                out.put_slice(&row);
+                out.put_slice(format!("]}},\"cursor\":\"{cursor}\"}}\n\n").as_bytes());
+                return;
+            }
+            Item::Resync { cursor, reason } => {
+                let reason = resync_reason(reason);
+                format!("event: resync\nid: {cursor}\ndata: {{\"reason\":\"{reason}\"}}\n\n")
+            }
+            Item::Ended(ended) => {
+                self.over = true;
+                let (error, message, cursor) = crate::socket::ended(&ended);
+                let cursor = cursor.map(|cursor| cursor.to_string());
+                let data = json!({"error": error, "message": message, "cursor": cursor});
+                format!("event: error\ndata: {data}\n\n")
+            }
+        };
+        out.put_slice(text.as_bytes());
+    }
+}
+
+/// A stream of texts as the content of an answer.
+struct Text<S>(Pin<Box<S>>);
+
+impl<S: Stream<Item = Bytes> + Send> Source for Text<S> {
+    fn poll_next(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, Interrupted>>> {
+        self.0.as_mut().poll_next(cx).map(|next| next.map(Ok))
+    }
+}

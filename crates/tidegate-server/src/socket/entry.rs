@@ -1,0 +1,137 @@
+//! What runs on a socket under an id.
+
+use std::sync::{Arc, OnceLock};
+
+use bytes::{BufMut, Bytes, BytesMut};
+use serde_json::json;
+use tidegate_feed::{Cursor, Operation, Resync, Subscription};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::task::AbortHandle;
+
+use super::answer;
+use super::handshake::Dialect;
+use super::raw::RawFrame;
+use super::subscribe::resync_reason;
+
+/// An operation or a subscription.
+pub(super) struct Entry {
+    pub tag: u64,
+    pub task: AbortHandle,
+    /// Set by the task when it turns out to be a subscription, before anything is delivered.
+    pub frame: Arc<OnceLock<Framed>>,
+    /// Keeps the subscription alive.
+    pub subscription: Option<Subscription>,
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// A subscription's frame and its place among those that a socket may have.
+pub(super) struct Framed {
+    pub frame: Frame,
+    pub _place: OwnedSemaphorePermit,
+}
+
+/// How a subscription's events look.
+pub(super) enum Frame {
+    /// As GraphQL events; what stands before the row.
+    GraphQl {
+        dialect: Dialect,
+        id: Box<str>,
+        before: Bytes,
+    },
+    /// As batches of a table's rows.
+    Raw(RawFrame),
+}
+
+impl Frame {
+    pub(super) fn graphql(dialect: Dialect, id: &str, key: &str) -> Self {
+        let key = json!(key);
+        let before = match dialect {
+            Dialect::Own => {
+                format!("{{\"type\":\"subscription\",\"id\":{id},\"data\":{{{key}:[")
+            }
+            _ => format!("{{\"id\":{id},\"type\":\"next\",\"payload\":{{\"data\":{{{key}:["),
+        };
+        Self::GraphQl {
+            dialect,
+            id: id.into(),
+            before: before.into(),
+        }
+    }
+
+    pub(super) fn acknowledged(&self, cursor: Cursor) -> Bytes {
+        let text = match self {
+            Self::GraphQl {
+                dialect: Dialect::Own,
+                id,
+                ..
+            } => format!("{{\"type\":\"subscribe_ack\",\"id\":{id}}}"),
+            // The protocol has no word for it, but a pong may come at any time with anything.
+            Self::GraphQl { id, .. } => format!(
+                "{{\"type\":\"pong\",\"payload\":{{\"acknowledged\":{id},\"cursor\":\"{cursor}\"}}}}"
+            ),
+            Self::Raw(raw) => format!("{{\"type\":\"subscription_ack\",\"id\":{}}}", raw.id),
+        };
+        text.into()
+    }
+
+    pub(super) fn event(&self, operation: Operation, row: &[u8], cursor: Cursor) -> Bytes {
+        let Self::GraphQl {
+            dialect, before, ..
+        } = self
+        else {
+            let Self::Raw(raw) = self else {
+                return Bytes::new();
+            };
+            return raw.batch(&[(operation, row)], cursor);
+        };
+        let mut out = BytesMut::with_capacity(before.len() + row.len() + 64);
+        out.put_slice(before);
+        out.put_slice(row);
+        let end = match dialect {
+            Dialect::Own => format!("]}},\"cursor\":\"{cursor}\"}}"),
+            _ => format!("]}},\"extensions\":{{\"cursor\":\"{cursor}\"}}}}}}"),
+        };
+        out.put_slice(end.as_bytes());
+        out.freeze()
+    }
+
+    pub(super) fn resync(&self, reason: Resync, cursor: Cursor) -> Bytes {
+        let reason = resync_reason(reason);
+        let text = match self {
+            Self::GraphQl { dialect, id, .. } if *dialect != Dialect::Own => format!(
+                "{{\"id\":{id},\"type\":\"next\",\"payload\":{{\"data\":null,\"extensions\":\
+                 {{\"resync\":\"{reason}\",\"cursor\":\"{cursor}\"}}}}}}"
+            ),
+            _ => format!(
+                "{{\"type\":\"resync\",\"id\":{},\"reason\":\"{reason}\",\"cursor\":\"{cursor}\"}}",
+                self.id()
+            ),
+        };
+        text.into()
+    }
+
+    /// An error that ends the subscription.
+    pub(super) fn ended(&self, code: &str, message: &str, cursor: Option<Cursor>) -> Bytes {
+        let mut more = serde_json::Map::new();
+        if let Some(cursor) = cursor {
+            more.insert("cursor".to_owned(), json!(cursor.to_string()));
+        }
+        let dialect = match self {
+            Self::GraphQl { dialect, .. } => *dialect,
+            Self::Raw(_) => Dialect::Own,
+        };
+        answer::error_with(dialect, Some(self.id()), code, message, more)
+    }
+
+    pub(super) fn id(&self) -> &str {
+        match self {
+            Self::GraphQl { id, .. } => id,
+            Self::Raw(raw) => &raw.id,
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Messages of the service's own dialect.
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+use tidegate_sql::json::{self, JsonKind, Members};
+
+/// An id as the client wrote it: a JSON string or number.
+pub(super) type Id = Box<str>;
+
+/// What a client says.
+pub(super) enum Message<'a> {
+    /// A token.
+    Auth(Cow<'a, str>),
+    /// A GraphQL operation.
+    Subscribe {
+        id: Id,
+        schema: Cow<'a, str>,
+        after: Option<Cow<'a, str>>,
+    },
+    /// A subscription to the rows of a table.
+    Raw { id: Id },
+    /// The end of a subscription or operation.
+    Unsubscribe(Id),
+    /// Calls of methods.
+    Rpc,
+    /// A statement.
+    Sql(Option<Id>),
+}
+
+/// What is wrong with a message, and whose it is.
+#[derive(Debug)]
+pub(super) struct Wrong {
+    pub id: Option<Id>,
+    pub code: &'static str,
+    pub message: String,
+}
+
+/// The members of a message.
+pub(super) struct Fields<'a> {
+    pub members: Members<'a>,
+    pub id: Option<Id>,
+}
+
+impl<'a> Fields<'a> {
+    pub(super) fn wrong(&self, code: &'static str, message: impl Into<String>) -> Wrong {
+        Wrong {
+            id: self.id.clone(),
+            code,
+            message: message.into(),
+        }
+    }
+
+    /// A member that is there and not null.
+    pub(super) fn find(&self, name: &str) -> Option<&'a RawValue> {
+        let found = self.members.iter().find(|(known, _)| *known == name);
+        let value = found.map(|(_, value)| *value)?;
+        (JsonKind::of(value.get()) != JsonKind::Null).then_some(value)
+    }
+
+    /// A member that must be a string when it is there.
+    pub(super) fn text(&self, name: &str) -> Result<Option<Cow<'a, str>>, Wrong> {
+        let Some(value) = self.find(name) else {
+            return Ok(None);
+        };
+        let kind = JsonKind::of(value.get());
+        if kind != JsonKind::String {
+            let text = format!("`{name}` is {kind}, expected a string");
+            return Err(self.wrong("invalid_message", text));
+        }
+        let text = json::string(value.get());
+        text.map(Some)
+            .map_err(|problem| self.wrong("invalid_message", format!("`{name}` is {problem}")))
+    }
+
+    pub(super) fn needed(&self, name: &str) -> Result<Cow<'a, str>, Wrong> {
+        let text = format!("`{name}` is missing");
+        self.text(name)?
+            .ok_or_else(|| self.wrong("missing_member", text))
+    }
+
+    fn needed_id(&self) -> Result<Id, Wrong> {
+        self.id
+            .clone()
+            .ok_or_else(|| self.wrong("missing_member", "`id` is missing: a string or a number"))
+    }
+}
+
+/// Reads a message's members.
+pub(super) fn fields(text: &str) -> Result<Fields<'_>, Wrong> {
+    let wrong = |code, message| Wrong {
+        id: None,
+        code,
+        message,
+    };
+    let problem = |error: serde_json::Error| {
+        let text = format!(
+            "the message cannot be read as JSON: {}",
+            json::problem(&error)
+        );
+        wrong("invalid_json", text)
+    };
+    let document: &RawValue = serde_json::from_str(text).map_err(problem)?;
+    let kind = JsonKind::of(document.get());
+    if kind != JsonKind::Object {
+        let text = format!("a message is an object or an array of calls, not {kind}");
+        return Err(wrong("invalid_message", text));
+    }
+    let members = json::members(document.get()).map_err(problem)?;
+    let id = members.iter().find(|(name, _)| *name == "id");
+    let id = id
+        .map(|(_, value)| value.get())
+        .filter(|id| matches!(JsonKind::of(id), JsonKind::String | JsonKind::Number))
+        .map(Box::from);
+    Ok(Fields { members, id })
+}
+
+/// Reads a message.
+pub(super) fn read<'a>(
+    text: &'a str,
+    fields: &mut Option<Fields<'a>>,
+) -> Result<Message<'a>, Wrong> {
+    if JsonKind::of(text.trim_start()) == JsonKind::Array {
+        return Ok(Message::Rpc);
+    }
+    let fields = &*fields.insert(self::fields(text)?);
+    if fields.find("jsonrpc").is_some() {
+        return Ok(Message::Rpc);
+    }
+    let Some(kind) = fields.text("type")? else {
+        if fields.find("q").is_some() {
+            return Ok(Message::Sql(fields.id.clone()));
+        }
+        let text = "`type` is missing; a call has `jsonrpc`, a statement has `q`";
+        return Err(fields.wrong("missing_member", text));
+    };
+    Ok(match &*kind {
+        "auth" => Message::Auth(fields.needed("token")?),
+        "subscribe" => {
+            let message = Message::Subscribe {
+                id: fields.needed_id()?,
+                schema: fields.needed("schema")?,
+                after: fields.text("after")?,
+            };
+            fields.needed("query")?;
+            message
+        }
+        "subscription" => {
+            fields.needed("schema")?;
+            fields.needed("rel")?;
+            Message::Raw {
+                id: fields.needed_id()?,
+            }
+        }
+        "unsubscribe" => Message::Unsubscribe(fields.needed_id()?),
+        other => {
+            let text = format!(
+                "`type` is {other:?}, expected auth, subscribe, subscription or unsubscribe"
+            );
+            return Err(fields.wrong("unknown_type", text));
+        }
+    })
+}

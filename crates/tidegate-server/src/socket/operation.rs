@@ -1,0 +1,220 @@
+//! What a message asks for, done beside the session by the library calls that HTTP uses.
+
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use tidegate_feed::{Outbox, Subscription};
+use tidegate_graphql::{Answer, Request};
+use tidegate_rpc::{Context, OutputBuffer};
+use tokio::sync::Semaphore;
+
+use super::answer::{self, Texts};
+use super::entry::{Frame, Framed};
+use super::handshake::Dialect;
+use super::message::{self, Id};
+use super::raw;
+use super::subscribe::{Refusal, Wanted, of_graphql};
+use crate::app::App;
+use crate::authenticate::Caller;
+use crate::endpoint::{call, graphql, sql};
+use crate::error::{self, Failure};
+use crate::negotiate::Preferences;
+
+/// What came of it.
+#[derive(Default)]
+pub(super) struct Done {
+    /// Under which id it ran.
+    pub id: Option<(Id, u64)>,
+    pub texts: Texts,
+    pub subscription: Option<Subscription>,
+}
+
+/// What operations work with.
+pub(super) struct Work {
+    pub app: App,
+    pub caller: Caller,
+    pub dialect: Dialect,
+    pub request_id: Arc<str>,
+}
+
+/// The way into the connection's queue.
+pub(super) struct Channel {
+    pub outbox: Outbox,
+    pub tag: u64,
+    pub frame: Arc<OnceLock<Framed>>,
+    pub places: Arc<Semaphore>,
+    pub after: Option<String>,
+}
+
+impl Work {
+    /// A statement.
+    pub(super) async fn sql(self, id: Option<Id>, text: String) -> Done {
+        let answered = sql::message(&self.app, &self.caller, text.as_bytes()).await;
+        let text = answered.unwrap_or_else(|failure| self.failed(id.as_deref(), &failure));
+        Done {
+            texts: vec![text],
+            ..Done::default()
+        }
+    }
+
+    /// Calls of methods.
+    pub(super) async fn rpc(self, text: String) -> Done {
+        let mut done = Done::default();
+        let payload = match call::payload(&self.app, text.as_bytes()) {
+            Ok(payload) => payload,
+            Err(reply) => {
+                done.texts.push(reply.into_bytes().freeze());
+                return done;
+            }
+        };
+        let context = Context {
+            principal: &self.caller.principal,
+            terms: sql::terms(&self.app, &Preferences::default()),
+            timezone: None,
+        };
+        let mut out = OutputBuffer::new(self.app.limits().response);
+        let dispatcher = self.app.dispatcher();
+        let outcome = dispatcher.dispatch(&context, &payload, &mut out).await;
+        for fault in outcome.faults {
+            self.log(&Failure::from_rpc(fault));
+        }
+        if outcome.answered {
+            done.texts.push(out.into_bytes().freeze());
+        }
+        done
+    }
+
+    /// A GraphQL operation of any kind.
+    pub(super) async fn graphql(self, id: Id, schema: String, text: String, to: Channel) -> Done {
+        let key = (id.clone(), to.tag);
+        let outcome = match self.operate(&id, &schema, &text, to).await {
+            Ok(outcome) => outcome,
+            Err(failure) => Outcome::Texts(vec![self.failed(Some(&id), &failure)]),
+        };
+        self.done(key, outcome)
+    }
+
+    /// A subscription to the rows of a table.
+    pub(super) async fn raw(self, id: Id, text: String, to: Channel) -> Done {
+        let key = (id.clone(), to.tag);
+        let outcome = match self.follow(&text, to).await {
+            Ok(outcome) => outcome,
+            Err(failure) => Outcome::Texts(vec![self.failed(Some(&id), &failure)]),
+        };
+        self.done(key, outcome)
+    }
+
+    fn done(&self, key: (Id, u64), outcome: Outcome) -> Done {
+        let mut done = Done::default();
+        match outcome {
+            Outcome::Texts(texts) => done.texts = texts,
+            Outcome::Live(subscription) => done.subscription = Some(subscription),
+            Outcome::Refused(refusal) => {
+                done.texts = vec![answer::refusal(self.dialect, &key.0, &refusal)];
+            }
+        }
+        done.id = Some(key);
+        done
+    }
+
+    async fn operate(
+        &self,
+        id: &str,
+        schema: &str,
+        text: &str,
+        to: Channel,
+    ) -> Result<Outcome, Failure> {
+        let request = match Request::parse(text) {
+            Ok(request) => request,
+            Err(error) => return Ok(self.refused(id, &[error])),
+        };
+        let terms = sql::terms(&self.app, &Preferences::default());
+        let api = graphql::api(&self.app, &self.caller, schema, &terms).await?;
+        let prepared = match api.prepare(&request.query, request.operation_name.as_deref()) {
+            Ok(prepared) => prepared,
+            Err(errors) => return Ok(self.refused(id, &errors)),
+        };
+        if !prepared.is_subscription() {
+            let run = graphql::execute(
+                (&self.app, &api),
+                &self.caller,
+                terms,
+                &prepared,
+                request.variables,
+            );
+            let answer = Box::pin(run).await?;
+            return Ok(Outcome::Texts(answer::graphql(self.dialect, id, &answer)));
+        }
+        match of_graphql(&api, &prepared, request.variables) {
+            Ok(wanted) => {
+                let frame = Frame::graphql(self.dialect, id, &wanted.key);
+                Ok(self.subscribe(wanted, frame, to).await)
+            }
+            Err(refusal) => Ok(Outcome::Refused(refusal)),
+        }
+    }
+
+    async fn follow(&self, text: &str, to: Channel) -> Result<Outcome, Failure> {
+        let invalid = |wrong: message::Wrong| Failure::input(wrong.message);
+        let fields = message::fields(text).map_err(invalid)?;
+        let name = fields.needed("schema").map_err(invalid)?;
+        let terms = sql::terms(&self.app, &Preferences::default());
+        let schema = graphql::schema(&self.app, &self.caller, &name, &terms).await?;
+        let login = self.caller.login();
+        let database = login.map_or("", |login| login.database.as_str());
+        Ok(match raw::wanted(&fields, &schema, database) {
+            Ok((wanted, frame)) => self.subscribe(wanted, Frame::Raw(frame), to).await,
+            Err(refusal) => Outcome::Refused(refusal),
+        })
+    }
+
+    async fn subscribe(&self, wanted: Wanted, frame: Frame, to: Channel) -> Outcome {
+        let Ok(place) = to.places.try_acquire_owned() else {
+            return Outcome::Refused(Refusal::new(
+                "too_many_subscriptions",
+                "a socket has at most 100 subscriptions",
+            ));
+        };
+        let Some(login) = self.caller.login().cloned() else {
+            return Outcome::Refused(Refusal::new("not_allowed", "only users subscribe"));
+        };
+        let framed = Framed {
+            frame,
+            _place: place,
+        };
+        // Only this task sets it, and only once.
+        let _ = to.frame.set(framed);
+        let subscribed = wanted
+            .subscribe(&self.app, login, &to.outbox, (to.tag, to.after))
+            .await;
+        match subscribed {
+            Ok(subscription) => Outcome::Live(subscription),
+            Err(refusal) => Outcome::Refused(refusal),
+        }
+    }
+
+    fn refused(&self, id: &str, errors: &[tidegate_graphql::Error]) -> Outcome {
+        Outcome::Texts(answer::graphql(self.dialect, id, &Answer::refused(errors)))
+    }
+
+    fn failed(&self, id: Option<&str>, failure: &Failure) -> Bytes {
+        self.log(failure);
+        answer::failure(self.dialect, id, failure)
+    }
+
+    fn log(&self, failure: &Failure) {
+        let login = self.caller.login();
+        failure.log(&error::Context {
+            request_id: &self.request_id,
+            route: "/api/v4/events",
+            database: login.map(|login| login.database.as_str()),
+            role: login.map(|login| login.role.as_str()),
+        });
+    }
+}
+
+enum Outcome {
+    Texts(Texts),
+    Live(Subscription),
+    Refused(Refusal),
+}

@@ -1,0 +1,174 @@
+//! Subscriptions to the rows of a table without GraphQL.
+
+use std::fmt::Write as _;
+
+use bytes::Bytes;
+use serde_json::json;
+use serde_json::value::RawValue;
+use tidegate_catalog::Schema;
+use tidegate_feed::{Cursor, Operation, Operations, Selection};
+use tidegate_sql::json::{self, JsonKind};
+
+use super::message::Fields;
+use super::subscribe::{Refusal, Wanted, predicate};
+
+/// How batches look.
+pub(super) struct RawFrame {
+    pub id: Box<str>,
+    /// The database, as JSON.
+    database: String,
+    /// `schema.rel`, as JSON.
+    relation: String,
+    /// The columns of the primary key.
+    key: Vec<Box<str>>,
+    /// The columns that were asked for.
+    shown: Vec<Box<str>>,
+}
+
+/// What a message wants, and how its events will look.
+pub(super) fn wanted(
+    fields: &Fields<'_>,
+    schema: &Schema,
+    database: &str,
+) -> Result<(Wanted, RawFrame), Refusal> {
+    let wrong = |wrong: super::message::Wrong| Refusal::new(wrong.code, wrong.message);
+    let name = fields.needed("rel").map_err(wrong)?;
+    let unknown = || Refusal::new("not_found", format!("there is no table {name:?}"));
+    let id = schema.find(&name).ok_or_else(unknown)?;
+    let relation = schema.relation(id);
+    let shown = match fields.find("columns") {
+        Some(columns) => columns_of(columns)?,
+        None => relation
+            .columns
+            .iter()
+            .filter(|column| column.generated.is_none())
+            .map(|column| column.name.clone())
+            .collect(),
+    };
+    for column in &shown {
+        if relation.find_column(column).is_none() {
+            return Err(Refusal::new(
+                "bad_user_input",
+                format!("`columns`: there is no column {column:?}"),
+            ));
+        }
+    }
+    let key: Vec<Box<str>> = relation.primary_key.as_ref().map_or_else(Vec::new, |key| {
+        let columns = key.columns.iter();
+        columns
+            .map(|id| relation.column(*id).name.clone())
+            .collect()
+    });
+    let mut selected: Vec<&str> = shown.iter().map(|name| &**name).collect();
+    selected.extend(
+        key.iter()
+            .map(|name| &**name)
+            .filter(|name| !shown.iter().any(|one| **one == **name)),
+    );
+    let wanted = Wanted {
+        key: "".into(),
+        relation: relation.oid,
+        operations: operations(fields)?,
+        selection: Selection::of(selected),
+        predicate: predicate(fields.find("where").map(RawValue::get), schema, id)?,
+    };
+    let frame = RawFrame {
+        id: fields.id.clone().unwrap_or_default(),
+        database: json!(database).to_string(),
+        relation: json!(format!("{}.{}", schema.name(), relation.name)).to_string(),
+        key,
+        shown,
+    };
+    Ok((wanted, frame))
+}
+
+fn columns_of(columns: &RawValue) -> Result<Vec<Box<str>>, Refusal> {
+    let wrong = || Refusal::new("invalid_message", "`columns` must be an array of names");
+    let columns: Vec<Box<str>> = serde_json::from_str(columns.get()).map_err(|_| wrong())?;
+    if columns.is_empty() {
+        Err(wrong())
+    } else {
+        Ok(columns)
+    }
+}
+
+/// `op`: one operation, or several of them in an array or with commas between.
+fn operations(fields: &Fields<'_>) -> Result<Operations, Refusal> {
+    let Some(value) = fields.find("op") else {
+        return Ok(Operations::ALL);
+    };
+    let wrong = || {
+        Refusal::new(
+            "invalid_message",
+            "`op` must be INSERT, UPDATE or DELETE, or several of them",
+        )
+    };
+    let names: Vec<String> = if JsonKind::of(value.get()) == JsonKind::Array {
+        serde_json::from_str(value.get()).map_err(|_| wrong())?
+    } else {
+        let text = json::string(value.get()).map_err(|_| wrong())?;
+        text.split(',').map(|name| name.trim().to_owned()).collect()
+    };
+    let mut operations = Operations::default();
+    for name in &names {
+        operations = operations.with(match &*name.to_ascii_uppercase() {
+            "INSERT" => Operation::Insert,
+            "UPDATE" => Operation::Update,
+            "DELETE" => Operation::Delete,
+            _ => return Err(wrong()),
+        });
+    }
+    if names.is_empty() {
+        Err(wrong())
+    } else {
+        Ok(operations)
+    }
+}
+
+impl RawFrame {
+    /// Changes that are due together, in one message; the cursor is that of the last of them.
+    pub(super) fn batch(&self, changes: &[(Operation, &[u8])], cursor: Cursor) -> Bytes {
+        let mut lists = [String::new(), String::new(), String::new()];
+        let mut rows = String::new();
+        for (operation, row) in changes {
+            let row = std::str::from_utf8(row).unwrap_or("{}");
+            let members = json::members(row).unwrap_or_default();
+            let value = |name: &str| {
+                let found = members.iter().find(|(known, _)| known == name);
+                found.map_or("null", |(_, value)| value.get())
+            };
+            let list = &mut lists[*operation as usize];
+            separate(list);
+            // A key of several columns is name, value, name, value.
+            let pairs: Vec<_> = self
+                .key
+                .iter()
+                .map(|name| format!("{},{}", json!(name), value(name)))
+                .collect();
+            let _ = write!(list, "[{}]", pairs.join(","));
+            separate(&mut rows);
+            let pairs: Vec<_> = self
+                .shown
+                .iter()
+                .map(|name| format!("{}:{}", json!(name), value(name)))
+                .collect();
+            let _ = write!(rows, "{{{}}}", pairs.join(","));
+        }
+        let [inserted, updated, deleted] = lists;
+        format!(
+            "{{\"type\":\"batch\",\"id\":{id},\"db\":{db},\"batch\":{{{db}:{{{relation}:{{\
+             \"INSERT\":[{inserted}],\"UPDATE\":[{updated}],\"DELETE\":[{deleted}],\
+             \"full_data\":[{rows}]}}}}}},\"cursor\":\"{cursor}\"}}",
+            id = self.id,
+            db = self.database,
+            relation = self.relation,
+        )
+        .into()
+    }
+}
+
+fn separate(list: &mut String) {
+    if !list.is_empty() {
+        list.push(',');
+    }
+}

@@ -1,0 +1,184 @@
+//! From what a client asks for to a subscription of the feed.
+
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+use tidegate_catalog::Schema;
+use tidegate_catalog::model::RelationId;
+use tidegate_feed::{
+    Operation, Operations, Outbox, Predicate, Request, Resync, SelectedColumn, Selection,
+    Subscription, ValueForm,
+};
+use tidegate_filter::{Filter, Json};
+use tidegate_graphql::{Api, Change, Error, Prepared};
+use tidegate_plan::operation::Shows;
+use tidegate_sql::Login;
+
+use crate::app::App;
+use crate::error::Failure;
+
+/// What somebody wants to be told of.
+pub(crate) struct Wanted {
+    /// The name under which rows are shown.
+    pub key: Arc<str>,
+    /// The table's number in `pg_class`.
+    pub relation: u32,
+    pub operations: Operations,
+    pub selection: Selection,
+    pub predicate: Option<Predicate>,
+}
+
+/// Why there is no subscription.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// The document is wrong.
+    GraphQl(Vec<Error>),
+    /// Anything else.
+    Other { code: &'static str, message: String },
+}
+
+impl Refusal {
+    pub(crate) fn new(code: &'static str, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self::Other { code, message }
+    }
+}
+
+/// What a GraphQL subscription wants.
+pub(crate) fn of_graphql(
+    api: &Api,
+    prepared: &Prepared,
+    variables: Option<&RawValue>,
+) -> Result<Wanted, Refusal> {
+    let asked = api
+        .subscribe(prepared, variables)
+        .map_err(Refusal::GraphQl)?;
+    let schema = api.schema();
+    let relation = schema.relation(asked.relation);
+    let columns = asked.selection.fields.iter().map(|field| {
+        let key: Box<str> = (&*field.key).into();
+        match &field.shows {
+            Shows::Column(id) => Ok(SelectedColumn {
+                key,
+                column: relation.column(*id).name.clone(),
+                form: if relation.is_key(*id) {
+                    ValueForm::Quoted
+                } else {
+                    ValueForm::Exact
+                },
+            }),
+            Shows::Typename => Ok(SelectedColumn {
+                column: key.clone(),
+                key,
+                form: ValueForm::Text(relation.type_name.clone()),
+            }),
+            Shows::Parts(..) | Shows::One(..) | Shows::Many(..) => Err(Refusal::new(
+                "unsupported_selection",
+                format!(
+                    "`{key}`: parts of ranges and geometric values cannot be selected in events"
+                ),
+            )),
+        }
+    });
+    let columns = columns.collect::<Result<_, _>>()?;
+    let predicate = predicate(asked.condition.as_deref(), schema, asked.relation)?;
+    Ok(Wanted {
+        key: asked.key,
+        relation: relation.oid,
+        operations: Operations::from(match asked.change {
+            Change::Added => Operation::Insert,
+            Change::Updated => Operation::Update,
+            Change::Deleted => Operation::Delete,
+        }),
+        selection: Selection { columns },
+        predicate,
+    })
+}
+
+/// The filter that a `where` means: an object, or a string with a condition text.
+pub(crate) fn predicate(
+    condition: Option<&str>,
+    schema: &Schema,
+    relation: RelationId,
+) -> Result<Option<Predicate>, Refusal> {
+    let Some(condition) = condition else {
+        return Ok(None);
+    };
+    let wrong = |error: tidegate_filter::Error| {
+        let code = match error {
+            tidegate_filter::Error::Unsupported { .. } => "unsupported_filter",
+            _ => "bad_user_input",
+        };
+        Refusal::new(code, error.to_string())
+    };
+    let json = Json::from(condition);
+    let filter = Filter::parse_subscription(&json, schema, relation, "where").map_err(wrong)?;
+    let predicate = Predicate::new(&filter, schema.relation(relation)).map_err(wrong)?;
+    Ok(Some(predicate))
+}
+
+impl Wanted {
+    /// Subscribes; the first thing in the queue is the acknowledgement.
+    pub(crate) async fn subscribe(
+        self,
+        app: &App,
+        login: Login,
+        outbox: &Outbox,
+        (tag, after): (u64, Option<String>),
+    ) -> Result<Subscription, Refusal> {
+        let off = || Refusal::new("feed_unavailable", "this service feeds no changes");
+        let feed = app.feed().ok_or_else(off)?;
+        let after = match after.as_deref().map(str::parse) {
+            Some(Err(wrong)) => {
+                return Err(Refusal::new("invalid_cursor", format!("`after`: {wrong}")));
+            }
+            Some(Ok(cursor)) => Some(cursor),
+            None => None,
+        };
+        let request = Request {
+            login,
+            tag,
+            relation: self.relation,
+            operations: self.operations,
+            selection: self.selection,
+            predicate: self.predicate,
+            after,
+        };
+        feed.subscribe(outbox, request)
+            .await
+            .map_err(|error| refused(&error))
+    }
+}
+
+fn refused(error: &tidegate_feed::Error) -> Refusal {
+    use tidegate_feed::Error as E;
+    let code = match error {
+        E::NoTable | E::NoColumn(_) => "not_allowed",
+        E::Unsupported(_) => "unsupported_subscription",
+        E::UnsupportedFilter(_) => "unsupported_filter",
+        E::CaptureNotAllowed { .. } => "capture_not_allowed",
+        E::Timeout { .. } => "subscribe_timeout",
+        E::Unavailable(_) => "feed_unavailable",
+        E::Rights(_) => {
+            tracing::warn!(cause = %error, "rights of a subscription could not be asked for");
+            "database_unavailable"
+        }
+        E::Closed => "closed",
+        E::Internal(cause) => {
+            Failure::internal(cause.to_string()).log(&crate::error::Context::default());
+            "internal_error"
+        }
+    };
+    Refusal::new(code, error.to_string())
+}
+
+/// Why there is a gap, as the wire calls it.
+pub(crate) const fn resync_reason(reason: Resync) -> &'static str {
+    match reason {
+        Resync::Expired => "expired",
+        Resync::OtherLog => "other_log",
+        Resync::Interrupted => "interrupted",
+        Resync::Truncated => "truncated",
+        Resync::Incomplete => "incomplete",
+    }
+}

@@ -1,0 +1,90 @@
+//! Messages of `graphql-transport-ws`
+//! (<https://github.com/enisdenjo/graphql-ws/blob/master/PROTOCOL.md>).
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+use tidegate_sql::json::{self, JsonKind, Members};
+
+/// What a client says.
+pub(super) enum Message<'a> {
+    /// The beginning, with a token and a schema perhaps.
+    Init {
+        token: Option<String>,
+        schema: Option<String>,
+    },
+    /// An operation; the id is JSON.
+    Subscribe {
+        id: Box<str>,
+        payload: &'a RawValue,
+    },
+    /// Its end.
+    Complete(Box<str>),
+    Ping(Option<&'a RawValue>),
+    Pong,
+}
+
+/// Reads a message; the error is the reason to close with 4400.
+pub(super) fn read(text: &str) -> Result<Message<'_>, &'static str> {
+    let document: &RawValue = serde_json::from_str(text).map_err(|_| "the message is no JSON")?;
+    if JsonKind::of(document.get()) != JsonKind::Object {
+        return Err("the message is no object");
+    }
+    let members = json::members(document.get()).map_err(|_| "the message is no JSON")?;
+    let kind = text_of(&members, "type").ok_or("the message has no type")?;
+    let payload = find(&members, "payload");
+    if payload.is_some_and(|payload| JsonKind::of(payload.get()) != JsonKind::Object) {
+        return Err("the payload is no object");
+    }
+    let id = || {
+        let id = find(&members, "id").filter(|id| JsonKind::of(id.get()) == JsonKind::String);
+        let id = id.map(RawValue::get).filter(|id| id.len() > 2);
+        id.map(Box::from).ok_or("the message has no id")
+    };
+    Ok(match &*kind {
+        "connection_init" => init(payload),
+        "subscribe" => Message::Subscribe {
+            id: id()?,
+            payload: payload
+                .filter(|payload| {
+                    let members = json::members(payload.get()).unwrap_or_default();
+                    text_of(&members, "query").is_some()
+                })
+                .ok_or("the payload has no query")?,
+        },
+        "complete" => Message::Complete(id()?),
+        "ping" => Message::Ping(payload),
+        "pong" => Message::Pong,
+        _ => return Err("the type of the message is unknown"),
+    })
+}
+
+fn init(payload: Option<&RawValue>) -> Message<'static> {
+    let members = payload.map(|payload| json::members(payload.get()).unwrap_or_default());
+    let members = members.unwrap_or_default();
+    let named = |wanted: &str| {
+        let found = members
+            .iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case(wanted))?;
+        json::string(found.1.get()).ok().map(Cow::into_owned)
+    };
+    let token = named("authorization").or_else(|| named("token"));
+    let bare = |text: String| match text.split_once(' ') {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => token.trim().to_owned(),
+        _ => text,
+    };
+    Message::Init {
+        token: token.map(bare).filter(|token| !token.is_empty()),
+        schema: named("schema"),
+    }
+}
+
+fn find<'a>(members: &Members<'a>, name: &str) -> Option<&'a RawValue> {
+    let found = members.iter().find(|(known, _)| *known == name)?;
+    (JsonKind::of(found.1.get()) != JsonKind::Null).then_some(found.1)
+}
+
+fn text_of(members: &Members<'_>, name: &str) -> Option<String> {
+    let value = find(members, name)?;
+    json::string(value.get()).ok().map(Cow::into_owned)
+}

@@ -1,0 +1,109 @@
+//! A WebSocket client for tests, in front of the real binary.
+
+use futures_util::{SinkExt, StreamExt};
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::http::HeaderValue;
+use tokio_tungstenite::tungstenite::{Error, Message};
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
+
+use crate::service::{PATIENCE, demo};
+
+/// A socket.
+pub(crate) struct Socket(WebSocketStream<MaybeTlsStream<TcpStream>>);
+
+/// Opens a socket at a path, with headers.
+pub(crate) async fn open(path: &str, headers: &[(&'static str, &str)]) -> Result<Socket, Error> {
+    let url = format!("{}{path}", demo().url.replacen("http", "ws", 1));
+    let mut request = url.into_client_request()?;
+    for (name, value) in headers {
+        let value = HeaderValue::from_str(value).unwrap();
+        request.headers_mut().insert(*name, value);
+    }
+    let (socket, _) = connect_async(request).await?;
+    Ok(Socket(socket))
+}
+
+/// Opens a socket of the service's own dialect as a user.
+pub(crate) async fn socket(user: &str) -> Socket {
+    let token = demo().cached_token(user).await;
+    open(&format!("/?token={token}"), &[]).await.unwrap()
+}
+
+impl Socket {
+    pub(crate) async fn say(&mut self, message: &Value) {
+        self.say_text(&message.to_string()).await;
+    }
+
+    pub(crate) async fn say_text(&mut self, text: &str) {
+        self.0.send(Message::text(text)).await.unwrap();
+    }
+
+    pub(crate) async fn say_bytes(&mut self, bytes: Vec<u8>) {
+        self.0.send(Message::binary(bytes)).await.unwrap();
+    }
+
+    /// The next message; pings are answered on the way.
+    pub(crate) async fn hear(&mut self) -> Value {
+        loop {
+            let heard = tokio::time::timeout(PATIENCE, self.0.next()).await.unwrap();
+            match heard {
+                Some(Ok(Message::Text(text))) => return serde_json::from_str(&text).unwrap(),
+                Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
+                other => panic!("no message but {other:?}"),
+            }
+        }
+    }
+
+    /// Sends a message and returns the next one.
+    pub(crate) async fn ask(&mut self, message: Value) -> Value {
+        self.say(&message).await;
+        self.hear().await
+    }
+
+    /// The code and the reason of the close that comes next.
+    pub(crate) async fn closed(&mut self) -> (u16, String) {
+        loop {
+            let heard = tokio::time::timeout(PATIENCE, self.0.next()).await.unwrap();
+            match heard {
+                Some(Ok(Message::Close(Some(frame)))) => {
+                    return (frame.code.into(), frame.reason.to_string());
+                }
+                Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
+                other => panic!("no close but {other:?}"),
+            }
+        }
+    }
+
+    /// The code of the close that comes at last, whatever comes before.
+    pub(crate) async fn close_code(&mut self) -> u16 {
+        loop {
+            let heard = tokio::time::timeout(PATIENCE, self.0.next()).await.unwrap();
+            match heard {
+                Some(Ok(Message::Close(Some(frame)))) => return frame.code.into(),
+                Some(Ok(_)) => {}
+                other => panic!("no close but {other:?}"),
+            }
+        }
+    }
+
+    /// Whether nothing comes for a moment in which something else has come and gone.
+    pub(crate) async fn is_silent(&mut self) -> bool {
+        let answer = self
+            .ask(json!({"jsonrpc": "2.0", "id": "silence", "method": "no such"}))
+            .await;
+        answer["id"] == "silence"
+    }
+
+    /// Subscribes and waits for the acknowledgement.
+    pub(crate) async fn subscribe(&mut self, id: &str, query: &str) {
+        let message = json!({"type": "subscribe", "id": id, "schema": "public", "query": query});
+        let answer = self.ask(message).await;
+        assert_eq!(
+            answer,
+            json!({"type": "subscribe_ack", "id": id}),
+            "{query}"
+        );
+    }
+}

@@ -1,0 +1,348 @@
+//! Subscriptions over sockets and as server-sent events (wire.md 7 and 8).
+
+use futures_util::StreamExt;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::service::demo;
+use crate::socket::{Socket, open, socket};
+
+/// Makes a table of this test's own.
+async fn table(name: &str) {
+    let q =
+        format!("create table {name} (id int8 primary key, name text, price numeric, tags text[])");
+    demo().rows("demo", &q, json!({})).await;
+    // The schema that is served knows it within a second.
+    let query = format!("{{ __type(name: \"{}\") {{ name }} }}", pascal(name));
+    crate::service::eventually("the table is in the schema", || async {
+        let answer = crate::graphql::ask(Some("demo"), &query, json!({})).await;
+        !answer["data"]["__type"].is_null()
+    })
+    .await;
+}
+
+fn pascal(name: &str) -> String {
+    let words = name.split('_').map(|word| {
+        let (first, rest) = word.split_at(1);
+        first.to_uppercase() + rest
+    });
+    words.collect()
+}
+
+async fn write(q: &str) {
+    demo().rows("demo", q, json!({})).await;
+}
+
+#[tokio::test]
+async fn every_change_comes_with_the_selected_columns_and_a_cursor() {
+    table("ev_basic").await;
+    let mut socket = socket("demo").await;
+    socket
+        .subscribe(
+            "a",
+            "subscription { ok: EvBasicMessageAdded { __typename name n: id price tags } }",
+        )
+        .await;
+    socket
+        .subscribe("u", "subscription { EvBasicMessageUpdated { id name } }")
+        .await;
+    socket
+        .subscribe("d", "subscription { EvBasicMessageDeleted { id name } }")
+        .await;
+    write("insert into ev_basic values (9007199254740993, 'a\"b', 1.50, '{x,y}')").await;
+    let event = socket.hear().await;
+    let row = json!({"__typename": "EvBasic", "name": "a\"b", "n": "9007199254740993",
+        "price": "1.50", "tags": ["x", "y"]});
+    assert_eq!(event["type"], "subscription");
+    assert_eq!(event["id"], "a");
+    assert_eq!(event["data"], json!({"ok": [row]}));
+    assert!(event["cursor"].is_string());
+    write("update ev_basic set name = 'c'").await;
+    let event = socket.hear().await;
+    assert_eq!(event["id"], "u");
+    assert_eq!(event["data"]["EvBasicMessageUpdated"][0]["name"], "c");
+    write("delete from ev_basic").await;
+    let event = socket.hear().await;
+    assert_eq!(event["id"], "d");
+    assert_eq!(event["data"]["EvBasicMessageDeleted"][0]["name"], "c");
+}
+
+#[tokio::test]
+async fn only_what_passes_the_filter_comes_in_either_form() {
+    table("ev_filter").await;
+    let mut socket = socket("demo").await;
+    socket
+        .subscribe("j", "subscription { EvFilterMessageAdded(where: {OR: [{id: {eq: 1}}, {name: {eq: \"z\"}}]}) { id } }")
+        .await;
+    socket
+        .subscribe(
+            "t",
+            "subscription { EvFilterMessageAdded(where: \"id = '2' OR name IS NULL\") { id } }",
+        )
+        .await;
+    write("insert into ev_filter (id, name) values (1,'a'),(2,'b'),(3,'z'),(4,null),(5,'x')").await;
+    let mut seen = Vec::new();
+    for _ in 0..4 {
+        let event = socket.hear().await;
+        let id = event["data"]["EvFilterMessageAdded"][0]["id"].clone();
+        seen.push((
+            event["id"].as_str().unwrap().to_owned(),
+            id.as_str().unwrap().to_owned(),
+        ));
+    }
+    seen.sort();
+    let expected = [("j", "1"), ("j", "3"), ("t", "2"), ("t", "4")];
+    assert_eq!(
+        seen,
+        expected.map(|(id, row)| (id.to_owned(), row.to_owned()))
+    );
+    assert!(socket.is_silent().await);
+}
+
+#[tokio::test]
+async fn a_cursor_goes_on_without_a_gap() {
+    table("ev_resume").await;
+    let added = "subscription { EvResumeMessageAdded { id } }";
+    let mut first = socket("demo").await;
+    first.subscribe("a", added).await;
+    write("insert into ev_resume (id) values (1)").await;
+    let cursor = first.hear().await["cursor"].clone();
+    drop(first);
+    write("insert into ev_resume (id) values (2), (3)").await;
+    let mut second = socket("demo").await;
+    let message = json!({"type": "subscribe", "id": "a", "schema": "public", "query": added, "after": cursor});
+    assert_eq!(second.ask(message).await["type"], "subscribe_ack");
+    for id in ["2", "3"] {
+        assert_eq!(
+            second.hear().await["data"]["EvResumeMessageAdded"][0]["id"],
+            id
+        );
+    }
+    let bad =
+        json!({"type": "subscribe", "id": "b", "schema": "public", "query": added, "after": "x"});
+    assert_eq!(second.ask(bad).await["error"], "invalid_cursor");
+    // The place of a log that is not ours.
+    let other = format!("1{:08x}{:016x}{:08x}", 1, 1, 1);
+    let gone =
+        json!({"type": "subscribe", "id": "c", "schema": "public", "query": added, "after": other});
+    assert_eq!(second.ask(gone).await["type"], "subscribe_ack");
+    let resync = second.hear().await;
+    assert_eq!(
+        (&resync["type"], &resync["id"]),
+        (&json!("resync"), &json!("c")),
+        "{resync}"
+    );
+    assert_eq!(resync["reason"], "other_log");
+}
+
+#[tokio::test]
+async fn acknowledged_means_live_and_truncate_means_read_again() {
+    table("ev_live").await;
+    for round in 0..50 {
+        let mut socket = socket("demo").await;
+        socket
+            .subscribe("a", "subscription { EvLiveMessageAdded { id } }")
+            .await;
+        write(&format!("insert into ev_live (id) values ({round})")).await;
+        let event = socket.hear().await;
+        assert_eq!(
+            event["data"]["EvLiveMessageAdded"][0]["id"],
+            round.to_string()
+        );
+        if round == 0 {
+            write("truncate ev_live").await;
+            assert_eq!(socket.hear().await["reason"], "truncated");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_socket_has_a_hundred_subscriptions() {
+    table("ev_many").await;
+    let mut socket = socket("demo").await;
+    let added = "subscription { EvManyMessageAdded { id } }";
+    for id in 0..100 {
+        socket.subscribe(&id.to_string(), added).await;
+    }
+    let message = json!({"type": "subscribe", "id": "x", "schema": "public", "query": added});
+    let answer = socket.ask(message).await;
+    assert_eq!(answer["error"], "too_many_subscriptions", "{answer}");
+    socket.ask(json!({"type": "unsubscribe", "id": "7"})).await;
+    socket.subscribe("x", added).await;
+}
+
+#[tokio::test]
+async fn who_may_not_read_gets_nothing() {
+    table("ev_secret").await;
+    let mut socket = open("/", &[("tidegate-database", "demo")]).await.unwrap();
+    let message = json!({"type": "subscribe", "id": "a", "schema": "public",
+        "query": "subscription { EvSecretMessageAdded { id } }"});
+    let answer = socket.ask(message).await;
+    assert_eq!(answer["type"], "error", "{answer}");
+    let raw = json!({"type": "subscription", "id": "b", "schema": "public", "rel": "ev_secret"});
+    assert_eq!(socket.ask(raw).await["type"], "error");
+}
+
+#[tokio::test]
+async fn a_raw_subscription_gets_batches() {
+    table("ev_raw").await;
+    let mut socket = socket("demo").await;
+    let message = json!({"type": "subscription", "id": "r", "schema": "public", "rel": "ev_raw",
+        "where": {"id": {"gt": 1}}, "columns": ["name"], "op": "INSERT,DELETE"});
+    assert_eq!(
+        socket.ask(message).await,
+        json!({"type": "subscription_ack", "id": "r"})
+    );
+    write("insert into ev_raw (id, name) values (1, 'a'), (2, 'b')").await;
+    let batch = socket.hear().await;
+    assert_eq!(batch["type"], "batch");
+    assert_eq!(batch["db"], "demo");
+    let expected =
+        json!({"INSERT": [["id", 2]], "UPDATE": [], "DELETE": [], "full_data": [{"name": "b"}]});
+    assert_eq!(batch["batch"]["demo"]["public.ev_raw"], expected);
+    write("update ev_raw set name = 'c'").await;
+    write("delete from ev_raw").await;
+    let batch = socket.hear().await;
+    assert_eq!(
+        batch["batch"]["demo"]["public.ev_raw"]["DELETE"],
+        json!([["id", 2]])
+    );
+}
+
+async fn transport(path: &str) -> Socket {
+    open(path, &[("sec-websocket-protocol", "graphql-transport-ws")])
+        .await
+        .unwrap()
+}
+
+#[tokio::test]
+async fn graphql_transport_ws_speaks_its_protocol() {
+    table("ev_transport").await;
+    let token = demo().cached_token("demo").await;
+    for (path, init) in [
+        (
+            "/api/graphql/schema/public".to_owned(),
+            json!({"Authorization": format!("Bearer {token}")}),
+        ),
+        (format!("/api/v4/events?token={token}"), json!({})),
+        ("/".to_owned(), json!({"token": token, "schema": "public"})),
+    ] {
+        let mut socket = transport(&path).await;
+        let ack = socket
+            .ask(json!({"type": "connection_init", "payload": init}))
+            .await;
+        assert_eq!(ack, json!({"type": "connection_ack"}));
+        let pong = socket
+            .ask(json!({"type": "ping", "payload": {"a": 1}}))
+            .await;
+        assert_eq!(pong, json!({"type": "pong", "payload": {"a": 1}}));
+        let subscribe = |id: &str, query: &str| json!({"type": "subscribe", "id": id, "payload": {"query": query}});
+        let next = socket.ask(subscribe("q", "{ __typename }")).await;
+        assert_eq!(
+            next,
+            json!({"id": "q", "type": "next", "payload": {"data": {"__typename": "Query"}}})
+        );
+        assert_eq!(socket.hear().await, json!({"type": "complete", "id": "q"}));
+        let error = socket.ask(subscribe("e", "{ nothing }")).await;
+        assert_eq!(
+            (&error["type"], &error["id"]),
+            (&json!("error"), &json!("e"))
+        );
+        assert!(error["payload"][0]["message"].is_string(), "{error}");
+        let pong = socket
+            .ask(subscribe(
+                "s",
+                "subscription { EvTransportMessageAdded { id } }",
+            ))
+            .await;
+        assert_eq!(pong["payload"]["acknowledged"], "s", "{pong}");
+        write("insert into ev_transport (id) values (1)").await;
+        let event = socket.hear().await;
+        assert_eq!(
+            (&event["type"], &event["id"]),
+            (&json!("next"), &json!("s"))
+        );
+        assert_eq!(
+            event["payload"]["data"]["EvTransportMessageAdded"],
+            json!([{"id": "1"}])
+        );
+        assert!(event["payload"]["extensions"]["cursor"].is_string());
+        write("delete from ev_transport").await;
+    }
+}
+
+#[tokio::test]
+async fn graphql_transport_ws_closes_with_its_codes() {
+    let token = demo().cached_token("demo").await;
+    let init = json!({"type": "connection_init", "payload": {"token": token}});
+    let subscribe = json!({"type": "subscribe", "id": "a", "payload": {"query": "subscription { ArtistsMessageAdded { id } }"}});
+    let cases: Vec<(Vec<Value>, u16)> = vec![
+        (vec![json!(7)], 4400),
+        (vec![json!({"type": "nothing"})], 4400),
+        (
+            vec![init.clone(), json!({"type": "subscribe", "id": "a"})],
+            4400,
+        ),
+        (vec![subscribe.clone()], 4401),
+        (
+            vec![json!({"type": "connection_init", "payload": {"token": "abc"}})],
+            4403,
+        ),
+        (vec![init.clone(), subscribe.clone(), subscribe], 4409),
+        (vec![init.clone(), init], 4429),
+    ];
+    for (messages, code) in cases {
+        let mut socket = transport("/").await;
+        for message in &messages {
+            socket.say(message).await;
+        }
+        assert_eq!(socket.close_code().await, code, "{messages:?}");
+    }
+}
+
+#[tokio::test]
+async fn changes_come_as_server_sent_events_too() {
+    table("ev_sse").await;
+    let token = demo().cached_token("demo").await;
+    let query = "subscription%20%7B%20EvSseMessageAdded%20%7B%20id%20%7D%20%7D";
+    let path = format!("/api/v4/events/stream?schema=public&query={query}&token={token}");
+    let answer = demo().request(Method::GET, &path).send().await.unwrap();
+    assert_eq!(answer.status(), 200);
+    assert_eq!(answer.headers()["content-type"], "text/event-stream");
+    let mut events = Box::pin(answer.bytes_stream());
+    let mut text = String::new();
+    while !text.contains("subscribe_ack") {
+        text += std::str::from_utf8(&events.next().await.unwrap().unwrap()).unwrap();
+    }
+    write("insert into ev_sse (id) values (1)").await;
+    while !text.contains("EvSseMessageAdded") {
+        text += std::str::from_utf8(&events.next().await.unwrap().unwrap()).unwrap();
+    }
+    let (_, event) = text.rsplit_once("id: ").unwrap();
+    let (cursor, data) = event.split_once("\ndata: ").unwrap();
+    let data: Value = serde_json::from_str(data.trim()).unwrap();
+    assert_eq!(
+        data,
+        json!({"data": {"EvSseMessageAdded": [{"id": "1"}]}, "cursor": cursor})
+    );
+    drop(events);
+    write("insert into ev_sse (id) values (2)").await;
+    let again = demo()
+        .request(Method::GET, &path)
+        .header("last-event-id", cursor);
+    let mut events = Box::pin(again.send().await.unwrap().bytes_stream());
+    let mut text = String::new();
+    while !text.contains("EvSseMessageAdded") {
+        text += std::str::from_utf8(&events.next().await.unwrap().unwrap()).unwrap();
+    }
+    assert!(text.contains(r#"[{"id":"2"}]"#), "{text}");
+    for (query, status) in [
+        ("schema=public", 400),
+        ("schema=public&query=%7Ba%7D", 400),
+        ("schema=no&query=a", 404),
+    ] {
+        let path = format!("/api/v4/events/stream?{query}&token={token}");
+        let answer = demo().request(Method::GET, &path).send().await.unwrap();
+        assert_eq!(answer.status(), status, "{query}");
+    }
+}

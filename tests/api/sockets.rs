@@ -1,0 +1,270 @@
+//! Sockets: the handshake, who asks, queries, calls and statements, and every wrong message
+//! (wire.md 7).
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::service::demo;
+use crate::socket::{open, socket};
+
+#[tokio::test]
+async fn a_request_that_is_no_handshake_is_told_what_the_address_speaks() {
+    for path in ["/", "/api/v4/events"] {
+        let answer = demo().ask(Method::GET, path, None, None).await;
+        assert_eq!(answer.error(), (426, "UPGRADE_REQUIRED".to_owned()));
+        assert_eq!(answer.header("upgrade"), "websocket");
+        assert_eq!(answer.header("sec-websocket-version"), "13");
+    }
+}
+
+#[tokio::test]
+async fn a_token_may_come_in_the_address_the_header_or_the_first_message() {
+    let token = demo().cached_token("demo").await;
+    let bearer = format!("Bearer {token}");
+    let who = json!({"q": "select current_user::text as who", "id": 7});
+    let mut sockets = vec![
+        open(&format!("/?token={token}"), &[]).await.unwrap(),
+        open(&format!("/api/v4/events/?token={token}"), &[])
+            .await
+            .unwrap(),
+        open("/api/v4/events", &[("authorization", &bearer)])
+            .await
+            .unwrap(),
+    ];
+    let mut late = open("/", &[]).await.unwrap();
+    let ack = late.ask(json!({"type": "auth", "token": token})).await;
+    assert_eq!(ack["type"], "auth_ack");
+    assert!(
+        (1..=3600).contains(&ack["expires_in"].as_i64().unwrap()),
+        "{ack}"
+    );
+    // And once more, in place.
+    let ack = late.ask(json!({"type": "auth", "token": token})).await;
+    assert_eq!(ack["type"], "auth_ack");
+    sockets.push(late);
+    for socket in &mut sockets {
+        let answer = socket.ask(who.clone()).await;
+        assert_eq!(answer["data"], json!([{"who": "demo"}]), "{answer}");
+        assert_eq!(answer["id"], 7);
+    }
+}
+
+#[tokio::test]
+async fn a_stranger_is_the_default_user() {
+    let mut socket = open("/", &[("tidegate-database", "demo")]).await.unwrap();
+    let answer = socket
+        .ask(json!({"q": "select current_user::text as who"}))
+        .await;
+    assert_ne!(answer["data"][0]["who"], "demo", "{answer}");
+    assert!(answer["data"][0]["who"].is_string(), "{answer}");
+}
+
+#[tokio::test]
+async fn who_has_no_token_and_no_default_user_is_told_and_closed() {
+    let mut socket = open("/", &[("tidegate-database", "nowhere")])
+        .await
+        .unwrap();
+    let answer = socket.ask(json!({"q": "select 1"})).await;
+    assert_eq!(
+        (&answer["type"], &answer["error"]),
+        (&json!("error"), &json!("missing_token"))
+    );
+    assert_eq!(socket.closed().await, (4401, "missing_token".to_owned()));
+}
+
+#[tokio::test]
+async fn a_bad_token_is_told_and_closed_wherever_it_comes() {
+    let mut address = open("/?token=abc", &[]).await.unwrap();
+    let mut header = open("/", &[("authorization", "Bearer abc")]).await.unwrap();
+    let mut scheme = open("/", &[("authorization", "Basic abc")]).await.unwrap();
+    let mut message = socket("demo").await;
+    message.say(&json!({"type": "auth", "token": "abc"})).await;
+    for socket in [&mut address, &mut header, &mut scheme, &mut message] {
+        let answer = socket.hear().await;
+        assert_eq!(answer["type"], "error", "{answer}");
+        assert_eq!(answer["error"], "invalid_token", "{answer}");
+        assert_eq!(socket.closed().await, (4401, "invalid_token".to_owned()));
+    }
+}
+
+#[tokio::test]
+async fn a_query_is_answered_by_next_and_complete() {
+    let mut socket = socket("demo").await;
+    let query = "query($n: Int) { getArtists(limit: $n) { id name } }";
+    let answer = socket
+        .ask(
+            json!({"type": "subscribe", "id": "a", "schema": "public", "query": query,
+            "variables": {"n": 1}}),
+        )
+        .await;
+    assert_eq!(answer["type"], "next");
+    assert_eq!(answer["id"], "a");
+    assert_eq!(
+        answer["data"]["getArtists"].as_array().unwrap().len(),
+        1,
+        "{answer}"
+    );
+    assert_eq!(socket.hear().await, json!({"type": "complete", "id": "a"}));
+    // The id is free again.
+    let answer = socket
+        .ask(json!({"type": "subscribe", "id": "a", "schema": "public", "query": "{ __typename }"}))
+        .await;
+    assert_eq!(answer["data"], json!({"__typename": "Query"}));
+}
+
+#[tokio::test]
+async fn operations_run_at_once_and_are_answered_by_id() {
+    let mut socket = socket("demo").await;
+    socket
+        .say(&json!({"id": "slow", "q": "select pg_sleep(0.5)"}))
+        .await;
+    socket
+        .say(&json!({"id": "fast", "q": "select 1 as one"}))
+        .await;
+    assert_eq!(socket.hear().await["id"], "fast");
+    assert_eq!(socket.hear().await["id"], "slow");
+}
+
+#[tokio::test]
+async fn calls_are_answered_as_over_http() {
+    let mut socket = socket("demo").await;
+    let unknown = |id: i64| json!({"jsonrpc": "2.0", "id": id, "method": "no.such"});
+    let answer = socket.ask(unknown(1)).await;
+    assert_eq!(
+        (&answer["id"], &answer["error"]["code"]),
+        (&json!(1), &json!(-32601))
+    );
+    let answer = socket.ask(json!([unknown(2), unknown(3)])).await;
+    assert_eq!(answer.as_array().unwrap().len(), 2, "{answer}");
+    assert_eq!(socket.ask(json!([])).await["error"]["code"], -32600);
+    // A notification has no answer: the next one is that of the call behind it.
+    socket
+        .say(&json!({"jsonrpc": "2.0", "method": "no.such"}))
+        .await;
+    assert_eq!(socket.ask(unknown(4)).await["id"], 4);
+}
+
+#[tokio::test]
+async fn what_is_wrong_is_an_error_and_the_socket_stays_open() {
+    let mut socket = socket("demo").await;
+    let subscribe = |members: Value| {
+        let mut message = json!({"type": "subscribe", "id": "x", "schema": "public"});
+        message
+            .as_object_mut()
+            .unwrap()
+            .extend(members.as_object().unwrap().clone());
+        message.to_string()
+    };
+    let added = |rest: &str| {
+        subscribe(json!({"query": format!("subscription {{ artistsMessageAdded{rest} }}")}))
+    };
+    let cases: Vec<(String, &str)> = vec![
+        ("{".to_owned(), "invalid_json"),
+        ("7".to_owned(), "invalid_message"),
+        (r#"{"id":"x"}"#.to_owned(), "missing_member"),
+        (r#"{"type":"nothing","id":"x"}"#.to_owned(), "unknown_type"),
+        (r#"{"type":7,"id":"x"}"#.to_owned(), "invalid_message"),
+        (
+            r#"{"type":"subscribe","schema":"public","query":"{a}"}"#.to_owned(),
+            "missing_member",
+        ),
+        (
+            r#"{"type":"subscribe","id":"x","query":"{a}"}"#.to_owned(),
+            "missing_member",
+        ),
+        (
+            r#"{"type":"subscribe","id":"x","schema":"public"}"#.to_owned(),
+            "missing_member",
+        ),
+        (
+            r#"{"type":"unsubscribe","id":"x"}"#.to_owned(),
+            "unknown_id",
+        ),
+        (
+            r#"{"type":"subscription","id":"x","schema":"public"}"#.to_owned(),
+            "missing_member",
+        ),
+        (
+            r#"{"type":"subscription","id":"x","schema":"public","rel":"nothing"}"#.to_owned(),
+            "not_found",
+        ),
+        (subscribe(json!({"query": "{"})), "graphql_parse_failed"),
+        (
+            subscribe(json!({"query": "{ nothing }"})),
+            "graphql_validation_failed",
+        ),
+        (
+            subscribe(json!({"query": "{ __typename }", "schema": "nowhere"})),
+            "not_found",
+        ),
+        (
+            subscribe(json!({"query": "{ __typename }", "variables": 7})),
+            "bad_user_input",
+        ),
+        (
+            added("s { id }").replace("artistsMessageAddeds", "nothingMessageAdded"),
+            "graphql_validation_failed",
+        ),
+        (
+            added(" { nothing }").replace("artistsM", "ArtistsM"),
+            "graphql_validation_failed",
+        ),
+        (
+            added("(where: {nothing: 1}) { id }").replace("artistsM", "ArtistsM"),
+            "bad_user_input",
+        ),
+        (
+            added("(where: \"name = \") { id }").replace("artistsM", "ArtistsM"),
+            "bad_user_input",
+        ),
+        (
+            added("(where: {name: {regex: \"a\"}}) { id }").replace("artistsM", "ArtistsM"),
+            "unsupported_filter",
+        ),
+        (r#"{"q":"selec","id":"x"}"#.to_owned(), "sql_error"),
+        (
+            r#"{"q":"begin","id":"x"}"#.to_owned(),
+            "statement_not_allowed",
+        ),
+    ];
+    for (message, code) in cases {
+        socket.say_text(&message).await;
+        let answer = socket.hear().await;
+        assert_eq!(answer["type"], "error", "{message}: {answer}");
+        assert_eq!(answer["error"], code, "{message}: {answer}");
+        assert!(
+            answer["message"]
+                .as_str()
+                .is_some_and(|text| !text.is_empty()),
+            "{answer}"
+        );
+        if message.contains("\"id\":\"x\"") {
+            assert_eq!(answer["id"], "x", "{message}: {answer}");
+        }
+    }
+    socket.say_bytes(vec![1, 2, 3]).await;
+    assert_eq!(socket.hear().await["error"], "invalid_message");
+    assert!(socket.is_silent().await);
+}
+
+#[tokio::test]
+async fn an_id_that_is_in_use_is_refused() {
+    let mut socket = socket("demo").await;
+    let added = "subscription { ArtistsMessageAdded { id } }";
+    socket.subscribe("a", added).await;
+    let again = json!({"type": "subscribe", "id": "a", "schema": "public", "query": added});
+    assert_eq!(socket.ask(again).await["error"], "duplicate_id");
+    let answer = socket.ask(json!({"type": "unsubscribe", "id": "a"})).await;
+    assert_eq!(answer, json!({"type": "complete", "id": "a"}));
+    socket.subscribe("a", added).await;
+}
+
+#[tokio::test]
+async fn a_message_that_is_too_large_ends_the_socket() {
+    let mut socket = socket("demo").await;
+    let fits = json!({"q": format!("select '{}' as a", "x".repeat(250_000))});
+    assert!(socket.ask(fits).await["data"].is_array());
+    let large = json!({"q": format!("select '{}'", "x".repeat(256 * 1024))});
+    assert_eq!(socket.ask(large).await["error"], "message_too_large");
+    assert_eq!(socket.closed().await.0, 1009);
+}
