@@ -18,7 +18,7 @@ const POLICY: HeaderValue = HeaderValue::from_static(concat!(
     "default-src 'none'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; ",
     "frame-ancestors 'none'; ",
     "style-src 'sha256-cnmHJCQkIV8ROlRQ9z7GKHj8xtwEODR5dS2PnWoGhvA='; ",
-    "script-src 'sha256-tsth1c32tYjO3/qrNsC9icGTu6Kzjh61SskI2YzAMVE='",
+    "script-src 'sha256-BgI3D/QjNZs04yWwy71Qz3fZ5gyyI1ztCaGK4LMV7x0='",
 ));
 
 /// The page.
