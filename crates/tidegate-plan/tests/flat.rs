@@ -50,13 +50,13 @@ async fn rows_with_the_same_key_show_the_same_list() {
 
 #[tokio::test]
 async fn keys_of_several_columns_and_of_odd_types_are_found() {
-    let setup = r#"create domain code as varchar(5);
+    let setup = "create domain code as varchar(5);
         create table p (id int primary key, a numeric, b text, c code unique, d char(3), unique (a, b));
         create table q (id int primary key, a numeric, b text, c code references p (c), d char(3), e code,
             foreign key (a, b) references p (a, b));
         insert into p values (1, 1.0, 'x', 'one', 'a'), (2, 2, 'NULL', 'two', 'bc'), (3, null, 'x', null, null), (4, 1, 'y', '', 'd');
         insert into q select i, (array[1.00, 2.0, 1, null])[1 + i % 4], (array['x', 'NULL', 'y', 'x'])[1 + i % 4],
-            (array['one', 'two', '', null])[1 + i % 4], 'q', 'e' from generate_series(1, 30) i"#;
+            (array['one', 'two', '', null])[1 + i % 4], 'q', 'e' from generate_series(1, 30) i";
     let stage = Stage::new("plan_flat_keys", setup).await;
     let names: Vec<_> = stage.schema[stage.schema.find("p").unwrap()]
         .relationships
