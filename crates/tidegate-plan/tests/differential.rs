@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use tidegate_catalog::model::Cardinality;
+use tidegate_catalog::model::{Cardinality, Relationship};
 use tidegate_catalog::{Relation, RelationId};
 use tidegate_sql::Type;
 
@@ -35,6 +35,8 @@ struct Case<'s> {
     stage: &'s Stage,
     random: Random,
     operation: String,
+    /// How many lists there are still to be below a short one; `None` leaves the shape to chance.
+    below: Option<usize>,
 }
 
 impl Case<'_> {
@@ -63,8 +65,12 @@ impl Case<'_> {
             .map(|column| (column.name.to_string(), ""))
             .chain(self.order(relation))
             .collect();
-        let limit = self.random.one_in(2).then(|| self.random.below(5));
-        let offset = self.random.one_in(3).then(|| self.random.below(3));
+        let limit = match self.below {
+            None => self.random.one_in(2).then(|| self.random.below(5)),
+            Some(_) => (depth == 0).then(|| self.random.below(33)),
+        };
+        let paged = depth == 0 || self.below.is_none();
+        let offset = (paged && self.random.one_in(3)).then(|| self.random.below(3));
         let mut arguments = vec![format!(r#""where": {filter}"#)];
         let terms: Vec<_> = order
             .iter()
@@ -114,9 +120,7 @@ impl Case<'_> {
         self.operation.push('{');
         let mut parts = Vec::new();
         for number in 0..=self.random.below(4) {
-            let many = relation.relationships.len();
-            let value = if depth < 3 && many > 0 && self.random.one_in(2) {
-                let relationship = &relation.relationships[self.random.below(many)];
+            let value = if let Some(relationship) = self.relationship(relation, depth) {
                 let inner = depth + 1;
                 let target = self.relation(relationship.target);
                 let pairs = relationship
@@ -164,6 +168,23 @@ impl Case<'_> {
         format!("'{{' || {} || '}}'", parts.join(" || ',' || "))
     }
 
+    /// A relationship to go along, or none.
+    fn relationship(
+        &mut self,
+        relation: &'static Relation,
+        depth: usize,
+    ) -> Option<&'static Relationship> {
+        let all = relation.relationships.len();
+        if depth == 3 || all == 0 || self.random.one_in(2) {
+            return None;
+        }
+        let found = &relation.relationships[self.random.below(all)];
+        if let (Cardinality::Many, Some(below)) = (found.cardinality, &mut self.below) {
+            *below = below.checked_sub(1)?;
+        }
+        Some(found)
+    }
+
     fn filter(&mut self, relation: &Relation, depth: usize) -> (String, String) {
         let column = &relation.columns[self.random.below(relation.columns.len())];
         let (field, name) = (
@@ -208,12 +229,13 @@ fn quoted(name: &str) -> String {
 #[tokio::test]
 async fn random_operations_equal_plain_sql() {
     let stage = Stage::new("plan_random", SETUP).await;
-    let mut statements = 0;
-    for seed in 0..250 {
+    let (mut statements, mut flat) = (0, 0);
+    for seed in 0..450 {
         let mut case = Case {
             stage: &stage,
             random: Random::new(seed),
             operation: String::new(),
+            below: (seed >= 250).then_some(1),
         };
         let sql = case.root();
         let answer = stage.run(&case.operation).await;
@@ -228,6 +250,8 @@ async fn random_operations_equal_plain_sql() {
         );
         assert!(answer.truncated().is_empty());
         statements += answer.texts.len();
+        flat += usize::from(answer.texts[0].starts_with("select c.* from"));
     }
     assert!(statements > 400, "deep enough: {statements}");
+    assert!(flat > 100, "short lists with lists below: {flat}");
 }

@@ -8,6 +8,7 @@
 
 mod differential;
 mod fixture;
+mod flat;
 mod golden;
 mod keys;
 mod limits;

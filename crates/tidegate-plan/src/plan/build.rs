@@ -7,6 +7,7 @@ use tidegate_catalog::RelationId;
 use tidegate_catalog::model::Relationship;
 use tidegate_sql::InputError;
 
+use super::flat;
 use super::level::{Level, Settings, Source};
 use super::{Plan, Root, RootShows, Way};
 use crate::operation::{self, RootField, Selection};
@@ -32,7 +33,8 @@ pub(super) fn plan<'a>(settings: Settings<'a>, operation: Operation<'a>) -> Resu
         let shows = shows.map_err(|error| Error::Root(Arc::clone(&key), Box::new(error)))?;
         roots.push(Root { key, shows });
     }
-    let levels: Vec<_> = builder.levels.into_iter().flatten().collect();
+    let mut levels: Vec<_> = builder.levels.into_iter().flatten().collect();
+    flat::join(&settings, &mut levels);
     let statements: usize = levels.iter().map(Level::statements).sum();
     Ok(Plan {
         settings,

@@ -4,8 +4,9 @@ use tidegate_catalog::model::Column;
 use tidegate_catalog::{RelationId, Schema};
 use tidegate_sql::{BoundStatement, Rejection};
 
+use super::flat;
 use crate::operation::{Aggregate, Delete, Insert, List, Update};
-use crate::row::{Grouping, Keys, Rows, Slot};
+use crate::row::{Grouping, Keys, Program, Rows, Slot};
 use crate::statement::{self, Children, Group, Page, Template};
 use crate::{Error, Limits, Result};
 
@@ -21,6 +22,10 @@ pub(crate) struct Settings<'a> {
 pub(crate) enum Source<'a> {
     /// A root list.
     List(List),
+    /// A root list, and the lists that hang on its rows, in one statement.
+    Flat(List, List),
+    /// Those lists, once they have come.
+    Below,
     /// Lists that hang on the rows above.
     Children(List),
     /// Single rows that hang on the rows above.
@@ -52,6 +57,7 @@ impl<'a> Level<'a> {
     pub(crate) fn statements(&self) -> usize {
         match &self.source {
             Source::Insert(_, groups) => groups.len(),
+            Source::Below => 0,
             _ => 1,
         }
     }
@@ -78,6 +84,10 @@ impl<'a> Level<'a> {
                 self.rows.restart();
                 Ok(self.repeated(settings, above))
             }
+            (Source::Below, 0) => {
+                self.rows = flat::part(above)?;
+                Ok(None)
+            }
             (_, 0) => self.root(settings).map(Some),
             _ => Ok(None),
         }
@@ -93,6 +103,9 @@ impl<'a> Level<'a> {
                 self.rows.most = narrow(page.most);
                 statement::list(schema, relation, list, &page, program)
             }
+            Source::Flat(list, each) => {
+                flat::statement(settings, relation, (list, each), &mut self.rows)?
+            }
             Source::Aggregate(wanted) => {
                 self.rows.most = narrow(limits.most_rows);
                 let fetched = limits.most_rows.saturating_add(1);
@@ -100,7 +113,7 @@ impl<'a> Level<'a> {
             }
             Source::Update(wanted) => statement::update(schema, relation, wanted, program),
             Source::Delete(wanted) => statement::delete(schema, relation, wanted, program),
-            Source::Insert(..) | Source::Children(_) | Source::One => {
+            Source::Insert(..) | Source::Children(_) | Source::One | Source::Below => {
                 return Err(Error::Internal("a level without a statement of its own"));
             }
         })
@@ -128,7 +141,7 @@ impl<'a> Level<'a> {
         }
         let (page, list) = page(&self.source, self.relation, settings);
         self.rows.most = narrow(page.most);
-        let here = here(settings.schema, &above[parent], child);
+        let here = here(settings.schema, &above[parent].rows.program, child);
         let wanted = Children {
             schema: settings.schema,
             relationship: above[parent].rows.program.children[child].relationship,
@@ -166,7 +179,7 @@ impl<'a> Level<'a> {
             Grouping::One => return None,
         };
         let (page, list) = page(&self.source, self.relation, settings);
-        let here = here(settings.schema, &above[parent], child);
+        let here = here(settings.schema, &above[parent].rows.program, child);
         let wanted = Children {
             schema: settings.schema,
             relationship: above[parent].rows.program.children[child].relationship,
@@ -229,13 +242,13 @@ fn room(keys: u32, most: u64) -> u64 {
 }
 
 /// The columns above that lead to a child.
-fn here<'a>(schema: &'a Schema, above: &Level<'a>, child: usize) -> Vec<&'a Column> {
-    let child = &above.rows.program.children[child];
+pub(super) fn here<'a>(schema: &'a Schema, above: &Program<'a>, child: usize) -> Vec<&'a Column> {
+    let child = &above.children[child];
     let relation = schema.relation(child.from);
     let columns = child.relationship.columns.iter();
     columns.map(|column| relation.column(*column)).collect()
 }
 
-fn narrow(rows: u64) -> u32 {
+pub(super) fn narrow(rows: u64) -> u32 {
     u32::try_from(rows).unwrap_or(u32::MAX - 1)
 }

@@ -1,6 +1,7 @@
 //! An operation on its way through its statements.
 
 mod build;
+mod flat;
 mod level;
 mod merge;
 

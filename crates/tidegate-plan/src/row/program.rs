@@ -28,6 +28,21 @@ pub(crate) struct Program<'a> {
     pub(crate) children: Vec<Child<'a>>,
 }
 
+impl Program<'_> {
+    /// The columns that are the key of the only children.
+    pub(crate) fn key(&self) -> &[Expression] {
+        let values = self.ops.iter().map_while(|op| match op {
+            Op::Text(_) => Some(0),
+            Op::Value { .. } | Op::Joined { .. } => Some(1),
+            Op::Children { .. } => None,
+        });
+        let first: usize = values.sum();
+        let child = self.children.first();
+        let width = child.map_or(0, |child| child.relationship.columns.len());
+        self.expressions.get(first..first + width).unwrap_or(&[])
+    }
+}
+
 /// An instruction; `text` is what stands in front of its value, as a range of the literals.
 #[derive(Debug)]
 pub(crate) enum Op {

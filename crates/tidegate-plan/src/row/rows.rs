@@ -5,7 +5,7 @@ use tidegate_sql::{BoxFuture, Column, Error, Flow, RawRow, Result, RowSink};
 
 use super::keys::Keys;
 use super::program::Program;
-use super::writer::{Hole, Writer, miscounted};
+use super::writer::{Hole, Writer, miscounted, skip};
 
 /// No row, or no slot.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -22,7 +22,17 @@ pub(crate) struct Rows<'a> {
     pub(crate) slots: Vec<Slot>,
     /// How many rows have come, with those that no list has room for.
     pub(crate) received: u64,
+    /// The rows that come behind the row that they hang on, in the same statement.
+    pub(crate) below: Option<Box<Below<'a>>>,
     limit: u64,
+}
+
+/// Rows that come behind the row that they hang on.
+#[derive(Debug)]
+pub(crate) struct Below<'a> {
+    pub(crate) rows: Rows<'a>,
+    /// Which list those that come now belong to; none where they are there already, or not shown.
+    slot: Option<u32>,
 }
 
 /// How a row tells to which list it belongs.
@@ -77,6 +87,7 @@ impl<'a> Rows<'a> {
             list: Vec::new(),
             slots: vec![Slot::EMPTY],
             received: 0,
+            below: None,
             limit: limit.min(u32::MAX.into()),
         }
     }
@@ -87,6 +98,12 @@ impl<'a> Rows<'a> {
         self.list.clear();
         self.slots.fill(Slot::EMPTY);
         self.received = 0;
+    }
+
+    /// Takes the rows below from the same statement, each list's behind the row that it hangs on.
+    pub(crate) fn nest(&mut self, mut rows: Rows<'a>) {
+        rows.slots.clear();
+        self.below = Some(Box::new(Below { rows, slot: None }));
     }
 
     /// Brings the rows of the only list into the order of `positions`, one for each row.
@@ -134,6 +151,12 @@ impl<'a> Rows<'a> {
 
 impl RowSink for Rows<'_> {
     fn columns(&mut self, columns: &[Column]) -> Result<()> {
+        if let Some(below) = &mut self.below {
+            let header = 1 + self.program.expressions.len();
+            let rows = &mut below.rows;
+            rows.written.columns(&rows.program, header, columns)?;
+            return self.written.columns(&self.program, 1, columns);
+        }
         let header = self.header();
         self.written.columns(&self.program, header, columns)
     }
@@ -141,7 +164,49 @@ impl RowSink for Rows<'_> {
     fn row(&mut self, row: RawRow<'_>) -> Result<Flow> {
         self.received += 1;
         let mut values = row.values();
+        if self.below.is_some() {
+            return self.nested(&mut values);
+        }
         let number = self.slot(&mut values).ok_or_else(miscounted)?;
+        self.take(number, &mut values)
+    }
+
+    fn ready(&mut self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+impl Rows<'_> {
+    /// Takes a row of either level: the first column is NULL in those below.
+    fn nested(&mut self, values: &mut Values<'_>) -> Result<Flow> {
+        let is_above = values.next().ok_or_else(miscounted)?.is_some();
+        if is_above {
+            let before = self.keys();
+            self.take(0, values)?;
+            // Rows with the key of an earlier one show what hangs on that.
+            let is_new = self.keys() > before;
+            if let Some(below) = &mut self.below {
+                below.slot = is_new.then_some(before);
+                below.rows.slots.extend(is_new.then_some(Slot::EMPTY));
+            }
+            return Ok(Flow::Continue);
+        }
+        let width = self.program.expressions.len();
+        let below = self.below.as_mut().ok_or_else(miscounted)?;
+        let Some(slot) = below.slot else {
+            return Ok(Flow::Continue);
+        };
+        skip(values, width);
+        below.rows.take(slot, values)
+    }
+
+    /// How many keys the only children have.
+    fn keys(&self) -> u32 {
+        self.written.children.first().map_or(0, Keys::count)
+    }
+
+    /// Takes a row of a list.
+    fn take(&mut self, number: u32, values: &mut Values<'_>) -> Result<Flow> {
         let most = self.most;
         let slot = self.slots.get_mut(number as usize).ok_or_else(miscounted)?;
         if slot.count == most {
@@ -158,7 +223,7 @@ impl RowSink for Rows<'_> {
         }
         let written = &mut self.written;
         let (start, holes) = (written.text.len(), written.holes.len());
-        written.row(&self.program, index, &mut values)?;
+        written.row(&self.program, index, values)?;
         self.list.push(Row {
             text: (narrow(start), narrow(written.text.len())),
             holes: narrow(holes),
@@ -169,10 +234,6 @@ impl RowSink for Rows<'_> {
             return Err(Error::ResultTooLarge(self.limit));
         }
         Ok(Flow::Continue)
-    }
-
-    fn ready(&mut self) -> BoxFuture<'_, Result<()>> {
-        Box::pin(std::future::ready(Ok(())))
     }
 }
 

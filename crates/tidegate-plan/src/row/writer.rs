@@ -257,7 +257,7 @@ impl Writer {
     }
 }
 
-fn skip(values: &mut Values<'_>, count: usize) {
+pub(super) fn skip(values: &mut Values<'_>, count: usize) {
     for _ in 0..count {
         values.next();
     }

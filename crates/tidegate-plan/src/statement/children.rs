@@ -5,6 +5,7 @@ use tidegate_catalog::model::{Collation, Column, Relationship};
 use tidegate_sql::statement::{Kind, SqlWriter};
 use tidegate_sql::{BoundStatement, Parameter, Type, TypeKind};
 
+use super::flat::nulls;
 use super::{
     Page, cast, column, condition, expressions, joined_by, joins, page, relation, type_name,
 };
@@ -82,7 +83,7 @@ pub(crate) fn children(
             sql.syntax("select p.n, c.* from ");
             wanted.keys(keys, &mut sql);
             sql.syntax(" cross join lateral (");
-            wanted.limited(page, &mut sql);
+            wanted.limited(page, None, &mut sql);
             sql.syntax(") c");
         }
     }
@@ -176,11 +177,18 @@ impl Children<'_, '_> {
         }
     }
 
-    fn limited(&self, page: &Page, sql: &mut SqlWriter) {
+    /// Appends the rows of one key; `behind` so many columns of the rows above, and one that says
+    /// that this is none of them.
+    pub(super) fn limited(&self, page: &Page, behind: Option<usize>, sql: &mut SqlWriter) {
         let target = self.schema.relation(self.relationship.target);
         let select = |sql: &mut SqlWriter| {
             sql.syntax("select");
-            expressions(self.schema, self.program, " ", sql);
+            if let Some(width) = behind {
+                sql.syntax(" null");
+                nulls(width, sql);
+            }
+            let separator = if behind.is_some() { ", " } else { " " };
+            expressions(self.schema, self.program, separator, sql);
             sql.syntax(" from ");
             relation(self.schema, self.relationship.target, 0, sql);
             joins(self.schema, self.program, sql);

@@ -20,14 +20,25 @@ pub(crate) fn list(
     let select = |sql: &mut SqlWriter| {
         sql.syntax("select");
         expressions(schema, program, " ", sql);
-        sql.syntax(" from ");
-        relation(schema, from, 0, sql);
-        joins(schema, program, sql);
-        condition(schema, from, &wanted.filter, " where ", sql);
+        source(schema, from, wanted, program, sql);
     };
     let order = |sql: &mut SqlWriter| {
         page::order(schema.relation(from), &wanted.order, page.given, sql);
     };
     page::write(page, &mut sql, select, order);
     sql.finish(Kind::Read)
+}
+
+/// Appends where the rows come from.
+pub(super) fn source(
+    schema: &Schema,
+    from: RelationId,
+    wanted: &List,
+    program: &Program<'_>,
+    sql: &mut SqlWriter,
+) {
+    sql.syntax(" from ");
+    relation(schema, from, 0, sql);
+    joins(schema, program, sql);
+    condition(schema, from, &wanted.filter, " where ", sql);
 }

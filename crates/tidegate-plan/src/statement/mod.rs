@@ -4,6 +4,7 @@
 mod aggregate;
 mod change;
 mod children;
+mod flat;
 mod insert;
 mod list;
 mod name;
@@ -18,6 +19,7 @@ use crate::row::{Expression, Program};
 pub(crate) use aggregate::aggregate;
 pub(crate) use change::{delete, update};
 pub(crate) use children::{Children, Template, children};
+pub(crate) use flat::{Above, flat};
 pub(crate) use insert::{Group, groups, insert, is_given, locate};
 pub(crate) use list::list;
 use name::{cast, column, joined_by, relation, type_name};

@@ -1,0 +1,142 @@
+//! A short list and the lists below its rows come by one statement, and are what two would give.
+
+use crate::MUSIC;
+use crate::fixture::Stage;
+
+/// Runs an operation whose root list is short, and once more without its limit: in the order of
+/// the key both give the same.
+async fn equal(stage: &Stage, root: &str, selection: &str) -> String {
+    let short = format!(r#"{root}({{"order": ["id"], "limit": 20}}) {selection}"#);
+    let short = stage.run(&short).await.unwrap();
+    let long = format!(r#"{root}({{"order": ["id"]}}) {selection}"#);
+    let long = stage.run(&long).await.unwrap();
+    assert_eq!(short.texts.len(), 1, "{:?}", short.texts);
+    assert!(long.texts.len() > 1, "{:?}", long.texts);
+    assert_eq!(short.data, long.data);
+    assert_eq!(short.outcome, long.outcome);
+    short.data
+}
+
+#[tokio::test]
+async fn rows_without_children_have_empty_lists_and_none_of_their_columns_are_needed() {
+    let stage = Stage::new("plan_flat_none", MUSIC).await;
+    let data = equal(&stage, "artists", "{ albums { title } }").await;
+    assert_eq!(
+        data,
+        r#"{"artists":[{"albums":[{"title":"Debut"},{"title":"Post"}]},{"albums":[{"title":"Moon Safari"}]},{"albums":[]}]}"#
+    );
+    equal(&stage, "artists", "{ name albums { __typename } country }").await;
+    let filtered = r#"{ id albums({"where": {"price": {"gt": 10}}, "order": ["title desc"]}) { id artists { name } } }"#;
+    equal(&stage, "artists", filtered).await;
+    let none = stage.run(r#"artists({"limit": 0}) { id albums { id } }"#);
+    assert_eq!(none.await.unwrap().data, r#"{"artists":[]}"#);
+}
+
+#[tokio::test]
+async fn rows_with_the_same_key_show_the_same_list() {
+    let stage = Stage::new("plan_flat_same", MUSIC).await;
+    let data = equal(&stage, "tracks", "{ id albums { id tracks { id } } }").await;
+    let both = r#"{"id":"10","tracks":[{"id":"100"},{"id":"101"}]}"#;
+    assert_eq!(data.matches(both).count(), 2, "{data}");
+    equal(&stage, "albums", "{ artists { albums { id } name } title }").await;
+    equal(&stage, "staff", "{ name staff { staffByBoss { name } } }").await;
+    equal(
+        &stage,
+        "staff",
+        "{ name staffByBoss { id name staff { name } } }",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn keys_of_several_columns_and_of_odd_types_are_found() {
+    let setup = "create domain code as varchar(5);
+        create table p (id int primary key, a numeric, b text, c code unique, d char(3), unique (a, b));
+        create table q (id int primary key, a numeric, b text, c code references p (c), d char(3), e code,
+            foreign key (a, b) references p (a, b));
+        insert into p values (1, 1.0, 'x', 'one', 'a'), (2, 2, 'NULL', 'two', 'bc'), (3, null, 'x', null, null), (4, 1, 'y', '', 'd');
+        insert into q select i, (array[1.00, 2.0, 1, null])[1 + i % 4], (array['x', 'NULL', 'y', 'x'])[1 + i % 4],
+            (array['one', 'two', '', null])[1 + i % 4], 'q', 'e' from generate_series(1, 30) i";
+    let stage = Stage::new("plan_flat_keys", setup).await;
+    let names: Vec<_> = stage.schema[stage.schema.find("p").unwrap()]
+        .relationships
+        .iter()
+        .map(|relationship| relationship.name.to_string())
+        .collect();
+    assert_eq!(names.len(), 2, "{names:?}");
+    for name in names {
+        let data = equal(
+            &stage,
+            "p",
+            &format!("{{ a c d `{name}` {{ id a c d e }} }}"),
+        )
+        .await;
+        assert!(data.matches("id").count() > 20, "{data}");
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_shown_is_null_with_its_path_in_both_levels() {
+    let setup = "create table p (id int primary key, key int unique, must float8 not null, may float8);
+        create table q (id int primary key, p_key int references p (key), must float8 not null, list float8[]);
+        insert into p values (1, 5, 1, 'NaN'), (2, 6, 'NaN', 2), (3, null, 3, 3), (4, 8, 4, 4);
+        insert into q values (1, 5, 1, '{1,NaN}'), (2, 5, 'Infinity', null), (3, 6, 3, null), (4, 8, 4, '{{1},{2}}')";
+    let stage = Stage::new("plan_flat_flaws", setup).await;
+    for selection in [
+        "{ id must may q { id must list } }",
+        "{ id q { id must list } must may }",
+    ] {
+        let data = equal(&stage, "p", selection).await;
+        assert!(data.starts_with(r#"{"p":[{"id":"1""#), "{data}");
+        assert!(data.contains("},null,{"), "{data}");
+    }
+    equal(&stage, "q", "{ id must p { must q { must } } }").await;
+}
+
+#[tokio::test]
+async fn a_row_by_its_key_is_short_and_other_shapes_are_not() {
+    let stage = Stage::new("plan_flat_shapes", MUSIC).await;
+    for (operation, statements) in [
+        (
+            r#"artists({"where": {"id": 1}}) { name albums { title } }"#,
+            1,
+        ),
+        (r#"artists({"limit": 32}) { name albums { title } }"#, 1),
+        (r#"artists({"limit": 33}) { name albums { title } }"#, 2),
+        (
+            r#"artists({"limit": 9}) { name albums({"limit": 9}) { title } }"#,
+            2,
+        ),
+        (
+            r#"artists({"limit": 9}) { name albums({"offset": 0}) { title } }"#,
+            2,
+        ),
+        (
+            r#"artists({"limit": 9}) { name albums { title tracks { id } } }"#,
+            3,
+        ),
+        (
+            r#"albums({"limit": 9}) { tracks { id } artists { albums { id } } }"#,
+            3,
+        ),
+        (
+            r#"artists({"limit": 9}) { albums { id } } genres { code }"#,
+            3,
+        ),
+    ] {
+        let answer = stage.run(operation).await.unwrap();
+        assert_eq!(answer.texts.len(), statements, "{operation}");
+    }
+}
+
+#[tokio::test]
+async fn each_list_is_cut_at_its_own_limit() {
+    let setup = "create table p (id int primary key);
+        create table c (id int primary key, p_id int references p);
+        insert into p select generate_series(1, 20);
+        insert into c select i, case when i < 2000 then 7 else i % 20 + 1 end from generate_series(1, 3019) i";
+    let stage = Stage::new("plan_flat_cut", setup).await;
+    equal(&stage, "p", r#"{ id c({"order": ["id desc"]}) { id } }"#).await;
+    let cut = stage.run(r#"p({"limit": 9}) { id c { id } }"#);
+    assert_eq!(cut.await.unwrap().truncated(), ["p.6.c"]);
+}
