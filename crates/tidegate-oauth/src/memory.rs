@@ -71,8 +71,8 @@ impl Store for MemoryStore {
         done(self.tables().insert_client(client))
     }
 
-    fn update_client<'a>(&'a self, client: &'a Client) -> StoreFuture<'a, Written> {
-        done(self.tables().update_client(client))
+    fn update_client<'a>(&'a self, read: &'a Client, client: &'a Client) -> StoreFuture<'a, bool> {
+        done(self.tables().update_client(read, client))
     }
 
     fn delete_client<'a>(&'a self, id: &'a str, at: Timestamp) -> StoreFuture<'a, bool> {

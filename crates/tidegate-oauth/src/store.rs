@@ -86,9 +86,9 @@ pub trait Store: FlowStore + Send + Sync {
     /// Adds a client: `Done` or `Taken`.
     fn insert_client<'a>(&'a self, client: &'a Client) -> StoreFuture<'a, Written>;
 
-    /// Replaces every field of the client with this id but `database` and `created_at`: `Done` or
-    /// `Missing`.
-    fn update_client<'a>(&'a self, client: &'a Client) -> StoreFuture<'a, Written>;
+    /// Replaces every field of the client with this id but `database` and `created_at`, if it is
+    /// still as it was read. Whether it was: two changes at once must not undo one another.
+    fn update_client<'a>(&'a self, read: &'a Client, client: &'a Client) -> StoreFuture<'a, bool>;
 
     /// Deletes a client and, in the same transaction, ends its sessions
     /// ([`EndReason::ClientDropped`]). Whether there was one.

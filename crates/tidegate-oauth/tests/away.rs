@@ -82,7 +82,7 @@ impl Store for Unsteady {
         client(id: &'a str) -> Option<Client>;
         clients(database: &'a str) -> Vec<Client>;
         insert_client(client: &'a Client) -> Written;
-        update_client(client: &'a Client) -> Written;
+        update_client(read: &'a Client, client: &'a Client) -> bool;
         delete_client(id: &'a str, at: Timestamp) -> bool;
         user(key: &'a UserKey) -> Option<User>;
         users(database: &'a str) -> Vec<User>;

@@ -32,9 +32,10 @@ impl Tables {
         Written::Done
     }
 
-    pub(super) fn update_client(&mut self, client: &Client) -> Written {
-        let Some(known) = self.clients.get_mut(&client.id) else {
-            return Written::Missing;
+    pub(super) fn update_client(&mut self, read: &Client, client: &Client) -> bool {
+        let known = self.clients.get_mut(&client.id);
+        let Some(known) = known.filter(|known| *known == read) else {
+            return false;
         };
         let (database, created_at) = (known.database.clone(), known.created_at);
         *known = Client {
@@ -42,7 +43,7 @@ impl Tables {
             created_at,
             ..client.clone()
         };
-        Written::Done
+        true
     }
 
     pub(super) fn default_user(&self, database: &str) -> Option<&User> {

@@ -125,8 +125,8 @@ impl Store for PgOauthStore {
         step(clients::insert(&self.database, client))
     }
 
-    fn update_client<'a>(&'a self, client: &'a Client) -> StoreFuture<'a, Written> {
-        step(clients::update(&self.database, client))
+    fn update_client<'a>(&'a self, read: &'a Client, client: &'a Client) -> StoreFuture<'a, bool> {
+        step(clients::update(&self.database, read, client))
     }
 
     fn delete_client<'a>(&'a self, id: &'a str, at: Timestamp) -> StoreFuture<'a, bool> {
