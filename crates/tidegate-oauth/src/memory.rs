@@ -144,8 +144,8 @@ impl Store for MemoryStore {
         done(self.tables().insert_user(user))
     }
 
-    fn update_user<'a>(&'a self, user: &'a User) -> StoreFuture<'a, Written> {
-        done(self.tables().update_user(user))
+    fn update_user<'a>(&'a self, read: &'a User, user: &'a User) -> StoreFuture<'a, Written> {
+        done(self.tables().update_user(read, user))
     }
 
     fn set_password_hash<'a>(

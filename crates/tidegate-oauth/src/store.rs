@@ -130,9 +130,10 @@ pub trait Store: FlowStore + Send + Sync {
     /// Adds a user: `Done`, `Taken` or `DefaultUserTaken`.
     fn insert_user<'a>(&'a self, user: &'a User) -> StoreFuture<'a, Written>;
 
-    /// Replaces `email`, `properties`, `user_group` and `default_user`, nothing else: `Done`,
-    /// `Missing` or `DefaultUserTaken`.
-    fn update_user<'a>(&'a self, user: &'a User) -> StoreFuture<'a, Written>;
+    /// Replaces `email`, `properties`, `user_group` and `default_user`, nothing else, if these four
+    /// are still as they were read: `Done`, `Missing` (also when they are not) or
+    /// `DefaultUserTaken`.
+    fn update_user<'a>(&'a self, read: &'a User, user: &'a User) -> StoreFuture<'a, Written>;
 
     /// Replaces the password's hash, if it still is `before` where one is given (an upgrade of the
     /// hash must not undo a change of the password). Ends no session. Whether it did.

@@ -91,7 +91,7 @@ impl Store for Unsteady {
         insert_identity(key: &'a UserKey, issuer: &'a str, subject: &'a str) -> bool;
         default_user(database: &'a str) -> Option<User>;
         insert_user(user: &'a User) -> Written;
-        update_user(user: &'a User) -> Written;
+        update_user(read: &'a User, user: &'a User) -> Written;
         set_password_hash(key: &'a UserKey, before: Option<&'a str>, hash: &'a str) -> bool;
         delete_user(key: &'a UserKey, at: Timestamp) -> bool;
         delete_tenant(database: &'a str, at: Timestamp) -> ();

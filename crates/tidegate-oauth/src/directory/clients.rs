@@ -17,7 +17,7 @@ const LONGEST_ID: usize = 64;
 const LONGEST_TEXT: usize = 1024;
 const MOST_URIS: usize = 100;
 /// How often a change begins anew because another one came first.
-const MOST_TRIES: u32 = 20;
+pub(super) const MOST_TRIES: u32 = 20;
 
 /// A client to register. [`NewClient::new`] has the defaults of the wire.
 #[derive(Clone, Debug)]

@@ -73,11 +73,17 @@ impl Tables {
         Written::Done
     }
 
-    pub(super) fn update_user(&mut self, user: &User) -> Written {
+    pub(super) fn update_user(&mut self, read: &User, user: &User) -> Written {
         let other = self
             .default_user(&user.key.database)
             .is_some_and(|known| known.key != user.key);
-        let Some(known) = self.users.get_mut(&user.key) else {
+        let same = |known: &&mut User| {
+            known.email == read.email
+                && known.properties == read.properties
+                && known.user_group == read.user_group
+                && known.default_user == read.default_user
+        };
+        let Some(known) = self.users.get_mut(&user.key).filter(same) else {
             return Written::Missing;
         };
         if user.default_user && other {

@@ -180,8 +180,8 @@ impl Store for PgOauthStore {
         step(users::insert(&self.database, user))
     }
 
-    fn update_user<'a>(&'a self, user: &'a User) -> StoreFuture<'a, Written> {
-        step(users::update(&self.database, user))
+    fn update_user<'a>(&'a self, read: &'a User, user: &'a User) -> StoreFuture<'a, Written> {
+        step(users::update(&self.database, read, user))
     }
 
     fn set_password_hash<'a>(
