@@ -360,3 +360,37 @@ async fn clients_are_the_owners() {
         assert_eq!((refused.status, refused.allow.as_str()), (405, allow));
     }
 }
+
+#[tokio::test]
+async fn changes_at_the_same_time_do_not_undo_one_another() {
+    let body = json!({"id": "together", "name": "A", "redirect_uri": [URI]});
+    assert_eq!(owner("POST", "/api/v4/clients", body).await.status, 201);
+    let path = "/api/v4/clients/together";
+    for round in 0..5 {
+        let text = format!("round {round}");
+        let flag = round % 2 == 0;
+        let patch = |change: Value| owner("PATCH", path, change);
+        let (rotated, named, described, confirm, two_factor) = tokio::join!(
+            patch(json!({"rotate_secret": true})),
+            patch(json!({"name": text})),
+            patch(json!({"description": text})),
+            patch(json!({"confirm": flag})),
+            patch(json!({"two_factor": flag})),
+        );
+        assert_eq!(rotated.status, 200, "{rotated:?}");
+        for changed in [named, described, confirm, two_factor] {
+            assert_eq!(changed.status, 303, "{changed:?}");
+        }
+        let secret = rotated.body["secret"].as_str();
+        assert_eq!(guest_token("together", secret).await.0, 201);
+        let shown = owner("GET", path, Value::Null).await.body;
+        assert_eq!(
+            (&shown["name"], &shown["description"]),
+            (&json!(text), &json!(text))
+        );
+        assert_eq!(
+            (&shown["confirm"], &shown["two_factor"]),
+            (&json!(flag), &json!(flag))
+        );
+    }
+}

@@ -384,3 +384,25 @@ async fn a_wrong_member_is_named_with_what_was_expected() {
         404
     );
 }
+
+#[tokio::test]
+async fn changes_at_the_same_time_do_not_undo_one_another() {
+    let path = "/api/v4/users/together";
+    let owner = async |method, path, body: Value| {
+        let answer = demo().rest(Some("demo"), (method, path), &body).await;
+        assert!(answer.status < 400, "{answer:?}");
+        answer
+    };
+    let new = json!({"name": "together", "password": "password1"});
+    owner("POST", "/api/v4/users", new).await;
+    for round in 0..5 {
+        let email = format!("a{round}@example.org");
+        tokio::join!(
+            owner("PATCH", path, json!({"email": email})),
+            owner("PATCH", path, json!({"properties": {"round": round}})),
+        );
+        let shown = owner("GET", path, Value::Null).await.body;
+        assert_eq!(shown["email"], email);
+        assert_eq!(shown["properties"], json!({"round": round}));
+    }
+}

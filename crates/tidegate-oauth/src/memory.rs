@@ -71,8 +71,8 @@ impl Store for MemoryStore {
         done(self.tables().insert_client(client))
     }
 
-    fn update_client<'a>(&'a self, client: &'a Client) -> StoreFuture<'a, Written> {
-        done(self.tables().update_client(client))
+    fn update_client<'a>(&'a self, read: &'a Client, client: &'a Client) -> StoreFuture<'a, bool> {
+        done(self.tables().update_client(read, client))
     }
 
     fn delete_client<'a>(&'a self, id: &'a str, at: Timestamp) -> StoreFuture<'a, bool> {
@@ -144,8 +144,8 @@ impl Store for MemoryStore {
         done(self.tables().insert_user(user))
     }
 
-    fn update_user<'a>(&'a self, user: &'a User) -> StoreFuture<'a, Written> {
-        done(self.tables().update_user(user))
+    fn update_user<'a>(&'a self, read: &'a User, user: &'a User) -> StoreFuture<'a, Written> {
+        done(self.tables().update_user(read, user))
     }
 
     fn set_password_hash<'a>(

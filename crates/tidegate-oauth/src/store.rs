@@ -86,9 +86,9 @@ pub trait Store: FlowStore + Send + Sync {
     /// Adds a client: `Done` or `Taken`.
     fn insert_client<'a>(&'a self, client: &'a Client) -> StoreFuture<'a, Written>;
 
-    /// Replaces every field of the client with this id but `database` and `created_at`: `Done` or
-    /// `Missing`.
-    fn update_client<'a>(&'a self, client: &'a Client) -> StoreFuture<'a, Written>;
+    /// Replaces every field of the client with this id but `database` and `created_at`, if it is
+    /// still as it was read. Whether it was: two changes at once must not undo one another.
+    fn update_client<'a>(&'a self, read: &'a Client, client: &'a Client) -> StoreFuture<'a, bool>;
 
     /// Deletes a client and, in the same transaction, ends its sessions
     /// ([`EndReason::ClientDropped`]). Whether there was one.
@@ -130,9 +130,10 @@ pub trait Store: FlowStore + Send + Sync {
     /// Adds a user: `Done`, `Taken` or `DefaultUserTaken`.
     fn insert_user<'a>(&'a self, user: &'a User) -> StoreFuture<'a, Written>;
 
-    /// Replaces `email`, `properties`, `user_group` and `default_user`, nothing else: `Done`,
-    /// `Missing` or `DefaultUserTaken`.
-    fn update_user<'a>(&'a self, user: &'a User) -> StoreFuture<'a, Written>;
+    /// Replaces `email`, `properties`, `user_group` and `default_user`, nothing else, if these four
+    /// are still as they were read: `Done`, `Missing` (also when they are not) or
+    /// `DefaultUserTaken`.
+    fn update_user<'a>(&'a self, read: &'a User, user: &'a User) -> StoreFuture<'a, Written>;
 
     /// Replaces the password's hash, if it still is `before` where one is given (an upgrade of the
     /// hash must not undo a change of the password). Ends no session. Whether it did.

@@ -82,7 +82,7 @@ impl Store for Unsteady {
         client(id: &'a str) -> Option<Client>;
         clients(database: &'a str) -> Vec<Client>;
         insert_client(client: &'a Client) -> Written;
-        update_client(client: &'a Client) -> Written;
+        update_client(read: &'a Client, client: &'a Client) -> bool;
         delete_client(id: &'a str, at: Timestamp) -> bool;
         user(key: &'a UserKey) -> Option<User>;
         users(database: &'a str) -> Vec<User>;
@@ -91,7 +91,7 @@ impl Store for Unsteady {
         insert_identity(key: &'a UserKey, issuer: &'a str, subject: &'a str) -> bool;
         default_user(database: &'a str) -> Option<User>;
         insert_user(user: &'a User) -> Written;
-        update_user(user: &'a User) -> Written;
+        update_user(read: &'a User, user: &'a User) -> Written;
         set_password_hash(key: &'a UserKey, before: Option<&'a str>, hash: &'a str) -> bool;
         delete_user(key: &'a UserKey, at: Timestamp) -> bool;
         delete_tenant(database: &'a str, at: Timestamp) -> ();

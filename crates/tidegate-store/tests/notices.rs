@@ -15,7 +15,7 @@ async fn every_change_is_told_to_the_other_nodes() {
     let at = Timestamp::from_seconds(1_000);
     let alice = user("shop", "alice");
     store.insert_user(&alice).await.unwrap();
-    store.update_user(&alice).await.unwrap();
+    store.update_user(&alice, &alice).await.unwrap();
     store.insert_client(&client("app", "shop")).await.unwrap();
     let open = session(1, "shop", "alice", "app");
     store.insert_session(&open).await.unwrap();

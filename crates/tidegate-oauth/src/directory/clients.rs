@@ -8,7 +8,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use super::Directory;
 use crate::{
     AuditKind, Client, ClientAuthentication, Error, ExpiringSecret, GrantSet, Result, Secret,
-    SecretHash, TenantName, Written, random, redirect,
+    SecretHash, StoreError, TenantName, Written, random, redirect,
 };
 
 /// How long a secret works after it was replaced.
@@ -16,6 +16,8 @@ const OVERLAP: Duration = Duration::from_hours(24);
 const LONGEST_ID: usize = 64;
 const LONGEST_TEXT: usize = 1024;
 const MOST_URIS: usize = 100;
+/// How often a change begins anew because another one came first.
+pub(super) const MOST_TRIES: u32 = 20;
 
 /// A client to register. [`NewClient::new`] has the defaults of the wire.
 #[derive(Clone, Debug)]
@@ -201,20 +203,36 @@ impl Directory {
         id: &str,
         change: ClientChange,
     ) -> Result<CreatedClient> {
-        let mut client = self.client(database, id).await?;
+        for _ in 0..MOST_TRIES {
+            if let Some(changed) = self.try_change(database, id, change.clone()).await? {
+                self.audit_client(AuditKind::ClientChanged, &changed.client)
+                    .await;
+                if changed.secret.is_some() {
+                    self.audit_client(AuditKind::ClientSecretRotated, &changed.client)
+                        .await;
+                }
+                return Ok(changed);
+            }
+        }
+        let reason = "the client was changed by others all the time";
+        Err(StoreError::Unavailable(reason.into()).into())
+    }
+
+    /// The changed client; none when somebody else changed it meanwhile.
+    async fn try_change(
+        &self,
+        database: &str,
+        id: &str,
+        change: ClientChange,
+    ) -> Result<Option<CreatedClient>> {
+        let read = self.client(database, id).await?;
+        let mut client = read.clone();
         let (rotate, public) = (change.rotate_secret, change.public);
         change.apply(&mut client);
         check(&client)?;
         let secret = self.change_authentication(&mut client, rotate, public)?;
-        if self.ports.store.update_client(&client).await? != Written::Done {
-            return Err(Error::NotFound("client"));
-        }
-        self.audit_client(AuditKind::ClientChanged, &client).await;
-        if secret.is_some() {
-            self.audit_client(AuditKind::ClientSecretRotated, &client)
-                .await;
-        }
-        Ok(CreatedClient { client, secret })
+        let done = self.ports.store.update_client(&read, &client).await?;
+        Ok(done.then_some(CreatedClient { client, secret }))
     }
 
     /// Makes the client public or confidential, and gives it a new secret where it needs one.

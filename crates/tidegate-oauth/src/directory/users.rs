@@ -3,10 +3,11 @@
 use serde_json::{Map, Value};
 
 use super::Directory;
+use super::clients::MOST_TRIES;
 use crate::name::role_name;
 use crate::{
-    AuditKind, EndReason, Error, Result, Secret, TenantName, User, UserKey, UserName, Written,
-    group_role, throttle,
+    AuditKind, EndReason, Error, Result, Secret, StoreError, TenantName, User, UserKey, UserName,
+    Written, group_role, throttle,
 };
 
 /// Properties go into tokens, which must stay under 8 KiB.
@@ -166,15 +167,13 @@ impl Directory {
     ///
     /// [`Error::NotFound`], [`Error::InvalidMember`], [`Error::DefaultUserTaken`], [`Error::Busy`].
     pub async fn change_user(&self, key: &UserKey, change: UserChange) -> Result<User> {
-        let before = self.user(key).await?;
         let made_default = change.default_user == Some(true);
-        let after = change.of(&before);
-        check(&after)?;
         if let Some(Some(group)) = &change.user_group {
             group_role(&key.database, group)?;
         }
+        check(&change.of(&self.user(key).await?))?;
         let hash = self.hash(change.password.as_ref()).await?;
-        written(self.ports.store.update_user(&after).await?)?;
+        let (before, after) = self.write_change(key, &change).await?;
         // Also when nothing changed: an attempt that failed half way is mended by the next one.
         if after.default_user != before.default_user || made_default {
             self.end_sessions(key, EndReason::UserChanged).await?;
@@ -184,6 +183,22 @@ impl Directory {
             self.replace_password(key, &hash).await?;
         }
         Ok(after)
+    }
+
+    /// Writes a change, anew when somebody else changed the user meanwhile: two changes at once
+    /// must not undo one another. The user before and after.
+    async fn write_change(&self, key: &UserKey, change: &UserChange) -> Result<(User, User)> {
+        for _ in 0..MOST_TRIES {
+            let before = self.user(key).await?;
+            let after = change.of(&before);
+            check(&after)?;
+            match self.ports.store.update_user(&before, &after).await? {
+                Written::Missing => {}
+                outcome => return written(outcome).map(|()| (before, after)),
+            }
+        }
+        let reason = "the user was changed by others all the time";
+        Err(StoreError::Unavailable(reason.into()).into())
     }
 
     /// Sets a user's password, ends the user's sessions and lets the user try again at once.

@@ -32,9 +32,10 @@ impl Tables {
         Written::Done
     }
 
-    pub(super) fn update_client(&mut self, client: &Client) -> Written {
-        let Some(known) = self.clients.get_mut(&client.id) else {
-            return Written::Missing;
+    pub(super) fn update_client(&mut self, read: &Client, client: &Client) -> bool {
+        let known = self.clients.get_mut(&client.id);
+        let Some(known) = known.filter(|known| *known == read) else {
+            return false;
         };
         let (database, created_at) = (known.database.clone(), known.created_at);
         *known = Client {
@@ -42,7 +43,7 @@ impl Tables {
             created_at,
             ..client.clone()
         };
-        Written::Done
+        true
     }
 
     pub(super) fn default_user(&self, database: &str) -> Option<&User> {
@@ -72,11 +73,17 @@ impl Tables {
         Written::Done
     }
 
-    pub(super) fn update_user(&mut self, user: &User) -> Written {
+    pub(super) fn update_user(&mut self, read: &User, user: &User) -> Written {
         let other = self
             .default_user(&user.key.database)
             .is_some_and(|known| known.key != user.key);
-        let Some(known) = self.users.get_mut(&user.key) else {
+        let same = |known: &&mut User| {
+            known.email == read.email
+                && known.properties == read.properties
+                && known.user_group == read.user_group
+                && known.default_user == read.default_user
+        };
+        let Some(known) = self.users.get_mut(&user.key).filter(same) else {
             return Written::Missing;
         };
         if user.default_user && other {

@@ -39,7 +39,14 @@ static UPDATE: Query = Query::new(
        :previous_secret_hash::bytea, :previous_secret_expires_at::timestamptz, \
        :confirm::boolean, :two_factor::boolean, :allow_signup::boolean, \
        :social_signup::boolean, :grants::json) \
-     where id = :id returning id) \
+     where id = :id and (name, redirect_uris::jsonb, homepage, description, secret_hash, \
+       previous_secret_hash, previous_secret_expires_at, confirm, two_factor, allow_signup, \
+       social_signup, grants::jsonb) is not distinct from \
+     (:read_name, :read_redirect_uris::jsonb, :read_homepage, :read_description, \
+       :read_secret_hash::bytea, :read_previous_secret_hash::bytea, \
+       :read_previous_secret_expires_at::timestamptz, :read_confirm::boolean, \
+       :read_two_factor::boolean, :read_allow_signup::boolean, :read_social_signup::boolean, \
+       :read_grants::jsonb) returning id) \
      select pg_catalog.count(pg_catalog.pg_notify('tidegate', 'client ' || id)) from changed",
 );
 static DELETE: Query = Query::new(
@@ -72,16 +79,13 @@ pub(super) async fn insert(database: &Database, client: &Client) -> Result<Writt
     })
 }
 
-pub(super) async fn update(database: &Database, client: &Client) -> Result<Written> {
-    let fields = Fields::of(client)?;
-    let mut values = fields.values(client);
+pub(super) async fn update(database: &Database, read: &Client, client: &Client) -> Result<bool> {
+    let (before, after) = (Fields::of(read)?, Fields::of(client)?);
+    let mut values = after.values(client);
     values.push(&client.id);
+    values.extend(before.values(read));
     let changed = database.row(&UPDATE, &values, row::count).await?;
-    Ok(if changed == Some(1) {
-        Written::Done
-    } else {
-        Written::Missing
-    })
+    Ok(changed == Some(1))
 }
 
 pub(super) async fn delete(database: &Database, id: &str, at: Timestamp) -> Result<bool> {

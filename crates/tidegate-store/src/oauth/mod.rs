@@ -125,8 +125,8 @@ impl Store for PgOauthStore {
         step(clients::insert(&self.database, client))
     }
 
-    fn update_client<'a>(&'a self, client: &'a Client) -> StoreFuture<'a, Written> {
-        step(clients::update(&self.database, client))
+    fn update_client<'a>(&'a self, read: &'a Client, client: &'a Client) -> StoreFuture<'a, bool> {
+        step(clients::update(&self.database, read, client))
     }
 
     fn delete_client<'a>(&'a self, id: &'a str, at: Timestamp) -> StoreFuture<'a, bool> {
@@ -180,8 +180,8 @@ impl Store for PgOauthStore {
         step(users::insert(&self.database, user))
     }
 
-    fn update_user<'a>(&'a self, user: &'a User) -> StoreFuture<'a, Written> {
-        step(users::update(&self.database, user))
+    fn update_user<'a>(&'a self, read: &'a User, user: &'a User) -> StoreFuture<'a, Written> {
+        step(users::update(&self.database, read, user))
     }
 
     fn set_password_hash<'a>(

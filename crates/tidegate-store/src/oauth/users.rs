@@ -50,7 +50,10 @@ static IS_TAKEN: Query = Query::new(
 static UPDATE: Query = Query::new(
     "with changed as (update tidegate.users set email = :email, properties = :properties::json, \
        user_group = :user_group, default_user = :default_user::boolean \
-     where database = :database and name = :name returning database) \
+     where database = :database and name = :name \
+       and (email, properties::text, user_group, default_user) is not distinct from \
+         (:read_email, :read_properties, :read_user_group, :read_default_user::boolean) \
+       returning database) \
      select pg_catalog.count(pg_catalog.pg_notify('tidegate', 'users ' || database)) from changed",
 );
 static SET_PASSWORD_HASH: Query = Query::new(
@@ -137,15 +140,19 @@ pub(super) async fn insert(database: &Database, user: &User) -> Result<Written> 
     })
 }
 
-pub(super) async fn update(database: &Database, user: &User) -> Result<Written> {
-    let (key, properties) = (&user.key, properties(user)?);
-    let values: [Argument<'_>; 6] = [
+pub(super) async fn update(database: &Database, read: &User, user: &User) -> Result<Written> {
+    let (key, read_properties, properties) = (&user.key, properties(read)?, properties(user)?);
+    let values: [Argument<'_>; 10] = [
         &user.email,
         &properties,
         &user.user_group,
         &user.default_user,
         &key.database,
         &key.name,
+        &read.email,
+        &read_properties,
+        &read.user_group,
+        &read.default_user,
     ];
     match database.row(&UPDATE, &values, row::count).await {
         Ok(Some(1)) => Ok(Written::Done),

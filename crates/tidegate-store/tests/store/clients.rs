@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use tidegate_oauth::{
-    Client, ClientAuthentication, EndReason, GrantSet, Store, Timestamp, Written,
+    Client, ClientAuthentication, EndReason, GrantSet, SecretHash, Store, Timestamp, Written,
 };
 
 use super::samples::{NOW, client, session};
@@ -10,6 +10,7 @@ super::cases!(
     a_client_comes_back_as_it_was,
     an_id_is_taken_in_every_tenant,
     an_update_keeps_tenant_and_age,
+    a_change_of_what_was_changed_meanwhile_is_refused,
     a_dropped_client_takes_its_sessions_along,
 );
 
@@ -45,10 +46,7 @@ async fn an_id_is_taken_in_every_tenant(store: Arc<dyn Store>) {
 
 async fn an_update_keeps_tenant_and_age(store: Arc<dyn Store>) {
     let before = client("a", "shop");
-    assert_eq!(
-        store.update_client(&before).await.unwrap(),
-        Written::Missing
-    );
+    assert!(!store.update_client(&before, &before).await.unwrap());
     store.insert_client(&before).await.unwrap();
     let change = Client {
         name: "Another".to_owned(),
@@ -63,8 +61,27 @@ async fn an_update_keeps_tenant_and_age(store: Arc<dyn Store>) {
         created_at: Timestamp::from_millis(1),
         ..change.clone()
     };
-    assert_eq!(store.update_client(&moved).await.unwrap(), Written::Done);
+    assert!(store.update_client(&before, &moved).await.unwrap());
     assert_eq!(store.client("a").await.unwrap(), Some(change));
+}
+
+async fn a_change_of_what_was_changed_meanwhile_is_refused(store: Arc<dyn Store>) {
+    let read = client("a", "shop");
+    store.insert_client(&read).await.unwrap();
+    let rotated = Client {
+        authentication: ClientAuthentication::Confidential {
+            current: SecretHash::from_bytes([7; 32]),
+            previous: None,
+        },
+        ..read.clone()
+    };
+    let renamed = Client {
+        name: "Another".to_owned(),
+        ..read.clone()
+    };
+    assert!(store.update_client(&read, &rotated).await.unwrap());
+    assert!(!store.update_client(&read, &renamed).await.unwrap());
+    assert_eq!(store.client("a").await.unwrap(), Some(rotated));
 }
 
 async fn a_dropped_client_takes_its_sessions_along(store: Arc<dyn Store>) {

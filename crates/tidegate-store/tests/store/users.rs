@@ -128,7 +128,10 @@ async fn a_tenant_has_one_default_user(store: Arc<dyn Store>) {
         Written::Done
     );
     assert_eq!(
-        store.update_user(&second).await.unwrap(),
+        store
+            .update_user(&user("shop", "second"), &second)
+            .await
+            .unwrap(),
         Written::DefaultUserTaken
     );
     assert_eq!(
@@ -137,10 +140,12 @@ async fn a_tenant_has_one_default_user(store: Arc<dyn Store>) {
     );
     let demoted = User {
         default_user: false,
-        ..guest
+        ..guest.clone()
     };
-    assert_eq!(store.update_user(&demoted).await.unwrap(), Written::Done);
-    assert_eq!(store.update_user(&second).await.unwrap(), Written::Done);
+    let read = user("shop", "second");
+    let update = async |read, user| store.update_user(read, user).await.unwrap();
+    assert_eq!(update(&guest, &demoted).await, Written::Done);
+    assert_eq!(update(&read, &second).await, Written::Done);
     assert_eq!(store.default_user("shop").await.unwrap(), Some(second));
 }
 
@@ -168,7 +173,8 @@ async fn of_parallel_default_users_one_is_kept(store: Arc<dyn Store>) {
 
 async fn an_update_replaces_what_it_may(store: Arc<dyn Store>) {
     let alice = user("shop", "alice");
-    assert_eq!(store.update_user(&alice).await.unwrap(), Written::Missing);
+    let update = async |read, user| store.update_user(read, user).await.unwrap();
+    assert_eq!(update(&alice, &alice).await, Written::Missing);
     store.insert_user(&alice).await.unwrap();
     let change = User {
         email: None,
@@ -178,7 +184,9 @@ async fn an_update_replaces_what_it_may(store: Arc<dyn Store>) {
         password_hash: None,
         ..alice.clone()
     };
-    assert_eq!(store.update_user(&change).await.unwrap(), Written::Done);
+    assert_eq!(update(&alice, &change).await, Written::Done);
+    // What was changed meanwhile is not undone.
+    assert_eq!(update(&alice, &alice).await, Written::Missing);
     let expected = User {
         role: alice.role,
         password_hash: alice.password_hash,
