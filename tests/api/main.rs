@@ -33,6 +33,7 @@ mod rpc_changes;
 mod rpc_errors;
 mod serve;
 mod socket;
+mod socket_ends;
 mod socket_events;
 mod sockets;
 mod sql;

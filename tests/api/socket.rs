@@ -15,7 +15,16 @@ pub(crate) struct Socket(WebSocketStream<MaybeTlsStream<TcpStream>>);
 
 /// Opens a socket at a path, with headers.
 pub(crate) async fn open(path: &str, headers: &[(&'static str, &str)]) -> Result<Socket, Error> {
-    let url = format!("{}{path}", demo().url.replacen("http", "ws", 1));
+    open_at(&demo().url, path, headers).await
+}
+
+/// Opens a socket at a path of another service than the demo.
+pub(crate) async fn open_at(
+    base: &str,
+    path: &str,
+    headers: &[(&'static str, &str)],
+) -> Result<Socket, Error> {
+    let url = format!("{}{path}", base.replacen("http", "ws", 1));
     let mut request = url.into_client_request()?;
     for (name, value) in headers {
         let value = HeaderValue::from_str(value).unwrap();

@@ -1,5 +1,7 @@
 //! Subscriptions over sockets and as server-sent events (wire.md 7 and 8).
 
+use std::time::{Duration, Instant};
+
 use futures_util::StreamExt;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -181,6 +183,29 @@ async fn who_may_not_read_gets_nothing() {
     assert_eq!(answer["type"], "error", "{answer}");
     let raw = json!({"type": "subscription", "id": "b", "schema": "public", "rel": "ev_secret"});
     assert_eq!(socket.ask(raw).await["type"], "error");
+}
+
+#[tokio::test]
+async fn rights_that_are_taken_away_end_the_subscription_and_not_the_socket() {
+    table("ev_withdrawn").await;
+    write("grant select on ev_withdrawn to \"demo/alice\"").await;
+    let mut socket = socket("alice").await;
+    let raw = json!({"type": "subscription", "id": "a", "schema": "public", "rel": "ev_withdrawn"});
+    assert_eq!(
+        socket.ask(raw).await,
+        json!({"type": "subscription_ack", "id": "a"})
+    );
+    write("revoke select on ev_withdrawn from \"demo/alice\"").await;
+    let began = Instant::now();
+    let ended = socket.hear().await;
+    assert_eq!(
+        (&ended["type"], &ended["id"], &ended["error"]),
+        (&json!("error"), &json!("a"), &json!("not_allowed")),
+        "{ended}"
+    );
+    assert!(began.elapsed() <= Duration::from_secs(30));
+    write("insert into ev_withdrawn (id) values (1)").await;
+    assert!(socket.is_silent().await);
 }
 
 #[tokio::test]

@@ -1,0 +1,67 @@
+//! How sockets end without the peer's doing (wire.md 7).
+
+use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use crate::node::{Node, operator};
+use crate::service::{PATIENCE, demo};
+use crate::socket::{open, open_at};
+
+#[tokio::test]
+async fn a_protocol_that_nobody_speaks_is_closed() {
+    // By hand: a client library gives up when none of its protocols is chosen.
+    let host = demo().url.trim_start_matches("http://");
+    let mut stream = TcpStream::connect(host).await.unwrap();
+    let request = format!(
+        "GET / HTTP/1.1\r\nHost: {host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\
+         Sec-WebSocket-Protocol: nothing\r\n\r\n"
+    );
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut said = Vec::new();
+    let close = [&[0x88][..], &[28], &4406_u16.to_be_bytes()].concat();
+    tokio::time::timeout(PATIENCE, async {
+        while !said.windows(close.len()).any(|part| part == close) {
+            assert_ne!(stream.read_buf(&mut said).await.unwrap(), 0, "{said:?}");
+        }
+    })
+    .await
+    .unwrap();
+    assert!(said.starts_with(b"HTTP/1.1 101 "), "{said:?}");
+}
+
+#[tokio::test]
+async fn who_says_nothing_is_closed_after_ten_seconds() {
+    let headers = [("sec-websocket-protocol", "graphql-transport-ws")];
+    let (mut transport, mut own) = (
+        open("/", &headers).await.unwrap(),
+        open("/", &[]).await.unwrap(),
+    );
+    let (code, ()) = tokio::join!(transport.close_code(), async {
+        assert_eq!(own.hear().await["error"], "missing_token");
+        assert_eq!(own.closed().await.0, 4401);
+    });
+    assert_eq!(code, 4408);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_stops_answers_what_runs_and_logs_no_token() {
+    let operator = operator().await;
+    let node = Node::start(&operator).await;
+    let tokens = node.sign_in("shop", "shop", "owner-password").await;
+    let token = tokens["access_token"].as_str().unwrap().to_owned();
+    let path = format!("/api/v4/events?token={token}");
+    let mut idle = open_at(&node.url, &path, &[]).await.unwrap();
+    let mut late = open_at(&node.url, "/", &[]).await.unwrap();
+    let auth = json!({"type": "auth", "token": token});
+    assert_eq!(late.ask(auth).await["type"], "auth_ack");
+    let answer = idle.ask(json!({"q": "select 1 as one"})).await;
+    assert_eq!(answer["data"], json!([{"one": 1}]), "{answer}");
+    let stopping = tokio::task::spawn_blocking(move || node.stop());
+    assert_eq!(idle.close_code().await, 1001);
+    assert_eq!(late.close_code().await, 1001);
+    let log = stopping.await.unwrap();
+    assert!(log.contains("/api/v4/events"), "{log}");
+    assert!(!log.contains(&token), "a token is in the log");
+}
