@@ -311,7 +311,7 @@ async fn graphql_transport_ws_closes_with_its_codes() {
         (vec![subscribe.clone()], 4401),
         (
             vec![json!({"type": "connection_init", "payload": {"token": "abc"}})],
-            4403,
+            4401,
         ),
         (vec![init.clone(), subscribe.clone(), subscribe], 4409),
         (vec![init.clone(), init], 4429),

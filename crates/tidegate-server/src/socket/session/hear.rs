@@ -123,7 +123,8 @@ impl Session {
         if let Some(token) = token {
             let authenticated = self.authenticate(&token).await;
             authenticated.map_err(|end| match end.code {
-                4401 => End::new(4403, "Forbidden"),
+                // This protocol knows no error without an id.
+                4401 => End::new(4401, "Unauthorized"),
                 _ => end,
             })?;
         } else if self.identity.is_none() {
