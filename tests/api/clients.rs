@@ -369,13 +369,13 @@ async fn changes_at_the_same_time_do_not_undo_one_another() {
     for round in 0..5 {
         let text = format!("round {round}");
         let flag = round % 2 == 0;
-        let patch = |change: Value| owner("PATCH", path, change);
+        let change = |members: Value| owner("PATCH", path, members);
         let (rotated, named, described, confirm, two_factor) = tokio::join!(
-            patch(json!({"rotate_secret": true})),
-            patch(json!({"name": text})),
-            patch(json!({"description": text})),
-            patch(json!({"confirm": flag})),
-            patch(json!({"two_factor": flag})),
+            change(json!({"rotate_secret": true})),
+            change(json!({"name": text})),
+            change(json!({"description": text})),
+            change(json!({"confirm": flag})),
+            change(json!({"two_factor": flag})),
         );
         assert_eq!(rotated.status, 200, "{rotated:?}");
         for changed in [named, described, confirm, two_factor] {
