@@ -124,5 +124,5 @@ for (const [path, options] of [
 {
   const { client } = connect("/api/graphql/schema/public", { connectionParams: { token: "nonsense" } });
   const closed = await once(client, { query: "{ __typename }" }).catch((event) => event);
-  assert.equal(closed.code, CloseCode.Forbidden);
+  assert.equal(closed.code, CloseCode.Unauthorized);
 }
