@@ -32,7 +32,7 @@ pub use second_factor::Enrolment;
 use ring::hmac;
 
 use crate::denylist::Denylist;
-use crate::grant::{self, Exchange};
+use crate::grant;
 use crate::key::{self, Foundry, KeyRing};
 use crate::token::{self, RefreshTokens, Segments, TokenCache};
 use crate::{
@@ -135,15 +135,8 @@ impl Issuer {
         request: TokenRequest,
         address: Option<IpAddr>,
     ) -> Result<TokenResponse> {
-        let client = self
-            .known_client(&request.client)
-            .await?
-            .ok_or(Error::UnknownClient)?;
-        let cx = Exchange {
-            issuer: self,
-            client: &client,
-            address,
-        };
+        let client = self.asking_client(&request.client).await?;
+        let cx = self.exchange(&client, address);
         grant::exchange(&cx, &request).await
     }
 
@@ -160,11 +153,7 @@ impl Issuer {
             .known_client(&request.client)
             .await?
             .ok_or(Error::UnknownGuestClient)?;
-        let cx = Exchange {
-            issuer: self,
-            client: &client,
-            address,
-        };
+        let cx = self.exchange(&client, address);
         grant::guest::exchange(&cx, &request).await
     }
 

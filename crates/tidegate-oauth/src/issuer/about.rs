@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::grant::Exchange;
 use crate::{
     AboutToken, Claims, Client, EndReason, Error, Issuer, Result, Secret, Session, SessionId,
     Timestamp, json,
@@ -17,10 +16,7 @@ impl Issuer {
     ///
     /// [`Error::UnknownClient`], [`Error::ClientNotAuthenticated`], [`Error::ForeignToken`].
     pub async fn revoke(&self, request: AboutToken, address: Option<IpAddr>) -> Result<()> {
-        let client = self
-            .known_client(&request.client)
-            .await?
-            .ok_or(Error::UnknownClient)?;
+        let client = self.asking_client(&request.client).await?;
         self.authenticate(&client, &request.client, address).await?;
         let Some((session, owner)) = self.session_of(&request.token) else {
             return Ok(());
@@ -28,11 +24,7 @@ impl Issuer {
         if owner != client.id {
             return Err(Error::ForeignToken);
         }
-        let cx = Exchange {
-            issuer: self,
-            client: &client,
-            address,
-        };
+        let cx = self.exchange(&client, address);
         self.end_session(&cx, session, EndReason::Revoked).await
     }
 
@@ -45,10 +37,7 @@ impl Issuer {
         request: AboutToken,
         address: Option<IpAddr>,
     ) -> Result<Introspection> {
-        let client = self
-            .known_client(&request.client)
-            .await?
-            .ok_or(Error::UnknownClient)?;
+        let client = self.asking_client(&request.client).await?;
         self.authenticate_confidential(&client, &request.client, address)
             .await?;
         let active = match self.verify(request.token.expose()) {

@@ -1,7 +1,6 @@
 //! The account page: what is open in a user's name, and the user's password.
 
 use super::{Browser, Claimed, Issuer};
-use crate::grant::Exchange;
 use crate::{
     BrowserSession, Directory, EndReason, Error, Result, Secret, Session, SessionId, Visit,
 };
@@ -54,11 +53,7 @@ impl Issuer {
             .ok_or(Error::NotFound("session"))?;
         let client = self.ports.store.client(&session.client_id).await?;
         let client = client.ok_or(Error::NotFound("session"))?;
-        let cx = Exchange {
-            issuer: self,
-            client: &client,
-            address: visit.address,
-        };
+        let cx = self.exchange(&client, visit.address);
         self.end_session(&cx, id, EndReason::UserEnded).await
     }
 

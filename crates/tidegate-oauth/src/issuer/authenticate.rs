@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use super::Issuer;
+use crate::grant::Exchange;
 use crate::throttle::{self, Attempts};
 use crate::{
     AttemptScope, AuditKind, Client, ClientAuthentication, ClientCredentials, Error, Result,
@@ -23,6 +24,25 @@ impl Issuer {
             }
         }
         Ok(None)
+    }
+
+    /// The client that the credentials name; [`Error::UnknownClient`] when there is none.
+    pub(crate) async fn asking_client(&self, credentials: &ClientCredentials) -> Result<Client> {
+        let client = self.known_client(credentials).await?;
+        client.ok_or(Error::UnknownClient)
+    }
+
+    /// What a grant works with.
+    pub(crate) fn exchange<'a>(
+        &'a self,
+        client: &'a Client,
+        address: Option<IpAddr>,
+    ) -> Exchange<'a> {
+        Exchange {
+            issuer: self,
+            client,
+            address,
+        }
     }
 
     /// Lets a public client pass, and a confidential one that shows a secret that works. The attempt

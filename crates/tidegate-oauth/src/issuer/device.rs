@@ -9,7 +9,6 @@ use serde::Serialize;
 
 use super::Issuer;
 use crate::flow::UserCode;
-use crate::grant::Exchange;
 use crate::{
     AttemptScope, AuditKind, Client, DeviceCode, DeviceRequest, DeviceState, Error, GrantKind,
     Result, Secret, SecretHash, User, json, random, throttle,
@@ -54,15 +53,8 @@ impl Issuer {
         address: Option<IpAddr>,
         page: &str,
     ) -> Result<DeviceAuthorization> {
-        let client = self
-            .known_client(&request.client)
-            .await?
-            .ok_or(Error::UnknownClient)?;
-        let cx = Exchange {
-            issuer: self,
-            client: &client,
-            address,
-        };
+        let client = self.asking_client(&request.client).await?;
+        let cx = self.exchange(&client, address);
         cx.allow(GrantKind::DeviceCode)?;
         self.authenticate(&client, &request.client, address).await?;
         if let Some(address) = address {
