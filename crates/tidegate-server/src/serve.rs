@@ -6,6 +6,7 @@
 
 mod accept;
 mod connection;
+mod refusal;
 pub(crate) mod stall;
 mod tls;
 pub(crate) mod vitals;

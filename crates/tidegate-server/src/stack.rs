@@ -8,6 +8,7 @@ mod compression;
 mod conditional;
 mod cors;
 mod head;
+mod host;
 mod observe;
 mod panics;
 mod request_id;
@@ -55,6 +56,8 @@ where
         .layer(around(observe::Observe::new(app.clone())))
         // A panic is a 500 with an id and an entry in the log, not a connection that breaks off.
         .layer(panics::CatchPanics)
+        // Before anything is answered: whom such a request is for is in doubt.
+        .layer(around(host::Host))
         // A browser must be able to read refusals too, so it stands before whatever refuses.
         .layer(around(cors::Cors::new(app.clone())))
         // HEAD takes the body away when everything that shapes the head has done its work.

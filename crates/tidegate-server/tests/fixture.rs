@@ -213,7 +213,10 @@ impl Server {
 }
 
 pub(crate) fn request(method: Method, path: &str) -> http::request::Builder {
-    Request::builder().method(method).uri(path)
+    Request::builder()
+        .method(method)
+        .uri(path)
+        .header("host", "localhost")
 }
 
 pub(crate) fn password(user: &str) -> Value {

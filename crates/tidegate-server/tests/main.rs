@@ -8,6 +8,7 @@ mod documents;
 mod edge;
 mod executor;
 mod fixture;
+mod heads;
 mod http2;
 mod identity;
 mod methods;

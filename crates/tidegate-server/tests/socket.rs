@@ -39,7 +39,7 @@ fn post(body: &serde_json::Value) -> String {
 }
 
 /// Reads until the peer closes.
-async fn rest(stream: &mut TcpStream) -> String {
+pub(crate) async fn rest(stream: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
     let read = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut bytes)).await;
     // A reset is an end too.
@@ -48,7 +48,7 @@ async fn rest(stream: &mut TcpStream) -> String {
 }
 
 /// Reads one answer with a `content-length`.
-async fn answer(stream: &mut TcpStream) -> String {
+pub(crate) async fn answer(stream: &mut TcpStream) -> String {
     let mut text = String::new();
     let mut buffer = [0; 4096];
     loop {

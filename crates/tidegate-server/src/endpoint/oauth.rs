@@ -28,7 +28,37 @@ const PATIENCE: Duration = Duration::from_secs(30);
 struct Asked {
     parameters: Parameters,
     basic: Option<BasicCredentials>,
+    /// Whether the client used Basic, so that a refusal must name the scheme.
+    by_basic: bool,
     address: IpAddr,
+}
+
+impl Asked {
+    /// What `parse` makes of the parameters and the credentials.
+    fn request<T>(
+        &self,
+        parse: impl FnOnce(&Parameters, Option<&BasicCredentials>) -> Result<T, Error>,
+    ) -> Result<T, Failure> {
+        parse(&self.parameters, self.basic.as_ref()).map_err(|error| self.failure(error))
+    }
+
+    /// What the issuer answers in time; the time is long, because passwords wait for their turn.
+    async fn in_time<T>(
+        &self,
+        answer: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Failure> {
+        let busy = Error::Busy {
+            retry_after: Duration::from_secs(1),
+        };
+        tokio::time::timeout(PATIENCE, answer)
+            .await
+            .unwrap_or(Err(busy))
+            .map_err(|error| self.failure(error))
+    }
+
+    fn failure(&self, error: Error) -> Failure {
+        Failure::from_oauth(error, self.by_basic)
+    }
 }
 
 /// `POST /api/v4/oauth` (RFC 6749, section 3.2).
@@ -37,15 +67,11 @@ where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
-    let (issuer, by_basic) = (call.app.issuer(), by_basic(&call));
+    let issuer = call.app.issuer();
     let asked = read(call).await?;
-    let answer = async {
-        let request = TokenRequest::parse(&asked.parameters, asked.basic.as_ref())?;
-        issuer.token(request, Some(asked.address)).await
-    };
-    let tokens = within(answer)
-        .await
-        .map_err(|error| Failure::from_oauth(error, by_basic))?;
+    let request = asked.request(TokenRequest::parse)?;
+    let answer = issuer.token(request, Some(asked.address));
+    let tokens = asked.in_time(answer).await?;
     Ok(secret(tokens.to_json()))
 }
 
@@ -55,15 +81,11 @@ where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
-    let (issuer, by_basic) = (call.app.issuer(), by_basic(&call));
+    let issuer = call.app.issuer();
     let asked = read(call).await?;
-    let answer = async {
-        let request = GuestRequest::parse(&asked.parameters, asked.basic.as_ref())?;
-        issuer.guest(request, Some(asked.address)).await
-    };
-    let tokens = within(answer)
-        .await
-        .map_err(|error| Failure::from_oauth(error, by_basic))?;
+    let request = asked.request(GuestRequest::parse)?;
+    let answer = issuer.guest(request, Some(asked.address));
+    let tokens = asked.in_time(answer).await?;
     let mut response = secret(tokens.to_json());
     *response.status_mut() = StatusCode::CREATED;
     Ok(response)
@@ -75,17 +97,11 @@ where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
-    let (issuer, by_basic) = (call.app.issuer(), by_basic(&call));
+    let issuer = call.app.issuer();
     let asked = read(call).await?;
-    let answer = async {
-        let request = DeviceRequest::parse(&asked.parameters, asked.basic.as_ref())?;
-        issuer
-            .authorize_device(request, Some(asked.address), "/device")
-            .await
-    };
-    let codes = within(answer)
-        .await
-        .map_err(|error| Failure::from_oauth(error, by_basic))?;
+    let request = asked.request(DeviceRequest::parse)?;
+    let answer = issuer.authorize_device(request, Some(asked.address), "/device");
+    let codes = asked.in_time(answer).await?;
     Ok(secret(codes.to_json()))
 }
 
@@ -95,15 +111,11 @@ where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
-    let (issuer, by_basic) = (call.app.issuer(), by_basic(&call));
+    let issuer = call.app.issuer();
     let asked = read(call).await?;
-    let answer = async {
-        let request = AboutToken::parse(&asked.parameters, asked.basic.as_ref())?;
-        issuer.revoke(request, Some(asked.address)).await
-    };
-    within(answer)
-        .await
-        .map_err(|error| Failure::from_oauth(error, by_basic))?;
+    let request = asked.request(AboutToken::parse)?;
+    let answer = issuer.revoke(request, Some(asked.address));
+    asked.in_time(answer).await?;
     Ok(secret("{}".to_owned()))
 }
 
@@ -113,28 +125,12 @@ where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
-    let (issuer, by_basic) = (call.app.issuer(), by_basic(&call));
+    let issuer = call.app.issuer();
     let asked = read(call).await?;
-    let answer = async {
-        let request = AboutToken::parse(&asked.parameters, asked.basic.as_ref())?;
-        issuer.introspect(request, Some(asked.address)).await
-    };
-    let told = within(answer)
-        .await
-        .map_err(|error| Failure::from_oauth(error, by_basic))?;
+    let request = asked.request(AboutToken::parse)?;
+    let answer = issuer.introspect(request, Some(asked.address));
+    let told = asked.in_time(answer).await?;
     Ok(secret(told.to_json()))
-}
-
-/// What the issuer does in time; the time is long, because passwords wait for their turn.
-async fn within<T>(answer: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
-    let busy = |_| {
-        Err(Error::Busy {
-            retry_after: Duration::from_secs(1),
-        })
-    };
-    tokio::time::timeout(PATIENCE, answer)
-        .await
-        .unwrap_or_else(busy)
 }
 
 async fn read<B>(call: Call<'_, B>) -> Result<Asked, Failure>
@@ -173,23 +169,19 @@ where
         }),
     };
     let authorization = head.headers.get(AUTHORIZATION);
-    let basic = authorization
-        .and_then(|value| value.to_str().ok())
-        .map(BasicCredentials::from_header);
+    let authorization = authorization.and_then(|value| value.to_str().ok());
+    let basic = authorization.map(BasicCredentials::from_header);
     Ok(Asked {
         parameters: parameters.map_err(malformed)?,
         basic: basic.transpose().map_err(malformed)?.flatten(),
+        by_basic: authorization.is_some_and(is_basic),
         address: forwarded::client_address(peer, &head.headers, trusted),
     })
 }
 
-fn by_basic<B>(call: &Call<'_, B>) -> bool {
-    let value = call
-        .head
-        .headers
-        .get(AUTHORIZATION)
-        .and_then(|value| value.to_str().ok());
-    let scheme = value.and_then(|value| value.split(' ').next());
+/// Whether the value of `Authorization` is of the scheme Basic.
+fn is_basic(authorization: &str) -> bool {
+    let scheme = authorization.split(' ').next();
     scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case("basic"))
 }
 

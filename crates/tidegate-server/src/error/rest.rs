@@ -56,6 +56,11 @@ impl Failure {
     /// The answer of the REST and SQL endpoints.
     pub(crate) fn into_rest(self, context: &Context<'_>) -> Response<Body> {
         self.log(context);
+        self.answer(self.rest_body())
+    }
+
+    /// The body of that answer.
+    pub(crate) fn rest_body(&self) -> Vec<u8> {
         let rejection = self
             .details
             .as_ref()
@@ -76,8 +81,7 @@ impl Failure {
                 retryable: self.retryable(),
             }),
         };
-        let body = serde_json::to_vec(&body).expect("strings and numbers can be written");
-        self.answer(body)
+        serde_json::to_vec(&body).expect("strings and numbers can be written")
     }
 
     /// The answer with this body and the headers that the failure asks for.

@@ -15,6 +15,7 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tower::Service;
 
+use super::refusal::Explained;
 use super::tls::Acceptor;
 use super::vitals::{InFlight, Monitor, Verdict, Vitals, Watched};
 use crate::app::App;
@@ -83,7 +84,8 @@ where
     let mut ticks = tokio::time::interval(tick(&timeouts));
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
 
-    let io = TokioIo::new(Watched::new(io, Arc::clone(&vitals)));
+    let io = Watched::new(io, Arc::clone(&vitals));
+    let io = TokioIo::new(Explained::new(io, app.clone(), Arc::clone(&vitals)));
     let service = hyper_service(app.clone(), peer, vitals, handoff);
     let builder = builder(app.limits());
     let mut connection = pin!(builder.serve_connection_with_upgrades(io, service));

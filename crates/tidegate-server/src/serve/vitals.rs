@@ -132,6 +132,12 @@ impl Monitor {
 }
 
 impl Vitals {
+    /// How many requests have begun on a connection of HTTP/1, if none of them is in flight.
+    pub(super) fn settled(&self) -> Option<u64> {
+        let settled = self.in_flight.load(Relaxed) == 0 && !self.http2.load(Relaxed);
+        settled.then(|| self.requests.load(Relaxed))
+    }
+
     fn judge_answers(&self, timeouts: &Timeouts, now: Instant) {
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         answers.retain(|answer| answer.strong_count() > 0);

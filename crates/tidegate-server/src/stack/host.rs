@@ -1,0 +1,101 @@
+//! `Host`: a request of HTTP/1.1 has exactly one, and it is valid (RFC 9112, section 3.2).
+//!
+//! Nothing here is decided by it; but where two readers on the way take two different hosts from
+//! one request, one of them is wrong, so such a request goes no further.
+
+use std::ops::ControlFlow;
+
+use http::header::HOST;
+use http::uri::Authority;
+use http::{Request, Response, Version};
+
+use super::REQUEST_ID;
+use super::around::Around;
+use crate::body::Body;
+use crate::error::{Context, Failure};
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Host;
+
+impl Around for Host {
+    type State = ();
+
+    fn before<B>(&self, request: &mut Request<B>) -> ControlFlow<Response<Body>> {
+        let Err(fault) = check(request) else {
+            return ControlFlow::Continue(());
+        };
+        let id = request.headers().get(REQUEST_ID);
+        let context = Context {
+            request_id: id.and_then(|id| id.to_str().ok()).unwrap_or_default(),
+            route: "none",
+            ..Context::default()
+        };
+        ControlFlow::Break(Failure::input(fault).into_rest(&context))
+    }
+
+    fn after((): (), _: &mut Response<Body>) {}
+}
+
+fn check<B>(request: &Request<B>) -> Result<(), &'static str> {
+    let mut hosts = request.headers().get_all(HOST).iter();
+    let host = hosts.next();
+    if hosts.next().is_some() {
+        return Err("Host: expected once");
+    }
+    match host {
+        Some(host) if is_valid(host.as_bytes()) => Ok(()),
+        Some(_) => Err("Host: expected a name or an address, with a port or without"),
+        // HTTP/2 has `:authority`, and HTTP/1.0 knew of no hosts.
+        None if request.version() == Version::HTTP_11 => Err("Host: missing"),
+        None => Ok(()),
+    }
+}
+
+/// Whether it is `uri-host [ ":" port ]`; clients send it empty where their URI has no authority
+/// (RFC 9110, section 7.2).
+fn is_valid(host: &[u8]) -> bool {
+    if host.is_empty() {
+        return true;
+    }
+    let Ok(authority) = Authority::try_from(host) else {
+        return false;
+    };
+    let port = authority.as_str().strip_prefix(authority.host());
+    port.is_some_and(|port| match port.strip_prefix(':') {
+        Some(digits) => digits.is_empty() || digits.parse::<u16>().is_ok(),
+        None => port.is_empty(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_valid;
+
+    #[test]
+    fn a_name_or_an_address_with_a_port_or_without() {
+        for host in [
+            "localhost",
+            "api.example:8443",
+            "127.0.0.1:8080",
+            "[::1]:8080",
+            "[::1]",
+            "a:",
+            "",
+        ] {
+            assert!(is_valid(host.as_bytes()), "{host}");
+        }
+        for host in [
+            "user@host",
+            "a b",
+            "a/b",
+            "a:b",
+            "a:70000",
+            "a?b",
+            "[::1",
+            "a:1:2",
+            "\u{e9}",
+        ] {
+            assert!(!is_valid(host.as_bytes()), "{host}");
+        }
+    }
+}
