@@ -379,6 +379,12 @@ async fn the_doctor_tells_what_an_adopted_database_leaves_open() {
         .lines()
         .map(str::trim)
         .find(|line| line.starts_with("REVOKE EXECUTE"));
+    for function in ["lo_create(", "pg_terminate_backend(", "pg_cancel_backend("] {
+        assert!(
+            sql.unwrap().contains(function),
+            "{function} is not in {sql:?}"
+        );
+    }
     operator
         .root("shop")
         .await

@@ -240,6 +240,38 @@ async fn a_stranger_leaves_no_setting_to_the_next() {
 }
 
 #[tokio::test]
+async fn a_setting_that_only_a_superuser_may_change_holds_for_strangers() {
+    // A demo of its own, as its guests' sessions have to begin anew.
+    let folder = demo_folder();
+    let demo = Service::start(folder.path().to_str().unwrap(), &[]);
+    let sql = "alter role \"demo/guest\" set temp_file_limit = '2MB'";
+    demo.admin().await.batch_execute(sql).await.unwrap();
+    let q = "select current_setting('temp_file_limit') as v";
+    let answer: Value = demo.sql(None, &json!({"q": q})).await.json().await.unwrap();
+    assert_eq!(answer["data"], json!([{"v": "2MB"}]), "{answer}");
+}
+
+#[tokio::test]
+async fn who_shares_a_role_ends_nobodys_session() {
+    for function in ["pg_terminate_backend", "pg_cancel_backend"] {
+        let q = format!(
+            "select count({function}(pid)) as n from pg_stat_activity \
+             where usename = current_user and pid <> pg_backend_pid()"
+        );
+        for (user, status) in [(Some("alice"), 403), (None, 401)] {
+            let refused = demo().sql(user, &json!({"q": q})).await;
+            assert_eq!(refused.status(), status, "{q}");
+            let error: Value = refused.json().await.unwrap();
+            assert_eq!(error["sqlstate"], "42501", "{error}");
+        }
+    }
+    // The owner may still, and may let others.
+    let q = "select pg_cancel_backend(0) as cancelled";
+    let answer = demo().rows("demo", q, json!({})).await;
+    assert_eq!(answer["data"], json!([{"cancelled": false}]));
+}
+
+#[tokio::test]
 async fn a_message_to_everybody_disturbs_nobody() {
     // Reproduced attack D5: NOTIFY on any channel.
     let demo = demo();

@@ -33,6 +33,16 @@ impl Drop for Process {
 
 impl Node {
     pub(crate) async fn start(operator: &Operator) -> Self {
+        let client = Client::builder().timeout(PATIENCE).build().unwrap();
+        Self::start_with(operator, &[], ("http", client)).await
+    }
+
+    /// A node with more flags, which a client of its own calls by this scheme.
+    pub(crate) async fn start_with(
+        operator: &Operator,
+        flags: &[&str],
+        (scheme, client): (&str, Client),
+    ) -> Self {
         let port = TcpListener::bind("127.0.0.1:0")
             .unwrap()
             .local_addr()
@@ -45,9 +55,13 @@ impl Node {
             &listen,
             "--public-url",
             "http://api.example",
+            "--log-level",
+            "trace",
+            "--nodes",
+            "2",
         ];
         let mut process = operator
-            .command(&[&arguments[..], &["--log-level", "trace", "--nodes", "2"]].concat())
+            .command(&[&arguments[..], flags].concat())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
@@ -57,9 +71,8 @@ impl Node {
             stderr.read_to_string(&mut text).unwrap();
             text
         });
-        let client = Client::builder().timeout(PATIENCE).build().unwrap();
         let node = Self {
-            url: format!("http://{listen}"),
+            url: format!("{scheme}://{listen}"),
             process: Process(process),
             log,
             client,

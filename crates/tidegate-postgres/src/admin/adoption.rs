@@ -213,9 +213,10 @@ fn move_public_rights(script: &mut Script, survey: &Survey, database: &str) -> V
 }
 
 /// Takes the service away from a database: its users' roles go, what they own goes to the
-/// database's owner, and `changes` are taken back. `session` is in the database.
+/// database's owner, and `changes` are taken back. `session` is in the database, `home` in the
+/// administrator's.
 pub(super) async fn release(
-    session: &Session,
+    (home, session): (&Session, &Session),
     database: &str,
     roles: &[String],
     changes: &[RightsChange],
@@ -223,7 +224,7 @@ pub(super) async fn release(
     let mut ours = Vec::new();
     for name in roles {
         if role::existing(session, name).await? == role::Existing::Ours {
-            role::end_sessions(session, name).await?;
+            role::end_sessions(home, name).await?;
             ours.push(name.as_str());
         }
     }

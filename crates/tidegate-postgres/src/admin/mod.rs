@@ -232,7 +232,7 @@ impl Admin {
             return tenant::drop_roles(&home, &roles).await;
         }
         let session = self.open(name).await?;
-        adoption::release(&session, name, &roles, changes).await
+        adoption::release((&home, &session), name, &roles, changes).await
     }
 
     /// Drops a tenant's database with all its data, and the tenant's roles.
@@ -287,7 +287,9 @@ impl Admin {
             role::Existing::Ours => {}
         }
         self.revoke_as_grantors(&session, database, role).await?;
-        tenant::drop_user(&session, role.as_str(), owner.as_str(), reassign).await
+        let home = self.open_home().await?;
+        let sessions = (&home, &session);
+        tenant::drop_user(sessions, role.as_str(), owner.as_str(), reassign).await
     }
 
     /// Takes back what other users of the tenant granted to a role on objects that are not

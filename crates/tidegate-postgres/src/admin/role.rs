@@ -94,9 +94,10 @@ pub(super) fn repair(role: &str, database: &str, passwords: &RolePasswords) -> S
     script
 }
 
-/// Ends the sessions of a role, in whatever database.
-pub(super) async fn end_sessions(session: &Session, role: &str) -> Result<()> {
-    let ended = session
+/// Ends the sessions of a role, in whatever database. `home` is in the administrator's: in a
+/// tenant's database the function may be closed to all but its owner.
+pub(super) async fn end_sessions(home: &Session, role: &str) -> Result<()> {
+    let ended = home
         .client
         .execute(
             "SELECT pg_catalog.pg_terminate_backend(pid) FROM pg_catalog.pg_stat_activity \

@@ -83,11 +83,13 @@ pub(super) async fn hand_over(session: &Session, owner: &str) -> Result<()> {
     close_side_doors(session, owner).await
 }
 
-/// Functions by which everybody may fill the disk, without a right to write to any table: they
-/// make large objects, and messages in the log of changes.
+/// Functions by which everybody may do harm without a right to any table: fill the disk with large
+/// objects and messages in the log of changes, and end the sessions of others who share the role,
+/// as the callers of the default user do.
 pub(super) const SIDE_DOORS: &str = "SELECT p.oid::pg_catalog.regprocedure::text FROM pg_catalog.pg_proc p \
     WHERE p.pronamespace = 'pg_catalog'::pg_catalog.regnamespace AND p.proname IN \
-        ('lo_creat', 'lo_create', 'lo_from_bytea', 'pg_logical_emit_message') ORDER BY 1";
+        ('lo_creat', 'lo_create', 'lo_from_bytea', 'pg_logical_emit_message', \
+         'pg_cancel_backend', 'pg_terminate_backend') ORDER BY 1";
 
 /// Leaves these functions to the owner, who may pass them on. Only a superuser can.
 async fn close_side_doors(session: &Session, owner: &str) -> Result<()> {
@@ -159,10 +161,10 @@ pub(super) async fn create_user(
     script.run(session).await
 }
 
-/// Drops the role of a user. `session` is in the tenant's database; with `reassign` the tenant's
-/// owner gets what the role owns there.
+/// Drops the role of a user. `session` is in the tenant's database, `home` in the administrator's;
+/// with `reassign` the tenant's owner gets what the role owns there.
 pub(super) async fn drop_user(
-    session: &Session,
+    (home, session): (&Session, &Session),
     role: &str,
     owner: &str,
     reassign: bool,
@@ -174,7 +176,7 @@ pub(super) async fn drop_user(
             example,
         });
     }
-    role::end_sessions(session, role).await?;
+    role::end_sessions(home, role).await?;
     session.begin().await?;
     let dropped = grants::drop_roles(session, &[role], owner, reassign).await;
     session.end(dropped).await

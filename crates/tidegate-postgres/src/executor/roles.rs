@@ -22,6 +22,25 @@ pub struct Roles {
     dictionaries: Arc<Dictionaries>,
 }
 
+/// What goes with a lent connection.
+struct Lent {
+    dictionary: Arc<Dictionary>,
+    deadline: Option<Instant>,
+}
+
+impl Lent {
+    /// A statement in a transaction of its own.
+    fn task<'a>(&'a self, login: &'a Login, bound: &'a BoundStatement) -> Task<'a> {
+        Task {
+            bound,
+            login,
+            dictionary: &self.dictionary,
+            deadline: self.deadline,
+            place: Place::Alone,
+        }
+    }
+}
+
 impl Roles {
     /// Takes its connections from the pool.
     pub fn new(pool: Pool<RoleConnector>) -> Self {
@@ -58,19 +77,10 @@ impl Roles {
         terms: &Terms,
         sink: &mut dyn RowSink,
     ) -> Result<Completion> {
-        let deadline = terms.deadline.map(Instant::from_std);
-        let mut lease = self.lease(login, deadline).await?;
-        let dictionary = self.dictionaries.of(&login.database);
-        let place = Place::Alone;
-        let task = Task {
-            bound,
-            login,
-            dictionary: &dictionary,
-            deadline,
-            place,
-        };
+        let (mut lease, lent) = self.lend(login, terms).await?;
+        let task = lent.task(login, bound);
         let outcome = lease.run(&task, sink).await;
-        note(&dictionary, bound);
+        note(&lent.dictionary, bound);
         conclude(lease, outcome).await
     }
 
@@ -81,9 +91,13 @@ impl Roles {
         mode: Mode,
         terms: &Terms,
     ) -> Result<Box<dyn Transaction>> {
-        let deadline = terms.deadline.map(Instant::from_std);
-        let lease = self.lease(login, deadline).await?;
-        let dictionary = self.dictionaries.of(&login.database);
+        let (
+            lease,
+            Lent {
+                dictionary,
+                deadline,
+            },
+        ) = self.lend(login, terms).await?;
         Ok(Box::new(RoleTransaction::new(
             lease,
             login.clone(),
@@ -100,19 +114,21 @@ impl Roles {
         bound: &BoundStatement,
         terms: &Terms,
     ) -> Result<Description> {
-        let deadline = terms.deadline.map(Instant::from_std);
-        let mut lease = self.lease(login, deadline).await?;
-        let dictionary = self.dictionaries.of(&login.database);
-        let place = Place::Alone;
-        let task = Task {
-            bound,
-            login,
-            dictionary: &dictionary,
-            deadline,
-            place,
-        };
+        let (mut lease, lent) = self.lend(login, terms).await?;
+        let task = lent.task(login, bound);
         let outcome = lease.describe_only(&task).await;
         conclude(lease, outcome).await
+    }
+
+    async fn lend(&self, login: &Login, terms: &Terms) -> Result<(Lease<RoleConnector>, Lent)> {
+        let deadline = terms.deadline.map(Instant::from_std);
+        let lease = self.lease(login, deadline).await?;
+        let dictionary = self.dictionaries.of(&login.database);
+        let lent = Lent {
+            dictionary,
+            deadline,
+        };
+        Ok((lease, lent))
     }
 
     /// A connection in its initial state.

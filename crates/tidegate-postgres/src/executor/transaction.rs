@@ -77,26 +77,28 @@ impl RoleTransaction {
         outcome
     }
 
-    async fn run(&mut self, bound: &BoundStatement, sink: &mut dyn RowSink) -> Result<Completion> {
+    /// The next statement of the transaction, and the connection that it runs on.
+    fn task<'a>(
+        &'a mut self,
+        bound: &'a BoundStatement,
+    ) -> Result<(&'a mut Lease<RoleConnector>, Task<'a>)> {
         self.check()?;
         let place = self.place();
-        let Self {
-            lease,
-            login,
-            dictionary,
-            deadline,
-            ..
-        } = self;
         let task = Task {
             bound,
-            login,
-            dictionary,
-            deadline: *deadline,
+            login: &self.login,
+            dictionary: &self.dictionary,
+            deadline: self.deadline,
             place,
         };
+        Ok((&mut self.lease, task))
+    }
+
+    async fn run(&mut self, bound: &BoundStatement, sink: &mut dyn RowSink) -> Result<Completion> {
+        let (lease, task) = self.task(bound)?;
         let outcome = lease.run(&task, sink).await;
         if matches!(bound.statement.kind(), Kind::Other | Kind::Procedural) {
-            note(dictionary, bound);
+            note(task.dictionary, bound);
             lease.statements.retire();
             self.redefined = true;
         }
@@ -104,22 +106,7 @@ impl RoleTransaction {
     }
 
     async fn only_describe(&mut self, bound: &BoundStatement) -> Result<Description> {
-        self.check()?;
-        let place = self.place();
-        let Self {
-            lease,
-            login,
-            dictionary,
-            deadline,
-            ..
-        } = self;
-        let task = Task {
-            bound,
-            login,
-            dictionary,
-            deadline: *deadline,
-            place,
-        };
+        let (lease, task) = self.task(bound)?;
         let outcome = lease.describe_only(&task).await;
         self.remember(outcome)
     }

@@ -92,6 +92,19 @@ impl Replication {
     }
 }
 
+/// Opens a connection in replication mode as a stream does, asks the server who it is
+/// (PostgreSQL, "Streaming Replication Protocol", `IDENTIFY_SYSTEM`), and closes it.
+pub(crate) async fn identify(config: &Config) -> LogResult<()> {
+    let mut session = session::Session::open(config, &config.admin_database).await?;
+    let answer = session
+        .run("IDENTIFY_SYSTEM", config.connect_timeout)
+        .await?;
+    if answer.is_empty() {
+        return Err(unreadable("the answer to IDENTIFY_SYSTEM"));
+    }
+    Ok(())
+}
+
 impl fmt::Debug for Replication {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Replication")

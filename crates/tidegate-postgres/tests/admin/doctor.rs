@@ -1,7 +1,8 @@
 use std::time::{Duration, Instant};
 
-use tidegate_postgres::Secret;
+use tidegate_embedded::{Cluster, testing};
 use tidegate_postgres::admin::doctor::{Finding, Verdict};
+use tidegate_postgres::{Config, Connection, Secret, StartupPins};
 
 use super::fixture::{admin, database, root, service_admin, superuser, value};
 
@@ -64,6 +65,28 @@ async fn the_printed_sql_sets_right_what_is_missing() {
     }
     let findings = admin.examine(&config).await.unwrap();
     assert_eq!(bad(&findings), Vec::<&Finding>::new());
+}
+
+#[tokio::test]
+async fn the_login_that_reads_changes_is_tried_as_a_stream_uses_it() {
+    // A cluster of its own, whose senders are all taken.
+    let cluster = Cluster::start(testing::settings()).await.unwrap();
+    let config = Config::from_url(&cluster.admin_url()).unwrap();
+    let admin = admin(config.clone());
+    assert_eq!(admin.why_no_changes(&config).await.unwrap(), None);
+    let pins = StartupPins {
+        defaults: vec![("replication".to_owned(), "true".to_owned())],
+        ..StartupPins::default()
+    };
+    let (role, password) = (cluster.admin_user(), cluster.admin_password());
+    let mut senders = Vec::new();
+    while let Ok(sender) = Connection::open(&config, "", role, password, &pins).await {
+        senders.push(sender);
+        assert!(senders.len() < 100, "the cluster has no end of senders");
+    }
+    let why = admin.why_no_changes(&config).await.unwrap().unwrap();
+    assert!(why.contains("cannot log in to read changes"), "{why}");
+    assert!(why.contains("max_wal_senders"), "{why}");
 }
 
 #[tokio::test]

@@ -171,6 +171,9 @@ async fn what_a_dropped_user_owns_is_named_or_goes_to_the_owner() {
     );
     assert_eq!(value(&bobs, "SELECT id::text FROM kept").await, "5");
 
+    // As the doctor advises: the administrator ends sessions from its own database.
+    let close = "REVOKE EXECUTE ON FUNCTION pg_terminate_backend FROM PUBLIC";
+    root("heirs").await.batch_execute(close).await.unwrap();
     admin
         .drop_user(&tenant, &bob, &role("heirs"), true)
         .await
@@ -202,6 +205,10 @@ async fn a_tenant_goes_with_its_data_or_leaves_it_behind() {
         .unwrap();
     assert_eq!(value(&root, there).await, "1 2");
 
+    let close = "REVOKE EXECUTE ON FUNCTION pg_terminate_backend FROM PUBLIC";
+    let inside = crate::admin::fixture::root("goes").await;
+    inside.batch_execute(close).await.unwrap();
+    drop(inside);
     admin.release_tenant(&tenant, &roles, &[]).await.unwrap();
     assert_eq!(value(&root, there).await, "1 0");
     let kept = connect("goes", "svc_drop", "service").await.unwrap();

@@ -64,7 +64,7 @@ impl Admin {
     }
 }
 
-/// Functions with which everybody fills the disk without the right to write to any table.
+/// Functions with which everybody does harm without a right to any table.
 async fn side_doors(session: &Session, database: &str) -> Result<Finding> {
     let mut open = Vec::new();
     for row in session.client.query(tenant::SIDE_DOORS, &[]).await? {
@@ -87,10 +87,12 @@ async fn side_doors(session: &Session, database: &str) -> Result<Finding> {
     );
     Ok(Finding::recommend(
         open.is_empty(),
-        &format!("in {database}, only those whom the owner lets make large objects"),
+        &format!(
+            "in {database}, only those whom the owner lets make large objects and end sessions"
+        ),
         &format!(
             "in {database}, everybody may fill the disk with large objects and messages in the \
-             log of changes, the default user too"
+             log of changes, the default user too, and its callers may end each other's sessions"
         ),
         sql,
     ))

@@ -1,10 +1,15 @@
 //! Whether those who must can log in, and those who must not cannot.
 
+use std::error::Error as _;
+
+use tidegate_sql::log::LogError;
+
 use super::super::script::{Part, Script};
 use super::super::session::Session;
 use super::super::{Admin, Error, Result, role};
 use super::Finding;
 use crate::config::{Config, Secret};
+use crate::replication;
 
 /// What the names of roles that are made for the length of a check begin with.
 const PROBE: &str = "tidegate_doctor_";
@@ -70,29 +75,24 @@ async fn try_login(config: &Config, role: &str, password: &str) -> Result<(), St
     }
 }
 
-/// The login that reads changes.
+/// The login that reads changes, tried out as a stream of changes uses it.
 pub(super) async fn replication(config: &Config) -> Finding {
     let name = &config.admin_role;
-    let session = match Session::open(config, config.admin_database.as_str()).await {
-        Ok(session) => session,
-        Err(error) => {
-            let text = format!("{name} cannot log in to read changes ({})", error.reason());
-            return Finding::advice(text, None);
+    match replication::identify(config).await {
+        Ok(()) => Finding::good("changes can be read"),
+        Err(LogError::NotAllowed { .. }) => {
+            let role = postgres_protocol::escape::escape_identifier(name);
+            Finding::advice(
+                format!("{name} may not read changes: change events need it"),
+                format!("ALTER ROLE {role} REPLICATION;"),
+            )
         }
-    };
-    let found = session
-        .client
-        .query_one(
-            "SELECT rolreplication OR rolsuper FROM pg_catalog.pg_roles \
-             WHERE rolname = current_user",
-            &[],
-        )
-        .await;
-    let role = postgres_protocol::escape::escape_identifier(name);
-    Finding::recommend(
-        found.is_ok_and(|row| row.get(0)),
-        "changes can be read",
-        &format!("{name} may not read changes: change events need it"),
-        format!("ALTER ROLE {role} REPLICATION;"),
-    )
+        Err(error) => {
+            let cause = error
+                .source()
+                .map_or_else(|| error.to_string(), ToString::to_string);
+            let text = format!("{name} cannot log in to read changes ({cause})");
+            Finding::advice(text, None)
+        }
+    }
 }

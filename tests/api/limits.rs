@@ -1,0 +1,178 @@
+//! How often secrets may be tried (wire.md 3, "Brute force"), and what a client may not ask.
+
+use reqwest::{Client, StatusCode};
+use serde_json::{Value, json};
+
+use crate::node::{Node, operator};
+use crate::service::{PATIENCE, demo};
+
+/// A node behind a proxy that it trusts: the test, which so comes from any address it likes.
+async fn behind_a_proxy(operator: &crate::operator::Operator) -> Node {
+    let client = Client::builder().timeout(PATIENCE).build().unwrap();
+    let flags = ["--trusted-proxies", "127.0.0.1"];
+    Node::start_with(operator, &flags, ("http", client)).await
+}
+
+/// Asks for a token from an address; returns the status, `error` and `Retry-After`.
+async fn ask(node: &Node, address: &str, body: &Value) -> (StatusCode, String, Option<u64>) {
+    let request = node.client.post(format!("{}/api/v4/oauth", node.url));
+    let request = request
+        .header("x-forwarded-for", address)
+        .header("x-forwarded-proto", "https");
+    let answer = request.json(body).send().await.unwrap();
+    let status = answer.status();
+    let after = answer.headers().get("retry-after");
+    let after = after.map(|value| value.to_str().unwrap().parse().unwrap());
+    let body: Value = answer.json().await.unwrap();
+    let error = body["error"].as_str().unwrap_or_default();
+    (status, error.to_owned(), after)
+}
+
+fn password(username: &str, password: &str) -> Value {
+    json!({
+        "grant_type": "password", "username": username, "password": password,
+        "database": "shop", "client_id": "app",
+    })
+}
+
+#[tokio::test]
+async fn an_address_has_thirty_wrong_passwords_a_minute_whatever_the_account() {
+    let operator = operator().await;
+    let node = behind_a_proxy(&operator).await;
+    for n in 0..30 {
+        let wrong = password(&format!("user-{n}"), "wrong-password");
+        let refused = ask(&node, "203.0.113.7", &wrong).await;
+        assert_eq!(
+            (refused.0, &*refused.1),
+            (StatusCode::BAD_REQUEST, "invalid_grant")
+        );
+    }
+    // Even the right password of another account has to wait.
+    let right = password("shop", "owner-password");
+    let (status, error, after) = ask(&node, "203.0.113.7", &right).await;
+    assert_eq!(
+        (status, &*error),
+        (StatusCode::TOO_MANY_REQUESTS, "temporarily_unavailable")
+    );
+    let after = after.unwrap();
+    assert!((1..=60).contains(&after), "{after}");
+    // Nobody else has to; the last hop counts, so a made-up one before it helps nobody.
+    let address = "203.0.113.7, 203.0.113.8";
+    assert_eq!(ask(&node, address, &right).await.0, StatusCode::OK);
+    let address = "203.0.113.8, 203.0.113.7";
+    let (status, ..) = ask(&node, address, &right).await;
+    assert_eq!(status, StatusCode::TOO_MANY_REQUESTS);
+    node.stop();
+}
+
+#[tokio::test]
+async fn a_client_has_twenty_wrong_secrets_a_minute_wherever_they_come_from() {
+    let operator = operator().await;
+    let uri = ["--redirect-uri", "http://127.0.0.1:5000/callback"];
+    let client = ["client", "create", "shop", "Server", "--id", "server"];
+    let printed = operator.succeeds(&[&client[..], &uri].concat(), "");
+    let mut secret = printed
+        .lines()
+        .filter_map(|line| line.strip_prefix("client_secret"));
+    let secret = secret.next().unwrap().trim();
+    let node = behind_a_proxy(&operator).await;
+    let with = |secret: &str| {
+        let mut body = password("shop", "owner-password");
+        body["client_id"] = json!("server");
+        body["client_secret"] = json!(secret);
+        body
+    };
+    let (status, error, _) = ask(&node, "198.51.100.99", &with(secret)).await;
+    assert_eq!((status, &*error), (StatusCode::OK, ""), "{printed}");
+    for n in 0..20 {
+        let address = format!("198.51.100.{n}");
+        let refused = ask(&node, &address, &with("wrong")).await;
+        assert_eq!(
+            (refused.0, &*refused.1),
+            (StatusCode::UNAUTHORIZED, "invalid_client")
+        );
+    }
+    let (status, error, after) = ask(&node, "198.51.100.99", &with(secret)).await;
+    assert_eq!(
+        (status, &*error),
+        (StatusCode::TOO_MANY_REQUESTS, "temporarily_unavailable")
+    );
+    assert!(
+        after.is_some_and(|after| (1..=60).contains(&after)),
+        "{after:?}"
+    );
+    // Other clients go on.
+    let other = password("shop", "owner-password");
+    assert_eq!(ask(&node, "198.51.100.99", &other).await.0, StatusCode::OK);
+    node.stop();
+}
+
+#[tokio::test]
+async fn a_grant_that_is_not_enabled_is_refused_to_the_client() {
+    let grants = [
+        ("password", "/api/v4/oauth"),
+        ("refresh_token", "/api/v4/oauth"),
+        ("authorization_code", "/api/v4/oauth"),
+        ("device_code", "/api/v4/oauth"),
+        (
+            "urn:ietf:params:oauth:grant-type:device_code",
+            "/api/v4/oauth",
+        ),
+        ("device_code", "/api/v4/oauth/device"),
+        ("guest", "/api/v4/oauth/guest"),
+    ];
+    let demo = demo();
+    for (grant, path) in grants {
+        let kind = grant.rsplit(':').next().unwrap();
+        let others: Vec<_> = [
+            "password",
+            "refresh_token",
+            "authorization_code",
+            "device_code",
+            "guest",
+        ]
+        .into_iter()
+        .filter(|other| *other != kind)
+        .collect();
+        let client = json!({
+            "name": "Few grants", "public": true, "grants": others,
+            "redirect_uri": ["https://app.example/callback"],
+        });
+        let made = demo
+            .rest(Some("demo"), ("POST", "/api/v4/clients"), &client)
+            .await;
+        assert_eq!(made.status, 201, "{made:?}");
+        let body = json!({
+            "grant_type": grant, "client_id": made.body["id"], "database": "demo",
+            "username": "alice", "password": "alice1234", "refresh_token": "x", "code": "x",
+            "redirect_uri": "https://app.example/callback", "device_code": "x",
+            "code_verifier": "x".repeat(43),
+        });
+        let refused = demo.rest_with(None, ("POST", path), &body).await;
+        assert_eq!(
+            (refused.status, refused.body["error"].as_str()),
+            (400, Some("unauthorized_client")),
+            "{grant} at {path}: {refused:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_grant_that_nobody_knows_is_unsupported() {
+    for grant in ["implicit", "client_credentials", "PASSWORD", "", "urn:x"] {
+        let body = json!({"grant_type": grant, "client_id": "demo-app"});
+        let refused = demo()
+            .rest_with(None, ("POST", "/api/v4/oauth"), &body)
+            .await;
+        let expected = if grant.is_empty() {
+            "invalid_request"
+        } else {
+            "unsupported_grant_type"
+        };
+        assert_eq!(
+            (refused.status, refused.body["error"].as_str()),
+            (400, Some(expected)),
+            "{grant:?}: {refused:?}"
+        );
+    }
+}

@@ -1,0 +1,103 @@
+//! HTTPS by the settings of `serve` (wire.md 3).
+
+use std::path::Path;
+use std::process::Output;
+
+use reqwest::{Certificate, Client, Version};
+use serde_json::json;
+
+use crate::node::{Node, operator};
+use crate::operator::{text, tidegate};
+use crate::service::{PATIENCE, eventually};
+
+/// Writes a fresh certificate for the loopback address with its key; returns what a client must
+/// trust.
+fn write(folder: &Path) -> Certificate {
+    let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
+    std::fs::write(folder.join("key.pem"), made.signing_key.serialize_pem()).unwrap();
+    std::fs::write(folder.join("cert.pem"), made.cert.pem()).unwrap();
+    Certificate::from_der(made.cert.der()).unwrap()
+}
+
+/// A client that trusts this certificate and makes a new connection for every request.
+fn trusting(certificate: Certificate) -> Client {
+    Client::builder()
+        .timeout(PATIENCE)
+        .add_root_certificate(certificate)
+        .pool_max_idle_per_host(0)
+        .build()
+        .unwrap()
+}
+
+#[tokio::test]
+async fn a_certificate_of_the_settings_is_used_and_taken_up_again_when_it_changes() {
+    let operator = operator().await;
+    let folder = tempfile::tempdir().unwrap();
+    let old = trusting(write(folder.path()));
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (certificate, key) = (file("cert.pem"), file("key.pem"));
+    let flags = ["--tls-certificate", &certificate, "--tls-key", &key];
+    let node = Node::start_with(&operator, &flags, ("https", old)).await;
+
+    let tokens = node.sign_in("shop", "shop", "owner-password").await;
+    let token = tokens["access_token"].as_str().unwrap();
+    let asked = node.client.post(format!("{}/api/v4/sql", node.url));
+    let asked = asked
+        .bearer_auth(token)
+        .json(&json!({"q": "select 1 as n"}));
+    let answer = asked.send().await.unwrap();
+    assert_eq!(
+        (answer.status().as_u16(), answer.version()),
+        (200, Version::HTTP_2)
+    );
+    // The same port speaks no plain HTTP, so that no credential is sent in the clear by accident.
+    let plain = node.url.replace("https://", "http://");
+    assert!(
+        Client::new()
+            .get(format!("{plain}/healthz"))
+            .send()
+            .await
+            .is_err()
+    );
+
+    let new = trusting(write(folder.path()));
+    let health = format!("{}/healthz", node.url);
+    eventually("the new certificate is used", || async {
+        new.get(&health).send().await.is_ok()
+    })
+    .await;
+    assert!(node.client.get(&health).send().await.is_err());
+    node.stop();
+}
+
+#[test]
+fn a_certificate_without_its_key_or_of_no_use_is_one_clear_line() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path());
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(file("nonsense.pem"), "nonsense").unwrap();
+    let serve = |flags: &[&str]| -> Output {
+        let mut command = tidegate(&[&["serve", "--listen", "127.0.0.1:0"], flags].concat());
+        command.env("TIDEGATE_ADMIN_URL", "postgresql://me@127.0.0.1:1/postgres");
+        command.output().unwrap()
+    };
+    let (certificate, key, nonsense) = (file("cert.pem"), file("key.pem"), file("nonsense.pem"));
+    for (flags, named) in [
+        (vec!["--tls-certificate", &certificate], "tls_key"),
+        (vec!["--tls-key", &key], "tls_certificate"),
+        (
+            vec!["--tls-certificate", &nonsense, "--tls-key", &key],
+            "nonsense.pem",
+        ),
+        (
+            vec!["--tls-certificate", &certificate, "--tls-key", &nonsense],
+            "nonsense.pem",
+        ),
+    ] {
+        let output = serve(&flags);
+        let message = text(&output.stderr);
+        assert!(!output.status.success(), "{flags:?}");
+        assert_eq!(message.lines().count(), 1, "{message}");
+        assert!(message.contains(named), "{named}: {message}");
+    }
+}
