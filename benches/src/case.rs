@@ -74,16 +74,25 @@ const GRAPHQL: [(&str, GraphQl); 12] = [
 ];
 
 impl Case {
-    /// Every case in the order of the table.
-    pub(crate) fn all() -> Vec<Self> {
-        let case = |name, by, sql| Self {
+    fn new(name: &'static str, by: By, sql: Sql) -> Self {
+        Self {
             name,
             connections: None,
             who: Who::Owner,
             by,
             sql,
             accept: "application/json",
-        };
+        }
+    }
+
+    /// The plainest query.
+    pub(crate) fn by_key_of_owner() -> Self {
+        Self::new("by key, owner", By::Text, Sql::ByKey)
+    }
+
+    /// Every case in the order of the table.
+    pub(crate) fn all() -> Vec<Self> {
+        let case = Self::new;
         let guest = Self {
             who: Who::Guest,
             ..case("by key, guest", By::Text, Sql::ByKey)
@@ -103,7 +112,7 @@ impl Case {
         };
         let graphql = |(name, request)| case(name, By::Text, Sql::GraphQl(request));
         let mut cases = vec![
-            case("by key, owner", By::Text, Sql::ByKey),
+            Self::by_key_of_owner(),
             guest,
             case("25 rows", By::Text, Sql::Page(25)),
             case("100 rows", By::Text, Sql::Page(100)),

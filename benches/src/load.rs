@@ -82,6 +82,17 @@ pub(crate) async fn run(
     Ok(Outcome { latencies, elapsed })
 }
 
+/// An answer that is looked at.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    /// The status.
+    pub(crate) status: u16,
+    /// The seconds of `Retry-After`.
+    pub(crate) retry_after: Option<u64>,
+    /// The body.
+    pub(crate) body: String,
+}
+
 /// One keep-alive connection.
 pub(crate) struct Connection {
     stream: TcpStream,
@@ -101,17 +112,41 @@ impl Connection {
         })
     }
 
-    /// Sends a request and reads its answer to the end; returns the size of the body.
-    pub(crate) async fn exchange(&mut self, request: &[u8]) -> Result<u64> {
+    /// Sends a request and reads its answer, which is small and has a length.
+    pub(crate) async fn ask(&mut self, request: &[u8]) -> Result<Answer> {
+        let (head, text) = self.head(request).await?;
+        let number = |name: &str| {
+            let value = text.lines().find_map(|line| line.strip_prefix(name));
+            value.and_then(|value| value.trim().parse::<usize>().ok())
+        };
+        let end = head + number("content-length:").ok_or("an answer without a length")?;
+        while self.filled < end {
+            self.fill().await?;
+        }
+        let status = text.get(9..12).and_then(|status| status.parse().ok());
+        Ok(Answer {
+            status: status.ok_or("an answer without a status")?,
+            retry_after: number("retry-after:").map(|seconds| seconds as u64),
+            body: std::str::from_utf8(&self.buffer[head..end])?.to_owned(),
+        })
+    }
+
+    /// Sends a request and reads the head of its answer: where it ends, and its text in lower case.
+    async fn head(&mut self, request: &[u8]) -> Result<(usize, String)> {
         self.stream.write_all(request).await?;
         self.filled = 0;
-        let head = loop {
+        loop {
             self.fill().await?;
             if let Some(end) = find(&self.buffer[..self.filled], b"\r\n\r\n") {
-                break end + 4;
+                let text = std::str::from_utf8(&self.buffer[..end + 4])?;
+                return Ok((end + 4, text.to_ascii_lowercase()));
             }
-        };
-        let text = std::str::from_utf8(&self.buffer[..head])?.to_ascii_lowercase();
+        }
+    }
+
+    /// Sends a request and reads its answer to the end; returns the size of the body.
+    pub(crate) async fn exchange(&mut self, request: &[u8]) -> Result<u64> {
+        let (head, text) = self.head(request).await?;
         if !text.starts_with("http/1.1 200") {
             let shown = String::from_utf8_lossy(&self.buffer[..self.filled]).into_owned();
             return Err(shown.into());

@@ -16,6 +16,7 @@ mod export;
 mod floor;
 mod graphql;
 mod load;
+mod oauth;
 mod process;
 mod service;
 
@@ -76,6 +77,13 @@ async fn main() -> Result<()> {
         let row = measure(&service, &case, &arguments).await?;
         println!("{}", row.line());
     }
+    let time = Duration::from_secs(arguments.seconds);
+    oauth::run(
+        &service,
+        arguments.only.as_deref(),
+        (arguments.connections, time),
+    )
+    .await?;
     if arguments.export {
         export::compare(&service).await?;
     }

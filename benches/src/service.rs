@@ -50,6 +50,8 @@ impl Service {
             .arg(&data_dir)
             // Ten million rows take as long as they take.
             .env("TIDEGATE_STATEMENT_TIMEOUT", "600s")
+            // People of a storm of sign-ins come from addresses of their own.
+            .env("TIDEGATE_TRUSTED_PROXIES", "127.0.0.1")
             .stdout(Stdio::piped())
             .spawn()?;
         let mut lines = BufReader::new(child.stdout.take().ok_or("no output")?);
@@ -143,7 +145,8 @@ const FILL: [&str; 11] = [
     "vacuum analyze",
 ];
 
-const OWNER: &str =
+/// A sign-in of the owner.
+pub(crate) const OWNER: &str =
     r#"{"grant_type":"password","username":"demo","password":"demo1234","client_id":"demo-app"}"#;
 const GUEST: &str = r#"{"database":"demo","client_id":"demo-app"}"#;
 
@@ -231,7 +234,12 @@ async fn token(address: SocketAddr, path: &str, body: &str) -> Result<String> {
 }
 
 /// Posts a JSON text and reads the answer's.
-async fn post(address: SocketAddr, path: &str, headers: &str, body: &str) -> Result<Value> {
+pub(crate) async fn post(
+    address: SocketAddr,
+    path: &str,
+    headers: &str,
+    body: &str,
+) -> Result<Value> {
     let request = format!(
         "POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n{headers}\
          Connection: close\r\nContent-Length: {}\r\n\r\n{body}",

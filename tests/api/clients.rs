@@ -272,6 +272,14 @@ async fn a_wrong_member_is_named_with_what_was_expected() {
             "`redirect_uri`: expected 1 to 100",
         ),
         (
+            with("redirect_uri", json!(["http://a.example/callback"])),
+            "`redirect_uri`: expected 1 to 100",
+        ),
+        (
+            with("redirect_uri", json!(["myapp:/callback"])),
+            "`redirect_uri`: expected 1 to 100",
+        ),
+        (
             with("homepage", json!("javascript:alert(1)")),
             "`homepage`: expected an http",
         ),

@@ -186,6 +186,7 @@ async fn the_authorization_page_answers_each_error_as_it_must() {
             "invalid_request",
         ),
         (format!("{good}&response_type=code"), "invalid_request"),
+        (format!("{good}&resource=a&resource=b"), "invalid_request"),
     ] {
         let page = browser.get(&bad).await;
         assert_eq!(

@@ -12,6 +12,7 @@ mod catalog;
 mod cli;
 mod clients;
 mod demo;
+mod enumeration;
 mod examples;
 mod faults;
 mod flows;

@@ -191,6 +191,48 @@ async fn every_case_of_the_error_table_has_its_answer() {
 }
 
 #[tokio::test]
+async fn no_endpoint_takes_any_parameter_twice() {
+    for path in [
+        "/api/v4/oauth",
+        "/api/v4/oauth/guest",
+        "/api/v4/oauth/device",
+        "/api/v4/oauth/revoke",
+        "/api/v4/oauth/introspect",
+    ] {
+        let good = "grant_type=password&username=alice&password=alice1234&database=demo\
+                    &token=x&client_id=demo-server&client_secret=demo-server-secret";
+        let ask = |kind, body: String| {
+            let request = demo().request(Method::POST, path);
+            request.header("content-type", kind).body(body).send()
+        };
+        let form = "application/x-www-form-urlencoded";
+        let once = ask(form, format!("{good}&resource=a")).await.unwrap();
+        assert!(once.status().is_success(), "{path} {}", once.status());
+        let twice = ask(form, format!("{good}&resource=a&resource=a")).await;
+        let named = twice.unwrap();
+        assert_eq!(named.status(), 400, "{path}");
+        let body: Value = named.json().await.unwrap();
+        assert_eq!(
+            (&body["error"], &body["error_description"]),
+            (
+                &json!("invalid_request"),
+                &json!("the parameter resource is given more than once")
+            ),
+            "{path}"
+        );
+        let members = good
+            .split('&')
+            .map(|pair| format!("\"{}\"", pair.replace('=', "\":\"")));
+        let members = members.collect::<Vec<_>>().join(",");
+        let twice = ask("application/json", format!("{{{members},\"x\":1,\"x\":1}}")).await;
+        assert_eq!(
+            refused(twice.unwrap()).await,
+            (400, "invalid_request".into())
+        );
+    }
+}
+
+#[tokio::test]
 async fn forms_and_basic_credentials_are_accepted() {
     let form = "grant_type=password&username=alice&password=alice1234&database=demo";
     for (user, secret) in [

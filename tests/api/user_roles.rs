@@ -61,6 +61,34 @@ async fn a_group_is_a_role_whose_rights_its_members_have() {
 }
 
 #[tokio::test]
+async fn record_and_role_agree_after_changes_of_the_group_at_once() {
+    let body = json!({"name": "ivo", "password": "password-1"});
+    assert_eq!(owner("POST", "/api/v4/users", body).await.status, 201);
+    let control = demo().control().await;
+    for round in 0..4 {
+        let changes = (0..6).map(|n| {
+            // The same group by two of them: who makes its role must not meet another one.
+            let group = json!({"user_group": format!("r{round}-{}", n / 2)});
+            tokio::spawn(owner("PATCH", "/api/v4/users/ivo", group))
+        });
+        for change in changes.collect::<Vec<_>>() {
+            let answer = change.await.unwrap();
+            assert_eq!(answer.status, 303, "{answer:?}");
+        }
+        let shown = owner("GET", "/api/v4/users/ivo", Value::Null).await;
+        let groups = "select g.rolname::text from pg_auth_members m \
+                      join pg_roles g on g.oid = m.roleid join pg_roles r on r.oid = m.member \
+                      where r.rolname = 'demo/ivo' and g.rolname like 'demo/group/%'";
+        let rows = control.query(groups, &[]).await.unwrap();
+        let groups: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+        let record = shown.body["user_group"].as_str().unwrap();
+        assert_eq!(groups, [format!("demo/group/{record}")], "round {round}");
+    }
+    let gone = owner("DELETE", "/api/v4/users/ivo", Value::Null).await;
+    assert_eq!(gone.status, 204);
+}
+
+#[tokio::test]
 async fn who_owns_objects_is_dropped_only_when_they_go_to_the_owner() {
     let body = json!({"name": "hal", "password": "password-1"});
     owner("POST", "/api/v4/users", body).await;

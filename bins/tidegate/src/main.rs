@@ -9,6 +9,7 @@ mod feed;
 mod identity;
 mod logging;
 mod master_key;
+mod password_metrics;
 mod pool;
 mod ports;
 mod prompt;

@@ -1,6 +1,6 @@
 //! The roles of users, kept by the administrator of the cluster.
 
-use tidegate_oauth::{RoleAdmin, RoleError, RoleFuture, User, group_role};
+use tidegate_oauth::{GroupTurn, RoleAdmin, RoleError, RoleFuture, User, group_role};
 use tidegate_postgres::ConnectFault;
 use tidegate_postgres::admin::{Admin, Error};
 use tidegate_sql::{DatabaseName, RoleName};
@@ -39,6 +39,13 @@ impl PgRoles {
 impl RoleAdmin for PgRoles {
     fn create_role<'a>(&'a self, user: &'a User) -> RoleFuture<'a, ()> {
         Box::pin(self.create(user))
+    }
+
+    fn turn_for_groups<'a>(&'a self, database: &'a str) -> RoleFuture<'a, GroupTurn> {
+        Box::pin(async move {
+            let turn = self.0.turn_for_groups(&DatabaseName::new(database)).await;
+            Ok(Box::new(turn.map_err(told)?) as GroupTurn)
+        })
     }
 
     fn set_group<'a>(&'a self, user: &'a User) -> RoleFuture<'a, ()> {

@@ -19,6 +19,7 @@ use tokio::net::TcpListener;
 use crate::catalog_watch::{CatalogProbe, CatalogWatch};
 use crate::failure::{Failure, Result};
 use crate::feed::{self, FeedStatus};
+use crate::password_metrics::PasswordMetrics;
 use crate::pool::{ControlProbe, UserPool};
 use crate::service::{self, Service};
 use crate::settings::{Origin, Settings};
@@ -196,7 +197,8 @@ impl Node {
             .probe(Arc::new(CatalogProbe(catalogs.clone())))
             .probe(status.clone())
             .metrics(Arc::new(pool.clone()))
-            .metrics(status);
+            .metrics(status)
+            .metrics(Arc::new(PasswordMetrics(service.ports.hasher.clone())));
         let (app, traces) = crate::traces::export(app, settings)?;
         let app = app.build();
         let upkeep = Upkeep {

@@ -5,20 +5,29 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use tokio::sync::{Mutex, MutexGuard};
+
 use crate::directory::refuse_owner;
-use crate::{Directory, NewUser, Result, RoleAdmin, User, UserChange, UserKey};
+use crate::{Directory, GroupTurn, NewUser, Result, RoleAdmin, User, UserChange, UserKey};
 
 /// The users of tenants: their records in a [`Directory`] and their roles in PostgreSQL.
 #[derive(Clone)]
 pub struct Accounts {
     directory: Directory,
     roles: Arc<dyn RoleAdmin>,
+    /// Of the changes of groups on this node one at a time waits for its turn among the nodes,
+    /// because waiting takes a connection.
+    next: Arc<Mutex<()>>,
 }
 
 impl Accounts {
     /// The users whose records are in `directory` and whose roles `roles` keeps.
     pub fn new(directory: Directory, roles: Arc<dyn RoleAdmin>) -> Self {
-        Self { directory, roles }
+        Self {
+            directory,
+            roles,
+            next: Arc::default(),
+        }
     }
 
     /// The same, where the audit log says that `actor` did it, from `address`.
@@ -26,6 +35,7 @@ impl Accounts {
         Self {
             directory: self.directory.acting_as(actor, address),
             roles: self.roles.clone(),
+            next: self.next.clone(),
         }
     }
 
@@ -39,6 +49,8 @@ impl Accounts {
     ///
     /// Errors as [`Directory::create_user`], and [`Error::Role`](crate::Error::Role).
     pub async fn create(&self, new: NewUser) -> Result<User> {
+        let joins = new.user_group.is_some();
+        let _turn = self.turn(joins, new.database.as_str()).await?;
         let user = self.directory.create_user(new).await?;
         if let Err(error) = self.roles.create_role(&user).await {
             self.directory.drop_user(&user.key).await?;
@@ -48,10 +60,12 @@ impl Accounts {
     }
 
     /// Changes a user. When its role cannot join the group, the record's group stays what it was.
+    /// Changes of groups in a tenant happen one after another, so that record and role agree.
     ///
     /// Errors as [`Directory::change_user`], and [`Error::Role`](crate::Error::Role).
     pub async fn change(&self, key: &UserKey, change: UserChange) -> Result<User> {
         let group = change.user_group.is_some();
+        let _turn = self.turn(group, &key.database).await?;
         let before = self.directory.user(key).await?;
         let user = self.directory.change_user(key, change).await?;
         if group && let Err(error) = self.roles.set_group(&user).await {
@@ -63,6 +77,20 @@ impl Accounts {
             return Err(error.into());
         }
         Ok(user)
+    }
+
+    /// The turn of a change of groups, here and among the nodes; none for any other change.
+    async fn turn(
+        &self,
+        of_groups: bool,
+        database: &str,
+    ) -> Result<Option<(GroupTurn, MutexGuard<'_, ()>)>> {
+        if !of_groups {
+            return Ok(None);
+        }
+        let here = self.next.lock().await;
+        let everywhere = self.roles.turn_for_groups(database).await?;
+        Ok(Some((everywhere, here)))
     }
 
     /// Drops a sub-user: its role, then its record, so that an attempt that failed half way can be

@@ -26,9 +26,10 @@ pub enum Error {
     /// A required parameter is absent or empty.
     #[error("the parameter {0} is missing")]
     MissingParameter(&'static str),
-    /// A parameter stands there twice (RFC 6749, section 3.2).
+    /// A parameter stands there twice (RFC 6749, section 3.2); its name, made of letters, digits and
+    /// `_-.`, or what it is called instead.
     #[error("the parameter {0} is given more than once")]
-    DuplicateParameter(&'static str),
+    DuplicateParameter(String),
     /// A member of a JSON body that must be a string is something else.
     #[error("the parameter {0} is not a string")]
     ParameterNotText(&'static str),

@@ -57,7 +57,7 @@ pub use request::{
     AboutToken, BasicCredentials, ClientCredentials, DeviceRequest, Grant, GuestRequest,
     Parameters, TokenRequest,
 };
-pub use role::{RoleAdmin, RoleError, RoleFuture};
+pub use role::{GroupTurn, RoleAdmin, RoleError, RoleFuture};
 pub use secret::Secret;
 pub use session::{EndReason, EndedSession, Session, SessionEnd, SessionId};
 pub use settings::{Lifetimes, Settings};

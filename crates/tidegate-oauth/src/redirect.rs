@@ -1,39 +1,55 @@
 //! Redirect addresses (RFC 6749, section 3.1.2).
 
+use std::net::IpAddr;
+
 use crate::request::percent;
 
 const LONGEST: usize = 2048;
 
-/// Whether a client may register this address: absolute, plain ASCII, no fragment; over `http` or
-/// `https` with a host and no user name before it (which would hide the host), else a scheme that is
-/// a reversed domain name (RFC 8252, section 7.1), which no `javascript:` or `data:` is.
+/// Whether a client may register this address: absolute, plain ASCII, no fragment; over `https` with
+/// a host and no user name before it (which would hide the host), over `http` only to this machine,
+/// since a code sent in the clear is anybody's (RFC 8252, section 7.3; RFC 9700, section 2.6), else a
+/// scheme that is a reversed domain name (RFC 8252, section 7.1), which no `javascript:` or `data:`
+/// is.
 pub(crate) fn may_be(uri: &str) -> bool {
+    match parts(uri) {
+        Some(("https", rest)) => host_of(rest).is_some(),
+        Some(("http", rest)) => host_of(rest).is_some_and(is_loopback),
+        Some((private, rest)) => private.contains('.') && rest.starts_with('/'),
+        None => false,
+    }
+}
+
+/// Whether a page can stand at this address, wherever it is.
+pub(crate) fn is_page(uri: &str) -> bool {
+    matches!(parts(uri), Some(("https" | "http", rest)) if host_of(rest).is_some())
+}
+
+/// The scheme and the rest of an absolute address in plain ASCII without a fragment.
+fn parts(uri: &str) -> Option<(&str, &str)> {
     let plain = uri
         .bytes()
         .all(|b| b.is_ascii_graphic() && !b"#\\\"<>`{}|^".contains(&b));
-    let Some((scheme, rest)) = uri.split_once(':') else {
-        return false;
-    };
+    let (scheme, rest) = uri.split_once(':')?;
     let named = scheme.starts_with(|c: char| c.is_ascii_lowercase())
         && scheme
             .bytes()
             .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"+-.".contains(&b));
-    if !plain || !named || uri.len() > LONGEST {
-        return false;
-    }
-    match scheme {
-        "http" | "https" => rest.strip_prefix("//").is_some_and(|rest| {
-            let authority = rest.split(['/', '?']).next().unwrap_or_default();
-            has_host(authority)
-        }),
-        private => private.contains('.') && rest.starts_with('/'),
-    }
+    (plain && named && uri.len() <= LONGEST).then_some((scheme, rest))
 }
 
-/// Whether `host[:port]` has a host, no user and a port that is one.
-fn has_host(authority: &str) -> bool {
+/// Whether a host is this machine, whatever name servers say.
+fn is_loopback(host: &str) -> bool {
+    let literal = host.parse().is_ok_and(|host: IpAddr| host.is_loopback());
+    literal || host == "localhost"
+}
+
+/// The host of what follows a scheme, `//host[:port]`, where it has one, no user and a port that is
+/// one; that of an IPv6 address without its brackets.
+fn host_of(rest: &str) -> Option<&str> {
+    let authority = rest.strip_prefix("//")?.split(['/', '?']).next()?;
     if authority.contains('@') {
-        return false;
+        return None;
     }
     let (host, port) = match authority
         .strip_prefix('[')
@@ -42,14 +58,15 @@ fn has_host(authority: &str) -> bool {
         Some((host, "")) => (host, None),
         Some((host, rest)) => match rest.strip_prefix(':') {
             Some(port) => (host, Some(port)),
-            None => return false,
+            None => return None,
         },
         None => match authority.split_once(':') {
             Some((host, port)) => (host, Some(port)),
             None => (authority, None),
         },
     };
-    !host.is_empty() && port.is_none_or(|port| port.parse::<u16>().is_ok())
+    let whole = !host.is_empty() && port.is_none_or(|port| port.parse::<u16>().is_ok());
+    whole.then_some(host)
 }
 
 /// Whether a browser may be sent to `given` where a client registered `registered`: the same bytes,
@@ -166,6 +183,8 @@ mod tests {
         for uri in [
             "http://127.0.0.1:5173/callback",
             "http://[::1]:80/",
+            "http://localhost:5173/callback",
+            "http://127.8.9.10/",
             "https://app.example/cb?tenant=a",
             "https://app.example",
             "com.example.app:/cb",
@@ -189,7 +208,16 @@ mod tests {
             "https://app.example\\@evil.example/",
             "https://ä.example/",
             "HTTPS://app.example/",
-            "http://host:port/",
+            "https://host:port/",
+            "http://app.example/cb",
+            "http://192.168.1.7:5173/cb",
+            "http://[2001:db8::1]/cb",
+            "http://localhost.evil.example/",
+            "http://127.0.0.1.evil.example/",
+            "http://127.1/",
+            "http:///cb",
+            "myapp:/cb",
+            "com.example.app:cb",
         ] {
             assert!(!may_be(uri), "{uri}");
         }

@@ -59,6 +59,7 @@ impl TokenRequest {
     /// `invalid_request` for missing, doubled and ill-typed parameters, then
     /// `unsupported_grant_type`.
     pub fn parse(parameters: &Parameters, basic: Option<&BasicCredentials>) -> Result<Self> {
+        parameters.each_once()?;
         let grant_type = parameters.required("grant_type")?;
         let client = ClientCredentials::parse(parameters, basic)?;
         parameters.text("scope")?;
@@ -97,6 +98,7 @@ pub struct GuestRequest {
 impl GuestRequest {
     /// Reads a guest request; `invalid_request` as for [`TokenRequest::parse`].
     pub fn parse(parameters: &Parameters, basic: Option<&BasicCredentials>) -> Result<Self> {
+        parameters.each_once()?;
         let client = ClientCredentials::parse(parameters, basic)?;
         let database = parameters.required("database")?.to_owned();
         Ok(Self { client, database })
@@ -114,6 +116,7 @@ impl DeviceRequest {
     /// Reads a device request; `invalid_request` as for [`TokenRequest::parse`]. `scope` is accepted
     /// and means nothing.
     pub fn parse(parameters: &Parameters, basic: Option<&BasicCredentials>) -> Result<Self> {
+        parameters.each_once()?;
         let client = ClientCredentials::parse(parameters, basic)?;
         parameters.text("scope")?;
         Ok(Self { client })
@@ -133,6 +136,7 @@ pub struct AboutToken {
 impl AboutToken {
     /// Reads the request; `invalid_request` as for [`TokenRequest::parse`].
     pub fn parse(parameters: &Parameters, basic: Option<&BasicCredentials>) -> Result<Self> {
+        parameters.each_once()?;
         let client = ClientCredentials::parse(parameters, basic)?;
         parameters.text("token_type_hint")?;
         Ok(Self {

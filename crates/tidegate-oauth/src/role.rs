@@ -10,10 +10,17 @@ use crate::User;
 /// What a [`RoleAdmin`]'s methods return.
 pub type RoleFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, RoleError>> + Send + 'a>>;
 
+/// Nobody else changes members of the tenant's groups while this is there.
+pub type GroupTurn = Box<dyn Send>;
+
 /// Makes, groups and drops the roles of users.
 pub trait RoleAdmin: Send + Sync {
     /// Makes the LOGIN role of a user, a member of the user's group if it has one.
     fn create_role<'a>(&'a self, user: &'a User) -> RoleFuture<'a, ()>;
+
+    /// Waits for its turn to change members of the tenant's groups, on any node: the turn ends when
+    /// what is returned is dropped.
+    fn turn_for_groups<'a>(&'a self, database: &'a str) -> RoleFuture<'a, GroupTurn>;
 
     /// Makes the role a member of the role of `user.user_group`, which is made if there is none,
     /// and of no other group of the tenant.

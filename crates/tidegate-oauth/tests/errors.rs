@@ -23,7 +23,7 @@ fn samples() -> Vec<Error> {
             expected: "a JSON object",
         },
         Error::MissingParameter("client_id"),
-        Error::DuplicateParameter("client_id"),
+        Error::DuplicateParameter("client_id".to_owned()),
         Error::ParameterNotText("client_id"),
         Error::TwoCredentials,
         Error::UnsupportedGrantType,

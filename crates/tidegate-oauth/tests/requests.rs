@@ -1,6 +1,8 @@
 //! Requests as data: forms, JSON, Basic.
 
-use tidegate_oauth::{BasicCredentials, Error, Parameters, TokenRequest};
+use tidegate_oauth::{
+    AboutToken, BasicCredentials, DeviceRequest, Error, GuestRequest, Parameters, TokenRequest,
+};
 
 use crate::fixture::code;
 
@@ -49,18 +51,31 @@ fn a_body_that_is_no_object_is_refused() {
 }
 
 #[test]
-fn doubles_are_refused_where_they_matter() {
-    let form =
-        Parameters::from_form(b"grant_type=password&resource=a&resource=b&client_id=x").unwrap();
-    assert!(matches!(
-        TokenRequest::parse(&form, None),
-        Err(Error::MissingParameter("username"))
-    ));
-    let json = br#"{"grant_type":"password","client_id":"a","client_id":"a"}"#;
+fn doubles_are_refused_in_every_request_known_or_not() {
+    let doubled = |form: &[u8], name: &str| {
+        let form = Parameters::from_form(form).unwrap();
+        for answer in [
+            TokenRequest::parse(&form, None).map(drop),
+            GuestRequest::parse(&form, None).map(drop),
+            DeviceRequest::parse(&form, None).map(drop),
+            AboutToken::parse(&form, None).map(drop),
+        ] {
+            let Err(Error::DuplicateParameter(named)) = answer else {
+                panic!("{name}: {answer:?}");
+            };
+            assert_eq!(named, name);
+        }
+    };
+    doubled(b"client_id=a&resource=a&resource=b", "resource");
+    doubled(b"client_id=a&client_id=a", "client_id");
+    doubled(b"x=&x=", "x");
+    doubled(b"x%0a=1&x%0A=1", "with an odd name");
+    doubled(b"a: b=1&a: b=1", "with an odd name");
+    let json = br#"{"grant_type":"password","x":null,"x":[1]}"#;
     let json = Parameters::from_json(json).unwrap();
     assert!(matches!(
         TokenRequest::parse(&json, None),
-        Err(Error::DuplicateParameter("client_id"))
+        Err(Error::DuplicateParameter(name)) if name == "x"
     ));
 }
 

@@ -176,7 +176,7 @@ settings! {
     role_connections: u32 = Some("16"), Open;
     /// Longest time that a request waits for a connection to PostgreSQL
     pool_timeout: Span = Some("5s"), Open;
-    /// Threads that hash passwords; the number of cores when left out
+    /// Threads that hash passwords; half the cores, at least one, when left out
     password_threads: Option<u32> = None, Open;
     /// From which level on events are logged
     log_level: LogLevel = Some("info"), Open;

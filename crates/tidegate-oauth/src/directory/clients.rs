@@ -320,8 +320,7 @@ fn check(client: &Client) -> Result<()> {
         return invalid("name", "a text of at most 1024 bytes");
     }
     // It may become a link.
-    let page = |uri: &String| uri.starts_with("http") && redirect::may_be(uri);
-    if !client.homepage.as_ref().is_none_or(page) {
+    if !client.homepage.as_deref().is_none_or(redirect::is_page) {
         return invalid("homepage", "an http or https address without a fragment");
     }
     if !client.description.as_deref().is_none_or(is_short) {
@@ -331,7 +330,8 @@ fn check(client: &Client) -> Result<()> {
     if uris.is_empty() || uris.len() > MOST_URIS || !uris.iter().all(|uri| redirect::may_be(uri)) {
         return invalid(
             "redirect_uri",
-            "1 to 100 absolute addresses without a fragment",
+            "1 to 100 absolute addresses without a fragment, over https (http only to a loopback \
+             address or localhost) or with a scheme that is a reversed domain name",
         );
     }
     Ok(())

@@ -170,6 +170,7 @@ impl Issuer {
 
 fn check(client: &Client, parameters: &Parameters) -> Result<Challenge> {
     let malformed = |part, expected| Error::Malformed { part, expected };
+    parameters.each_once()?;
     if parameters.required("response_type")? != "code" {
         return Err(Error::UnsupportedResponseType);
     }

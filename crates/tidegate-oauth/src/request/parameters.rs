@@ -1,5 +1,6 @@
 //! The parameters of a request, however they were sent.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
@@ -7,8 +8,11 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use super::percent;
 use crate::{Error, Result, Secret};
 
-/// Names with their values in the order sent, doubles included. What is wrong with one is told when
-/// it is asked for: parameters that nobody asks for are ignored (RFC 6749, section 3.2).
+/// Longer names are not repeated in answers.
+const LONGEST_NAME: usize = 64;
+
+/// Names with their values in the order sent, doubles included. What is wrong with a value is told
+/// when it is asked for: parameters that nobody asks for are ignored (RFC 6749, section 3.2).
 #[derive(Default)]
 pub struct Parameters(Vec<(String, Value)>);
 
@@ -59,6 +63,18 @@ impl Parameters {
         })
     }
 
+    /// Refuses a request in which any parameter stands twice, known or not (RFC 6749, sections 3.1
+    /// and 3.2): who reads the first and who reads the last would see two requests.
+    ///
+    /// [`Error::DuplicateParameter`] with the name, if it is one that can be repeated in any answer.
+    pub fn each_once(&self) -> Result<()> {
+        let mut seen = HashSet::with_capacity(self.0.len());
+        match self.0.iter().find(|(name, _)| !seen.insert(name.as_str())) {
+            Some((name, _)) => Err(Error::DuplicateParameter(shown(name).to_owned())),
+            None => Ok(()),
+        }
+    }
+
     /// The value of a parameter; none when it is absent, null or empty (RFC 6749, section 3.2).
     ///
     /// [`Error::DuplicateParameter`], [`Error::ParameterNotText`].
@@ -70,7 +86,7 @@ impl Parameters {
             .map(|(_, value)| value);
         let first = values.next();
         if values.next().is_some() {
-            return Err(Error::DuplicateParameter(name));
+            return Err(Error::DuplicateParameter(name.to_owned()));
         }
         match first {
             Some(Value::Other) => Err(Error::ParameterNotText(name)),
@@ -87,6 +103,13 @@ impl Parameters {
     pub(crate) fn required_secret(&self, name: &'static str) -> Result<Secret> {
         self.required(name).map(Secret::new)
     }
+}
+
+/// The name of a parameter as an answer may hold it: whoever wrote the request chose it.
+fn shown(name: &str) -> &str {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+    let fits = (1..=LONGEST_NAME).contains(&name.len()) && name.bytes().all(plain);
+    if fits { name } else { "with an odd name" }
 }
 
 impl fmt::Debug for Parameters {

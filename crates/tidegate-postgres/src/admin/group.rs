@@ -10,6 +10,17 @@ use Part::{Name, Syntax, Value};
 /// no user's name has a slash.
 const INFIX: &str = "/group/";
 
+/// What changes of groups take turns by, with the tenant's name behind it.
+const TURN: &str = "tidegate groups of ";
+
+/// Takes the lock of a tenant's groups; it is held as long as the session.
+pub(super) async fn wait_for_turn(session: &Session, database: &str) -> Result<()> {
+    let lock = "SELECT pg_catalog.pg_advisory_lock(pg_catalog.hashtextextended($1, 0))";
+    let name = format!("{TURN}{database}");
+    session.client.execute(lock, &[&name]).await?;
+    Ok(())
+}
+
 /// Makes `role` a member of `group` and of no other group of the tenant. `group` is the name of a
 /// group's role, which is made if it is not there.
 pub(super) async fn set(

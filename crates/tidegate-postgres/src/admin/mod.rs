@@ -82,6 +82,18 @@ pub struct Server {
     pub reserved_connections: usize,
 }
 
+/// Nobody else changes members of a tenant's groups while this is there.
+pub struct GroupTurn {
+    /// Its connection holds the lock.
+    _session: Session,
+}
+
+impl fmt::Debug for GroupTurn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("GroupTurn")
+    }
+}
+
 /// The administrator of a cluster.
 #[derive(Clone, Debug)]
 pub struct Admin {
@@ -252,6 +264,14 @@ impl Admin {
     pub async fn create_user(&self, database: &DatabaseName, role: &RoleName) -> Result<()> {
         let session = self.open(database.as_str()).await?;
         tenant::create_user(&session, database.as_str(), role.as_str(), &self.passwords).await
+    }
+
+    /// Waits for its turn to change members of a tenant's groups, among all nodes of the cluster;
+    /// the turn ends with what is returned. No longer than the administrator waits for any lock.
+    pub async fn turn_for_groups(&self, database: &DatabaseName) -> Result<GroupTurn> {
+        let session = self.open_home().await?;
+        group::wait_for_turn(&session, database.as_str()).await?;
+        Ok(GroupTurn { _session: session })
     }
 
     /// Makes the role of a user a member of the role `group`, which is `database/group/name` and is

@@ -36,6 +36,26 @@ async fn the_owner_has_its_database_and_others_are_kept_out() {
 }
 
 #[tokio::test]
+async fn nodes_take_turns_to_change_groups() {
+    let config = service_admin("svc_turns").await;
+    let nodes = [admin(config.clone()), admin(config)];
+    let tenant = database("turns");
+    let turn = nodes[0].turn_for_groups(&tenant).await.unwrap();
+    let other = nodes[1].turn_for_groups(&database("turns_2")).await;
+    drop(other.expect("another tenant's groups are not waited for"));
+    let second = nodes[1].clone();
+    let waiting = tokio::spawn(async move { second.turn_for_groups(&tenant).await });
+    let root = root("postgres").await;
+    let waits = "SELECT count(*)::text FROM pg_stat_activity \
+                 WHERE wait_event_type = 'Lock' AND wait_event = 'advisory' AND usename = 'svc_turns'";
+    while value(&root, waits).await != "1" {
+        assert!(!waiting.is_finished(), "it did not wait");
+    }
+    drop(turn);
+    waiting.await.unwrap().unwrap();
+}
+
+#[tokio::test]
 async fn a_group_gives_its_members_what_it_has() {
     let admin = admin(service_admin("svc_group").await);
     let tenant = database("grouped");

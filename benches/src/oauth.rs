@@ -1,0 +1,287 @@
+//! The OAuth server: what checking a token costs, how many refreshes a second there are, and what
+//! a storm of sign-ins leaves to queries.
+
+use std::cell::Cell;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use serde_json::Value;
+use tidegate_oauth::{
+    Directory, GuestRequest, Issuer, MasterKey, MemoryStore, NewClient, NewUser, Parameters,
+    PasswordCost, PasswordHasher, Ports, Secret, Settings, SystemRandom, TenantName, UserName,
+};
+use tokio::task::LocalSet;
+use tokio::time::{sleep, sleep_until};
+
+use crate::case::Case;
+use crate::load::Connection;
+use crate::service::{self, Service};
+use crate::{Result, process};
+
+/// Tokens that are checked; fewer than the cache of a node holds.
+const TOKENS: u32 = 2_000;
+const ROUNDS: u32 = 200;
+/// People who sign in at once.
+const PEOPLE: u32 = 200;
+/// Between two queries of one connection: the service is used, not full.
+const PACE: Duration = Duration::from_millis(20);
+
+/// A case by the text that chooses it.
+fn chosen(only: Option<&str>, name: &str) -> bool {
+    only.is_none_or(|text| name.contains(text))
+}
+
+/// Runs the cases that `only` chooses and prints a table.
+pub(crate) async fn run(
+    service: &Service,
+    only: Option<&str>,
+    (connections, time): (usize, Duration),
+) -> Result<()> {
+    if chosen(only, "oauth verify") {
+        verify().await?;
+    }
+    if chosen(only, "oauth refresh") {
+        refresh(service, connections, time).await?;
+    }
+    if chosen(only, "oauth login storm") {
+        storm(service, connections, time).await?;
+    }
+    Ok(())
+}
+
+/// Checks tokens for the first time and again, in this process.
+async fn verify() -> Result<()> {
+    let issuer = issuer().await?;
+    let mut tokens: Vec<Secret> = Vec::new();
+    for _ in 0..TOKENS {
+        let asked = Parameters::from_json(br#"{"database":"reef","client_id":"map"}"#)?;
+        let request = GuestRequest::parse(&asked, None)?;
+        tokens.push(issuer.guest(request, None).await?.access_token);
+    }
+    let started = Instant::now();
+    for token in &tokens {
+        issuer.verify(token.expose())?;
+    }
+    let cold = started.elapsed() / TOKENS;
+    let started = Instant::now();
+    for _ in 0..ROUNDS {
+        for token in &tokens {
+            issuer.verify(token.expose())?;
+        }
+    }
+    let cached = started.elapsed() / (TOKENS * ROUNDS);
+    println!("oauth verify, cold: {:.1} us", micros(cold));
+    println!("oauth verify, cached: {:.2} us", micros(cached));
+    Ok(())
+}
+
+fn micros(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e6
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a program takes the time from the system"
+)]
+async fn issuer() -> Result<Issuer> {
+    let random = Arc::new(SystemRandom::new());
+    let ports = Ports {
+        store: Arc::new(MemoryStore::new()),
+        clock: Arc::new(SystemTime::now),
+        random: random.clone(),
+        hasher: Arc::new(PasswordHasher::start(1, PasswordCost::default(), &*random)?),
+    };
+    let directory = Directory::new(ports.clone());
+    let reef = TenantName::parse("reef")?;
+    let visitor = NewUser {
+        default_user: true,
+        ..NewUser::new(reef.clone(), UserName::parse("visitor")?)
+    };
+    directory.create_user(visitor).await?;
+    let map = NewClient {
+        id: Some("map".to_owned()),
+        public: true,
+        ..NewClient::new(reef, "Map", vec!["https://map.example/".to_owned()])
+    };
+    directory.create_client(map).await?;
+    let settings = Settings::new("https://id.example")?;
+    Ok(Issuer::start(ports, MasterKey::generate(&*random)?, settings).await?)
+}
+
+/// Refreshes: each connection has a session of its own and presents the token that it got last.
+async fn refresh(service: &Service, connections: usize, time: Duration) -> Result<()> {
+    let mut sessions = Vec::new();
+    for _ in 0..connections {
+        let given = service::post(service.address, "/api/v4/oauth", "", service::OWNER).await?;
+        sessions.push(refresh_token(&given)?);
+    }
+    let before = (
+        process::cpu(service.server)?,
+        process::family_cpu(service.postmaster)?,
+    );
+    let started = Instant::now();
+    let clients = sessions
+        .into_iter()
+        .map(|token| refresh_in_turn(service.address, token, started + time));
+    let times = all(clients).await?;
+    let rate = times.len() as f64 / started.elapsed().as_secs_f64();
+    let each = |seconds: f64| seconds * 1e6 / times.len() as f64;
+    println!(
+        "oauth refresh: {rate:.0}/s, p50 {:.2} ms, p99 {:.2} ms, server {:.1} us, pg {:.1} us",
+        percentile(&times, 0.5),
+        percentile(&times, 0.99),
+        each(process::cpu(service.server)? - before.0),
+        each(process::family_cpu(service.postmaster)? - before.1),
+    );
+    Ok(())
+}
+
+async fn refresh_in_turn(
+    address: SocketAddr,
+    mut token: String,
+    end: Instant,
+) -> Result<Vec<Duration>> {
+    let mut connection = Connection::open(address).await?;
+    let mut times = Vec::new();
+    while Instant::now() < end {
+        let body = format!("grant_type=refresh_token&client_id=demo-app&refresh_token={token}");
+        let sent = Instant::now();
+        let answer = connection.ask(&form(address, "", &body)).await?;
+        times.push(sent.elapsed());
+        token = refresh_token(&serde_json::from_str(&answer.body)?)?;
+    }
+    Ok(times)
+}
+
+/// Queries at a steady pace, alone and while 200 people try to sign in at once.
+async fn storm(service: &Service, connections: usize, time: Duration) -> Result<()> {
+    let queries = || {
+        let by_key = Case::by_key_of_owner().requests(service);
+        let by_key: Rc<[Vec<u8>]> = by_key.into();
+        (0..connections).map(move |n| queries_at_pace(service.address, by_key.clone(), n, time))
+    };
+    let idle = all(queries()).await?;
+    let tried = Rc::new(Cell::new((0, 0)));
+    let storm = async {
+        let end = Instant::now() + time;
+        let people = (0..PEOPLE).map(|n| sign_in(service.address, n, tried.clone(), end));
+        all(people).await
+    };
+    let (stormy, waits) = tokio::join!(all(queries()), storm);
+    let (stormy, waits) = (stormy?, waits?);
+    let (checked, refused) = tried.get();
+    let p99 = (percentile(&idle, 0.99), percentile(&stormy, 0.99));
+    println!(
+        "oauth login storm: queries p50 {:.2} -> {:.2} ms, p99 {:.2} -> {:.2} ms, {:.2} times; \
+         {PEOPLE} people, {checked} passwords checked (p99 {:.0} ms), {refused} told to come back",
+        percentile(&idle, 0.5),
+        percentile(&stormy, 0.5),
+        p99.0,
+        p99.1,
+        p99.1 / p99.0,
+        percentile(&waits, 0.99),
+    );
+    Ok(())
+}
+
+/// Queries of one connection, each at its time: one that comes late because the one before it was
+/// slow is late by what it waited.
+async fn queries_at_pace(
+    address: SocketAddr,
+    requests: Rc<[Vec<u8>]>,
+    first: usize,
+    time: Duration,
+) -> Result<Vec<Duration>> {
+    let mut connection = Connection::open(address).await?;
+    let mut times = Vec::new();
+    let begin = Instant::now() + PACE.mul_f64(first as f64 / 16.0);
+    let mut due = begin;
+    while due < begin + time {
+        sleep_until(due.into()).await;
+        let turn = (first * 61 + times.len()) % requests.len();
+        connection.exchange(&requests[turn]).await?;
+        times.push(due.elapsed());
+        due += PACE;
+    }
+    Ok(times)
+}
+
+/// A person who tries passwords of one account after another, each from another address, so that
+/// no counter stands before the hashers; and who waits as long as told.
+async fn sign_in(
+    address: SocketAddr,
+    person: u32,
+    tried: Rc<Cell<(u32, u32)>>,
+    end: Instant,
+) -> Result<Vec<Duration>> {
+    let mut connection = Connection::open(address).await?;
+    let mut times = Vec::new();
+    let mut turn = 0_u32;
+    while Instant::now() < end {
+        turn += 1;
+        let [_, _, high, low] = turn.to_be_bytes();
+        let headers =
+            format!("X-Forwarded-Proto: https\r\nX-Forwarded-For: 10.{person}.{high}.{low}\r\n");
+        let body = format!(
+            "grant_type=password&client_id=demo-app&database=demo&username=p{person}-{turn}\
+             &password=wrong-password"
+        );
+        let sent = Instant::now();
+        let answer = connection.ask(&form(address, &headers, &body)).await?;
+        let (checked, refused) = tried.get();
+        match answer.status {
+            400 => {
+                times.push(sent.elapsed());
+                tried.set((checked + 1, refused));
+            }
+            429 | 503 => {
+                tried.set((checked, refused + 1));
+                sleep(Duration::from_secs(answer.retry_after.unwrap_or(1))).await;
+            }
+            _ => return Err(answer.body.into()),
+        }
+    }
+    Ok(times)
+}
+
+/// Runs them side by side; their times, sorted.
+async fn all<F>(futures: impl Iterator<Item = F>) -> Result<Vec<Duration>>
+where
+    F: Future<Output = Result<Vec<Duration>>> + 'static,
+{
+    let local = LocalSet::new();
+    let tasks: Vec<_> = futures.map(|future| local.spawn_local(future)).collect();
+    let mut times = Vec::new();
+    local
+        .run_until(async {
+            for task in tasks {
+                times.extend(task.await??);
+            }
+            Ok::<_, Box<dyn std::error::Error>>(())
+        })
+        .await?;
+    times.sort_unstable();
+    Ok(times)
+}
+
+fn percentile(times: &[Duration], share: f64) -> f64 {
+    let last = times.len().saturating_sub(1);
+    let time = times.get((last as f64 * share).round() as usize);
+    time.map_or(0.0, |time| time.as_secs_f64() * 1e3)
+}
+
+fn form(address: SocketAddr, headers: &str, body: &str) -> Vec<u8> {
+    format!(
+        "POST /api/v4/oauth HTTP/1.1\r\nHost: {address}\r\n{headers}Content-Type: \
+         application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .into_bytes()
+}
+
+fn refresh_token(answer: &Value) -> Result<String> {
+    let token = answer["refresh_token"].as_str();
+    Ok(token.ok_or_else(|| answer.to_string())?.to_owned())
+}

@@ -1,0 +1,22 @@
+//! What passwords cost, on `/metrics`.
+
+use std::fmt::{self, Write as _};
+use std::sync::Arc;
+
+use tidegate_oauth::PasswordHasher;
+use tidegate_server::MetricsSource;
+
+/// The hashers of this node.
+pub(crate) struct PasswordMetrics(pub(crate) Arc<PasswordHasher>);
+
+impl MetricsSource for PasswordMetrics {
+    fn write(&self, text: &mut String) -> fmt::Result {
+        let name = "tidegate_password_hashes_total";
+        let count = self.0.completed();
+        writeln!(
+            text,
+            "# HELP {name} Passwords hashed or checked, of users that exist or not.\n\
+             # TYPE {name} counter\n{name} {count}"
+        )
+    }
+}

@@ -1,0 +1,127 @@
+//! Nobody learns which users there are, neither by what is answered nor by how long it takes
+//! (wire.md 3: "same text, same time").
+
+use std::time::{Duration, Instant};
+
+use reqwest::Method;
+use serde_json::json;
+
+use crate::pages::{Browser, CALLBACK, authorization, encoded};
+use crate::service::{Answer, Service, demo_folder};
+
+/// Who cannot sign in: nobody of this name, a wrong password, a user that is not meant to sign in.
+const STRANGERS: [&str; 3] = ["nobody", "alice", "guest"];
+
+/// How many passwords the node has hashed or checked.
+async fn hashes(service: &Service) -> u64 {
+    let metrics = Answer::of(service.request(Method::GET, "/metrics")).await;
+    let name = "tidegate_password_hashes_total ";
+    let line = metrics
+        .text
+        .lines()
+        .find_map(|line| line.strip_prefix(name));
+    line.expect("the metric is there").parse().unwrap()
+}
+
+async fn at_token_endpoint(service: &Service, user: &str) -> Answer {
+    let body = json!({
+        "grant_type": "password", "username": user, "password": "wrong-password",
+        "database": "demo", "client_id": "demo-app",
+    });
+    Answer::of(service.request(Method::POST, "/api/v4/oauth").json(&body)).await
+}
+
+/// What a person reads: a page without what its form holds for the next attempt.
+fn readable(page: &str, user: &str) -> String {
+    page.replace(user, "USER")
+}
+
+#[tokio::test]
+async fn a_refused_sign_in_costs_and_says_the_same_for_everybody() {
+    let folder = demo_folder();
+    let service = Service::start(folder.path().to_str().unwrap(), &[]);
+    let mut answers = Vec::new();
+    for user in STRANGERS {
+        let before = hashes(&service).await;
+        let answer = at_token_endpoint(&service, user).await;
+        assert_eq!(hashes(&service).await - before, 1, "{user} at the endpoint");
+        answers.push((answer.status, answer.text));
+    }
+    assert!(
+        answers.iter().all(|answer| *answer == answers[0]),
+        "{answers:?}"
+    );
+
+    let mut browser = Browser::new(&service);
+    for path in [authorization("demo-app"), "/account".to_owned()] {
+        let page = browser.get(&path).await;
+        let mut answers = Vec::new();
+        for user in STRANGERS {
+            let before = hashes(&service).await;
+            let fields = [
+                ("username", user),
+                ("password", "wrong-password"),
+                ("database", "demo"),
+            ];
+            let refused = browser.submit(&page, "sign_in", &fields).await;
+            assert_eq!(hashes(&service).await - before, 1, "{user} at {path}");
+            answers.push((refused.status, readable(&refused.text, user)));
+        }
+        assert_eq!(answers[0].0, 400);
+        assert!(
+            answers.iter().all(|answer| *answer == answers[0]),
+            "{answers:?}"
+        );
+    }
+    // By the clock too, where a hash that is left out would be a hundred times faster.
+    let mut times = [const { Vec::new() }; 3];
+    for _ in 0..5 {
+        for (user, times) in STRANGERS.iter().zip(&mut times) {
+            let started = Instant::now();
+            at_token_endpoint(&service, user).await;
+            times.push(started.elapsed());
+        }
+    }
+    let medians = times.map(median);
+    let (least, most) = (medians.iter().min().unwrap(), medians.iter().max().unwrap());
+    assert!(*most < *least * 3, "{medians:?}");
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+#[tokio::test]
+async fn a_taken_name_costs_as_much_as_a_free_one() {
+    let folder = demo_folder();
+    let service = Service::start(folder.path().to_str().unwrap(), &[]);
+    let owner = service.token("demo").await;
+    let open = json!({
+        "id": "open", "name": "Open", "redirect_uri": [CALLBACK], "public": true,
+        "allow_signup": true,
+    });
+    let made = service.rest_with(Some(&owner), ("POST", "/api/v4/clients"), &open);
+    assert_eq!(made.await.status, 201);
+    let path = format!(
+        "/signup/?client_id=open&parentdb=demo&redirect_uri={}",
+        encoded(CALLBACK)
+    );
+    let mut browser = Browser::new(&service);
+    let page = browser.get(&path).await;
+    for (name, status) in [("alice", 409), ("newcomer", 303)] {
+        let before = hashes(&service).await;
+        let fields = [
+            ("username", name),
+            ("email", "n@example.org"),
+            ("password", "long-enough"),
+        ];
+        let answer = browser.submit(&page, "sign_up", &fields).await;
+        assert_eq!(answer.status, status, "{name}: {}", answer.text);
+        assert_eq!(hashes(&service).await - before, 1, "{name}");
+    }
+    // Without SMTP the page for forgotten passwords asks for no name at all.
+    let page = browser.get("/reset").await;
+    assert_eq!(page.status, 200);
+    assert!(!page.text.contains("name=\"username\""), "{}", page.text);
+}
