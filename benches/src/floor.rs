@@ -52,7 +52,8 @@ pub(crate) fn run(
     })
 }
 
-fn number(text: &str, label: &str) -> Result<f64> {
+/// The number behind a label in what pgbench prints.
+pub(crate) fn number(text: &str, label: &str) -> Result<f64> {
     let rest = text
         .split(label)
         .nth(1)

@@ -13,12 +13,14 @@
 
 mod case;
 mod export;
+mod feed;
 mod floor;
 mod graphql;
 mod load;
 mod process;
 mod service;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
@@ -41,6 +43,9 @@ struct Arguments {
     /// Only the cases whose name holds this text.
     #[arg(long)]
     only: Option<String>,
+    /// A binary of the service to measure instead of a new build.
+    #[arg(long)]
+    binary: Option<PathBuf>,
     /// Also export ten million rows as csv and ndjson, beside COPY.
     #[arg(long)]
     export: bool,
@@ -49,7 +54,7 @@ struct Arguments {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
     let arguments = Arguments::parse();
-    let service = Service::start().await?;
+    let service = Service::start(arguments.binary.as_deref()).await?;
     service.fill().await?;
     println!(
         "load generator: raw HTTP/1.1 over loopback, keep-alive, {} connections, no TLS, one \
@@ -76,6 +81,7 @@ async fn main() -> Result<()> {
         let row = measure(&service, &case, &arguments).await?;
         println!("{}", row.line());
     }
+    feed::run(&service, &arguments).await?;
     if arguments.export {
         export::compare(&service).await?;
     }
