@@ -15,13 +15,19 @@ pub(crate) struct Outcome {
     pub(crate) database: f64,
 }
 
-/// Runs a script for so long.
-pub(crate) fn run(
-    service: &Service,
-    script: &str,
-    clients: usize,
-    time: Duration,
-) -> Result<Outcome> {
+/// How pgbench is run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Load {
+    /// Its connections.
+    pub(crate) clients: usize,
+    /// How long.
+    pub(crate) time: Duration,
+    /// Transactions a second; as many as it can with `None`.
+    pub(crate) rate: Option<f64>,
+}
+
+/// Runs a script.
+pub(crate) fn run(service: &Service, script: &str, load: Load) -> Result<Outcome> {
     let file = service.folder.path().join("floor.sql");
     std::fs::write(&file, script)?;
     let before = process::family_cpu(service.postmaster)?;
@@ -31,12 +37,13 @@ pub(crate) fn run(
             "-M",
             "prepared",
             "-c",
-            &clients.to_string(),
+            &load.clients.to_string(),
             "-j",
             "1",
         ])
-        .args(["-T", &time.as_secs().max(1).to_string(), "-f"])
+        .args(["-T", &load.time.as_secs().max(1).to_string(), "-f"])
         .arg(&file)
+        .args(load.rate.map(|rate| format!("--rate={rate:.0}")))
         .arg(&service.floor_url)
         .output()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -52,7 +59,8 @@ pub(crate) fn run(
     })
 }
 
-fn number(text: &str, label: &str) -> Result<f64> {
+/// The number behind a label in what pgbench prints.
+pub(crate) fn number(text: &str, label: &str) -> Result<f64> {
     let rest = text
         .split(label)
         .nth(1)

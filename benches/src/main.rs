@@ -13,6 +13,7 @@
 
 mod case;
 mod export;
+mod feed;
 mod floor;
 mod graphql;
 mod load;
@@ -20,6 +21,7 @@ mod oauth;
 mod process;
 mod service;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
@@ -42,6 +44,9 @@ struct Arguments {
     /// Only the cases whose name holds this text.
     #[arg(long)]
     only: Option<String>,
+    /// A binary of the service to measure instead of a new build.
+    #[arg(long)]
+    binary: Option<PathBuf>,
     /// Also export ten million rows as csv and ndjson, beside COPY.
     #[arg(long)]
     export: bool,
@@ -50,7 +55,7 @@ struct Arguments {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
     let arguments = Arguments::parse();
-    let service = Service::start().await?;
+    let service = Service::start(arguments.binary.as_deref()).await?;
     service.fill().await?;
     println!(
         "load generator: raw HTTP/1.1 over loopback, keep-alive, {} connections, no TLS, one \
@@ -84,6 +89,7 @@ async fn main() -> Result<()> {
         (arguments.connections, time),
     )
     .await?;
+    feed::run(&service, &arguments).await?;
     if arguments.export {
         export::compare(&service).await?;
     }
@@ -98,12 +104,14 @@ struct Row {
     database: f64,
     memory: u64,
     floor: floor::Outcome,
+    /// pgbench held to our rate: a backend that is asked less often costs more each time.
+    throttled: floor::Outcome,
 }
 
 impl Row {
     fn header() -> String {
         format!(
-            "{:<26} {:>9} {:>9} {:>6} {:>8} {:>8} {:>9} {:>9} {:>9} {:>9} {:>7}",
+            "{:<26} {:>9} {:>9} {:>6} {:>8} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>7}",
             "case",
             "req/s",
             "pgbench/s",
@@ -114,6 +122,8 @@ impl Row {
             "pg us",
             "pgb pg us",
             "pg ratio",
+            "pgb= us",
+            "pg= ratio",
             "MiB"
         )
     }
@@ -123,7 +133,7 @@ impl Row {
         let per_request = |seconds: f64| seconds * 1e6 / self.ours.requests() as f64;
         let database = per_request(self.database);
         format!(
-            "{:<26} {:>9.0} {:>9.0} {:>6.2} {:>8.2} {:>8.2} {:>9.1} {:>9.1} {:>9.1} {:>9.2} {:>7}",
+            "{:<26} {:>9.0} {:>9.0} {:>6.2} {:>8.2} {:>8.2} {:>9.1} {:>9.1} {:>9.1} {:>9.2} {:>9.1} {:>9.2} {:>7}",
             self.name,
             rate,
             self.floor.rate,
@@ -134,6 +144,8 @@ impl Row {
             database,
             self.floor.database,
             database / self.floor.database,
+            self.throttled.database,
+            database / self.throttled.database,
             self.memory >> 20,
         )
     }
@@ -143,6 +155,8 @@ async fn measure(service: &Service, case: &Case, arguments: &Arguments) -> Resul
     let time = Duration::from_secs(arguments.seconds);
     let requests = case.requests(service);
     let connections = case.connections.unwrap_or(arguments.connections);
+    // What the case before left to write is not counted for this one.
+    service.run("CHECKPOINT").await?;
     // A short warm-up fills caches and statement caches on both sides.
     load::run(
         service.address,
@@ -159,7 +173,14 @@ async fn measure(service: &Service, case: &Case, arguments: &Arguments) -> Resul
     let server = process::cpu(service.server)? - before.0;
     let database = process::family_cpu(service.postmaster)? - before.1;
     let memory = process::peak(service.server)?;
-    let floor = floor::run(service, &case.script(), connections, time)?;
+    let load = floor::Load {
+        clients: connections,
+        time,
+        rate: None,
+    };
+    let floor = floor::run(service, &case.script(), load)?;
+    let rate = Some(ours.rate().min(floor.rate));
+    let throttled = floor::run(service, &case.script(), floor::Load { rate, ..load })?;
     Ok(Row {
         name: case.name,
         ours,
@@ -167,5 +188,6 @@ async fn measure(service: &Service, case: &Case, arguments: &Arguments) -> Resul
         database,
         memory,
         floor,
+        throttled,
     })
 }

@@ -37,9 +37,12 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// Builds the server and starts its demo in a folder of its own.
-    pub(crate) async fn start() -> Result<Self> {
-        let binary = build()?;
+    /// Builds the server, unless a binary is given, and starts its demo in a folder of its own.
+    pub(crate) async fn start(binary: Option<&Path>) -> Result<Self> {
+        let binary = match binary {
+            Some(binary) => binary.to_owned(),
+            None => build()?,
+        };
         let folder = tempfile::Builder::new()
             .prefix("tidegate-bench-")
             .tempdir()?;
@@ -100,16 +103,21 @@ impl Service {
 
     /// Makes the tables of the cases.
     pub(crate) async fn fill(&self) -> Result<()> {
-        let (client, connection) =
-            tokio_postgres::connect(&self.floor_url, tokio_postgres::NoTls).await?;
-        tokio::spawn(connection);
         for statement in FILL {
-            client.batch_execute(statement).await?;
+            self.run(statement).await?;
         }
         let authorization = format!("Authorization: Bearer {}\r\n", self.owner_token);
         let body = case::methods();
         post(self.address, "/api/v4/methods", &authorization, &body).await?;
         Ok(())
+    }
+
+    /// Runs statements as the demo's administrator.
+    pub(crate) async fn run(&self, statements: &str) -> Result<()> {
+        let (client, connection) =
+            tokio_postgres::connect(&self.floor_url, tokio_postgres::NoTls).await?;
+        tokio::spawn(connection);
+        Ok(client.batch_execute(statements).await?)
     }
 
     /// Stops the demo.

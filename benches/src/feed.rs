@@ -1,0 +1,46 @@
+//! Change events: how fast, at what price, in how much memory.
+
+mod audience;
+mod bulk;
+mod delivery;
+mod idle;
+mod writer;
+mod writers;
+
+use crate::service::Service;
+use crate::{Arguments, Result};
+
+/// Runs the cases whose name holds the text that was asked for.
+pub(crate) async fn run(service: &Service, arguments: &Arguments) -> Result<()> {
+    let wanted = |name: &str| {
+        let only = arguments.only.as_ref();
+        only.is_none_or(|text| name.contains(text.as_str()))
+    };
+    let cases = delivery::CASES.map(|case| case.name);
+    if ![idle::NAME, bulk::NAME, writers::NAME]
+        .iter()
+        .chain(&cases)
+        .any(|name| wanted(name))
+    {
+        return Ok(());
+    }
+    service.run(writer::TABLE).await?;
+    service.run("grant select on bench_feed to demo").await?;
+    // Before anything else has made the process grow.
+    if wanted(idle::NAME) {
+        idle::measure(service).await?;
+    }
+    println!("\n{}", delivery::header());
+    for case in delivery::CASES {
+        if wanted(case.name) {
+            println!("{}", case.measure(service, arguments.seconds).await?);
+        }
+    }
+    if wanted(bulk::NAME) {
+        bulk::measure(service).await?;
+    }
+    if wanted(writers::NAME) {
+        writers::measure(service, arguments).await?;
+    }
+    Ok(())
+}

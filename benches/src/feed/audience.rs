@@ -1,0 +1,284 @@
+//! Subscribers that cost little beside what they measure: raw WebSocket frames (RFC 6455,
+//! section 5), read into one buffer, counted and thrown away.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use tokio::io::{AsyncRead as _, AsyncReadExt as _, AsyncWriteExt as _, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+
+use crate::Result;
+use crate::service::Service;
+
+/// What all sockets have heard.
+#[derive(Debug, Default)]
+pub(crate) struct Heard {
+    /// Subscriptions acknowledged.
+    pub(crate) acknowledged: usize,
+    /// Events.
+    pub(crate) events: usize,
+    /// Reads that brought events: as many as, or fewer than, the server's writes.
+    pub(crate) reads: usize,
+    /// Microseconds from the clock in an event to its arrival.
+    pub(crate) latencies: Vec<i64>,
+    /// When the last event came.
+    pub(crate) last: Option<Instant>,
+    /// Something that is neither an acknowledgement nor an event.
+    other: Option<String>,
+    buffer: Vec<u8>,
+}
+
+/// Open sockets with subscriptions. They close when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Audience {
+    heard: Arc<Mutex<Heard>>,
+    /// Subscriptions asked for.
+    pub(crate) subscriptions: usize,
+    _sockets: JoinSet<()>,
+}
+
+impl Audience {
+    /// Opens a socket for each list of queries, and waits until every query is acknowledged.
+    pub(crate) async fn open(service: &Service, queries: &[Vec<String>]) -> Result<Self> {
+        let heard = Arc::new(Mutex::new(Heard {
+            buffer: vec![0; 256 << 10],
+            ..Heard::default()
+        }));
+        let mut sockets = JoinSet::new();
+        for queries in queries {
+            let stream = open(service).await?;
+            let socket = Socket {
+                stream,
+                partial: Vec::new(),
+                heard: heard.clone(),
+            };
+            sockets.spawn(socket.run(messages(queries)));
+        }
+        let audience = Self {
+            heard,
+            subscriptions: queries.iter().map(Vec::len).sum(),
+            _sockets: sockets,
+        };
+        let wanted = audience.subscriptions;
+        let all = |heard: &Heard| heard.acknowledged == wanted;
+        audience.until(Duration::from_mins(1), all).await?;
+        Ok(audience)
+    }
+
+    /// Waits until what was heard is enough.
+    pub(crate) async fn until(
+        &self,
+        limit: Duration,
+        enough: impl Fn(&Heard) -> bool,
+    ) -> Result<()> {
+        let started = Instant::now();
+        loop {
+            {
+                let heard = self.look();
+                if let Some(other) = &heard.other {
+                    return Err(format!("a socket said: {other}").into());
+                }
+                if enough(&heard) {
+                    return Ok(());
+                }
+                if started.elapsed() > limit {
+                    let (known, events) = (heard.acknowledged, heard.events);
+                    let text = format!("after {limit:?}: {known} acknowledged, {events} events");
+                    return Err(text.into());
+                }
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// What was heard so far.
+    pub(crate) fn look(&self) -> std::sync::MutexGuard<'_, Heard> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts counting anew.
+    pub(crate) fn forget(&self) {
+        let mut heard = self.look();
+        (heard.events, heard.reads, heard.last) = (0, 0, None);
+        heard.latencies.clear();
+    }
+}
+
+/// One socket.
+struct Socket {
+    stream: TcpStream,
+    /// The beginning of a frame whose end has not come.
+    partial: Vec<u8>,
+    heard: Arc<Mutex<Heard>>,
+}
+
+impl Socket {
+    async fn run(mut self, messages: Vec<u8>) {
+        let ended = match self.stream.write_all(&messages).await {
+            Ok(()) => self.read().await,
+            Err(error) => error.to_string(),
+        };
+        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        heard.other.get_or_insert(ended);
+    }
+
+    /// Reads until the socket ends; says why it did.
+    async fn read(&mut self) -> String {
+        loop {
+            let pings = poll_fn(|context| self.poll_read(context)).await;
+            match pings {
+                // A pong without content, masked with zeros.
+                Ok(true) => {
+                    let ponged = self.stream.write_all(&[0x8a, 0x80, 0, 0, 0, 0]).await;
+                    if let Err(error) = ponged {
+                        return error.to_string();
+                    }
+                }
+                Ok(false) => {}
+                Err(ended) => return ended,
+            }
+        }
+    }
+
+    /// Takes what has come; says whether a ping was among it.
+    fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<Result<bool, String>> {
+        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut buffer = std::mem::take(&mut heard.buffer);
+        let kept = self.partial.len();
+        buffer[..kept].copy_from_slice(&self.partial);
+        let mut space = ReadBuf::new(&mut buffer[kept..]);
+        let polled = Pin::new(&mut self.stream).poll_read(context, &mut space);
+        let filled = kept + space.filled().len();
+        let outcome = match polled {
+            Poll::Ready(Ok(())) if filled == kept => Poll::Ready(Err("closed".to_owned())),
+            Poll::Ready(Ok(())) => {
+                let (taken, ping) = take(&buffer[..filled], &mut heard);
+                self.partial.clear();
+                self.partial.extend_from_slice(&buffer[taken..filled]);
+                Poll::Ready(Ok(ping))
+            }
+            Poll::Ready(Err(error)) => Poll::Ready(Err(error.to_string())),
+            Poll::Pending => Poll::Pending,
+        };
+        heard.buffer = buffer;
+        let outcome = ready!(outcome);
+        Poll::Ready(outcome)
+    }
+}
+
+/// Counts whole frames; says how many bytes they have and whether a ping was among them.
+fn take(bytes: &[u8], heard: &mut Heard) -> (usize, bool) {
+    const EVENT: &[u8] = br#"{"type":"subscription","#;
+    const ACKNOWLEDGED: &[u8] = br#"{"type":"subscribe_ack""#;
+    let (mut at, mut ping, before) = (0, false, heard.events);
+    let mut now = None;
+    while let Some((opcode, start, end)) = frame(&bytes[at..]) {
+        let payload = &bytes[at + start..at + end];
+        at += end;
+        match opcode {
+            9 => ping = true,
+            1 if payload.starts_with(EVENT) => {
+                heard.events += 1;
+                if let Some(sent) = clock(payload) {
+                    let now = *now.get_or_insert_with(microseconds);
+                    heard.latencies.push(now - sent);
+                }
+            }
+            1 if payload.starts_with(ACKNOWLEDGED) => heard.acknowledged += 1,
+            _ => {
+                let text = String::from_utf8_lossy(payload).into_owned();
+                heard.other.get_or_insert(text);
+            }
+        }
+    }
+    if heard.events > before {
+        heard.reads += 1;
+        heard.last = Some(Instant::now());
+    }
+    (at, ping)
+}
+
+/// The opcode of the first frame, and where its payload starts and ends, if all of it is here.
+fn frame(bytes: &[u8]) -> Option<(u8, usize, usize)> {
+    let (start, length) = match *bytes.get(1)? {
+        126 => (
+            4,
+            u16::from_be_bytes(bytes.get(2..4)?.try_into().ok()?).into(),
+        ),
+        127 => (10, u64::from_be_bytes(bytes.get(2..10)?.try_into().ok()?)),
+        short => (2, u64::from(short)),
+    };
+    let end = start + usize::try_from(length).ok()?;
+    (bytes.len() >= end).then_some((bytes[0] & 0x0f, start, end))
+}
+
+/// The column `at` where it is the first of an event's row.
+fn clock(payload: &[u8]) -> Option<i64> {
+    let start = payload
+        .windows(7)
+        .take(100)
+        .position(|part| part == br#"[{"at":"#)?
+        + 7;
+    let digits = payload[start..]
+        .iter()
+        .take_while(|byte| byte.is_ascii_digit());
+    Some(digits.fold(0, |number, digit| number * 10 + i64::from(digit - b'0')))
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "compared with the clock of PostgreSQL"
+)]
+fn microseconds() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_micros() as i64)
+}
+
+async fn open(service: &Service) -> Result<TcpStream> {
+    let mut stream = TcpStream::connect(service.address).await?;
+    stream.set_nodelay(true)?;
+    let request = format!(
+        "GET /api/v4/events HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n\
+         Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n\
+         Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
+        service.address, service.owner_token
+    );
+    stream.write_all(request.as_bytes()).await?;
+    let mut answer = Vec::new();
+    // The server speaks first only when it is spoken to: nothing follows the head.
+    while !answer.ends_with(b"\r\n\r\n") {
+        if stream.read_buf(&mut answer).await? == 0 {
+            break;
+        }
+    }
+    if answer.starts_with(b"HTTP/1.1 101") {
+        Ok(stream)
+    } else {
+        Err(String::from_utf8_lossy(&answer).into())
+    }
+}
+
+/// Frames that subscribe, masked with zeros.
+fn messages(queries: &[String]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (id, query) in queries.iter().enumerate() {
+        let query = serde_json::Value::from(query.as_str());
+        let text =
+            format!(r#"{{"type":"subscribe","id":"{id}","schema":"public","query":{query}}}"#);
+        out.push(0x81);
+        match u8::try_from(text.len()) {
+            Ok(short) if short < 126 => out.push(0x80 | short),
+            _ => {
+                out.push(0x80 | 0x7e);
+                out.extend_from_slice(&(text.len() as u16).to_be_bytes());
+            }
+        }
+        out.extend_from_slice(&[0; 4]);
+        out.extend_from_slice(text.as_bytes());
+    }
+    out
+}

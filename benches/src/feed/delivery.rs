@@ -1,0 +1,155 @@
+//! Events from a commit to sockets: latency, and CPU for each change and each delivery.
+
+use std::time::{Duration, Instant};
+
+use super::audience::Audience;
+use super::writer::Writer;
+use crate::service::Service;
+use crate::{Result, process};
+
+/// Sockets, what they want, and what is written meanwhile.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Case {
+    pub(crate) name: &'static str,
+    sockets: usize,
+    wants: Wants,
+    rows: u32,
+    /// Transactions a second.
+    rate: u32,
+}
+
+/// What sockets subscribe to.
+#[derive(Clone, Copy, Debug)]
+enum Wants {
+    /// So many keys each, no two the same.
+    Keys(usize),
+    /// Everything, all by the same selection.
+    All,
+}
+
+const fn case(name: &'static str, sockets: usize, wants: Wants, rows: u32, rate: u32) -> Case {
+    Case {
+        name,
+        sockets,
+        wants,
+        rows,
+        rate,
+    }
+}
+
+pub(crate) const CASES: [Case; 7] = [
+    case("feed latency, 1,000 sockets", 1000, Wants::Keys(1), 1, 1000),
+    case("feed 100 filters", 100, Wants::Keys(1), 1, 5000),
+    case("feed 10,000 filters", 100, Wants::Keys(100), 1, 5000),
+    case("feed 100 filters, 100 rows", 100, Wants::Keys(1), 100, 50),
+    case(
+        "feed 10,000 filters, 100 rows",
+        100,
+        Wants::Keys(100),
+        100,
+        50,
+    ),
+    case("feed to 1,000, row by row", 1000, Wants::All, 1, 100),
+    case("feed to 1,000, by tens", 1000, Wants::All, 10, 10),
+];
+
+pub(crate) fn header() -> String {
+    format!(
+        "{:<30} {:>9} {:>9} {:>7} {:>8} {:>8} {:>10} {:>10} {:>9} {:>9} {:>6}",
+        "case",
+        "changes/s",
+        "events/s",
+        "ev/read",
+        "p50 ms",
+        "p99 ms",
+        "srv us/chg",
+        "srv us/ev",
+        "pg us/chg",
+        "behind ms",
+        "MiB"
+    )
+}
+
+impl Case {
+    /// Runs the case for so many seconds; gives its line of the table.
+    pub(crate) async fn measure(&self, service: &Service, seconds: u64) -> Result<String> {
+        let audience = Audience::open(service, &self.queries()).await?;
+        let writer = Writer {
+            keys: match self.wants {
+                Wants::Keys(each) => each * self.sockets,
+                Wants::All => 1,
+            },
+            rows: self.rows,
+            clients: 8,
+            rate: Some(self.rate),
+        };
+        self.write(service, &audience, &writer, 1).await?;
+        audience.forget();
+        let before = (
+            process::cpu(service.server)?,
+            process::family_cpu(service.postmaster)?,
+        );
+        let started = Instant::now();
+        let (changes, behind) = self.write(service, &audience, &writer, seconds).await?;
+        let server = process::cpu(service.server)? - before.0;
+        let database = process::family_cpu(service.postmaster)? - before.1;
+        let mut heard = audience.look();
+        let elapsed = heard.last.map_or(started.elapsed(), |last| last - started);
+        heard.latencies.sort_unstable();
+        let percentile = |share: f64| {
+            let last = heard.latencies.len().saturating_sub(1);
+            let latency = heard.latencies.get((last as f64 * share).round() as usize);
+            latency.map_or(f64::NAN, |latency| *latency as f64 / 1e3)
+        };
+        let events = heard.events as f64;
+        Ok(format!(
+            "{:<30} {:>9.0} {:>9.0} {:>7.1} {:>8.2} {:>8.2} {:>10.1} {:>10.2} {:>9.1} {:>9.0} {:>6}",
+            self.name,
+            changes as f64 / elapsed.as_secs_f64(),
+            events / elapsed.as_secs_f64(),
+            events / heard.reads as f64,
+            percentile(0.50),
+            percentile(0.99),
+            server * 1e6 / changes as f64,
+            server * 1e6 / events,
+            database * 1e6 / changes as f64,
+            behind.as_secs_f64() * 1e3,
+            process::resident(service.server)? >> 20,
+        ))
+    }
+
+    /// Writes, and waits until everything was heard; gives the changes, and how long after the
+    /// end of the writers the last event came.
+    async fn write(
+        &self,
+        service: &Service,
+        audience: &Audience,
+        writer: &Writer,
+        seconds: u64,
+    ) -> Result<(usize, Duration)> {
+        let written = writer.run(service, seconds).await?;
+        let ended = Instant::now();
+        let changes = written.transactions * self.rows as usize;
+        let events = match self.wants {
+            Wants::Keys(_) => changes,
+            Wants::All => changes * self.sockets,
+        };
+        let all = |heard: &super::audience::Heard| heard.events >= events;
+        audience.until(Duration::from_mins(1), all).await?;
+        let last = audience.look().last.unwrap_or(ended);
+        Ok((changes, last.saturating_duration_since(ended)))
+    }
+
+    fn queries(&self) -> Vec<Vec<String>> {
+        let query = |condition: &str| {
+            format!("subscription {{ BenchFeedMessageAdded{condition} {{ at id key note }} }}")
+        };
+        let of = |socket: usize| match self.wants {
+            Wants::All => vec![query("")],
+            Wants::Keys(each) => (1..=each)
+                .map(|n| query(&format!("(where: {{key: {{eq: {}}}}})", socket * each + n)))
+                .collect(),
+        };
+        (0..self.sockets).map(of).collect()
+    }
+}

@@ -1,0 +1,37 @@
+//! What an idle socket costs in memory.
+
+use std::time::Duration;
+
+use super::audience::Audience;
+use crate::service::Service;
+use crate::{Result, process};
+
+pub(crate) const NAME: &str = "feed idle sockets";
+const SOCKETS: usize = 2000;
+
+/// Opens sockets that do nothing, without and with a subscription.
+pub(crate) async fn measure(service: &Service) -> Result<()> {
+    // The first subscriber brings the feed up, and buffers that stay.
+    let query = "subscription { BenchFeedMessageAdded { id } }".to_owned();
+    drop(Audience::open(service, &vec![vec![query.clone()]; 50]).await?);
+    for (what, queries) in [("", vec![]), (" with a subscription", vec![query])] {
+        settle().await;
+        let before = process::resident(service.server)?;
+        let audience = Audience::open(service, &vec![queries; SOCKETS]).await?;
+        settle().await;
+        let after = process::resident(service.server)?;
+        println!(
+            "{NAME}{what}: {:.1} KiB each ({SOCKETS} sockets: {} MiB resident, {} before)",
+            after.saturating_sub(before) as f64 / SOCKETS as f64 / 1024.0,
+            after >> 20,
+            before >> 20,
+        );
+        drop(audience);
+    }
+    Ok(())
+}
+
+/// Memory goes back to the system some time after it was freed.
+async fn settle() {
+    tokio::time::sleep(Duration::from_secs(3)).await;
+}
