@@ -30,6 +30,10 @@ test-pure:
 clients *names:
     tests/clients/run {{names}}
 
+# GraphiQL from its npm packages into graphiql/dist, for the setting graphiql_dir; needs node and npm.
+graphiql:
+    cd graphiql && npm ci --ignore-scripts && npm run build
+
 tidy:
     cargo test -p tidegate-tidy
 

@@ -6,6 +6,7 @@ mod command;
 mod demo;
 mod failure;
 mod feed;
+mod graphiql;
 mod identity;
 mod logging;
 mod master_key;

@@ -192,6 +192,7 @@ impl Node {
             .mail(mail(settings)?)
             .providers(identity::providers(settings)?)
             .help(settings.help_contact.clone())
+            .graphiql(crate::graphiql::read(settings)?)
             .probe(Arc::new(ControlProbe(service.control.clone())))
             .feed(feed.clone())
             .probe(Arc::new(CatalogProbe(catalogs.clone())))

@@ -18,6 +18,7 @@ use tidegate_oauth::{Accounts, IdentityProviders, Issuer, Mail, Store};
 use tidegate_rpc::Dispatcher;
 use tidegate_sql::{DatabaseName, Executor};
 
+use crate::graphiql::Graphiql;
 use crate::limits::Limits;
 use crate::memory::Memory;
 use crate::metrics::{Metrics, MetricsSource};
@@ -50,6 +51,7 @@ struct Parts {
     mail: Option<Arc<dyn Mail>>,
     providers: Option<Arc<dyn IdentityProviders>>,
     help: Option<String>,
+    graphiql: Option<Graphiql>,
     probes: Vec<Arc<dyn Probe>>,
     metrics_sources: Vec<Arc<dyn MetricsSource>>,
     metrics: Metrics,
@@ -161,6 +163,11 @@ impl App {
     /// How people reach somebody who can help them.
     pub(crate) fn help(&self) -> Option<&str> {
         self.0.help.as_deref()
+    }
+
+    /// GraphiQL, where it was built.
+    pub(crate) fn graphiql(&self) -> Option<&Graphiql> {
+        self.0.graphiql.as_ref()
     }
 
     pub(crate) fn probes(&self) -> &[Arc<dyn Probe>] {

@@ -155,6 +155,7 @@ where
         Route::SignOut => page::sign_out(call).await,
         Route::Account => page::account(call).await,
         Route::Stylesheet => Ok(page::stylesheet()),
+        Route::GraphiqlAsset(name) => graphql::asset(call.app, name),
         Route::Revoke => oauth::revoke(call).await,
         Route::Introspect => oauth::introspect(call).await,
         Route::Metadata => Ok(documents::metadata(call.app)),

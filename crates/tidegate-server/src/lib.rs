@@ -7,6 +7,7 @@ mod compress;
 mod endpoint;
 mod error;
 mod forwarded;
+mod graphiql;
 mod limits;
 mod memory;
 mod metrics;
@@ -26,6 +27,7 @@ mod trace;
 pub use app::{App, AppBuilder, Probe};
 pub use body::{Body, Interrupted};
 pub use forwarded::Peer;
+pub use graphiql::{Graphiql, GraphiqlError};
 pub use limits::{Limits, Timeouts};
 pub use metrics::MetricsSource;
 #[cfg(feature = "otlp")]

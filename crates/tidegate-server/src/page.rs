@@ -84,6 +84,12 @@ fn protect(headers: &mut HeaderMap, returns_to: Option<&str>) {
     }
 }
 
+/// The path of the issuer's address, without a slash at its end: what stands before every path.
+pub(crate) fn base_of(issuer: &str) -> &str {
+    let after = issuer.split_once("://").map_or("", |(_, rest)| rest);
+    after.find('/').map_or("", |at| &after[at..])
+}
+
 /// The source expression (CSP 3, section 2.3.1) that allows an address, after a blank.
 fn source_of(uri: &str) -> Option<String> {
     let (scheme, rest) = uri.split_once(':')?;

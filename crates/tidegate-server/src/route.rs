@@ -79,6 +79,8 @@ pub(crate) enum Route<'p> {
     Account,
     /// `GET /assets/tidegate.css`
     Stylesheet,
+    /// `GET /assets/graphiql/{name}`
+    GraphiqlAsset(Cow<'p, str>),
     /// `GET`, `POST /api/graphql/schema/{schema}`
     GraphQl(Cow<'p, str>),
     /// `GET /api/graphql/schema/{schema}/sdl`
@@ -123,7 +125,7 @@ pub(crate) enum Methods {
 
 /// A route without what its path names: the label in metrics and logs, the path in the OpenAPI
 /// document.
-pub(crate) const PATHS: [(&str, Methods); 42] = [
+pub(crate) const PATHS: [(&str, Methods); 43] = [
     ("/api/v4/sql", Methods::Post),
     ("/api/v4/sql/database/{database}", Methods::Post),
     ("/api/v4/sql/schema", Methods::Get),
@@ -169,6 +171,7 @@ pub(crate) const PATHS: [(&str, Methods); 42] = [
     ("/signin/{provider}/callback", Methods::Get),
     ("/api/v4/events", Methods::Get),
     ("/api/v4/events/stream", Methods::Get),
+    ("/assets/graphiql/{name}", Methods::Get),
 ];
 
 impl<'p> Route<'p> {
@@ -240,6 +243,7 @@ impl<'p> Route<'p> {
             "/api/v4/clients" => Some(Self::ClientsNamed(name)),
             "/api/v4/users" => Some(Self::UsersNamed(name)),
             "/api/v4/methods" => Some(Self::MethodsNamed(name)),
+            "/assets/graphiql" => Some(Self::GraphiqlAsset(name)),
             _ => None,
         }
     }
@@ -325,6 +329,7 @@ impl<'p> Route<'p> {
             Self::SignedInWith(_) => 39,
             Self::Events => 40,
             Self::EventStream => 41,
+            Self::GraphiqlAsset(_) => 42,
         }
     }
 

@@ -16,6 +16,8 @@ const REDIRECT_URIS: [&str; 2] = [
     "http://127.0.0.1:5173/callback",
     "http://localhost:5173/callback",
 ];
+/// Where GraphiQL's window for signing in ends; a loopback address may have any port.
+const GRAPHIQL: &str = "http://127.0.0.1:8080/assets/graphiql/signed-in.html";
 /// The client that is made last: when it is there, everything is.
 const LAST_CLIENT: &str = "demo-server";
 
@@ -53,7 +55,9 @@ async fn create_users(service: &Service, tenant: &TenantName) -> Result {
 
 async fn create_clients(service: &Service, tenant: &TenantName) -> Result {
     let uris = REDIRECT_URIS.map(str::to_owned).to_vec();
-    let mut app = NewClient::new(tenant.clone(), "Demo application", uris.clone());
+    let mut of_app = uris.clone();
+    of_app.push(GRAPHIQL.to_owned());
+    let mut app = NewClient::new(tenant.clone(), "Demo application", of_app);
     app.id = Some("demo-app".to_owned());
     app.public = true;
     service.directory().create_client(app).await?;

@@ -146,6 +146,8 @@ settings! {
     nodes: u32 = Some("1"), Open;
     /// Tenant whose default user serves requests that name no database
     anonymous_database: Option<String> = None, Open;
+    /// Folder with the GraphiQL page that `npm run build` in `graphiql/` makes; browsers get a small page of our own when left out
+    graphiql_dir: Option<PathBuf> = None, Open;
     /// Largest request body
     body_limit: Size = Some("10MiB"), Open;
     /// Longest SQL text

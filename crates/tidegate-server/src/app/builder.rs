@@ -14,6 +14,7 @@ use tidegate_rpc::Dispatcher;
 use tidegate_sql::{DatabaseName, Executor};
 
 use super::{App, DefaultUsers, Parts, Probe};
+use crate::graphiql::Graphiql;
 use crate::limits::Limits;
 use crate::memory::Memory;
 use crate::metrics::{Metrics, MetricsSource};
@@ -50,6 +51,7 @@ impl AppBuilder {
             mail: None,
             providers: None,
             help: None,
+            graphiql: None,
             probes: Vec::new(),
             metrics_sources: Vec::new(),
             metrics: Metrics::default(),
@@ -145,6 +147,12 @@ impl AppBuilder {
     /// How people reach somebody who can give them a new password, where no letters are sent.
     pub fn help(mut self, help: Option<String>) -> Self {
         self.0.help = help;
+        self
+    }
+
+    /// Shows GraphiQL to browsers. Without it they get a small page of our own.
+    pub fn graphiql(mut self, built: Option<Graphiql>) -> Self {
+        self.0.graphiql = built;
         self
     }
 

@@ -26,6 +26,7 @@ use crate::request_body::{self, RequestBody};
 use crate::stack::BodyError;
 
 pub(crate) use media::Media;
+pub(crate) use page::asset;
 
 /// Requests of an array.
 const MOST_REQUESTS: usize = 50;
@@ -47,7 +48,7 @@ where
     } = call;
     let posted = head.method == Method::POST;
     if !posted && media::wants_page(&head.headers) {
-        return Ok(page::page());
+        return Ok(page::page(app));
     }
     let media = Media::of(&head.headers)?;
     let caller = authenticate::caller(app, &head.headers).await?;

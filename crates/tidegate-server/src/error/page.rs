@@ -11,8 +11,7 @@ impl Failure {
     /// The answer of a page; `issuer` is the address of ours that stands before its path.
     pub(crate) fn into_page(self, issuer: &str, context: &Context<'_>) -> Response<Body> {
         self.log(context);
-        let after = issuer.split_once("://").map_or("", |(_, rest)| rest);
-        let base = after.find('/').map_or("", |at| &after[at..]);
+        let base = page::base_of(issuer);
         let title = match self.status.as_u16() {
             400 | 413 | 415 => "This does not work",
             403 => "Not allowed",

@@ -1,5 +1,5 @@
-//! The page that a browser gets: our own, in one file, without any outside host
-//! (docs/adr/0008-graphql-page.md).
+//! The page that a browser gets: GraphiQL where the operator has built it, and else our own in one
+//! file. Neither asks an outside host (docs/adr/0008-graphql-page.md).
 
 use bytes::Bytes;
 use http::header::{
@@ -8,7 +8,11 @@ use http::header::{
 };
 use http::{HeaderValue, Response};
 
+use crate::app::App;
 use crate::body::Body;
+use crate::error::Failure;
+use crate::graphiql::Graphiql;
+use crate::page::base_of;
 
 const PAGE: &str = include_str!("page.html");
 
@@ -21,20 +25,76 @@ const POLICY: HeaderValue = HeaderValue::from_static(concat!(
     "script-src 'sha256-BgI3D/QjNZs04yWwy71Qz3fZ5gyyI1ztCaGK4LMV7x0='",
 ));
 
+/// What a file of GraphiQL may do where it is a document or a worker of its own.
+const ASSET_POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; script-src 'self'; img-src data:; base-uri 'none'; frame-ancestors 'none'",
+);
+/// Their names change with what they say.
+const FOREVER: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
+const REVALIDATED: HeaderValue = HeaderValue::from_static("no-cache");
+
 /// The page.
-pub(super) fn page() -> Response<Body> {
-    let mut response = Response::new(Body::from(Bytes::from_static(PAGE.as_bytes())));
+pub(super) fn page(app: &App) -> Response<Body> {
+    let (page, policy) = match app.graphiql() {
+        Some(built) => graphiql(built, base_of(app.issuer().address())),
+        None => (Bytes::from_static(PAGE.as_bytes()), POLICY),
+    };
+    let mut response = Response::new(Body::from(page));
     let headers = response.headers_mut();
     headers.insert(
         CONTENT_TYPE,
         HeaderValue::from_static("text/html; charset=utf-8"),
     );
-    headers.insert(CONTENT_SECURITY_POLICY, POLICY);
+    headers.insert(CONTENT_SECURITY_POLICY, policy);
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    headers.insert(CACHE_CONTROL, REVALIDATED);
     headers.append(VARY, HeaderValue::from_static("Accept"));
     response
+}
+
+/// GraphiQL and what it may do. Its scripts load others of its folder, its editor makes style
+/// elements (which take the nonce) and style attributes (which cannot), fonts stand in its sheet.
+fn graphiql(built: &Graphiql, base: &str) -> (Bytes, HeaderValue) {
+    let (page, nonce) = built.page(base);
+    let policy = format!(
+        "default-src 'none'; connect-src 'self'; img-src data:; font-src data:; worker-src 'self'; \
+         style-src 'self' 'nonce-{nonce}'; style-src-attr 'unsafe-inline'; \
+         script-src 'nonce-{nonce}' 'strict-dynamic'; base-uri 'none'; form-action 'none'; \
+         frame-ancestors 'none'"
+    );
+    let policy = HeaderValue::try_from(policy).expect("hex digits are visible ASCII");
+    (page.into(), policy)
+}
+
+/// `GET /assets/graphiql/{name}`
+///
+/// # Errors
+///
+/// 404 when GraphiQL is not served, or has no such file.
+pub(crate) fn asset(app: &App, name: &str) -> Result<Response<Body>, Failure> {
+    let found = app.graphiql().and_then(|built| built.asset(name));
+    let found = found.ok_or_else(|| Failure::not_found("there is no such file"))?;
+    let kind = match name.rsplit_once('.').map_or("", |(_, kind)| kind) {
+        "js" => "text/javascript; charset=utf-8",
+        "css" => "text/css; charset=utf-8",
+        "html" => "text/html; charset=utf-8",
+        _ => "text/plain; charset=utf-8",
+    };
+    let named_by_content = kind.starts_with("text/javascript") || kind.starts_with("text/css");
+    let mut response = Response::new(Body::from(found.clone()));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    headers.insert(CONTENT_SECURITY_POLICY, ASSET_POLICY);
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    let cache = if named_by_content {
+        FOREVER
+    } else {
+        REVALIDATED
+    };
+    headers.insert(CACHE_CONTROL, cache);
+    Ok(response)
 }
 
 #[cfg(test)]

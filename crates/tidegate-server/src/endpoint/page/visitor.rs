@@ -132,9 +132,7 @@ impl<'a> Visitor<'a> {
 
     /// The path of the issuer's address, which stands before ours.
     fn base(&self) -> &str {
-        let address = self.app.issuer().address();
-        let after = address.split_once("://").map_or("", |(_, rest)| rest);
-        after.find('/').map_or("", |at| &after[at..])
+        page::base_of(self.app.issuer().address())
     }
 
     /// The address of this request as a browser sees it, without its origin.

@@ -1,0 +1,58 @@
+//! The built GraphiQL page of the settings.
+
+use std::path::Path;
+
+use tidegate_server::Graphiql;
+
+use crate::failure::{Failure, Result};
+use crate::ports;
+use crate::settings::Settings;
+
+/// Far beyond what a build has: a folder that holds more is another one.
+const MOST_BYTES: u64 = 64 * 1024 * 1024;
+
+/// GraphiQL from the folder of the settings, where they name one. It is read once.
+pub(crate) fn read(settings: &Settings) -> Result<Option<Graphiql>> {
+    let Some(folder) = &settings.graphiql_dir else {
+        return Ok(None);
+    };
+    let files = files(folder)?;
+    let built = Graphiql::new(files, ports::bytes).map_err(|error| {
+        Failure::Usage(format!(
+            "the setting graphiql_dir names {}, where {error}; `npm run build` in graphiql/ makes \
+             such a folder",
+            folder.display()
+        ))
+    })?;
+    Ok(Some(built))
+}
+
+fn files(folder: &Path) -> Result<Vec<(String, Vec<u8>)>> {
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |source| Failure::File {
+            action: "read",
+            path,
+            source,
+        }
+    };
+    let (mut found, mut size) = (Vec::new(), 0);
+    for entry in std::fs::read_dir(folder).map_err(failed(folder))? {
+        let path = entry.map_err(failed(folder))?.path();
+        let about = std::fs::metadata(&path).map_err(failed(&path))?;
+        let name = path.file_name().and_then(|name| name.to_str());
+        let Some(name) = name.filter(|_| about.is_file()) else {
+            continue;
+        };
+        size += about.len();
+        if size > MOST_BYTES {
+            return Err(Failure::Usage(format!(
+                "the setting graphiql_dir names {}, which holds far more than GraphiQL",
+                folder.display()
+            )));
+        }
+        let bytes = std::fs::read(&path).map_err(failed(&path))?;
+        found.push((name.to_owned(), bytes));
+    }
+    Ok(found)
+}
