@@ -1,5 +1,7 @@
 //! The pages over HTTP: what a browser gets and what it may post.
 
+mod protection;
+
 use std::fmt::Write as _;
 
 use http::Method;
@@ -9,6 +11,7 @@ use tidegate_oauth::{NewClient, TenantName};
 use crate::fixture::{Answer, Api, request};
 
 const CALLBACK: &str = "http://127.0.0.1:5173/callback";
+
 const QUERY: &str = "response_type=code&client_id=app\
     &redirect_uri=http%3A%2F%2F127.0.0.1%3A5173%2Fcallback&state=s%201\
     &code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM&code_challenge_method=S256";
@@ -171,217 +174,6 @@ async fn a_client_without_consent_gets_its_code_at_once() {
 }
 
 #[tokio::test]
-async fn every_page_carries_the_headers_that_protect_it() {
-    let api = Api::start().await;
-    for (path, leads_to) in [
-        (format!("/auth?{QUERY}"), " http://127.0.0.1:5173"),
-        ("/auth".to_owned(), ""),
-        ("/auth/?client_id=nobody".to_owned(), ""),
-        ("/device".to_owned(), ""),
-        ("/account/".to_owned(), ""),
-        ("/signup/?client_id=app".to_owned(), ""),
-        ("/signout".to_owned(), ""),
-    ] {
-        let with_origin = request(Method::GET, &path).header("origin", "https://evil.example");
-        let answer = api.call(with_origin.body(String::new()).unwrap()).await;
-        assert_eq!(
-            answer.header("content-type"),
-            "text/html; charset=utf-8",
-            "{path}"
-        );
-        let policy = format!(
-            "default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'; \
-             form-action 'self'{leads_to}"
-        );
-        assert_eq!(answer.header("content-security-policy"), policy, "{path}");
-        for (name, value) in [
-            ("x-frame-options", "DENY"),
-            ("x-content-type-options", "nosniff"),
-            ("cache-control", "no-store"),
-            ("referrer-policy", "no-referrer"),
-            ("access-control-allow-origin", ""),
-        ] {
-            assert_eq!(answer.header(name), value, "{path} {name}");
-        }
-        assert!(!answer.text().contains("<script"), "{path}");
-        let cookie = answer.header("set-cookie");
-        if !cookie.is_empty() {
-            assert!(cookie.starts_with("tidegate="), "{cookie}");
-            assert!(
-                cookie.ends_with("; Path=/; HttpOnly; SameSite=Lax"),
-                "{cookie}"
-            );
-        }
-    }
-    let preflight = request(Method::OPTIONS, "/auth")
-        .header("origin", "https://evil.example")
-        .header("access-control-request-method", "POST");
-    let answer = api.call(preflight.body(String::new()).unwrap()).await;
-    assert_eq!(answer.header("access-control-allow-origin"), "");
-    assert_eq!(answer.header("access-control-allow-methods"), "");
-}
-
-#[tokio::test]
-async fn an_unknown_client_or_address_is_an_error_page() {
-    let api = Api::start().await;
-    for address in [
-        "/auth".to_owned(),
-        format!(
-            "/auth?{}",
-            QUERY.replace("client_id=app", "client_id=nobody")
-        ),
-        format!("/auth?{}", QUERY.replace("callback", "elsewhere")),
-        format!("/auth?{QUERY}&client_id=app"),
-        format!(
-            "/auth?{}",
-            QUERY.replace("127.0.0.1", "127.0.0.1%40evil.example")
-        ),
-        "/auth?client_id=%ff".to_owned(),
-    ] {
-        let answer = api.get(&address).await;
-        assert_eq!(answer.status, 400, "{address}");
-        assert_eq!(answer.header("location"), "", "{address}");
-        assert!(answer.text().contains("<h1>"), "{address}");
-    }
-    let wrong = QUERY.replace("S256", "plain");
-    let answer = api.get(&format!("/auth?{wrong}")).await;
-    assert_eq!(answer.status, 303);
-    assert!(
-        answer
-            .header("location")
-            .starts_with(&format!("{CALLBACK}?error=invalid_request&"))
-    );
-}
-
-#[tokio::test]
-async fn a_form_from_elsewhere_is_refused() {
-    let api = Api::start().await;
-    let (mut mine, mut theirs) = (Browser::default(), Browser::default());
-    let page = mine.get(&api, &format!("/auth?{QUERY}")).await;
-    let foreign = theirs.get(&api, &format!("/auth?{QUERY}")).await;
-    let body = |page: &Answer| {
-        let (action, hidden) = form(page, "sign_in");
-        (
-            action,
-            format!("{hidden}&username=alice&password=alice1234"),
-        )
-    };
-    let (action, good) = body(&page);
-    let (_, stolen) = body(&foreign);
-    let without = "step=sign_in&username=alice&password=alice1234".to_owned();
-    for (text, headers) in [
-        (&without, &[][..]),
-        (&stolen, &[]),
-        (&good, &[("origin", "https://evil.example")]),
-        (&good, &[("sec-fetch-site", "cross-site")]),
-        (&good, &[("sec-fetch-site", "same-site")]),
-    ] {
-        let answer = mine.send(&api, &action, headers, text.clone()).await;
-        assert_eq!(answer.status, 403, "{text} {headers:?}");
-    }
-    let mut nobody = Browser::default();
-    let answer = nobody.send(&api, &action, &[], good.clone()).await;
-    assert_eq!(answer.status, 403, "without the cookie");
-    let same = [
-        ("origin", "http://127.0.0.1:8080"),
-        ("sec-fetch-site", "same-origin"),
-    ];
-    let answer = mine.send(&api, &action, &same, good).await;
-    assert_eq!(answer.status, 303, "{}", answer.text());
-}
-
-#[tokio::test]
-async fn signing_in_gives_the_browser_another_cookie() {
-    let api = Api::start().await;
-    let mut browser = Browser::default();
-    let page = browser.get(&api, &format!("/auth?{QUERY}")).await;
-    let planted = browser.cookie.clone();
-    assert!(planted.starts_with("tidegate="));
-    browser.post(&api, (&page, "sign_in"), &ALICE).await;
-    assert_ne!(browser.cookie, planted);
-    let mut attacker = Browser { cookie: planted };
-    let page = attacker.get(&api, &format!("/auth?{QUERY}")).await;
-    assert!(
-        page.text().contains("name=\"password\""),
-        "the old cookie is nobody's"
-    );
-}
-
-#[tokio::test]
-async fn a_wrong_name_and_a_wrong_password_read_the_same() {
-    let api = Api::start().await;
-    let mut texts = Vec::new();
-    for name in ["alice", "nobody"] {
-        let mut browser = Browser::default();
-        let page = browser.get(&api, &format!("/auth?{QUERY}")).await;
-        let fields = [("username", name), ("password", "wrong-password")];
-        let answer = browser.post(&api, (&page, "sign_in"), &fields).await;
-        assert_eq!(answer.status, 400);
-        let (_, told) = answer.text().split_once("<p class=\"complaint\"").unwrap();
-        let (told, _) = told.split_once("</p>").unwrap();
-        assert!(
-            answer
-                .text()
-                .contains("aria-describedby=\"password-complaint\"")
-        );
-        assert!(
-            !answer.text().contains("wrong-password"),
-            "no password comes back"
-        );
-        texts.push(told.to_owned());
-    }
-    assert_eq!(texts[0], texts[1]);
-    let mut browser = Browser::default();
-    let page = browser.get(&api, &format!("/auth?{QUERY}")).await;
-    let fields = [
-        ("username", "alice"),
-        ("password", "alice1234"),
-        ("database", "lonely"),
-    ];
-    let answer = browser.post(&api, (&page, "sign_in"), &fields).await;
-    assert_eq!(answer.status, 400, "a name counts in its tenant only");
-}
-
-#[tokio::test]
-async fn what_others_wrote_is_text_and_never_markup() {
-    let api = Api::start().await;
-    let evil = "<script>alert(1)</script>\"'&";
-    let client = NewClient {
-        id: Some("evil".to_owned()),
-        public: true,
-        description: Some(evil.to_owned()),
-        ..NewClient::new(
-            TenantName::parse("demo").unwrap(),
-            evil,
-            vec![CALLBACK.to_owned()],
-        )
-    };
-    api.directory.create_client(client).await.unwrap();
-    let mut browser = signed_in(&api).await;
-    let query = QUERY.replace("client_id=app", "client_id=evil");
-    let address = format!("/auth?{query}&x=%3Cscript%3E\"><script>");
-    let consent = browser
-        .get(&api, &address.replace(['<', '>', '"'], ""))
-        .await;
-    assert!(
-        consent
-            .text()
-            .contains("&lt;script&gt;alert(1)&lt;/script&gt;")
-    );
-    let mut stranger = Browser::default();
-    let page = stranger.get(&api, &format!("/auth?{query}")).await;
-    let name = [("username", "\"><script>x"), ("password", "wrong-password")];
-    let wrong = stranger.post(&api, (&page, "sign_in"), &name).await;
-    let device = stranger
-        .get(&api, "/device?user_code=%22%3E%3Cscript%3Ex")
-        .await;
-    for page in [&consent, &page, &wrong, &device] {
-        assert!(!page.text().contains("<script"), "{}", page.text());
-    }
-    assert!(wrong.text().contains("value=\"&quot;&gt;&lt;script&gt;x\""));
-}
-
-#[tokio::test]
 async fn a_device_is_connected_by_its_code() {
     let api = Api::start().await;
     let codes = api
@@ -433,23 +225,6 @@ async fn a_device_is_connected_by_its_code() {
         .post(&api, (&page, "decide"), &[("decision", "allow")])
         .await;
     assert_eq!(again.status, 400, "it is decided");
-}
-
-#[tokio::test]
-async fn oversized_and_odd_forms_are_refused_as_pages() {
-    let api = Api::start().await;
-    let mut browser = Browser::default();
-    browser.get(&api, "/device").await;
-    let large = format!("step=code&user_code={}", "x".repeat(70_000));
-    let answer = browser.send(&api, "/device", &[], large).await;
-    assert_eq!(answer.status, 413);
-    assert!(answer.text().contains("<h1>"));
-    let odd = request(Method::POST, "/device").header("content-type", "application/json");
-    let answer = api.call(odd.body("{}".to_owned()).unwrap()).await;
-    assert_eq!(answer.status, 415);
-    let style = api.get("/assets/tidegate.css").await;
-    assert_eq!(style.header("content-type"), "text/css; charset=utf-8");
-    assert!(!style.header("etag").is_empty());
 }
 
 #[tokio::test]

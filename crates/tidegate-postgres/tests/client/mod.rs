@@ -1,5 +1,7 @@
 //! Connecting, preparing, running.
 
+mod transaction;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,7 +9,7 @@ use tidegate_postgres::backoff::Jitter;
 use tidegate_postgres::control::Control;
 use tidegate_postgres::{Condition, ConnectFault, Connection, Postgres};
 use tidegate_sql::{
-    BoundStatement, DatabaseName, Error, Executor, InputError, Mode, Principal, Sharing, Terms,
+    BoundStatement, DatabaseName, Error, Executor, Mode, Principal, Sharing, Terms,
 };
 
 use crate::stage::{Gathered, Sql, Stage, password, pins};
@@ -167,83 +169,6 @@ async fn a_definition_that_changes_before_a_transaction_is_no_error_there() {
 }
 
 #[tokio::test]
-async fn written_rows_are_counted_over_all_sets() {
-    let stage = Stage::new("counted").await;
-    let owner = stage.owner();
-    Sql::new("create table t (a int, b text)")
-        .run(&stage, &owner)
-        .await
-        .unwrap();
-    let insert = Sql::new("insert into t values (:a, :b) returning b")
-        .set(["1", r#""x""#])
-        .set(["2", "null"])
-        .set(["3", r#""z""#]);
-    let rows = insert.run(&stage, &owner).await.unwrap();
-    assert_eq!(rows.affected, Some(3));
-    assert_eq!(rows.values, [[r#""x""#], ["null"], [r#""z""#]]);
-    let update = Sql::new("update t set b = 'y' where a > :a").set(["1"]);
-    assert_eq!(update.run(&stage, &owner).await.unwrap().affected, Some(2));
-    let select = Sql::new("select a from t where a = :a")
-        .set(["1"])
-        .set(["3"])
-        .set(["9"]);
-    let rows = select.run(&stage, &owner).await.unwrap();
-    assert_eq!(
-        (rows.affected, rows.values),
-        (None, vec![vec!["1".to_owned()], vec!["3".to_owned()]])
-    );
-}
-
-#[tokio::test]
-async fn a_set_that_fails_takes_all_with_it() {
-    let stage = Stage::new("all_or_none").await;
-    let owner = stage.owner();
-    Sql::new("create table t (a int primary key)")
-        .run(&stage, &owner)
-        .await
-        .unwrap();
-    let insert = || Sql::new("insert into t values (:a)");
-    let doubled = insert().set(["1"]).set(["2"]).set(["1"]);
-    assert_eq!(doubled.refusal(&stage, &owner).await, "23505");
-    // Far enough on that the first sets have been executed when the wrong one is read.
-    let mut late = insert();
-    for _ in 0..20_000 {
-        let next = late.bound.sets.len().to_string();
-        late = late.set([&next]);
-    }
-    let error = late
-        .set([r#"{"no":"number"}"#])
-        .run(&stage, &owner)
-        .await
-        .unwrap_err();
-    assert!(
-        matches!(&error, Error::Input(InputError::InvalidValue { place, .. })
-            if place == "params[20000].a"),
-        "{error:?}"
-    );
-    let count = Sql::new("select count(*) from t")
-        .value(&stage, &owner)
-        .await;
-    assert_eq!(count, "0");
-}
-
-#[tokio::test]
-async fn a_hundred_thousand_sets_with_long_answers_do_not_block_either_side() {
-    let stage = Stage::new("many_sets").await;
-    let mut query = Sql::new("select :n::int, repeat('x', 200)").set(["0"]);
-    query.bound.sets = (0..100_000_u32)
-        .map(|n| vec![tidegate_sql::Parameter::Json(n.to_string().into())])
-        .collect();
-    let rows = query
-        .within(Duration::from_mins(1))
-        .run(&stage, &stage.owner())
-        .await
-        .unwrap();
-    assert_eq!(rows.values.len(), 100_000);
-    assert_eq!(rows.values[99_999][0], "99999");
-}
-
-#[tokio::test]
 async fn an_error_has_its_fields_and_its_position_in_the_callers_text() {
     let stage = Stage::new("fields").await;
     let owner = stage.owner();
@@ -266,38 +191,6 @@ async fn an_error_has_its_fields_and_its_position_in_the_callers_text() {
     assert_eq!(error.constraint.as_deref(), Some("small"));
     assert_eq!(error.table.as_deref(), Some("t"));
     assert!(error.detail.is_some());
-}
-
-#[tokio::test]
-async fn a_deferred_constraint_speaks_before_the_answer() {
-    let stage = Stage::new("deferred").await;
-    let owner = stage.owner();
-    let q = "create table t (a int unique deferrable initially deferred)";
-    Sql::new(q).run(&stage, &owner).await.unwrap();
-    let twice = Sql::new("insert into t values (1), (1)");
-    assert_eq!(twice.clone().refusal(&stage, &owner).await, "23505");
-    let terms = Terms::default();
-    let mut transaction = stage
-        .roles
-        .begin(&owner, Mode::ReadWrite, &terms)
-        .await
-        .unwrap();
-    let mut bound = twice.bound;
-    bound.sets.push(Vec::new());
-    transaction
-        .query(&bound, &mut Gathered::default())
-        .await
-        .unwrap();
-    assert_eq!(
-        transaction.commit().await.unwrap_err().sqlstate(),
-        Some("23505")
-    );
-    assert_eq!(
-        Sql::new("select count(*) from t")
-            .value(&stage, &owner)
-            .await,
-        "0"
-    );
 }
 
 #[tokio::test]
@@ -332,151 +225,6 @@ async fn what_must_stand_alone_runs() {
         .await
         .unwrap();
     Sql::new("call p()").run(&stage, &owner).await.unwrap();
-}
-
-#[tokio::test]
-async fn a_transaction_commits_or_leaves_nothing() {
-    let stage = Stage::new("transaction").await;
-    let owner = stage.owner();
-    Sql::new("create table t (a int)")
-        .run(&stage, &owner)
-        .await
-        .unwrap();
-    let terms = Terms::default();
-    let begin = || stage.roles.begin(&owner, Mode::ReadWrite, &terms);
-    let insert = statement("insert into t values (1)");
-    let mut kept = begin().await.unwrap();
-    kept.query(&insert, &mut Gathered::default()).await.unwrap();
-    kept.query(&insert, &mut Gathered::default()).await.unwrap();
-    kept.commit().await.unwrap();
-    let mut dropped = begin().await.unwrap();
-    dropped
-        .query(&insert, &mut Gathered::default())
-        .await
-        .unwrap();
-    drop(dropped);
-    let mut failed = begin().await.unwrap();
-    failed
-        .query(&insert, &mut Gathered::default())
-        .await
-        .unwrap();
-    let error = failed
-        .query(&statement("select 1 / 0"), &mut Gathered::default())
-        .await;
-    assert_eq!(error.unwrap_err().sqlstate(), Some("22012"));
-    assert_eq!(failed.commit().await.unwrap_err().sqlstate(), Some("25P02"));
-    begin().await.unwrap().commit().await.unwrap();
-    assert_eq!(
-        Sql::new("select count(*) from t")
-            .value(&stage, &owner)
-            .await,
-        "2"
-    );
-}
-
-#[tokio::test]
-async fn a_transaction_that_has_failed_takes_nothing_more() {
-    let stage = Stage::new("failed_tx").await;
-    let owner = stage.owner();
-    Sql::new("create table t (a int)")
-        .run(&stage, &owner)
-        .await
-        .unwrap();
-    let terms = Terms::default();
-    // An error that PostgreSQL never hears of.
-    let wrong = Sql::new("insert into t values (:a)")
-        .set([r#"{"no":"number"}"#])
-        .bound;
-    let mut transaction = stage
-        .roles
-        .begin(&owner, Mode::ReadWrite, &terms)
-        .await
-        .unwrap();
-    let error = transaction
-        .query(&wrong, &mut Gathered::default())
-        .await
-        .unwrap_err();
-    assert!(matches!(error, Error::Input(_)), "{error:?}");
-    let insert = statement("insert into t values (1)");
-    let error = transaction
-        .query(&insert, &mut Gathered::default())
-        .await
-        .unwrap_err();
-    assert_eq!(error.sqlstate(), Some("25P02"));
-    assert_eq!(
-        transaction.commit().await.unwrap_err().sqlstate(),
-        Some("25P02")
-    );
-    assert_eq!(
-        Sql::new("select count(*) from t")
-            .value(&stage, &owner)
-            .await,
-        "0"
-    );
-}
-
-#[tokio::test]
-async fn a_read_with_effects_is_never_run_twice() {
-    let stage = Stage::new("effects").await;
-    let define = async |r#type: &str| {
-        let text = format!(
-            "create function effect() returns {type} language sql
-             as 'insert into public.log values (1) returning 1::{type}'"
-        );
-        stage.admin.batch_execute(&text).await.unwrap();
-    };
-    let setup = "create table log (a int); grant all on log to public";
-    stage.admin.batch_execute(setup).await.unwrap();
-    define("int").await;
-    for login in [stage.owner(), stage.guest()] {
-        let effect = || Sql::new("select effect()").value(&stage, &login);
-        assert_eq!(effect().await, "1");
-        stage
-            .admin
-            .batch_execute("drop function effect()")
-            .await
-            .unwrap();
-        define("text").await;
-        assert_eq!(effect().await, r#""1""#);
-        stage
-            .admin
-            .batch_execute("drop function effect()")
-            .await
-            .unwrap();
-        define("int").await;
-    }
-    assert_eq!(stage.value("select count(*)::text from log").await, "4");
-}
-
-#[tokio::test]
-async fn a_snapshot_reads_and_never_writes() {
-    let stage = Stage::new("snapshot").await;
-    let owner = stage.owner();
-    Sql::new("create table t (a int)")
-        .run(&stage, &owner)
-        .await
-        .unwrap();
-    let terms = Terms::default();
-    let mut snapshot = stage
-        .roles
-        .begin(&owner, Mode::Snapshot, &terms)
-        .await
-        .unwrap();
-    let count = statement("select count(*) from t");
-    for _ in 0..2 {
-        let mut sink = Gathered::default();
-        let completion = snapshot.query(&count, &mut sink).await.unwrap();
-        assert_eq!(sink.rows(completion).values[0][0], "0");
-        stage
-            .admin
-            .batch_execute("insert into t values (1)")
-            .await
-            .unwrap();
-    }
-    let write = snapshot
-        .query(&statement("delete from t"), &mut Gathered::default())
-        .await;
-    assert_eq!(write.unwrap_err().sqlstate(), Some("25006"));
 }
 
 #[tokio::test]

@@ -1,0 +1,159 @@
+//! Servers that are down, full or refuse a login.
+
+use std::time::Duration;
+
+use tidegate_postgres::backoff::Jitter;
+use tidegate_postgres::pool::{Pool, Settings};
+use tidegate_sql::Error;
+use tokio::time::{Instant, sleep};
+
+use super::fake::{Fake, Script, login};
+use super::{counters, later, pool};
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_down_answers_everyone_at_once_and_is_found_again_by_itself() {
+    let pool = pool(20);
+    let alice = login("shop", "shop/alice");
+    pool.connector().script(Script::Down);
+    let waiting: Vec<_> = (0..20).map(|_| later(&pool, &alice)).collect();
+    for task in waiting {
+        let error = task.await.unwrap().unwrap_err();
+        assert!(matches!(error, Error::Unavailable { .. }), "{error:?}");
+    }
+    assert!(!pool.stats().reachable);
+    let attempts = pool.connector().attempts();
+    let start = Instant::now();
+    for _ in 0..100 {
+        let error = pool.acquire(&alice).await.unwrap_err();
+        assert!(matches!(error, Error::Unavailable { retry_after, .. }
+            if retry_after <= Duration::from_secs(30)));
+    }
+    assert_eq!(start.elapsed(), Duration::ZERO);
+    assert_eq!(
+        pool.connector().attempts(),
+        attempts,
+        "requests do not hammer it"
+    );
+    sleep(Duration::from_millis(3_150)).await;
+    assert_eq!(
+        pool.connector().attempts() - attempts,
+        5,
+        "100, 200, 400, 800, 1,600 ms"
+    );
+    pool.connector().script(Script::Up);
+    sleep(Duration::from_millis(3_250)).await;
+    assert!(pool.stats().reachable);
+    assert!(pool.acquire(&alice).await.is_ok());
+    pool.connector().script(Script::Down);
+    assert!(pool.acquire(&login("x", "x")).await.is_err());
+    let attempts = pool.connector().attempts();
+    sleep(Duration::from_millis(110)).await;
+    assert_eq!(
+        pool.connector().attempts() - attempts,
+        1,
+        "the success started it over"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_does_not_answer_hangs_nobody() {
+    let pool = pool(20);
+    pool.connector()
+        .script(Script::Slow(Duration::from_hours(1)));
+    let start = Instant::now();
+    let error = pool.acquire(&login("a", "a")).await.unwrap_err();
+    assert!(matches!(
+        error,
+        Error::Unavailable { .. } | Error::PoolTimeout { .. }
+    ));
+    assert!(start.elapsed() <= Duration::from_secs(6));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_server_costs_another_role_its_idle_connection_first() {
+    let pool = pool(20);
+    drop(pool.acquire(&login("a", "a")).await.unwrap());
+    pool.connector().script(Script::Limit(1));
+    let b = pool.acquire(&login("b", "b")).await.unwrap();
+    assert_eq!(pool.connector().closed(), ["a"]);
+    let start = Instant::now();
+    let error = pool.acquire(&login("c", "c")).await.unwrap_err();
+    assert!(matches!(error, Error::Unavailable { .. }), "{error:?}");
+    let attempts = pool.connector().attempts();
+    assert!(pool.acquire(&login("c", "c")).await.is_err());
+    assert_eq!(
+        pool.connector().attempts(),
+        attempts,
+        "it is left alone for a second"
+    );
+    assert_eq!(start.elapsed(), Duration::ZERO);
+    drop(b);
+    sleep(Duration::from_secs(1)).await;
+    assert!(pool.acquire(&login("c", "c")).await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_full_for_one_role_does_not_shut_out_the_others() {
+    let pool = pool(40);
+    for name in ["a", "b", "c"] {
+        drop(pool.acquire(&login(name, name)).await.unwrap());
+        sleep(Duration::from_millis(10)).await;
+    }
+    let limited = login("limited", "limited");
+    let held = pool.acquire(&limited).await.unwrap();
+    pool.connector().script(Script::FullFor("limited"));
+    let waiting = later(&pool, &limited);
+    sleep(Duration::from_secs(3)).await;
+    assert!(pool.acquire(&login("d", "d")).await.is_ok());
+    assert_eq!(counters(&pool).evicted, 1, "it costs the others little");
+    drop(held);
+    assert!(
+        waiting.await.unwrap().is_ok(),
+        "its own connection came back"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_role_that_cannot_log_in_is_repaired_once_a_minute() {
+    let fake = Fake::default();
+    let repairs = fake.repairs();
+    let settings = Settings::default();
+    let pool = Pool::new(fake, repairs.clone(), settings, Jitter::none());
+    let alice = login("shop", "shop/alice");
+    pool.connector().script(Script::WrongPassword);
+    assert!(
+        pool.acquire(&alice).await.is_ok(),
+        "repaired and tried again"
+    );
+    assert_eq!(repairs.count(), 1);
+    pool.close(&alice.database);
+    repairs.fail();
+    pool.connector().script(Script::WrongPassword);
+    let error = pool.acquire(&alice).await.unwrap_err();
+    assert!(matches!(error, Error::Unavailable { .. }), "{error:?}");
+    let attempts = pool.connector().attempts();
+    assert!(pool.acquire(&alice).await.is_err());
+    assert_eq!(
+        pool.connector().attempts(),
+        attempts,
+        "not tried again at once"
+    );
+    assert_eq!(repairs.count(), 1, "within the minute");
+    assert!(pool.stats().reachable, "others are not concerned");
+    sleep(Duration::from_secs(61)).await;
+    assert!(pool.acquire(&alice).await.is_err());
+    assert_eq!(repairs.count(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_database_that_is_not_there_is_told_to_all_who_wait_for_it() {
+    let pool = pool(20);
+    pool.connector().script(Script::NoDatabase);
+    let waiting: Vec<_> = (0..3)
+        .map(|_| later(&pool, &login("gone", "gone")))
+        .collect();
+    for task in waiting {
+        assert!(matches!(task.await.unwrap(), Err(Error::NoDatabase)));
+    }
+    assert_eq!(pool.stats().held, 0);
+}

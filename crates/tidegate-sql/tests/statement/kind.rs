@@ -1,0 +1,212 @@
+//! What kind a statement is of, and whether it leaves traces in the session.
+
+use tidegate_sql::InputError;
+use tidegate_sql::statement::{Kind, Trust};
+
+use super::{read, refused};
+
+#[test]
+fn the_first_keyword_decides_the_kind() {
+    for (q, kind) in [
+        ("select 1", Kind::Read),
+        ("SELECT 1", Kind::Read),
+        ("-- x\n /* y */ select 1", Kind::Read),
+        ("(select 1) union (select 2)", Kind::Read),
+        ("values (1)", Kind::Read),
+        ("table t", Kind::Read),
+        ("show search_path", Kind::Read),
+        ("select 1 from t for update", Kind::Read),
+        ("(select 1 from t) for update skip locked", Kind::Read),
+        ("select 1 into t", Kind::Other),
+        ("select 1 as into", Kind::Read),
+        ("explain select 1", Kind::Read),
+        ("explain insert into t values (1)", Kind::Read),
+        ("explain analyze select 1", Kind::Read),
+        ("explain (costs off) (select 1)", Kind::Read),
+        ("explain ((select 1))", Kind::Read),
+        (
+            "explain analyze verbose insert into t values (1)",
+            Kind::Other,
+        ),
+        ("explain (costs, analyze) delete from t", Kind::Other),
+        ("insert into t values (1)", Kind::Write),
+        ("update t set a = 1", Kind::Write),
+        ("delete from t", Kind::Write),
+        (
+            "merge into t using u on true when matched then delete",
+            Kind::Write,
+        ),
+        ("with a as (select 1) select * from a", Kind::Read),
+        (
+            "with a as (select 1) select * from a for update of a",
+            Kind::Read,
+        ),
+        (
+            "with a as (select 1 for no key update nowait) select * from a",
+            Kind::Read,
+        ),
+        (
+            "with a as (insert into t values (1) returning *) select * from a",
+            Kind::Write,
+        ),
+        (
+            "with a as not materialized (delete from t returning *) table a",
+            Kind::Write,
+        ),
+        ("with a as (update t set a = 1) select 1", Kind::Write),
+        (
+            "with a as (select 1) insert into t select * from a",
+            Kind::Write,
+        ),
+        ("with a as (select 1) update t set a = 1", Kind::Write),
+        (
+            "with recursive a as (select 1) cycle x set y using z update t set a = 1",
+            Kind::Write,
+        ),
+        (
+            "with a as (with b as (select 1) update t set a = 1) select 1",
+            Kind::Write,
+        ),
+        ("with update as (select 1) select * from update", Kind::Read),
+        ("do $$begin end$$", Kind::Procedural),
+        ("call p(1)", Kind::Procedural),
+        ("create table t (a int)", Kind::Other),
+        ("create table t as select 1", Kind::Other),
+        ("vacuum", Kind::Other),
+        ("set statement_timeout = 0", Kind::Other),
+        ("set local work_mem = '1MB'", Kind::Other),
+        ("set constraints all deferred", Kind::Other),
+        ("reset all", Kind::Other),
+        ("declare c cursor for select 1", Kind::Other),
+        ("fetch all from c", Kind::Other),
+        ("selectx", Kind::Other),
+    ] {
+        assert_eq!(read(q).kind(), kind, "{q}");
+    }
+}
+
+#[test]
+fn refused_kinds_are_named_with_a_reason() {
+    for (q, expected) in [
+        ("begin", "BEGIN"),
+        ("/*c*/ Begin;", "BEGIN"),
+        ("start transaction", "START TRANSACTION"),
+        ("commit", "COMMIT"),
+        ("commit and chain", "COMMIT"),
+        ("commit prepared 'x'", "COMMIT PREPARED"),
+        ("END", "END"),
+        ("/*c*/ rollback", "ROLLBACK"),
+        ("-- c\nrollback to a", "ROLLBACK"),
+        ("rollback prepared 'x'", "ROLLBACK PREPARED"),
+        ("abort", "ABORT"),
+        ("savepoint a", "SAVEPOINT"),
+        ("release a", "RELEASE SAVEPOINT"),
+        ("prepare transaction 'x'", "PREPARE TRANSACTION"),
+        ("prepare x as select 1", "PREPARE"),
+        ("execute x", "EXECUTE"),
+        ("explain execute x", "EXECUTE"),
+        ("deallocate all", "DEALLOCATE"),
+        ("copy t to stdout", "COPY"),
+        ("copy (select 1) to program 'x'", "COPY"),
+        ("listen a", "LISTEN"),
+        ("unlisten *", "UNLISTEN"),
+        ("notify a, 'b'", "NOTIFY"),
+        ("discard all", "DISCARD"),
+        ("load 'x'", "LOAD"),
+        ("set role none", "SET ROLE"),
+        ("set local role x", "SET ROLE"),
+        ("set session role x", "SET ROLE"),
+        ("set \"role\" = 'x'", "SET ROLE"),
+        ("set role = 'x'", "SET ROLE"),
+        ("reset role", "RESET ROLE"),
+        ("set session authorization x", "SET SESSION AUTHORIZATION"),
+        (
+            "set local session authorization x",
+            "SET SESSION AUTHORIZATION",
+        ),
+        (
+            "set session_authorization to x",
+            "SET SESSION AUTHORIZATION",
+        ),
+        ("reset session authorization", "RESET SESSION AUTHORIZATION"),
+        (
+            "set session characteristics as transaction read only",
+            "SET SESSION CHARACTERISTICS",
+        ),
+        ("set session search_path = x", "SET SESSION"),
+        ("set transaction read write", "SET TRANSACTION"),
+        ("set local transaction read write", "SET TRANSACTION"),
+        ("reset transaction_isolation", "RESET TRANSACTION"),
+    ] {
+        match refused(q) {
+            InputError::StatementNotAllowed { keyword, reason } => {
+                assert_eq!(keyword, expected, "{q}");
+                assert!(reason.len() > 10, "{q}");
+            }
+            other => panic!("{q}: {other}"),
+        }
+    }
+}
+
+#[test]
+fn only_reads_with_known_calls_are_stateless() {
+    for q in [
+        "select 1",
+        "select * from artists where id = :id",
+        "select count(*), lower(name) from t group by rollup (a, b), c order by (name)",
+        "select a::int, cast(b as numeric(8,2)), date '2020-01-01', interval '1 day', c::int[]",
+        "select pg_catalog.lower(a), x::pg_catalog.text, 1::double precision",
+        "select * from (values (1), (2)) as v(a) join (select 2) w on (true) where a in (1) and not (a = any (:b))",
+        "with recursive n(i) as (select 1 union all (select i from n)) select sum(i) filter (where i > 1) over (partition by (i)) from n",
+        "with a as materialized (select 1), b as not materialized (select 2) select exists (table a)",
+        "select array(select 1), row(1, 2), coalesce(a, 'x'), extract(year from b), substring(a from 2 for 3)",
+        "select 'a' 'b', E'x', a like 'x%' escape '!', now() at time zone 'UTC', timestamp with time zone '2020-01-01'",
+        "select percentile_cont(0.5) within group (order by a) from t group by grouping sets ((a), (b))",
+        "explain select 1",
+        "show all",
+        "select a.\"b\" from lateral (select 1) as a(\"b\")",
+        "select x from t left join (u cross join v) on a = b order by 1 limit (1) offset (2)",
+        "select cast(:a as text) as \"label\", (:b)",
+    ] {
+        assert_eq!(read(q).trust(), Trust::Stateless, "{q}");
+    }
+    for q in [
+        "select set_config('role', 'x', false)",
+        "select Set_Config('role', 'x', false)",
+        "select pg_catalog.set_config('role', 'x', false)",
+        "select pg_advisory_lock(1)",
+        "select nextval('s')",
+        "select setseed(0)",
+        "select my_function()",
+        "select \"lower\"(a)",
+        "select public.lower(a)",
+        "select lower . lower (a)",
+        "select a.b.lower(a)",
+        "select 1::my_domain",
+        "select 1::public.text",
+        "select 1::text.my_domain",
+        "select 1::\"text\"",
+        "select cast(1 as my_domain)",
+        "select cast((select 1) as my_domain)",
+        "select my_domain '1'",
+        "select public.date '1'",
+        "select \"date\" '1'",
+        "select 1 operator(public.+) 2",
+        "select over(1)",
+        "select filter(1), join(1)",
+        "select by(1)",
+        "select my_function /* x */ -- y\n (1)",
+        "select query_to_xml('select f()', true, true, '')",
+        "select 1 into t",
+        "with a as (insert into t values (1)) select 1",
+        "insert into t values (1)",
+        "create table t (a int)",
+        "do $$begin end$$",
+        "explain analyze insert into t values (1)",
+        "explain insert into t values (f())",
+        "select U&\"\\006c\"(1)",
+        "select 1 union select my_function()",
+    ] {
+        assert_eq!(read(q).trust(), Trust::Stateful, "{q}");
+    }
+}

@@ -1,0 +1,326 @@
+//! Nothing of one request reaches another (SECURITY.md).
+
+use serde_json::{Value, json};
+
+use crate::service::{Service, demo, demo_folder, eventually};
+
+#[tokio::test]
+async fn nothing_survives_a_request() {
+    for user in [Some("demo"), None] {
+        for (leave, see, clean) in [
+            (
+                "select set_config('tidegate.mine', 'x', false)",
+                "select coalesce(current_setting('tidegate.mine', true), '') as v",
+                json!(""),
+            ),
+            (
+                "do $$ begin perform set_config('search_path', 'pg_catalog', false); end $$",
+                "select current_setting('search_path') as v",
+                json!("\"$user\", public"),
+            ),
+            (
+                "select pg_advisory_lock(4711)",
+                "select count(*)::int as v from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()",
+                json!(0),
+            ),
+            (
+                "do $$ begin execute 'prepare theirs as select 1'; end $$",
+                "select count(*)::int as v from pg_prepared_statements where name = 'theirs'",
+                json!(0),
+            ),
+            (
+                "do $$ begin execute 'declare theirs cursor with hold for select 1'; end $$",
+                "select count(*)::int as v from pg_cursors where name = 'theirs'",
+                json!(0),
+            ),
+            (
+                "set timezone = 'Asia/Tokyo'",
+                "select current_setting('TimeZone') as v",
+                json!("UTC"),
+            ),
+            (
+                "do $$ begin execute 'listen theirs'; end $$",
+                "select count(*)::int as v from pg_listening_channels()",
+                json!(0),
+            ),
+        ] {
+            let left = demo().sql(user, &json!({"q": leave})).await;
+            assert!(
+                left.status().is_success(),
+                "{leave}: {}",
+                left.text().await.unwrap()
+            );
+            for _ in 0..10 {
+                let answer: Value = demo()
+                    .sql(user, &json!({"q": see}))
+                    .await
+                    .json()
+                    .await
+                    .unwrap();
+                assert_eq!(answer["data"][0]["v"], clean, "{leave}: {answer}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_temporary_table_does_not_shadow_for_the_next_request() {
+    let demo = demo();
+    demo.rows("demo", "create temp table artists (id int)", json!({}))
+        .await;
+    for _ in 0..10 {
+        let seen = demo
+            .rows(
+                "demo",
+                "select count(*) > 0 as real from artists",
+                json!({}),
+            )
+            .await;
+        assert_eq!(seen["data"], json!([{"real": true}]));
+    }
+    let (status, error) = demo
+        .refusal_anonymous("create temp table artists (id int)")
+        .await;
+    assert_eq!(
+        (status, error["sqlstate"].as_str()),
+        (401, Some("42501")),
+        "{error}"
+    );
+}
+
+impl crate::service::Service {
+    async fn refusal_anonymous(&self, q: &str) -> (u16, Value) {
+        let answer = self.sql(None, &json!({"q": q})).await;
+        (answer.status().as_u16(), answer.json().await.unwrap())
+    }
+}
+
+#[tokio::test]
+async fn a_stranger_leaves_no_setting_to_the_next() {
+    // Reproduced attack D1: a role may change its own settings for good. This ends the sessions
+    // of all guests, hence a demo of its own.
+    let folder = demo_folder();
+    let demo = Service::start(folder.path().to_str().unwrap(), &[]);
+    let admin = demo.admin().await;
+    let kick = "select pg_terminate_backend(pid) from pg_stat_activity \
+                where usename = 'demo/guest'";
+    for (setting, see, expected) in [
+        (
+            "search_path = pg_temp",
+            "select count(*) > 0 as v from artists",
+            json!(true),
+        ),
+        (
+            "transform_null_equals = on",
+            "select (null = null) as v",
+            Value::Null,
+        ),
+        (
+            "array_nulls = off",
+            "select '{NULL}'::text[] as v",
+            json!([null]),
+        ),
+        (
+            "gin_fuzzy_search_limit = 1",
+            "select current_setting('gin_fuzzy_search_limit') as v",
+            json!("0"),
+        ),
+    ] {
+        let answer = demo
+            .sql(
+                None,
+                &json!({"q": format!("alter role current_user set {setting}")}),
+            )
+            .await;
+        assert_eq!(answer.status(), 200, "{setting}");
+        eventually("the guest's sessions are gone", || async {
+            admin.execute(kick, &[]).await.unwrap() == 0
+        })
+        .await;
+        let answer: Value = demo
+            .sql(None, &json!({"q": see}))
+            .await
+            .json()
+            .await
+            .unwrap();
+        assert_eq!(answer["data"][0]["v"], expected, "{setting}: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_setting_that_only_a_superuser_may_change_holds_for_strangers() {
+    // A demo of its own, as its guests' sessions have to begin anew.
+    let folder = demo_folder();
+    let demo = Service::start(folder.path().to_str().unwrap(), &[]);
+    let sql = "alter role \"demo/guest\" set temp_file_limit = '2MB'";
+    demo.admin().await.batch_execute(sql).await.unwrap();
+    let q = "select current_setting('temp_file_limit') as v";
+    let answer: Value = demo.sql(None, &json!({"q": q})).await.json().await.unwrap();
+    assert_eq!(answer["data"], json!([{"v": "2MB"}]), "{answer}");
+}
+
+#[tokio::test]
+async fn who_shares_a_role_ends_nobodys_session() {
+    for function in ["pg_terminate_backend", "pg_cancel_backend"] {
+        let q = format!(
+            "select count({function}(pid)) as n from pg_stat_activity \
+             where usename = current_user and pid <> pg_backend_pid()"
+        );
+        for (user, status) in [(Some("alice"), 403), (None, 401)] {
+            let refused = demo().sql(user, &json!({"q": q})).await;
+            assert_eq!(refused.status(), status, "{q}");
+            let error: Value = refused.json().await.unwrap();
+            assert_eq!(error["sqlstate"], "42501", "{error}");
+        }
+    }
+    // The owner may still, and may let others.
+    let q = "select pg_cancel_backend(0) as cancelled";
+    let answer = demo().rows("demo", q, json!({})).await;
+    assert_eq!(answer["data"], json!([{"cancelled": false}]));
+}
+
+#[tokio::test]
+async fn a_message_to_everybody_disturbs_nobody() {
+    // Reproduced attack D5: NOTIFY on any channel.
+    let demo = demo();
+    let said = [
+        "do $$ begin execute 'listen d5'; execute 'notify d5'; raise notice 'd5'; end $$",
+        "select pg_notify('d5', 'x')",
+        "select pg_notify('d5', 'y')",
+    ];
+    for user in [Some("demo"), Some("alice"), None] {
+        for q in ["listen d5", "unlisten d5", "notify d5"] {
+            let refused = demo.sql(user, &json!({"q": q})).await;
+            assert_eq!(refused.status(), 403, "{q}");
+            let error: Value = refused.json().await.unwrap();
+            assert_eq!(error["errorCode"], "STATEMENT_NOT_ALLOWED", "{q}");
+        }
+        for q in said {
+            let answer = demo.sql(user, &json!({"q": q})).await;
+            assert_eq!(answer.status(), 200, "{q}");
+            let next = demo.sql(user, &json!({"q": "select 1 as n"})).await;
+            let next: Value = next.json().await.unwrap();
+            assert_eq!(next["data"], json!([{"n": 1}]), "{q}: {next}");
+        }
+        let together: Vec<_> = said.iter().map(|q| json!({"q": q})).collect();
+        let answer = demo.sql(user, &json!(together)).await;
+        let answer: Value = answer.json().await.unwrap();
+        assert_eq!(answer.as_array().map(Vec::len), Some(3), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn who_may_write_no_table_fills_no_disk() {
+    // Reproduced attack D5: what PostgreSQL lets everybody write without a right to any table.
+    for q in [
+        "select lo_creat(-1) is not null as made",
+        "select lo_create(0) is not null as made",
+        "select lo_from_bytea(0, 'x') is not null as made",
+        "select pg_logical_emit_message(true, 'd5', 'x') is not null as made",
+        "select pg_logical_emit_message(false, 'd5', 'x'::bytea) is not null as made",
+    ] {
+        for (user, status) in [(Some("alice"), 403), (None, 401)] {
+            let refused = demo().sql(user, &json!({"q": q})).await;
+            assert_eq!(refused.status(), status, "{q}");
+            let error: Value = refused.json().await.unwrap();
+            assert_eq!(error["sqlstate"], "42501", "{q}");
+        }
+        let made = demo().rows("demo", q, json!({})).await;
+        assert_eq!(made["data"], json!([{"made": true}]), "{q}");
+    }
+}
+
+#[tokio::test]
+async fn a_transaction_cannot_be_ended_from_within() {
+    // Reproduced attack E2, by name and out of sight of the list of statements.
+    let demo = demo();
+    demo.rows("demo", "drop table if exists i_whole", json!({}))
+        .await;
+    demo.rows("demo", "create table i_whole (id int)", json!({}))
+        .await;
+    for end in [
+        "COMMIT",
+        "/*c*/ ROLLBACK",
+        "END",
+        "ABORT",
+        "PREPARE TRANSACTION 'x'",
+        "COMMIT AND CHAIN",
+        "do $$ begin commit; end $$",
+        "do $$ begin rollback; end $$",
+    ] {
+        let (status, error) = demo
+            .refusal(
+                "demo",
+                &json!([
+                    {"q": "insert into i_whole values (1)"}, {"q": end}, {"q": "select 1 / 0"},
+                ]),
+            )
+            .await;
+        assert!(matches!(status, 400 | 403 | 500), "{end}: {error}");
+        let left = demo
+            .rows("demo", "select count(*) as n from i_whole", json!({}))
+            .await;
+        assert_eq!(left["data"], json!([{"n": 0}]), "{end}");
+    }
+}
+
+#[tokio::test]
+async fn a_transactions_mode_cannot_be_changed_for_others() {
+    // Reproduced attack E3: READ ONLY and READ WRITE at will.
+    let demo = demo();
+    for q in [
+        "set transaction read only",
+        "set transaction read write",
+        "set transaction_read_only = on",
+        "set session characteristics as transaction read only",
+    ] {
+        let (status, error) = demo.refusal("demo", &json!({"q": q})).await;
+        assert_eq!(
+            (status, error["errorCode"].as_str()),
+            (403, Some("STATEMENT_NOT_ALLOWED")),
+            "{q}"
+        );
+    }
+    for q in [
+        "select set_config('default_transaction_read_only', 'on', false)",
+        "select set_config('transaction_read_only', 'on', false)",
+    ] {
+        demo.rows("demo", q, json!({})).await;
+        for _ in 0..10 {
+            let mode = demo
+                .rows(
+                    "demo",
+                    "select current_setting('transaction_read_only') as v",
+                    json!({}),
+                )
+                .await;
+            assert_eq!(mode["data"], json!([{"v": "off"}]), "{q}");
+        }
+    }
+    // What may be written is decided by grants alone.
+    let writable = json!([
+        {"q": "select set_config('transaction_read_only', 'off', false)"},
+        {"q": "insert into artists (name) values ('mine')"},
+    ]);
+    let refused = demo.sql(None, &writable).await;
+    assert_eq!(refused.status(), 401);
+}
+
+#[tokio::test]
+async fn statements_that_a_caller_deallocates_are_prepared_again() {
+    // Reproduced attack G.
+    for user in [Some("demo"), Some("alice"), None] {
+        for _ in 0..5 {
+            let body = json!({"q": "select name from artists where id = :id", "params": {"id": 1}});
+            let answer: Value = demo().sql(user, &body).await.json().await.unwrap();
+            assert_eq!(
+                answer["data"].as_array().map(Vec::len),
+                Some(1),
+                "{user:?}: {answer}"
+            );
+            let q = "do $$ begin execute 'deallocate all'; end $$";
+            let gone = demo().sql(user, &json!({"q": q})).await;
+            assert_eq!(gone.status(), 200);
+        }
+    }
+}
