@@ -34,6 +34,7 @@ mod rpc;
 mod rpc_batches;
 mod rpc_changes;
 mod rpc_errors;
+mod rpc_limits;
 mod serve;
 mod socket;
 mod socket_ends;

@@ -89,6 +89,16 @@ async fn a_definition_posted_to_sql_is_one_too() {
     assert_eq!(answer.headers()["location"], "/api/v4/methods/m_by_sql");
     let shown = get("m_by_sql").await.json();
     assert_eq!(shown["type_hints"], json!({"x": "int"}));
+    let several = json!([
+        {"method": "m_by_sql_1", "q": "select 1"}, {"method": "m_by_sql_2", "q": "select 2"},
+    ]);
+    let answer = demo().sql(Some("alice"), &several).await;
+    assert_eq!(answer.status(), 201);
+    assert_eq!(
+        answer.headers()["location"],
+        "/api/v4/methods/m_by_sql_1,m_by_sql_2"
+    );
+    assert_eq!(get("m_by_sql_2").await.json()["q"], "select 2");
     let anonymous = demo()
         .sql(None, &json!({"method": "m_by_nobody", "q": "select 1"}))
         .await;
@@ -302,6 +312,13 @@ async fn a_patch_changes_what_it_names_and_null_clears() {
     assert_eq!(shown["type_formats"], Value::Null);
     assert_eq!(shown["output_format"], "ndjson");
     assert_eq!(shown["type_hints"], json!({"d": "date"}));
+
+    let bare = json!({"type_hints": null, "output_format": null});
+    assert_eq!(patch("demo", "m_patch/", bare).await.status, 303);
+    let shown = get("m_patch").await.json();
+    assert_eq!(shown["type_hints"], Value::Null);
+    assert_eq!(shown["output_format"], Value::Null);
+    assert_eq!(shown["q"], "select :d::date as d", "what is left out stays");
 
     let renamed = patch("demo", "m_patch", json!({"method": "m_patched"})).await;
     assert_eq!(

@@ -189,6 +189,25 @@ async fn several_parameter_sets_are_one_call() {
 }
 
 #[tokio::test]
+async fn the_sets_of_a_call_share_a_transaction_and_a_prepared_statement() {
+    let q = "select :n::int as n, txid_current()::text as tx, \
+             (select count(*)::int from pg_prepared_statements \
+              where position('r_prepared_once' in statement) > 0) as prepared";
+    defined(json!({"method": "r_once", "q": q})).await;
+    let sets: Vec<Value> = (0..50).map(|n| json!({"n": n})).collect();
+    for _ in 0..3 {
+        let answer = answer(call("r_once", json!(sets), 1)).await;
+        let rows = answer["result"]["data"].as_array().unwrap();
+        assert_eq!(rows.len(), 50);
+        for (n, row) in rows.iter().enumerate() {
+            assert_eq!(row["n"], n);
+            assert_eq!(row["tx"], rows[0]["tx"], "one transaction");
+            assert_eq!(row["prepared"], 1, "prepared once");
+        }
+    }
+}
+
+#[tokio::test]
 async fn data_of_csv_and_ndjson_is_a_string() {
     defined(json!([
         {"method": "r_csv", "q": "select 1 as a, 'x,\"y' as b", "output_format": "csv"},

@@ -93,6 +93,7 @@ async fn one_failure_undoes_the_whole_batch() {
     assert_eq!(stored("b_undone").await, json!([]));
     for (params, code) in [
         (json!({"m": 1}), -32602),
+        (json!({"n": "x"}), -32602),
         (json!({}), -32602),
         (json!([1]), -32602),
     ] {

@@ -190,3 +190,24 @@ async fn two_clients_that_patch_at_once_lose_nothing_of_each_other() {
     statuses.sort_unstable();
     assert_eq!(statuses, [303, 409]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_clients_that_patch_one_method_at_once_all_succeed() {
+    const CLIENTS: usize = 32;
+    const ROUNDS: usize = 4;
+    defined(json!({"method": "c_crowd", "q": "select 1 as n"})).await;
+    let clients = (0..CLIENTS).map(|client| {
+        tokio::spawn(async move {
+            for round in 0..ROUNDS {
+                let q = format!("select {client} as n, {round} as round");
+                let answer = patch("demo", "c_crowd", json!({ "q": q })).await;
+                assert_eq!(answer.status, 303, "{answer:?}");
+            }
+        })
+    });
+    for client in clients.collect::<Vec<_>>() {
+        client.await.unwrap();
+    }
+    let rows = answer(call("c_crowd", json!({}), 1)).await;
+    assert_eq!(rows["result"]["data"][0]["round"], ROUNDS - 1, "{rows}");
+}

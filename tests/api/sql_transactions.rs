@@ -132,3 +132,60 @@ async fn deferred_constraints_speak_before_the_answer() {
         .await;
     assert_eq!((status, error["sqlstate"].as_str()), (409, Some("23503")));
 }
+
+#[tokio::test]
+async fn an_array_whose_later_table_was_redefined_behind_the_node_runs_all_the_same() {
+    let (demo, admin) = (demo(), demo().admin().await);
+    let create = "create table t_later (a int); alter table t_later owner to demo; \
+                  insert into t_later values (1); \
+                  create table t_once (n int); alter table t_once owner to demo";
+    admin.batch_execute(create).await.unwrap();
+    let body = json!([
+        {"q": "insert into t_once values (1)"},
+        {"q": "select * from t_later", "id": "later"},
+    ]);
+    let ask = || async {
+        let answer = demo.sql(Some("demo"), &body).await;
+        assert_eq!(answer.status(), 200);
+        answer.json::<Value>().await.unwrap()
+    };
+    for (done, column) in ["b", "c", "d"].into_iter().enumerate() {
+        ask().await;
+        let alter = format!("alter table t_later add {column} int");
+        admin.batch_execute(&alter).await.unwrap();
+        let answer = ask().await;
+        assert_eq!(answer.as_array().unwrap().len(), 2, "{answer}");
+        assert_eq!(answer[0]["affected_rows"], 1);
+        assert_eq!(answer[1]["id"], "later");
+        assert_eq!(answer[1]["data"][0][column], Value::Null);
+        assert!(answer[1]["schema"].get(column).is_some(), "{answer}");
+        let q = "select count(*) as n from t_once";
+        let written = demo.rows("demo", q, json!({})).await;
+        assert_eq!(written["data"][0]["n"], 2 * (done + 1), "each write once");
+    }
+}
+
+#[tokio::test]
+async fn an_array_that_postgresql_asks_to_run_again_is_run_twice_at_most() {
+    let demo = demo();
+    demo.rows("demo", "create sequence t_attempts", json!({}))
+        .await;
+    let refuse = "do $$ begin perform nextval('t_attempts'); \
+                  raise exception 'again' using errcode = '40001'; end $$";
+    let body = json!([{"q": "select 1 as n"}, {"q": refuse}]);
+    let (status, error) = demo.refusal("demo", &body).await;
+    assert_eq!((status, error["sqlstate"].as_str()), (409, Some("40001")));
+    assert_eq!(error["retryable"], true);
+    assert!(
+        error["message"].as_str().unwrap().starts_with("[1]"),
+        "{error}"
+    );
+    let attempts = demo
+        .rows(
+            "demo",
+            "select last_value::int as n from t_attempts",
+            json!({}),
+        )
+        .await;
+    assert_eq!(attempts["data"], json!([{"n": 2}]));
+}

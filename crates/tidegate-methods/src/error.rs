@@ -34,9 +34,6 @@ pub enum Error {
     /// These methods are another user's.
     #[error("only its creator and the owner may change or drop a method: {}", Names(.0))]
     NotAllowed(Vec<MethodName>),
-    /// Others kept changing these methods while this change was made.
-    #[error("the method was changed at the same time, try again: {}", Names(.0))]
-    Conflict(Vec<MethodName>),
     /// The store failed; not the caller's fault.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -8,7 +8,7 @@ use tidegate_sql::DatabaseName;
 use crate::method::Record;
 use crate::name::MethodName;
 use crate::signature::Signature;
-use crate::store::{MethodStore, NewMethod, Revision, StoreFuture, Versioned, Written};
+use crate::store::{MayRemove, MethodStore, NewMethod, Revise, StoreFuture, Versioned, Written};
 
 /// Keeps everything in this process and loses it with it. One lock makes every step atomic.
 #[derive(Debug, Default)]
@@ -73,26 +73,19 @@ impl MethodStore for MemoryMethodStore {
     fn update<'a>(
         &'a self,
         tenant: &'a DatabaseName,
-        revisions: &'a [Revision],
+        names: &'a [MethodName],
+        revise: &'a Revise<'a>,
     ) -> StoreFuture<'a, Written> {
-        done(self.tables().update(tenant, revisions))
+        done(self.tables().update(tenant, names, revise))
     }
 
     fn remove<'a>(
         &'a self,
         tenant: &'a DatabaseName,
-        methods: &'a [Versioned],
+        names: &'a [MethodName],
+        may_remove: &'a MayRemove<'a>,
     ) -> StoreFuture<'a, Written> {
-        let mut tables = self.tables();
-        let known = tables.tenants.entry(tenant.clone()).or_default();
-        let versions = methods.iter().map(|method| (&method.name, method.version));
-        let outcome = check(known, versions);
-        if outcome == Written::Done {
-            for method in methods {
-                known.remove(&method.name);
-            }
-        }
-        done(outcome)
+        done(self.tables().remove(tenant, names, may_remove))
     }
 
     fn put_signature<'a>(
@@ -139,29 +132,36 @@ impl Tables {
         Written::Done
     }
 
-    fn update(&mut self, tenant: &DatabaseName, revisions: &[Revision]) -> Written {
+    fn update(
+        &mut self,
+        tenant: &DatabaseName,
+        names: &[MethodName],
+        revise: &Revise<'_>,
+    ) -> Written {
         let known = self.tenants.entry(tenant.clone()).or_default();
-        let versions = revisions
-            .iter()
-            .map(|revision| (&revision.name, revision.version));
-        let outcome = check(known, versions);
-        if outcome != Written::Done {
-            return outcome;
+        let before = match there(known, names) {
+            Ok(before) => before,
+            Err(missing) => return missing,
+        };
+        let revisions: Vec<_> = before.iter().map(revise).collect();
+        let refused = names.iter().zip(&revisions);
+        let refused = refused.filter(|(_, revision)| revision.is_none());
+        let refused: Vec<_> = refused.map(|(name, _)| name.clone()).collect();
+        if !refused.is_empty() {
+            return Written::Refused(refused);
         }
+        let revisions: Vec<_> = revisions.into_iter().flatten().collect();
         let mut after = known.clone();
-        let before: Vec<Record> = revisions
-            .iter()
-            .filter_map(|revision| after.remove(&revision.name))
-            .collect();
+        after.retain(|name, _| !names.contains(name));
         let names = revisions.iter().map(|revision| &revision.definition.name);
         let taken = taken(Some(&after), names);
         if !taken.is_empty() {
             return Written::Taken(taken);
         }
         self.tenants.insert(tenant.clone(), after);
-        for (revision, before) in revisions.iter().zip(before) {
+        for (revision, before) in revisions.into_iter().zip(before) {
             let record = Record {
-                definition: revision.definition.clone(),
+                definition: revision.definition,
                 signature: before.signature.filter(|_| revision.keeps_signature),
                 creator: before.creator,
                 version: self.version(),
@@ -171,26 +171,42 @@ impl Tables {
         Written::Done
     }
 
+    fn remove(
+        &mut self,
+        tenant: &DatabaseName,
+        names: &[MethodName],
+        may_remove: &MayRemove<'_>,
+    ) -> Written {
+        let known = self.tenants.entry(tenant.clone()).or_default();
+        let before = match there(known, names) {
+            Ok(before) => before,
+            Err(missing) => return missing,
+        };
+        let refused = names.iter().zip(&before);
+        let refused = refused.filter(|(_, record)| !may_remove(record));
+        let refused: Vec<_> = refused.map(|(name, _)| name.clone()).collect();
+        if !refused.is_empty() {
+            return Written::Refused(refused);
+        }
+        known.retain(|name, _| !names.contains(name));
+        Written::Done
+    }
+
     fn put(&mut self, tenant: &DatabaseName, record: Record) {
         let methods = self.tenants.entry(tenant.clone()).or_default();
         methods.insert(record.definition.name.clone(), record);
     }
 }
 
-/// Whether the methods are there in these versions.
-fn check<'a>(known: &Methods, versions: impl Iterator<Item = (&'a MethodName, u64)>) -> Written {
-    let (mut missing, mut changed) = (Vec::new(), Vec::new());
-    for (name, version) in versions {
-        match known.get(name) {
-            None => missing.push(name.clone()),
-            Some(record) if record.version != version => changed.push(name.clone()),
-            Some(_) => {}
-        }
-    }
-    match (missing.is_empty(), changed.is_empty()) {
-        (false, _) => Written::Missing(missing),
-        (true, false) => Written::Changed(changed),
-        (true, true) => Written::Done,
+/// The methods of these names, or which are missing.
+fn there(known: &Methods, names: &[MethodName]) -> Result<Vec<Record>, Written> {
+    let missing = names.iter().filter(|name| !known.contains_key(*name));
+    let missing: Vec<_> = missing.cloned().collect();
+    if missing.is_empty() {
+        let found = names.iter().filter_map(|name| known.get(name));
+        Ok(found.cloned().collect())
+    } else {
+        Err(Written::Missing(missing))
     }
 }
 

@@ -13,13 +13,10 @@ use crate::method::{Method, Record};
 use crate::name::MethodName;
 use crate::rights::Actor;
 use crate::signature::Signature;
-use crate::store::{MethodStore, NewMethod, Revision, StoreError, Versioned, Written};
+use crate::store::{MethodStore, NewMethod, Revision, StoreError, Written};
 
 /// Bytes of methods that a registry keeps at hand unless told otherwise: some 40,000 of them.
 const MOST_CACHED: usize = 64 << 20;
-
-/// How often a change begins anew because somebody else was faster.
-const ATTEMPTS: usize = 16;
 
 /// The methods of all tenants: a store with a cache before it.
 ///
@@ -175,14 +172,13 @@ impl Registry {
         Ok(names)
     }
 
-    /// Changes methods, all or none; returns their names after the change. A change that another
-    /// one overtakes is made again from what that one left: what a patch does not name stays.
+    /// Changes methods, all or none; returns their names after the change. Changes of one method
+    /// take turns, each made from what the one before left: what a patch does not name stays.
     ///
     /// # Errors
     ///
     /// [`Error::NotFound`], [`Error::NotAllowed`], [`Error::AlreadyExists`] for a new name that is
-    /// taken, [`Error::Request`] for one new name of several methods, [`Error::Conflict`] when
-    /// others keep overtaking, [`Error::Store`].
+    /// taken, [`Error::Request`] for one new name of several methods, [`Error::Store`].
     pub async fn patch(
         &self,
         tenant: &DatabaseName,
@@ -195,50 +191,31 @@ impl Registry {
             let problem = format!("one new name for {} methods", names.len());
             return Err(invalid("method".to_owned(), problem).into());
         }
-        let mut overtaken = Vec::new();
-        for _ in 0..ATTEMPTS {
-            let before = self.changeable(tenant, who, &names).await?;
-            let revisions: Vec<_> = before.iter().map(|method| revise(method, patch)).collect();
-            let new = revisions
-                .iter()
-                .map(|revision| revision.definition.name.clone());
-            let new: Vec<_> = new.collect();
-            let touched = names
-                .iter()
-                .copied()
-                .chain(new.iter().map(MethodName::as_str));
-            let _forget = self.forget_when_done(tenant, touched);
-            match self.store.update(tenant, &revisions).await? {
-                Written::Changed(names) => overtaken = names,
-                outcome => return written(outcome).map(|()| new),
-            }
-        }
-        Err(Error::Conflict(overtaken))
+        let before = self.named(tenant, &names).await?;
+        let revise = |record: &Record| {
+            let allowed = who.may_change(&record.creator);
+            allowed.then(|| revise(&record.definition, patch))
+        };
+        let _forget = self.forget_when_done(tenant, before.iter().chain(&patch.name));
+        written(self.store.update(tenant, &before, &revise).await?)?;
+        Ok(patch.name.clone().map_or(before, |name| vec![name]))
     }
 
     /// Removes methods, all or none.
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], [`Error::NotAllowed`], [`Error::Conflict`], [`Error::Store`].
+    /// [`Error::NotFound`], [`Error::NotAllowed`], [`Error::Store`].
     pub async fn remove(
         &self,
         tenant: &DatabaseName,
         who: Actor<'_>,
         names: &[impl AsRef<str> + Sync],
     ) -> Result<()> {
-        let names = once(names);
-        let mut overtaken = Vec::new();
-        for _ in 0..ATTEMPTS {
-            let methods = self.changeable(tenant, who, &names).await?;
-            let methods: Vec<Versioned> = methods.iter().map(|m| m.versioned()).collect();
-            let _forget = self.forget_when_done(tenant, &names);
-            match self.store.remove(tenant, &methods).await? {
-                Written::Changed(names) => overtaken = names,
-                outcome => return written(outcome),
-            }
-        }
-        Err(Error::Conflict(overtaken))
+        let names = self.named(tenant, &once(names)).await?;
+        let may_remove = |record: &Record| who.may_change(&record.creator);
+        let _forget = self.forget_when_done(tenant, &names);
+        written(self.store.remove(tenant, &names, &may_remove).await?)
     }
 
     /// Keeps what a dry run inferred of a method. Whether the method is still the one that was
@@ -286,23 +263,15 @@ impl Registry {
         self.cache.forget_all();
     }
 
-    /// The methods of these names, if the user may change all of them.
-    async fn changeable(
-        &self,
-        tenant: &DatabaseName,
-        who: Actor<'_>,
-        names: &[&str],
-    ) -> Result<Vec<Arc<Method>>> {
-        let methods = self.find(tenant, names).await?;
-        let others = methods
-            .iter()
-            .filter(|m| !who.may_change(&m.record().creator));
-        let others: Vec<_> = others.map(|method| method.name().clone()).collect();
-        if others.is_empty() {
-            Ok(methods)
-        } else {
-            Err(Error::NotAllowed(others))
+    /// The names as names of methods; the error for those that can be none names all that are
+    /// missing.
+    async fn named(&self, tenant: &DatabaseName, names: &[&str]) -> Result<Vec<MethodName>> {
+        let parsed = names.iter().filter_map(|name| MethodName::parse(name).ok());
+        let parsed: Vec<_> = parsed.collect();
+        if parsed.len() < names.len() {
+            self.find(tenant, names).await?;
         }
+        Ok(parsed)
     }
 
     /// Forgets the methods when the guard is dropped: after a write, also after one whose caller
@@ -333,17 +302,10 @@ impl Drop for ForgetOnDrop<'_> {
     }
 }
 
-fn revise(method: &Method, patch: &Patch) -> Revision {
-    let Record {
-        definition,
-        version,
-        ..
-    } = method.record();
-    let after = patch.apply(definition);
+fn revise(before: &Definition, patch: &Patch) -> Revision {
+    let after = patch.apply(before);
     Revision {
-        name: definition.name.clone(),
-        version: *version,
-        keeps_signature: infers_the_same(definition, &after),
+        keeps_signature: infers_the_same(before, &after),
         definition: after,
     }
 }
@@ -352,7 +314,7 @@ fn written(outcome: Written) -> Result<()> {
     match outcome {
         Written::Done => Ok(()),
         Written::Taken(names) => Err(Error::AlreadyExists(names)),
-        Written::Changed(names) => Err(Error::Conflict(names)),
+        Written::Refused(names) => Err(Error::NotAllowed(names)),
         Written::Missing(names) => {
             let names = names.iter().map(ToString::to_string).collect();
             Err(Error::NotFound(names))

@@ -43,8 +43,8 @@ pub enum Written {
     Taken(Vec<MethodName>),
     /// There are no methods of these names.
     Missing(Vec<MethodName>),
-    /// These methods have another version by now.
-    Changed(Vec<MethodName>),
+    /// Who asked for the write may not touch these methods.
+    Refused(Vec<MethodName>),
 }
 
 /// A method to add.
@@ -56,18 +56,20 @@ pub struct NewMethod {
     pub creator: String,
 }
 
-/// A change of a method.
+/// What a method becomes.
 #[derive(Clone, Debug)]
 pub struct Revision {
-    /// The method's name before the change.
-    pub name: MethodName,
-    /// The version that the change was made from.
-    pub version: u64,
     /// The definition from now on; with another name it renames.
     pub definition: Definition,
     /// Whether the cached signature still holds.
     pub keeps_signature: bool,
 }
+
+/// What a method as it is becomes; `None` refuses the change.
+pub type Revise<'a> = dyn Fn(&Record) -> Option<Revision> + Send + Sync + 'a;
+
+/// Whether a method as it is may be removed.
+pub type MayRemove<'a> = dyn Fn(&Record) -> bool + Send + Sync + 'a;
 
 /// A method of a known version.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,19 +99,23 @@ pub trait MethodStore: Send + Sync {
         methods: &'a [NewMethod],
     ) -> StoreFuture<'a, Written>;
 
-    /// Changes methods whose versions are still the given ones: `Done`, `Missing`, `Changed` or
-    /// `Taken` (a new name). Of parallel calls from one version one is `Done`.
+    /// Changes the methods of these names, each of which stands there once: `Done`, `Missing`,
+    /// `Refused` or `Taken` (a new name). Parallel calls take turns, on all nodes: between the
+    /// record that `revise` is given and the write that it asks for nobody else writes the method.
     fn update<'a>(
         &'a self,
         tenant: &'a DatabaseName,
-        revisions: &'a [Revision],
+        names: &'a [MethodName],
+        revise: &'a Revise<'a>,
     ) -> StoreFuture<'a, Written>;
 
-    /// Removes methods whose versions are still the given ones: `Done`, `Missing` or `Changed`.
+    /// Removes the methods of these names, each of which stands there once: `Done`, `Missing` or
+    /// `Refused`. It takes turns as [`update`](Self::update) does.
     fn remove<'a>(
         &'a self,
         tenant: &'a DatabaseName,
-        methods: &'a [Versioned],
+        names: &'a [MethodName],
+        may_remove: &'a MayRemove<'a>,
     ) -> StoreFuture<'a, Written>;
 
     /// Keeps what a dry run inferred of a method, if its version is still the given one. Whether

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tidegate_methods::store::{NewMethod, Revision, StoreFuture, Versioned};
+use tidegate_methods::store::{MayRemove, NewMethod, Revise, StoreFuture, Versioned};
 use tidegate_methods::{
     Actor, Error, Limits, MemoryMethodStore, MethodName, MethodStore, Patch, Record, Registry,
     Signature, Written,
@@ -69,17 +69,19 @@ impl MethodStore for Counted {
     fn update<'a>(
         &'a self,
         tenant: &'a DatabaseName,
-        revisions: &'a [Revision],
+        names: &'a [MethodName],
+        revise: &'a Revise<'a>,
     ) -> StoreFuture<'a, Written> {
-        self.inner.update(tenant, revisions)
+        self.inner.update(tenant, names, revise)
     }
 
     fn remove<'a>(
         &'a self,
         tenant: &'a DatabaseName,
-        methods: &'a [Versioned],
+        names: &'a [MethodName],
+        may_remove: &'a MayRemove<'a>,
     ) -> StoreFuture<'a, Written> {
-        self.inner.remove(tenant, methods)
+        self.inner.remove(tenant, names, may_remove)
     }
 
     fn put_signature<'a>(

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tidegate_methods::store::{NewMethod, Revision, StoreFuture, Versioned};
+use tidegate_methods::store::{MayRemove, NewMethod, Revise, StoreFuture, Versioned};
 use tidegate_methods::{MethodName, MethodStore, Record, Registry, Signature, StoreError, Written};
 use tidegate_rpc::{Dispatcher, Error};
 use tidegate_sql::DatabaseName;
@@ -37,11 +37,21 @@ impl MethodStore for Failing {
         self.fail()
     }
 
-    fn update<'a>(&'a self, _: &'a DatabaseName, _: &'a [Revision]) -> StoreFuture<'a, Written> {
+    fn update<'a>(
+        &'a self,
+        _: &'a DatabaseName,
+        _: &'a [MethodName],
+        _: &'a Revise<'a>,
+    ) -> StoreFuture<'a, Written> {
         self.fail()
     }
 
-    fn remove<'a>(&'a self, _: &'a DatabaseName, _: &'a [Versioned]) -> StoreFuture<'a, Written> {
+    fn remove<'a>(
+        &'a self,
+        _: &'a DatabaseName,
+        _: &'a [MethodName],
+        _: &'a MayRemove<'a>,
+    ) -> StoreFuture<'a, Written> {
         self.fail()
     }
 

@@ -138,12 +138,6 @@ impl Failure {
         Self::new(StatusCode::CONFLICT, "ALREADY_EXISTS", message)
     }
 
-    /// 429: others keep changing the same thing.
-    pub(crate) fn contended(message: impl Into<Cow<'static, str>>) -> Self {
-        Self::new(StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_REQUESTS", message)
-            .retrying_after(Duration::from_secs(1))
-    }
-
     /// 403: a form that does not come from our page in this browser.
     pub(crate) fn stale_form() -> Self {
         let text = "This form is out of date, or your browser keeps no cookies for this site. Go \

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use http::Method;
 use serde_json::{Value, json};
-use tidegate_methods::store::{MethodStore, NewMethod, Revision, StoreFuture, Versioned, Written};
+use tidegate_methods::store::{
+    MayRemove, MethodStore, NewMethod, Revise, StoreFuture, Versioned, Written,
+};
 use tidegate_methods::{MethodName, Record, Registry, Signature, StoreError};
 use tidegate_server::Limits;
 use tidegate_sql::DatabaseName;
@@ -199,11 +201,21 @@ impl MethodStore for Away {
         away()
     }
 
-    fn update<'a>(&'a self, _: &'a DatabaseName, _: &'a [Revision]) -> StoreFuture<'a, Written> {
+    fn update<'a>(
+        &'a self,
+        _: &'a DatabaseName,
+        _: &'a [MethodName],
+        _: &'a Revise<'a>,
+    ) -> StoreFuture<'a, Written> {
         away()
     }
 
-    fn remove<'a>(&'a self, _: &'a DatabaseName, _: &'a [Versioned]) -> StoreFuture<'a, Written> {
+    fn remove<'a>(
+        &'a self,
+        _: &'a DatabaseName,
+        _: &'a [MethodName],
+        _: &'a MayRemove<'a>,
+    ) -> StoreFuture<'a, Written> {
         away()
     }
 

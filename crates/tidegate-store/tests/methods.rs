@@ -45,14 +45,15 @@ cases!(
     a_definition_comes_back_as_it_was,
     methods_are_listed_by_name_in_the_order_of_bytes,
     an_insert_is_all_or_none_and_names_all_that_are_taken,
-    an_update_needs_the_version_that_it_was_made_from,
+    an_update_is_made_from_what_is_there,
     a_rename_onto_a_taken_name_changes_nothing,
     an_update_is_all_or_none,
+    an_update_that_is_refused_changes_nothing,
     a_removal_is_all_or_none,
     a_method_made_anew_has_a_version_that_its_forerunner_never_had,
     a_signature_stays_with_the_version_that_it_was_inferred_from,
     tenants_know_nothing_of_each_other,
-    of_parallel_updates_from_one_version_one_is_done,
+    parallel_updates_take_turns,
     of_parallel_inserts_of_one_name_one_is_done,
     parallel_renames_in_opposite_directions_both_end,
 );
@@ -100,10 +101,26 @@ async fn names(store: &Shared) -> Vec<String> {
     names.collect()
 }
 
-fn revision(of: &Record, definition: Definition) -> Revision {
+/// Gives methods other definitions, whatever they are.
+async fn update(store: &Shared, changes: &[(&str, Definition)]) -> Written {
+    let names: Vec<_> = changes.iter().map(|(of, _)| name(of)).collect();
+    let revise = |record: &Record| {
+        let change = changes
+            .iter()
+            .find(|(of, _)| *of == record.definition.name.as_str());
+        change.map(|(_, definition)| revision(definition.clone()))
+    };
+    store.update(&reef(), &names, &revise).await.unwrap()
+}
+
+/// Removes methods, whoever made them.
+async fn remove(store: &Shared, tenant: &DatabaseName, of: &[&str]) -> Written {
+    let names: Vec<_> = of.iter().copied().map(name).collect();
+    store.remove(tenant, &names, &|_| true).await.unwrap()
+}
+
+fn revision(definition: Definition) -> Revision {
     Revision {
-        name: of.definition.name.clone(),
-        version: of.version,
         definition,
         keeps_signature: false,
     }
@@ -151,19 +168,20 @@ async fn an_insert_is_all_or_none_and_names_all_that_are_taken(store: Shared) {
     assert_eq!(names(&store).await, ["a", "b"]);
 }
 
-async fn an_update_needs_the_version_that_it_was_made_from(store: Shared) {
+async fn an_update_is_made_from_what_is_there(store: Shared) {
     fill(&store, &["a"]).await;
     let before = get(&store, "a").await;
-    let first = revision(&before, definition(r#"{"method":"a","q":"select 2"}"#));
-    let second = revision(&before, definition(r#"{"method":"a","q":"select 3"}"#));
-    assert_eq!(
-        store.update(&reef(), &[first]).await.unwrap(),
-        Written::Done
-    );
-    let late = store.update(&reef(), &[second]).await.unwrap();
-    assert_eq!(late, Written::Changed(vec![name("a")]));
+    let next = |record: &Record| {
+        let mut definition = record.definition.clone();
+        definition.q.push_str(" + 1");
+        Some(revision(definition))
+    };
+    for expected in ["select 1 + 1", "select 1 + 1 + 1"] {
+        let written = store.update(&reef(), &[name("a")], &next).await.unwrap();
+        assert_eq!(written, Written::Done);
+        assert_eq!(get(&store, "a").await.definition.q, expected);
+    }
     let after = get(&store, "a").await;
-    assert_eq!(after.definition.q, "select 2");
     assert_eq!(after.creator, "anna");
     assert_ne!(after.version, before.version);
 }
@@ -171,78 +189,55 @@ async fn an_update_needs_the_version_that_it_was_made_from(store: Shared) {
 async fn a_rename_onto_a_taken_name_changes_nothing(store: Shared) {
     fill(&store, &["a", "b"]).await;
     let (a, b) = (get(&store, "a").await, get(&store, "b").await);
-    let onto = revision(&a, plain("b"));
-    let written = store.update(&reef(), &[onto]).await.unwrap();
+    let written = update(&store, &[("a", plain("b"))]).await;
     assert_eq!(written, Written::Taken(vec![name("b")]));
-    assert_eq!(
-        (get(&store, "a").await, get(&store, "b").await),
-        (a.clone(), b.clone())
-    );
+    assert_eq!((get(&store, "a").await, get(&store, "b").await), (a, b));
 
-    let swap = [revision(&a, plain("b")), revision(&b, plain("a"))];
-    assert_eq!(store.update(&reef(), &swap).await.unwrap(), Written::Done);
-    let free = revision(&get(&store, "a").await, plain("c"));
-    assert_eq!(store.update(&reef(), &[free]).await.unwrap(), Written::Done);
+    let swap = [("a", plain("b")), ("b", plain("a"))];
+    assert_eq!(update(&store, &swap).await, Written::Done);
+    assert_eq!(update(&store, &[("a", plain("c"))]).await, Written::Done);
     assert_eq!(names(&store).await, ["b", "c"]);
 }
 
 async fn an_update_is_all_or_none(store: Shared) {
     fill(&store, &["a", "b"]).await;
-    let (a, b) = (get(&store, "a").await, get(&store, "b").await);
-    let mut stale = revision(&b, plain("b"));
-    stale.version += 100;
-    let written = store
-        .update(&reef(), &[revision(&a, plain("c")), stale])
-        .await;
-    assert_eq!(written.unwrap(), Written::Changed(vec![name("b")]));
-    let mut gone = revision(&b, plain("b"));
-    gone.name = name("z");
-    let written = store
-        .update(&reef(), &[revision(&a, plain("c")), gone])
-        .await;
-    assert_eq!(written.unwrap(), Written::Missing(vec![name("z")]));
+    let changes = [("a", plain("c")), ("z", plain("z"))];
+    let written = update(&store, &changes).await;
+    assert_eq!(written, Written::Missing(vec![name("z")]));
+    assert_eq!(names(&store).await, ["a", "b"]);
+}
+
+async fn an_update_that_is_refused_changes_nothing(store: Shared) {
+    fill(&store, &["a", "b"]).await;
+    let only_a = |record: &Record| {
+        let is_a = record.definition.name.as_str() == "a";
+        is_a.then(|| revision(plain("c")))
+    };
+    let both = [name("a"), name("b")];
+    let written = store.update(&reef(), &both, &only_a).await.unwrap();
+    assert_eq!(written, Written::Refused(vec![name("b")]));
     assert_eq!(names(&store).await, ["a", "b"]);
 }
 
 async fn a_removal_is_all_or_none(store: Shared) {
     fill(&store, &["a", "b"]).await;
-    let (a, b) = (get(&store, "a").await, get(&store, "b").await);
-    let missing = Versioned {
-        name: name("z"),
-        version: 1,
-    };
-    let written = store
-        .remove(&reef(), &[versioned(&a), missing])
-        .await
-        .unwrap();
+    let written = remove(&store, &reef(), &["a", "z"]).await;
     assert_eq!(written, Written::Missing(vec![name("z")]));
-    let stale = Versioned {
-        version: b.version + 100,
-        ..versioned(&b)
-    };
-    let written = store
-        .remove(&reef(), &[versioned(&a), stale])
-        .await
-        .unwrap();
-    assert_eq!(written, Written::Changed(vec![name("b")]));
-    let both = [versioned(&a), versioned(&b)];
-    assert_eq!(store.remove(&reef(), &both).await.unwrap(), Written::Done);
+    let only_a = |record: &Record| record.definition.name.as_str() == "a";
+    let both = [name("a"), name("b")];
+    let written = store.remove(&reef(), &both, &only_a).await.unwrap();
+    assert_eq!(written, Written::Refused(vec![name("b")]));
+    assert_eq!(names(&store).await, ["a", "b"]);
+    assert_eq!(remove(&store, &reef(), &["a", "b"]).await, Written::Done);
     assert!(names(&store).await.is_empty());
 }
 
 async fn a_method_made_anew_has_a_version_that_its_forerunner_never_had(store: Shared) {
     fill(&store, &["a"]).await;
     let before = versioned(&get(&store, "a").await);
-    store
-        .remove(&reef(), std::slice::from_ref(&before))
-        .await
-        .unwrap();
+    assert_eq!(remove(&store, &reef(), &["a"]).await, Written::Done);
     store.insert(&reef(), &[new(plain("a"))]).await.unwrap();
-    let written = store
-        .remove(&reef(), std::slice::from_ref(&before))
-        .await
-        .unwrap();
-    assert_eq!(written, Written::Changed(vec![name("a")]));
+    assert_ne!(versioned(&get(&store, "a").await), before);
     assert!(
         !store
             .put_signature(&reef(), &before, &signature())
@@ -266,15 +261,17 @@ async fn a_signature_stays_with_the_version_that_it_was_inferred_from(store: Sha
         (Some(signature()), first.version)
     );
 
-    let mut keeps = revision(&known, plain("b"));
-    keeps.keeps_signature = true;
-    store.update(&reef(), &[keeps]).await.unwrap();
+    let keeps = |_: &Record| {
+        Some(Revision {
+            definition: plain("b"),
+            keeps_signature: true,
+        })
+    };
+    let written = store.update(&reef(), &[name("a")], &keeps).await;
+    assert_eq!(written.unwrap(), Written::Done);
     let renamed = get(&store, "b").await;
     assert_eq!(renamed.signature, Some(signature()));
-    store
-        .update(&reef(), &[revision(&renamed, plain("b"))])
-        .await
-        .unwrap();
+    assert_eq!(update(&store, &[("b", plain("b"))]).await, Written::Done);
     assert_eq!(get(&store, "b").await.signature, None);
     assert!(
         !store
@@ -290,8 +287,7 @@ async fn tenants_know_nothing_of_each_other(store: Shared) {
     let lake = DatabaseName::new("lake");
     assert!(store.list(&lake).await.unwrap().is_empty());
     assert!(store.get(&lake, &[name("a")]).await.unwrap().is_empty());
-    let of_reef = versioned(&get(&store, "a").await);
-    let written = store.remove(&lake, &[of_reef]).await.unwrap();
+    let written = remove(&store, &lake, &["a"]).await;
     assert_eq!(written, Written::Missing(vec![name("a")]));
     assert_eq!(
         store.insert(&lake, &[new(plain("a"))]).await.unwrap(),
@@ -302,26 +298,30 @@ async fn tenants_know_nothing_of_each_other(store: Shared) {
     assert_eq!(names(&store).await, ["a"]);
 }
 
-async fn of_parallel_updates_from_one_version_one_is_done(store: Shared) {
+async fn parallel_updates_take_turns(store: Shared) {
     fill(&store, &["a"]).await;
-    let before = get(&store, "a").await;
     let mut tasks = JoinSet::new();
     for number in 0..32 {
-        let (store, before) = (Arc::clone(&store), before.clone());
-        let q = format!(r#"{{"method":"a","q":"select {number}"}}"#);
+        let store = Arc::clone(&store);
         tasks.spawn(async move {
-            let revision = revision(&before, definition(&q));
-            store.update(&reef(), &[revision]).await.unwrap()
+            let revise = move |record: &Record| {
+                let mut definition = record.definition.clone();
+                definition.q = format!("{}, {number}", definition.q);
+                Some(revision(definition))
+            };
+            store.update(&reef(), &[name("a")], &revise).await.unwrap()
         });
     }
     let outcomes = tasks.join_all().await;
-    let done = outcomes.iter().filter(|outcome| **outcome == Written::Done);
-    assert_eq!(done.count(), 1);
-    let late = outcomes.iter().filter(|outcome| **outcome != Written::Done);
-    assert!(
-        late.into_iter()
-            .all(|outcome| *outcome == Written::Changed(vec![name("a")]))
-    );
+    assert!(outcomes.iter().all(|outcome| *outcome == Written::Done));
+    let q = get(&store, "a").await.definition.q;
+    let mut numbers: Vec<u32> = q
+        .split(", ")
+        .skip(1)
+        .map(|number| number.parse().unwrap())
+        .collect();
+    numbers.sort_unstable();
+    assert!(numbers.into_iter().eq(0..32), "{q}");
 }
 
 async fn of_parallel_inserts_of_one_name_one_is_done(store: Shared) {
@@ -337,13 +337,10 @@ async fn of_parallel_inserts_of_one_name_one_is_done(store: Shared) {
 
 async fn parallel_renames_in_opposite_directions_both_end(store: Shared) {
     fill(&store, &["a", "b"]).await;
-    let (a, b) = (get(&store, "a").await, get(&store, "b").await);
-    let swap = [revision(&a, plain("b")), revision(&b, plain("a"))];
-    let back = [revision(&b, plain("a")), revision(&a, plain("b"))];
-    let reef = reef();
-    let both = tokio::join!(store.update(&reef, &swap), store.update(&reef, &back));
-    let outcomes = [both.0.unwrap(), both.1.unwrap()];
-    assert!(outcomes.contains(&Written::Done), "{outcomes:?}");
+    let swap = [("a", plain("b")), ("b", plain("a"))];
+    let back = [("b", plain("a")), ("a", plain("b"))];
+    let both = tokio::join!(update(&store, &swap), update(&store, &back));
+    assert_eq!(both, (Written::Done, Written::Done));
     assert_eq!(names(&store).await, ["a", "b"]);
 }
 
@@ -361,14 +358,9 @@ async fn every_change_of_a_method_is_told_to_the_other_nodes() {
             .await;
         assert!(kept.unwrap());
     }
-    store
-        .update(&reef(), &[revision(&a, plain("d"))])
-        .await
-        .unwrap();
-    let taken = revision(&get(&store, "b").await, plain("c"));
-    store.update(&reef(), &[taken]).await.unwrap();
-    let b = versioned(&get(&store, "b").await);
-    store.remove(&reef(), &[b]).await.unwrap();
+    update(&store, &[("a", plain("d"))]).await;
+    update(&store, &[("b", plain("c"))]).await;
+    remove(&store, &reef(), &["b"]).await;
     store.remove_tenant(&reef()).await.unwrap();
     let method = |name: &str| Change::Method {
         database: "reef".to_owned(),
@@ -397,11 +389,7 @@ async fn another_node_sees_what_this_one_wrote() {
     let stage = Stage::migrated("methods_nodes").await;
     fill(&stage.methods(), &["a"]).await;
     let other: Shared = Arc::new(PgMethodStore::new(stage.another()));
-    let a = get(&other, "a").await;
-    other
-        .update(&reef(), &[revision(&a, plain("b"))])
-        .await
-        .unwrap();
+    assert_eq!(update(&other, &[("a", plain("b"))]).await, Written::Done);
     assert_eq!(names(&stage.methods()).await, ["b"]);
 }
 

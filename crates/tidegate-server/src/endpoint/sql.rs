@@ -71,13 +71,13 @@ where
     let (format, content) = match requests {
         Requests::One(request) => {
             let format = negotiate::output_format(request.output_format, &head.headers)?;
-            let prepared = Prepared::new(app, request, format, &preferences)?;
+            let prepared = Prepared::new(app, &request, format, &preferences)?;
             let log = || stream::Origin::new(&origin(head, subject));
             (format, one(app, &caller, prepared, terms, log).await?)
         }
         Requests::Many(requests) => (
             OutputFormat::Json,
-            many(app, &caller, requests, &preferences, terms).await?,
+            many(app, &caller, &requests, &preferences, terms).await?,
         ),
     };
     Ok(answer(format, content, &preferences))
@@ -141,35 +141,81 @@ pub(crate) async fn message(app: &App, caller: &Caller, text: &[u8]) -> Result<B
     let content = match request::parse(text, statement_limits(app))? {
         Requests::One(request) => {
             let format = request.output_format.unwrap_or(OutputFormat::Json);
-            let prepared = Prepared::new(app, request, format, &preferences)?;
+            let prepared = Prepared::new(app, &request, format, &preferences)?;
             collected(app, caller, prepared, terms).await?
         }
-        Requests::Many(requests) => many(app, caller, requests, &preferences, terms).await?,
+        Requests::Many(requests) => many(app, caller, &requests, &preferences, terms).await?,
     };
     Ok(content.into_bytes())
 }
 
-/// Runs several statements in one transaction and answers an array.
+/// Runs several statements in one transaction and answers an array. What PostgreSQL asks to run
+/// again is run again once: nothing of the answer has left, and nothing of the writes has stayed.
 async fn many(
     app: &App,
     caller: &Caller,
-    requests: Vec<SqlRequest<'_>>,
+    requests: &[SqlRequest<'_>],
     preferences: &Preferences,
     terms: Terms,
 ) -> Result<Content, Failure> {
-    let prepared = requests
-        .into_iter()
-        .enumerate()
-        .map(|(index, request)| {
-            Prepared::in_array(app, request, preferences)
-                .map_err(|failure| failure.of_request(index))
-        })
-        .collect::<Result<Vec<_>, _>>()?;
-    let failed = |error| Failure::from_sql(error, caller.anonymous);
+    let mut attempted = attempt(app, caller, prepared(app, requests, preferences)?, terms).await;
+    if attempted.as_ref().is_err_and(Failed::may_pass) {
+        attempted = attempt(app, caller, prepared(app, requests, preferences)?, terms).await;
+    }
+    attempted.map_err(|Failed { index, error }| {
+        let failure = Failure::from_sql(error, caller.anonymous);
+        match index {
+            Some(index) => failure.of_request(index),
+            None => failure,
+        }
+    })
+}
+
+/// Why a transaction of several statements was not committed.
+struct Failed {
+    /// Which statement failed; `None` when it was the transaction around them.
+    index: Option<usize>,
+    error: tidegate_sql::Error,
+}
+
+impl Failed {
+    fn whole(error: tidegate_sql::Error) -> Self {
+        Self { index: None, error }
+    }
+
+    /// Whether a statement was rolled back that may go well the next time: a table was redefined
+    /// after a statement on it had been prepared, or others wrote at once.
+    fn may_pass(&self) -> bool {
+        let refused = match &self.error {
+            tidegate_sql::Error::Rejected(refused) => refused,
+            _ => return false,
+        };
+        self.index.is_some() && refused.sqlstate == "40001"
+    }
+}
+
+fn prepared(
+    app: &App,
+    requests: &[SqlRequest<'_>],
+    preferences: &Preferences,
+) -> Result<Vec<Prepared>, Failure> {
+    let prepare = |(index, request)| {
+        let prepared = Prepared::in_array(app, request, preferences);
+        prepared.map_err(|failure| failure.of_request(index))
+    };
+    requests.iter().enumerate().map(prepare).collect()
+}
+
+async fn attempt(
+    app: &App,
+    caller: &Caller,
+    prepared: Vec<Prepared>,
+    terms: Terms,
+) -> Result<Content, Failed> {
     let begin = app
         .executor()
         .begin(&caller.principal, Mode::ReadWrite, &terms);
-    let mut transaction = begin.await.map_err(failed)?;
+    let mut transaction = begin.await.map_err(Failed::whole)?;
     let mut pieces = Pieces::new(app.limits().response, app.memory().share());
     for (
         index,
@@ -181,11 +227,12 @@ async fn many(
         pieces.push(if index == 0 { b"[" } else { b"," });
         let mut sink = Collector::new(writer, pieces);
         let done = transaction.query(&statement, &mut sink).await;
+        let index = Some(index);
         pieces = done
             .and_then(|completion| sink.finish(completion))
-            .map_err(|error| failed(error).of_request(index))?;
+            .map_err(|error| Failed { index, error })?;
     }
-    transaction.commit().await.map_err(failed)?;
+    transaction.commit().await.map_err(Failed::whole)?;
     pieces.push(b"]");
     Ok(pieces.into())
 }

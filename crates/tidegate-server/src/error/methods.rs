@@ -21,7 +21,6 @@ impl From<Error> for Failure {
             Error::AlreadyExists(_) => Self::already_exists(message),
             Error::NotFound(_) => Self::not_found(message),
             Error::NotAllowed(_) => Self::insufficient_privileges(message),
-            Error::Conflict(_) => Self::contended(message),
             Error::Store(error) => error.into(),
         }
     }

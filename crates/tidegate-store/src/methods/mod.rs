@@ -5,7 +5,7 @@ mod write;
 
 use std::sync::Arc;
 
-use tidegate_methods::store::{NewMethod, Revision, StoreFuture, Versioned};
+use tidegate_methods::store::{MayRemove, NewMethod, Revise, StoreFuture, Versioned};
 use tidegate_methods::{MethodName, MethodStore, Record, Signature, StoreError, Written};
 use tidegate_sql::{DatabaseName, Executor};
 
@@ -124,17 +124,19 @@ impl MethodStore for PgMethodStore {
     fn update<'a>(
         &'a self,
         tenant: &'a DatabaseName,
-        revisions: &'a [Revision],
+        names: &'a [MethodName],
+        revise: &'a Revise<'a>,
     ) -> StoreFuture<'a, Written> {
-        step(write::update(&self.database, tenant, revisions))
+        step(write::update(&self.database, tenant, names, revise))
     }
 
     fn remove<'a>(
         &'a self,
         tenant: &'a DatabaseName,
-        methods: &'a [Versioned],
+        names: &'a [MethodName],
+        may_remove: &'a MayRemove<'a>,
     ) -> StoreFuture<'a, Written> {
-        step(write::remove(&self.database, tenant, methods))
+        step(write::remove(&self.database, tenant, names, may_remove))
     }
 
     fn put_signature<'a>(

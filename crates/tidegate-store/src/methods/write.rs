@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tidegate_methods::store::{NewMethod, Revision, Versioned};
+use tidegate_methods::store::{MayRemove, NewMethod, Revise};
 use tidegate_methods::{MethodName, Record, Written};
 use tidegate_sql::DatabaseName;
 
@@ -59,28 +59,35 @@ pub(super) async fn insert(
 pub(super) async fn update(
     database: &Database,
     tenant: &DatabaseName,
-    revisions: &[Revision],
+    names: &[MethodName],
+    revise: &Revise<'_>,
 ) -> Result<Written> {
     let mut turn = Turn::take(database, tenant).await?;
-    let versions = revisions
-        .iter()
-        .map(|change| (&change.name, change.version));
-    let known = match turn.check(versions).await? {
-        Ok(known) => known,
-        Err(other) => return Ok(other),
+    let before = match turn.read(names).await? {
+        Ok(before) => before,
+        Err(missing) => return Ok(missing),
     };
+    let (mut revisions, mut refused) = (Vec::with_capacity(names.len()), Vec::new());
+    for record in &before {
+        match revise(record) {
+            Some(revision) => revisions.push((revision, record)),
+            None => refused.push(record.definition.name.clone()),
+        }
+    }
+    if !refused.is_empty() {
+        return Ok(Written::Refused(refused));
+    }
     // Away first, so that names can be swapped.
-    turn.delete(known.keys()).await?;
+    turn.delete(names).await?;
     let rows: Vec<_> = revisions
         .iter()
-        .filter_map(|change| Some((change, known.get(&change.name)?)))
-        .map(|(change, before)| {
+        .map(|(revision, before)| {
             let signature = before.signature.as_ref();
-            let signature = signature.filter(|_| change.keeps_signature);
-            NewRow::of(&change.definition, &before.creator, signature)
+            let signature = signature.filter(|_| revision.keeps_signature);
+            NewRow::of(&revision.definition, &before.creator, signature)
         })
         .collect();
-    let names = revisions.iter().map(|change| &change.definition.name);
+    let names = revisions.iter().map(|(after, _)| &after.definition.name);
     let taken = turn.insert(&rows, names).await?;
     turn.end(taken).await
 }
@@ -89,18 +96,24 @@ pub(super) async fn update(
 pub(super) async fn remove(
     database: &Database,
     tenant: &DatabaseName,
-    methods: &[Versioned],
+    names: &[MethodName],
+    may_remove: &MayRemove<'_>,
 ) -> Result<Written> {
     let mut turn = Turn::take(database, tenant).await?;
-    let versions = methods.iter().map(|method| (&method.name, method.version));
-    match turn.check(versions).await? {
-        Ok(known) => turn.delete(known.keys()).await?,
-        Err(other) => return Ok(other),
+    let before = match turn.read(names).await? {
+        Ok(before) => before,
+        Err(missing) => return Ok(missing),
+    };
+    let refused = before.iter().filter(|record| !may_remove(record));
+    let refused: Vec<_> = refused
+        .map(|record| record.definition.name.clone())
+        .collect();
+    if !refused.is_empty() {
+        return Ok(Written::Refused(refused));
     }
+    turn.delete(names).await?;
     turn.end(Vec::new()).await
 }
-
-type Known = BTreeMap<MethodName, Record>;
 
 /// A transaction in which nobody else writes methods of the tenant; dropped, it is rolled back.
 struct Turn<'a> {
@@ -116,28 +129,24 @@ impl<'a> Turn<'a> {
         Ok(Self { open, tenant })
     }
 
-    /// The methods if they are all there in these versions, otherwise why not.
-    async fn check<'b>(
-        &mut self,
-        versions: impl Iterator<Item = (&'b MethodName, u64)> + Clone,
-    ) -> Result<Result<Known, Written>> {
-        let names = row::names(versions.clone().map(|(name, _)| name))?;
-        let values: [Argument<'_>; 2] = [&self.tenant, &names];
+    /// The methods in the order of these names, or which are missing.
+    async fn read(&mut self, names: &[MethodName]) -> Result<Result<Vec<Record>, Written>> {
+        let wanted = row::names(names)?;
+        let values: [Argument<'_>; 2] = [&self.tenant, &wanted];
         let found = self.open.rows(&READ, &values, row::read).await?;
         let keyed = |record: Record| (record.definition.name.clone(), record);
-        let known: Known = found.into_iter().map(keyed).collect();
-        let (mut missing, mut changed) = (Vec::new(), Vec::new());
-        for (name, version) in versions {
-            match known.get(name) {
+        let mut known: BTreeMap<MethodName, Record> = found.into_iter().map(keyed).collect();
+        let (mut records, mut missing) = (Vec::with_capacity(names.len()), Vec::new());
+        for name in names {
+            match known.remove(name) {
+                Some(record) => records.push(record),
                 None => missing.push(name.clone()),
-                Some(record) if record.version != version => changed.push(name.clone()),
-                Some(_) => {}
             }
         }
-        Ok(match (missing.is_empty(), changed.is_empty()) {
-            (false, _) => Err(Written::Missing(missing)),
-            (true, false) => Err(Written::Changed(changed)),
-            (true, true) => Ok(known),
+        Ok(if missing.is_empty() {
+            Ok(records)
+        } else {
+            Err(Written::Missing(missing))
         })
     }
 
@@ -156,7 +165,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Takes methods away and tells the other nodes.
-    async fn delete(&mut self, names: impl Iterator<Item = &MethodName>) -> Result<()> {
+    async fn delete(&mut self, names: &[MethodName]) -> Result<()> {
         let names = row::names(names)?;
         let values: [Argument<'_>; 2] = [&self.tenant, &names];
         self.open.execute(&DELETE, &values).await?;

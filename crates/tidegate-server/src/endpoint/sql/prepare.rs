@@ -23,7 +23,7 @@ impl Prepared {
     /// 400 and 403, naming what is wrong.
     pub(crate) fn new(
         app: &App,
-        request: SqlRequest<'_>,
+        request: &SqlRequest<'_>,
         format: OutputFormat,
         preferences: &Preferences,
     ) -> Result<Self, Failure> {
@@ -35,7 +35,7 @@ impl Prepared {
             id,
             ..
         } = request;
-        let statement = app.statements().read(&q)?;
+        let statement = app.statements().read(q)?;
         let mut options = OutputOptions {
             timezone: preferences.timezone.as_deref().map(zone).transpose()?,
             id: id.map(|id| id.get().to_owned()),
@@ -48,7 +48,7 @@ impl Prepared {
                 .map(|(name, format)| (name.to_string(), format.to_string()));
             options.type_formats = owned.collect();
         }
-        let mut bound = statement.bind(&params, &type_hints, &type_formats)?;
+        let mut bound = statement.bind(params, type_hints, type_formats)?;
         if let Some(zone) = &options.timezone {
             bound = bound.in_zone(zone);
         }
@@ -67,7 +67,7 @@ impl Prepared {
     /// As [`Prepared::new`], and 400 for another format than JSON.
     pub(crate) fn in_array(
         app: &App,
-        request: SqlRequest<'_>,
+        request: &SqlRequest<'_>,
         preferences: &Preferences,
     ) -> Result<Self, Failure> {
         match request.output_format {
