@@ -64,7 +64,13 @@ async fn what_the_feed_keeps_is_shown_and_dropped() {
     let again = operator.succeeds(&["feed", "drop", "shop", "--yes"], "");
     assert_eq!(again, "-- there was nothing\n");
 
-    let (code, said) = operator.fails(&["feed", "drop", "nowhere", "--yes"], "");
-    assert_eq!(code, 1);
-    assert!(said.contains("there is no database nowhere"), "{said}");
+    let (drop, status) = (
+        ["feed", "drop", "nowhere", "--yes"],
+        ["feed", "status", "nowhere"],
+    );
+    for arguments in [&drop[..], &status[..]] {
+        let (code, said) = operator.fails(arguments, "");
+        assert_eq!(code, 1);
+        assert!(said.contains("there is no database nowhere"), "{said}");
+    }
 }

@@ -15,6 +15,14 @@ use tidegate_store::PgOauthStore;
 
 use crate::service::demo;
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "an issuer of the tests has the machine's time, as the binary has"
+)]
+fn now() -> SystemTime {
+    SystemTime::now()
+}
+
 /// The access token of the demo's owner, issued by an issuer beside the demo's that shares its
 /// keys: `ago` before now, for `lifetime`.
 pub(crate) async fn access_token(ago: Duration, lifetime: Duration) -> String {
@@ -27,7 +35,7 @@ pub(crate) async fn access_token(ago: Duration, lifetime: Duration) -> String {
     let hasher = PasswordHasher::start(1, PasswordCost::default(), &*random).unwrap();
     let ports = Ports {
         store: Arc::new(PgOauthStore::new(control)),
-        clock: Arc::new(move || SystemTime::now() - ago),
+        clock: Arc::new(move || now() - ago),
         random,
         hasher: Arc::new(hasher),
     };

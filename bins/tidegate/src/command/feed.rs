@@ -43,25 +43,30 @@ async fn status(service: &Service, log: &Replication, database: Option<&str>) ->
         .iter()
         .filter(|slot| named(slot.database.as_str()))
         .collect();
-    let mut databases: Vec<String> = match database {
-        Some(database) => vec![database.to_owned()],
-        None => {
-            let tenants = service.tenants.list().await?;
-            tenants.into_iter().map(|tenant| tenant.name).collect()
-        }
-    };
+    if let Some(database) = database {
+        let database = DatabaseName::new(database);
+        let capture = log.captured(&database).await;
+        let capture = capture.map_err(|error| failure(&database, error))?;
+        print(settings_of(&cluster))?;
+        print_slots(&slots)?;
+        return print(captured(database.as_str(), &capture));
+    }
+    let tenants = service.tenants.list().await?;
+    let mut databases: Vec<String> = tenants.into_iter().map(|tenant| tenant.name).collect();
     databases.extend(slots.iter().map(|slot| slot.database.to_string()));
     databases.sort();
     databases.dedup();
     print(settings_of(&cluster))?;
     print_slots(&slots)?;
     for database in databases {
-        match log.captured(&DatabaseName::new(&database)).await {
+        // One that cannot be looked into hides none of the others.
+        let name = DatabaseName::new(&database);
+        match log.captured(&name).await {
             Ok(capture) => print(captured(&database, &capture))?,
-            Err(error) => print(format_args!(
-                "\n{database}: {}\n",
-                Failure::from(error).text()
-            ))?,
+            Err(error) => {
+                let text = failure(&name, error).text();
+                print(format_args!("\n{database}: {text}\n"))?;
+            }
         }
     }
     Ok(())
