@@ -37,6 +37,7 @@ mod serve;
 mod socket;
 mod socket_ends;
 mod socket_events;
+mod socket_faults;
 mod socket_slow;
 mod socket_time;
 mod sockets;
