@@ -65,6 +65,11 @@ impl Socket {
         }
     }
 
+    /// Does nothing but to answer pings, until something else comes.
+    pub(crate) async fn answer_pings(&mut self) {
+        while let Some(Ok(Message::Ping(_) | Message::Pong(_))) = self.0.next().await {}
+    }
+
     /// Sends a message and returns the next one.
     pub(crate) async fn ask(&mut self, message: Value) -> Value {
         self.say(&message).await;

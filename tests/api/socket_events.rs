@@ -137,25 +137,57 @@ async fn a_cursor_goes_on_without_a_gap() {
     assert_eq!(resync["reason"], "other_log");
 }
 
-#[tokio::test]
-async fn acknowledged_means_live_and_truncate_means_read_again() {
-    table("ev_live").await;
-    for round in 0..50 {
-        let mut socket = socket("demo").await;
-        socket
-            .subscribe("a", "subscription { EvLiveMessageAdded { id } }")
-            .await;
-        write(&format!("insert into ev_live (id) values ({round})")).await;
-        let event = socket.hear().await;
-        assert_eq!(
-            event["data"]["EvLiveMessageAdded"][0]["id"],
-            round.to_string()
-        );
-        if round == 0 {
-            write("truncate ev_live").await;
-            assert_eq!(socket.hear().await["reason"], "truncated");
-        }
+/// Tables, each with rounds of its own, one after the other.
+const TABLES: usize = 20;
+const ROUNDS: usize = 50;
+
+/// 1,000 rounds: subscribe, and write as soon as that is acknowledged.
+#[tokio::test(flavor = "multi_thread")]
+async fn acknowledged_means_live() {
+    let make = (0..TABLES).map(|at| format!("create table ev_live{at} (id int8 primary key)"));
+    for make in make {
+        write(&make).await;
     }
+    let mut tables = tokio::task::JoinSet::new();
+    for at in 0..TABLES {
+        tables.spawn(async move {
+            let raw = json!({"type": "subscription", "id": "a", "schema": "public",
+                "rel": format!("ev_live{at}"), "op": "INSERT"});
+            for round in 0..ROUNDS {
+                let mut socket = socket("demo").await;
+                let answer = socket.ask(raw.clone()).await;
+                assert_eq!(answer["type"], "subscription_ack", "{answer}");
+                write(&format!("insert into ev_live{at} values ({round})")).await;
+                let batch = socket.hear().await;
+                let inserted = &batch["batch"]["demo"][format!("public.ev_live{at}")]["INSERT"];
+                assert_eq!(inserted.as_array().unwrap().len(), 1, "{batch}");
+                assert!(inserted.to_string().contains(&round.to_string()), "{batch}");
+            }
+        });
+    }
+    while let Some(done) = tables.join_next().await {
+        done.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn truncate_means_read_again() {
+    table("ev_truncate").await;
+    let mut socket = socket("demo").await;
+    let added = "subscription { EvTruncateMessageAdded { id } }";
+    socket.subscribe("a", added).await;
+    write("insert into ev_truncate (id) values (1)").await;
+    assert_eq!(socket.hear().await["type"], "subscription");
+    write("truncate ev_truncate").await;
+    let resync = socket.hear().await;
+    assert_eq!(
+        (&resync["type"], &resync["id"]),
+        (&json!("resync"), &json!("a"))
+    );
+    assert_eq!(resync["reason"], "truncated");
+    write("insert into ev_truncate (id) values (2)").await;
+    let event = socket.hear().await;
+    assert_eq!(event["data"]["EvTruncateMessageAdded"][0]["id"], "2");
 }
 
 #[tokio::test]

@@ -242,6 +242,12 @@ async fn what_is_wrong_is_an_error_and_the_socket_stays_open() {
             assert_eq!(answer["id"], "x", "{message}: {answer}");
         }
     }
+    // The place of the mistake, in the text of the condition.
+    let text = added("(where: \"id = 1 and name = \") { id }").replace("artistsM", "ArtistsM");
+    socket.say_text(&text).await;
+    let answer = socket.hear().await;
+    let message = answer["message"].as_str().unwrap();
+    assert!(message.contains("at character 19:"), "{answer}");
     socket.say_bytes(vec![1, 2, 3]).await;
     assert_eq!(socket.hear().await["error"], "invalid_message");
     assert!(socket.is_silent().await);

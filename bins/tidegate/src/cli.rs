@@ -51,6 +51,9 @@ pub(crate) enum Command {
     /// The master key and the keys that sign tokens
     #[command(subcommand)]
     Key(Key),
+    /// What change events keep in PostgreSQL: slots, publications, replica identities
+    #[command(subcommand)]
+    Feed(Feed),
 }
 
 /// `tidegate demo`.
@@ -216,6 +219,26 @@ pub(crate) enum Key {
     },
     /// List the signing keys
     List,
+}
+
+/// `tidegate feed …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Feed {
+    /// Show slots, publications, raised replica identities and the settings that matter
+    Status {
+        /// One database; all tenants when left out
+        database: Option<String>,
+    },
+    /// Put replica identities back, drop the publications and the slot; no data is touched
+    Drop {
+        /// The database
+        database: String,
+        /// End streams that are open; a server that runs opens a new one at once
+        #[arg(long)]
+        end_streams: bool,
+        #[command(flatten)]
+        confirmation: Confirmation,
+    },
 }
 
 /// Where a password comes from. It never stands on the command line.

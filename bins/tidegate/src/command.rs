@@ -2,6 +2,7 @@
 
 mod client;
 mod doctor;
+mod feed;
 mod key;
 mod tenant;
 mod user;
@@ -12,6 +13,7 @@ use crate::failure::Result;
 
 pub(crate) use client::run as client;
 pub(crate) use doctor::run as doctor;
+pub(crate) use feed::run as feed;
 pub(crate) use key::run as key;
 pub(crate) use tenant::{create as create_tenant, drop as drop_tenant, run as tenant};
 pub(crate) use user::{create as create_user, run as user};

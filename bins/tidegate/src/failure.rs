@@ -51,6 +51,9 @@ pub(crate) enum Failure {
     /// A statement failed.
     #[error("a statement of the service failed: {0}")]
     Statement(#[from] tidegate_sql::Error),
+    /// The log of changes, or what is kept for it, cannot be had.
+    #[error(transparent)]
+    Log(#[from] tidegate_sql::log::LogError),
     /// The demo's PostgreSQL failed.
     #[error(transparent)]
     Embedded(#[from] tidegate_embedded::Error),

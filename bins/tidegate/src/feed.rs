@@ -3,7 +3,7 @@
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
-use tidegate_feed::{Feed, Settings as FeedSettings};
+use tidegate_feed::{DatabaseStatus, Feed, Settings as FeedSettings};
 use tidegate_postgres::admin::RoleCredentials;
 use tidegate_postgres::{Replication, ReplicationSettings};
 use tidegate_server::{MetricsSource, Probe};
@@ -24,17 +24,22 @@ pub(crate) async fn open(
         tracing::warn!(reason, "feeds no changes");
         return Ok(None);
     }
+    let log = replication(service, settings).await?;
+    let settings = FeedSettings::default();
+    Ok(Some(Feed::new(Arc::new(log), executor, settings)))
+}
+
+/// The way to the logs of the cluster's databases.
+pub(crate) async fn replication(service: &Service, settings: &Settings) -> Result<Replication> {
     let version = service.admin.server().await?.version;
     let control: Arc<dyn Executor> = service.control.clone();
     let owners = RoleCredentials::new(control, service.passwords.clone(), version)?;
-    let log = Replication::new(
-        reader,
+    Ok(Replication::new(
+        service::replication_config(settings)?,
         (*service.config).clone(),
         Some(Arc::new(owners)),
         ReplicationSettings::default(),
-    );
-    let settings = FeedSettings::default();
-    Ok(Some(Feed::new(Arc::new(log), executor, settings)))
+    ))
 }
 
 /// The feed on `/readyz` and `/metrics`.
@@ -59,31 +64,100 @@ impl Probe for FeedStatus {
 impl MetricsSource for FeedStatus {
     fn write(&self, text: &mut String) -> fmt::Result {
         let status = self.0.as_ref().map(Feed::status).unwrap_or_default();
-        for (name, help) in [
-            ("tidegate_feed_subscriptions", "Subscriptions to changes."),
-            (
-                "tidegate_feed_live",
-                "Whether the log of the database is read.",
-            ),
-            (
-                "tidegate_feed_position",
-                "Up to where changes were handed out.",
-            ),
-        ] {
-            writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge")?;
+        for Metric {
+            name,
+            kind,
+            help,
+            value,
+        } in METRICS
+        {
+            writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}")?;
             for database in &status {
-                let value = match name {
-                    "tidegate_feed_subscriptions" => database.subscriptions as u64,
-                    "tidegate_feed_live" => u64::from(database.live),
-                    _ => database.reached.0,
-                };
-                writeln!(
-                    text,
-                    "{name}{{database={:?}}} {value}",
-                    database.database.as_str()
-                )?;
+                let label = label(database.database.as_str());
+                writeln!(text, "{name}{{database=\"{label}\"}} {}", value(database))?;
             }
         }
         Ok(())
     }
 }
+
+/// The value of a label, as the text format quotes it.
+fn label(value: &str) -> String {
+    let quoted = value.replace('\\', "\\\\").replace('"', "\\\"");
+    quoted.replace('\n', "\\n")
+}
+
+/// A family of metrics, one for each database with subscribers.
+struct Metric {
+    name: &'static str,
+    kind: &'static str,
+    help: &'static str,
+    value: fn(&DatabaseStatus) -> f64,
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "Prometheus reads every value as a float of 64 bits"
+)]
+const METRICS: [Metric; 10] = [
+    Metric {
+        name: "tidegate_feed_subscriptions",
+        kind: "gauge",
+        help: "Subscriptions to changes.",
+        value: |database| database.subscriptions as f64,
+    },
+    Metric {
+        name: "tidegate_feed_live",
+        kind: "gauge",
+        help: "Whether the log of the database is read.",
+        value: |database| f64::from(u8::from(database.live)),
+    },
+    Metric {
+        name: "tidegate_feed_position",
+        kind: "gauge",
+        help: "Up to where changes were handed out.",
+        value: |database| database.reached.0 as f64,
+    },
+    Metric {
+        name: "tidegate_feed_lag_bytes",
+        kind: "gauge",
+        help: "Bytes of log that were not handed out when its end was last looked at.",
+        value: |database| database.lag_bytes as f64,
+    },
+    Metric {
+        name: "tidegate_feed_lag_seconds",
+        kind: "gauge",
+        help: "For how long there has been log that is not handed out.",
+        value: |database| database.lag.as_secs_f64(),
+    },
+    Metric {
+        name: "tidegate_feed_queue_events",
+        kind: "gauge",
+        help: "Events that wait for their subscribers.",
+        value: |database| database.queued_events as f64,
+    },
+    Metric {
+        name: "tidegate_feed_queue_bytes",
+        kind: "gauge",
+        help: "Bytes of the events that wait for their subscribers.",
+        value: |database| database.queued_bytes as f64,
+    },
+    Metric {
+        name: "tidegate_feed_events_total",
+        kind: "counter",
+        help: "Events that were queued for subscribers.",
+        value: |database| database.events as f64,
+    },
+    Metric {
+        name: "tidegate_feed_resyncs_total",
+        kind: "counter",
+        help: "Gaps that subscribers were told of.",
+        value: |database| database.resyncs as f64,
+    },
+    Metric {
+        name: "tidegate_feed_slow_consumers_total",
+        kind: "counter",
+        help: "Connections that were cut because they did not read their events.",
+        value: |database| database.slow_consumers as f64,
+    },
+];

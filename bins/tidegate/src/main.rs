@@ -83,6 +83,7 @@ async fn dispatch(command: Command, settings: &Settings) -> Result {
         Command::User(user) => command::user(user, &Service::open(settings).await?).await,
         Command::Client(client) => command::client(client, &Service::open(settings).await?).await,
         Command::Key(key) => command::key(key, settings).await,
+        Command::Feed(feed) => command::feed(feed, settings).await,
         Command::Demo(_) | Command::Settings => Ok(()),
     }
 }

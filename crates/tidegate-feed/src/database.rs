@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use crate::change::Change;
 use crate::cursor::{Cursor, Place};
+use crate::meter::Meter;
 use crate::pump;
 use crate::queue::{Ended, Item, Resync};
 use crate::ring::Ring;
@@ -36,6 +37,7 @@ pub(crate) struct Database {
     pub(crate) stream: watch::Sender<StreamState>,
     /// Asks the worker to find out how far the stream is.
     pub(crate) poke: Notify,
+    pub(crate) meter: Arc<Meter>,
     ids: AtomicU64,
     /// When somebody last subscribed, or was seen to be subscribed.
     pub(crate) touched: Mutex<Instant>,
@@ -107,6 +109,7 @@ impl Database {
             catch_up: Semaphore::new(settings.catch_up),
             stream: watch::Sender::new(StreamState::default()),
             poke: Notify::new(),
+            meter: Arc::default(),
             ids: AtomicU64::new(1),
             touched: Mutex::new(Instant::now()),
             entering: AtomicUsize::new(0),
@@ -136,7 +139,7 @@ impl Database {
         for subscriber in inner.subscribers.values() {
             // Not even a full queue may hide a gap.
             let item = Item::Resync { cursor, reason };
-            subscriber.outbox.tell(subscriber.delivery(item));
+            subscriber.tell(item);
         }
         let start = Place::before(start);
         inner.pumps.values_mut().for_each(|place| *place = start);
@@ -245,10 +248,10 @@ impl Database {
         };
         inner.subscribers.insert(subscriber.id, subscriber.clone());
         let item = Item::Acknowledged { cursor };
-        subscriber.outbox.tell(subscriber.delivery(item));
+        subscriber.tell(item);
         if let From::Gap(reason) = from {
             let item = Item::Resync { cursor, reason };
-            subscriber.outbox.tell(subscriber.delivery(item));
+            subscriber.tell(item);
         }
         if let (From::Now | From::Gap(_), None) = (from, &subscriber.judge) {
             let table = inner.table(subscriber.relation);

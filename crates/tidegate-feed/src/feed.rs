@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tidegate_sql::log::{ChangeLog, Demand, LogPosition, LogStart};
+use tidegate_sql::log::{ChangeLog, Demand, LogStart};
 use tidegate_sql::{DatabaseName, Executor, Login};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -23,6 +23,7 @@ use crate::queue::{Ended, Outbox};
 use crate::rights::Rights;
 use crate::selection::Selection;
 use crate::settings::Settings;
+use crate::status::DatabaseStatus;
 use crate::subscriber::Subscriber;
 use crate::{admission, guard, worker};
 
@@ -120,6 +121,7 @@ impl Feed {
             predicate: request.predicate,
             columns,
             outbox: outbox.clone(),
+            meter: database.meter.clone(),
             judge,
             over: AtomicBool::new(false),
         });
@@ -243,16 +245,12 @@ impl Feed {
     /// How each database's feed is.
     pub fn status(&self) -> Vec<DatabaseStatus> {
         let databases = self.shared.databases.lock();
-        let status = |(name, running): (&DatabaseName, &Running)| {
-            let state = running.database.stream.borrow().clone();
-            DatabaseStatus {
-                database: name.clone(),
-                live: state.live,
-                reached: state.reached,
-                subscriptions: running.database.subscribers().len(),
-            }
-        };
-        databases.iter().map(status).collect()
+        let mut status: Vec<_> = databases
+            .values()
+            .map(|running| DatabaseStatus::of(&running.database))
+            .collect();
+        status.sort_by(|one, other| one.database.as_str().cmp(other.database.as_str()));
+        status
     }
 }
 
@@ -289,19 +287,6 @@ fn retire(shared: &Weak<Shared>, database: &Arc<Database>) -> bool {
         }
     });
     true
-}
-
-/// How a database's feed is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DatabaseStatus {
-    /// The database.
-    pub database: DatabaseName,
-    /// Whether its stream is open.
-    pub live: bool,
-    /// Everything that committed before this has been handed out.
-    pub reached: LogPosition,
-    /// How many subscriptions there are.
-    pub subscriptions: usize,
 }
 
 impl Subscription {

@@ -128,8 +128,13 @@ pub(crate) async fn window(database: Arc<Database>, retire: impl Fn(&Arc<Databas
             keep = *position;
             samples.pop_front();
         }
-        if let Err(error) = database.log.retain(&database.name, keep).await {
-            warn!(database = %database.name, %error, "the retention window did not move on");
+        match database.log.retain(&database.name, keep).await {
+            Ok(end) => database
+                .meter
+                .see_end(end, database.stream.borrow().reached),
+            Err(error) => {
+                warn!(database = %database.name, %error, "the retention window did not move on");
+            }
         }
         let_go(&database).await;
     }

@@ -75,7 +75,7 @@ impl Pump {
                     match self.database.pump_place(&self.subscriber) {
                         Some(place) if place > self.place => self.place = place,
                         _ => {
-                            self.subscriber.outbox.cut(self.subscriber.tag);
+                            self.subscriber.cut();
                             return Err(Over);
                         }
                     }
@@ -170,17 +170,16 @@ impl Pump {
             Outcome::Event(operation, row) => event(operation, row),
             Outcome::Gap(reason) => Item::Resync { cursor, reason },
         };
-        let delivery = self.subscriber.delivery(item);
         loop {
             if self.subscriber.is_over() {
                 return Err(Over);
             }
-            match self.subscriber.outbox.push(delivery.clone()) {
+            match self.subscriber.push(item.clone()) {
                 Ok(()) => return Ok(()),
                 Err(Refused::Closed) => return Err(Over),
                 Err(Refused::Full) => {
                     if self.subscriber.outbox.room().await == Err(Refused::Full) {
-                        self.subscriber.outbox.cut(self.subscriber.tag);
+                        self.subscriber.cut();
                         return Err(Over);
                     }
                 }

@@ -234,15 +234,16 @@ impl Outbox {
         }
     }
 
-    /// Cuts a connection that does not read.
-    pub(crate) fn cut(&self, subscription: u64) {
+    /// Cuts a connection that does not read; says whether it was open.
+    pub(crate) fn cut(&self, subscription: u64) -> bool {
         if self.0.closed.swap(true, Ordering::AcqRel) {
-            return;
+            return false;
         }
         let cursor = self.0.state.lock().last;
         let item = Item::Ended(Ended::SlowConsumer { cursor });
         self.tell(Delivery { subscription, item });
         self.0.drained.notify_waiters();
+        true
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -256,8 +257,29 @@ impl Outbox {
 
     /// How many events wait.
     pub fn depth(&self) -> usize {
-        self.0.state.lock().events
+        self.backlog().events
     }
+
+    /// How much waits.
+    pub(crate) fn backlog(&self) -> Backlog {
+        let state = self.0.state.lock();
+        Backlog {
+            events: state.events,
+            bytes: state.bytes,
+        }
+    }
+
+    /// What tells this connection from others.
+    pub(crate) fn address(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
+    }
+}
+
+/// What waits in queues.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Backlog {
+    pub(crate) events: usize,
+    pub(crate) bytes: usize,
 }
 
 struct Limits {

@@ -30,6 +30,12 @@ pub(crate) struct ColumnRights {
     pub(crate) long: bool,
 }
 
+/// How often a question is asked while the table is being changed.
+const ATTEMPTS: usize = 5;
+
+/// The column of [`COLUMNS`] that says whether a column may be read.
+const READABLE: usize = 4;
+
 const COLUMNS: &str = "\
     SELECT n.nspname::text, c.relname::text, \
            pg_catalog.row_security_active(c.oid)::text, a.attname::text, \
@@ -75,6 +81,17 @@ impl Rights {
     /// # Errors
     /// [`Error::NoTable`], and what PostgreSQL refuses.
     pub(crate) async fn ask(executor: &dyn Executor, login: &Login, table: u32) -> Result<Self> {
+        for _ in 0..ATTEMPTS {
+            if let Some(rights) = Self::attempt(executor, login, table).await? {
+                return Ok(rights);
+            }
+        }
+        Err(Error::Internal("the table's definition never rests".into()))
+    }
+
+    /// Nothing when the table was changed meanwhile: the snapshot has a column, or the table, that
+    /// is gone, and PostgreSQL's privilege functions, which look past snapshots, say NULL of it.
+    async fn attempt(executor: &dyn Executor, login: &Login, table: u32) -> Result<Option<Self>> {
         let number = table.to_string();
         let values = [number.as_str()];
         let who = Principal::Role(login.clone());
@@ -84,22 +101,28 @@ impl Rights {
             return Err(Error::Internal("as many answers as questions".into()));
         };
         let first = columns.first().ok_or(Error::NoTable)?;
+        if columns
+            .iter()
+            .any(|row| row.get(READABLE).is_none_or(Option::is_none))
+        {
+            return Ok(None);
+        }
         let (schema, name) = (text(first, 0), text(first, 1));
         let guarded = is_true(first, 2);
         let policy = guarded.then(|| Policy::new((&schema, &name), policies, numbers));
         let column = |row: &TextRow| ColumnRights {
             name: text(row, 3),
-            readable: is_true(row, 4),
+            readable: is_true(row, READABLE),
             generated: is_true(row, 5),
             key: is_true(row, 6),
             long: is_true(row, 7),
         };
-        Ok(Self {
+        Ok(Some(Self {
             schema,
             name,
             columns: columns.iter().map(column).collect(),
             policy,
-        })
+        }))
     }
 
     /// A column that the role may read and the log tells.

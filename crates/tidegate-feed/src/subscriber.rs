@@ -1,16 +1,17 @@
 //! One subscription, and what a change means to it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bytes::Bytes;
 use tidegate_sql::Login;
 use tracing::warn;
 
 use crate::change::{Change, Event, Operation, Operations, Row};
+use crate::meter::Meter;
 use crate::policy::Judge;
 use crate::predicate::{Equality, Placed, Predicate};
-use crate::queue::{Delivery, Ended, Item, Outbox, Resync};
+use crate::queue::{Delivery, Ended, Item, Outbox, Refused, Resync};
 use crate::selection::{Encoder, Selection, Unshowable};
 use crate::shape::Shape;
 
@@ -29,6 +30,7 @@ pub(crate) struct Subscriber {
     /// Every column that it shows or looks at.
     pub(crate) columns: Vec<Box<str>>,
     pub(crate) outbox: Outbox,
+    pub(crate) meter: Arc<Meter>,
     /// Who decides which rows the role may see, where row level security applies.
     pub(crate) judge: Option<Arc<Judge>>,
     pub(crate) over: AtomicBool,
@@ -43,11 +45,40 @@ impl Subscriber {
     /// Ends the subscription, once.
     pub(crate) fn end(&self, why: Ended) {
         if !self.over.swap(true, Ordering::AcqRel) {
-            self.outbox.tell(self.delivery(Item::Ended(why)));
+            self.tell(Item::Ended(why));
         }
     }
 
-    pub(crate) fn delivery(&self, item: Item) -> Delivery {
+    /// Adds something to the connection's queue, if there is room.
+    pub(crate) fn push(&self, item: Item) -> Result<(), Refused> {
+        let counter = self.counter(&item);
+        self.outbox.push(self.delivery(item))?;
+        counter.into_iter().for_each(Meter::count);
+        Ok(())
+    }
+
+    /// Adds what must be told however full the queue is.
+    pub(crate) fn tell(&self, item: Item) {
+        self.counter(&item).into_iter().for_each(Meter::count);
+        self.outbox.tell(self.delivery(item));
+    }
+
+    /// Cuts the connection, which does not read.
+    pub(crate) fn cut(&self) {
+        if self.outbox.cut(self.tag) {
+            Meter::count(&self.meter.cut);
+        }
+    }
+
+    fn counter(&self, item: &Item) -> Option<&AtomicU64> {
+        match item {
+            Item::Event { .. } => Some(&self.meter.events),
+            Item::Resync { .. } => Some(&self.meter.resyncs),
+            Item::Acknowledged { .. } | Item::Ended(_) => None,
+        }
+    }
+
+    fn delivery(&self, item: Item) -> Delivery {
         Delivery {
             subscription: self.tag,
             item,

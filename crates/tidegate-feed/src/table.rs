@@ -167,7 +167,7 @@ impl Table {
                 gone.push(subscriber.clone());
                 return;
             }
-            match subscriber.outbox.push(subscriber.delivery(item)) {
+            match subscriber.push(item) {
                 Ok(()) => {}
                 Err(Refused::Full) => behind.push(subscriber.clone()),
                 Err(Refused::Closed) => gone.push(subscriber.clone()),

@@ -117,9 +117,7 @@ async fn recapture(database: &Arc<Database>, start: LogPosition) -> Result<(), L
     for subscriber in database.subscribers() {
         if lost.contains(&subscriber.relation) {
             let reason = Resync::Interrupted;
-            subscriber
-                .outbox
-                .tell(subscriber.delivery(Item::Resync { cursor, reason }));
+            subscriber.tell(Item::Resync { cursor, reason });
         }
     }
     Ok(())

@@ -99,6 +99,31 @@ async fn a_table_that_is_gone_ends_its_subscriptions() {
 }
 
 #[tokio::test]
+async fn a_column_that_goes_while_rights_are_checked_is_gone_and_not_forbidden() {
+    let settings = Settings {
+        recheck: Duration::from_millis(1),
+        ..Settings::default()
+    };
+    let setup = Setup {
+        settings,
+        ..Setup::default()
+    };
+    let scene = Scene::with("feed_going", &setup).await;
+    scene
+        .run("CREATE TABLE t (id int); GRANT SELECT ON t TO PUBLIC")
+        .await;
+    for _ in 0..40 {
+        scene.run("ALTER TABLE t ADD a int").await;
+        let mut listener = scene.all("t", &["a"]).await;
+        scene.run("ALTER TABLE t DROP a").await;
+        match listener.next().await {
+            Item::Ended(Ended::Changed { problem }) => assert!(problem.contains("`a`")),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
 async fn who_comes_after_a_definition_and_before_a_change_is_served() {
     let scene = Scene::new("feed_stale").await;
     scene

@@ -15,7 +15,7 @@ use tidegate_sql::log::LogPosition;
 pub(super) struct Ledger(pub(super) BTreeMap<u32, Entry>);
 
 /// What is known of a table.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) since: Option<LogPosition>,
     pub(super) before: Option<Identity>,

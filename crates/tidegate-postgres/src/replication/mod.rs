@@ -10,8 +10,10 @@ mod capture;
 mod ledger;
 mod refusal;
 mod release;
+mod removal;
 mod session;
 mod slot;
+mod status;
 mod stream;
 mod survey;
 mod tables;
@@ -28,6 +30,9 @@ use tidegate_sql::{BoxFuture, DatabaseName};
 
 use crate::config::Config;
 use crate::executor::Credentials;
+
+pub use removal::{Removal, StreamingServer};
+pub use status::{ClusterCapture, DatabaseCapture, PublicationStatus, RaisedIdentity, SlotStatus};
 
 /// The publication of tables whose every operation is needed.
 const EVERYTHING: &str = "tidegate";

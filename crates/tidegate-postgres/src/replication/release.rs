@@ -63,7 +63,12 @@ impl Actor {
     }
 
     /// Adds the command that gives a table its identity back.
-    async fn put_back(&self, entry: &Entry, name: &str, commands: &mut String) -> LogResult<()> {
+    pub(super) async fn put_back(
+        &self,
+        entry: &Entry,
+        name: &str,
+        commands: &mut String,
+    ) -> LogResult<()> {
         let identity = match entry.before {
             None => return Ok(()),
             Some(Identity::Default) => "DEFAULT".to_owned(),

@@ -1,5 +1,6 @@
 //! The log of changes.
 
 mod capture;
+mod removal;
 mod scene;
 mod stream;

@@ -72,13 +72,17 @@ impl Scene {
         changes: bool,
         old_rows: bool,
     ) -> LogResult<Captured> {
-        let demand = Demand {
+        let demand = self.demand(table, changes, old_rows).await;
+        self.log.capture(&self.database, &demand).await
+    }
+
+    pub(crate) async fn demand(&self, table: &str, changes: bool, old_rows: bool) -> Demand {
+        Demand {
             relation: self.oid(table).await,
             changes,
             old_rows,
             patience: Duration::from_secs(20),
-        };
-        self.log.capture(&self.database, &demand).await
+        }
     }
 
     /// The identity that a table has now.

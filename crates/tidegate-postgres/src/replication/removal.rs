@@ -1,0 +1,167 @@
+//! Taking everything of the feed out of a database, for an operator who wants it gone.
+
+use std::time::Duration;
+
+use tidegate_sql::DatabaseName;
+use tidegate_sql::log::{LogError, LogResult};
+use tokio::time::{Instant, sleep};
+
+use super::status::{DatabaseCapture, captured};
+use super::tables::Actor;
+use super::{Replication, Shared, refusal, release, slot};
+use crate::control;
+
+/// How long processes that were told to end may take.
+const END: Duration = Duration::from_secs(10);
+
+/// What became of a removal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Removal {
+    /// Nothing of the feed is there any more.
+    Done {
+        /// What was there.
+        removed: DatabaseCapture,
+        /// The slots that were dropped.
+        slots: Vec<String>,
+    },
+    /// Servers read the log; nothing was changed.
+    Streaming(Vec<StreamingServer>),
+    /// A server came back while everything was removed, and has made some of it anew.
+    CameBack,
+    /// Neither the administrator nor the database's owner may change something; what is left
+    /// needs a superuser.
+    Left(DatabaseCapture),
+}
+
+/// Somebody who reads the log of a database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamingServer {
+    /// The slot that it reads.
+    pub slot: String,
+    /// The process of PostgreSQL that serves it.
+    pub process: i32,
+    /// From where it is connected; nothing over a Unix socket or where that may not be seen.
+    pub address: Option<String>,
+}
+
+impl Replication {
+    /// Takes the feed out of a database: gives tables back the replica identities that were
+    /// raised, drops the publications and the slot. `end_streams` ends the streams of servers
+    /// before; a server that runs opens a new one as soon as it can.
+    ///
+    /// # Errors
+    /// The database is not there, or a login or a statement failed.
+    pub async fn remove(&self, database: &DatabaseName, end_streams: bool) -> LogResult<Removal> {
+        let streaming = self.streaming(database).await?;
+        if !streaming.is_empty() {
+            if !end_streams {
+                return Ok(Removal::Streaming(streaming));
+            }
+            self.end(database, &streaming).await?;
+        }
+        let there = captured(&self.shared, database).await?;
+        let slots = self.cluster().await?.slots;
+        release::release(&self.shared, database, &[]).await?;
+        let left = captured(&self.shared, database).await?;
+        // The comment of the publication knows what identities were: it goes last.
+        if !left.raised.is_empty() || !drop_publications(&self.shared, database).await? {
+            return Ok(Removal::Left(captured(&self.shared, database).await?));
+        }
+        slot::abandon(&self.shared, database).await?;
+        let slots = slots.into_iter().filter(|slot| slot.database == *database);
+        let slots = slots.map(|slot| slot.name).collect();
+        self.confirm(database, there, slots).await
+    }
+
+    /// Whether everything is gone.
+    async fn confirm(
+        &self,
+        database: &DatabaseName,
+        removed: DatabaseCapture,
+        slots: Vec<String>,
+    ) -> LogResult<Removal> {
+        let left = captured(&self.shared, database).await?;
+        let cluster = self.cluster().await?;
+        let slot_left = cluster.slots.iter().any(|slot| slot.database == *database);
+        if slot_left || !left.publications.is_empty() {
+            return Ok(Removal::CameBack);
+        }
+        Ok(Removal::Done { removed, slots })
+    }
+
+    /// Who reads the log of a database.
+    async fn streaming(&self, database: &DatabaseName) -> LogResult<Vec<StreamingServer>> {
+        let admin = Actor::admin(&self.shared, database).await?;
+        let rows = admin.rows(STREAMING, &[]).await?;
+        let server = |row: &tokio_postgres::Row| StreamingServer {
+            slot: row.get(0),
+            process: row.get(1),
+            address: row.get(2),
+        };
+        Ok(rows.iter().map(server).collect())
+    }
+
+    /// Ends streams, as the login that opened them, and waits until they have ended.
+    async fn end(&self, database: &DatabaseName, streams: &[StreamingServer]) -> LogResult<()> {
+        let reader = &self.shared.reader;
+        let opened = control::open(reader, database).await;
+        let client = opened.map_err(|e| refusal::of_connection(e, &reader.admin_role))?;
+        let slots: Vec<&str> = streams.iter().map(|stream| stream.slot.as_str()).collect();
+        let failed = |error: tokio_postgres::Error| refusal::of_statement(&error, END);
+        client.query(TERMINATE, &[&slots]).await.map_err(failed)?;
+        let deadline = Instant::now() + END;
+        loop {
+            let left = self.streaming(database).await?;
+            let old = left.iter().find(|stream| slots.contains(&&*stream.slot));
+            let Some(old) = old else {
+                return Ok(());
+            };
+            if Instant::now() > deadline {
+                let what = format!("the end of the process {}", old.process);
+                return Err(LogError::TimedOut { what, limit: END });
+            }
+            sleep(Duration::from_millis(50)).await;
+        }
+    }
+}
+
+/// Drops the publications as whoever may; says whether none is left.
+async fn drop_publications(shared: &Shared, database: &DatabaseName) -> LogResult<bool> {
+    if let Some(owner) = Actor::owner(shared, database).await? {
+        owner.drop_publications().await?;
+    }
+    let admin = Actor::admin(shared, database).await?;
+    admin.drop_publications().await?;
+    Ok(admin.rows(PUBLICATIONS, &[]).await?.is_empty())
+}
+
+impl Actor {
+    async fn drop_publications(&self) -> LogResult<()> {
+        for row in self.rows(PUBLICATIONS, &[]).await? {
+            let (name, may_drop): (&str, bool) = (row.get(0), row.get(1));
+            if may_drop {
+                self.run(&format!("DROP PUBLICATION IF EXISTS \"{name}\""))
+                    .await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+const PUBLICATIONS: &str = "\
+    SELECT pubname::text, pg_catalog.pg_has_role(pubowner, 'USAGE') \
+    FROM pg_catalog.pg_publication WHERE pubname IN ('tidegate', 'tidegate_inserts') ORDER BY 1";
+
+const STREAMING: &str = "\
+    SELECT s.slot_name::text, s.active_pid, pg_catalog.host(a.client_addr) \
+    FROM pg_catalog.pg_replication_slots s \
+    JOIN pg_catalog.pg_database d ON d.datname = s.database \
+    LEFT JOIN pg_catalog.pg_stat_activity a ON a.pid = s.active_pid \
+    WHERE d.datname = pg_catalog.current_database() AND s.active_pid IS NOT NULL \
+    AND (s.slot_name = 'tidegate_' || d.oid \
+         OR pg_catalog.starts_with(s.slot_name::text, 'tidegate_' || d.oid || '_')) \
+    ORDER BY 1";
+
+const TERMINATE: &str = "\
+    SELECT pg_catalog.pg_terminate_backend(active_pid) FROM pg_catalog.pg_replication_slots \
+    WHERE slot_name::text = ANY ($1) AND active_pid IS NOT NULL";

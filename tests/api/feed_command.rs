@@ -1,0 +1,76 @@
+//! `tidegate feed status|drop`, beside a node that serves.
+
+use serde_json::json;
+
+use crate::node::{Node, operator};
+use crate::socket::open_at;
+
+const IDENTITY: &str = "SELECT relreplident::text FROM pg_class WHERE relname = 'orders'";
+const LEFT: &str = "SELECT ((SELECT count(*) FROM pg_replication_slots) \
+                    + (SELECT count(*) FROM pg_publication))::text";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_feed_keeps_is_shown_and_dropped() {
+    let operator = operator().await;
+    let nothing = operator.succeeds(&["feed", "status"], "");
+    assert!(nothing.contains("wal_level = logical\n"), "{nothing}");
+    assert!(nothing.contains("\nno slots\n"), "{nothing}");
+    assert!(nothing.contains("\nshop\n  no publications\n"), "{nothing}");
+
+    let node = Node::start(&operator).await;
+    let tokens = node.sign_in("shop", "shop", "owner-password").await;
+    let token = tokens["access_token"].as_str().unwrap();
+    let mut socket = open_at(&node.url, &format!("/?token={token}"), &[])
+        .await
+        .unwrap();
+    let raw = json!({"type": "subscription", "id": "a", "schema": "public", "rel": "orders"});
+    assert_eq!(socket.ask(raw).await["type"], "subscription_ack");
+
+    let shown = operator.succeeds(&["feed", "status", "shop"], "");
+    for part in [
+        "max_replication_slots = ",
+        " in use)\n",
+        "max_slot_wal_keep_size = ",
+        "\nDATABASE  SLOT",
+        "reserved",
+        "  publication tidegate of shop: 1 table\n    public.orders\n",
+        "  publication tidegate_inserts of shop: no tables\n",
+        "  replica identity of public.orders raised from DEFAULT to FULL\n",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let inside = operator.root("shop").await;
+    let value = async |sql: &str| -> String { inside.query_one(sql, &[]).await.unwrap().get(0) };
+
+    let asked = operator.fails(&["feed", "drop", "shop"], "");
+    assert!(asked.1.contains("--yes"), "{asked:?}");
+    let (code, said) = operator.fails(&["feed", "drop", "shop", "--yes"], "");
+    assert_eq!(code, 1);
+    assert!(said.contains("changes of shop are still read"), "{said}");
+    assert!(said.contains("--end-streams"), "{said}");
+    assert_eq!(value(IDENTITY).await, "f", "nothing was dropped");
+
+    node.stop();
+    let dropped = operator.succeeds(&["feed", "drop", "shop", "--yes"], "");
+    for part in [
+        "ALTER TABLE ONLY public.orders REPLICA IDENTITY DEFAULT;\n",
+        "DROP PUBLICATION tidegate;\nDROP PUBLICATION tidegate_inserts;\n",
+        "SELECT pg_drop_replication_slot('tidegate_",
+    ] {
+        assert!(dropped.contains(part), "{part}: {dropped}");
+    }
+    assert_eq!(value(IDENTITY).await, "d");
+    assert_eq!(value(LEFT).await, "0");
+    let again = operator.succeeds(&["feed", "drop", "shop", "--yes"], "");
+    assert_eq!(again, "-- there was nothing\n");
+
+    let (drop, status) = (
+        ["feed", "drop", "nowhere", "--yes"],
+        ["feed", "status", "nowhere"],
+    );
+    for arguments in [&drop[..], &status[..]] {
+        let (code, said) = operator.fails(arguments, "");
+        assert_eq!(code, 1);
+        assert!(said.contains("there is no database nowhere"), "{said}");
+    }
+}

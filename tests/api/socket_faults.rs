@@ -1,0 +1,230 @@
+//! What subscribers see of what happens to PostgreSQL, to the service and to tables
+//! (wire.md 7 and 8).
+
+use serde_json::{Value, json};
+use tidegate_embedded::Shutdown;
+
+use crate::node::{Node, operator};
+use crate::operator::Operator;
+use crate::socket::{Socket, open_at};
+
+const ADDED: &str = "subscription { DocsMessageAdded { id text } }";
+const UPDATED: &str = "subscription { DocsMessageUpdated { id text } }";
+const DELETED: &str = "subscription { DocsMessageDeleted { id text } }";
+const DOCS: &str = "CREATE TABLE docs (id int8 PRIMARY KEY, text text, writer text); \
+                    ALTER TABLE docs OWNER TO shop";
+
+async fn run(operator: &Operator, sql: &str) {
+    let root = operator.root("shop").await;
+    root.batch_execute(sql).await.unwrap();
+}
+
+async fn sign_in(node: &Node, user: &str, password: &str) -> Socket {
+    let tokens = node.sign_in("shop", user, password).await;
+    let path = format!("/?token={}", tokens["access_token"].as_str().unwrap());
+    open_at(&node.url, &path, &[]).await.unwrap()
+}
+
+async fn owner(node: &Node) -> Socket {
+    sign_in(node, "shop", "owner-password").await
+}
+
+/// The id of the row of the next message, which must be an event, and its cursor.
+async fn event(socket: &mut Socket) -> (String, Value) {
+    let event = socket.hear().await;
+    assert_eq!(event["type"], "subscription", "{event}");
+    let row = event["data"].as_object().unwrap().values().next().unwrap();
+    (
+        row[0]["id"].as_str().unwrap().to_owned(),
+        event["cursor"].clone(),
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn restarts_of_postgresql_and_of_the_node_lose_and_repeat_nothing() {
+    let operator = operator().await;
+    run(&operator, DOCS).await;
+    let node = Node::start(&operator).await;
+    let mut socket = owner(&node).await;
+    socket.subscribe("a", ADDED).await;
+    run(&operator, "INSERT INTO docs VALUES (1)").await;
+    assert_eq!(event(&mut socket).await.0, "1");
+    let mut row = 1;
+    for mode in [Shutdown::Fast, Shutdown::Immediate] {
+        operator.cluster.restart(mode).await.unwrap();
+        row += 1;
+        run(&operator, &format!("INSERT INTO docs VALUES ({row})")).await;
+        assert_eq!(event(&mut socket).await.0, row.to_string());
+    }
+    run(&operator, "INSERT INTO docs VALUES (4)").await;
+    let (id, cursor) = event(&mut socket).await;
+    assert_eq!(id, "4");
+    node.stop();
+    run(&operator, "INSERT INTO docs VALUES (5)").await;
+    let node = Node::start(&operator).await;
+    let mut socket = owner(&node).await;
+    let subscribe = json!({"type": "subscribe", "id": "a", "schema": "public", "query": ADDED,
+        "after": cursor});
+    assert_eq!(socket.ask(subscribe).await["type"], "subscribe_ack");
+    assert_eq!(event(&mut socket).await.0, "5");
+    run(&operator, "INSERT INTO docs VALUES (6)").await;
+    assert_eq!(event(&mut socket).await.0, "6");
+    assert!(socket.is_silent().await);
+    node.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_of_the_table_ends_what_it_makes_impossible_and_nothing_else() {
+    let operator = operator().await;
+    run(&operator, DOCS).await;
+    let node = Node::start(&operator).await;
+    let (mut keeps, mut loses) = (owner(&node).await, owner(&node).await);
+    let only_id = "subscription { DocsMessageAdded { id } }";
+    keeps.subscribe("keeps", only_id).await;
+    loses.subscribe("loses", ADDED).await;
+    run(
+        &operator,
+        "ALTER TABLE docs ADD more int; INSERT INTO docs VALUES (1, 'a')",
+    )
+    .await;
+    assert_eq!(event(&mut keeps).await.0, "1");
+    assert_eq!(event(&mut loses).await.0, "1");
+    run(
+        &operator,
+        "ALTER TABLE docs DROP text; INSERT INTO docs (id) VALUES (2)",
+    )
+    .await;
+    assert_eq!(event(&mut keeps).await.0, "2");
+    let ended = loop {
+        let message = loses.hear().await;
+        // A rewrite of nothing: the column reads as null until the log tells that it is gone.
+        if message["type"] != "subscription" {
+            break message;
+        }
+    };
+    assert_eq!(
+        (&ended["type"], &ended["id"]),
+        (&json!("error"), &json!("loses")),
+        "{ended}"
+    );
+    assert!(
+        ended["message"].as_str().unwrap().contains("`text`"),
+        "{ended}"
+    );
+    run(&operator, "DROP TABLE docs").await;
+    let ended = keeps.hear().await;
+    assert_eq!(
+        (&ended["type"], &ended["id"]),
+        (&json!("error"), &json!("keeps")),
+        "{ended}"
+    );
+    assert!(keeps.is_silent().await && loses.is_silent().await);
+    node.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn values_of_a_mebibyte_come_whole_also_when_they_did_not_change() {
+    let operator = operator().await;
+    run(&operator, DOCS).await;
+    let node = Node::start(&operator).await;
+    let mut socket = owner(&node).await;
+    let size = 1 << 20;
+    for (id, query) in [("a", ADDED), ("u", UPDATED), ("d", DELETED)] {
+        socket.subscribe(id, query).await;
+    }
+    let insert = format!(
+        "INSERT INTO docs VALUES (1, repeat('\u{e9}', {}), 'x')",
+        size / 2
+    );
+    for (statement, id, field) in [
+        (insert.as_str(), "a", "DocsMessageAdded"),
+        ("UPDATE docs SET writer = 'y'", "u", "DocsMessageUpdated"),
+        ("DELETE FROM docs", "d", "DocsMessageDeleted"),
+    ] {
+        run(&operator, statement).await;
+        let event = socket.hear().await;
+        assert_eq!(event["id"], id);
+        let text = event["data"][field][0]["text"].as_str().unwrap();
+        assert_eq!(text.len(), size, "{field}");
+        assert!(text.chars().all(|letter| letter == '\u{e9}'), "{field}");
+    }
+    node.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn row_level_security_decides_for_each_image_and_each_socket() {
+    let operator = operator().await;
+    run(&operator, DOCS).await;
+    let password = ["--password-file", "-"];
+    for user in ["ann", "ben"] {
+        let create = ["user", "create", "shop", user];
+        operator.succeeds(&[&create[..], &password].concat(), "users-password\n");
+    }
+    let policy = "ALTER TABLE docs ENABLE ROW LEVEL SECURITY; \
+                  CREATE POLICY own ON docs USING (writer = current_user); \
+                  GRANT SELECT ON docs TO \"shop/ann\", \"shop/ben\"";
+    run(&operator, policy).await;
+    let node = Node::start(&operator).await;
+    let mut ann = sign_in(&node, "ann", "users-password").await;
+    let mut ben = sign_in(&node, "ben", "users-password").await;
+    for socket in [&mut ann, &mut ben] {
+        for (id, query) in [("a", ADDED), ("u", UPDATED), ("d", DELETED)] {
+            socket.subscribe(id, query).await;
+        }
+    }
+    let writes = "INSERT INTO docs VALUES (1, 't', 'shop/ann'); \
+                  UPDATE docs SET writer = 'shop/ben'; \
+                  UPDATE docs SET writer = NULL; \
+                  UPDATE docs SET writer = 'shop/ann'; \
+                  DELETE FROM docs; \
+                  INSERT INTO docs VALUES (2, 't', 'shop/ben')";
+    run(&operator, writes).await;
+    for (socket, kinds) in [
+        (&mut ann, &["a", "d", "u"][..]),
+        (&mut ben, &["a", "u"][..]),
+    ] {
+        let mut heard = Vec::new();
+        for _ in 0..kinds.len() {
+            let event = socket.hear().await;
+            assert_eq!(event["type"], "subscription", "{event}");
+            heard.push(event["id"].as_str().unwrap().to_owned());
+        }
+        // Each subscription has its rows judged on its own.
+        heard.sort();
+        assert_eq!(heard, kinds);
+        assert!(socket.is_silent().await);
+    }
+    node.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_logical_decoding_subscriptions_are_refused_and_the_rest_works() {
+    let operator = operator().await;
+    run(&operator, "ALTER SYSTEM SET wal_level = replica").await;
+    operator.cluster.restart(Shutdown::Fast).await.unwrap();
+    let status = operator.succeeds(&["feed", "status"], "");
+    let remark = "wal_level = replica  (change events need logical)\n";
+    assert!(status.contains(remark), "{status}");
+    let node = Node::start(&operator).await;
+    let ready = node
+        .client
+        .get(format!("{}/readyz", node.url))
+        .send()
+        .await
+        .unwrap();
+    let ready: Value = ready.json().await.unwrap();
+    assert_eq!(ready["checks"]["feed"], "degraded", "{ready}");
+    assert_eq!(ready["status"], "ready", "{ready}");
+    let mut socket = owner(&node).await;
+    let raw = json!({"type": "subscription", "id": "a", "schema": "public", "rel": "orders"});
+    let refused = socket.ask(raw).await;
+    assert_eq!(
+        (&refused["error"], &refused["id"]),
+        (&json!("feed_unavailable"), &json!("a")),
+        "{refused}"
+    );
+    let answer = socket.ask(json!({"q": "select 1 as one"})).await;
+    assert_eq!(answer["data"], json!([{"one": 1}]), "{answer}");
+    let log = node.stop();
+    assert!(log.contains("wal_level"), "the log says why");
+}

@@ -1,0 +1,108 @@
+//! What time does to sockets: tokens expire, peers die (wire.md 7).
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use crate::service::demo;
+use crate::socket::{open, socket};
+use crate::tokens::access_token;
+
+const NOW: Duration = Duration::ZERO;
+/// Long enough to connect on a busy machine, short enough to wait for.
+const SHORT: Duration = Duration::from_secs(8);
+/// Tokens tell whole seconds.
+const SHORT_AT_LEAST: Duration = Duration::from_secs(7);
+
+#[tokio::test]
+async fn a_socket_ends_with_its_token_and_tells_so() {
+    let earliest = Instant::now() + SHORT_AT_LEAST;
+    let token = access_token(NOW, SHORT).await;
+    let expires = Instant::now() + SHORT;
+    let mut own = open(&format!("/?token={token}"), &[]).await.unwrap();
+    own.subscribe("a", "subscription { ArtistsMessageAdded { id } }")
+        .await;
+    let protocol = [("sec-websocket-protocol", "graphql-transport-ws")];
+    let mut transport = open("/", &protocol).await.unwrap();
+    let init = json!({"type": "connection_init", "payload": {"token": token}});
+    assert_eq!(transport.ask(init).await["type"], "connection_ack");
+    let mut renewed = open(&format!("/?token={token}"), &[]).await.unwrap();
+    let auth = json!({"type": "auth", "token": demo().cached_token("demo").await});
+    let answer = renewed.ask(auth).await;
+    assert_eq!(answer["type"], "auth_ack");
+    assert!(answer["expires_in"].as_u64() > Some(60), "{answer}");
+
+    let error = own.hear().await;
+    assert_eq!(error["type"], "error", "{error}");
+    assert_eq!(error["error"], "token_expired", "{error}");
+    assert_eq!(own.closed().await, (4440, "token_expired".to_owned()));
+    assert!(Instant::now() > earliest);
+    // Not the half minute later that the clocks of two nodes may be apart.
+    let late = Instant::now().saturating_duration_since(expires);
+    assert!(late < Duration::from_secs(20), "{late:?} late");
+    assert_eq!(transport.close_code().await, 4440);
+    let answer = renewed.ask(json!({"q": "select 1 as one"})).await;
+    assert_eq!(answer["data"], json!([{"one": 1}]), "{answer}");
+}
+
+#[tokio::test]
+async fn an_expired_token_and_a_refresh_token_are_invalid() {
+    let hour = Duration::from_hours(1);
+    let expired = access_token(2 * hour, hour).await;
+    let body = json!({"grant_type": "password", "username": "demo", "password": "demo1234",
+        "client_id": "demo-app"});
+    let request = demo().request(reqwest::Method::POST, "/api/v4/oauth");
+    let tokens: serde_json::Value = request
+        .json(&body)
+        .send()
+        .await
+        .unwrap()
+        .json()
+        .await
+        .unwrap();
+    let refresh = tokens["refresh_token"].as_str().unwrap().to_owned();
+    for token in [expired, refresh] {
+        let mut address = open(&format!("/?token={token}"), &[]).await.unwrap();
+        let mut message = socket("demo").await;
+        message.say(&json!({"type": "auth", "token": token})).await;
+        for socket in [&mut address, &mut message] {
+            let answer = socket.hear().await;
+            assert_eq!(answer["error"], "invalid_token", "{answer}");
+            assert_eq!(socket.closed().await, (4401, "invalid_token".to_owned()));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_peer_that_answers_no_ping_is_dead_after_two() {
+    let token = demo().cached_token("demo").await;
+    let host = demo().url.trim_start_matches("http://");
+    let mut silent = TcpStream::connect(host).await.unwrap();
+    let request = format!(
+        "GET /?token={token} HTTP/1.1\r\nHost: {host}\r\nConnection: Upgrade\r\n\
+         Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+         Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+    );
+    silent.write_all(request.as_bytes()).await.unwrap();
+    let began = Instant::now();
+    let mut said = Vec::new();
+    let mut alive = socket("demo").await;
+    tokio::select! {
+        ended = silent.read_to_end(&mut said) => {
+            ended.unwrap();
+        }
+        () = alive.answer_pings() => panic!("a peer that answers is alive"),
+    }
+    let took = began.elapsed();
+    let seconds = Duration::from_secs;
+    assert!(took > seconds(70) && took < seconds(110), "{took:?}");
+    let head = said
+        .windows(4)
+        .position(|part| part == b"\r\n\r\n")
+        .unwrap();
+    let ping = [0x89, 0];
+    assert_eq!(said[head + 4..], [ping, ping].concat());
+    assert!(alive.is_silent().await);
+}
