@@ -93,7 +93,8 @@ async fn main() -> Result<()> {
     if arguments.export {
         export::compare(&service).await?;
     }
-    service.stop()
+    drop(service);
+    Ok(())
 }
 
 /// One line of the table.

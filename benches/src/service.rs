@@ -119,12 +119,16 @@ impl Service {
         tokio::spawn(connection);
         Ok(client.batch_execute(statements).await?)
     }
+}
 
-    /// Stops the demo.
-    pub(crate) fn stop(mut self) -> Result<()> {
-        Command::new("kill").arg(self.server.to_string()).status()?;
-        self.child.wait()?;
-        Ok(())
+impl Drop for Service {
+    /// Stops the demo, also where a case failed.
+    fn drop(&mut self) {
+        let pid = self.server.to_string();
+        if Command::new("kill").arg(pid).status().is_ok() {
+            // There is nobody to tell, and nothing else to do.
+            let _ = self.child.wait();
+        }
     }
 }
 

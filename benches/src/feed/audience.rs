@@ -14,6 +14,9 @@ use tokio::task::JoinSet;
 use crate::Result;
 use crate::service::Service;
 
+/// Subscriptions that may wait for their acknowledgement.
+const AT_ONCE: usize = 200;
+
 /// What all sockets have heard.
 #[derive(Debug, Default)]
 pub(crate) struct Heard {
@@ -36,9 +39,7 @@ pub(crate) struct Heard {
 #[derive(Debug)]
 pub(crate) struct Audience {
     heard: Arc<Mutex<Heard>>,
-    /// Subscriptions asked for.
-    pub(crate) subscriptions: usize,
-    _sockets: JoinSet<()>,
+    sockets: JoinSet<()>,
 }
 
 impl Audience {
@@ -48,7 +49,11 @@ impl Audience {
             buffer: vec![0; 256 << 10],
             ..Heard::default()
         }));
-        let mut sockets = JoinSet::new();
+        let mut audience = Self {
+            heard: heard.clone(),
+            sockets: JoinSet::new(),
+        };
+        let mut asked = 0;
         for queries in queries {
             let stream = open(service).await?;
             let socket = Socket {
@@ -56,15 +61,14 @@ impl Audience {
                 partial: Vec::new(),
                 heard: heard.clone(),
             };
-            sockets.spawn(socket.run(messages(queries)));
+            audience.sockets.spawn(socket.run(messages(queries)));
+            // The rights of each are asked for: thousands at once would wait too long for a
+            // connection to PostgreSQL.
+            asked += queries.len();
+            let few = |heard: &Heard| heard.acknowledged + AT_ONCE >= asked;
+            audience.until(Duration::from_mins(1), few).await?;
         }
-        let audience = Self {
-            heard,
-            subscriptions: queries.iter().map(Vec::len).sum(),
-            _sockets: sockets,
-        };
-        let wanted = audience.subscriptions;
-        let all = |heard: &Heard| heard.acknowledged == wanted;
+        let all = |heard: &Heard| heard.acknowledged == asked;
         audience.until(Duration::from_mins(1), all).await?;
         Ok(audience)
     }
@@ -216,13 +220,14 @@ fn frame(bytes: &[u8]) -> Option<(u8, usize, usize)> {
     (bytes.len() >= end).then_some((bytes[0] & 0x0f, start, end))
 }
 
-/// The column `at` where it is the first of an event's row.
+/// The column `at` where it is the first of an event's row: a bigint, so digits in quotes.
 fn clock(payload: &[u8]) -> Option<i64> {
+    const COLUMN: &[u8] = br#"{"at":""#;
     let start = payload
-        .windows(7)
-        .take(100)
-        .position(|part| part == br#"[{"at":"#)?
-        + 7;
+        .windows(COLUMN.len())
+        .take(400)
+        .position(|part| part == COLUMN)?
+        + COLUMN.len();
     let digits = payload[start..]
         .iter()
         .take_while(|byte| byte.is_ascii_digit());

@@ -47,7 +47,7 @@ pub(crate) async fn measure(service: &Service, arguments: &Arguments) -> Result<
         rounds[1].push(round(service, Listener::ToNothing).await?);
         rounds[2].push(round(service, Listener::ToAll).await?);
     }
-    apart.stop()?;
+    drop(apart);
     let [nobody, nothing, all] = &rounds;
     println!(
         "\n{NAME}: {} clients, {ROUNDS} rounds of {SECONDS} s in turn, medians; without a feed \
