@@ -26,6 +26,7 @@ mod letters;
 mod methods;
 mod oauth;
 mod oauth2_client;
+mod oauth_input;
 mod operations;
 mod privileges;
 mod rpc;
