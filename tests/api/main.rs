@@ -16,6 +16,7 @@ mod enumeration;
 mod examples;
 mod faults;
 mod flows;
+mod github;
 mod graphql;
 mod graphql_reading;
 mod graphql_writing;
