@@ -69,10 +69,16 @@ pub(crate) fn demo_folder() -> TempDir {
 impl Service {
     /// Starts a demo on a free port with its data below `folder` and waits until it is ready.
     pub(crate) fn start(folder: &str, extra: &[&str]) -> Self {
+        Self::start_with(folder, extra, &[])
+    }
+
+    /// The same with settings of the environment.
+    pub(crate) fn start_with(folder: &str, extra: &[&str], settings: &[(&str, &str)]) -> Self {
         let data_dir = format!("{folder}/demo");
         let mut child = Command::new(BINARY)
             .args(["demo", "--listen", "127.0.0.1:0", "--data-dir", &data_dir])
             .args(extra)
+            .envs(settings.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())

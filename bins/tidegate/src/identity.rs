@@ -14,7 +14,8 @@ pub(crate) fn providers(settings: &Settings) -> Result<Option<Arc<dyn IdentityPr
     let mut found = Vec::new();
     let (id, secret) = (&settings.github_client_id, &settings.github_client_secret);
     if let Some((id, secret)) = both((id, "github_client_id"), (secret, "github_client_secret"))? {
-        found.push(ProviderSettings::github(id, secret));
+        let addresses = (&*settings.github_url.0, &*settings.github_api_url.0);
+        found.push(ProviderSettings::github(addresses, id, secret));
     }
     let (id, secret) = (&settings.google_client_id, &settings.google_client_secret);
     if let Some((id, secret)) = both((id, "google_client_id"), (secret, "google_client_secret"))? {

@@ -45,18 +45,23 @@ pub enum ProviderKind {
     /// OpenID Connect, by the discovery document of this issuer.
     OpenId(String),
     /// GitHub's OAuth and REST API.
-    GitHub,
+    GitHub {
+        /// Where people sign in, such as `https://github.com`.
+        site: String,
+        /// Where the REST API is, such as `https://api.github.com`.
+        api: String,
+    },
 }
 
 impl ProviderSettings {
-    /// GitHub.
-    pub fn github(client_id: &str, client_secret: &str) -> Self {
-        Self::new(
-            "github",
-            "GitHub",
-            ProviderKind::GitHub,
-            (client_id, client_secret),
-        )
+    /// GitHub, at github.com or a GitHub Enterprise Server: where people sign in, and where the REST
+    /// API is.
+    pub fn github((site, api): (&str, &str), client_id: &str, client_secret: &str) -> Self {
+        let kind = ProviderKind::GitHub {
+            site: site.to_owned(),
+            api: api.to_owned(),
+        };
+        Self::new("github", "GitHub", kind, (client_id, client_secret))
     }
 
     /// Google.
@@ -144,10 +149,9 @@ impl Providers {
     /// [`Error::Http`] when no connections can be made at all.
     pub fn new(settings: Vec<ProviderSettings>) -> Result<Self> {
         for provider in &settings {
-            if let ProviderKind::OpenId(issuer) = &provider.kind
-                && !discovery::is_private(issuer)
-            {
-                return Err(Error::IssuerInTheClear(issuer.clone()));
+            let mut addresses = provider.kind.addresses();
+            if let Some(open) = addresses.find(|address| !discovery::is_private(address)) {
+                return Err(Error::IssuerInTheClear(open.to_owned()));
             }
         }
         // A redirect of a token endpoint would carry secrets elsewhere.
@@ -208,7 +212,7 @@ impl Providers {
             ProviderKind::OpenId(issuer) => {
                 provider.discovery.of(&self.http, issuer, trip.now).await
             }
-            ProviderKind::GitHub => Ok(github::endpoints()),
+            ProviderKind::GitHub { site, .. } => Ok(github::endpoints(site)),
         }
     }
 
@@ -229,7 +233,9 @@ impl Providers {
             .await
             .map_err(OutboundError::new)?;
         match &provider.settings.kind {
-            ProviderKind::GitHub => github::identity(&self.http, &tokens).await,
+            ProviderKind::GitHub { api, .. } => {
+                github::identity(&self.http, (&endpoints.issuer, api), &tokens).await
+            }
             ProviderKind::OpenId(_) => {
                 let id_token = tokens.extra_fields().id_token.as_deref();
                 let id_token = id_token.ok_or_else(|| refused("there is no identity token"))?;
@@ -247,10 +253,19 @@ impl Providers {
 }
 
 impl ProviderKind {
+    /// The addresses that an operator has set.
+    fn addresses(&self) -> impl Iterator<Item = &str> {
+        let (first, second) = match self {
+            Self::OpenId(issuer) => (issuer, None),
+            Self::GitHub { site, api } => (site, Some(api)),
+        };
+        std::iter::once(first).chain(second).map(String::as_str)
+    }
+
     fn scopes(&self) -> &'static [&'static str] {
         match self {
             Self::OpenId(_) => &["openid", "email", "profile"],
-            Self::GitHub => &["read:user", "user:email"],
+            Self::GitHub { .. } => &["read:user", "user:email"],
         }
     }
 }

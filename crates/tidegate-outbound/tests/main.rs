@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
 use tidegate_oauth::{Letter, Mail as _};
-use tidegate_outbound::{Error, SmtpMail};
+use tidegate_outbound::{Error, ProviderSettings, Providers, SmtpMail};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpListener;
 
@@ -34,6 +34,28 @@ fn no_letter_crosses_a_network_in_the_clear() {
     assert!(matches!(refused, Err(Error::Sender(_))));
     let shown = format!("{:?}", SmtpMail::new("smtps://u:hunter2@h", "a@b.c"));
     assert!(!shown.contains("hunter2"), "{shown}");
+}
+
+#[test]
+fn no_provider_is_believed_over_a_network_in_the_clear() {
+    let (site, api) = ("https://github.com", "https://api.github.com");
+    let ready = |addresses| Providers::new(vec![ProviderSettings::github(addresses, "id", "s")]);
+    for good in [(site, api), ("http://127.0.0.1:9", "http://[::1]:9/api/v3")] {
+        assert!(ready(good).is_ok(), "{good:?}");
+    }
+    for open in [
+        "http://github.example",
+        "http://127.0.0.1.example",
+        "ftp://x",
+    ] {
+        for bad in [(open, api), (site, open)] {
+            let refused = ready(bad);
+            assert!(
+                matches!(&refused, Err(Error::IssuerInTheClear(named)) if named == open),
+                "{bad:?}"
+            );
+        }
+    }
 }
 
 /// A server of one letter; returns all that it heard.

@@ -80,6 +80,11 @@ impl Api {
     }
 
     pub(crate) async fn with(build: impl FnOnce(AppBuilder) -> AppBuilder) -> Self {
+        Self::at("http://127.0.0.1:8080", build).await
+    }
+
+    /// A service that is reached at an address.
+    pub(crate) async fn at(issuer: &str, build: impl FnOnce(AppBuilder) -> AppBuilder) -> Self {
         let random = Arc::new(SeededRandom::default());
         let clock = Arc::new(ManualClock::new(Timestamp::from_seconds(1_800_000_000)));
         let cost = PasswordCost {
@@ -96,7 +101,7 @@ impl Api {
         let directory = Directory::new(ports.clone());
         fill(&directory).await;
         let master = MasterKey::generate(&*random).unwrap();
-        let settings = Settings::new("http://127.0.0.1:8080").unwrap();
+        let settings = Settings::new(issuer).unwrap();
         let issuer = Issuer::start(ports.clone(), master, settings)
             .await
             .unwrap();

@@ -16,6 +16,7 @@ mod oauth;
 mod operations;
 #[cfg(feature = "otlp")]
 mod otlp;
+mod page_forms;
 mod pages;
 mod socket;
 mod sql;

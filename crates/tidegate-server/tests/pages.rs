@@ -10,9 +10,8 @@ use tidegate_oauth::{NewClient, TenantName};
 
 use crate::fixture::{Answer, Api, request};
 
-const CALLBACK: &str = "http://127.0.0.1:5173/callback";
-
-const QUERY: &str = "response_type=code&client_id=app\
+pub(crate) const CALLBACK: &str = "http://127.0.0.1:5173/callback";
+pub(crate) const QUERY: &str = "response_type=code&client_id=app\
     &redirect_uri=http%3A%2F%2F127.0.0.1%3A5173%2Fcallback&state=s%201\
     &code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM&code_challenge_method=S256";
 
@@ -69,7 +68,7 @@ impl Browser {
     }
 }
 
-fn encoded(text: &str) -> String {
+pub(crate) fn encoded(text: &str) -> String {
     let byte = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => char::from(byte).to_string(),
         other => format!("%{other:02X}"),
@@ -94,9 +93,9 @@ pub(crate) fn form(page: &Answer, step: &str) -> (String, String) {
     (value("action"), format!("form_token={token}&step={step}"))
 }
 
-const ALICE: [(&str, &str); 2] = [("username", "alice"), ("password", "alice1234")];
+pub(crate) const ALICE: [(&str, &str); 2] = [("username", "alice"), ("password", "alice1234")];
 
-async fn signed_in(api: &Api) -> Browser {
+pub(crate) async fn signed_in(api: &Api) -> Browser {
     let mut browser = Browser::default();
     let page = browser.get(api, &format!("/auth?{QUERY}")).await;
     let answer = browser.post(api, (&page, "sign_in"), &ALICE).await;

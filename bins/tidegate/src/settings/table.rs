@@ -112,6 +112,10 @@ settings! {
     google_client_id: Option<String> = None, Open;
     /// Secret that Google gave
     google_client_secret: Option<Secret> = None, Secret;
+    /// Address of GitHub, where people sign in
+    github_url: PublicUrl = Some("https://github.com"), Open;
+    /// Address of GitHub's REST API; of a GitHub Enterprise Server `https://HOST/api/v3`
+    github_api_url: PublicUrl = Some("https://api.github.com"), Open;
     /// `client_id` that GitHub gave
     github_client_id: Option<String> = None, Open;
     /// Secret that GitHub gave

@@ -7,9 +7,6 @@ use tidegate_oauth::{ExternalIdentity, OutboundError};
 use super::Tokens;
 use super::discovery::{self, Discovery};
 
-const ISSUER: &str = "https://github.com";
-const API: &str = "https://api.github.com";
-
 #[derive(Deserialize)]
 struct Account {
     id: u64,
@@ -24,21 +21,27 @@ struct Email {
     verified: bool,
 }
 
-pub(super) fn endpoints() -> Discovery {
+/// Where people sign in; links between accounts are kept under this address.
+pub(super) fn endpoints(site: &str) -> Discovery {
+    let site = site.trim_end_matches('/');
     Discovery {
-        issuer: ISSUER.to_owned(),
-        authorization_endpoint: format!("{ISSUER}/login/oauth/authorize"),
-        token_endpoint: format!("{ISSUER}/login/oauth/access_token"),
+        issuer: site.to_owned(),
+        authorization_endpoint: format!("{site}/login/oauth/authorize"),
+        token_endpoint: format!("{site}/login/oauth/access_token"),
         jwks_uri: String::new(),
     }
 }
 
+/// Asks the REST API at `api` whose token this is. Only a primary address that GitHub has verified
+/// counts: of the others anybody may have written any.
 pub(super) async fn identity(
     http: &reqwest::Client,
+    (issuer, api): (&str, &str),
     tokens: &Tokens,
 ) -> Result<ExternalIdentity, OutboundError> {
+    let api = api.trim_end_matches('/');
     let ask = |path: &str| {
-        http.get(format!("{API}{path}"))
+        http.get(format!("{api}{path}"))
             .bearer_auth(tokens.access_token().secret())
             .header("accept", "application/vnd.github+json")
             .send()
@@ -49,7 +52,7 @@ pub(super) async fn identity(
     let emails: Vec<Email> = discovery::read(emails).await?;
     let own = emails.into_iter().find(|e| e.primary && e.verified);
     Ok(ExternalIdentity {
-        issuer: ISSUER.to_owned(),
+        issuer: issuer.to_owned(),
         subject: account.id.to_string(),
         verified_email: own.map(|own| own.address),
         name: Some(account.login),

@@ -1,0 +1,276 @@
+//! What strangers send to the OAuth endpoints (wire.md 3): every way to ask, and every way to ask
+//! for trouble, against a server whose store is PostgreSQL.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use serde_json::{Value, json};
+
+use crate::pages::{authorization, encoded};
+use crate::service::{Answer, Service, demo, demo_folder};
+
+const ENDPOINTS: [&str; 5] = ["", "/device", "/guest", "/revoke", "/introspect"];
+const SERVER: (&str, &str) = ("demo-server", "demo-server-secret");
+
+/// Members that are enough for every endpoint, without the client.
+fn members() -> Value {
+    json!({
+        "grant_type": "password", "username": "alice", "password": "alice1234",
+        "database": "demo", "token": "x", "scope": "openid profile", "unknown": "ignored",
+    })
+}
+
+fn form(body: &Value) -> String {
+    let members = body.as_object().unwrap().iter();
+    let pair = |(name, value): (&String, &Value)| {
+        let text = value.as_str().unwrap_or_default();
+        format!("{}={}", encoded(name), encoded(text))
+    };
+    members.map(pair).collect::<Vec<_>>().join("&")
+}
+
+async fn send(service: &Service, endpoint: &str, basic: Option<&str>, body: &[&str; 2]) -> Answer {
+    let mut request = service.request(reqwest::Method::POST, &format!("/api/v4/oauth{endpoint}"));
+    if let Some(basic) = basic {
+        let basic = STANDARD.encode(basic);
+        request = request.header("authorization", format!("Basic {basic}"));
+    }
+    let [kind, text] = *body;
+    Answer::of(request.header("content-type", kind).body(text.to_owned())).await
+}
+
+#[tokio::test]
+async fn each_endpoint_takes_json_and_forms_and_credentials_in_body_and_header() {
+    let (id, secret) = SERVER;
+    let mut whole = members();
+    whole["client_id"] = id.into();
+    whole["client_secret"] = secret.into();
+    let raw = format!("{id}:{secret}");
+    let escaped = raw.replace('-', "%2D");
+    for endpoint in ENDPOINTS {
+        let status = if endpoint == "/guest" { 201 } else { 200 };
+        for (basic, body) in [
+            (None, &whole),
+            (Some(&raw), &members()),
+            (Some(&escaped), &members()),
+        ] {
+            let (json, form) = (body.to_string(), form(body));
+            for body in [
+                ["application/json", &json],
+                ["application/x-www-form-urlencoded", &form],
+            ] {
+                let answer = send(demo(), endpoint, basic.map(String::as_str), &body).await;
+                assert_eq!(answer.status, status, "{endpoint} {basic:?} {answer:?}");
+                assert_eq!(answer.header("cache-control"), "no-store", "{endpoint}");
+                assert_eq!(answer.header("pragma"), "no-cache", "{endpoint}");
+                let told = answer.json();
+                if told["access_token"].is_string() {
+                    assert_eq!(told["scope"], "", "scope is accepted and ignored");
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_secret_in_the_header_asks_for_the_header_and_no_other() {
+    for endpoint in ENDPOINTS {
+        let body = members().to_string();
+        let body = ["application/json", body.as_str()];
+        let refused = send(demo(), endpoint, Some("demo-server:wrong"), &body).await;
+        assert_eq!(refused.status, 401, "{endpoint}");
+        assert_eq!(refused.json()["error"], "invalid_client", "{endpoint}");
+        assert!(refused.header("www-authenticate").starts_with("Basic "));
+        let mut body = members();
+        body["client_id"] = "demo-server".into();
+        let body = body.to_string();
+        let refused = send(demo(), endpoint, None, &["application/json", &body]).await;
+        assert_eq!(refused.status, 401, "{endpoint}");
+        assert_eq!(refused.header("www-authenticate"), "", "{endpoint}");
+    }
+}
+
+#[tokio::test]
+async fn no_value_breaks_a_query_and_none_comes_back_with_a_colon_and_a_blank() {
+    // A demo of its own, because wrong attempts count against the address.
+    let folder = demo_folder();
+    let own = Service::start(folder.path().to_str().unwrap(), &[]);
+    let long = "x".repeat(9000);
+    let values = [
+        "a\u{0}b",
+        "' or 1=1 --",
+        "\"; drop table tidegate.clients; --",
+        "a: b",
+        "<script>alert(1)</script>",
+        "\u{202e}\u{fffd}\u{10ffff}\r\nX: y",
+        "../../../etc/passwd",
+        &long,
+    ];
+    let grants = [
+        ("password", "username"),
+        ("password", "database"),
+        ("refresh_token", "refresh_token"),
+        ("authorization_code", "code"),
+        ("authorization_code", "code_verifier"),
+        ("device_code", "device_code"),
+        ("a: b", "client_id"),
+    ];
+    for (grant, member) in grants {
+        for value in values {
+            let mut body = json!({
+                "grant_type": grant, "client_id": "demo-app", "username": "x", "password": "x",
+                "database": "demo", "refresh_token": "x", "code": "x", "device_code": "x",
+                "redirect_uri": "https://x.example/", "code_verifier": "x".repeat(43),
+            });
+            body[member] = value.into();
+            let body = body.to_string();
+            let answer = send(&own, "", None, &["application/json", &body]).await;
+            check(&answer, &format!("{grant} {member} {value:.20}"));
+        }
+    }
+    for (endpoint, member) in [
+        ("/guest", "database"),
+        ("/guest", "client_id"),
+        ("/device", "client_id"),
+        ("/revoke", "token"),
+        ("/introspect", "token"),
+        ("/introspect", "client_id"),
+    ] {
+        for value in values {
+            let mut body = members();
+            body["client_id"] = SERVER.0.into();
+            body["client_secret"] = SERVER.1.into();
+            body[member] = value.into();
+            let form = form(&body);
+            let kind = "application/x-www-form-urlencoded";
+            let answer = send(&own, endpoint, None, &[kind, &form]).await;
+            check(&answer, &format!("{endpoint} {member} {value:.20}"));
+        }
+    }
+    for twice in ["a%3A%20b=1&a%3A%20b=2", "%00=1&%00=2", "%22%7D=1&%22%7D=2"] {
+        let kind = "application/x-www-form-urlencoded";
+        let answer = send(&own, "", None, &[kind, twice]).await;
+        assert_eq!(answer.json()["error"], "invalid_request", "{twice}");
+        check(&answer, twice);
+    }
+    own.token("alice").await;
+}
+
+/// An answer that says whose fault it was, in the words of OAuth.
+fn check(answer: &Answer, what: &str) {
+    assert!(answer.status < 500, "{what}: {answer:?}");
+    assert!(!answer.text.contains(": "), "{what}: {answer:?}");
+    if answer.status >= 400 {
+        assert!(answer.json()["error"].is_string(), "{what}: {answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn pages_survive_every_value_too() {
+    let good = authorization("demo-app");
+    for odd in [
+        "%00",
+        "a%00b",
+        "%27%20or%201%3D1",
+        "%0d%0aX-Injected%3A%20y",
+        "%f0%9f%90%98",
+    ] {
+        let paths = [
+            good.replace("demo-app", odd),
+            good.replace("callback", odd),
+            good.replace("state=xyz", &format!("state={odd}")),
+            good.replace("E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM", odd),
+            format!("/device?user_code={odd}"),
+            format!("/signup/?client_id={odd}&parentdb={odd}&redirect_uri={odd}"),
+            format!("/signout?redirect_uri={odd}"),
+            format!("/reset?token={odd}"),
+        ];
+        for path in paths {
+            let answer = demo().ask(reqwest::Method::GET, &path, None, None).await;
+            assert!(answer.status < 500, "{path}: {answer:?}");
+            assert_eq!(answer.header("x-injected"), "", "{path}");
+        }
+    }
+    // A state comes back as it was, and stays in its place.
+    let odd = good
+        .replace("state=xyz", "state=%0D%0AX-Injected%3A%20y%26code%3Dmine")
+        .replace("S256", "plain");
+    let answer = demo().ask(reqwest::Method::GET, &odd, None, None).await;
+    assert_eq!(answer.status, 303);
+    let location = answer.header("location");
+    let state = "state=%0D%0AX-Injected%3A%20y%26code%3Dmine";
+    assert!(location.contains(state), "{location}");
+}
+
+#[tokio::test]
+async fn forged_and_oversized_tokens_are_refused_wherever_a_token_is_taken() {
+    let token = demo().cached_token("alice").await;
+    let parts: Vec<_> = token.split('.').collect();
+    let header = |header: Value| URL_SAFE_NO_PAD.encode(header.to_string());
+    let kid = URL_SAFE_NO_PAD.decode(parts[0]).unwrap();
+    let kid = serde_json::from_slice::<Value>(&kid).unwrap()["kid"].clone();
+    let path = "/.well-known/jwks.json";
+    let keys = demo().ask(reqwest::Method::GET, path, None, None).await;
+    let keys = keys.json();
+    let key = keys["keys"].as_array().unwrap().iter();
+    let key = key.clone().find(|key| key["kid"] == kid).unwrap();
+    let coordinate = |name: &str| URL_SAFE_NO_PAD.decode(key[name].as_str().unwrap()).unwrap();
+    let public = [vec![4], coordinate("x"), coordinate("y")].concat();
+    let none = header(json!({"alg": "none", "typ": "at+jwt", "kid": kid}));
+    let none = format!("{none}.{}.", parts[1]);
+    let mac = header(json!({"alg": "HS256", "typ": "at+jwt", "kid": kid}));
+    let mac = format!("{mac}.{}", parts[1]);
+    let secret = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &public);
+    let tag = ring::hmac::sign(&secret, mac.as_bytes());
+    let mac = format!("{mac}.{}", URL_SAFE_NO_PAD.encode(tag));
+    let mut claims: Value =
+        serde_json::from_slice(&URL_SAFE_NO_PAD.decode(parts[1]).unwrap()).unwrap();
+    claims["superUser"] = true.into();
+    claims["uid"] = "demo".into();
+    let raised = format!("{}.{}.{}", parts[0], header(claims), parts[2]);
+    let huge = format!("{token}{}", "A".repeat(9000));
+    for forged in [none, mac, raised, huge] {
+        let request = demo().request(reqwest::Method::POST, "/api/v4/sql");
+        let request = request.bearer_auth(&forged).json(&json!({"q": "select 1"}));
+        let answer = Answer::of(request).await;
+        assert_eq!(
+            answer.error(),
+            (401, "INVALID_TOKEN".to_owned()),
+            "{forged:.60}"
+        );
+        assert!(
+            answer
+                .header("www-authenticate")
+                .contains("error=\"invalid_token\"")
+        );
+        let body = json!({"token": forged, "client_id": SERVER.0, "client_secret": SERVER.1});
+        let body = body.to_string();
+        let told = send(demo(), "/introspect", None, &["application/json", &body]).await;
+        assert_eq!(
+            (told.status, told.text.as_str()),
+            (200, r#"{"active":false}"#)
+        );
+        let body = json!({"token": forged, "client_id": "demo-app"}).to_string();
+        let told = send(demo(), "/revoke", None, &["application/json", &body]).await;
+        assert_eq!(told.status, 200, "{told:?}");
+    }
+    // None of these revocations reached the session of the token that they were made from.
+    let request = demo().request(reqwest::Method::POST, "/api/v4/sql");
+    let request = request.bearer_auth(&token).json(&json!({"q": "select 1"}));
+    assert_eq!(Answer::of(request).await.status, 200);
+}
+
+#[tokio::test]
+async fn who_is_asked_by_another_name_says_its_own() {
+    let metadata = "/.well-known/oauth-authorization-server";
+    let request = demo().request(reqwest::Method::GET, metadata);
+    let told = Answer::of(request.header("host", "evil.example")).await;
+    assert_eq!(told.status, 200);
+    assert!(!told.text.contains("evil.example"), "{}", told.text);
+    let request = demo().request(reqwest::Method::POST, "/api/v4/oauth/device");
+    let request = request
+        .header("host", "evil.example")
+        .header("x-forwarded-host", "evil.example");
+    let told = Answer::of(request.json(&json!({"client_id": "demo-app"}))).await;
+    assert_eq!(told.status, 200);
+    assert!(!told.text.contains("evil.example"), "{}", told.text);
+}
