@@ -15,6 +15,7 @@ mod demo;
 mod examples;
 mod faults;
 mod flows;
+mod graphiql;
 mod graphql;
 mod graphql_reading;
 mod graphql_writing;
