@@ -296,3 +296,49 @@ async fn the_whole_language_works() {
     let keys: Vec<_> = row["albums"][0].as_object().unwrap().keys().collect();
     assert_eq!(keys, ["id", "title"]);
 }
+
+#[tokio::test]
+async fn lists_ranges_and_documents_have_conditions_of_their_own() {
+    demo().rows("demo", "create table if not exists gql_sets (id int primary key, tags text[], r int4range, j jsonb, name text)", json!({})).await;
+    demo().rows("demo", "insert into gql_sets values (1, '{a,b}', '[1,5)', '{\"a\": 1, \"b\": 2}', 'One'), (2, '{c}', '[5,9)', '{\"a\": 2}', 'two%') on conflict do nothing", json!({})).await;
+    for (condition, ids) in [
+        (json!({"tags": {"contains": ["a"]}}), json!(["1"])),
+        (json!({"tags": {"containedBy": ["c", "d"]}}), json!(["2"])),
+        (json!({"tags": {"overlaps": ["b", "c"]}}), json!(["1", "2"])),
+        (
+            json!({"r": {"overlaps": {"lower": 4, "upper": 5}}}),
+            json!(["1"]),
+        ),
+        (json!({"j": {"contains": {"a": 2}}}), json!(["2"])),
+        (json!({"name": {"contains": "n"}}), json!(["1"])),
+        (json!({"name": {"endsWith": "%"}}), json!(["2"])),
+        (json!({"name": {"iregex": "^o"}}), json!(["1"])),
+    ] {
+        let query = "query($w: JSON) { getGqlSets(where: $w, orderBy: {id: asc}) { id } }";
+        let found = data("demo", query, json!({"w": condition})).await;
+        let rows = found["getGqlSets"].as_array().unwrap().iter();
+        let found: Vec<_> = rows.map(|row| row["id"].clone()).collect();
+        assert_eq!(json!(found), ids, "{condition}");
+    }
+}
+
+#[tokio::test]
+async fn a_page_is_in_the_order_of_the_primary_key_and_a_long_one_says_that_it_was_cut() {
+    demo()
+        .rows(
+            "demo",
+            "create table if not exists gql_pages (id int primary key)",
+            json!({}),
+        )
+        .await;
+    demo().rows("demo", "insert into gql_pages select n from generate_series(10001, 1, -1) n on conflict do nothing", json!({})).await;
+    let query = "{ a: getGqlPages(limit: 2) { id } b: getGqlPages(offset: 9999) { id } c: getGqlPages(limit: 20000) { __typename } }";
+    let answer = ask(Some("demo"), query, json!({})).await;
+    assert_eq!(answer["data"]["a"], json!([{"id": "1"}, {"id": "2"}]));
+    assert_eq!(
+        answer["data"]["b"],
+        json!([{"id": "10000"}, {"id": "10001"}])
+    );
+    assert_eq!(answer["data"]["c"].as_array().unwrap().len(), 10_000);
+    assert_eq!(answer["extensions"], json!({"truncated": [["c"]]}));
+}

@@ -19,6 +19,7 @@ mod faults;
 mod feed_command;
 mod flows;
 mod github;
+mod graphiql;
 mod graphql;
 mod graphql_reading;
 mod graphql_writing;

@@ -156,7 +156,8 @@ async fn drive(plan: &mut Plan<'_>, context: Context<'_>) -> Result<(), Trouble>
         Way::Alone => {
             while let Some(step) = plan.next().map_err(Trouble::of_plan)? {
                 let query = executor.query(principal, step.statement, &terms, step.sink);
-                query.await.map_err(refused)?;
+                let ran = query.await;
+                ran.map_err(|error| refused(plan.locate(error)))?;
             }
             return Ok(());
         }
@@ -167,7 +168,8 @@ async fn drive(plan: &mut Plan<'_>, context: Context<'_>) -> Result<(), Trouble>
     let mut transaction = begin.await.map_err(refused)?;
     while let Some(step) = plan.next().map_err(Trouble::of_plan)? {
         let query = transaction.query(step.statement, step.sink);
-        query.await.map_err(refused)?;
+        let ran = query.await;
+        ran.map_err(|error| refused(plan.locate(error)))?;
     }
     if mode == Mode::ReadWrite {
         transaction.commit().await.map_err(refused)?;

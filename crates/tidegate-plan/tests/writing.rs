@@ -201,7 +201,7 @@ fn place(error: &Error) -> String {
 
 #[tokio::test]
 async fn errors_name_the_place_of_the_value() {
-    let setup = "create table t (id int generated always as identity, n int, d date, a int[], r int4range, v varchar(3))";
+    let setup = "create domain short as varchar(2); create table t (id int generated always as identity, n int, d date, a int[], r int4range, v varchar(3), w varchar(9), p numeric(5, 2), q numeric, s short)";
     let stage = Stage::new("plan_places", setup).await;
     for (text, expected) in [
         (
@@ -252,8 +252,36 @@ async fn errors_name_the_place_of_the_value() {
         let error = stage.refusal(text).await;
         assert_eq!(place(&error), expected, "{text}: {error:?}");
     }
-    let long = stage
-        .refusal(r#"insert.t({"objects": [{"v": "abc"}, {"v": "abcd"}]}) { n }"#)
-        .await;
-    assert_eq!(long.sqlstate(), Some("22001"), "lengths are checked");
+    // PostgreSQL tells the limit alone.
+    for (text, expected, sqlstate) in [
+        (
+            r#"insert.t({"objects": [{"v": "abc"}, {"v": "abcd"}]}) { n }"#,
+            "objects[1].v",
+            "22001",
+        ),
+        (
+            r#"insert.t({"data": {"w": "long", "v": "abcd"}}) { n }"#,
+            "data.v",
+            "22001",
+        ),
+        (
+            r#"insert.t({"data": {"w": "long", "s": "abc"}}) { n }"#,
+            "data.s",
+            "22001",
+        ),
+        (
+            r#"insert.t({"objects": [{"q": 5000, "p": 1}, {"q": 5000, "p": 999.99}, {"n": 1}, {"q": 5000, "p": 999.995}]}) { n }"#,
+            "objects[3].p",
+            "22003",
+        ),
+        (
+            r#"insert.t({"objects": [{"q": 5000, "p": "1e3"}]}) { n }"#,
+            "objects[0].p",
+            "22003",
+        ),
+    ] {
+        let error = stage.refusal(text).await;
+        assert_eq!(place(&error), expected, "{text}: {error:?}");
+        assert_eq!(error.sqlstate(), Some(sqlstate));
+    }
 }

@@ -91,6 +91,7 @@ fn column(
         field,
         number: entry.number.unwrap_or(next),
         r#type: types.resolve(&entry.r#type)?,
+        modifier: entry.modifier.or_else(|| types.modifier(&entry.r#type)),
         not_null,
         has_default,
         generated: entry.generated,

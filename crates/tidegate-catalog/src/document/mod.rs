@@ -57,6 +57,8 @@ struct TypeEntry {
     #[serde(default)]
     attributes: Vec<Attribute>,
     /// Of a domain.
+    modifier: Option<i32>,
+    /// Of a domain.
     #[serde(default)]
     not_null: bool,
     /// Of a domain.
@@ -111,6 +113,7 @@ struct ColumnEntry {
     /// One more than that of the column before it when absent.
     number: Option<i16>,
     r#type: TypeName,
+    modifier: Option<i32>,
     #[serde(default)]
     not_null: bool,
     #[serde(default)]

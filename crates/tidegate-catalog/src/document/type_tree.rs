@@ -37,23 +37,34 @@ impl<'a> TypeTree<'a> {
 
     /// Whether the type is a domain, or a domain over one, of which `is` holds.
     pub(super) fn is_domain(&mut self, name: &TypeName, is: fn(&TypeEntry) -> bool) -> bool {
+        self.of_domain(name, |domain| is(domain).then_some(()))
+            .is_some()
+    }
+
+    /// The type modifier of a domain, or of one that it is over.
+    pub(super) fn modifier(&mut self, name: &TypeName) -> Option<i32> {
+        self.of_domain(name, |domain| domain.modifier)
+    }
+
+    /// What the outermost domain tells that tells anything.
+    fn of_domain<T>(
+        &mut self,
+        name: &TypeName,
+        tell: impl Fn(&TypeEntry) -> Option<T>,
+    ) -> Option<T> {
         let mut next = self.number(name).ok();
         for _ in 0..DEEPEST {
-            let Some(entry) = next.and_then(|oid| self.entries.get(&oid).copied()) else {
-                return false;
-            };
+            let entry = next.and_then(|oid| self.entries.get(&oid).copied())?;
             if !matches!(entry.kind, TypeEntryKind::Domain) {
-                return false;
+                return None;
             }
-            if is(entry) {
-                return true;
+            if let Some(told) = tell(entry) {
+                return Some(told);
             }
-            next = entry
-                .inner
-                .as_ref()
-                .and_then(|inner| self.number(inner).ok());
+            let inner = entry.inner.as_ref();
+            next = inner.and_then(|inner| self.number(inner).ok());
         }
-        false
+        None
     }
 
     fn number(&mut self, name: &TypeName) -> Result<u32> {

@@ -77,7 +77,7 @@ with caller as materialized (
         where b.datname operator(pg_catalog.=) pg_catalog.current_database()
     ) d
 ), shown_column as materialized (
-    select r.oid as relation, r.relnamespace, a.attnum, a.attname, a.atttypid, a.attnotnull, a.atthasdef,
+    select r.oid as relation, r.relnamespace, a.attnum, a.attname, a.atttypid, a.atttypmod, a.attnotnull, a.atthasdef,
            a.attidentity, a.attgenerated, a.attcollation, r.rights as all_rights,
            case when a.attacl is null and r.allowed_by_itself is null then pg_catalog.replace(r.rights, 'd', '')
                 else case when p.can_select then 's' else '' end operator(pg_catalog.||)
@@ -110,6 +110,7 @@ with caller as materialized (
         select c.attname as name,
                c.attnum as number,
                c.atttypid::pg_catalog.int8 as type,
+               case when c.atttypmod operator(pg_catalog.>=) 0 then c.atttypmod end as modifier,
                case when c.attnotnull then true end as not_null,
                case when c.atthasdef then true end as has_default,
                case when c.attgenerated operator(pg_catalog.=) 's' then 'stored'
@@ -243,6 +244,7 @@ with caller as materialized (
                     from pg_catalog.pg_attribute a
                     where a.attrelid operator(pg_catalog.=) t.typrelid
                       and a.attnum operator(pg_catalog.>) 0 and not a.attisdropped) end as attributes,
+               case when t.typtypmod operator(pg_catalog.>=) 0 then t.typtypmod end as modifier,
                case when t.typnotnull then true end as not_null,
                case when t.typdefault is not null then true end as has_default
     ) d

@@ -15,6 +15,9 @@ pub struct Column {
     pub number: i16,
     /// Its type, resolved down to elements, attributes and base types.
     pub r#type: Type,
+    /// What its type, or its domain, lets in of it: the length of `varchar(n)`, the precision and
+    /// scale of `numeric(p, s)`, as `pg_attribute.atttypmod` has them.
+    pub modifier: Option<i32>,
     /// Whether NULL is refused, by the column or by its domain.
     pub not_null: bool,
     /// Whether an INSERT may leave it out although it is NOT NULL: it (or its domain) has a default,

@@ -194,11 +194,15 @@ impl<'a> Level<'a> {
 
     /// The place of the value that PostgreSQL refused in the statement given last.
     pub(crate) fn locate(&self, settings: &Settings<'a>, rejection: &Rejection) -> Option<String> {
-        let Source::Insert(_, groups) = &self.source else {
-            return None;
-        };
-        let group = groups.get(self.given.checked_sub(1)?)?;
-        statement::locate(settings.schema.relation(self.relation), group, rejection)
+        let relation = settings.schema.relation(self.relation);
+        match &self.source {
+            Source::Insert(wanted, groups) => {
+                let group = groups.get(self.given.checked_sub(1)?)?;
+                statement::locate(relation, (wanted.listed, group), rejection)
+            }
+            Source::Update(wanted) => statement::locate_new(relation, wanted, rejection),
+            _ => None,
+        }
     }
 
     /// Brings the rows of an insert into the order of the objects, once all groups are in.

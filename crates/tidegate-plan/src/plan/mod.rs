@@ -131,9 +131,10 @@ impl<'a> Plan<'a> {
         self.roots.get(level.root).map(|root| &root.key)
     }
 
-    /// Says where the value stands that PostgreSQL refused, when the statement that was given last
-    /// inserts many objects: PostgreSQL sees one array a column, and tells the column alone. Any
-    /// other error is given back as it is.
+    /// Says where the value stands that PostgreSQL refused in the statement that was given last.
+    /// Of an insert of many objects PostgreSQL sees one array a column, and tells the column alone;
+    /// of a value beyond the length or precision of its column it tells the limit alone. Any other
+    /// error is given back as it is.
     pub fn locate(&self, error: tidegate_sql::Error) -> tidegate_sql::Error {
         match (error, self.levels.get(self.at)) {
             (tidegate_sql::Error::Rejected(mut rejection), Some(level)) => {

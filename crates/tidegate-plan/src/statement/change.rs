@@ -1,10 +1,11 @@
 //! Updates and deletes.
 
-use tidegate_catalog::{RelationId, Schema};
-use tidegate_sql::BoundStatement;
+use tidegate_catalog::{Relation, RelationId, Schema};
 use tidegate_sql::statement::{Kind, SqlWriter};
+use tidegate_sql::{BoundStatement, Rejection};
 
 use super::name::target;
+use super::overflow::Overflow;
 use super::{condition, returning};
 use crate::operation::{Delete, Update};
 use crate::row::Program;
@@ -32,6 +33,18 @@ pub(crate) fn update(
     condition(schema, relation, &wanted.filter, " where ", &mut sql);
     returning(schema, program, &mut sql);
     sql.finish(Kind::Write)
+}
+
+/// The place of the new value that is beyond its column.
+pub(crate) fn locate_new(
+    relation: &Relation,
+    wanted: &Update<'_>,
+    rejection: &Rejection,
+) -> Option<String> {
+    let overflow = Overflow::of(rejection)?;
+    let mut values = wanted.values.iter();
+    let (column, _) = values.find(|(id, value)| overflow.is_in(relation.column(*id), value))?;
+    Some(["data.", &relation.column(*column).field].concat())
 }
 
 /// The statement of a delete.

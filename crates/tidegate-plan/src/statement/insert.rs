@@ -11,6 +11,7 @@ use tidegate_sql::statement::{Kind, SqlWriter};
 use tidegate_sql::{BoundStatement, InputError, Parameter, Rejection, Type, TypeKind};
 
 use super::name::target;
+use super::overflow::Overflow;
 use super::{returning, type_name};
 use crate::Result;
 use crate::operation::{ConflictTarget, Insert, OnConflict};
@@ -302,34 +303,49 @@ fn column_values(column: &Column, group: &Group<'_>, at: usize) -> Result<Parame
     Ok(Parameter::Text(array.into()))
 }
 
-/// The place of the value of a group that PostgreSQL refused: of the column that it tells, the first
-/// whose text its message quotes.
+/// The place of the value of a group that PostgreSQL refused: the first that is beyond its column,
+/// or, of the column that PostgreSQL tells, the first whose text its message quotes.
 pub(crate) fn locate(
     relation: &Relation,
-    group: &Group<'_>,
+    (listed, group): (bool, &Group<'_>),
     rejection: &Rejection,
 ) -> Option<String> {
+    let place = |object: usize| Place {
+        listed,
+        object: group.objects[object] as usize,
+    };
+    let width = group.columns.len();
+    if let Some(overflow) = Overflow::of(rejection) {
+        let column = |at: usize| relation.column(group.columns[at % width]);
+        let mut values = group.values.iter().enumerate();
+        let (at, _) = values.find(|(at, value)| overflow.is_in(column(*at), value))?;
+        return Some(place(at / width).column(&column(at).field));
+    }
     let field = rejection.place.as_deref()?.strip_prefix(MANY)?;
     let named = |id: &ColumnId| *relation.column(*id).field == *field;
     let at = group.columns.iter().position(named)?;
     let column = relation.column(group.columns[at]);
-    let values = group.values.iter().skip(at).step_by(group.columns.len());
+    let mut values = group.values.iter().skip(at).step_by(width);
+    let quoted = |value: &Json<'_>| {
+        let text = column_text(column, value);
+        text.is_some_and(|text| rejection.message.contains(&format!("\"{text}\"")))
+    };
+    let object = values.position(quoted)?;
+    Some(place(object).column(field))
+}
+
+/// The text that PostgreSQL reads for a column; `None` for null.
+pub(super) fn column_text(column: &Column, value: &Json<'_>) -> Option<String> {
     let mut text = BytesMut::new();
-    for (object, value) in group.objects.iter().zip(values) {
-        text.clear();
-        let nowhere = String::new;
-        let value = value.parameter();
-        let shown = parameter::encode(&value, &column.r#type, None, &nowhere, &mut text);
-        let quoted = format!("\"{}\"", String::from_utf8_lossy(&text));
-        if shown == Ok(IsNull::No) && rejection.message.contains(&quoted) {
-            let place = Place {
-                listed: true,
-                object: *object as usize,
-            };
-            return Some(place.column(field));
-        }
-    }
-    None
+    let nowhere = String::new;
+    let shown = parameter::encode(
+        &value.parameter(),
+        &column.r#type,
+        None,
+        &nowhere,
+        &mut text,
+    );
+    (shown == Ok(IsNull::No)).then(|| String::from_utf8_lossy(&text).into_owned())
 }
 
 /// The place of a column of all objects.

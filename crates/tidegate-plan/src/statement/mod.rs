@@ -8,6 +8,7 @@ mod flat;
 mod insert;
 mod list;
 mod name;
+mod overflow;
 mod page;
 
 use tidegate_catalog::{RelationId, Schema};
@@ -17,7 +18,7 @@ use tidegate_sql::statement::SqlWriter;
 use crate::row::{Expression, Program};
 
 pub(crate) use aggregate::aggregate;
-pub(crate) use change::{delete, update};
+pub(crate) use change::{delete, locate_new, update};
 pub(crate) use children::{Children, Template, children};
 pub(crate) use flat::{Above, flat};
 pub(crate) use insert::{Group, groups, insert, is_given, locate};

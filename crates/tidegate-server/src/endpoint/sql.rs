@@ -186,9 +186,8 @@ impl Failed {
     /// Whether a statement was rolled back that may go well the next time: a table was redefined
     /// after a statement on it had been prepared, or others wrote at once.
     fn may_pass(&self) -> bool {
-        let refused = match &self.error {
-            tidegate_sql::Error::Rejected(refused) => refused,
-            _ => return false,
+        let tidegate_sql::Error::Rejected(refused) = &self.error else {
+            return false;
         };
         self.index.is_some() && refused.sqlstate == "40001"
     }

@@ -1,0 +1,139 @@
+//! Values beyond the length or the precision of their column. PostgreSQL tells the limit of such a
+//! value, and not where it stands (PostgreSQL, "Character Types", "Numeric Types").
+
+use tidegate_catalog::model::Column;
+use tidegate_filter::Json;
+use tidegate_sql::{Rejection, Type};
+
+use super::insert::column_text;
+use crate::row::base;
+
+/// `pg_attribute.atttypmod` counts the header of a value with variable length.
+const HEADER: i32 = 4;
+
+/// What PostgreSQL says of a value that is beyond its column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Overflow {
+    Length,
+    Precision,
+}
+
+impl Overflow {
+    /// What a rejection without a place is about, if about this.
+    pub(super) fn of(rejection: &Rejection) -> Option<Self> {
+        match (&rejection.place, &*rejection.sqlstate) {
+            (None, "22001" | "22026") => Some(Self::Length),
+            (None, "22003") => Some(Self::Precision),
+            _ => None,
+        }
+    }
+
+    /// Whether a value is beyond its column in this way.
+    pub(super) fn is_in(self, column: &Column, value: &Json<'_>) -> bool {
+        let Some(modifier) = column.modifier else {
+            return false;
+        };
+        let text = || column_text(column, value).unwrap_or_default();
+        match (self, base(&column.r#type)) {
+            (Self::Length, &(Type::VARCHAR | Type::BPCHAR)) => {
+                is_longer(&text(), modifier - HEADER)
+            }
+            (Self::Length, &Type::VARBIT) => bits(&text()) > modifier,
+            (Self::Length, &Type::BIT) => {
+                let bits = bits(&text());
+                bits > 0 && bits != modifier
+            }
+            (Self::Precision, &Type::NUMERIC) => is_larger(&text(), modifier - HEADER),
+            _ => false,
+        }
+    }
+}
+
+/// Whether a text has more characters than so many; blanks beyond are cut off.
+fn is_longer(text: &str, most: i32) -> bool {
+    let most = usize::try_from(most).unwrap_or_default();
+    text.chars().skip(most).any(|character| character != ' ')
+}
+
+/// The bits of a bit string, written in binary or hexadecimal digits.
+fn bits(text: &str) -> i32 {
+    let (digits, each) = match text.as_bytes() {
+        [b'x' | b'X', digits @ ..] => (digits, 4),
+        [b'b' | b'B', digits @ ..] | digits => (digits, 1),
+    };
+    i32::try_from(digits.len() * each).unwrap_or(i32::MAX)
+}
+
+/// Whether a number, rounded to the scale, has more digits than the precision lets in. The upper
+/// half of the modifier is the precision, its last eleven bits are the scale, with a sign.
+fn is_larger(text: &str, modifier: i32) -> bool {
+    let precision = modifier >> 16;
+    let scale = ((modifier & 0x7ff) ^ 0x400) - 0x400;
+    let text = text.trim().trim_start_matches(['+', '-']);
+    if text.to_ascii_lowercase().starts_with("inf") {
+        return true;
+    }
+    let (number, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let all = [whole, fraction].concat();
+    let digits = all.trim_start_matches('0');
+    let (Ok(exponent), false) = (exponent.parse::<i32>(), digits.is_empty()) else {
+        return false;
+    };
+    if !digits.bytes().all(|digit| digit.is_ascii_digit()) {
+        return false;
+    }
+    // Digits in front of the point: those of the number, and those that the column has room for.
+    let zeros = narrow(all.len() - digits.len());
+    let here = narrow(whole.len())
+        .saturating_sub(zeros)
+        .saturating_add(exponent);
+    let room = precision - scale;
+    here > room || here == room && rounds_up(digits, precision)
+}
+
+/// Whether so many digits are all nines and the one behind them makes them one more.
+fn rounds_up(digits: &str, precision: i32) -> bool {
+    let kept = usize::try_from(precision).unwrap_or_default();
+    let mut digits = digits.bytes();
+    let nines = digits.by_ref().take(kept).all(|digit| digit == b'9');
+    nines && digits.next().is_some_and(|digit| digit >= b'5')
+}
+
+fn narrow(count: usize) -> i32 {
+    i32::try_from(count).unwrap_or(i32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn modifier(precision: i32, scale: i32) -> i32 {
+        precision << 16 | scale & 0x7ff
+    }
+
+    #[test]
+    fn numbers_are_rounded_before_they_are_measured() {
+        let five_two = modifier(5, 2);
+        for fits in [
+            "0", "999.99", "-999.994", "0.001e5", "00999", "99999e-2", "NaN", "1e-400", "x",
+        ] {
+            assert!(!is_larger(fits, five_two), "{fits}");
+        }
+        for beyond in ["1000", "-1000.00", "999.995", "1e3", "0.01e5", "infinity"] {
+            assert!(is_larger(beyond, five_two), "{beyond}");
+        }
+        // numeric(2, -3) and numeric(3, 5).
+        assert!(!is_larger("99499", modifier(2, -3)));
+        assert!(is_larger("99500", modifier(2, -3)));
+        assert!(!is_larger("0.00999", modifier(3, 5)));
+        assert!(is_larger("0.01", modifier(3, 5)));
+    }
+
+    #[test]
+    fn blanks_beyond_the_length_are_cut_off() {
+        assert!(!is_longer("äöü  ", 3));
+        assert!(is_longer("äöü x", 3));
+        assert_eq!((bits("101"), bits("b101"), bits("xF")), (3, 3, 4));
+    }
+}
