@@ -1,5 +1,7 @@
 //! Date letters, both ways.
 
+mod php;
+
 use std::sync::Arc;
 
 use bytes::BytesMut;

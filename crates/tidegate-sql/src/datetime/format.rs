@@ -27,6 +27,8 @@ pub struct DateFormat {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Item {
     Letter(u8),
+    /// The year in `c` and `r`, whose four places have room for the sign (`%04d` in PHP).
+    CompoundYear,
     Literal(Vec<u8>),
 }
 
@@ -56,7 +58,13 @@ impl DateFormat {
         let mut bytes = format.bytes();
         while let Some(byte) = bytes.next() {
             if let Some(long) = expansion(byte) {
+                let first = self.items.len();
                 self.read(long)?;
+                for item in self.items.iter_mut().skip(first) {
+                    if *item == Item::Letter(b'Y') {
+                        *item = Item::CompoundYear;
+                    }
+                }
             } else if LETTERS.contains(&byte) {
                 self.zoned |= b"eIOPpTZU".contains(&byte);
                 self.items.push(Item::Letter(byte));
@@ -105,6 +113,7 @@ impl DateFormat {
         for item in &self.items {
             match item {
                 Item::Letter(letter) => clock.letter(*letter, self.zone.name(), out),
+                Item::CompoundYear => signed(clock.day.year, 4, out),
                 Item::Literal(text) => out.extend_from_slice(text),
             }
         }
@@ -190,7 +199,7 @@ impl Clock {
             b'm' => out.extend_from_slice(&pair(month)),
             b'n' => number::integer(month, out),
             b'Y' => number::padded(year, 4, out),
-            b'y' => number::padded(year % 100, 2, out),
+            b'y' => signed(year % 100, 2, out),
             b'W' => number::padded(day_number(letter, self.day).unwrap_or_default(), 2, out),
             b'N' | b'w' | b'z' | b't' | b'L' | b'o' => {
                 number::integer(day_number(letter, self.day).unwrap_or_default(), out);
@@ -242,6 +251,11 @@ impl Clock {
         }
         out.extend_from_slice(&pair(minutes % 60));
     }
+}
+
+/// Appends a number in at least so many places, a minus being one of them.
+fn signed(value: i64, places: usize, out: &mut BytesMut) {
+    number::padded(value, places - usize::from(value < 0), out);
 }
 
 fn name(names: &[&'static str], at: i64) -> &'static str {
