@@ -186,10 +186,8 @@ impl Failed {
     /// Whether a statement was rolled back that may go well the next time: a table was redefined
     /// after a statement on it had been prepared, or others wrote at once.
     fn may_pass(&self) -> bool {
-        let tidegate_sql::Error::Rejected(refused) = &self.error else {
-            return false;
-        };
-        self.index.is_some() && refused.sqlstate == "40001"
+        let again = matches!(&self.error, tidegate_sql::Error::Rejected(refused) if refused.sqlstate == "40001");
+        again && self.index.is_some()
     }
 }
 
