@@ -302,6 +302,29 @@ async fn a_device_waits_until_a_person_has_allowed_it() {
 }
 
 #[tokio::test]
+async fn of_ten_parallel_polls_of_an_allowed_device_one_succeeds() {
+    let codes = device().await;
+    assert_eq!(decide(&codes, "allow").await.status, 200);
+    let attempts: Vec<_> = (0..10)
+        .map(|_| {
+            let body = poll(&codes, URN);
+            tokio::spawn(async move { failure(&body).await })
+        })
+        .collect();
+    let mut granted = 0;
+    for attempt in attempts {
+        match attempt.await.unwrap() {
+            (200, _) => granted += 1,
+            (400, error) => {
+                assert!(matches!(&*error, "invalid_grant" | "slow_down"), "{error}");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(granted, 1);
+}
+
+#[tokio::test]
 async fn a_device_learns_of_every_other_end() {
     let denied = device().await;
     assert_eq!(decide(&denied, "deny").await.status, 200);

@@ -73,17 +73,20 @@ async fn each_endpoint_takes_json_and_forms_and_credentials_in_body_and_header()
 
 #[tokio::test]
 async fn a_wrong_secret_in_the_header_asks_for_the_header_and_no_other() {
+    // A demo of its own, because wrong secrets count against client and address.
+    let folder = demo_folder();
+    let own = Service::start(folder.path().to_str().unwrap(), &[]);
     for endpoint in ENDPOINTS {
         let body = members().to_string();
         let body = ["application/json", body.as_str()];
-        let refused = send(demo(), endpoint, Some("demo-server:wrong"), &body).await;
+        let refused = send(&own, endpoint, Some("demo-server:wrong"), &body).await;
         assert_eq!(refused.status, 401, "{endpoint}");
         assert_eq!(refused.json()["error"], "invalid_client", "{endpoint}");
         assert!(refused.header("www-authenticate").starts_with("Basic "));
         let mut body = members();
         body["client_id"] = "demo-server".into();
         let body = body.to_string();
-        let refused = send(demo(), endpoint, None, &["application/json", &body]).await;
+        let refused = send(&own, endpoint, None, &["application/json", &body]).await;
         assert_eq!(refused.status, 401, "{endpoint}");
         assert_eq!(refused.header("www-authenticate"), "", "{endpoint}");
     }
@@ -273,4 +276,59 @@ async fn who_is_asked_by_another_name_says_its_own() {
     let told = Answer::of(request.json(&json!({"client_id": "demo-app"}))).await;
     assert_eq!(told.status, 200);
     assert!(!told.text.contains("evil.example"), "{}", told.text);
+}
+
+#[tokio::test]
+async fn nothing_that_opens_a_door_is_stored_as_it_was_given() {
+    let client =
+        json!({"id": "at-rest", "name": "At rest", "redirect_uri": ["https://a.example/"]});
+    let path = ("POST", "/api/v4/clients");
+    let made = demo().rest(Some("demo"), path, &client).await;
+    let device = json!({"client_id": "demo-app"});
+    let path = ("POST", "/api/v4/oauth/device");
+    let codes = demo().rest_with(None, path, &device).await;
+    let body = json!({"database": "demo", "client_id": "demo-app"});
+    let path = ("POST", "/api/v4/oauth/guest");
+    let tokens = demo().rest_with(None, path, &body).await;
+    let given = [
+        &made.body["secret"],
+        &codes.body["device_code"],
+        &tokens.body["access_token"],
+        &tokens.body["refresh_token"],
+        &json!("alice1234"),
+        &json!(SERVER.1),
+    ];
+    let control = demo().control().await;
+    let tables = "select format('select coalesce(string_agg(t::text, e''\\n''), '''') from %s t', \
+                  oid::regclass) from pg_class where relkind = 'r' \
+                  and relnamespace = 'tidegate'::regnamespace";
+    let mut kept = String::new();
+    for table in control.query(tables, &[]).await.unwrap() {
+        let rows = control.query_one(table.get::<_, &str>(0), &[]).await;
+        kept.push_str(rows.unwrap().get(0));
+    }
+    assert!(
+        kept.contains("at-rest") && kept.contains("$argon2id$"),
+        "these are the tables"
+    );
+    for secret in given {
+        let secret = secret.as_str().unwrap();
+        assert!(!kept.contains(secret), "in clear");
+        let hex = |bytes: &[u8]| {
+            let pairs = bytes.iter().map(|byte| format!("{byte:02x}"));
+            pairs.collect::<Vec<_>>().concat()
+        };
+        assert!(
+            !kept.contains(&hex(secret.as_bytes())),
+            "in clear, as bytes"
+        );
+        if let Ok(bytes) = URL_SAFE_NO_PAD.decode(secret) {
+            assert!(bytes.len() < 8 || !kept.contains(&hex(&bytes)), "decoded");
+        }
+    }
+    let path = ("DELETE", "/api/v4/clients/at-rest");
+    assert_eq!(
+        demo().rest(Some("demo"), path, &Value::Null).await.status,
+        204
+    );
 }
