@@ -74,28 +74,33 @@ fn run(document: &str, keep: impl Fn(&str) -> bool) -> usize {
         .into_iter()
         .filter(|example| keep(&example.script))
         .collect();
-    let mark = "=== end of example ===";
+    let mark = "=== end of example ";
     let mut script = String::from("set -u\n");
     for example in &examples {
         let local = example.script.replace("http://127.0.0.1:8080", &demo().url);
         script.push_str(&local);
-        script.extend(["printf '\\n%s\\n' '", mark, "'\n"]);
+        script.extend(["printf '\\n%s%s\\n' '", mark, "' $?\n"]);
     }
     let output = Command::new("bash").args(["-c", &script]).output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     let printed = String::from_utf8(output.stdout).unwrap();
     let printed = printed.replace(&demo().url, "http://127.0.0.1:8080");
-    let separator = format!("\n{mark}\n");
-    let mut outputs = printed.split(&separator);
+    let mut rest = &*printed;
     for example in &examples {
-        let got = outputs.next().unwrap_or_default().trim_end_matches('\n');
-        if let Some(expected) = &example.output {
-            assert!(
+        // What ends the shell ends every example behind it, with or without an output.
+        let place = format!("{document}:{}\n{}", example.line, example.script);
+        let (got, behind) = rest.split_once(mark).expect(&place);
+        let (code, behind) = behind.split_once('\n').expect(&place);
+        assert_eq!(code, "0", "{place}\nfailed\n{got}\n{errors}");
+        rest = behind;
+        let got = got.trim_end_matches('\n');
+        match &example.output {
+            Some(expected) => assert!(
                 matches(expected, got),
-                "{document}:{}\n{}\nprinted\n{got}\ninstead of\n{expected}\n{errors}",
-                example.line,
-                example.script
-            );
+                "{place}\nprinted\n{got}\ninstead of\n{expected}\n{errors}"
+            ),
+            // curl calls a refusal a success.
+            None => assert!(!got.contains("\"error"), "{place}\nprinted\n{got}"),
         }
     }
     examples.len()

@@ -118,8 +118,8 @@ impl Node {
     }
 
     /// Tells the node to stop and returns what it logged.
-    pub(crate) fn stop(mut self) -> String {
-        let pid = self.process.0.id().to_string();
+    pub(crate) fn stop(self) -> String {
+        let pid = self.pid();
         assert!(
             Command::new("kill")
                 .args(["-TERM", &pid])
@@ -127,8 +127,18 @@ impl Node {
                 .unwrap()
                 .success()
         );
+        self.ended()
+    }
+
+    /// Waits for the end of a node that was told to stop and returns what it logged.
+    pub(crate) fn ended(mut self) -> String {
         assert_eq!(self.process.0.wait().unwrap().code(), Some(0));
         self.log.join().unwrap()
+    }
+
+    /// The number of its process.
+    pub(crate) fn pid(&self) -> String {
+        self.process.0.id().to_string()
     }
 }
 

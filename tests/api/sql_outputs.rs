@@ -125,7 +125,9 @@ async fn an_error_before_the_first_byte_is_an_error() {
 #[tokio::test]
 async fn a_slow_reader_costs_no_memory_and_no_other_reader() {
     let token = demo().token("demo").await;
-    let q = "select repeat('x', 1000) as s from generate_series(1, 300000) i";
+    let admin = demo().admin().await;
+    let before = memory().await;
+    let q = "select repeat('x', 1000) as slow_reader from generate_series(1, 300000) i";
     let body = json!({"q": q, "output_format": "ndjson"});
     let answer = demo()
         .request(Method::POST, "/api/v4/sql")
@@ -134,10 +136,21 @@ async fn a_slow_reader_costs_no_memory_and_no_other_reader() {
         .send()
         .await
         .unwrap();
-    let before = memory().await;
+    // Once every buffer on the way is full, PostgreSQL waits too, and goes on waiting.
+    let waits = async || {
+        let q = "select count(*) from pg_stat_activity \
+                 where wait_event = 'ClientWrite' and query like '%slow_reader%'";
+        let waiting = admin.query_one(q, &[]).await.unwrap();
+        waiting.get::<_, i64>(0) == 1
+    };
+    crate::service::eventually("PostgreSQL waits for the reader", || async {
+        waits().await
+    })
+    .await;
     for _ in 0..20 {
         demo().rows("demo", "select 1 as n", json!({})).await;
     }
+    assert!(waits().await, "somebody takes what the reader does not");
     let after = memory().await;
     assert!(
         after < before + 64.0 * 1024.0 * 1024.0,
@@ -179,21 +192,18 @@ async fn a_client_that_leaves_ends_its_statement() {
     let request = demo()
         .request(Method::POST, "/api/v4/sql")
         .bearer_auth(token)
-        .json(&json!({"q": marker}))
-        .timeout(Duration::from_secs(1));
-    assert!(request.send().await.is_err());
+        .json(&json!({"q": marker}));
+    let asking = tokio::spawn(request.send());
+    let runs = async || {
+        let q = "select count(*) from pg_stat_activity where state = 'active' and query = $1";
+        let running = admin.query_one(q, &[&marker]).await.unwrap();
+        running.get::<_, i64>(0) == 1
+    };
+    crate::service::eventually("the statement runs", || async { runs().await }).await;
+    asking.abort();
+    assert!(asking.await.unwrap_err().is_cancelled());
     let gone = std::time::Instant::now();
-    crate::service::eventually("the statement is gone", || async {
-        let running = admin
-            .query_one(
-                "select count(*) from pg_stat_activity where state = 'active' and query = $1",
-                &[&marker],
-            )
-            .await
-            .unwrap();
-        running.get::<_, i64>(0) == 0
-    })
-    .await;
+    crate::service::eventually("the statement is gone", || async { !runs().await }).await;
     assert!(
         gone.elapsed() < Duration::from_secs(2),
         "{:?}",

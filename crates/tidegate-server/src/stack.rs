@@ -8,6 +8,7 @@ mod compression;
 mod conditional;
 mod cors;
 mod head;
+mod head_size;
 mod host;
 mod observe;
 mod panics;
@@ -26,6 +27,7 @@ use crate::forwarded::Peer;
 use around::around;
 pub(crate) use conditional::etag;
 pub use cors::Origins;
+pub(crate) use head_size::HTTP2_HEAD;
 pub(crate) use request_id::REQUEST_ID;
 
 /// A body's error, whatever it is.
@@ -60,6 +62,8 @@ where
         .layer(around(host::Host))
         // A browser must be able to read refusals too, so it stands before whatever refuses.
         .layer(around(cors::Cors::new(app.clone())))
+        // Before anybody reads the fields; over HTTP/1.1 the parser itself has the limit.
+        .layer(around(head_size::HeadSize))
         // HEAD takes the body away when everything that shapes the head has done its work.
         .layer(around(head::Head))
         // Outside of the validators, which speak of the document and not of its coding.

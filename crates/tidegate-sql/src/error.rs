@@ -28,7 +28,7 @@ pub enum Error {
     Unavailable {
         /// When to try again.
         retry_after: Duration,
-        /// What failed, for the log.
+        /// What failed, for the log; a [`Rejection`] where PostgreSQL said so of a statement.
         #[source]
         source: Option<Box<dyn std::error::Error + Send + Sync>>,
     },
@@ -63,7 +63,8 @@ impl Error {
 
 /// What PostgreSQL said when it refused a statement (PostgreSQL, "Error and Notice Message
 /// Fields").
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, thiserror::Error)]
+#[error("{message} ({sqlstate})")]
 pub struct Rejection {
     /// Five characters.
     pub sqlstate: String,

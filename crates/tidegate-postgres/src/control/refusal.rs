@@ -17,7 +17,7 @@ pub(super) fn of_statement(error: &tokio_postgres::Error, bound: Option<&BoundSt
         };
     };
     if is_outage(said.code().code()) {
-        return outage(format!("{} ({})", said.message(), said.code().code()));
+        return outage(rejection(said));
     }
     let mut rejection = rejection(said);
     if let Some(bound) = bound {

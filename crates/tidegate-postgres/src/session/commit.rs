@@ -32,9 +32,7 @@ impl Connection {
         }
         self.ready_for_query()?;
         match failure {
-            Some(error) if is_outage(&error.rejection.sqlstate) => {
-                Err(outage(error.rejection.message))
-            }
+            Some(error) if is_outage(&error.rejection.sqlstate) => Err(outage(error.rejection)),
             Some(error) => Err(Error::Rejected(Box::new(error.rejection))),
             None if self.transaction != TransactionStatus::Idle => {
                 Err(self.breach("a transaction stayed open behind its COMMIT"))

@@ -70,7 +70,7 @@ impl Connection {
             self.give_up();
         }
         if is_outage(&rejection.sqlstate) {
-            return outage(format!("{} ({})", rejection.message, rejection.sqlstate));
+            return outage(rejection);
         }
         rejection.position = rejection
             .position

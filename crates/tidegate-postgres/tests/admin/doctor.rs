@@ -4,7 +4,9 @@ use tidegate_embedded::{Cluster, testing};
 use tidegate_postgres::admin::doctor::{Finding, Verdict};
 use tidegate_postgres::{Config, Connection, Secret, StartupPins};
 
-use super::fixture::{admin, database, lend_the_template, root, service_admin, superuser, value};
+use super::fixture::{
+    admin, database, lend_the_template, refusal, role, root, service_admin, superuser, value,
+};
 
 /// From PostgreSQL 16 on this finding names the roles that other tests made in the same cluster.
 fn is_of_other_tests(finding: &Finding) -> bool {
@@ -78,6 +80,78 @@ async fn the_printed_sql_sets_right_what_is_missing() {
     }
     let findings = admin.examine(&config).await.unwrap();
     assert_eq!(bad(&findings), Vec::<&Finding>::new());
+}
+
+#[tokio::test]
+async fn roles_that_somebody_else_made_are_named_where_they_cannot_be_administered() {
+    // A cluster of its own: the finding names every role of users in it.
+    let cluster = Cluster::start(testing::settings()).await.unwrap();
+    let maker = Config::from_url(&cluster.admin_url()).unwrap();
+    let connect_to = async |user: &str, password: &str| {
+        let mut login = tokio_postgres::Config::new();
+        login.host("127.0.0.1").port(cluster.port());
+        login.dbname("postgres").user(user).password(password);
+        let (client, connection) = login.connect(tokio_postgres::NoTls).await.unwrap();
+        tokio::spawn(connection);
+        client
+    };
+    let root = connect_to(cluster.admin_user(), cluster.admin_password()).await;
+    let service = "CREATE ROLE \"a \"\"service\" LOGIN CREATEROLE CREATEDB PASSWORD 'service'; \
+                   GRANT pg_signal_backend, pg_read_all_stats TO \"a \"\"service\"";
+    root.batch_execute(service).await.unwrap();
+    // As a backup that a superuser restores brings them: roles without their administrator.
+    let superuser = admin(maker.clone());
+    superuser.create_tenant(&database("came")).await.unwrap();
+    let came = (database("came"), role("came/ann"));
+    superuser.create_user(&came.0, &came.1).await.unwrap();
+    let config = maker.with_login("a \"service", Secret::new("service"));
+    let service = admin(config.clone());
+    let found = async || {
+        let mut findings = service.examine(&config).await.unwrap().into_iter();
+        findings.find(|finding| {
+            let texts = ["administers every user's role", "no ADMIN OPTION on some"];
+            texts.iter().any(|text| finding.text.contains(text))
+        })
+    };
+    if cluster.version().major < 16 {
+        assert_eq!(found().await, None, "CREATEROLE reaches every role");
+        return;
+    }
+    let missing = found().await.unwrap();
+    assert_eq!(missing.verdict, Verdict::Missing, "{missing:?}");
+    let sql = missing.sql.unwrap();
+    assert_eq!(
+        sql,
+        "GRANT \"came\" TO \"a \"\"service\" WITH ADMIN TRUE, INHERIT FALSE, SET FALSE;\n\
+         GRANT \"came/ann\" TO \"a \"\"service\" WITH ADMIN TRUE, INHERIT FALSE, SET FALSE;"
+    );
+    let set = "ALTER ROLE \"came/ann\" RESET ALL";
+    let acting = connect_to("a \"service", "service").await;
+    assert_eq!(refusal(&acting, set).await, "42501");
+    root.batch_execute(&sql).await.unwrap();
+    assert_eq!(found().await.unwrap().verdict, Verdict::Good);
+    acting.batch_execute(set).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_database_that_cannot_be_entered_is_named_with_what_opens_it() {
+    let maker = admin(superuser());
+    maker.create_tenant(&database("shut")).await.unwrap();
+    let service = admin(service_admin("svc_shut").await);
+    let of_shut = async || {
+        let findings = service.examine_tenants().await.unwrap();
+        let mut of_it = findings.into_iter().filter(|finding| {
+            let text = &finding.text;
+            text.contains("database shut ") || text.contains("in shut,")
+        });
+        of_it.next().unwrap()
+    };
+    let closed = of_shut().await;
+    assert_eq!(closed.verdict, Verdict::Advice, "{closed:?}");
+    assert!(closed.text.contains("cannot be looked into"), "{closed:?}");
+    let root = root("postgres").await;
+    root.batch_execute(&closed.sql.unwrap()).await.unwrap();
+    assert_eq!(of_shut().await.verdict, Verdict::Good);
 }
 
 #[tokio::test]

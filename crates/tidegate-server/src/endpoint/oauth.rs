@@ -7,7 +7,8 @@ use bytes::Bytes;
 use http::header::{AUTHORIZATION, PRAGMA};
 use http::{HeaderValue, Response, StatusCode};
 use tidegate_oauth::{
-    AboutToken, BasicCredentials, DeviceRequest, Error, GuestRequest, Parameters, TokenRequest,
+    AboutToken, BasicCredentials, DeviceRequest, Error, GuestRequest, Issuer, Parameters,
+    TokenRequest,
 };
 
 use super::{Call, json};
@@ -33,45 +34,13 @@ struct Asked {
     address: IpAddr,
 }
 
-impl Asked {
-    /// What `parse` makes of the parameters and the credentials.
-    fn request<T>(
-        &self,
-        parse: impl FnOnce(&Parameters, Option<&BasicCredentials>) -> Result<T, Error>,
-    ) -> Result<T, Failure> {
-        parse(&self.parameters, self.basic.as_ref()).map_err(|error| self.failure(error))
-    }
-
-    /// What the issuer answers in time; the time is long, because passwords wait for their turn.
-    async fn in_time<T>(
-        &self,
-        answer: impl Future<Output = Result<T, Error>>,
-    ) -> Result<T, Failure> {
-        let busy = Error::Busy {
-            retry_after: Duration::from_secs(1),
-        };
-        tokio::time::timeout(PATIENCE, answer)
-            .await
-            .unwrap_or(Err(busy))
-            .map_err(|error| self.failure(error))
-    }
-
-    fn failure(&self, error: Error) -> Failure {
-        Failure::from_oauth(error, self.by_basic)
-    }
-}
-
 /// `POST /api/v4/oauth` (RFC 6749, section 3.2).
 pub(crate) async fn token<B>(call: Call<'_, B>) -> Result<Response<Body>, Failure>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
-    let issuer = call.app.issuer();
-    let asked = read(call).await?;
-    let request = asked.request(TokenRequest::parse)?;
-    let answer = issuer.token(request, Some(asked.address));
-    let tokens = asked.in_time(answer).await?;
+    let tokens = answer(call, TokenRequest::parse, Issuer::token).await?;
     Ok(secret(tokens.to_json()))
 }
 
@@ -81,11 +50,7 @@ where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
-    let issuer = call.app.issuer();
-    let asked = read(call).await?;
-    let request = asked.request(GuestRequest::parse)?;
-    let answer = issuer.guest(request, Some(asked.address));
-    let tokens = asked.in_time(answer).await?;
+    let tokens = answer(call, GuestRequest::parse, Issuer::guest).await?;
     let mut response = secret(tokens.to_json());
     *response.status_mut() = StatusCode::CREATED;
     Ok(response)
@@ -97,12 +62,10 @@ where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
-    let issuer = call.app.issuer();
-    let asked = read(call).await?;
-    let request = asked.request(DeviceRequest::parse)?;
-    let answer = issuer.authorize_device(request, Some(asked.address), "/device");
-    let codes = asked.in_time(answer).await?;
-    Ok(secret(codes.to_json()))
+    let codes = answer(call, DeviceRequest::parse, |issuer, request, address| {
+        issuer.authorize_device(request, address, "/device")
+    });
+    Ok(secret(codes.await?.to_json()))
 }
 
 /// `POST /api/v4/oauth/revoke` (RFC 7009).
@@ -111,11 +74,7 @@ where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
-    let issuer = call.app.issuer();
-    let asked = read(call).await?;
-    let request = asked.request(AboutToken::parse)?;
-    let answer = issuer.revoke(request, Some(asked.address));
-    asked.in_time(answer).await?;
+    answer(call, AboutToken::parse, Issuer::revoke).await?;
     Ok(secret("{}".to_owned()))
 }
 
@@ -125,12 +84,32 @@ where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
+    let told = answer(call, AboutToken::parse, Issuer::introspect).await?;
+    Ok(secret(told.to_json()))
+}
+
+/// What the issuer answers to a request in time; the time is long, because passwords wait for
+/// their turn.
+async fn answer<'a, B, Q, T, F>(
+    call: Call<'a, B>,
+    parse: fn(&Parameters, Option<&BasicCredentials>) -> Result<Q, Error>,
+    ask: impl FnOnce(&'a Issuer, Q, Option<IpAddr>) -> F,
+) -> Result<T, Failure>
+where
+    B: http_body::Body<Data = Bytes> + Send + Unpin,
+    B::Error: Into<BodyError>,
+    F: Future<Output = Result<T, Error>>,
+{
     let issuer = call.app.issuer();
     let asked = read(call).await?;
-    let request = asked.request(AboutToken::parse)?;
-    let answer = issuer.introspect(request, Some(asked.address));
-    let told = asked.in_time(answer).await?;
-    Ok(secret(told.to_json()))
+    let refused = |error| Failure::from_oauth(error, asked.by_basic);
+    let request = parse(&asked.parameters, asked.basic.as_ref()).map_err(refused)?;
+    let busy = Error::Busy {
+        retry_after: Duration::from_secs(1),
+    };
+    let answer = ask(issuer, request, Some(asked.address));
+    let answer = tokio::time::timeout(PATIENCE, answer).await;
+    answer.unwrap_or(Err(busy)).map_err(refused)
 }
 
 async fn read<B>(call: Call<'_, B>) -> Result<Asked, Failure>

@@ -104,8 +104,7 @@ impl Failure {
             | "INVALID_JSON"
             | "PAYLOAD_TOO_LARGE"
             | "REQUEST_TIMEOUT"
-            | "UNSUPPORTED_MEDIA_TYPE"
-            | "METHOD_NOT_ALLOWED" => "invalid_request",
+            | "UNSUPPORTED_MEDIA_TYPE" => "invalid_request",
             "INTERNAL_ERROR" => "server_error",
             name => name,
         }

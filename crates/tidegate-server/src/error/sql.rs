@@ -32,7 +32,16 @@ impl Failure {
                 source,
             } => {
                 let text = "the database is not available";
-                Self::unavailable("DATABASE_UNAVAILABLE", text, retry_after).caused_by(source)
+                let said = source.as_deref().and_then(|said| said.downcast_ref());
+                // The code is enough to act on; the message may name files of the server.
+                let code = said.map(|Rejection { sqlstate, .. }| Rejection {
+                    sqlstate: sqlstate.clone(),
+                    ..Rejection::default()
+                });
+                let failure = Self::unavailable("DATABASE_UNAVAILABLE", text, retry_after);
+                let mut failure = failure.caused_by(source);
+                failure.details_mut().rejection = code;
+                failure
             }
             Error::NoDatabase => Self::not_found("the database is not there"),
             Error::ResultTooLarge(limit) => Self::too_large(format!(

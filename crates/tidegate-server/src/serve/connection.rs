@@ -27,7 +27,9 @@ use crate::stack;
 
 /// Heads are small; hyper's default would let each connection hold 400 KiB.
 const HTTP1_BUFFER: usize = 64 * 1024;
-const HTTP2_HEADERS: u32 = 16 * 1024;
+/// Twice what is taken: what lies between is refused by us, with a body and an id, and only what is
+/// larger by the protocol's own bare 431.
+const HTTP2_HEADERS: u32 = 2 * stack::HTTP2_HEAD;
 /// What one HTTP/2 stream may have waiting for a peer that does not read.
 const HTTP2_SEND_BUFFER: usize = 64 * 1024;
 /// How many streams a peer may reset before the connection counts as an attack (CVE-2023-44487).

@@ -3,7 +3,7 @@
 use postgres_protocol::escape::escape_identifier;
 
 use super::super::session::Session;
-use super::super::{Admin, Result, role, tenant};
+use super::super::{Admin, Error, Result, role, tenant};
 use super::Finding;
 
 /// How many tenants are looked into.
@@ -34,13 +34,7 @@ impl Admin {
             let name: String = row.get(0);
             findings.push(match self.open(&name).await {
                 Ok(session) => side_doors(&session, &name).await?,
-                Err(error) => Finding::advice(
-                    format!(
-                        "the database {name} cannot be looked into ({})",
-                        error.reason()
-                    ),
-                    None,
-                ),
+                Err(error) => closed(&home, &name, &error),
             });
         }
         Ok(findings)
@@ -62,6 +56,20 @@ impl Admin {
             .await;
         Ok(found.ok().flatten().map(|row| row.get(0)))
     }
+}
+
+/// That a database cannot be entered, and what lets the administrator in where a right is wanting.
+fn closed(home: &Session, database: &str, error: &Error) -> Finding {
+    let sql = (error.sqlstate() == Some("42501")).then(|| {
+        format!(
+            "GRANT CONNECT ON DATABASE {} TO {} WITH GRANT OPTION;",
+            escape_identifier(database),
+            escape_identifier(&home.role)
+        )
+    });
+    let reason = error.reason();
+    let text = format!("the database {database} cannot be looked into ({reason})");
+    Finding::advice(text, sql)
 }
 
 /// Functions with which everybody does harm without a right to any table.

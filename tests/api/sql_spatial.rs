@@ -1,0 +1,79 @@
+//! PostGIS at `POST /api/v4/sql` (wire.md 4), where the extension is to be had.
+
+use serde_json::{Value, json};
+
+use crate::service::{Service, demo_folder};
+
+/// Whether this run must not leave out what needs `part` (docs/TESTING.md).
+#[expect(
+    clippy::disallowed_methods,
+    reason = "tests have no caller who could say what must be there"
+)]
+fn required(part: &str) -> bool {
+    std::env::var("TIDEGATE_TEST_REQUIRE").is_ok_and(|parts| parts.split(',').any(|it| it == part))
+}
+
+#[tokio::test]
+async fn geometries_are_geojson_both_ways() {
+    // A demo of its own: the extension fills the schema that other tests describe.
+    let folder = demo_folder();
+    let demo = Service::start(folder.path().to_str().unwrap(), &[]);
+    let admin = demo.admin().await;
+    let there = "select 1 from pg_available_extensions where name = 'postgis'";
+    if admin.query_opt(there, &[]).await.unwrap().is_none() {
+        assert!(!required("postgis"), "PostGIS is not installed");
+        eprintln!("left out: PostGIS is not installed");
+        return;
+    }
+    admin
+        .batch_execute("create extension postgis")
+        .await
+        .unwrap();
+    let ring = json!([[0, 0], [4, 0], [4, 4], [0, 0]]);
+    for geometry in [
+        json!({"type": "Point", "coordinates": [1.5, 2]}),
+        json!({"type": "Point", "coordinates": [1, 2, 3.5]}),
+        json!({"type": "LineString", "coordinates": [[0, 0], [1, 1]]}),
+        json!({"type": "Polygon", "coordinates": [ring]}),
+        json!({"type": "MultiPoint", "coordinates": [[0, 0], [1, 1]]}),
+        json!({"type": "MultiPolygon", "coordinates": [[ring]]}),
+        json!({"type": "GeometryCollection", "geometries": [
+            {"type": "Point", "coordinates": [1, 2]},
+        ]}),
+    ] {
+        for r#type in ["geometry", "geography"] {
+            let body = json!({
+                "q": "select :v as v, array[:v, null] as list, st_srid(:v::geometry) as srid, \
+                      st_astext(:v::geometry) = st_astext(st_geomfromgeojson(:text)) as same",
+                "params": {"v": geometry, "text": geometry.to_string()},
+                "type_hints": {"v": r#type, "text": "text"},
+            });
+            let answer = demo.sql(Some("demo"), &body).await;
+            let answer: Value = answer.json().await.unwrap();
+            let schema = json!({"type": r#type, "array": false});
+            assert_eq!(answer["schema"]["v"], schema, "{geometry}: {answer}");
+            let row = json!({"v": geometry, "list": [geometry, null], "srid": 4326, "same": true});
+            assert_eq!(answer["data"][0].to_string(), row.to_string(), "{answer}");
+        }
+    }
+    let q = "select 7 as id, 'POINT(1 2)'::geometry as place, 'POINT(3 4)'::geometry as other";
+    let body = json!({"q": q, "output_format": "geojson"});
+    let answer = demo.sql(Some("demo"), &body).await.text().await.unwrap();
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    let other = json!({"type": "Point", "coordinates": [3, 4]});
+    assert_eq!(
+        answer["features"],
+        json!([{
+            "type": "Feature", "geometry": {"type": "Point", "coordinates": [1, 2]},
+            "properties": {"id": 7, "other": other},
+        }])
+    );
+    let wrong = json!({
+        "q": "select :v as v", "params": {"v": {"type": "Dot", "coordinates": [1, 2]}},
+        "type_hints": {"v": "geometry"},
+    });
+    let (status, error) = demo.refusal("demo", &wrong).await;
+    assert_eq!(status, 400, "{error}");
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains("params.v.type"), "{message}");
+}
