@@ -282,8 +282,8 @@ async fn reserved_databases_and_foreign_roles_are_refused() {
 
 #[tokio::test]
 async fn an_administrator_without_the_owners_rights_is_told_what_it_lacks() {
-    let _maker = legacy("lacking").await;
     let admin = admin(service_admin("svc_lacking").await);
+    let _maker = legacy("lacking").await;
     let tenant = database("lacking");
     let error = admin
         .plan_adoption(&tenant, &role("lacking"))
