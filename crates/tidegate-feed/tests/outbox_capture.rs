@@ -134,6 +134,13 @@ async fn who_sees_an_old_definition_makes_a_gap_and_no_wrong_column() {
         .await
         .unwrap();
     assert_eq!(listener.resync().await, Resync::Truncated);
+    // A column that was only added.
+    old.batch_execute(begin).await.unwrap();
+    scene.run("ALTER TABLE t ADD c int").await;
+    old.batch_execute("INSERT INTO t VALUES (2, 'y'); COMMIT")
+        .await
+        .unwrap();
+    assert_eq!(listener.resync().await, Resync::Truncated);
     // Without a change of the definition that isolation is no harm.
     old.batch_execute(begin).await.unwrap();
     old.batch_execute("INSERT INTO t VALUES (3, 'z'); COMMIT")
