@@ -60,7 +60,7 @@ async fn an_outbox_feeds_where_the_log_cannot_be_read() {
         let event = socket.hear().await;
         assert_eq!(
             event["batch"]["shop"]["public.orders"]["full_data"],
-            json!([{"id": round, "total": 1.50}]),
+            json!([{"id": round, "total": "1.50"}]),
             "{event}"
         );
         cursor = event["cursor"].clone();
@@ -179,8 +179,9 @@ async fn a_socket_hears_the_same_from_both_sources() {
                 assert_eq!(logical, outbox, "{op} of {table}");
             }
             assert_eq!(logical.len(), outbox.len(), "{op} of {table}");
-            assert!(logical.len() > 5, "{op} of {table}: {}", logical.len());
         }
+        let count: usize = logical.iter().map(Vec::len).sum();
+        assert!(count > 10, "{op} of {table}: {count}");
     }
     logical.stop();
     outbox.stop();

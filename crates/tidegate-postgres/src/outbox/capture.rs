@@ -23,8 +23,7 @@ pub(super) async fn capture(
         return Ok(settled(since));
     }
     if !table.has_triggers {
-        let actor = actor(shared, database, &admin, &table, deadline).await?;
-        let attached = attach(&actor, demand, &table, deadline).await;
+        let attached = attach(shared, database, &admin, (demand, &table), deadline).await;
         attached.map_err(|error| match error {
             LogError::TimedOut { .. } => LogError::TimedOut {
                 what: format!("the end of the transactions that write to {}", table.name),
@@ -81,77 +80,93 @@ impl Table {
     }
 }
 
-/// Who may put triggers on a table: the owner of the database, who has to be let, or the
+/// Puts the triggers on a table, as the owner of the database or, where that may not, as the
 /// administrator.
-async fn actor(
+async fn attach(
+    shared: &Shared,
+    database: &DatabaseName,
+    admin: &Actor,
+    (demand, table): (&Demand, &Table),
+    deadline: Instant,
+) -> LogResult<()> {
+    let commands = table.triggers(demand);
+    if let Some(owner) = owner(shared, database, admin, table, deadline).await? {
+        match owner.insist(deadline, Work::Run(&commands)).await {
+            // A partition may be somebody else's.
+            Err(LogError::NotAllowed { .. }) => {}
+            outcome => return outcome.map(drop),
+        }
+    }
+    let rows = admin.rows(MAY_CHANGE, &[&table.owner]).await?;
+    if !rows.first().is_some_and(|row| row.get(0)) {
+        let (role, owner) = (&shared.logins.admin.admin_role, &table.owner);
+        return Err(LogError::NotAllowed {
+            reason: format!("{role} may not put triggers on {} of {owner}", table.name),
+            remedy: format!("run GRANT \"{owner}\" TO \"{role}\""),
+        });
+    }
+    admin.insist(deadline, Work::Run(&commands)).await?;
+    Ok(())
+}
+
+/// The owner of the database, if it may put triggers on a table; it is let use their functions.
+async fn owner(
     shared: &Shared,
     database: &DatabaseName,
     admin: &Actor,
     table: &Table,
     deadline: Instant,
-) -> LogResult<Actor> {
-    if let Some(owner) = Actor::owner(&shared.logins, database).await?
-        && let Some(row) = owner.rows(MAY_CHANGE, &[&table.owner]).await?.first()
-        && row.get(0)
-    {
-        let role: &str = row.get(1);
-        let has: bool = row.get(2);
-        if !has {
-            let grant = format!(
-                "GRANT USAGE ON SCHEMA tidegate_outbox TO {role}; \
-                 GRANT EXECUTE ON FUNCTION tidegate_outbox.note(), \
-                 tidegate_outbox.note_truncate() TO {role}"
-            );
-            admin.insist(deadline, Work::Run(&grant)).await?;
-        }
-        return Ok(owner);
+) -> LogResult<Option<Actor>> {
+    let Some(owner) = Actor::owner(&shared.logins, database).await? else {
+        return Ok(None);
+    };
+    let rows = owner.rows(MAY_CHANGE, &[&table.owner]).await?;
+    let Some(row) = rows.first().filter(|row| row.get(0)) else {
+        return Ok(None);
+    };
+    let (role, has_right): (&str, bool) = (row.get(1), row.get(2));
+    if !has_right {
+        let grant = format!(
+            "GRANT USAGE ON SCHEMA tidegate_outbox TO {role}; \
+             GRANT EXECUTE ON FUNCTION tidegate_outbox.note(), \
+             tidegate_outbox.note_truncate() TO {role}"
+        );
+        admin.insist(deadline, Work::Run(&grant)).await?;
     }
-    let second = Actor::admin(&shared.logins, database).await?;
-    let rows = second.rows(MAY_CHANGE, &[&table.owner]).await?;
-    if rows.first().is_some_and(|row| row.get(0)) {
-        return Ok(second);
-    }
-    let role = &shared.logins.admin.admin_role;
-    Err(LogError::NotAllowed {
-        reason: format!(
-            "{role} may not put triggers on {} of {}",
-            table.name, table.owner
-        ),
-        remedy: format!("run GRANT \"{}\" TO \"{role}\"", table.owner),
-    })
+    Ok(Some(owner))
 }
 
-/// Puts the triggers on a table. PostgreSQL waits until everybody has ended who writes to it; who
-/// writes later sees the triggers.
-async fn attach(actor: &Actor, demand: &Demand, table: &Table, deadline: Instant) -> LogResult<()> {
-    let (name, oid) = (&table.name, demand.relation);
-    let operations = if demand.changes {
-        "INSERT OR UPDATE OR DELETE"
-    } else {
-        "INSERT"
-    };
-    // The name comes first in the alphabet, so that what other triggers of a row do comes behind
-    // the row's own change. ALWAYS fires for what a subscription of PostgreSQL's own applies, too.
-    let mut commands: Vec<String> = table
-        .old_triggers
-        .iter()
-        .map(|trigger| format!("DROP TRIGGER \"{trigger}\" ON {name}"))
-        .collect();
-    commands.push(format!(
-        "CREATE TRIGGER \"!tidegate_outbox\" AFTER {operations} ON {name} \
-         FOR EACH ROW EXECUTE FUNCTION tidegate_outbox.note('{oid}'); \
-         CREATE TRIGGER \"!tidegate_outbox_truncate\" AFTER TRUNCATE ON {name} \
-         FOR EACH STATEMENT EXECUTE FUNCTION tidegate_outbox.note_truncate(); \
-         ALTER TABLE {name} ENABLE ALWAYS TRIGGER \"!tidegate_outbox\", \
-         ENABLE ALWAYS TRIGGER \"!tidegate_outbox_truncate\""
-    ));
-    // Before version 15 PostgreSQL does not do it by itself.
-    commands.extend(table.partitions.iter().map(|partition| {
-        format!("ALTER TABLE {partition} ENABLE ALWAYS TRIGGER \"!tidegate_outbox\"")
-    }));
-    let commands = commands.join("; ");
-    actor.insist(deadline, Work::Run(&commands)).await?;
-    Ok(())
+impl Table {
+    /// The commands that put the triggers on it. PostgreSQL waits until everybody has ended who
+    /// writes to it; who writes later sees the triggers.
+    fn triggers(&self, demand: &Demand) -> String {
+        let (name, oid) = (&self.name, demand.relation);
+        let operations = if demand.changes {
+            "INSERT OR UPDATE OR DELETE"
+        } else {
+            "INSERT"
+        };
+        let old = self.old_triggers.iter();
+        let mut commands: Vec<String> = old
+            .map(|trigger| format!("DROP TRIGGER \"{trigger}\" ON {name}"))
+            .collect();
+        // The name comes first in the alphabet, so that what other triggers of a row do comes
+        // behind the row's own change. ALWAYS fires for what a subscription of PostgreSQL's own
+        // applies, too.
+        commands.push(format!(
+            "CREATE TRIGGER \"!tidegate_outbox\" AFTER {operations} ON {name} \
+             FOR EACH ROW EXECUTE FUNCTION tidegate_outbox.note('{oid}'); \
+             CREATE TRIGGER \"!tidegate_outbox_truncate\" AFTER TRUNCATE ON {name} \
+             FOR EACH STATEMENT EXECUTE FUNCTION tidegate_outbox.note_truncate(); \
+             ALTER TABLE {name} ENABLE ALWAYS TRIGGER \"!tidegate_outbox\", \
+             ENABLE ALWAYS TRIGGER \"!tidegate_outbox_truncate\""
+        ));
+        // Before version 15 PostgreSQL does not do it by itself.
+        commands.extend(self.partitions.iter().map(|partition| {
+            format!("ALTER TABLE {partition} ENABLE ALWAYS TRIGGER \"!tidegate_outbox\"")
+        }));
+        commands.join("; ")
+    }
 }
 
 const HAD_STOPPED: &str = "\
