@@ -157,7 +157,7 @@ async fn a_lease_that_ran_out_is_a_gap() {
             ..Settings::default()
         },
         outbox: OutboxSettings {
-            lease: Duration::from_secs(2),
+            lease: Duration::from_secs(8),
             ..OutboxSettings::default()
         },
         ..Setup::default()
