@@ -18,6 +18,9 @@ mod enumeration;
 mod examples;
 mod faults;
 mod feed_command;
+mod feed_outbox;
+#[path = "../../crates/tidegate-feed/tests/workload.rs"]
+mod feed_workload;
 mod flows;
 mod github;
 mod graphiql;

@@ -224,12 +224,12 @@ pub(crate) enum Key {
 /// `tidegate feed …`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Feed {
-    /// Show slots, publications, raised replica identities and the settings that matter
+    /// Show slots, publications, raised replica identities and the settings that matter, or outboxes
     Status {
         /// One database; all tenants when left out
         database: Option<String>,
     },
-    /// Put replica identities back, drop the publications and the slot; no data is touched
+    /// Put replica identities back, drop the publications and the slot, or the outbox with its triggers; no data of yours is touched
     Drop {
         /// The database
         database: String,

@@ -1,39 +1,67 @@
-//! The feed of changes: on where PostgreSQL's log can be read.
+//! The feed of changes: on where its source can be read.
 
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
 use tidegate_feed::{DatabaseStatus, Feed, Settings as FeedSettings};
 use tidegate_postgres::admin::RoleCredentials;
-use tidegate_postgres::{Replication, ReplicationSettings};
+use tidegate_postgres::admin::doctor::FeedLogin;
+use tidegate_postgres::{Config, Outbox, OutboxSettings, Replication, ReplicationSettings};
 use tidegate_server::{MetricsSource, Probe};
+use tidegate_sql::log::ChangeLog;
 use tidegate_sql::{BoxFuture, Executor};
 
 use crate::failure::Result;
 use crate::service::{self, Service};
-use crate::settings::Settings;
+use crate::settings::{FeedSource, Settings};
 
-/// The feed; nothing where the log cannot be read, which is said in the log of the service.
+/// The feed; nothing where its source cannot be read, which is said in the log of the service.
 pub(crate) async fn open(
     service: &Service,
     settings: &Settings,
     executor: Arc<dyn Executor>,
 ) -> Result<Option<Feed>> {
     let reader = service::replication_config(settings)?;
-    if let Some(reason) = service.admin.why_no_changes(&reader).await? {
+    let source = source(settings, &reader);
+    if let Some(reason) = service.admin.why_no_changes(source).await? {
         tracing::warn!(reason, "feeds no changes");
         return Ok(None);
     }
-    let log = replication(service, settings).await?;
-    let settings = FeedSettings::default();
-    Ok(Some(Feed::new(Arc::new(log), executor, settings)))
+    let log: Arc<dyn ChangeLog> = match settings.feed_source {
+        FeedSource::Logical => Arc::new(replication(service, settings).await?),
+        FeedSource::Outbox => Arc::new(outbox(service).await?),
+    };
+    Ok(Some(Feed::new(log, executor, FeedSettings::default())))
+}
+
+/// The source as the doctor wants it.
+pub(crate) fn source<'a>(settings: &Settings, reader: &'a Config) -> FeedLogin<'a> {
+    match settings.feed_source {
+        FeedSource::Logical => FeedLogin::Logical(reader),
+        FeedSource::Outbox => FeedLogin::Outbox,
+    }
+}
+
+/// The way to the outboxes of the cluster's databases.
+pub(crate) async fn outbox(service: &Service) -> Result<Outbox> {
+    let owners = Arc::new(owners(service).await?);
+    let admin = (*service.config).clone();
+    Ok(Outbox::new(admin, Some(owners), OutboxSettings::default()))
+}
+
+async fn owners(service: &Service) -> Result<RoleCredentials> {
+    let version = service.admin.server().await?.version;
+    let control: Arc<dyn Executor> = service.control.clone();
+    Ok(RoleCredentials::new(
+        control,
+        service.passwords.clone(),
+        version,
+    )?)
 }
 
 /// The way to the logs of the cluster's databases.
 pub(crate) async fn replication(service: &Service, settings: &Settings) -> Result<Replication> {
-    let version = service.admin.server().await?.version;
-    let control: Arc<dyn Executor> = service.control.clone();
-    let owners = RoleCredentials::new(control, service.passwords.clone(), version)?;
+    let owners = owners(service).await?;
     Ok(Replication::new(
         service::replication_config(settings)?,
         (*service.config).clone(),
@@ -43,11 +71,21 @@ pub(crate) async fn replication(service: &Service, settings: &Settings) -> Resul
 }
 
 /// The feed on `/readyz` and `/metrics`.
-pub(crate) struct FeedStatus(pub(crate) Option<Feed>);
+pub(crate) struct FeedStatus {
+    pub(crate) feed: Option<Feed>,
+    pub(crate) source: FeedSource,
+}
 
 impl Probe for FeedStatus {
     fn name(&self) -> &'static str {
         "feed"
+    }
+
+    fn source(&self) -> Option<&'static str> {
+        Some(match self.source {
+            FeedSource::Logical => "logical",
+            FeedSource::Outbox => "outbox",
+        })
     }
 
     /// Requests are answered without it.
@@ -57,13 +95,13 @@ impl Probe for FeedStatus {
 
     fn is_ready(&self) -> BoxFuture<'_, bool> {
         let live = |feed: &Feed| feed.status().iter().all(|database| database.live);
-        Box::pin(std::future::ready(self.0.as_ref().is_some_and(live)))
+        Box::pin(std::future::ready(self.feed.as_ref().is_some_and(live)))
     }
 }
 
 impl MetricsSource for FeedStatus {
     fn write(&self, text: &mut String) -> fmt::Result {
-        let status = self.0.as_ref().map(Feed::status).unwrap_or_default();
+        let status = self.feed.as_ref().map(Feed::status).unwrap_or_default();
         for Metric {
             name,
             kind,

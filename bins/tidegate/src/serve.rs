@@ -146,7 +146,11 @@ async fn wait_for_postgresql(settings: &Settings, mut outage: Failure) -> Result
 /// Logs what `tidegate doctor` would call missing: the node serves what it can without it.
 async fn tell_what_is_missing(service: &Service, settings: &Settings) -> Result {
     let replication = service::replication_config(settings)?;
-    for finding in service.admin.examine(&replication).await? {
+    for finding in service
+        .admin
+        .examine(feed::source(settings, &replication))
+        .await?
+    {
         if finding.verdict == Verdict::Missing {
             tracing::warn!(sql = finding.sql, "{}", finding.text);
         }
@@ -177,7 +181,10 @@ impl Node {
         let catalogs = Catalogs::new(service.control.clone(), Arc::new(pool.clone()));
         let catalogs = Arc::new(catalogs);
         let feed = feed::open(service, settings, pool.executor()).await?;
-        let status = Arc::new(FeedStatus(feed.clone()));
+        let status = Arc::new(FeedStatus {
+            feed: feed.clone(),
+            source: settings.feed_source,
+        });
         let app = App::builder(pool.executor(), issuer.clone(), service.store.clone())
             .accounts(Arc::new(service.accounts()))
             .methods(methods.clone())

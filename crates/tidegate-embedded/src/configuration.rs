@@ -15,7 +15,7 @@ host  replication all 127.0.0.1/32 scram-sha-256
 ";
 
 /// Set by us, so that the accessors of `Cluster` and the promises of this crate hold.
-const RESERVED: [&str; 12] = [
+const RESERVED: [&str; 11] = [
     "config_file",
     "data_directory",
     "external_pid_file",
@@ -27,7 +27,6 @@ const RESERVED: [&str; 12] = [
     "port",
     "unix_socket_directories",
     "unix_socket_permissions",
-    "wal_level",
 ];
 
 /// Errors of callers' statements stay out of the log (they quote data); starts, stops and

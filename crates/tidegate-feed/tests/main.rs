@@ -1,7 +1,14 @@
-//! The crate's tests, in one binary.
+//! The crate's tests, in one binary: on the log. `outbox.rs` has those that do not depend on the
+//! source once more.
+
+/// What feeds get their changes from.
+#[cfg(test)]
+const SOURCE: scene::Source = scene::Source::Log;
 
 #[cfg(test)]
 mod capture;
+#[cfg(test)]
+mod comparison;
 #[cfg(test)]
 mod definition;
 #[cfg(test)]
@@ -18,3 +25,5 @@ mod scene;
 mod slow;
 #[cfg(test)]
 mod values;
+#[cfg(test)]
+mod workload;

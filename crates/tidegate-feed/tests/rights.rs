@@ -247,7 +247,9 @@ async fn row_level_security_that_comes_later_is_noticed() {
             .await;
         let seen = tokio::time::timeout(Duration::from_millis(200), judged.event()).await;
         if let Ok(event) = seen {
-            assert_eq!(event, format!("+{{\"id\":{id}}}"));
+            // On a busy machine it may be one of those before.
+            let seen: i32 = event[7..event.len() - 1].parse().unwrap();
+            assert!((10..=id).contains(&seen), "{event}");
             break;
         }
     }

@@ -1,6 +1,6 @@
 //! A database with roles, and a feed in front of it.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tidegate_catalog::{Catalogs, Schemas};
@@ -14,11 +14,14 @@ use tidegate_postgres::backoff::Jitter;
 use tidegate_postgres::control::Control;
 use tidegate_postgres::pool::{self, Key, NoRepair, OpenError, Pool};
 use tidegate_postgres::{
-    Config, Credential, Credentials, Postgres, Replication, ReplicationSettings, RoleConnector,
-    Roles, Secret, StartupPins, role_password, scram_verifier,
+    Config, Credential, Credentials, Outbox as OutboxLog, OutboxSettings, Postgres, Replication,
+    ReplicationSettings, RoleConnector, Roles, Secret, StartupPins, role_password, scram_verifier,
 };
+use tidegate_sql::log::ChangeLog;
 use tidegate_sql::{BoxFuture, DatabaseName, Executor, Login, RoleName, Sharing, Terms};
 use tokio_postgres::{Client, NoTls};
+
+use crate::SOURCE;
 
 const MASTER: [u8; 32] = [7; 32];
 /// How long something may take that must happen.
@@ -33,11 +36,21 @@ pub(crate) struct Scene {
     executor: Arc<dyn Executor>,
 }
 
+/// From where a feed gets its changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    Log,
+    Outbox,
+}
+
 /// What a scene is to be like.
+#[derive(Clone)]
 pub(crate) struct Setup {
     pub(crate) cluster: &'static Cluster,
+    pub(crate) source: Source,
     pub(crate) settings: Settings,
     pub(crate) replication: ReplicationSettings,
+    pub(crate) outbox: OutboxSettings,
     /// Whether the logins of owners are held.
     pub(crate) owners: bool,
 }
@@ -45,9 +58,11 @@ pub(crate) struct Setup {
 impl Default for Setup {
     fn default() -> Self {
         Self {
-            cluster: testing::cluster(),
+            cluster: shared_cluster(),
+            source: SOURCE,
             settings: Settings::default(),
             replication: ReplicationSettings::default(),
+            outbox: OutboxSettings::default(),
             owners: true,
         }
     }
@@ -55,9 +70,20 @@ impl Default for Setup {
 
 /// A cluster of the test's own, for as long as the process lives.
 pub(crate) fn own_cluster() -> &'static Cluster {
-    Box::leak(Box::new(
-        Cluster::start_blocking(&testing::settings()).unwrap(),
-    ))
+    let levels = [(Source::Log, "logical"), (Source::Outbox, "replica")];
+    let (_, level) = levels.iter().find(|(source, _)| *source == SOURCE).unwrap();
+    let settings = testing::settings().with("wal_level", *level);
+    let settings = settings.with("max_connections", "300");
+    Box::leak(Box::new(Cluster::start_blocking(&settings).unwrap()))
+}
+
+/// The cluster of all tests of this process.
+fn shared_cluster() -> &'static Cluster {
+    static SHARED: OnceLock<&Cluster> = OnceLock::new();
+    match SOURCE {
+        Source::Log => testing::cluster(),
+        Source::Outbox => SHARED.get_or_init(own_cluster),
+    }
 }
 
 impl Scene {
@@ -99,6 +125,22 @@ impl Scene {
 
     pub(crate) async fn run(&self, sql: &str) {
         self.sql.batch_execute(sql).await.unwrap();
+    }
+
+    /// Breaks the streams of the database; those of an outbox are sessions that hold its lock.
+    pub(crate) async fn break_streams(&self) {
+        self.run(match SOURCE {
+            Source::Log => {
+                "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots \
+                 WHERE database = current_database() AND active"
+            }
+            Source::Outbox => {
+                "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' \
+                 AND classid = 7133 AND objid = 3 AND database = \
+                 (SELECT oid FROM pg_database WHERE datname = current_database())"
+            }
+        })
+        .await;
     }
 
     pub(crate) async fn oid(&self, table: &str) -> u32 {
@@ -164,8 +206,16 @@ pub(crate) fn node(setup: &Setup) -> Feed {
     let config = Config::from_url(&setup.cluster.socket_url("postgres")).unwrap();
     let credentials: Arc<dyn Credentials> = Arc::new(Passwords);
     let owners = setup.owners.then_some(credentials);
-    let log = Replication::new(config.clone(), config, owners, setup.replication.clone());
-    Feed::new(Arc::new(log), executor(setup), setup.settings.clone())
+    let log: Arc<dyn ChangeLog> = match setup.source {
+        Source::Log => Arc::new(Replication::new(
+            config.clone(),
+            config,
+            owners,
+            setup.replication.clone(),
+        )),
+        Source::Outbox => Arc::new(OutboxLog::new(config, owners, setup.outbox.clone())),
+    };
+    Feed::new(log, executor(setup), setup.settings.clone())
 }
 
 fn executor(setup: &Setup) -> Arc<dyn Executor> {
@@ -203,8 +253,7 @@ impl Credentials for Passwords {
     fn of<'a>(&'a self, key: &'a Key, _: bool) -> BoxFuture<'a, Result<Credential, OpenError>> {
         let password = Secret::new(role_password(&MASTER, key.role.as_str(), 1));
         let pins = StartupPins {
-            server_version: u32::from(tidegate_embedded::testing::cluster().version().major)
-                * 10_000,
+            server_version: u32::from(shared_cluster().version().major) * 10_000,
             ..StartupPins::default()
         };
         Box::pin(std::future::ready(Ok(Credential { password, pins })))

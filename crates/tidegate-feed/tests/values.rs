@@ -2,7 +2,8 @@
 
 use tidegate_feed::Operation;
 
-use crate::scene::Scene;
+use crate::SOURCE;
+use crate::scene::{Scene, Source};
 
 #[tokio::test]
 async fn every_type_looks_as_in_an_answer_of_the_sql_endpoint() {
@@ -83,7 +84,9 @@ async fn unchanged_long_values_and_old_rows_are_there() {
     let _short = scene.subscribe(request).await.unwrap();
     assert_eq!(identity().await, "d", "nothing is raised that nobody needs");
     let mut listener = scene.all("t", &["id", "a"]).await;
-    assert_eq!(identity().await, "f");
+    // An outbox has old rows anyway.
+    let raised = if SOURCE == Source::Log { "f" } else { "d" };
+    assert_eq!(identity().await, raised);
     let long = "é".repeat(500_000);
     scene
         .run(&format!("INSERT INTO t VALUES (1, '{long}', 0)"))

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod actor;
 pub mod admin;
 pub mod backoff;
 pub mod config;
@@ -7,6 +8,7 @@ pub mod connection;
 pub mod control;
 mod dictionary;
 pub mod executor;
+pub mod outbox;
 pub mod pool;
 pub mod replication;
 mod role_password;
@@ -18,6 +20,7 @@ mod wire;
 pub use config::{Config, ConfigError, Secret, Target, TlsMode};
 pub use connection::{Condition, ConnectError, ConnectFault, Connection, StartupPins};
 pub use executor::{Credential, Credentials, Postgres, RoleConnector, Roles};
+pub use outbox::{Outbox, OutboxSettings};
 pub use replication::{Replication, ReplicationSettings};
 pub use role_password::{role_password, scram_verifier};
 pub use terminator::{Backend, Terminator};

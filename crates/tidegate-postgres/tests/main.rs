@@ -11,6 +11,8 @@ mod control;
 #[cfg(test)]
 mod isolation;
 #[cfg(test)]
+mod outbox;
+#[cfg(test)]
 mod pool;
 #[cfg(test)]
 mod replication;

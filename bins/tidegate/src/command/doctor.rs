@@ -27,12 +27,13 @@ pub(crate) async fn run(settings: &Settings) -> Result {
         None => RolePasswords::new(ports::bytes(), ports::bytes),
     };
     let admin = Admin::new(config, passwords);
-    let mut findings = admin.examine(&replication).await?;
+    let feed = crate::feed::source(settings, &replication);
+    let mut findings = admin.examine(feed).await?;
     findings.push(match &master {
         Some(master) => same_master_key(&admin, master).await?,
         None => no_master_key(),
     });
-    findings.extend(admin.examine_tenants().await?);
+    findings.extend(admin.examine_tenants(feed).await?);
     print(report(&findings))?;
     let missing = findings
         .iter()

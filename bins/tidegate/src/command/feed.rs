@@ -1,5 +1,7 @@
 //! `tidegate feed …`.
 
+mod outbox;
+
 use std::fmt::Write as _;
 
 use tidegate_postgres::Replication;
@@ -13,11 +15,14 @@ use super::{print, print_table};
 use crate::cli::Feed;
 use crate::failure::{Failure, Result};
 use crate::service::Service;
-use crate::settings::Settings;
+use crate::settings::{FeedSource, Settings};
 
 /// Runs the command.
 pub(crate) async fn run(command: Feed, settings: &Settings) -> Result {
     let service = Service::open(settings).await?;
+    if settings.feed_source == FeedSource::Outbox {
+        return outbox::run(command, &service).await;
+    }
     let log = crate::feed::replication(&service, settings).await?;
     match command {
         Feed::Status { database } => status(&service, &log, database.as_deref()).await,

@@ -284,6 +284,16 @@ kind!(
 );
 
 choice!(
+    /// From where change events come.
+    FeedSource, "one of logical, outbox", {
+        /// PostgreSQL's log, by logical decoding.
+        Logical = "logical",
+        /// Triggers that fill a table.
+        Outbox = "outbox"
+    }
+);
+
+choice!(
     /// How log lines look.
     LogFormat, "one of text, json", {
         /// For people.

@@ -8,7 +8,8 @@ use ipnet::IpNet;
 use tidegate_postgres::TlsMode;
 
 use super::kind::{
-    DatabaseUrl, Kind, LogFormat, LogLevel, MailUrl, Origin, PublicUrl, Secret, Shape, Size, Span,
+    DatabaseUrl, FeedSource, Kind, LogFormat, LogLevel, MailUrl, Origin, PublicUrl, Secret, Shape,
+    Size, Span,
 };
 use super::{Effective, Error};
 
@@ -142,6 +143,8 @@ settings! {
     control_database: String = Some("tidegate"), Open;
     /// The cluster as the role that reads changes; the same as `admin_url` when left out
     replication_url: Option<DatabaseUrl> = None, Url;
+    /// From where change events come: `logical` decoding of PostgreSQL's log, or an `outbox` that triggers fill, for servers whose `wal_level` cannot be changed
+    feed_source: FeedSource = Some("logical"), Open;
     /// TLS to PostgreSQL; verify-full unless the host is loopback or a socket
     sslmode: Option<TlsMode> = None, Open;
     /// File with the authorities (PEM) that PostgreSQL's certificate is checked against; the system's when left out

@@ -75,39 +75,66 @@ impl Finding {
     }
 }
 
+/// From where change events come.
+#[derive(Clone, Copy, Debug)]
+pub enum FeedLogin<'a> {
+    /// From the log, with this login.
+    Logical(&'a Config),
+    /// From outboxes, which the administrator makes.
+    Outbox,
+}
+
 impl Admin {
-    /// Checks everything. `replication` is the login that reads changes.
+    /// Checks everything, for change events from this source.
     ///
     /// Makes a role for the length of the check, to see whether such roles can log in.
     ///
     /// # Errors
     /// Only when the administrator itself cannot log in or read the catalog.
-    pub async fn examine(&self, replication: &Config) -> Result<Vec<Finding>> {
+    pub async fn examine(&self, feed: FeedLogin<'_>) -> Result<Vec<Finding>> {
         let session = self.open_home().await?;
         let mut findings = checks::rights(&session).await?;
         findings.extend(checks::settings(&session, self.config.nodes).await?);
+        findings.extend(feed_findings(&session, self.config.nodes, feed).await?);
         findings.extend(checks::template(&session).await?);
         findings.extend(checks::control(&session, &self.config).await?);
         findings.extend(inside::control_schema(self, &session).await?);
         findings.push(checks::encryption(&session, &self.config).await?);
         findings.extend(logins::made_role(self, &session).await?);
-        findings.push(logins::replication(replication).await);
         Ok(findings)
     }
 
-    /// Why the log of changes cannot be read with this login; nothing when it can.
+    /// Why changes cannot be read from this source; nothing when they can.
     ///
     /// # Errors
     /// Only when the administrator itself cannot log in or read the catalog.
-    pub async fn why_no_changes(&self, replication: &Config) -> Result<Option<String>> {
+    pub async fn why_no_changes(&self, feed: FeedLogin<'_>) -> Result<Option<String>> {
         let session = self.open_home().await?;
-        let mut findings = checks::settings(&session, self.config.nodes).await?;
-        // The first tells of `wal_level`.
-        findings.truncate(1);
-        findings.push(logins::replication(replication).await);
+        let findings = match feed {
+            FeedLogin::Logical(reader) => {
+                // Too few slots are found out by whoever subscribes.
+                let [level, _] = checks::logical_decoding(&session, self.config.nodes).await?;
+                vec![level, logins::replication(reader).await]
+            }
+            FeedLogin::Outbox => Vec::new(),
+        };
         let mut wanting = findings.into_iter();
         let wanting = wanting.find(|finding| finding.verdict != Verdict::Good);
         Ok(wanting.map(|finding| finding.text))
+    }
+}
+
+/// What change events need.
+async fn feed_findings(session: &Session, nodes: u32, feed: FeedLogin<'_>) -> Result<Vec<Finding>> {
+    match feed {
+        FeedLogin::Logical(reader) => {
+            let mut findings = checks::logical_decoding(session, nodes).await?.to_vec();
+            findings.push(logins::replication(reader).await);
+            Ok(findings)
+        }
+        FeedLogin::Outbox => Ok(vec![Finding::good(
+            "change events come from outboxes, which need no setting of the server",
+        )]),
     }
 }
 

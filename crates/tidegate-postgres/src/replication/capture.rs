@@ -6,8 +6,8 @@ use tidegate_sql::DatabaseName;
 use tidegate_sql::log::{Captured, Demand, LogError, LogPosition, LogResult};
 
 use super::survey::Survey;
-use super::tables::Actor;
 use super::{EVERYTHING, INSERTS, Shared, unreadable, writers};
+use crate::actor::Actor;
 
 /// See [`tidegate_sql::log::ChangeLog::capture`].
 pub(super) async fn capture(
@@ -15,13 +15,13 @@ pub(super) async fn capture(
     database: &DatabaseName,
     demand: &Demand,
 ) -> LogResult<Captured> {
-    if let Some(owner) = Actor::owner(shared, database).await? {
+    if let Some(owner) = Actor::owner(&shared.logins, database).await? {
         let added = owner.add(demand).await?;
         if !matches!(added, Added::NotAllowed(_)) {
             return owner.finish(added, demand).await;
         }
     }
-    let admin = Actor::admin(shared, database).await?;
+    let admin = Actor::admin(&shared.logins, database).await?;
     let added = admin.add(demand).await?;
     admin.finish(added, demand).await
 }

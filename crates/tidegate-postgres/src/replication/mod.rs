@@ -8,16 +8,16 @@
 
 mod capture;
 mod ledger;
-mod refusal;
+pub(crate) mod refusal;
 mod release;
 mod removal;
 mod session;
 mod slot;
 mod status;
 mod stream;
-mod survey;
+pub(crate) mod survey;
 mod tables;
-mod writers;
+pub(crate) mod writers;
 
 use std::fmt;
 use std::sync::Arc;
@@ -28,6 +28,7 @@ use tidegate_sql::log::{
 };
 use tidegate_sql::{BoxFuture, DatabaseName};
 
+use crate::actor::Logins;
 use crate::config::Config;
 use crate::executor::Credentials;
 
@@ -70,10 +71,7 @@ pub struct Replication {
 struct Shared {
     /// The cluster with the login that may replicate.
     reader: Config,
-    /// The cluster with the administrator's login.
-    admin: Config,
-    /// The logins of the databases' owners, which own most tables.
-    owners: Option<Arc<dyn Credentials>>,
+    logins: Logins,
     settings: ReplicationSettings,
 }
 
@@ -89,8 +87,11 @@ impl Replication {
         Self {
             shared: Arc::new(Shared {
                 reader,
-                admin,
-                owners,
+                logins: Logins {
+                    admin,
+                    owners,
+                    lock_patience: settings.lock_patience,
+                },
                 settings,
             }),
         }

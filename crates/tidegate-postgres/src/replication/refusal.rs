@@ -8,7 +8,7 @@ use tidegate_sql::log::LogError;
 use crate::connection::{ConnectError, ConnectFault, is_outage};
 
 /// The login of the log was refused, or nothing answers.
-pub(super) fn of_connection(error: ConnectError, role: &str) -> LogError {
+pub(crate) fn of_connection(error: ConnectError, role: &str) -> LogError {
     match (&error, error.fault()) {
         (ConnectError::Refused(said), _) if said.sqlstate == "42501" => LogError::NotAllowed {
             reason: said.message.clone(),
@@ -21,7 +21,7 @@ pub(super) fn of_connection(error: ConnectError, role: &str) -> LogError {
 }
 
 /// PostgreSQL refused a command.
-pub(super) fn of_command(said: Rejection, limit: Duration) -> LogError {
+pub(crate) fn of_command(said: Rejection, limit: Duration) -> LogError {
     let code = said.sqlstate.as_str();
     match code {
         // The slot or its log is gone, or the publication is younger than the slot.
@@ -43,7 +43,7 @@ pub(super) fn of_command(said: Rejection, limit: Duration) -> LogError {
 }
 
 /// A statement of the administrator or an owner failed.
-pub(super) fn of_statement(error: &tokio_postgres::Error, limit: Duration) -> LogError {
+pub(crate) fn of_statement(error: &tokio_postgres::Error, limit: Duration) -> LogError {
     match error.as_db_error() {
         Some(said) => of_command(
             Rejection {

@@ -6,8 +6,8 @@ use tidegate_sql::DatabaseName;
 use tidegate_sql::log::LogResult;
 
 use super::ledger::{Entry, Identity, Ledger};
-use super::tables::Actor;
 use super::{EVERYTHING, INSERTS, Shared};
+use crate::actor::Actor;
 
 /// See [`tidegate_sql::log::ChangeLog::release`]. Does nothing while another node reads: its
 /// subscribers may need what this one does not.
@@ -17,10 +17,10 @@ pub(super) async fn release(
     kept: &[u32],
 ) -> LogResult<()> {
     // Tables of which the owner may not dispose are the administrator's.
-    if let Some(owner) = Actor::owner(shared, database).await? {
+    if let Some(owner) = Actor::owner(&shared.logins, database).await? {
         owner.release(kept).await?;
     }
-    let admin = Actor::admin(shared, database).await?;
+    let admin = Actor::admin(&shared.logins, database).await?;
     admin.release(kept).await
 }
 

@@ -7,8 +7,8 @@ use tidegate_sql::log::{LogError, LogResult};
 use tokio::time::{Instant, sleep};
 
 use super::status::{DatabaseCapture, captured};
-use super::tables::Actor;
 use super::{Replication, Shared, refusal, release, slot};
+use crate::actor::Actor;
 use crate::control;
 
 /// How long processes that were told to end may take.
@@ -91,7 +91,7 @@ impl Replication {
 
     /// Who reads the log of a database.
     async fn streaming(&self, database: &DatabaseName) -> LogResult<Vec<StreamingServer>> {
-        let admin = Actor::admin(&self.shared, database).await?;
+        let admin = Actor::admin(&self.shared.logins, database).await?;
         let rows = admin.rows(STREAMING, &[]).await?;
         let server = |row: &tokio_postgres::Row| StreamingServer {
             slot: row.get(0),
@@ -127,10 +127,10 @@ impl Replication {
 
 /// Drops the publications as whoever may; says whether none is left.
 async fn drop_publications(shared: &Shared, database: &DatabaseName) -> LogResult<bool> {
-    if let Some(owner) = Actor::owner(shared, database).await? {
+    if let Some(owner) = Actor::owner(&shared.logins, database).await? {
         owner.drop_publications().await?;
     }
-    let admin = Actor::admin(shared, database).await?;
+    let admin = Actor::admin(&shared.logins, database).await?;
     admin.drop_publications().await?;
     Ok(admin.rows(PUBLICATIONS, &[]).await?.is_empty())
 }

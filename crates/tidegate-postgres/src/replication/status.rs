@@ -4,8 +4,8 @@ use tidegate_sql::DatabaseName;
 use tidegate_sql::log::{LogPosition, LogResult};
 
 use super::ledger::Ledger;
-use super::tables::Actor;
 use super::{Replication, Shared};
+use crate::actor::Actor;
 
 /// The settings of the cluster that decide whether and for how long the log is kept.
 const SETTINGS: [&str; 5] = [
@@ -86,7 +86,11 @@ impl Replication {
     /// # Errors
     /// The administrator cannot log in or read the catalog.
     pub async fn cluster(&self) -> LogResult<ClusterCapture> {
-        let admin = Actor::admin(&self.shared, &self.shared.admin.admin_database).await?;
+        let admin = Actor::admin(
+            &self.shared.logins,
+            &self.shared.logins.admin.admin_database,
+        )
+        .await?;
         let names: &[&str] = &SETTINGS;
         let settings = admin.rows(VALUES, &[&names]).await?;
         let used = admin.rows(USED, &[]).await?;
@@ -116,7 +120,7 @@ pub(super) async fn captured(
     shared: &Shared,
     database: &DatabaseName,
 ) -> LogResult<DatabaseCapture> {
-    let admin = Actor::admin(shared, database).await?;
+    let admin = Actor::admin(&shared.logins, database).await?;
     let mut capture = DatabaseCapture::default();
     let mut ledger = Ledger::default();
     for row in admin.rows(PUBLICATIONS, &[]).await? {

@@ -3,7 +3,7 @@
 use tidegate_sql::log::{Demand, LogError, LogResult};
 
 use super::ledger::{Identity, Ledger};
-use super::tables::Actor;
+use crate::actor::Actor;
 
 /// A table and its place in the capture.
 #[expect(clippy::struct_excessive_bools, reason = "they are separate facts")]
@@ -20,11 +20,11 @@ pub(super) struct Survey {
     pub(super) everything: bool,
     pub(super) inserts: bool,
     pub(super) ledger: Ledger,
-    /// The tables that hold the rows: itself, or its partitions.
+    /// The tables whose identity matters: itself, and its partitions.
     pub(super) leaves: Vec<Leaf>,
 }
 
-/// A table that holds rows.
+/// A table whose identity matters.
 pub(super) struct Leaf {
     pub(super) oid: u32,
     /// Qualified and quoted.
@@ -98,7 +98,7 @@ impl Survey {
     }
 }
 
-fn check_kind(kind: &str, persistence: &str, partition: bool) -> LogResult<()> {
+pub(crate) fn check_kind(kind: &str, persistence: &str, partition: bool) -> LogResult<()> {
     let what = match (kind, persistence) {
         ("r" | "p", "p") if partition => "a partition (subscribe to the partitioned table)",
         ("r" | "p", "p") => return Ok(()),
@@ -133,7 +133,8 @@ const TABLE: &str = "\
     JOIN pg_catalog.pg_roles p ON p.oid = e.pubowner \
     WHERE c.oid = $1";
 
-/// The table itself, or the partitions below it that hold rows.
+/// The table itself, and the partitions below it that hold rows. A partitioned table holds none,
+/// but it is by its identity that PostgreSQL says whether an old row is whole.
 const LEAVES: &str = "\
     SELECT c.oid, pg_catalog.format('%I.%I', n.nspname, c.relname), c.relreplident::text, \
            coalesce((SELECT k.indexrelid FROM pg_catalog.pg_index k \
@@ -147,5 +148,5 @@ const LEAVES: &str = "\
                                      WHERE k.indrelid = c.oid AND k.indisreplident) \
                ELSE false END \
     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
-    WHERE c.relkind = 'r' AND (c.oid = $1 OR c.oid IN (\
-        SELECT t.relid FROM pg_catalog.pg_partition_tree($1) t WHERE t.isleaf))";
+    WHERE c.oid = $1 OR c.relkind = 'r' AND c.oid IN (\
+        SELECT t.relid FROM pg_catalog.pg_partition_tree($1) t WHERE t.isleaf)";

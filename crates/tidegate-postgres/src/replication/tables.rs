@@ -1,107 +1,14 @@
-//! Who changes publications and tables, and the publications themselves.
+//! The publications.
 
-use std::time::Duration;
-
+use tidegate_sql::DatabaseName;
 use tidegate_sql::log::{LogError, LogResult};
-use tidegate_sql::{DatabaseName, RoleName};
-use tokio_postgres::Client;
 
-use super::{EVERYTHING, INSERTS, Shared, refusal};
-use crate::connection::{ConnectError, ConnectFault};
-use crate::control;
-use crate::pool::Key;
-
-/// Serialises changes of the publications among the nodes.
-const LOCK: &str = "SELECT pg_catalog.pg_advisory_xact_lock(7133, 1)";
-
-/// Somebody as whom publications and tables can be changed: the owner of the database where its
-/// login is held, or the administrator.
-pub(super) struct Actor {
-    pub(super) client: Client,
-    lock_patience: Duration,
-}
-
-impl Actor {
-    /// The owner of the database, if its login is held.
-    pub(super) async fn owner(shared: &Shared, database: &DatabaseName) -> LogResult<Option<Self>> {
-        let Some(owners) = &shared.owners else {
-            return Ok(None);
-        };
-        let role = RoleName::new(database.as_str());
-        let key = Key {
-            database: database.clone(),
-            role,
-        };
-        let Ok(credential) = owners.of(&key, false).await else {
-            return Ok(None);
-        };
-        let config = shared.admin.clone();
-        let config = config.with_login(database.as_str(), credential.password);
-        match control::open(&config, database).await {
-            Ok(client) => Ok(Some(Self::new(shared, client))),
-            // An adopted database may belong to somebody who logs in elsewhere.
-            Err(error) if error.fault() == ConnectFault::Login => Ok(None),
-            Err(ConnectError::Refused(said)) if said.sqlstate == "42501" => Ok(None),
-            Err(error) => Err(refusal::of_connection(error, database.as_str())),
-        }
-    }
-
-    /// The administrator.
-    pub(super) async fn admin(shared: &Shared, database: &DatabaseName) -> LogResult<Self> {
-        let opened = control::open(&shared.admin, database).await;
-        let role = &shared.admin.admin_role;
-        let client = opened.map_err(|error| refusal::of_connection(error, role))?;
-        Ok(Self::new(shared, client))
-    }
-
-    fn new(shared: &Shared, client: Client) -> Self {
-        let lock_patience = shared.settings.lock_patience;
-        Self {
-            client,
-            lock_patience,
-        }
-    }
-
-    /// Opens a transaction in which nobody else changes the publications.
-    pub(super) async fn begin(&self) -> LogResult<()> {
-        // What is committed must be in the log at once, or a stream would never reach it.
-        let patience = self.lock_patience.as_millis();
-        self.run(&format!(
-            "BEGIN; SET LOCAL lock_timeout = {patience}; \
-             SELECT pg_catalog.set_config('synchronous_commit', 'local', true) \
-             WHERE pg_catalog.current_setting('synchronous_commit') = 'off'; {LOCK}"
-        ))
-        .await
-    }
-
-    /// Commits, or rolls back what failed.
-    pub(super) async fn end<T>(&self, done: LogResult<T>) -> LogResult<T> {
-        let end = if done.is_ok() { "COMMIT" } else { "ROLLBACK" };
-        let ended = self.run(end).await;
-        let done = done?;
-        ended.map(|()| done)
-    }
-
-    /// Runs commands that return nothing of interest.
-    pub(super) async fn run(&self, commands: &str) -> LogResult<()> {
-        let done = self.client.batch_execute(commands).await;
-        done.map_err(|error| refusal::of_statement(&error, self.lock_patience))
-    }
-
-    /// A query's rows.
-    pub(super) async fn rows(
-        &self,
-        query: &str,
-        values: &[&(dyn tokio_postgres::types::ToSql + Sync)],
-    ) -> LogResult<Vec<tokio_postgres::Row>> {
-        let rows = self.client.query(query, values).await;
-        rows.map_err(|error| refusal::of_statement(&error, self.lock_patience))
-    }
-}
+use super::{EVERYTHING, INSERTS, Shared};
+use crate::actor::Actor;
 
 /// Makes the publications where they are missing; says whether it did.
 pub(super) async fn prepare(shared: &Shared, database: &DatabaseName) -> LogResult<bool> {
-    let admin = Actor::admin(shared, database).await?;
+    let admin = Actor::admin(&shared.logins, database).await?;
     let state = State::read(&admin).await?;
     if state.wal_level != "logical" {
         return Err(LogError::NotAllowed {
@@ -112,7 +19,7 @@ pub(super) async fn prepare(shared: &Shared, database: &DatabaseName) -> LogResu
     if state.missing.is_empty() {
         return Ok(false);
     }
-    if let Some(owner) = Actor::owner(shared, database).await?
+    if let Some(owner) = Actor::owner(&shared.logins, database).await?
         && State::read(&owner).await?.may_create
     {
         return owner.publish().await;
@@ -121,10 +28,13 @@ pub(super) async fn prepare(shared: &Shared, database: &DatabaseName) -> LogResu
         return admin.publish().await;
     }
     Err(LogError::NotAllowed {
-        reason: format!("{} may not make a publication", shared.admin.admin_role),
+        reason: format!(
+            "{} may not make a publication",
+            shared.logins.admin.admin_role
+        ),
         remedy: format!(
             "run GRANT CREATE ON DATABASE \"{database}\" TO \"{}\"",
-            shared.admin.admin_role
+            shared.logins.admin.admin_role
         ),
     })
 }

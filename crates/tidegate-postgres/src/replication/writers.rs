@@ -15,7 +15,7 @@ const LOOK: (Duration, Duration) = (Duration::from_millis(2), Duration::from_mil
 ///
 /// One that writes later sees what was committed before; one that wrote before may have been
 /// decoded without it.
-pub(super) async fn wait_for_their_end(client: &Client, patience: Duration) -> LogResult<()> {
+pub(crate) async fn wait_for_their_end(client: &Client, patience: Duration) -> LogResult<()> {
     let failed = |error: tokio_postgres::Error| refusal::of_statement(&error, patience);
     let rows = client
         .query(

@@ -1,7 +1,7 @@
 use std::time::{Duration, Instant};
 
 use tidegate_embedded::{Cluster, testing};
-use tidegate_postgres::admin::doctor::{Finding, Verdict};
+use tidegate_postgres::admin::doctor::{FeedLogin, Finding, Verdict};
 use tidegate_postgres::{Config, Connection, Secret, StartupPins};
 
 use super::fixture::{
@@ -24,7 +24,10 @@ fn bad(findings: &[Finding]) -> Vec<&Finding> {
 #[tokio::test]
 async fn a_sufficient_administrator_lacks_nothing() {
     let config = service_admin("svc_well").await;
-    let findings = admin(config.clone()).examine(&superuser()).await.unwrap();
+    let findings = admin(config.clone())
+        .examine(FeedLogin::Logical(&superuser()))
+        .await
+        .unwrap();
     assert_eq!(bad(&findings), Vec::<&Finding>::new());
     let texts: Vec<_> = findings
         .iter()
@@ -61,7 +64,7 @@ async fn the_printed_sql_sets_right_what_is_missing() {
         .unwrap();
     let config = superuser().with_login("svc_poor", Secret::new("service"));
     let admin = admin(config.clone());
-    let findings = admin.examine(&config).await.unwrap();
+    let findings = admin.examine(FeedLogin::Logical(&config)).await.unwrap();
     assert!(bad(&findings).len() >= 4, "{findings:?}");
     for finding in findings
         .iter()
@@ -78,7 +81,7 @@ async fn the_printed_sql_sets_right_what_is_missing() {
             }
         }
     }
-    let findings = admin.examine(&config).await.unwrap();
+    let findings = admin.examine(FeedLogin::Logical(&config)).await.unwrap();
     assert_eq!(bad(&findings), Vec::<&Finding>::new());
 }
 
@@ -160,7 +163,13 @@ async fn the_login_that_reads_changes_is_tried_as_a_stream_uses_it() {
     let cluster = Cluster::start(testing::settings()).await.unwrap();
     let config = Config::from_url(&cluster.admin_url()).unwrap();
     let admin = admin(config.clone());
-    assert_eq!(admin.why_no_changes(&config).await.unwrap(), None);
+    assert_eq!(
+        admin
+            .why_no_changes(FeedLogin::Logical(&config))
+            .await
+            .unwrap(),
+        None
+    );
     let pins = StartupPins {
         defaults: vec![("replication".to_owned(), "true".to_owned())],
         ..StartupPins::default()
@@ -171,9 +180,29 @@ async fn the_login_that_reads_changes_is_tried_as_a_stream_uses_it() {
         senders.push(sender);
         assert!(senders.len() < 100, "the cluster has no end of senders");
     }
-    let why = admin.why_no_changes(&config).await.unwrap().unwrap();
+    let why = admin
+        .why_no_changes(FeedLogin::Logical(&config))
+        .await
+        .unwrap()
+        .unwrap();
     assert!(why.contains("cannot log in to read changes"), "{why}");
     assert!(why.contains("max_wal_senders"), "{why}");
+}
+
+#[tokio::test]
+async fn outboxes_need_nothing_of_the_server() {
+    let settings = testing::settings().with("wal_level", "minimal");
+    let settings = settings.with("max_wal_senders", "0");
+    let cluster = Cluster::start(settings).await.unwrap();
+    let config = Config::from_url(&cluster.admin_url()).unwrap();
+    let admin = admin(config.clone());
+    assert_eq!(admin.why_no_changes(FeedLogin::Outbox).await.unwrap(), None);
+    let findings = admin.examine(FeedLogin::Outbox).await.unwrap();
+    let speaks = |word: &str| findings.iter().any(|finding| finding.text.contains(word));
+    assert!(speaks("outboxes") && !speaks("wal_level") && !speaks("slots"));
+    let logical = FeedLogin::Logical(&config);
+    let why = admin.why_no_changes(logical).await.unwrap().unwrap();
+    assert!(why.contains("wal_level"), "{why}");
 }
 
 #[tokio::test]
@@ -196,7 +225,10 @@ async fn rights_inside_the_control_database_are_checked() {
     let made = "CREATE SCHEMA tidegate; CREATE TABLE tidegate.users (id int)";
     inside.batch_execute(made).await.unwrap();
     let admin = admin(config.clone());
-    let findings = admin.examine(&superuser()).await.unwrap();
+    let findings = admin
+        .examine(FeedLogin::Logical(&superuser()))
+        .await
+        .unwrap();
     let [missing] = &bad(&findings)[..] else {
         panic!("{findings:?}")
     };
@@ -208,7 +240,10 @@ async fn rights_inside_the_control_database_are_checked() {
     for line in sql.lines().filter(|line| line.starts_with("GRANT")) {
         inside.batch_execute(line).await.unwrap();
     }
-    let findings = admin.examine(&superuser()).await.unwrap();
+    let findings = admin
+        .examine(FeedLogin::Logical(&superuser()))
+        .await
+        .unwrap();
     assert_eq!(bad(&findings), Vec::<&Finding>::new());
     let owner = |finding: &&Finding| finding.text.contains("does not own what is in the control");
     assert!(
@@ -220,7 +255,10 @@ async fn rights_inside_the_control_database_are_checked() {
 #[tokio::test]
 async fn an_administrator_that_cannot_log_in_is_an_error_without_its_password() {
     let config = superuser().with_login("nobody_here", Secret::new("hunter2"));
-    let error = admin(config.clone()).examine(&config).await.unwrap_err();
+    let error = admin(config.clone())
+        .examine(FeedLogin::Logical(&config))
+        .await
+        .unwrap_err();
     assert!(error.to_string().contains("as nobody_here"), "{error}");
     assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
 }

@@ -2,5 +2,5 @@
 
 mod capture;
 mod removal;
-mod scene;
+pub(crate) mod scene;
 mod stream;

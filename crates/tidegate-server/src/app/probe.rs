@@ -13,6 +13,11 @@ pub trait Probe: Send + Sync {
         true
     }
 
+    /// What it gets its work from, where that is a choice; the answer has it as `<name>_source`.
+    fn source(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Whether it can do its work now.
     fn is_ready(&self) -> BoxFuture<'_, bool>;
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Response, StatusCode};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::json;
 use crate::app::{App, Probe};
@@ -21,7 +21,7 @@ pub(crate) fn health() -> Response<Body> {
 
 /// `GET /readyz`: every essential part can do its work; 503 otherwise, and while the node drains.
 pub(crate) async fn readiness(app: &App) -> Response<Body> {
-    let mut checks = Map::new();
+    let (mut checks, mut sources) = (Map::new(), Map::new());
     let mut ready = !app.is_draining();
     if !ready {
         checks.insert("node".to_owned(), "draining".into());
@@ -35,10 +35,16 @@ pub(crate) async fn readiness(app: &App) -> Response<Body> {
             (false, false) => "degraded",
         };
         checks.insert(probe.name().to_owned(), word.into());
+        if let Some(source) = probe.source() {
+            sources.insert(format!("{}_source", probe.name()), source.into());
+        }
     }
     let status = if ready { "ready" } else { "unavailable" };
-    let body = json!({"status": status, "checks": Value::Object(checks)});
-    let mut response = json(body.to_string(), NO_STORE);
+    let mut body = Map::new();
+    body.insert("status".to_owned(), status.into());
+    body.insert("checks".to_owned(), Value::Object(checks));
+    body.extend(sources);
+    let mut response = json(Value::Object(body).to_string(), NO_STORE);
     if !ready {
         *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
     }

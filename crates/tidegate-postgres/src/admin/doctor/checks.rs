@@ -106,21 +106,49 @@ pub(super) async fn settings(session: &Session, nodes: u32) -> Result<Vec<Findin
     let row = session
         .client
         .query_one(
-            "SELECT pg_catalog.current_setting('wal_level'), \
-                    pg_catalog.current_setting('max_replication_slots')::int4, \
-                    pg_catalog.current_setting('max_connections')::int4 \
+            "SELECT pg_catalog.current_setting('max_connections')::int4 \
                     - pg_catalog.current_setting('superuser_reserved_connections')::int4 \
                     - coalesce(pg_catalog.current_setting('reserved_connections', true), '0')::int4, \
                     pg_catalog.current_setting('password_encryption'), \
-                    pg_catalog.current_setting('max_prepared_transactions')::int4, \
+                    pg_catalog.current_setting('max_prepared_transactions')::int4",
+            &[],
+        )
+        .await?;
+    let nodes = i32::try_from(nodes).unwrap_or(i32::MAX);
+    let connections: i32 = row.get(0);
+    let share = connections.saturating_mul(4) / 5 / nodes;
+    Ok(vec![
+        Finding::require(
+            share >= 8,
+            &format!("each of {nodes} node(s) may hold {share} connections"),
+            &format!(
+                "each of {nodes} node(s) may hold {share} connections only, 8 are the least \
+                      (restart PostgreSQL after this)"
+            ),
+            format!(
+                "ALTER SYSTEM SET max_connections = {};",
+                nodes.saturating_mul(20) + 20
+            ),
+        ),
+        kept_passwords(row.get(1)),
+        prepared_transactions(row.get(2)),
+    ])
+}
+
+/// What reading the log needs of the server.
+pub(super) async fn logical_decoding(session: &Session, nodes: u32) -> Result<[Finding; 2]> {
+    let row = session
+        .client
+        .query_one(
+            "SELECT pg_catalog.current_setting('wal_level'), \
+                    pg_catalog.current_setting('max_replication_slots')::int4, \
                     (SELECT pg_catalog.count(*)::int4 FROM pg_catalog.pg_replication_slots)",
             &[],
         )
         .await?;
     let nodes = i32::try_from(nodes).unwrap_or(i32::MAX);
-    let (slots, connections, used): (i32, i32, i32) = (row.get(1), row.get(2), row.get(5));
-    let share = connections.saturating_mul(4) / 5 / nodes;
-    Ok(vec![
+    let (slots, used): (i32, i32) = (row.get(1), row.get(2));
+    Ok([
         Finding::recommend(
             row.get::<_, &str>(0) == "logical",
             "wal_level is logical",
@@ -137,20 +165,6 @@ pub(super) async fn settings(session: &Session, nodes: u32) -> Result<Vec<Findin
                 used + nodes.max(10)
             ),
         ),
-        Finding::require(
-            share >= 8,
-            &format!("each of {nodes} node(s) may hold {share} connections"),
-            &format!(
-                "each of {nodes} node(s) may hold {share} connections only, 8 are the least \
-                      (restart PostgreSQL after this)"
-            ),
-            format!(
-                "ALTER SYSTEM SET max_connections = {};",
-                nodes.saturating_mul(20) + 20
-            ),
-        ),
-        kept_passwords(row.get(3)),
-        prepared_transactions(row.get(4)),
     ])
 }
 

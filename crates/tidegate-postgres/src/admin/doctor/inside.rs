@@ -4,17 +4,18 @@ use postgres_protocol::escape::escape_identifier;
 
 use super::super::session::Session;
 use super::super::{Admin, Error, Result, role, tenant};
-use super::Finding;
+use super::{FeedLogin, Finding};
 
 /// How many tenants are looked into.
 const MOST: i64 = 1_000;
 
 impl Admin {
-    /// Checks what tenants' databases leave open to everybody. Connects to each of them.
+    /// Checks what tenants' databases leave open to everybody, and whether change events can come
+    /// from there. Connects to each of them.
     ///
     /// # Errors
     /// Only when the list of databases cannot be read.
-    pub async fn examine_tenants(&self) -> Result<Vec<Finding>> {
+    pub async fn examine_tenants(&self, feed: FeedLogin<'_>) -> Result<Vec<Finding>> {
         let home = self.open_home().await?;
         let rows = home
             .client
@@ -32,10 +33,15 @@ impl Admin {
         let mut findings = Vec::new();
         for row in rows {
             let name: String = row.get(0);
-            findings.push(match self.open(&name).await {
-                Ok(session) => side_doors(&session, &name).await?,
-                Err(error) => closed(&home, &name, &error),
-            });
+            match self.open(&name).await {
+                Ok(session) => {
+                    findings.push(side_doors(&session, &name).await?);
+                    if matches!(feed, FeedLogin::Outbox) {
+                        findings.push(outbox(&session, &name).await?);
+                    }
+                }
+                Err(error) => findings.push(closed(&home, &name, &error)),
+            }
         }
         Ok(findings)
     }
@@ -70,6 +76,29 @@ fn closed(home: &Session, database: &str, error: &Error) -> Finding {
     let reason = error.reason();
     let text = format!("the database {database} cannot be looked into ({reason})");
     Finding::advice(text, sql)
+}
+
+/// Whether an outbox is there or can be made.
+async fn outbox(session: &Session, database: &str) -> Result<Finding> {
+    let row = session
+        .client
+        .query_one(
+            "SELECT coalesce((SELECT pg_catalog.pg_has_role(nspowner, 'USAGE') \
+                              FROM pg_catalog.pg_namespace WHERE nspname = 'tidegate_outbox'), \
+                    pg_catalog.has_database_privilege(pg_catalog.current_database(), 'CREATE'))",
+            &[],
+        )
+        .await?;
+    Ok(Finding::recommend(
+        row.get(0),
+        &format!("the database {database} can have an outbox"),
+        &format!("the database {database} can have no outbox: change events need it"),
+        format!(
+            "GRANT CREATE ON DATABASE {} TO {};",
+            escape_identifier(database),
+            escape_identifier(&session.role)
+        ),
+    ))
 }
 
 /// Functions with which everybody does harm without a right to any table.

@@ -1,0 +1,110 @@
+//! `tidegate feed …` where change events come from outboxes.
+
+use std::fmt::Write as _;
+
+use tidegate_postgres::Outbox;
+use tidegate_postgres::outbox::{OutboxReader, OutboxRemoval, OutboxStatus};
+use tidegate_sql::DatabaseName;
+
+use super::{failure, print, size};
+use crate::cli::Feed;
+use crate::failure::{Failure, Result};
+use crate::service::Service;
+
+/// Runs the command.
+pub(super) async fn run(command: Feed, service: &Service) -> Result {
+    let outbox = crate::feed::outbox(service).await?;
+    match command {
+        Feed::Status { database } => {
+            let databases = match database {
+                Some(database) => vec![database],
+                None => {
+                    let tenants = service.tenants.list().await?;
+                    tenants.into_iter().map(|tenant| tenant.name).collect()
+                }
+            };
+            status(&outbox, &databases).await
+        }
+        Feed::Drop {
+            database,
+            end_streams,
+            confirmation,
+        } => {
+            let what = format!("the outbox of {database}");
+            confirmation.confirm(&what, &database)?;
+            drop_outbox(&outbox, &DatabaseName::new(&database), end_streams).await
+        }
+    }
+}
+
+async fn status(outbox: &Outbox, databases: &[String]) -> Result {
+    print("feed_source = outbox\n")?;
+    for database in databases {
+        // One that cannot be looked into hides none of the others.
+        let name = DatabaseName::new(database);
+        match outbox.status(&name).await {
+            Ok(Some(status)) => print(described(database, &status))?,
+            Ok(None) => print(format_args!("\n{database}\n  no outbox\n"))?,
+            Err(error) if databases.len() == 1 => return Err(failure(&name, error)),
+            Err(error) => {
+                let text = failure(&name, error).text();
+                print(format_args!("\n{database}: {text}\n"))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn described(database: &str, status: &OutboxStatus) -> String {
+    let mut text = format!("\n{database}\n");
+    let _ = writeln!(
+        text,
+        "  {} transactions with {} of changes, {} on disk",
+        status.transactions,
+        size(status.bytes),
+        size(status.disk)
+    );
+    let _ = match status.lease {
+        0 => writeln!(text, "  nobody looks after it: writers do not fill it"),
+        left => writeln!(
+            text,
+            "  writers fill it for {left} s more if no server runs"
+        ),
+    };
+    for reader in &status.readers {
+        let _ = writeln!(text, "  {}", read_by(reader));
+    }
+    for table in &status.tables {
+        let _ = writeln!(text, "  triggers on {table}");
+    }
+    text
+}
+
+fn read_by(reader: &OutboxReader) -> String {
+    let from = reader.address.as_deref().unwrap_or("this machine");
+    let process = reader.process;
+    format!("process {process} of PostgreSQL reads it for {from}")
+}
+
+async fn drop_outbox(outbox: &Outbox, database: &DatabaseName, end_streams: bool) -> Result {
+    let removed = outbox.remove(database, end_streams).await;
+    match removed.map_err(|error| failure(database, error))? {
+        OutboxRemoval::Done(None) => print("-- there was nothing\n"),
+        OutboxRemoval::Done(Some(_)) => print("DROP SCHEMA tidegate_outbox CASCADE;\n"),
+        OutboxRemoval::CameBack => Err(Failure::Refused(format!(
+            "a server that runs reads the outbox of {database} again, and has made it anew; stop \
+             it first"
+        ))),
+        OutboxRemoval::Streaming(readers) => {
+            let mut text = format!("the outbox of {database} is still read:\n");
+            for reader in &readers {
+                let _ = writeln!(text, "  {}", read_by(reader));
+            }
+            text.push_str(
+                "nothing was dropped; stop those servers, or let --end-streams end sessions whose \
+                 server is gone",
+            );
+            Err(Failure::Refused(text))
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! The two sources beside each other: the same work gives the same events.
+
+use tidegate_feed::{Item, Operation};
+
+use crate::scene::{Listener, Scene, Setup, Source, listen, node};
+use crate::workload::{COLUMNS, Dice, TABLES, WRITERS, Writer, definition};
+
+/// What a listener heard, by writer: events of writers that are open at once may be told in
+/// either order, those of one writer may not.
+async fn heard(listener: &mut Listener) -> Vec<Vec<String>> {
+    let mut heard = vec![Vec::new(); WRITERS];
+    loop {
+        match listener.next().await {
+            Item::Event { operation, row, .. } => {
+                let row = String::from_utf8(row.to_vec()).unwrap();
+                let id: i64 = row["{\"id\":".len()..row.find(',').unwrap()]
+                    .parse()
+                    .unwrap();
+                let Ok(id) = usize::try_from(id) else {
+                    return heard;
+                };
+                let sign = match operation {
+                    Operation::Insert => '+',
+                    Operation::Update => '~',
+                    Operation::Delete => '-',
+                };
+                heard[id % WRITERS].push(format!("{sign}{row}"));
+            }
+            Item::Resync { reason, .. } => {
+                for heard in &mut heard {
+                    heard.push(format!("{reason:?}"));
+                }
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn both_sources_tell_the_same() {
+    let scene = Scene::new("feed_compare").await;
+    scene.run(&definition()).await;
+    let setup = |source| Setup {
+        source,
+        ..Setup::default()
+    };
+    let feeds = [Source::Log, Source::Outbox].map(|source| node(&setup(source)));
+    let mut columns = vec!["id"];
+    let names: Vec<_> = COLUMNS
+        .iter()
+        .map(|(name, ..)| name.replace("\"\"", "\""))
+        .collect();
+    columns.extend(names.iter().map(String::as_str));
+    let mut listeners = Vec::new();
+    for table in TABLES {
+        for feed in &feeds {
+            let request = scene.request(table, &columns).await;
+            listeners.push(listen(feed, request).await.unwrap());
+        }
+    }
+    work(&scene).await;
+    for (pair, table) in listeners.chunks_mut(2).zip(TABLES) {
+        let [log, outbox] = pair else { unreachable!() };
+        let (log, outbox) = (heard(log).await, heard(outbox).await);
+        for (log, outbox) in log.iter().zip(&outbox) {
+            for (log, outbox) in log.iter().zip(outbox) {
+                assert_eq!(log, outbox, "{table}");
+            }
+            assert_eq!(log.len(), outbox.len(), "{table}");
+            assert!(log.len() > 100, "{table} has only {} events", log.len());
+        }
+    }
+}
+
+async fn work(scene: &Scene) {
+    let mut dice = Dice(7);
+    let mut writers = Vec::new();
+    for number in 0..WRITERS {
+        writers.push(Writer::new(scene.session().await, number).await);
+    }
+    for round in 0..4 {
+        for _ in 0..600 {
+            let writer = dice.roll(WRITERS);
+            writers[writer].step(&mut dice).await;
+        }
+        for writer in &mut writers {
+            let end = if round == 1 { "ROLLBACK" } else { "COMMIT" };
+            if writer.is_open {
+                let end = writer.end(end);
+                writer.session.batch_execute(&end).await.unwrap();
+            }
+        }
+        if round == 2 {
+            scene
+                .run("TRUNCATE parted; BEGIN; TRUNCATE keyless; ROLLBACK; TRUNCATE keyless")
+                .await;
+        }
+    }
+    for table in TABLES {
+        scene
+            .run(&format!("INSERT INTO {table} (id) VALUES (-1)"))
+            .await;
+    }
+}

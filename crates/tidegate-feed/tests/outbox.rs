@@ -1,0 +1,22 @@
+//! The crate's tests on the outbox, on a server whose log tells nothing of rows.
+
+/// What feeds get their changes from.
+#[cfg(test)]
+const SOURCE: scene::Source = scene::Source::Outbox;
+
+#[cfg(test)]
+mod definition;
+#[cfg(test)]
+mod live;
+#[cfg(test)]
+mod outbox_capture;
+#[cfg(test)]
+mod resume;
+#[cfg(test)]
+mod rights;
+#[cfg(test)]
+mod scene;
+#[cfg(test)]
+mod slow;
+#[cfg(test)]
+mod values;

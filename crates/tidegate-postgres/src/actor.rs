@@ -1,0 +1,113 @@
+//! Who changes what is captured: the owner of a database, or the administrator.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidegate_sql::log::LogResult;
+use tidegate_sql::{DatabaseName, RoleName};
+use tokio_postgres::Client;
+
+use crate::config::Config;
+use crate::connection::{ConnectError, ConnectFault};
+use crate::control;
+use crate::executor::Credentials;
+use crate::pool::Key;
+use crate::replication::refusal;
+
+/// The logins for what has to be changed in databases.
+pub(crate) struct Logins {
+    /// The cluster with the administrator's login.
+    pub(crate) admin: Config,
+    /// The logins of the databases' owners, which own most tables.
+    pub(crate) owners: Option<Arc<dyn Credentials>>,
+    /// How long a lock on a table may be waited for.
+    pub(crate) lock_patience: Duration,
+}
+
+/// Serialises changes of what is captured among the nodes.
+const LOCK: &str = "SELECT pg_catalog.pg_advisory_xact_lock(7133, 1)";
+
+/// Somebody as whom tables, and what captures them, can be changed: the owner of the database where its
+/// login is held, or the administrator.
+pub(crate) struct Actor {
+    pub(crate) client: Client,
+    lock_patience: Duration,
+}
+
+impl Actor {
+    /// The owner of the database, if its login is held.
+    pub(crate) async fn owner(logins: &Logins, database: &DatabaseName) -> LogResult<Option<Self>> {
+        let Some(owners) = &logins.owners else {
+            return Ok(None);
+        };
+        let role = RoleName::new(database.as_str());
+        let key = Key {
+            database: database.clone(),
+            role,
+        };
+        let Ok(credential) = owners.of(&key, false).await else {
+            return Ok(None);
+        };
+        let config = logins.admin.clone();
+        let config = config.with_login(database.as_str(), credential.password);
+        match control::open(&config, database).await {
+            Ok(client) => Ok(Some(Self::new(logins, client))),
+            // An adopted database may belong to somebody who logs in elsewhere.
+            Err(error) if error.fault() == ConnectFault::Login => Ok(None),
+            Err(ConnectError::Refused(said)) if said.sqlstate == "42501" => Ok(None),
+            Err(error) => Err(refusal::of_connection(error, database.as_str())),
+        }
+    }
+
+    /// The administrator.
+    pub(crate) async fn admin(logins: &Logins, database: &DatabaseName) -> LogResult<Self> {
+        let opened = control::open(&logins.admin, database).await;
+        let role = &logins.admin.admin_role;
+        let client = opened.map_err(|error| refusal::of_connection(error, role))?;
+        Ok(Self::new(logins, client))
+    }
+
+    fn new(logins: &Logins, client: Client) -> Self {
+        let lock_patience = logins.lock_patience;
+        Self {
+            client,
+            lock_patience,
+        }
+    }
+
+    /// Opens a transaction in which nobody else changes what is captured.
+    pub(crate) async fn begin(&self) -> LogResult<()> {
+        // What is committed must be in the log at once, or a stream would never reach it.
+        let patience = self.lock_patience.as_millis();
+        self.run(&format!(
+            "BEGIN; SET LOCAL lock_timeout = {patience}; \
+             SELECT pg_catalog.set_config('synchronous_commit', 'local', true) \
+             WHERE pg_catalog.current_setting('synchronous_commit') = 'off'; {LOCK}"
+        ))
+        .await
+    }
+
+    /// Commits, or rolls back what failed.
+    pub(crate) async fn end<T>(&self, done: LogResult<T>) -> LogResult<T> {
+        let end = if done.is_ok() { "COMMIT" } else { "ROLLBACK" };
+        let ended = self.run(end).await;
+        let done = done?;
+        ended.map(|()| done)
+    }
+
+    /// Runs commands that return nothing of interest.
+    pub(crate) async fn run(&self, commands: &str) -> LogResult<()> {
+        let done = self.client.batch_execute(commands).await;
+        done.map_err(|error| refusal::of_statement(&error, self.lock_patience))
+    }
+
+    /// A query's rows.
+    pub(crate) async fn rows(
+        &self,
+        query: &str,
+        values: &[&(dyn tokio_postgres::types::ToSql + Sync)],
+    ) -> LogResult<Vec<tokio_postgres::Row>> {
+        let rows = self.client.query(query, values).await;
+        rows.map_err(|error| refusal::of_statement(&error, self.lock_patience))
+    }
+}

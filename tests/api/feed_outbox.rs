@@ -1,0 +1,224 @@
+//! Change events from an outbox, on a server whose `wal_level` is `replica` (wire.md 8).
+
+use reqwest::Client;
+use serde_json::{Value, json};
+use tidegate_embedded::Shutdown;
+
+use crate::feed_workload::{Dice, TABLES, WRITERS, Writer, definition};
+use crate::node::{Node, operator};
+use crate::operator::Operator;
+use crate::service::PATIENCE;
+use crate::socket::{Socket, open_at};
+
+const OUTBOX: [&str; 2] = ["--feed-source", "outbox"];
+
+async fn start(operator: &Operator, flags: &[&str]) -> Node {
+    let client = Client::builder().timeout(PATIENCE).build().unwrap();
+    Node::start_with(operator, flags, ("http", client)).await
+}
+
+async fn owner(node: &Node) -> Socket {
+    let tokens = node.sign_in("shop", "shop", "owner-password").await;
+    let path = format!("/?token={}", tokens["access_token"].as_str().unwrap());
+    open_at(&node.url, &path, &[]).await.unwrap()
+}
+
+async fn ready(node: &Node) -> Value {
+    let answer = node.client.get(format!("{}/readyz", node.url)).send().await;
+    answer.unwrap().json().await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_outbox_feeds_where_the_log_cannot_be_read() {
+    let operator = operator().await;
+    let root = operator.root("shop").await;
+    for statement in [
+        "ALTER TABLE orders OWNER TO shop",
+        "ALTER SYSTEM SET wal_level = replica",
+    ] {
+        root.batch_execute(statement).await.unwrap();
+    }
+    operator.cluster.restart(Shutdown::Fast).await.unwrap();
+    let none = operator.succeeds(&[&["feed", "status"][..], &OUTBOX].concat(), "");
+    assert_eq!(none, "feed_source = outbox\n\nshop\n  no outbox\n");
+    let node = start(&operator, &OUTBOX).await;
+    let said = ready(&node).await;
+    assert_eq!(said["checks"]["feed"], "ok", "{said}");
+    assert_eq!(said["feed_source"], "outbox", "{said}");
+
+    // Acknowledged means live.
+    let mut root = operator.root("shop").await;
+    let mut socket = owner(&node).await;
+    let mut cursor = Value::Null;
+    for round in 0..100 {
+        let id = round.to_string();
+        let raw = json!({"type": "subscription", "id": id, "schema": "public", "rel": "orders"});
+        assert_eq!(socket.ask(raw).await["type"], "subscription_ack");
+        root.batch_execute(&format!("INSERT INTO orders VALUES ({round}, 1.50)"))
+            .await
+            .unwrap();
+        let event = socket.hear().await;
+        assert_eq!(
+            event["batch"]["shop"]["public.orders"]["full_data"],
+            json!([{"id": round, "total": "1.50"}]),
+            "{event}"
+        );
+        cursor = event["cursor"].clone();
+        let end = socket.ask(json!({"type": "unsubscribe", "id": id})).await;
+        assert_eq!(end["type"], "complete", "{end}");
+    }
+
+    // Restarts of PostgreSQL and of the node.
+    let mut next = 100;
+    for mode in [Shutdown::Fast, Shutdown::Immediate] {
+        operator.cluster.restart(mode).await.unwrap();
+        root = operator.root("shop").await;
+        let nothing = "BEGIN; INSERT INTO orders VALUES (-1, 0); ROLLBACK";
+        root.batch_execute(nothing).await.unwrap();
+        root.batch_execute(&format!("INSERT INTO orders VALUES ({next}, NULL)"))
+            .await
+            .unwrap();
+        next += 1;
+    }
+    node.stop();
+    root.batch_execute("INSERT INTO orders VALUES (102, 'NaN')")
+        .await
+        .unwrap();
+    let node = start(&operator, &OUTBOX).await;
+    let mut socket = owner(&node).await;
+    let raw = json!({
+        "type": "subscription", "id": "r", "schema": "public", "rel": "orders", "after": cursor,
+    });
+    assert_eq!(socket.ask(raw).await["type"], "subscription_ack");
+    let mut ids = Vec::new();
+    while ids.len() < 3 {
+        let event = socket.hear().await;
+        let rows = &event["batch"]["shop"]["public.orders"]["full_data"];
+        ids.extend(rows.as_array().unwrap().iter().map(|row| row["id"].clone()));
+    }
+    assert_eq!(json!(ids), json!([100, 101, 102]));
+
+    let shown = operator.succeeds(&[&["feed", "status", "shop"][..], &OUTBOX].concat(), "");
+    assert!(shown.contains("triggers on public.orders\n"), "{shown}");
+    assert!(shown.contains("of PostgreSQL reads it for"), "{shown}");
+    let drop = [&["feed", "drop", "shop", "--yes"][..], &OUTBOX].concat();
+    let (code, said) = operator.fails(&drop, "");
+    assert_eq!(code, 1);
+    assert!(said.contains("is still read"), "{said}");
+    node.stop();
+    let dropped = operator.succeeds(&drop, "");
+    assert_eq!(dropped, "DROP SCHEMA tidegate_outbox CASCADE;\n");
+    let left = "SELECT count(*) FROM pg_trigger WHERE NOT tgisinternal";
+    let left: i64 = root.query_one(left, &[]).await.unwrap().get(0);
+    assert_eq!(left, 0);
+    root.batch_execute("INSERT INTO orders VALUES (103, 0)")
+        .await
+        .unwrap();
+}
+
+/// What a socket hears of a table, by writer: events of writers that are open at once may be told
+/// in either order.
+async fn heard(socket: &mut Socket) -> Vec<Vec<Value>> {
+    let mut heard = vec![Vec::new(); WRITERS];
+    loop {
+        let message = socket.hear().await;
+        if message["type"] == "resync" {
+            for heard in &mut heard {
+                heard.push(message["reason"].clone());
+            }
+            continue;
+        }
+        assert_eq!(message["type"], "batch", "{message}");
+        let tables = message["batch"]["shop"].as_object().unwrap();
+        let changes = tables.values().next().unwrap();
+        for row in changes["full_data"].as_array().unwrap() {
+            let Some(id) = row["id"].as_u64() else {
+                return heard;
+            };
+            heard[usize::try_from(id).unwrap() % WRITERS].push(row.clone());
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_socket_hears_the_same_from_both_sources() {
+    let operator = operator().await;
+    let root = operator.root("shop").await;
+    root.batch_execute(&definition()).await.unwrap();
+    for table in TABLES.into_iter().chain(["leaf1", "leaf2"]) {
+        root.batch_execute(&format!("ALTER TABLE {table} OWNER TO shop"))
+            .await
+            .unwrap();
+    }
+    let logical = start(&operator, &[]).await;
+    assert_eq!(ready(&logical).await["feed_source"], "logical");
+    let outbox = start(&operator, &OUTBOX).await;
+    let mut sockets = Vec::new();
+    for table in TABLES {
+        for op in ["INSERT", "UPDATE", "DELETE"] {
+            for node in [&logical, &outbox] {
+                let mut socket = owner(node).await;
+                let raw = json!({
+                    "type": "subscription", "id": "a", "schema": "public", "op": op,
+                    "rel": table.trim_matches('"'),
+                });
+                let answer = socket.ask(raw).await;
+                assert_eq!(answer["type"], "subscription_ack", "{answer}");
+                sockets.push((socket, table, op));
+            }
+        }
+    }
+    work(&operator).await;
+    for pair in sockets.chunks_mut(2) {
+        let [(logical, table, op), (outbox, ..)] = pair else {
+            unreachable!()
+        };
+        let (logical, outbox) = tokio::join!(heard(logical), heard(outbox));
+        for (logical, outbox) in logical.iter().zip(&outbox) {
+            for (logical, outbox) in logical.iter().zip(outbox) {
+                assert_eq!(logical, outbox, "{op} of {table}");
+            }
+            assert_eq!(logical.len(), outbox.len(), "{op} of {table}");
+        }
+        let count: usize = logical.iter().map(Vec::len).sum();
+        assert!(count > 10, "{op} of {table}: {count}");
+    }
+    logical.stop();
+    outbox.stop();
+}
+
+async fn work(operator: &Operator) {
+    let mut dice = Dice(11);
+    let mut writers = Vec::new();
+    for number in 0..WRITERS {
+        writers.push(Writer::new(operator.root("shop").await, number).await);
+    }
+    for round in 0..2 {
+        for _ in 0..600 {
+            let writer = dice.roll(WRITERS);
+            writers[writer].step(&mut dice).await;
+        }
+        for writer in &mut writers {
+            if writer.is_open {
+                let end = writer.end("COMMIT");
+                writer.session.batch_execute(&end).await.unwrap();
+            }
+        }
+        if round == 0 {
+            writers[0]
+                .session
+                .batch_execute("TRUNCATE public.keyless")
+                .await
+                .unwrap();
+        }
+    }
+    let root = operator.root("shop").await;
+    for table in TABLES {
+        root.batch_execute(&format!(
+            "INSERT INTO {table} (id) VALUES (-1); UPDATE {table} SET n = 1 WHERE id = -1; \
+             DELETE FROM {table} WHERE id = -1"
+        ))
+        .await
+        .unwrap();
+    }
+}
