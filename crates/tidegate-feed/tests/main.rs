@@ -5,9 +5,13 @@ mod capture;
 #[cfg(test)]
 mod definition;
 #[cfg(test)]
+mod generated;
+#[cfg(test)]
 mod live;
 #[cfg(test)]
 mod messages;
+#[cfg(test)]
+mod order;
 #[cfg(test)]
 mod resume;
 #[cfg(test)]

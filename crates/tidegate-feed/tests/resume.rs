@@ -194,11 +194,9 @@ async fn beyond_the_window_there_is_a_gap() {
     expect(&mut listener, 1, 20).await;
     // Until the window has moved on.
     let kept = "SELECT count(*) FROM pg_replication_slots \
-        WHERE database = 'feed_window' AND NOT temporary AND confirmed_flush_lsn > \
-        ('0/0'::pg_lsn + $1::text::numeric)";
-    let place = u64::from_str_radix(&cursor.to_string()[9..25], 16)
-        .unwrap()
-        .to_string();
+        WHERE database = 'feed_window' AND NOT temporary AND confirmed_flush_lsn > $1::text::pg_lsn";
+    let cursor_text = cursor.to_string();
+    let place = format!("{}/{}", &cursor_text[9..17], &cursor_text[17..25]);
     while scene
         .sql
         .query_one(kept, &[&place])

@@ -11,6 +11,7 @@ mod ledger;
 mod refusal;
 mod release;
 mod removal;
+mod republish;
 mod session;
 mod slot;
 mod status;
