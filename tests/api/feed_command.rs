@@ -74,3 +74,50 @@ async fn what_the_feed_keeps_is_shown_and_dropped() {
         assert!(said.contains("there is no database nowhere"), "{said}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_lost_its_streams_to_a_drop_says_so_and_goes_on() {
+    let operator = operator().await;
+    let node = Node::start(&operator).await;
+    let tokens = node.sign_in("shop", "shop", "owner-password").await;
+    let path = format!("/?token={}", tokens["access_token"].as_str().unwrap());
+    let mut socket = open_at(&node.url, &path, &[]).await.unwrap();
+    let raw = json!({"type": "subscription", "id": "a", "schema": "public", "rel": "orders"});
+    assert_eq!(socket.ask(raw).await["type"], "subscription_ack");
+    let inside = operator.root("shop").await;
+    let first = "INSERT INTO orders VALUES (7, 1)";
+    inside.batch_execute(first).await.unwrap();
+    assert_eq!(socket.hear().await["type"], "batch");
+    let dropped = operator.succeeds(&["feed", "drop", "shop", "--yes", "--end-streams"], "");
+    assert!(
+        dropped.contains("DROP PUBLICATION tidegate;\n"),
+        "{dropped}"
+    );
+    let gap = socket.hear().await;
+    assert_eq!(
+        (&gap["type"], &gap["id"]),
+        (&json!("resync"), &json!("a")),
+        "{gap}"
+    );
+    assert_eq!(gap["reason"], "interrupted", "{gap}");
+    // It has made anew what it needs, so that a subscriber that is acknowledged now misses nothing.
+    let mut late = open_at(&node.url, &path, &[]).await.unwrap();
+    let raw = json!({"type": "subscription", "id": "b", "schema": "public", "rel": "orders"});
+    assert_eq!(late.ask(raw).await["type"], "subscription_ack");
+    let second = "INSERT INTO orders VALUES (8, 1)";
+    inside.batch_execute(second).await.unwrap();
+    let batch = late.hear().await;
+    assert_eq!(
+        batch["batch"]["shop"]["public.orders"]["full_data"][0]["id"], 8,
+        "{batch}"
+    );
+    let mut batch = socket.hear().await;
+    while batch["type"] == "resync" {
+        batch = socket.hear().await;
+    }
+    assert_eq!(
+        batch["batch"]["shop"]["public.orders"]["full_data"][0]["id"], 8,
+        "{batch}"
+    );
+    node.stop();
+}

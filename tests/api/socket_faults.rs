@@ -197,6 +197,51 @@ async fn row_level_security_decides_for_each_image_and_each_socket() {
     node.stop();
 }
 
+/// The feed raises the replica identity, so that policies can judge deleted rows. An owner who puts
+/// it back has them withheld, and opts in by REPLICA IDENTITY FULL.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deleted_row_that_policies_cannot_judge_is_not_told_unless_the_owner_opts_in() {
+    let operator = operator().await;
+    run(&operator, DOCS).await;
+    let create = ["user", "create", "shop", "ann", "--password-file", "-"];
+    operator.succeeds(&create, "users-password\n");
+    run(
+        &operator,
+        "ALTER TABLE docs ENABLE ROW LEVEL SECURITY; \
+         CREATE POLICY own ON docs USING (writer = current_user); \
+         GRANT SELECT ON docs TO \"shop/ann\"",
+    )
+    .await;
+    let node = Node::start(&operator).await;
+    let mut ann = sign_in(&node, "ann", "users-password").await;
+    ann.subscribe("a", "subscription { DocsMessageAdded { id } }")
+        .await;
+    ann.subscribe("d", "subscription { DocsMessageDeleted { id } }")
+        .await;
+    for (identity, row, told) in [("DEFAULT", 1, false), ("FULL", 2, true)] {
+        run(
+            &operator,
+            &format!(
+                "ALTER TABLE docs REPLICA IDENTITY {identity}; \
+                 INSERT INTO docs VALUES ({row}, 't', 'shop/ann'); DELETE FROM docs; \
+                 INSERT INTO docs VALUES ({row}0, 't', 'shop/ann'); \
+                 INSERT INTO docs VALUES ({row}1, 't', 'shop')"
+            ),
+        )
+        .await;
+        assert_eq!(event(&mut ann).await.0, row.to_string());
+        if told {
+            // The row before it too, which is still there.
+            let mut deleted = [event(&mut ann).await.0, event(&mut ann).await.0];
+            deleted.sort();
+            assert_eq!(deleted, ["10", "2"]);
+        }
+        assert_eq!(event(&mut ann).await.0, format!("{row}0"));
+        assert!(ann.is_silent().await);
+    }
+    node.stop();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn without_logical_decoding_subscriptions_are_refused_and_the_rest_works() {
     let operator = operator().await;

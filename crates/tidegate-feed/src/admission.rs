@@ -4,8 +4,9 @@ use tidegate_sql::log::{Demand, LogPosition};
 use tokio::time::Instant;
 
 use crate::cursor::Cursor;
-use crate::database::{Capture, Database, From};
+use crate::database::{Capture, Database};
 use crate::error::Result;
+use crate::hub::From;
 use crate::queue::Resync;
 use crate::subscriber::Subscriber;
 

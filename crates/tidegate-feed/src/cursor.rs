@@ -47,6 +47,14 @@ impl Cursor {
         Self { log: log.0, place }
     }
 
+    /// A place before this one, behind which it comes first.
+    #[must_use]
+    pub fn before(self) -> Self {
+        let mut before = self;
+        before.place.index = before.place.index.saturating_sub(1);
+        before
+    }
+
     /// Whether it is a place in this log.
     pub(crate) fn is_in(self, log: LogIdentity) -> bool {
         self.log == log.0

@@ -1,5 +1,6 @@
 //! Why a subscription is refused.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_sql::log::LogError;
@@ -40,7 +41,7 @@ pub enum Error {
     Unavailable(#[source] Option<Box<dyn std::error::Error + Send + Sync>>),
     /// PostgreSQL did not answer a question about rights.
     #[error("PostgreSQL did not say what the role may read")]
-    Rights(#[from] tidegate_sql::Error),
+    Rights(#[source] Arc<tidegate_sql::Error>),
     /// The connection of the subscriber is gone.
     #[error("the subscriber is gone")]
     Closed,

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -21,6 +21,7 @@ use crate::policy::Judge;
 use crate::predicate::Predicate;
 use crate::queue::{Ended, Outbox};
 use crate::rights::Rights;
+use crate::rights_loader::RightsLoader;
 use crate::selection::Selection;
 use crate::settings::Settings;
 use crate::status::DatabaseStatus;
@@ -36,6 +37,7 @@ pub struct Feed {
 struct Shared {
     log: Arc<dyn ChangeLog>,
     executor: Arc<dyn Executor>,
+    rights: Arc<RightsLoader>,
     settings: Settings,
     databases: Mutex<HashMap<DatabaseName, Running>>,
     /// One judge for each role and table, so that each image is judged once.
@@ -80,6 +82,7 @@ impl Feed {
         Self {
             shared: Arc::new(Shared {
                 log,
+                rights: Arc::new(RightsLoader::new(executor.clone(), &settings)),
                 executor,
                 settings,
                 databases: Mutex::default(),
@@ -95,8 +98,10 @@ impl Feed {
     /// Why the subscription makes no sense, is not allowed, or cannot be had now.
     pub async fn subscribe(&self, outbox: &Outbox, request: Request) -> Result<Subscription> {
         let deadline = Instant::now() + self.shared.settings.patience;
-        let executor = &*self.shared.executor;
-        let rights = Rights::ask(executor, &request.login, request.relation).await?;
+        let loader = &self.shared.rights;
+        let rights = loader
+            .load(&request.login, request.relation, deadline)
+            .await?;
         let (columns, demand) = self.demand(&request, &rights)?;
         let entering = self.database(&request);
         let database = entering.0.clone();
@@ -106,9 +111,10 @@ impl Feed {
             return Err(Error::Closed);
         }
         let from = admission::place(&database, request.after, since, deadline).await;
-        let judge = rights.policy.map(|policy| {
+        let judge = rights.policy.as_ref().map(|policy| {
             self.judge(&request.login, request.relation, || {
-                Judge::new(self.shared.executor.clone(), request.login.clone(), policy)
+                let executor = self.shared.executor.clone();
+                Judge::new(executor, request.login.clone(), policy.clone())
             })
         });
         let subscriber = Arc::new(Subscriber {
@@ -124,6 +130,7 @@ impl Feed {
             meter: database.meter.clone(),
             judge,
             over: AtomicBool::new(false),
+            turn: AtomicU64::new(0),
         });
         admission::refit(&database, &subscriber, deadline).await?;
         database.attach(&subscriber, from);
@@ -293,6 +300,12 @@ impl Subscription {
     /// Whether nothing comes any more.
     pub fn is_over(&self) -> bool {
         self.subscriber.is_over()
+    }
+
+    /// Cuts the connection of the subscription, whose peer takes nothing: the last thing in its
+    /// queue is [`Ended::SlowConsumer`] then.
+    pub fn cut(&self) {
+        self.subscriber.cut();
     }
 }
 

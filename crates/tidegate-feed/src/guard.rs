@@ -9,9 +9,9 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 use tracing::{debug, warn};
 
 use crate::database::Database;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::queue::Ended;
-use crate::rights::Rights;
+use crate::rights::{self, Rights};
 use crate::subscriber::Subscriber;
 
 /// Checks rights again and again, until it is aborted.
@@ -29,52 +29,74 @@ pub(crate) async fn rights(database: Arc<Database>) {
 /// A role and a table.
 type Group = (RoleName, u32);
 
-/// Asks once for each role and table, however many subscriptions there are.
+/// How many tables are asked about at once.
+const TABLES: usize = 200;
+
+/// Asks once for each role and some of its tables, however many subscriptions there are.
 async fn recheck(database: &Database, checked: &mut HashMap<Group, Instant>) {
-    let mut groups: HashMap<Group, Vec<Arc<Subscriber>>> = HashMap::new();
+    let mut roles: HashMap<RoleName, HashMap<u32, Vec<Arc<Subscriber>>>> = HashMap::new();
     for subscriber in database.subscribers() {
-        let group = (subscriber.login.role.clone(), subscriber.relation);
-        groups.entry(group).or_default().push(subscriber);
+        let tables = roles.entry(subscriber.login.role.clone()).or_default();
+        tables
+            .entry(subscriber.relation)
+            .or_default()
+            .push(subscriber);
     }
-    checked.retain(|group, _| groups.contains_key(group));
-    for ((role, relation), subscribers) in groups {
-        let Some(first) = subscribers.first() else {
+    checked.retain(|(role, table), _| {
+        let tables = roles.get(role);
+        tables.is_some_and(|tables| tables.contains_key(table))
+    });
+    for (role, tables) in roles {
+        let login = tables.values().flatten().next();
+        let Some(login) = login.map(|subscriber| subscriber.login.clone()) else {
             continue;
         };
-        let rights = Rights::ask(&*database.executor, &first.login, relation).await;
-        let last = checked
-            .entry((role.clone(), relation))
-            .or_insert_with(Instant::now);
-        if rights.is_ok() || !database.stream.borrow().live {
-            *last = Instant::now();
-        }
-        // A role that cannot be asked, such as one that may not log in any more.
-        let silent = last.elapsed() > database.settings.unchecked;
-        for subscriber in &subscribers {
-            let unknown = silent.then_some(Ended::NotAllowed);
-            if let Some(why) = verdict(&rights, subscriber).or(unknown) {
-                debug!(%role, relation, ?why, "a subscription ends");
-                subscriber.end(why);
-                database.detach(subscriber);
-            } else if let (
-                Ok(Rights {
-                    policy: Some(policy),
-                    ..
-                }),
-                Some(judge),
-            ) = (&rights, &subscriber.judge)
-            {
-                judge.renew(policy).await;
+        let all: Vec<u32> = tables.keys().copied().collect();
+        for some in all.chunks(TABLES) {
+            let answers = rights::ask(&*database.executor, &login, some).await;
+            for (relation, answer) in answers {
+                let last = checked
+                    .entry((role.clone(), relation))
+                    .or_insert_with(Instant::now);
+                apply(database, &tables[&relation], answer.into_result(), last).await;
             }
-        }
-        if let Err(error) = rights {
-            warn!(%role, relation, %error, "rights could not be checked");
         }
     }
 }
 
+/// Ends or renews a role's subscriptions to a table.
+async fn apply(
+    database: &Database,
+    subscribers: &[Arc<Subscriber>],
+    rights: Result<Arc<Rights>>,
+    last: &mut Instant,
+) {
+    if rights.is_ok() || !database.stream.borrow().live {
+        *last = Instant::now();
+    }
+    // A role that cannot be asked, such as one that may not log in any more.
+    let silent = last.elapsed() > database.settings.unchecked;
+    for subscriber in subscribers {
+        let unknown = silent.then_some(Ended::NotAllowed);
+        if let Some(why) = verdict(&rights, subscriber).or(unknown) {
+            let role = &subscriber.login.role;
+            debug!(%role, relation = subscriber.relation, ?why, "a subscription ends");
+            subscriber.end(why);
+            database.detach(subscriber);
+        } else if let Ok(rights) = &rights
+            && let (Some(policy), Some(judge)) = (&rights.policy, &subscriber.judge)
+        {
+            judge.renew(policy).await;
+        }
+    }
+    if let (Err(error), Some(first)) = (rights, subscribers.first()) {
+        let role = &first.login.role;
+        warn!(%role, relation = first.relation, %error, "rights could not be checked");
+    }
+}
+
 /// Whether a subscription must end.
-fn verdict(rights: &Result<Rights, Error>, subscriber: &Subscriber) -> Option<Ended> {
+fn verdict(rights: &Result<Arc<Rights>>, subscriber: &Subscriber) -> Option<Ended> {
     match rights {
         Ok(rights) if !rights.may_read(&subscriber.columns) => {
             let gone = subscriber
@@ -96,7 +118,9 @@ fn verdict(rights: &Result<Rights, Error>, subscriber: &Subscriber) -> Option<En
         }
         Err(Error::NoTable) => Some(Ended::NoTable),
         // The role may not even log in.
-        Err(Error::Rights(tidegate_sql::Error::NoDatabase)) => Some(Ended::NotAllowed),
+        Err(Error::Rights(error)) if matches!(**error, tidegate_sql::Error::NoDatabase) => {
+            Some(Ended::NotAllowed)
+        }
         // A table may be changed while it is asked about; what stays unknown ends by time.
         Ok(_) | Err(_) => None,
     }

@@ -2,20 +2,26 @@
 
 mod admission;
 mod change;
+mod connection;
 mod cursor;
 mod database;
 mod error;
 mod feed;
+mod follower;
 mod guard;
+mod hub;
 mod index;
 mod meter;
+mod pace;
 pub mod pgoutput;
 mod policy;
 mod predicate;
 mod pump;
 mod question;
 mod queue;
+mod reading;
 mod rights;
+mod rights_loader;
 mod ring;
 mod selection;
 mod settings;

@@ -35,27 +35,28 @@ pub(crate) struct Policy {
 
 impl Policy {
     /// Puts the policies of a role together as PostgreSQL does: one of the permissive ones must
-    /// hold, and every restrictive one (PostgreSQL, "Row Security Policies").
+    /// hold, and every restrictive one (PostgreSQL, "Row Security Policies"). `numbers` has the
+    /// columns with what policies call them.
     pub(crate) fn new(
         (schema, name): (&str, &str),
-        policies: &[TextRow],
-        numbers: &[TextRow],
+        policies: &[&TextRow],
+        numbers: &[(Box<str>, Box<str>)],
     ) -> Self {
         let (mut permissive, mut restrictive) = (Vec::new(), Vec::new());
         let mut columns = Some(Vec::new());
         for policy in policies {
-            let condition = text(policy, 1);
+            let condition = text(policy, 2);
             // A policy that looks at the row as a whole looks at every column.
             if condition.contains(".*") {
                 columns = None;
             }
-            for number in text(policy, 2).split(',') {
-                let named = numbers.iter().find(|row| &*text(row, 0) == number);
-                if let (Some(columns), Some(row)) = (&mut columns, named) {
-                    columns.push(text(row, 1));
+            for number in text(policy, 3).split(',') {
+                let named = numbers.iter().find(|(known, _)| &**known == number);
+                if let (Some(columns), Some((_, name))) = (&mut columns, named) {
+                    columns.push(name.clone());
                 }
             }
-            let side = if &*text(policy, 0) == "true" {
+            let side = if &*text(policy, 1) == "true" {
                 &mut permissive
             } else {
                 &mut restrictive
@@ -104,17 +105,20 @@ fn condition(permissive: &[Box<str>], restrictive: &[Box<str>]) -> String {
 
 /// The numbers, from 1, of the rows of a document that pass. The rows have the table's name,
 /// because conditions may call it by that.
-fn query((schema, name): (&str, &str), numbers: &[TextRow], condition: &str) -> String {
+fn query(
+    (schema, name): (&str, &str),
+    numbers: &[(Box<str>, Box<str>)],
+    condition: &str,
+) -> String {
     let (schema, name) = (quoted(schema), quoted(name));
     let mut columns = String::new();
     let mut number = String::from("number of the row");
-    for row in numbers {
-        let column = text(row, 1);
+    for (_, column) in numbers {
         // A name that no column has: longer than every one that is alike.
         if column.starts_with(&*number) {
             number = format!("{column}_");
         }
-        write!(columns, "{}, ", quoted(&column)).expect("a String takes everything");
+        write!(columns, "{}, ", quoted(column)).expect("a String takes everything");
     }
     let number = quoted(&number);
     format!(

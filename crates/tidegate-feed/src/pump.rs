@@ -1,29 +1,27 @@
-//! Subscriptions that read at their own pace: those that come back, whose queue was full, or
-//! whose rows PostgreSQL has to judge.
+//! A subscription that comes back: it catches up on its own, until it can go on with the others
+//! of its connection.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use tidegate_sql::log::{LogError, LogMessage, LogStart};
-use tracing::{debug, warn};
+use tracing::warn;
 
-use crate::change::{Change, Operation};
+use crate::change::Change;
 use crate::cursor::Place;
-use crate::database::{Database, Reading};
-use crate::queue::{Ended, Item, Refused, Resync};
+use crate::database::Database;
+use crate::follower;
+use crate::pace::{self, Over};
+use crate::queue::Resync;
+use crate::reading::Reading;
 use crate::subscriber::{Bound, Outcome, Subscriber};
 use crate::transaction::{Assembler, Step};
 use crate::type_lookup;
 
-/// Starts a pump behind a place. One that resumes may read the log for what the ring lacks.
-pub(crate) fn spawn(
-    database: Arc<Database>,
-    subscriber: Arc<Subscriber>,
-    place: Place,
-    resumes: bool,
-) {
+/// Starts a pump behind a place. It reads the log for what the ring lacks.
+pub(crate) fn spawn(database: Arc<Database>, subscriber: Arc<Subscriber>, place: Place) {
     tokio::spawn(async move {
-        let history = if resumes { database.head() } else { place };
+        let history = database.head();
         let mut pump = Pump {
             database,
             subscriber,
@@ -31,7 +29,7 @@ pub(crate) fn spawn(
             history,
             bound: None,
         };
-        if pump.run(resumes).await.is_err() {
+        if pump.run().await.is_err() {
             pump.database.detach(&pump.subscriber);
         }
     });
@@ -46,31 +44,26 @@ struct Pump {
     bound: Option<Bound>,
 }
 
-/// The subscription is over.
-struct Over;
-
 impl Pump {
-    async fn run(&mut self, mut resumes: bool) -> Result<(), Over> {
+    async fn run(&mut self) -> Result<(), Over> {
+        let mut may_replay = true;
         loop {
             if self.subscriber.is_over() {
                 return Err(Over);
             }
             match self.database.read(&self.subscriber, self.place) {
-                Reading::Live => return Ok(()),
+                Reading::Joined(behind) => {
+                    if let Some(behind) = behind {
+                        follower::spawn(self.database.clone(), behind);
+                    }
+                    return Ok(());
+                }
                 Reading::Changes(changes, place) => {
                     self.deliver(&changes).await?;
                     self.place = place;
                 }
-                Reading::Nothing(wake, place) => {
-                    self.place = place;
-                    let woken = wake.notified();
-                    // What came between reading and listening has woken nobody.
-                    if self.database.head() <= place {
-                        woken.await;
-                    }
-                }
-                Reading::Behind if std::mem::take(&mut resumes) => self.catch_up().await?,
-                Reading::Behind => {
+                Reading::Lost if std::mem::take(&mut may_replay) => self.catch_up().await?,
+                Reading::Lost => {
                     // The stream began anew, or the ring has gone on without this subscription.
                     match self.database.pump_place(&self.subscriber) {
                         Some(place) if place > self.place => self.place = place,
@@ -88,12 +81,14 @@ impl Pump {
     async fn deliver(&mut self, changes: &[Arc<Change>]) -> Result<(), Over> {
         let mut outcomes = Vec::new();
         for change in changes {
-            match self.judge(change)? {
+            let (subscriber, history) = (&self.subscriber, self.history);
+            match pace::judge(subscriber, &mut self.bound, change, history)? {
                 Outcome::Nothing => {}
                 outcome => outcomes.push((change.clone(), outcome)),
             }
         }
-        let visible = self.visible(&outcomes).await?;
+        let seen: Vec<_> = outcomes.iter().map(|(change, _)| change.clone()).collect();
+        let visible = pace::visible(&self.subscriber, &seen).await?;
         for ((change, outcome), visible) in outcomes.into_iter().zip(visible) {
             if visible {
                 self.push(change.place, outcome).await?;
@@ -102,88 +97,11 @@ impl Pump {
         Ok(())
     }
 
-    fn judge(&mut self, change: &Change) -> Result<Outcome, Over> {
-        let shape = &change.shape;
-        if self
-            .bound
-            .as_ref()
-            .is_none_or(|bound| bound.generation != shape.generation)
-        {
-            match self.subscriber.bind(shape) {
-                Ok(bound) => self.bound = Some(bound),
-                // The table has become what the subscription wants only later.
-                Err(_) if change.place <= self.history => {
-                    return Ok(Outcome::Gap(Resync::Incomplete));
-                }
-                Err(why) => {
-                    self.subscriber.end(why);
-                    return Err(Over);
-                }
-            }
-        }
-        let bound = self.bound.as_ref().ok_or(Over)?;
-        Ok(bound.judge(self.subscriber.operations, change))
-    }
-
-    /// Which of them row level security lets through.
-    async fn visible(&self, outcomes: &[(Arc<Change>, Outcome)]) -> Result<Vec<bool>, Over> {
-        let Some(judge) = self
-            .subscriber
-            .judge
-            .as_ref()
-            .filter(|_| !outcomes.is_empty())
-        else {
-            return Ok(vec![true; outcomes.len()]);
-        };
-        let changes: Vec<_> = outcomes.iter().map(|(change, _)| change.clone()).collect();
-        for attempt in 0_u32.. {
-            match judge.see(&changes).await {
-                Ok(visible) => return Ok(visible),
-                // Nothing is delivered unjudged; what is behind for too long is cut.
-                Err(
-                    error @ (tidegate_sql::Error::Rejected(_) | tidegate_sql::Error::Internal(_)),
-                ) => {
-                    warn!(role = %self.subscriber.login.role, %error, sqlstate = error.sqlstate(),
-                          "the policies of a table could not be applied to its events");
-                    break;
-                }
-                Err(error) if attempt < 20 && !self.subscriber.is_over() => {
-                    debug!(%error, "waiting for PostgreSQL to judge events");
-                    tokio::time::sleep(std::time::Duration::from_millis(250)).await;
-                }
-                Err(_) => break,
-            }
-        }
-        self.subscriber.end(Ended::NotAllowed);
-        Err(Over)
-    }
-
     async fn push(&self, place: Place, outcome: Outcome) -> Result<(), Over> {
         let cursor = self.database.cursor(place);
-        let event = |operation: Operation, row: Bytes| Item::Event {
-            cursor,
-            operation,
-            row,
-        };
-        let item = match outcome {
-            Outcome::Nothing => return Ok(()),
-            Outcome::Event(operation, row) => event(operation, row),
-            Outcome::Gap(reason) => Item::Resync { cursor, reason },
-        };
-        loop {
-            if self.subscriber.is_over() {
-                return Err(Over);
-            }
-            match self.subscriber.push(item.clone()) {
-                Ok(()) => return Ok(()),
-                Err(Refused::Closed) => return Err(Over),
-                Err(Refused::Full) => {
-                    if self.subscriber.outbox.room().await == Err(Refused::Full) {
-                        self.subscriber.cut();
-                        return Err(Over);
-                    }
-                }
-            }
+        match outcome.item(cursor) {
+            Some(item) => pace::push(&self.subscriber, item).await,
+            None => Ok(()),
         }
     }
 

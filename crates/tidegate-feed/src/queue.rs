@@ -100,7 +100,7 @@ pub enum Ended {
     },
     /// The connection reads too slowly. It is the last thing that the connection is told.
     SlowConsumer {
-        /// The place of the last event that was queued: go on from there.
+        /// The place up to which every subscription of the connection has got everything.
         cursor: Option<Cursor>,
     },
     /// The node stops.
@@ -131,7 +131,21 @@ struct State {
     bytes: usize,
     /// When something was taken out, or went into an empty queue.
     touched: Instant,
+    /// Everything up to here was queued, for all subscriptions but those that resume.
     last: Option<Cursor>,
+    /// How far those are that resume.
+    resuming: Vec<(u64, Cursor)>,
+}
+
+impl State {
+    /// A subscription has got everything up to a place.
+    fn reach(&mut self, subscription: u64, cursor: Cursor) {
+        let mut resuming = self.resuming.iter_mut();
+        match resuming.find(|(resuming, _)| *resuming == subscription) {
+            Some((_, place)) => *place = cursor,
+            None => self.last = self.last.max(Some(cursor)),
+        }
+    }
 }
 
 /// The queue of one connection.
@@ -142,6 +156,7 @@ pub fn queue(limits: QueueLimits) -> (Outbox, Inbox) {
         bytes: 0,
         touched: Instant::now(),
         last: None,
+        resuming: Vec::new(),
     };
     let queue = Arc::new(Queue {
         state: Mutex::new(state),
@@ -187,7 +202,7 @@ impl Outbox {
         }
         state.events += 1;
         state.bytes += size;
-        state.last = state.last.max(Some(cursor));
+        state.reach(delivery.subscription, cursor);
         state.items.push_back(delivery);
         drop(state);
         self.0.filled.notify_one();
@@ -239,11 +254,42 @@ impl Outbox {
         if self.0.closed.swap(true, Ordering::AcqRel) {
             return false;
         }
-        let cursor = self.0.state.lock().last;
+        let cursor = self.reached();
         let item = Item::Ended(Ended::SlowConsumer { cursor });
         self.tell(Delivery { subscription, item });
         self.0.drained.notify_waiters();
         true
+    }
+
+    /// The place up to which every subscription has got everything: whoever goes on behind it
+    /// misses nothing, whichever subscription it is.
+    fn reached(&self) -> Option<Cursor> {
+        let state = self.0.state.lock();
+        let resuming = state.resuming.iter().map(|(_, cursor)| *cursor);
+        resuming.chain(state.last).min()
+    }
+
+    /// A subscription begins to catch up from a place.
+    pub(crate) fn resume(&self, subscription: u64, cursor: Cursor) {
+        self.0.state.lock().resuming.push((subscription, cursor));
+    }
+
+    /// A subscription has caught up with the others.
+    pub(crate) fn resumed(&self, subscription: u64) {
+        let mut state = self.0.state.lock();
+        let mut resuming = state.resuming.iter();
+        if let Some(at) = resuming.position(|(resuming, _)| *resuming == subscription) {
+            let (_, cursor) = state.resuming.swap_remove(at);
+            state.last = state.last.max(Some(cursor));
+        }
+    }
+
+    /// A subscription is not there any more.
+    pub(crate) fn forget(&self, subscription: u64) {
+        let mut state = self.0.state.lock();
+        state
+            .resuming
+            .retain(|(resuming, _)| *resuming != subscription);
     }
 
     pub(crate) fn is_closed(&self) -> bool {

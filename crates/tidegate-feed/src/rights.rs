@@ -1,10 +1,13 @@
-//! What a role may read of a table, as PostgreSQL says when it is asked as that role.
+//! What a role may read of tables, as PostgreSQL says when it is asked as that role.
+
+use std::collections::HashMap;
+use std::sync::Arc;
 
 use tidegate_sql::{Executor, Login, Principal};
 
 use crate::error::{Error, Result};
 use crate::policy::Policy;
-use crate::question::{TextRow, ask};
+use crate::question::{self, TextRow};
 
 /// A table as a role sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +25,7 @@ pub(crate) struct Rights {
 pub(crate) struct ColumnRights {
     pub(crate) name: Box<str>,
     pub(crate) readable: bool,
-    /// Computed by PostgreSQL, and not in the log.
+    /// Computed by PostgreSQL, and not in the log: before version 18 every generated column.
     pub(crate) generated: bool,
     /// Whether the log tells it of an old row.
     pub(crate) key: bool,
@@ -33,15 +36,35 @@ pub(crate) struct ColumnRights {
 /// How often a question is asked while the table is being changed.
 const ATTEMPTS: usize = 5;
 
-/// The column of [`COLUMNS`] that says whether a column may be read.
-const READABLE: usize = 4;
+/// What came of asking about a table.
+#[derive(Clone, Debug)]
+pub(crate) enum Answer {
+    Rights(Arc<Rights>),
+    /// The table is not there, or the role may not see it.
+    NoTable,
+    /// Its definition changed during every attempt.
+    Restless,
+    Failed(Arc<tidegate_sql::Error>),
+}
+
+impl Answer {
+    pub(crate) fn into_result(self) -> Result<Arc<Rights>> {
+        match self {
+            Self::Rights(rights) => Ok(rights),
+            Self::NoTable => Err(Error::NoTable),
+            Self::Restless => Err(Error::Internal("the table's definition never rests".into())),
+            Self::Failed(error) => Err(Error::Rights(error)),
+        }
+    }
+}
 
 const COLUMNS: &str = "\
-    SELECT n.nspname::text, c.relname::text, \
-           pg_catalog.row_security_active(c.oid)::text, a.attname::text, \
+    SELECT c.oid::text, n.nspname::text, c.relname::text, \
+           pg_catalog.row_security_active(c.oid)::text, a.attnum::text, a.attname::text, \
            (pg_catalog.has_schema_privilege(n.oid, 'USAGE') \
             AND pg_catalog.has_column_privilege(c.oid, a.attnum, 'SELECT'))::text, \
-           (a.attgenerated <> '')::text, \
+           (a.attgenerated <> '' AND NOT (a.attgenerated = 's' AND \
+               pg_catalog.current_setting('server_version_num')::int4 >= 180000))::text, \
            CASE c.relreplident WHEN 'f' THEN true ELSE EXISTS (\
                SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid \
                AND a.attnum = ANY (i.indkey) \
@@ -55,74 +78,136 @@ const COLUMNS: &str = "\
     FROM pg_catalog.pg_class c \
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
     JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped \
-    WHERE c.oid = :relation::oid ORDER BY a.attnum";
+    WHERE c.oid = ANY (:relations::oid[]) ORDER BY c.oid, a.attnum";
 
+/// The columns of [`COLUMNS`].
+mod at {
+    pub(super) const RELATION: usize = 0;
+    pub(super) const SCHEMA: usize = 1;
+    pub(super) const NAME: usize = 2;
+    pub(super) const GUARDED: usize = 3;
+    pub(super) const NUMBER: usize = 4;
+    pub(super) const COLUMN: usize = 5;
+    pub(super) const READABLE: usize = 6;
+    pub(super) const GENERATED: usize = 7;
+    pub(super) const KEY: usize = 8;
+    pub(super) const LONG: usize = 9;
+}
+
+/// Of each policy: its table, whether it is permissive, its condition, the columns that it names.
 const POLICIES: &str = "\
-    SELECT p.polpermissive::text, pg_catalog.pg_get_expr(p.polqual, p.polrelid), \
+    SELECT p.polrelid::text, p.polpermissive::text, \
+           pg_catalog.pg_get_expr(p.polqual, p.polrelid), \
            (SELECT pg_catalog.string_agg(d.refobjsubid::text, ',') FROM pg_catalog.pg_depend d \
             WHERE d.classid = 'pg_catalog.pg_policy'::pg_catalog.regclass AND d.objid = p.oid \
             AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass \
             AND d.refobjid = p.polrelid) \
     FROM pg_catalog.pg_policy p \
-    WHERE p.polrelid = :relation::oid AND p.polcmd IN ('r', '*') AND p.polqual IS NOT NULL \
+    WHERE p.polrelid = ANY (:relations::oid[]) AND p.polcmd IN ('r', '*') \
+    AND p.polqual IS NOT NULL \
     AND (p.polroles = '{0}'::oid[] OR EXISTS (\
         SELECT FROM pg_catalog.unnest(p.polroles) AS r(oid) \
         WHERE pg_catalog.pg_has_role(r.oid, 'USAGE'))) \
     ORDER BY p.polname";
 
-/// The numbers of columns, for those that policies name by number.
-const NUMBERS: &str = "\
-    SELECT a.attnum::text, a.attname::text FROM pg_catalog.pg_attribute a \
-    WHERE a.attrelid = :relation::oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum";
+/// Asks what a role may read of tables. Each of them has an answer.
+pub(crate) async fn ask(
+    executor: &dyn Executor,
+    login: &Login,
+    relations: &[u32],
+) -> HashMap<u32, Answer> {
+    let mut answers = HashMap::new();
+    let mut open = relations.to_vec();
+    for _ in 0..ATTEMPTS {
+        if open.is_empty() {
+            break;
+        }
+        let read = match read(executor, login, &open).await {
+            Ok(read) => read,
+            // What is wrong with one table, which somebody drops perhaps, is its own matter.
+            Err(tidegate_sql::Error::Rejected(_)) if open.len() > 1 => {
+                for relation in open {
+                    answers.extend(Box::pin(ask(executor, login, &[relation])).await);
+                }
+                return answers;
+            }
+            Err(error) => {
+                let error = Arc::new(error);
+                let failed = |relation| (relation, Answer::Failed(error.clone()));
+                answers.extend(open.into_iter().map(failed));
+                return answers;
+            }
+        };
+        open.retain(|relation| {
+            let answer = match read.get(relation) {
+                Some(None) => return true,
+                Some(Some(rights)) => Answer::Rights(rights.clone()),
+                None => Answer::NoTable,
+            };
+            answers.insert(*relation, answer);
+            false
+        });
+    }
+    answers.extend(open.into_iter().map(|open| (open, Answer::Restless)));
+    answers
+}
+
+/// The tables that are there. One has nothing when it was changed meanwhile: the snapshot has a
+/// column, or the table, that is gone, and PostgreSQL's privilege functions, which look past
+/// snapshots, say NULL of it.
+async fn read(
+    executor: &dyn Executor,
+    login: &Login,
+    relations: &[u32],
+) -> tidegate_sql::Result<HashMap<u32, Option<Arc<Rights>>>> {
+    let list: Vec<String> = relations.iter().map(u32::to_string).collect();
+    let list = format!("{{{}}}", list.join(","));
+    let values = [list.as_str()];
+    let who = Principal::Role(login.clone());
+    let questions = [COLUMNS, POLICIES].map(|text| (text, &values[..]));
+    let answers = question::ask(executor, &who, &questions).await?;
+    let [columns, policies] = answers.as_slice() else {
+        let problem = "as many answers as questions are needed";
+        return Err(tidegate_sql::Error::internal(problem));
+    };
+    let same = |one: &TextRow, other: &TextRow| one.first() == other.first();
+    let tables = columns.chunk_by(same).map(|columns| {
+        let relation = text(&columns[0], at::RELATION);
+        let of_it = |policy: &&TextRow| text(policy, 0) == relation;
+        let policies: Vec<&TextRow> = policies.iter().filter(of_it).collect();
+        let rights = Rights::of(columns, &policies).map(Arc::new);
+        Some((relation.parse().ok()?, rights))
+    });
+    Ok(tables.flatten().collect())
+}
 
 impl Rights {
-    /// Asks what a role may read of a table.
-    ///
-    /// # Errors
-    /// [`Error::NoTable`], and what PostgreSQL refuses.
-    pub(crate) async fn ask(executor: &dyn Executor, login: &Login, table: u32) -> Result<Self> {
-        for _ in 0..ATTEMPTS {
-            if let Some(rights) = Self::attempt(executor, login, table).await? {
-                return Ok(rights);
-            }
+    /// Puts together what was read of a table, unless it was changed meanwhile.
+    fn of(columns: &[TextRow], policies: &[&TextRow]) -> Option<Self> {
+        let is_unknown = |row: &TextRow| row.get(at::READABLE).is_none_or(Option::is_none);
+        if columns.iter().any(is_unknown) {
+            return None;
         }
-        Err(Error::Internal("the table's definition never rests".into()))
-    }
-
-    /// Nothing when the table was changed meanwhile: the snapshot has a column, or the table, that
-    /// is gone, and PostgreSQL's privilege functions, which look past snapshots, say NULL of it.
-    async fn attempt(executor: &dyn Executor, login: &Login, table: u32) -> Result<Option<Self>> {
-        let number = table.to_string();
-        let values = [number.as_str()];
-        let who = Principal::Role(login.clone());
-        let questions = [COLUMNS, POLICIES, NUMBERS].map(|text| (text, &values[..]));
-        let answers = ask(executor, &who, &questions).await?;
-        let [columns, policies, numbers] = answers.as_slice() else {
-            return Err(Error::Internal("as many answers as questions".into()));
-        };
-        let first = columns.first().ok_or(Error::NoTable)?;
-        if columns
-            .iter()
-            .any(|row| row.get(READABLE).is_none_or(Option::is_none))
-        {
-            return Ok(None);
-        }
-        let (schema, name) = (text(first, 0), text(first, 1));
-        let guarded = is_true(first, 2);
-        let policy = guarded.then(|| Policy::new((&schema, &name), policies, numbers));
+        let first = columns.first()?;
+        let (schema, name) = (text(first, at::SCHEMA), text(first, at::NAME));
+        let numbered = |row: &TextRow| (text(row, at::NUMBER), text(row, at::COLUMN));
+        let policy = is_true(first, at::GUARDED).then(|| {
+            let numbers: Vec<_> = columns.iter().map(numbered).collect();
+            Policy::new((&schema, &name), policies, &numbers)
+        });
         let column = |row: &TextRow| ColumnRights {
-            name: text(row, 3),
-            readable: is_true(row, READABLE),
-            generated: is_true(row, 5),
-            key: is_true(row, 6),
-            long: is_true(row, 7),
+            name: text(row, at::COLUMN),
+            readable: is_true(row, at::READABLE),
+            generated: is_true(row, at::GENERATED),
+            key: is_true(row, at::KEY),
+            long: is_true(row, at::LONG),
         };
-        Ok(Some(Self {
+        Some(Self {
             schema,
             name,
             columns: columns.iter().map(column).collect(),
             policy,
-        }))
+        })
     }
 
     /// A column that the role may read and the log tells.

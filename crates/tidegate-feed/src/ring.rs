@@ -89,8 +89,12 @@ impl Ring {
         share * full
     }
 
-    /// Some changes of a table behind a place, and the place up to which that is all of them.
-    pub(crate) fn read(&self, after: Place, relation: u32) -> (Vec<Arc<Change>>, Place) {
+    /// Some changes of tables behind a place, and the place up to which that is all of them.
+    pub(crate) fn read(
+        &self,
+        after: Place,
+        wants: impl Fn(u32) -> bool,
+    ) -> (Vec<Arc<Change>>, Place) {
         let mut found = Vec::new();
         let (mut last, mut bytes) = (after, 0);
         for (looked, change) in self.changes.range(self.at(after)..).enumerate() {
@@ -98,7 +102,7 @@ impl Ring {
                 return (found, last);
             }
             last = change.place;
-            if change.shape.oid == relation {
+            if wants(change.shape.oid) {
                 bytes += change.size();
                 found.push(change.clone());
             }

@@ -12,6 +12,8 @@ pub struct Settings {
     pub window: Duration,
     /// How long subscribing may take.
     pub patience: Duration,
+    /// How many roles may be asked about at once when they subscribe; each takes a connection.
+    pub questions: usize,
     /// How often rights are checked again.
     pub recheck: Duration,
     /// How long subscriptions go on when their rights cannot be checked.
@@ -31,6 +33,7 @@ impl Default for Settings {
             ring_bytes: 64 << 20,
             window: Duration::from_mins(5),
             patience: Duration::from_secs(10),
+            questions: 8,
             recheck: Duration::from_secs(10),
             unchecked: Duration::from_secs(20),
             retain: Duration::from_secs(15),

@@ -8,6 +8,7 @@ use tidegate_sql::Login;
 use tracing::warn;
 
 use crate::change::{Change, Event, Operation, Operations, Row};
+use crate::cursor::Cursor;
 use crate::meter::Meter;
 use crate::policy::Judge;
 use crate::predicate::{Equality, Placed, Predicate};
@@ -34,6 +35,8 @@ pub(crate) struct Subscriber {
     /// Who decides which rows the role may see, where row level security applies.
     pub(crate) judge: Option<Arc<Judge>>,
     pub(crate) over: AtomicBool,
+    /// The last of its table's changes that was pushed to it when it came, by the table's count.
+    pub(crate) turn: AtomicU64,
 }
 
 impl Subscriber {
@@ -134,6 +137,21 @@ pub(crate) enum Outcome {
     Nothing,
     Event(Operation, Bytes),
     Gap(Resync),
+}
+
+impl Outcome {
+    /// What is told of it.
+    pub(crate) fn item(self, cursor: Cursor) -> Option<Item> {
+        match self {
+            Self::Nothing => None,
+            Self::Event(operation, row) => Some(Item::Event {
+                cursor,
+                operation,
+                row,
+            }),
+            Self::Gap(reason) => Some(Item::Resync { cursor, reason }),
+        }
+    }
 }
 
 impl Bound {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use tidegate_sql::log::LogIdentity;
@@ -10,7 +11,7 @@ use tokio::sync::Notify;
 use crate::change::{Change, Event, Operation, Operations, Row};
 use crate::cursor::{Cursor, Place};
 use crate::index::{Index, Live};
-use crate::queue::{Ended, Item, Refused, Resync};
+use crate::queue::{Ended, Refused, Resync};
 use crate::selection::{Encoder, Selection, Unshowable};
 use crate::shape::Shape;
 use crate::subscriber::{Outcome, Subscriber, changed, gap, passes};
@@ -23,8 +24,10 @@ pub(crate) struct Table {
     live: HashMap<u64, Arc<Subscriber>>,
     by_operation: [Index; 3],
     plans: Vec<Plan>,
-    /// Tells those that read at their own pace that there is something.
-    pub(crate) wake: Arc<Notify>,
+    /// Tells the connections of those that follow that there is something.
+    followers: Vec<(u64, Arc<Notify>)>,
+    /// How many changes were handed out.
+    turn: u64,
     /// The place of its last change; when nothing is known, as far as something may have been.
     pub(crate) last: Place,
 }
@@ -94,6 +97,21 @@ impl Table {
         Ok(free.unwrap_or(self.plans.len() - 1))
     }
 
+    /// Has a subscription's connection told of changes.
+    pub(crate) fn follow(&mut self, id: u64, wake: Arc<Notify>) {
+        self.followers.push((id, wake));
+    }
+
+    /// No more.
+    pub(crate) fn unfollow(&mut self, id: u64) {
+        self.followers.retain(|(follower, _)| *follower != id);
+    }
+
+    /// Whether a subscription has got its part of the last change.
+    pub(crate) fn has_handed_out_to(&self, subscriber: &Subscriber) -> bool {
+        subscriber.turn.load(Ordering::Relaxed) == self.turn
+    }
+
     /// Whether a subscription fits what was last known of the table.
     pub(crate) fn fits(&self, subscriber: &Subscriber) -> bool {
         self.shape
@@ -147,28 +165,28 @@ impl Table {
         }
     }
 
-    /// Hands a change to those that it matters to. Returns those whose queue is full: they are
-    /// taken out and have to go on by themselves, with this change.
+    /// Hands a change to those that it matters to. Returns those whose queue is full: their
+    /// connections have to go on by themselves, with this change.
     pub(crate) fn dispatch(&mut self, change: &Change, log: LogIdentity) -> Vec<Arc<Subscriber>> {
         let mut behind = Vec::new();
         let mut gone = Vec::new();
         let cursor = Cursor::new(log, change.place);
+        self.turn += 1;
+        let turn = self.turn;
         let mut push = |subscriber: &Arc<Subscriber>, outcome: Outcome| {
-            let item = match outcome {
-                Outcome::Nothing => return,
-                Outcome::Event(operation, row) => Item::Event {
-                    cursor,
-                    operation,
-                    row,
-                },
-                Outcome::Gap(reason) => Item::Resync { cursor, reason },
+            let Some(item) = outcome.item(cursor) else {
+                return;
             };
+            // The index may name it more than once.
+            if subscriber.turn.load(Ordering::Relaxed) == turn {
+                return;
+            }
             if subscriber.is_over() {
                 gone.push(subscriber.clone());
                 return;
             }
             match subscriber.push(item) {
-                Ok(()) => {}
+                Ok(()) => subscriber.turn.store(turn, Ordering::Relaxed),
                 Err(Refused::Full) => behind.push(subscriber.clone()),
                 Err(Refused::Closed) => gone.push(subscriber.clone()),
             }
@@ -187,10 +205,12 @@ impl Table {
                 self.row(*operation, row, &mut push);
             }
         }
-        for subscriber in gone.iter().chain(&behind) {
+        for subscriber in &gone {
             self.remove(subscriber);
         }
-        self.wake.notify_waiters();
+        for (_, wake) in &self.followers {
+            wake.notify_one();
+        }
         behind
     }
 

@@ -8,7 +8,6 @@ use tracing::{info, warn};
 
 use crate::cursor::Place;
 use crate::database::Database;
-use crate::queue::{Item, Resync};
 use crate::stream_state::Problem;
 use crate::transaction::{Assembler, Step};
 use crate::type_lookup;
@@ -113,13 +112,7 @@ async fn recapture(database: &Arc<Database>, start: LogPosition) -> Result<(), L
     }
     captures.retain(|relation, _| !failed.contains(relation));
     drop(captures);
-    let cursor = database.cursor(Place::before(start));
-    for subscriber in database.subscribers() {
-        if lost.contains(&subscriber.relation) {
-            let reason = Resync::Interrupted;
-            subscriber.tell(Item::Resync { cursor, reason });
-        }
-    }
+    database.tell_gap(&lost, start);
     Ok(())
 }
 

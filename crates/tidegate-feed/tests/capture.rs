@@ -58,6 +58,45 @@ async fn a_writer_that_was_open_is_waited_for_or_the_time_is_up() {
     assert_eq!(event, "+{\"id\":2}");
 }
 
+/// Waits until a query gives a row.
+async fn until(scene: &Scene, query: &str) {
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
+    while scene.sql.query(query, &[]).await.unwrap().is_empty() {
+        assert!(tokio::time::Instant::now() < deadline, "never: {query}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Before 13.21, 14.18, 15.13, 16.9 and 17.5 the decoding of a transaction that was open while a
+/// publication changed left behind what the publication was before.
+#[tokio::test]
+async fn a_writer_that_was_open_leaves_no_old_definition_behind() {
+    let scene = Scene::new("feed_stale").await;
+    scene
+        .run(
+            "CREATE TABLE t (id int PRIMARY KEY, a text); CREATE TABLE u (id int); \
+             INSERT INTO t VALUES (1, 'one'), (2, 'two'); GRANT SELECT ON t, u TO PUBLIC",
+        )
+        .await;
+    scene.all("u", &["id"]).await;
+    let published = "SELECT FROM pg_publication_tables WHERE tablename = 't'";
+    let writer = scene.session().await;
+    let open = "BEGIN; INSERT INTO t VALUES (3, 'before')";
+    writer.batch_execute(open).await.unwrap();
+    let request = scene.request("t", &["id"]).await;
+    let (listener, ()) = tokio::join!(scene.subscribe(request), async {
+        until(&scene, published).await;
+        let rest = "INSERT INTO t VALUES (4, 'behind'); COMMIT";
+        writer.batch_execute(rest).await.unwrap();
+    });
+    let mut listener = listener.unwrap();
+    scene
+        .run("INSERT INTO t VALUES (10, 'new'); DELETE FROM t WHERE id = 2")
+        .await;
+    while listener.event().await != "+{\"id\":10}" {}
+    assert_eq!(listener.event().await, "-{\"id\":2}");
+}
+
 #[tokio::test]
 async fn tables_without_a_key_keep_working_and_only_what_is_needed_is_raised() {
     let settings = Settings {
@@ -118,6 +157,11 @@ async fn the_owner_captures_its_own_tables() {
     let mut listener = scene.all("t", &["id"]).await;
     scene.run("INSERT INTO t VALUES (1)").await;
     assert_eq!(listener.event().await, "+{\"id\":1}");
+    // Writers meet no trigger and no lock.
+    let met = "SELECT (SELECT count(*) FROM pg_trigger) + (SELECT count(*) FROM pg_locks \
+               WHERE relation = 't'::regclass AND pid <> pg_backend_pid())";
+    let met: i64 = scene.sql.query_one(met, &[]).await.unwrap().get(0);
+    assert_eq!(met, 0);
     let owner = "SELECT string_agg(DISTINCT pubowner::regrole::text, ',') FROM pg_publication";
     let owner: String = scene.sql.query_one(owner, &[]).await.unwrap().get(0);
     assert_eq!(owner, "feed_owner");

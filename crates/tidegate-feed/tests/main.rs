@@ -12,9 +12,13 @@ mod comparison;
 #[cfg(test)]
 mod definition;
 #[cfg(test)]
+mod generated;
+#[cfg(test)]
 mod live;
 #[cfg(test)]
 mod messages;
+#[cfg(test)]
+mod order;
 #[cfg(test)]
 mod resume;
 #[cfg(test)]

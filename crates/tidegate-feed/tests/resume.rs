@@ -197,16 +197,20 @@ async fn beyond_the_window_there_is_a_gap() {
     let kept = match SOURCE {
         Source::Log => {
             "SELECT count(*) FROM pg_replication_slots \
-             WHERE database = 'feed_window' AND NOT temporary AND confirmed_flush_lsn > \
-             ('0/0'::pg_lsn + $1::text::numeric)"
+             WHERE database = 'feed_window' AND NOT temporary \
+             AND confirmed_flush_lsn > $1::text::pg_lsn"
         }
         Source::Outbox => {
             "SELECT count(*) FROM tidegate_outbox.state WHERE earliest > $1::text::numeric"
         }
     };
-    let place = u64::from_str_radix(&cursor.to_string()[9..25], 16)
-        .unwrap()
-        .to_string();
+    let cursor_text = cursor.to_string();
+    let place = match SOURCE {
+        Source::Log => format!("{}/{}", &cursor_text[9..17], &cursor_text[17..25]),
+        Source::Outbox => u64::from_str_radix(&cursor_text[9..25], 16)
+            .unwrap()
+            .to_string(),
+    };
     while scene
         .sql
         .query_one(kept, &[&place])

@@ -25,9 +25,8 @@ async fn every_used_column_must_be_readable() {
     let scene = Scene::new("feed_columns").await;
     scene
         .run(
-            "CREATE TABLE t (id int PRIMARY KEY, open text, secret text, \
-                 sum int GENERATED ALWAYS AS (id + 1) STORED);
-             GRANT SELECT (id, open, sum) ON t TO PUBLIC;
+            "CREATE TABLE t (id int PRIMARY KEY, open text, secret text);
+             GRANT SELECT (id, open) ON t TO PUBLIC;
              CREATE SCHEMA hidden; CREATE TABLE hidden.t (id int); \
              GRANT SELECT ON hidden.t TO PUBLIC; CREATE VIEW v AS SELECT 1 AS id; \
              GRANT SELECT ON v TO PUBLIC",
@@ -49,16 +48,12 @@ async fn every_used_column_must_be_readable() {
         scene.subscribe(request).await.err(),
         Some(Error::NoColumn(_))
     ));
-    for (table, column) in [("t", "sum"), ("v", "id")] {
-        let refused = scene
-            .subscribe(scene.request(table, &[column]).await)
-            .await
-            .err();
-        assert!(
-            matches!(refused, Some(Error::Unsupported(_))),
-            "{table}: {refused:?}"
-        );
-    }
+    let view = scene.request("v", &["id"]).await;
+    let refused = scene.subscribe(view).await.err();
+    assert!(
+        matches!(refused, Some(Error::Unsupported(_))),
+        "{refused:?}"
+    );
     let mut request = scene.request("t", &["id"]).await;
     request.relation = 1;
     assert!(matches!(

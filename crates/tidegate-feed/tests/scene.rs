@@ -119,6 +119,11 @@ impl Scene {
         }
     }
 
+    /// The major version of the server.
+    pub(crate) fn version(&self) -> u16 {
+        self.cluster.version().major
+    }
+
     pub(crate) async fn session(&self) -> Client {
         connect(&self.cluster.url(&self.name)).await
     }

@@ -84,7 +84,7 @@ impl Api {
     /// # Errors
     ///
     /// `BAD_USER_INPUT` and `GRAPHQL_VALIDATION_FAILED`: a variable without a value, an operation
-    /// that is no subscription, a relationship or a stored generated column in the selection.
+    /// that is no subscription, a relationship or a virtual generated column in the selection.
     pub fn subscribe(
         &self,
         prepared: &Prepared,
@@ -145,11 +145,12 @@ impl Api {
             Shows::Column(column) | Shows::Parts(column, _) => {
                 let column = relation.column(*column);
                 match column.generated {
-                    Some(Generated::Stored | Generated::Virtual) => Err(format!(
-                        "`{}` is a generated column, which the log does not hold",
+                    Some(Generated::Virtual) => Err(format!(
+                        "`{}` is a virtual generated column, which the log does not hold",
                         column.field
                     )),
-                    None => Ok(()),
+                    // Whether the log holds it depends on the server's version: the feed knows.
+                    Some(Generated::Stored) | None => Ok(()),
                 }
             }
             Shows::Typename => Ok(()),

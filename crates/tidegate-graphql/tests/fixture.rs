@@ -53,7 +53,7 @@ const DOCUMENT: &str = r#"{
     {"name": "gears", "kind": "table", "rights": "s",
      "columns": [
        {"name": "n", "type": "int4", "not_null": true},
-       {"name": "twice", "type": "int4", "generated": "stored"}
+       {"name": "twice", "type": "int4", "generated": "virtual"}
      ]}
   ]
 }"#;

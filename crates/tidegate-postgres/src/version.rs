@@ -64,3 +64,39 @@ pub(crate) fn roles_need_admin_option(version: u32) -> bool {
 pub(crate) fn database_owner_owns_public(version: u32) -> bool {
     version >= V15
 }
+
+/// Whether decoding goes on with what a publication was like, behind a transaction that was open
+/// while it changed.
+pub(crate) fn keeps_old_publications(version: u32) -> bool {
+    let mended = match version / 10_000 {
+        13 => 21,
+        14 => 18,
+        15 => 13,
+        16 => 9,
+        17 => 5,
+        _ => 0,
+    };
+    version % 10_000 < mended
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn publications_are_kept_by_minor_versions_before_the_mend() {
+        for (version, keeps) in [
+            (130_020, true),
+            (130_021, false),
+            (140_017, true),
+            (150_012, true),
+            (150_013, false),
+            (160_008, true),
+            (170_004, true),
+            (170_005, false),
+            (180_000, false),
+        ] {
+            assert_eq!(keeps_old_publications(version), keeps, "{version}");
+        }
+    }
+}

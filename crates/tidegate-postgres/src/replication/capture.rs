@@ -57,6 +57,7 @@ impl Actor {
         let entry = survey.ledger.0.get(&demand.relation);
         if raised.is_empty()
             && published
+            && survey.tells_generated
             && let Some(since) = entry.and_then(|entry| entry.since)
         {
             return Ok(Added::Captured(since));
@@ -65,6 +66,16 @@ impl Actor {
             return Ok(Added::NotAllowed(not_allowed(&survey)));
         }
         let mut commands = String::new();
+        if !survey.tells_generated {
+            for publication in [EVERYTHING, INSERTS] {
+                write!(
+                    commands,
+                    "ALTER PUBLICATION \"{publication}\" \
+                     SET (publish_generated_columns = stored); "
+                )
+                .expect("a String takes everything");
+            }
+        }
         let mut identities = Vec::new();
         for leaf in raised {
             write!(
@@ -100,6 +111,7 @@ impl Actor {
             Added::NotAllowed(error) => Err(error),
             Added::Pending => {
                 writers::wait_for_their_end(&self.client, demand.patience).await?;
+                self.republish(demand).await?;
                 Ok(settled(self.mark(demand.relation).await?))
             }
         }

@@ -11,6 +11,7 @@ mod ledger;
 pub(crate) mod refusal;
 mod release;
 mod removal;
+mod republish;
 mod session;
 mod slot;
 mod status;

@@ -19,6 +19,8 @@ pub(super) struct Survey {
     /// Whether every operation, or INSERT, is published.
     pub(super) everything: bool,
     pub(super) inserts: bool,
+    /// Whether both publications tell stored generated columns, where the server can.
+    pub(super) tells_generated: bool,
     pub(super) ledger: Ledger,
     /// The tables whose identity matters: itself, and its partitions.
     pub(super) leaves: Vec<Leaf>,
@@ -33,6 +35,8 @@ pub(super) struct Leaf {
     pub(super) identity: Option<Identity>,
     /// Whether UPDATE and DELETE would be accepted.
     identifies: bool,
+    /// Whether it has a column that is computed when it is read, which no publication tells.
+    is_virtual: bool,
 }
 
 impl Survey {
@@ -54,6 +58,7 @@ impl Survey {
             has_primary_key: row.get(10),
             everything: row.get(7),
             inserts: row.get(8),
+            tells_generated: row.get(11),
             ledger: Ledger::parse(comment.unwrap_or_default()),
             leaves: Vec::new(),
         };
@@ -68,6 +73,7 @@ impl Survey {
                     _ => Some(Identity::Default),
                 },
                 identifies: row.get(4),
+                is_virtual: row.get(5),
             });
         }
         Ok(survey)
@@ -89,6 +95,15 @@ impl Survey {
             ));
         }
         let must = |leaf: &&Leaf| leaf.identity.is_some() && (demand.old_rows || !leaf.identifies);
+        // PostgreSQL 18: "Replica identity must not contain unpublished generated columns".
+        let breaks = |leaf: &Leaf| leaf.is_virtual && (leaf.identity.is_none() || must(&leaf));
+        if self.leaves.iter().any(breaks) {
+            return Err(LogError::Unsupported(
+                "a table with a virtual generated column gives whole old rows to nobody: with \
+                 REPLICA IDENTITY FULL it would refuse UPDATE and DELETE"
+                    .to_owned(),
+            ));
+        }
         Ok(self.leaves.iter().filter(must).collect())
     }
 
@@ -124,7 +139,9 @@ const TABLE: &str = "\
            EXISTS (SELECT FROM pg_catalog.pg_publication_rel r \
                    WHERE r.prpubid = i.oid AND r.prrelid = c.oid), \
            pg_catalog.obj_description(e.oid, 'pg_publication'), \
-           EXISTS (SELECT FROM pg_catalog.pg_index k WHERE k.indrelid = c.oid AND k.indisprimary) \
+           EXISTS (SELECT FROM pg_catalog.pg_index k WHERE k.indrelid = c.oid AND k.indisprimary), \
+           coalesce(pg_catalog.to_jsonb(e) ->> 'pubgencols', 's') = 's' \
+               AND coalesce(pg_catalog.to_jsonb(i) ->> 'pubgencols', 's') = 's' \
     FROM pg_catalog.pg_class c \
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
     JOIN pg_catalog.pg_roles o ON o.oid = c.relowner \
@@ -146,7 +163,9 @@ const LEAVES: &str = "\
                                      AND k.indisvalid AND k.indimmediate) \
                WHEN 'i' THEN EXISTS (SELECT FROM pg_catalog.pg_index k \
                                      WHERE k.indrelid = c.oid AND k.indisreplident) \
-               ELSE false END \
+               ELSE false END, \
+           EXISTS (SELECT FROM pg_catalog.pg_attribute a \
+                   WHERE a.attrelid = c.oid AND a.attgenerated = 'v' AND NOT a.attisdropped) \
     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
     WHERE c.oid = $1 OR c.relkind = 'r' AND c.oid IN (\
         SELECT t.relid FROM pg_catalog.pg_partition_tree($1) t WHERE t.isleaf)";

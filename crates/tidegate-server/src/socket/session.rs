@@ -2,6 +2,7 @@
 
 mod deliver;
 mod hear;
+mod write;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -9,17 +10,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::{SinkExt, StreamExt};
+use futures_util::StreamExt;
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
-use tidegate_feed::{Delivery, Inbox, Outbox, QueueLimits, queue};
+use tidegate_feed::{Cursor, Delivery, Inbox, Outbox, QueueLimits, queue};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::error::CapacityError;
-use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
-use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
+use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::answer;
 use super::entry::Entry;
@@ -63,12 +64,26 @@ enum Happening {
 pub(super) struct End {
     code: u16,
     reason: Cow<'static, str>,
+    /// Whether the peer took nothing for too long.
+    stuck: bool,
 }
 
 impl End {
     fn new(code: u16, reason: impl Into<Cow<'static, str>>) -> Self {
         let reason = reason.into();
-        Self { code, reason }
+        Self {
+            code,
+            reason,
+            stuck: false,
+        }
+    }
+
+    /// The peer takes nothing.
+    fn stuck() -> Self {
+        Self {
+            stuck: true,
+            ..Self::new(1013, "slow_consumer")
+        }
     }
 
     /// The peer has gone; nobody reads a close.
@@ -105,6 +120,10 @@ struct Session {
     places: Arc<Semaphore>,
     outbox: Outbox,
     inbox: Inbox,
+    /// The place of the last event that was written.
+    sent: Option<Cursor>,
+    /// What could not be written any more.
+    unsent: Vec<Delivery>,
 }
 
 /// Serves a socket until it ends.
@@ -143,6 +162,8 @@ pub(crate) async fn run(app: App, opening: Opening, stopped: watch::Receiver<boo
         places: Arc::new(Semaphore::new(SUBSCRIPTIONS)),
         outbox,
         inbox,
+        sent: None,
+        unsent: Vec::new(),
         app,
     };
     session.serve().await;
@@ -155,10 +176,7 @@ impl Session {
             Ok(()) => self.listen().await,
             Err(end) => end,
         };
-        // Statements are cancelled and subscriptions end before the goodbye.
-        self.entries.clear();
-        self.operations.abort_all();
-        self.close(end).await;
+        self.say_goodbye(end).await;
     }
 
     async fn begin(&mut self) -> Flow {
@@ -318,59 +336,6 @@ impl Session {
             return End::new(1013, code);
         }
         End::new(4401, code)
-    }
-
-    async fn send(&mut self, text: Bytes) -> Flow {
-        let Ok(text) = Utf8Bytes::try_from(text) else {
-            return Err(End::new(1011, "internal error"));
-        };
-        self.write(Message::Text(text)).await
-    }
-
-    /// Writes messages that are due together.
-    async fn send_all(&mut self, texts: Vec<Bytes>) -> Flow {
-        let last = texts.len();
-        for (at, text) in texts.into_iter().enumerate() {
-            if at + 1 == last {
-                return self.send(text).await;
-            }
-            let Ok(text) = Utf8Bytes::try_from(text) else {
-                return Err(End::new(1011, "internal error"));
-            };
-            let patience = self.app.limits().timeouts.write;
-            let fed = self.socket.feed(Message::Text(text));
-            if !matches!(tokio::time::timeout(patience, fed).await, Ok(Ok(()))) {
-                return Err(End::gone());
-            }
-        }
-        Ok(())
-    }
-
-    async fn write(&mut self, message: Message) -> Flow {
-        let patience = self.app.limits().timeouts.write;
-        match tokio::time::timeout(patience, self.socket.send(message)).await {
-            Ok(Ok(())) => Ok(()),
-            // It takes nothing, or it is gone: either way nobody reads more.
-            Ok(Err(_)) | Err(_) => Err(End::gone()),
-        }
-    }
-
-    async fn close(&mut self, end: End) {
-        if end.code == 0 {
-            return;
-        }
-        let frame = CloseFrame {
-            code: end.code.into(),
-            reason: Utf8Bytes::from(end.reason.into_owned()),
-        };
-        let goodbye = async {
-            self.socket.close(Some(frame)).await?;
-            while let Some(heard) = self.socket.next().await {
-                heard?;
-            }
-            Ok::<_, Error>(())
-        };
-        let _ = tokio::time::timeout(GOODBYE, goodbye).await;
     }
 }
 

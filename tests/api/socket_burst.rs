@@ -1,0 +1,90 @@
+//! Many subscriptions at once (wire.md 7 and 8).
+
+use serde_json::json;
+
+use crate::service::{demo, eventually};
+use crate::socket::{Socket, open};
+
+const SOCKETS: usize = 20;
+const SUBSCRIPTIONS: usize = 100;
+const TABLES: usize = 10;
+
+async fn write(q: &str) {
+    demo().rows("demo", q, json!({})).await;
+}
+
+/// Says everything before it hears anything; half of the tables have row level security.
+async fn burst(user: &str) -> Socket {
+    let token = demo().cached_token(user).await;
+    let mut socket = open(&format!("/?token={token}"), &[]).await.unwrap();
+    for id in 0..SUBSCRIPTIONS {
+        let table = id % TABLES;
+        let message = if id < SUBSCRIPTIONS / 2 {
+            json!({"type": "subscription", "id": id.to_string(), "schema": "public",
+                "rel": format!("ev_burst{table}"), "op": "INSERT"})
+        } else {
+            let query = format!("subscription {{ EvBurst{table}MessageAdded {{ id }} }}");
+            json!({"type": "subscribe", "id": id.to_string(), "schema": "public", "query": query})
+        };
+        socket.say(&message).await;
+    }
+    for _ in 0..SUBSCRIPTIONS {
+        let answer = socket.hear().await;
+        let kind = answer["type"].as_str().unwrap();
+        assert!(
+            kind == "subscribe_ack" || kind == "subscription_ack",
+            "{answer}"
+        );
+    }
+    socket
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_thousand_subscriptions_at_once_are_all_acknowledged_and_live() {
+    for table in 0..TABLES {
+        write(&format!(
+            "create table ev_burst{table} (id int8 primary key)"
+        ))
+        .await;
+        write(&format!(
+            "grant select on ev_burst{table} to \"demo/alice\""
+        ))
+        .await;
+        if table % 2 == 0 {
+            write(&format!(
+                "alter table ev_burst{table} enable row level security"
+            ))
+            .await;
+            write(&format!(
+                "create policy known on ev_burst{table} using (id < 10)"
+            ))
+            .await;
+        }
+    }
+    let last = format!("{{ __type(name: \"EvBurst{}\") {{ name }} }}", TABLES - 1);
+    for user in ["demo", "alice"] {
+        eventually("the tables are in the schema", || async {
+            let answer = crate::graphql::ask(Some(user), &last, json!({})).await;
+            !answer["data"]["__type"].is_null()
+        })
+        .await;
+    }
+    let mut bursts = tokio::task::JoinSet::new();
+    for at in 0..SOCKETS {
+        bursts.spawn(burst(if at % 2 == 0 { "demo" } else { "alice" }));
+    }
+    let mut sockets = bursts.join_all().await;
+    assert_eq!(sockets.len(), SOCKETS);
+    for table in 0..TABLES {
+        write(&format!("insert into ev_burst{table} values (1)")).await;
+    }
+    for socket in &mut sockets {
+        let mut heard = Vec::new();
+        for _ in 0..SUBSCRIPTIONS {
+            let event = socket.hear().await;
+            heard.push(event["id"].as_str().unwrap().parse::<usize>().unwrap());
+        }
+        heard.sort_unstable();
+        assert!(heard.into_iter().eq(0..SUBSCRIPTIONS));
+    }
+}

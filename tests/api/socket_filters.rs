@@ -1,0 +1,90 @@
+//! Conditions that cannot be judged outside the database are refused, never guessed (wire.md 8).
+
+use serde_json::{Value, json};
+
+use crate::service::demo;
+use crate::socket::{Socket, socket};
+
+async fn write(q: &str) {
+    demo().rows("demo", q, json!({})).await;
+}
+
+/// Subscribes with a condition; gives what is answered.
+async fn filtered(socket: &mut Socket, id: &str, condition: &Value) -> Value {
+    let message = json!({"type": "subscription", "id": id, "schema": "public",
+        "rel": "ev_unsupported", "where": condition});
+    socket.ask(message).await
+}
+
+#[tokio::test]
+async fn what_only_postgresql_can_judge_is_refused_by_class_of_operator() {
+    write("create collation if not exists ev_any_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false)").await;
+    write("create collation if not exists ev_natural (provider = icu, locale = 'de')").await;
+    write(
+        "create table ev_unsupported (id int8 primary key, bytes text collate \"C\", \
+         natural_order text collate ev_natural, any_case text collate ev_any_case, \
+         tags text[], doc jsonb, span int4range, at timestamptz, word tsvector)",
+    )
+    .await;
+    let mut socket = socket("demo").await;
+    let refused = [
+        // The order of text under a collation that is not that of its bytes.
+        json!({"natural_order": {"lt": "m"}}),
+        json!({"natural_order": {"lte": "m"}}),
+        json!({"natural_order": {"gt": "m"}}),
+        json!({"natural_order": {"gte": "m"}}),
+        json!("natural_order > 'm'"),
+        json!("natural_order BETWEEN 'a' AND 'm'"),
+        // Letters without regard to their case, beyond ASCII.
+        json!({"bytes": {"ilike": "\u{e9}%"}}),
+        json!("bytes ILIKE '\u{e9}%'"),
+        // Regular expressions.
+        json!({"bytes": {"regex": "^a"}}),
+        json!({"bytes": {"iregex": "^a"}}),
+        // Collations that call different texts equal.
+        json!({"any_case": {"eq": "a"}}),
+        json!({"any_case": {"neq": "a"}}),
+        json!({"any_case": {"in": ["a", "b"]}}),
+        json!({"any_case": {"nin": ["a"]}}),
+        json!({"any_case": {"like": "a%"}}),
+        json!("any_case = 'a'"),
+        // What is no scalar.
+        json!({"tags": {"eq": ["a"]}}),
+        json!({"doc": {"eq": {"a": 1}}}),
+        json!({"span": {"eq": "[1,2)"}}),
+        // A moment in words that PostgreSQL reads by its own clock.
+        json!({"at": {"gt": "yesterday"}}),
+        // Anywhere inside.
+        json!({"OR": [{"id": {"eq": 1}}, {"not": {"bytes": {"regex": "a"}}}]}),
+    ];
+    for condition in refused {
+        let answer = filtered(&mut socket, "x", &condition).await;
+        assert_eq!(answer["type"], "error", "{condition}: {answer}");
+        assert_eq!(
+            answer["error"], "unsupported_filter",
+            "{condition}: {answer}"
+        );
+        assert_eq!(answer["id"], "x", "{condition}: {answer}");
+    }
+    // Those beside them that can be judged.
+    let taken = [
+        json!({"bytes": {"lt": "m"}}),
+        json!("bytes BETWEEN 'a' AND 'm'"),
+        json!({"natural_order": {"eq": "m"}}),
+        json!({"natural_order": {"in": ["m", "n"]}}),
+        json!({"natural_order": {"like": "m%"}}),
+        json!({"bytes": {"ilike": "a%"}}),
+        json!({"tags": {"isNull": true}}),
+        json!({"at": {"gt": "2020-01-01T00:00:00Z"}}),
+        json!({"AND": [{"id": {"nin": [1]}}, {"not": {"id": {"eq": 2}}}]}),
+    ];
+    for (id, condition) in taken.iter().enumerate() {
+        let id = format!("t{id}");
+        let answer = filtered(&mut socket, &id, condition).await;
+        assert_eq!(
+            answer,
+            json!({"type": "subscription_ack", "id": id}),
+            "{condition}"
+        );
+    }
+}
