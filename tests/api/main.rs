@@ -31,6 +31,8 @@ mod graphql_operators;
 mod graphql_reading;
 mod graphql_relations;
 mod graphql_snapshots;
+mod graphql_subscriptions;
+mod graphql_types;
 mod graphql_writing;
 mod identity;
 mod interfaces;
