@@ -6,7 +6,7 @@ use reqwest::Method;
 
 use crate::graphql::PUBLIC;
 use crate::node::operator;
-use crate::operator::{Operator, text};
+use crate::operator::{Operator, text, tidegate};
 use crate::service::{Answer, Service, demo, demo_folder};
 
 const PAGE: &str = r#"<script nonce="{{nonce}}" src="{{base}}/assets/graphiql/main.js"></script>"#;
@@ -129,6 +129,22 @@ async fn a_folder_that_holds_no_graphiql_is_refused() {
     let (code, message) = refusal(&operator, folder.path());
     assert_eq!(code, Some(2), "{message}");
     assert!(message.contains("far more than GraphiQL"), "{message}");
+    // Also while PostgreSQL is away: nothing is listened on, and nothing waited for.
+    let mut away = tidegate(&["serve", "--listen", "127.0.0.1:0", "--log-level", "error"]);
+    away.env(
+        "TIDEGATE_ADMIN_URL",
+        "postgresql://nobody@127.0.0.1:1/postgres",
+    );
+    away.env(
+        "TIDEGATE_MASTER_KEY_FILE",
+        operator.folder.path().join("master.key"),
+    );
+    let output = away
+        .arg("--graphiql-dir")
+        .arg(folder.path())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
     let nowhere = folder.path().join("nowhere");
     let (code, message) = refusal(&operator, &nowhere);
     assert!(code != Some(0) && message.contains("nowhere"), "{message}");

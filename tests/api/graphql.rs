@@ -1,10 +1,12 @@
 //! GraphQL over HTTP: what a transport can get wrong (wire.md 6, first part). The audits of the
 //! specification's authors are in tests/clients.
 
+use std::time::{Duration, Instant};
+
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::service::{Answer, demo};
+use crate::service::{Answer, PATIENCE, demo, eventually};
 
 pub(crate) const PUBLIC: &str = "/api/graphql/schema/public";
 
@@ -35,6 +37,28 @@ pub(crate) async fn error(user: &str, query: &str, variables: Value) -> Value {
 pub(crate) async fn code(user: &str, query: &str, variables: Value) -> String {
     let error = error(user, query, variables).await;
     error["extensions"]["code"].as_str().unwrap().to_owned()
+}
+
+/// The answer to a document once the schema has all that it names: somebody else defined that.
+pub(crate) async fn settled(user: Option<&str>, query: &str) -> Value {
+    let began = Instant::now();
+    loop {
+        let answer = ask(user, query, json!({})).await;
+        if answer["errors"][0]["extensions"]["code"] != "GRAPHQL_VALIDATION_FAILED" {
+            return answer;
+        }
+        assert!(began.elapsed() < PATIENCE, "{query}: {answer}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// Waits until the owner's schema has a type: somebody else made its table.
+pub(crate) async fn known(name: &str) {
+    let query = "query($t: String!) { __type(name: $t) { name } }";
+    eventually(name, || async {
+        data("demo", query, json!({"t": name})).await["__type"].is_object()
+    })
+    .await;
 }
 
 async fn post(accept: Option<&str>, body: &str) -> Answer {

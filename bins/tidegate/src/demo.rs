@@ -5,6 +5,7 @@ mod folder;
 mod seed;
 
 use tidegate_embedded::{Cluster, Settings as ClusterSettings};
+use tidegate_server::Graphiql;
 
 use crate::cli;
 use crate::command::print;
@@ -12,7 +13,7 @@ use crate::failure::{Failure, Result};
 use crate::serve::{Node, Sockets};
 use crate::service::Service;
 use crate::settings::{Layers, Settings};
-use crate::{logging, signal};
+use crate::{graphiql, logging, signal};
 use folder::Folder;
 
 /// The demo's tenant, its owner and its database.
@@ -35,6 +36,7 @@ pub(crate) async fn run(command: &cli::Demo, mut layers: Layers) -> Result {
         return Err(Failure::Usage(OPEN_HOUSE.to_owned()));
     }
     let stop = signal::stop()?;
+    let graphiql = graphiql::read(&settings)?;
     let sockets = Sockets::bind(&settings).await?;
     let folder = Folder::open(&settings)?;
     let cluster_settings = cluster_settings(&settings, &folder);
@@ -43,7 +45,7 @@ pub(crate) async fn run(command: &cli::Demo, mut layers: Layers) -> Result {
         folder.clear()?;
     }
     let cluster = Cluster::start(cluster_settings).await?;
-    let served = serve(layers, &cluster, &folder, (sockets, stop)).await;
+    let served = serve(layers, &cluster, &folder, (sockets, stop, graphiql)).await;
     cluster.stop().await?;
     served
 }
@@ -77,7 +79,7 @@ async fn serve(
     mut layers: Layers,
     cluster: &Cluster,
     folder: &Folder,
-    (sockets, stop): (Sockets, impl Future<Output = ()>),
+    (sockets, stop, graphiql): (Sockets, impl Future<Output = ()>, Option<Graphiql>),
 ) -> Result {
     let (url, master_key) = (sockets.url(), folder.master_key()?);
     let text = |text: &str| Some(text.to_owned());
@@ -101,7 +103,7 @@ async fn serve(
         let service = Service::open(&settings).await.map_err(lost_key)?;
         seed::fill(&service).await?;
         folder.write_environment(&url, &cluster.url(TENANT))?;
-        Node::start(&service, &settings, &url).await
+        Node::start(&service, &settings, &url, graphiql).await
     };
     let node = tokio::select! {
         node = prepared => node?,

@@ -12,7 +12,7 @@ use tidegate_oauth::{Issuer, Mail};
 use tidegate_outbound::SmtpMail;
 use tidegate_postgres::admin::doctor::Verdict;
 use tidegate_postgres::backoff::Backoff;
-use tidegate_server::{App, Certificate, Limits, Listener, Origins};
+use tidegate_server::{App, Certificate, Graphiql, Limits, Listener, Origins};
 use tidegate_sql::DatabaseName;
 use tokio::net::TcpListener;
 
@@ -25,7 +25,7 @@ use crate::service::{self, Service};
 use crate::settings::{Origin, Settings};
 use crate::traces::Traces;
 use crate::upkeep::Upkeep;
-use crate::{identity, ports, signal};
+use crate::{graphiql, identity, ports, signal};
 
 /// How often the certificate's files are looked at.
 const CERTIFICATE: Duration = Duration::from_secs(10);
@@ -106,6 +106,7 @@ pub(crate) async fn run(settings: &Settings) -> Result {
                 .to_owned(),
         ));
     }
+    let graphiql = graphiql::read(settings)?;
     let sockets = Sockets::bind(settings).await?;
     let (service, sockets) = match Service::open(settings).await {
         Err(outage) if outage.is_outage() => {
@@ -124,7 +125,7 @@ pub(crate) async fn run(settings: &Settings) -> Result {
         Some(url) => url.0.clone(),
         None => sockets.url(),
     };
-    let node = Node::start(&service, settings, &issuer).await?;
+    let node = Node::start(&service, settings, &issuer, graphiql).await?;
     tracing::info!(addresses = ?sockets.addresses, issuer, "serves");
     node.serve(sockets, stop).await
 }
@@ -172,6 +173,7 @@ impl Node {
         service: &Service,
         settings: &Settings,
         issuer: &str,
+        graphiql: Option<Graphiql>,
     ) -> Result<Self> {
         let identity = tidegate_oauth::Settings::new(issuer)?;
         let issuer = Issuer::start(service.ports.clone(), service.master.clone(), identity).await?;
@@ -199,7 +201,7 @@ impl Node {
             .mail(mail(settings)?)
             .providers(identity::providers(settings)?)
             .help(settings.help_contact.clone())
-            .graphiql(crate::graphiql::read(settings)?)
+            .graphiql(graphiql)
             .probe(Arc::new(ControlProbe(service.control.clone())))
             .feed(feed.clone())
             .probe(Arc::new(CatalogProbe(catalogs.clone())))
@@ -281,8 +283,15 @@ fn limits(settings: &Settings) -> Result<Limits> {
         parameter_sets: fits(settings.parameter_set_limit.into())?,
         statement: settings.statement_timeout.0,
         connections: fits(settings.connections.into())?,
+        graphql_batch: fits(settings.graphql_batch_limit.into())?,
         ..Limits::default()
     };
+    limits.graphql.depth = fits(settings.graphql_depth_limit.into())?;
+    limits.graphql.fields = fits(settings.graphql_field_limit.into())?;
+    limits.graphql.roots = fits(settings.graphql_root_limit.into())?;
+    limits.graphql.document = fits(settings.graphql_document_limit.0)?;
+    limits.graphql.rows.default_rows = settings.graphql_page_size.into();
+    limits.graphql.rows.most_rows = settings.graphql_row_limit.into();
     limits.timeouts.header = settings.header_timeout.0;
     limits.timeouts.body = settings.body_timeout.0;
     limits.timeouts.write = settings.write_timeout.0;

@@ -81,6 +81,32 @@ impl Filter {
         }
     }
 
+    /// Where the one value stands that is used by an operator for which `uses` says yes; `None`
+    /// when there are several, or none.
+    pub fn only_place(&self, uses: impl Fn(Operator) -> bool) -> Option<&str> {
+        let mut places = Vec::new();
+        self.places(&uses, &mut places);
+        match places[..] {
+            [place] => Some(place),
+            _ => None,
+        }
+    }
+
+    fn places<'f>(&'f self, uses: &dyn Fn(Operator) -> bool, places: &mut Vec<&'f str>) {
+        match self {
+            Self::All(filters) | Self::Any(filters) => {
+                for filter in filters {
+                    filter.places(uses, places);
+                }
+            }
+            Self::Not(filter) | Self::Exists(_, filter) => filter.places(uses, places),
+            Self::Compare(comparison) if uses(comparison.operator) => {
+                places.push(&comparison.place);
+            }
+            Self::Compare(_) => {}
+        }
+    }
+
     /// All of them, without a level for a single one.
     pub(crate) fn all(mut filters: Vec<Self>) -> Self {
         match filters.len() {

@@ -35,6 +35,8 @@ enum Failure {
     Refused(Vec<Error>),
     /// It was executed and failed.
     Failed(Error),
+    /// A definition changed between its statements. Nothing of it has happened.
+    Redefined(Error),
     /// The database cannot be reached now.
     Away(tidegate_sql::Error),
 }
@@ -56,7 +58,7 @@ impl Api {
         match self.run(prepared, variables, context).await {
             Ok(answer) => Ok(answer),
             Err(Failure::Refused(errors)) => Ok(Answer::refused(&errors)),
-            Err(Failure::Failed(error)) => Ok(Answer::failed(&[error])),
+            Err(Failure::Failed(error) | Failure::Redefined(error)) => Ok(Answer::failed(&[error])),
             Err(Failure::Away(error)) => Err(error),
         }
     }
@@ -76,10 +78,24 @@ impl Api {
             document,
             variables: &variables,
         };
+        match self.attempt(collect, operation, context).await {
+            // The statements are prepared anew, so the definitions may be what they are now.
+            Err(Failure::Redefined(_)) => self.attempt(collect, operation, context).await,
+            outcome => outcome,
+        }
+    }
+
+    async fn attempt(
+        &self,
+        collect: Collector<'_>,
+        operation: &Operation,
+        context: Context<'_>,
+    ) -> Result<Answer, Failure> {
         let planned = self.lower(collect, operation)?;
-        let failed = |error, key: Option<&Arc<str>>| match error {
+        let failed = |trouble, key: Option<&Arc<str>>| match trouble {
             Trouble::Away(error) => Failure::Away(error),
             Trouble::Error(error) => Failure::Failed(locate(error, key, collect, operation)),
+            Trouble::Redefined(error) => Failure::Redefined(locate(error, key, collect, operation)),
         };
         let plan = Plan::new(self.schema(), planned, &self.limits().rows);
         let mut plan = plan.map_err(|error| match error {
@@ -120,6 +136,7 @@ impl Api {
 /// What went wrong on the way.
 enum Trouble {
     Error(Error),
+    Redefined(Error),
     Away(tidegate_sql::Error),
 }
 
@@ -136,7 +153,9 @@ impl Trouble {
     }
 
     fn of_sql(error: tidegate_sql::Error, anonymous: bool) -> Self {
+        let redefined = matches!(&error, tidegate_sql::Error::Rejected(rejection) if rejection.is_redefinition());
         match Error::of_sql(error, anonymous) {
+            Ok(error) if redefined => Self::Redefined(error),
             Ok(error) => Self::Error(error),
             Err(error) => Self::Away(error),
         }

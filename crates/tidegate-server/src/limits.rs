@@ -20,6 +20,10 @@ pub struct Limits {
     pub batch: usize,
     /// Parameter sets in all requests of a body together.
     pub parameter_sets: usize,
+    /// What a GraphQL request may ask for; its answer is bounded by `response` too.
+    pub graphql: tidegate_graphql::Limits,
+    /// Requests of an array of GraphQL requests.
+    pub graphql_batch: usize,
     /// How long a statement may run; a request may ask for less.
     pub statement: Duration,
     /// Connections at once.
@@ -58,6 +62,8 @@ impl Default for Limits {
             memory: 1024 * MIB,
             batch: 1_000,
             parameter_sets: 100_000,
+            graphql: tidegate_graphql::Limits::default(),
+            graphql_batch: 50,
             statement: Duration::from_mins(1),
             connections: 10_000,
             streams: 128,

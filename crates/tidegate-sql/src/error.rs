@@ -89,6 +89,19 @@ pub struct Rejection {
     pub place: Option<String>,
 }
 
+impl Rejection {
+    /// The message of an executor when a definition that a statement uses changed since the
+    /// statement was prepared, and the transaction has statements behind it that cannot be
+    /// repeated one by one; its SQLSTATE is 40001.
+    pub const REDEFINED: &'static str =
+        "a definition that the statement uses changed while the transaction ran";
+
+    /// Whether the whole transaction may be tried again at once for [`Self::REDEFINED`].
+    pub fn is_redefinition(&self) -> bool {
+        self.sqlstate == "40001" && self.message == Self::REDEFINED
+    }
+}
+
 /// What is wrong with a request, before PostgreSQL saw it or while a value was converted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InputError {

@@ -4,11 +4,14 @@ import assert from "node:assert/strict";
 export const base = process.env.TIDEGATE_URL;
 export const endpoint = (schema) => `${base}/api/graphql/schema/${encodeURIComponent(schema)}`;
 
+const owner = { username: "demo", password: "demo1234", client_id: "demo-app" };
+const members = process.env.TIDEGATE_TEST_SIGN_IN ? JSON.parse(process.env.TIDEGATE_TEST_SIGN_IN) : owner;
+
 const signIn = async () => {
   const answer = await fetch(`${base}/api/v4/oauth`, {
     method: "POST",
     headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ grant_type: "password", username: "demo", password: "demo1234", client_id: "demo-app" }),
+    body: JSON.stringify({ grant_type: "password", ...members }),
   });
   return (await answer.json()).access_token;
 };

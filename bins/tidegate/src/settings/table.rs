@@ -167,6 +167,20 @@ settings! {
     batch_limit: u32 = Some("1000"), Open;
     /// Most parameter sets in one request
     parameter_set_limit: u32 = Some("100000"), Open;
+    /// Most levels of selections in a GraphQL operation
+    graphql_depth_limit: u32 = Some("15"), Open;
+    /// Most fields of a GraphQL operation
+    graphql_field_limit: u32 = Some("1000"), Open;
+    /// Most root fields of a GraphQL operation
+    graphql_root_limit: u32 = Some("20"), Open;
+    /// Longest GraphQL document
+    graphql_document_limit: Size = Some("1MiB"), Open;
+    /// Most rows of a GraphQL list that asks for no number
+    graphql_page_size: u32 = Some("1000"), Open;
+    /// Most rows of a GraphQL list, whatever it asks for
+    graphql_row_limit: u32 = Some("10000"), Open;
+    /// Most GraphQL requests in one array
+    graphql_batch_limit: u32 = Some("50"), Open;
     /// Longest time that a statement may run
     statement_timeout: Span = Some("60s"), Open;
     /// Longest time that the head of a request may take

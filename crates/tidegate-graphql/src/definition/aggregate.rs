@@ -65,7 +65,8 @@ pub(crate) fn aggregated(
     let r#type = base(&column.r#type);
     let number = match *r#type {
         Type::FLOAT4 | Type::FLOAT8 => Some("Float"),
-        Type::INT2 | Type::INT4 | Type::INT8 | Type::NUMERIC => Some("String"),
+        Type::INT2 | Type::INT4 | Type::INT8 | Type::NUMERIC | Type::INTERVAL => Some("String"),
+        Type::MONEY if function == AggregateFunction::Sum => Some("String"),
         _ => None,
     };
     let name = match function {
@@ -86,7 +87,7 @@ fn base(r#type: &Type) -> &Type {
 
 /// Whether PostgreSQL has `min` and `max` for the type (PostgreSQL, "Aggregate Functions").
 fn ordered(r#type: &Type) -> bool {
-    const ORDERED: [Type; 14] = [
+    const ORDERED: [Type; 20] = [
         Type::INT2,
         Type::INT4,
         Type::INT8,
@@ -101,6 +102,12 @@ fn ordered(r#type: &Type) -> bool {
         Type::TIMETZ,
         Type::TIMESTAMP,
         Type::TIMESTAMPTZ,
+        Type::INTERVAL,
+        Type::MONEY,
+        Type::INET,
+        Type::CIDR,
+        Type::OID,
+        Type::PG_LSN,
     ];
     ORDERED.contains(r#type) || matches!(r#type.kind(), SqlKind::Enum(_))
 }

@@ -2,6 +2,7 @@
 
 use tidegate_catalog::model::Column;
 use tidegate_catalog::{RelationId, Schema};
+use tidegate_filter::{Filter, Operator};
 use tidegate_sql::{BoundStatement, Rejection};
 
 use super::flat;
@@ -200,7 +201,15 @@ impl<'a> Level<'a> {
                 let group = groups.get(self.given.checked_sub(1)?)?;
                 statement::locate(relation, (wanted.listed, group), rejection)
             }
-            Source::Update(wanted) => statement::locate_new(relation, wanted, rejection),
+            Source::Update(wanted) => statement::locate_new(relation, wanted, rejection)
+                .or_else(|| pattern(&wanted.filter, rejection)),
+            Source::Delete(wanted) => pattern(&wanted.filter, rejection),
+            Source::Aggregate(wanted) => pattern(&wanted.filter, rejection),
+            Source::List(list) | Source::Children(list) => pattern(&list.filter, rejection),
+            Source::Flat(list, each) => match pattern(&list.filter, rejection) {
+                Some(place) if pattern(&each.filter, rejection).is_none() => Some(place),
+                _ => None,
+            },
             _ => None,
         }
     }
@@ -220,6 +229,17 @@ impl<'a> Level<'a> {
             self.rows.arrange(&objects);
         }
     }
+}
+
+/// The place of the pattern that PostgreSQL could not read, where only one can be meant: it reads
+/// them while it runs, and does not say which.
+fn pattern(filter: &Filter, rejection: &Rejection) -> Option<String> {
+    let place = match &*rejection.sqlstate {
+        "2201B" => filter.only_place(|used| matches!(used, Operator::Regex | Operator::IRegex)),
+        "22025" => filter.only_place(|used| matches!(used, Operator::Like | Operator::ILike)),
+        _ => None,
+    };
+    place.map(str::to_owned)
 }
 
 /// The page of each list below the rows above, and what the request says of it.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tidegate_sql::statement::{Kind, Trust};
-use tidegate_sql::{Completion, Error, Flow, RawRow, RowSink};
+use tidegate_sql::{Completion, Error, Flow, RawRow, Rejection, RowSink};
 use tokio::time::Instant;
 
 use super::cache::Prepared;
@@ -145,8 +145,7 @@ impl Connection {
     /// The error for a definition that changed in the middle of a transaction.
     fn stale(&mut self, mut error: ServerError, task: &Task<'_>) -> Error {
         "40001".clone_into(&mut error.rejection.sqlstate);
-        "a definition that the statement uses changed while the transaction ran"
-            .clone_into(&mut error.rejection.message);
+        Rejection::REDEFINED.clone_into(&mut error.rejection.message);
         self.rejected(error, task.bound)
     }
 

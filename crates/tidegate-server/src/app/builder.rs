@@ -189,7 +189,7 @@ impl AppBuilder {
 
 /// No APIs yet.
 fn graphql(feed: bool, limits: &Limits) -> Apis {
-    let mut asked = tidegate_graphql::Limits::default();
+    let mut asked = limits.graphql;
     asked.rows.bytes = limits.response;
     Apis::new(feed, asked)
 }

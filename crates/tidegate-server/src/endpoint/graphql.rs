@@ -28,8 +28,6 @@ use crate::stack::BodyError;
 pub(crate) use media::Media;
 pub(crate) use page::asset;
 
-/// Requests of an array.
-const MOST_REQUESTS: usize = 50;
 /// Answers from this size on count against the memory for large ones.
 const LARGE: usize = 256 * 1024;
 
@@ -162,7 +160,7 @@ struct Work<'a> {
 impl Work<'_> {
     /// A request, or an array of requests, in a body.
     async fn posted(&self, body: &[u8], media: Media) -> Result<Response<Body>, Failure> {
-        let requests = tidegate_graphql::parse(body, MOST_REQUESTS);
+        let requests = tidegate_graphql::parse(body, self.app.limits().graphql_batch);
         let requests = match requests.map_err(|error| Failure::input(error.message))? {
             Requests::One(request) => {
                 let answer = Box::pin(self.run(&request, true)).await?;

@@ -1,0 +1,206 @@
+//! How conditions are put together, which are refused, and what stands in for exact numbers
+//! (wire.md 6, `where`; "Bad input").
+
+use serde_json::{Value, json};
+
+use crate::graphql::{ask, data};
+use crate::graphql_operators::{ids, prepare};
+use crate::service::demo;
+
+#[tokio::test]
+async fn an_operator_that_a_type_lacks_is_named() {
+    prepare().await;
+    let mut cases = vec![
+        ("js", "eq"),
+        ("js", "in"),
+        ("xm", "gt"),
+        ("pt", "gt"),
+        ("bx", "lt"),
+    ];
+    for column in ["i4", "nu", "bo", "da", "uu", "en", "iv", "ba"] {
+        for operator in [
+            "like",
+            "ilike",
+            "startsWith",
+            "endsWith",
+            "contains",
+            "containedBy",
+            "overlaps",
+            "regex",
+            "iregex",
+        ] {
+            cases.push((column, operator));
+        }
+    }
+    for column in ["ta", "r4", "mr", "jb"] {
+        for operator in ["like", "startsWith", "regex"] {
+            cases.push((column, operator));
+        }
+    }
+    for column in ["tx", "ci"] {
+        cases.extend([(column, "containedBy"), (column, "overlaps")]);
+    }
+    for column in ["tx", "i4", "uu", "ta"] {
+        for operator in [
+            "EQ", "Like", "=", "_eq", "is", "between", "isnull", "not", "or",
+        ] {
+            cases.push((column, operator));
+        }
+    }
+    for (column, operator) in cases {
+        let condition = json!({"or": [{column: {operator: "a"}}]});
+        let query = "query($w: JSON) { getGqlOperators(where: $w) { id } }";
+        let answer = ask(Some("demo"), query, json!({"w": condition})).await;
+        let error = &answer["errors"][0];
+        assert_eq!(
+            error["extensions"]["code"], "BAD_USER_INPUT",
+            "{condition}: {answer}"
+        );
+        let place = format!("`where.or[0].{column}.{operator}`");
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains(&place), "{condition}: {message}");
+    }
+    // These can be told apart, or are null, or neither.
+    for (condition, expected) in [
+        (json!({"pt": {"eq": {"x": 1, "y": 2}}}), json!([1])),
+        (json!({"pt": {"neq": "(1,2)"}}), json!([2])),
+        (json!({"pt": {"in": ["(3,4)"]}}), json!([2])),
+        (json!({"bx": {"eq": "(1,1),(0,0)"}}), json!([1])),
+        (json!({"js": {"isNull": true}}), json!([3])),
+        (json!({"xm": {"isNull": false}}), json!([1, 2])),
+    ] {
+        assert_eq!(ids(&condition).await, expected, "{condition}");
+    }
+}
+
+#[tokio::test]
+async fn a_value_of_the_wrong_kind_is_named() {
+    prepare().await;
+    for (column, operator, value) in [
+        ("i2", "eq", json!(40_000)),
+        ("i4", "gt", json!(2_147_483_648_i64)),
+        ("i4", "gt", json!(1.5)),
+        ("i4", "gt", json!("x")),
+        ("i4", "gt", json!(true)),
+        ("i4", "gt", json!([1])),
+        ("i4", "gt", json!(null)),
+        ("i8", "eq", json!("9223372036854775808")),
+        ("nu", "lt", json!("1,5")),
+        ("f8", "lt", json!("1e999")),
+        ("tx", "like", json!(1)),
+        ("tx", "startsWith", json!(null)),
+        ("tx", "eq", json!("\u{0}")),
+        ("tx", "eq", json!({"a": 1})),
+        ("bo", "eq", json!("maybe")),
+        ("bo", "eq", json!(1)),
+        ("da", "eq", json!("2023-02-29")),
+        ("da", "eq", json!(20_230_229)),
+        ("ti", "eq", json!("25:00")),
+        ("ts", "eq", json!("soon")),
+        ("tt", "eq", json!("2024-13-01T00:00:00Z")),
+        ("uu", "eq", json!("not-a-uuid")),
+        ("en", "eq", json!("glad")),
+        ("iv", "eq", json!("a while")),
+        ("ba", "eq", json!("\\xzz")),
+        ("ta", "contains", json!("a")),
+        ("ta", "contains", json!({"a": 1})),
+        ("ia", "overlaps", json!(["x"])),
+        ("r4", "overlaps", json!({"lower": "x"})),
+        ("r4", "overlaps", json!({"nothing": 1})),
+        ("r4", "eq", json!("[5,1)")),
+        ("rd", "contains", json!("2024-99-01")),
+        ("jb", "overlaps", json!({"a": 1})),
+        ("pt", "eq", json!({"x": 1})),
+        ("inet", "eq", json!("10.0.0.999")),
+        ("i4", "in", json!(1)),
+        ("i4", "in", json!([1, "x"])),
+        ("i4", "in", json!(null)),
+        ("i4", "nin", json!("1")),
+        ("i4", "isNull", json!("true")),
+        ("i4", "isNull", json!(null)),
+    ] {
+        let condition = json!({"not": {column: {operator: value}}});
+        let query = "query($w: JSON) { getGqlOperators(where: $w) { id } }";
+        let answer = ask(Some("demo"), query, json!({"w": condition})).await;
+        let error = &answer["errors"][0];
+        assert_eq!(
+            error["extensions"]["code"], "BAD_USER_INPUT",
+            "{condition}: {answer}"
+        );
+        let message = error["message"].as_str().unwrap();
+        assert!(
+            message.contains(&format!("where.not.{column}")),
+            "{condition}: {message}"
+        );
+        assert_eq!(answer["data"], Value::Null, "{condition}");
+    }
+}
+
+/// Keys are columns and `and`, `or`, `not` in any letter case; several mean AND.
+#[tokio::test]
+async fn conditions_are_put_together_in_any_letter_case() {
+    prepare().await;
+    for (condition, expected) in [
+        (json!({"i4": {"gte": 10}, "tx": "two"}), json!([2])),
+        (json!({"aNd": [{"i4": 10}, {"tx": "two"}]}), json!([])),
+        (json!({"Or": [{"i4": 10}, {"tx": "two"}]}), json!([1, 2])),
+        (json!({"AND": []}), json!([1, 2, 3])),
+        (json!({"or": []}), json!([])),
+        (json!({"Not": {"i4": 10, "tx": "One_%"}}), json!([2])),
+        (json!({"NOT": [{"i4": 10}, {"tx": "One_%"}]}), json!([2])),
+        (json!({"nOT": []}), json!([])),
+        (json!({"not": {}}), json!([])),
+        (json!({"not": {"not": {"i4": 10}}}), json!([1])),
+        (
+            json!({"not": {"or": [{"i4": 10}, {"i4": null}]}}),
+            json!([2]),
+        ),
+        (
+            json!({"or": [{"and": [{"i4": {"gt": 5}}, {"not": {"i4": 20}}]}, {"id": 3}], "id": {"in": ["1", 3]}}),
+            json!([1, 3]),
+        ),
+    ] {
+        assert_eq!(ids(&condition).await, expected, "{condition}");
+    }
+    let query = "query($w: JSON) { getGqlOperators(where: $w) { id } }";
+    for condition in [
+        json!({"and": {"i4": 1}}),
+        json!({"or": 1}),
+        json!({"not": 1}),
+        json!({"and": [1]}),
+        json!({"or": [null]}),
+        json!(1),
+        json!("i4 = 1"),
+        json!([{"i4": 1}]),
+    ] {
+        let answer = ask(Some("demo"), query, json!({"w": condition})).await;
+        assert_eq!(
+            answer["errors"][0]["extensions"]["code"], "BAD_USER_INPUT",
+            "{condition}: {answer}"
+        );
+    }
+    let again = "{ getGqlOperators(where: {id: 1, id: 2}) { id } }";
+    let answer = ask(Some("demo"), again, json!({})).await;
+    assert!(answer["errors"][0]["message"].is_string(), "{answer}");
+}
+
+/// numeric, int8 and ID take a number or a string, in `where` and in `data`.
+#[tokio::test]
+async fn exact_numbers_and_keys_come_as_numbers_or_strings() {
+    let table = "create table if not exists gql_exact (id int8 primary key, n numeric, b int8)";
+    demo().rows("demo", table, json!({})).await;
+    let insert = "mutation($o: [JSON!]) { insertGqlExact(objects: $o) { id n b } }";
+    let objects = json!([{"id": 1, "n": 0.1, "b": 7}, {"id": "9007199254740993", "n": "12345678901234567890.123", "b": "9007199254740995"}]);
+    let found = data("demo", insert, json!({"o": objects})).await;
+    assert_eq!(
+        found["insertGqlExact"],
+        json!([{"id": "1", "n": "0.1", "b": "7"}, {"id": "9007199254740993", "n": "12345678901234567890.123", "b": "9007199254740995"}])
+    );
+    // A number in a JSON text keeps all its digits too.
+    let query = "{ a: getGqlExact(where: {n: 12345678901234567890.123}) { id } b: getGqlExact(where: {b: 9007199254740995}) { id } c: getGqlExact(id: 9007199254740993) { id } d: getGqlExact(id: \"9007199254740993\", where: {n: {gt: \"1\"}}) { id } e: getGqlExact(where: {id: {lt: \"2\"}}) { id } }";
+    let big = json!([{"id": "9007199254740993"}]);
+    assert_eq!(
+        data("demo", query, json!({})).await,
+        json!({"a": big, "b": big, "c": big, "d": big, "e": [{"id": "1"}]})
+    );
+}

@@ -1,0 +1,303 @@
+//! What goes wrong below GraphQL, and the word for it (wire.md 6, "Errors").
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::graphql::{PUBLIC, ask, data, error, known, settled};
+use crate::service::{Answer, demo, eventually};
+
+async fn run(statements: &str) {
+    demo()
+        .admin()
+        .await
+        .batch_execute(statements)
+        .await
+        .unwrap();
+}
+
+async fn count(sql: &str) -> i64 {
+    let row = demo().admin().await.query_one(sql, &[]).await.unwrap();
+    row.get(0)
+}
+
+/// A table whose rows fail as they say.
+async fn failing() {
+    run(
+        "create table if not exists gql_failing (id int primary key, how text);
+         create or replace function gql_fail() returns trigger language plpgsql as $$
+         begin
+             raise exception using errcode = new.how, message = 'as ' || new.how,
+                 detail = 'a detail', hint = 'a hint', column = 'how', table = 'gql_failing',
+                 constraint = 'gql_how', schema = 'public';
+         end $$;
+         create or replace trigger gql_fail before insert on gql_failing
+             for each row execute function gql_fail();
+         alter table gql_failing owner to demo",
+    )
+    .await;
+    known("GqlFailing").await;
+}
+
+#[tokio::test]
+async fn every_sqlstate_has_its_code_and_shows_what_postgresql_says() {
+    failing().await;
+    for (sqlstate, code) in [
+        ("22012", "BAD_USER_INPUT"),
+        ("P0001", "BAD_USER_INPUT"),
+        ("MY001", "BAD_USER_INPUT"),
+        ("0A000", "BAD_USER_INPUT"),
+        ("44000", "BAD_USER_INPUT"),
+        ("23000", "CONSTRAINT_VIOLATION"),
+        ("23P01", "CONSTRAINT_VIOLATION"),
+        ("23503", "CONSTRAINT_VIOLATION"),
+        ("42501", "FORBIDDEN"),
+        ("25006", "FORBIDDEN"),
+        ("28000", "FORBIDDEN"),
+        ("40001", "CONFLICT"),
+        ("40P01", "CONFLICT"),
+        ("55P03", "CONFLICT"),
+        ("57014", "TIMEOUT"),
+        ("54000", "TOO_COMPLEX"),
+    ] {
+        let query = "mutation($d: JSON) {\n  x: insertGqlFailing(data: $d) { id } }";
+        let error = error("demo", query, json!({"d": {"id": 1, "how": sqlstate}})).await;
+        let message = format!("as {sqlstate}");
+        assert_eq!(
+            error,
+            json!({
+                "message": message, "locations": [{"line": 2, "column": 3}], "path": ["x"],
+                "extensions": {
+                    "code": code, "sqlstate": sqlstate, "table": "gql_failing", "column": "how",
+                    "constraint": "gql_how", "detail": "a detail", "hint": "a hint",
+                },
+            })
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_database_that_fails_is_an_internal_error_with_a_status() {
+    failing().await;
+    for (sqlstate, status) in [
+        ("XX000", 500),
+        ("58030", 500),
+        ("53200", 503),
+        ("57P03", 503),
+    ] {
+        let query = "mutation($d: JSON) { insertGqlFailing(data: $d) { id } }";
+        let body = json!({"query": query, "variables": {"d": {"id": 1, "how": sqlstate}}});
+        let one = body.to_string();
+        let answer = demo()
+            .ask(Method::POST, PUBLIC, Some("demo"), Some(one))
+            .await;
+        assert_eq!(answer.status, status, "{sqlstate}: {answer:?}");
+        let answer = answer.json();
+        assert_eq!(answer.get("data"), None, "{answer}");
+        let error = &answer["errors"][0];
+        assert_eq!(
+            error["extensions"]["code"], "INTERNAL_SERVER_ERROR",
+            "{answer}"
+        );
+        // Those before it in an array have happened, so it cannot take their answers.
+        let many = json!([{"query": "{ __typename }"}, body, {"query": "{ a: __typename }"}]);
+        let answer = demo()
+            .ask(Method::POST, PUBLIC, Some("demo"), Some(many.to_string()))
+            .await;
+        assert_eq!(answer.status, 200, "{sqlstate}: {answer:?}");
+        let answer = answer.json();
+        assert_eq!(answer[0]["data"]["__typename"], "Query");
+        assert_eq!(
+            answer[1]["errors"][0]["extensions"]["code"],
+            "INTERNAL_SERVER_ERROR"
+        );
+        assert_eq!(answer[2]["data"]["a"], "Query");
+    }
+}
+
+#[tokio::test]
+async fn a_deadline_that_passed_is_a_timeout_and_ends_the_statement() {
+    run(
+        "create or replace view gql_slow as select 1 as id, pg_sleep(50)::text as slept;
+         alter view gql_slow owner to demo",
+    )
+    .await;
+    known("GqlSlow").await;
+    let query = json!({"query": "{ x: getGqlSlow { slept } }"});
+    let request = demo()
+        .request(Method::POST, PUBLIC)
+        .bearer_auth(demo().cached_token("demo").await)
+        .header("prefer", "wait=1")
+        .json(&query);
+    let answer = Answer::of(request).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let answer = answer.json();
+    assert_eq!(answer["data"], Value::Null);
+    assert_eq!(
+        answer["errors"][0]["extensions"]["code"], "TIMEOUT",
+        "{answer}"
+    );
+    assert_eq!(answer["errors"][0]["path"], json!(["x"]), "{answer}");
+    eventually("the statement ends", || async {
+        let running = "select count(*) from pg_stat_activity where state = 'active' \
+                       and pid <> pg_backend_pid() and query like '%gql_slow%'";
+        count(running).await == 0
+    })
+    .await;
+}
+
+/// Two mutations wait for each other, which only one of them survives.
+#[tokio::test]
+async fn a_deadlock_is_a_conflict() {
+    run(
+        "create table if not exists gql_dead (id int primary key, n int default 0);
+         create or replace function gql_meet() returns trigger language plpgsql as
+         $$ begin perform pg_advisory_xact_lock_shared(8177); return new; end $$;
+         create table if not exists gql_meeting (id int primary key, n int);
+         create or replace trigger gql_meet before update on gql_meeting
+             for each row execute function gql_meet();
+         insert into gql_dead values (1), (2) on conflict do nothing;
+         insert into gql_meeting values (1), (2) on conflict do nothing;
+         alter table gql_dead owner to demo; alter table gql_meeting owner to demo",
+    )
+    .await;
+    known("GqlMeeting").await;
+    let both = |first: u8, second: u8| {
+        let query = format!(
+            "mutation {{ a: updateGqlDead(id: {first}, data: {{n: 1}}) {{ id }} \
+             m: updateGqlMeeting(id: {first}, data: {{n: 1}}) {{ id }} \
+             b: updateGqlDead(id: {second}, data: {{n: 1}}) {{ id }} }}"
+        );
+        tokio::spawn(async move { ask(Some("demo"), &query, json!({})).await })
+    };
+    let holder = demo().admin().await;
+    holder
+        .batch_execute("select pg_advisory_lock(8177)")
+        .await
+        .unwrap();
+    let (one, other) = (both(1, 2), both(2, 1));
+    eventually("both hold their first row", || async {
+        let waiting = "select count(*) from pg_locks where locktype = 'advisory' and objid = 8177 \
+                       and not granted";
+        count(waiting).await == 2
+    })
+    .await;
+    holder
+        .batch_execute("select pg_advisory_unlock(8177)")
+        .await
+        .unwrap();
+    let answers = [one.await.unwrap(), other.await.unwrap()];
+    let lost: Vec<_> = answers
+        .iter()
+        .filter(|answer| answer["data"].is_null())
+        .collect();
+    assert_eq!(lost.len(), 1, "{answers:?}");
+    let error = &lost[0]["errors"][0];
+    assert_eq!(error["extensions"]["code"], "CONFLICT", "{error}");
+    assert_eq!(error["extensions"]["sqlstate"], "40P01", "{error}");
+    assert_eq!(error["path"], json!(["b"]), "{error}");
+}
+
+/// A right that the schema shows and a policy takes back: who has no token may do better with one.
+#[tokio::test]
+async fn strangers_that_lack_a_right_are_unauthenticated_and_users_forbidden() {
+    run(
+        "create table if not exists gql_guarded (id int primary key, secret int);
+         alter table gql_guarded enable row level security;
+         grant select, insert on gql_guarded to \"demo/guest\", \"demo/alice\";
+         create or replace function gql_secret() returns int language sql as 'select 1';
+         revoke execute on function gql_secret() from public;
+         create or replace view gql_refused as select gql_guarded.id, gql_secret() as secret
+             from gql_guarded right join (values (1)) v on true;
+         grant select on gql_refused to \"demo/guest\", \"demo/alice\"",
+    )
+    .await;
+    let insert = "mutation { insertGqlGuarded(data: {id: 1}) { id } }";
+    let select = "{ getGqlRefused { secret } }";
+    for query in [insert, select] {
+        for (user, code) in [(None, "UNAUTHENTICATED"), (Some("alice"), "FORBIDDEN")] {
+            let answer = settled(user, query).await;
+            let error = &answer["errors"][0];
+            assert_eq!(error["extensions"]["code"], code, "{answer}");
+            assert_eq!(error["extensions"]["sqlstate"], "42501", "{answer}");
+            assert_eq!(answer["data"], Value::Null);
+        }
+    }
+}
+
+#[tokio::test]
+async fn constraints_name_their_column_and_what_was_there() {
+    run(
+        "create table if not exists gql_named (id int primary key, name text not null unique, \
+         at int4range, constraint gql_named_once exclude using gist (at with &&), \
+         parent int references gql_named, positive int check (positive > 0)); \
+         alter table gql_named owner to demo",
+    )
+    .await;
+    known("GqlNamed").await;
+    data(
+        "demo",
+        "mutation { insertGqlNamed(data: {id: 1, name: \"a\", at: \"[1,5)\"}, onConflict: {columns: [\"id\"]}) { id } }",
+        json!({}),
+    )
+    .await;
+    for (row, sqlstate, constraint, column, detail) in [
+        (
+            json!({"id": 2}),
+            "23502",
+            Value::Null,
+            json!("name"),
+            "Failing row contains",
+        ),
+        (
+            json!({"id": 1, "name": "b"}),
+            "23505",
+            json!("gql_named_pkey"),
+            Value::Null,
+            "Key (id)=(1) already exists.",
+        ),
+        (
+            json!({"id": 2, "name": "a"}),
+            "23505",
+            json!("gql_named_name_key"),
+            Value::Null,
+            "Key (name)=(a) already exists.",
+        ),
+        (
+            json!({"id": 2, "name": "b", "at": "[4,6)"}),
+            "23P01",
+            json!("gql_named_once"),
+            Value::Null,
+            "conflicts with existing key",
+        ),
+        (
+            json!({"id": 2, "name": "b", "parent": 9}),
+            "23503",
+            json!("gql_named_parent_fkey"),
+            Value::Null,
+            "is not present in table",
+        ),
+        (
+            json!({"id": 2, "name": "b", "positive": 0}),
+            "23514",
+            json!("gql_named_positive_check"),
+            Value::Null,
+            "Failing row contains",
+        ),
+    ] {
+        let query = "mutation($d: JSON) { before: insertGqlNamed(data: {id: 77, name: \"z\"}) { id } x: insertGqlNamed(data: $d) { id } }";
+        let error = error("demo", query, json!({"d": row})).await;
+        let extensions = &error["extensions"];
+        assert_eq!(extensions["code"], "CONSTRAINT_VIOLATION", "{error}");
+        assert_eq!(extensions["sqlstate"], sqlstate, "{error}");
+        assert_eq!(extensions["table"], "gql_named", "{error}");
+        assert_eq!(extensions["constraint"], constraint, "{error}");
+        assert_eq!(extensions["column"], column, "{error}");
+        assert!(
+            extensions["detail"].as_str().unwrap().contains(detail),
+            "{error}"
+        );
+        assert_eq!(error["path"], json!(["x"]), "{error}");
+        // Nothing of it happened.
+        assert_eq!(count("select count(*) from gql_named").await, 1);
+    }
+}

@@ -1,0 +1,253 @@
+//! What one GraphQL request may ask for, by default and by settings (wire.md 6, "Limits").
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::graphql::PUBLIC;
+use crate::service::{Answer, Service, demo, demo_folder};
+
+async fn ask(service: &Service, query: &str) -> Value {
+    let body = json!({"query": query}).to_string();
+    let answer = service
+        .ask(Method::POST, PUBLIC, Some("demo"), Some(body))
+        .await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    answer.json()
+}
+
+/// The code of a document that is refused, without anything having run.
+async fn code(service: &Service, query: &str) -> Option<String> {
+    let answer = ask(service, query).await;
+    let code = answer["errors"][0]["extensions"]["code"].as_str();
+    assert!(code.is_none() || answer["data"].is_null(), "{answer}");
+    code.map(str::to_owned)
+}
+
+/// So many selections in each other: `getArtists`, then there and back.
+fn deep(levels: usize) -> String {
+    let steps = levels - 1;
+    let open: String = (1..steps)
+        .map(|at| {
+            if at % 2 == 1 {
+                "albums { "
+            } else {
+                "artists { "
+            }
+        })
+        .collect();
+    format!(
+        "{{ getArtists(limit: 1) {{ {open} id {} }} }}",
+        " }".repeat(steps - 1)
+    )
+}
+
+fn wide(fields: usize) -> String {
+    let names: Vec<_> = (0..fields - 1).map(|at| format!("f{at}: id")).collect();
+    format!("{{ getArtists(limit: 1) {{ {} }} }}", names.join(" "))
+}
+
+fn many(roots: usize) -> String {
+    let names: Vec<_> = (0..roots)
+        .map(|at| format!("r{at}: getArtists(limit: 1) {{ id }}"))
+        .collect();
+    format!("{{ {} }}", names.join(" "))
+}
+
+fn long(bytes: usize) -> String {
+    let query = "{ getArtists(limit: 1) { id } }";
+    format!("{query}{}", " ".repeat(bytes - query.len()))
+}
+
+fn refused() -> Option<String> {
+    Some("TOO_COMPLEX".to_owned())
+}
+
+async fn bounds(service: &Service, [depth, fields, roots, document]: [usize; 4]) {
+    for (fits, beyond) in [
+        (deep(depth), deep(depth + 1)),
+        (wide(fields), wide(fields + 1)),
+        (many(roots), many(roots + 1)),
+        (long(document), long(document + 1)),
+    ] {
+        assert_eq!(
+            code(service, &fits).await,
+            None,
+            "{}",
+            &fits[..200.min(fits.len())]
+        );
+        assert_eq!(
+            code(service, &beyond).await,
+            refused(),
+            "{}",
+            &beyond[..200.min(beyond.len())]
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_request_has_these_limits_by_default() {
+    bounds(demo(), [15, 1_000, 20, 1 << 20]).await;
+    let array = |length| Value::Array(vec![json!({"query": "{ __typename }"}); length]).to_string();
+    let status = async |length| {
+        demo()
+            .ask(Method::POST, PUBLIC, None, Some(array(length)))
+            .await
+            .status
+    };
+    assert_eq!((status(50).await, status(51).await), (200, 400));
+}
+
+/// Fragments are counted where they are put in, and what is too large runs nothing of it.
+#[tokio::test]
+async fn nothing_runs_of_what_is_too_large() {
+    let fragment = |at: usize| {
+        let next = at + 1;
+        let four = ["w", "x", "y", "z"].map(|key| format!("{key}: artists {{ ...f{next} }} "));
+        format!(
+            " fragment f{at} on Artists {{ id albums {{ {} }} }}",
+            four.concat()
+        )
+    };
+    let doubled: String = (0..6).map(fragment).collect();
+    let doubled = format!("{{ getArtists {{ ...f0 }} }}{doubled} fragment f6 on Artists {{ id }}");
+    assert_eq!(code(demo(), &doubled).await, refused());
+    let setup = "create table if not exists gql_counted_rows (id int primary key)";
+    demo().rows("demo", setup, json!({})).await;
+    let inserts: Vec<_> = (0..21)
+        .map(|at| format!("r{at}: insertGqlCountedRows(data: {{id: {at}}}) {{ id }}"))
+        .collect();
+    let mutation = format!("mutation {{ {} }}", inserts.join(" "));
+    assert_eq!(code(demo(), &mutation).await, refused());
+    let count = demo()
+        .rows(
+            "demo",
+            "select count(*) as n from gql_counted_rows",
+            json!({}),
+        )
+        .await;
+    assert_eq!(count["data"][0]["n"], 0);
+    for cyclic in [
+        "{ getArtists { ...f } } fragment f on Artists { ...f }",
+        "{ getArtists { ...f } } fragment f on Artists { albums { ...g } } fragment g on Albums { artists { ...f } }",
+    ] {
+        assert_eq!(
+            code(demo(), cyclic).await.as_deref(),
+            Some("GRAPHQL_VALIDATION_FAILED")
+        );
+    }
+    // Brackets without end are no stack without end.
+    for open in ["{a", "[", "{a:{", "query($x:[", "{a(b:[", "{a(b:{c:"] {
+        let text = open.repeat((1 << 20) / open.len());
+        let code = code(demo(), &text).await.unwrap();
+        assert!(
+            ["GRAPHQL_PARSE_FAILED", "TOO_COMPLEX"].contains(&&*code),
+            "{open}: {code}"
+        );
+    }
+    let nested = format!(
+        "{{ getArtists(where: {}{{}}{}) {{ id }} }}",
+        "{not: ".repeat(20_000),
+        "}".repeat(20_000)
+    );
+    let code = code(demo(), &nested).await.unwrap();
+    assert!(
+        ["GRAPHQL_PARSE_FAILED", "TOO_COMPLEX", "BAD_USER_INPUT"].contains(&&*code),
+        "{code}"
+    );
+    let variables = format!(
+        "{{\"w\": {}{{}}{}}}",
+        "{\"not\": ".repeat(20_000),
+        "}".repeat(20_000)
+    );
+    let body = format!(
+        "{{\"query\": \"query($w: JSON) {{ getArtists(where: $w) {{ id }} }}\", \"variables\": {variables}}}"
+    );
+    let answer = demo().ask(Method::POST, PUBLIC, None, Some(body)).await;
+    assert!(
+        answer.json()["errors"][0]["message"].is_string(),
+        "{}",
+        &answer.text[..200]
+    );
+}
+
+#[tokio::test]
+async fn every_limit_is_a_setting() {
+    let folder = demo_folder();
+    let settings = [
+        "--graphql-depth-limit=4",
+        "--graphql-field-limit=30",
+        "--graphql-root-limit=3",
+        "--graphql-document-limit=2KiB",
+        "--graphql-page-size=5",
+        "--graphql-row-limit=8",
+        "--graphql-batch-limit=2",
+        "--body-limit=4KiB",
+        "--response-limit=20KiB",
+    ];
+    let service = Service::start(folder.path().to_str().unwrap(), &settings);
+    bounds(&service, [4, 30, 3, 2 << 10]).await;
+    let answer = ask(&service, "{ getTracks { id } few: getTracks(limit: 6) { id } most: getTracks(limit: 9) { id } groups: getTracksAggregate(groupBy: [\"album_id\"]) { album_id } }").await;
+    assert_eq!(answer["errors"][0]["extensions"]["code"], "TOO_COMPLEX");
+    let answer = ask(
+        &service,
+        "{ getTracks { id } few: getTracks(limit: 6) { id } most: getTracks(limit: 9) { id } }",
+    )
+    .await;
+    let lengths =
+        ["getTracks", "few", "most"].map(|key| answer["data"][key].as_array().unwrap().len());
+    assert_eq!(lengths, [5, 6, 8]);
+    assert_eq!(
+        answer["extensions"],
+        json!({"truncated": [["getTracks"], ["most"]]})
+    );
+    let answer = ask(
+        &service,
+        "{ getTracksAggregate(groupBy: [\"album_id\"]) { album_id } }",
+    )
+    .await;
+    assert_eq!(
+        answer["data"]["getTracksAggregate"]
+            .as_array()
+            .unwrap()
+            .len(),
+        8
+    );
+    assert_eq!(
+        answer["extensions"],
+        json!({"truncated": [["getTracksAggregate"]]})
+    );
+    let one = r#"{"query":"{ __typename }"}"#;
+    let status = async |body: String| {
+        let answer: Answer = service.ask(Method::POST, PUBLIC, None, Some(body)).await;
+        assert!(
+            answer.status == 200 || answer.json()["errors"].is_array(),
+            "{answer:?}"
+        );
+        answer.status
+    };
+    assert_eq!(status(format!("[{one},{one}]")).await, 200);
+    assert_eq!(status(format!("[{one},{one},{one}]")).await, 400);
+    assert_eq!(status(format!("{one}{}", " ".repeat(4 << 10))).await, 413);
+    // An answer that is larger than the limit is refused, not cut.
+    let notes = "{ getVenues(limit: 8) { a: name b: name c: name } getTracks(limit: 8) { title albums { title artists { name } } } }";
+    assert!(ask(&service, notes).await["data"].is_object());
+    let long = "x".repeat(1_500);
+    for _ in 0..3 {
+        ask(
+            &service,
+            &format!("mutation {{ insertPlaylists(data: {{name: \"{long}\"}}) {{ id }} }}"),
+        )
+        .await;
+    }
+    let copies: Vec<_> = (0..20).map(|at| format!("c{at}: name")).collect();
+    let large = format!(
+        "{{ getPlaylists(limit: 8, where: {{name: {{startsWith: \"xxx\"}}}}) {{ {} }} }}",
+        copies.join(" ")
+    );
+    let answer = ask(&service, &large).await;
+    assert_eq!(
+        answer["errors"][0]["extensions"]["code"], "TOO_COMPLEX",
+        "{answer}"
+    );
+    assert_eq!(answer["data"], Value::Null);
+}

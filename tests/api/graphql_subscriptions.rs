@@ -1,0 +1,172 @@
+//! What a subscription may ask for (wire.md 6, last line; the delivery itself: `socket_events`).
+
+use serde_json::{Value, json};
+
+use crate::graphql::{data, known};
+use crate::service::demo;
+use crate::socket::socket;
+
+async fn prepare() {
+    let setup = "create table gql_followed (id int primary key, name text, at daterange, twice int generated always as (id * 2) stored, up int references gql_followed);
+         create unlogged table gql_fleeting (id int primary key);
+         create view gql_looked as select id from gql_followed;
+         create materialized view gql_looked_once as select id from gql_followed;
+         create foreign data wrapper gql_nowhere; create server gql_nowhere foreign data wrapper gql_nowhere;
+         create foreign table gql_distant (id int) server gql_nowhere;
+         create table gql_split (id int primary key) partition by range (id);
+         create table gql_split_one partition of gql_split default;
+         alter table gql_followed owner to demo; alter table gql_fleeting owner to demo;
+         alter view gql_looked owner to demo; alter materialized view gql_looked_once owner to demo;
+         alter table gql_split owner to demo; alter table gql_split_one owner to demo;
+         grant select on gql_distant to demo";
+    demo().admin().await.batch_execute(setup).await.unwrap();
+    known("GqlDistant").await;
+}
+
+#[tokio::test]
+async fn only_tables_with_a_log_have_subscriptions_and_only_of_their_columns() {
+    prepare().await;
+    let found = data(
+        "demo",
+        "{ __type(name: \"Subscription\") { fields { name } } }",
+        json!({}),
+    )
+    .await;
+    let names: Vec<_> = found["__type"]["fields"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|field| field["name"].clone())
+        .collect();
+    for (r#type, followed) in [
+        ("GqlFollowed", true),
+        ("GqlSplit", true),
+        ("GqlFleeting", false),
+        ("GqlLooked", false),
+        ("GqlLookedOnce", false),
+        ("GqlDistant", false),
+        ("GqlSplitOne", false),
+    ] {
+        for change in ["Added", "Updated", "Deleted"] {
+            let name = json!(format!("{type}Message{change}"));
+            assert_eq!(names.contains(&name), followed, "{name}");
+        }
+    }
+    let mut socket = socket("demo").await;
+    for (document, error, word) in [
+        (
+            "subscription { GqlFollowedMessageAdded { gqlFollowed { id } } }",
+            "unsupported_selection",
+            "relationship",
+        ),
+        (
+            "subscription { GqlFollowedMessageAdded { id gqlFollowedByUp { id } } }",
+            "unsupported_selection",
+            "relationship",
+        ),
+        (
+            "subscription { GqlFollowedMessageAdded { id twice } }",
+            "unsupported_selection",
+            "generated",
+        ),
+        (
+            "subscription { GqlFollowedMessageAdded(where: {twice: 2}) { id } }",
+            "unsupported_filter",
+            "twice",
+        ),
+        (
+            "subscription { GqlFollowedMessageAdded(where: {gqlFollowed: {}}) { id } }",
+            "unsupported_filter",
+            "gqlFollowed",
+        ),
+        (
+            "subscription { GqlFollowedMessageAdded(where: {at: {contains: \"2024-01-01\"}}) { id } }",
+            "unsupported_filter",
+            "at",
+        ),
+        (
+            "subscription { GqlFollowedMessageAdded(where: {nothing: 1}) { id } }",
+            "",
+            "nothing",
+        ),
+        (
+            "subscription { GqlFollowedMessageAdded(where: \"nothing = 1\") { id } }",
+            "",
+            "nothing",
+        ),
+        (
+            "subscription { GqlFollowedMessageAdded(where: \"id = \") { id } }",
+            "",
+            "",
+        ),
+        (
+            "subscription { GqlFollowedMessageAdded(where: \"id = 1; drop table gql_followed\") { id } }",
+            "",
+            "",
+        ),
+        (
+            "subscription { GqlFollowedMessageAdded { nothing } }",
+            "graphql_validation_failed",
+            "nothing",
+        ),
+        (
+            "subscription { GqlLookedMessageAdded { id } }",
+            "graphql_validation_failed",
+            "GqlLookedMessageAdded",
+        ),
+        (
+            "subscription { a: GqlFollowedMessageAdded { id } b: GqlSplitMessageAdded { id } }",
+            "",
+            "",
+        ),
+        ("subscription { __typename }", "", ""),
+    ] {
+        let message =
+            json!({"type": "subscribe", "id": "x", "schema": "public", "query": document});
+        let answer = socket.ask(message).await;
+        assert_eq!(answer["type"], "error", "{document}: {answer}");
+        assert_eq!(answer["id"], "x", "{document}: {answer}");
+        if !error.is_empty() {
+            assert_eq!(answer["error"], error, "{document}: {answer}");
+        }
+        assert!(
+            answer["message"].as_str().unwrap().contains(word),
+            "{document}: {answer}"
+        );
+    }
+    // Aliases and fragments work, and variables in the condition; a partition is its root.
+    let document = "subscription S($n: JSON = 2) { new: GqlFollowedMessageAdded(where: {or: [{id: $n}, {name: \"x\"}]}) { key: id ...rest } } fragment rest on GqlFollowed { __typename name }";
+    socket.subscribe("a", document).await;
+    socket
+        .subscribe(
+            "b",
+            "subscription { GqlSplitMessageAdded { id __typename } }",
+        )
+        .await;
+    demo()
+        .rows(
+            "demo",
+            "insert into gql_followed (id, name) values (1, 'y'), (2, 'y'), (3, 'x')",
+            json!({}),
+        )
+        .await;
+    for (key, name) in [("2", "y"), ("3", "x")] {
+        let event = socket.hear().await;
+        let row: Value = json!({"key": key, "__typename": "GqlFollowed", "name": name});
+        assert_eq!(
+            (&event["id"], &event["data"]),
+            (&json!("a"), &json!({"new": [row]})),
+            "{event}"
+        );
+    }
+    demo()
+        .rows("demo", "insert into gql_split values (7)", json!({}))
+        .await;
+    let event = socket.hear().await;
+    let row = json!([{"id": "7", "__typename": "GqlSplit"}]);
+    assert_eq!(
+        (&event["id"], &event["data"]),
+        (&json!("b"), &json!({"GqlSplitMessageAdded": row})),
+        "{event}"
+    );
+}

@@ -1,0 +1,524 @@
+//! Which GraphQL type a column has, and what its values look like (wire.md 6, "Types").
+
+use serde_json::{Value, json};
+
+use crate::graphql::{ask, data, known};
+use crate::service::{demo, eventually};
+
+/// A column's PostgreSQL type, its GraphQL type, a value in SQL, a selection and the value in JSON.
+fn cases() -> Vec<(
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static str,
+    Value,
+)> {
+    let range = "{ lower upper lowerInclusive upperInclusive empty }";
+    let of = |lower: Value, upper: Value| json!({"lower": lower, "upper": upper, "lowerInclusive": true, "upperInclusive": false, "empty": null});
+    let point = json!({"x": 1, "y": 2.5});
+    vec![
+        ("int2", "Int", "-3", "", json!(-3)),
+        ("int4", "Int", "2147483647", "", json!(2_147_483_647)),
+        (
+            "int8",
+            "String",
+            "9007199254740993",
+            "",
+            json!("9007199254740993"),
+        ),
+        (
+            "numeric",
+            "String",
+            "12345678901234567890.10",
+            "",
+            json!("12345678901234567890.10"),
+        ),
+        ("numeric", "String", "NaN", "", json!("NaN")),
+        ("float4", "Float", "0.1", "", json!(0.1)),
+        ("float8", "Float", "1e300", "", json!(1e300)),
+        ("bool", "Boolean", "t", "", json!(true)),
+        (
+            "json",
+            "JSON",
+            "{\"b\": 1,  \"a\": [1.50]}",
+            "",
+            json!({"b": 1, "a": [1.5]}),
+        ),
+        ("jsonb", "JSON", "\"x\"", "", json!("x")),
+        ("date", "Date", "2024-02-29", "", json!("2024-02-29")),
+        ("date", "Date", "0044-03-15 BC", "", json!("0044-03-15 BC")),
+        ("date", "Date", "infinity", "", json!("infinity")),
+        ("time", "Time", "12:30:00.250", "", json!("12:30:00.25")),
+        ("timetz", "Time", "12:30+02", "", json!("12:30:00+02:00")),
+        (
+            "timestamp",
+            "DateTime",
+            "2024-02-29 12:30",
+            "",
+            json!("2024-02-29T12:30:00"),
+        ),
+        (
+            "timestamptz",
+            "DateTime",
+            "2024-02-29 12:30:00.5+02",
+            "",
+            json!("2024-02-29T10:30:00.5Z"),
+        ),
+        ("point", "Point", "(1,2.5)", "{ x y }", point.clone()),
+        (
+            "line",
+            "Line",
+            "{1,2,3}",
+            "{ A B C }",
+            json!({"A": 1, "B": 2, "C": 3}),
+        ),
+        (
+            "lseg",
+            "Lseg",
+            "((1,2.5),(3,4))",
+            "{ start { x y } end { x } }",
+            json!({"start": point, "end": {"x": 3}}),
+        ),
+        (
+            "box",
+            "Box",
+            "((3,4),(1,2.5))",
+            "{ start { x } end { x y } }",
+            json!({"start": {"x": 3}, "end": point}),
+        ),
+        (
+            "circle",
+            "Circle",
+            "<(1,2.5),3>",
+            "{ center { x y } radius }",
+            json!({"center": point, "radius": 3}),
+        ),
+        (
+            "path",
+            "Path",
+            "[(1,2.5)]",
+            "{ open points { x y } }",
+            json!({"open": true, "points": [point]}),
+        ),
+        (
+            "polygon",
+            "Polygon",
+            "((1,2.5),(0,0),(3,4))",
+            "{ points { x } }",
+            json!({"points": [{"x": 1}, {"x": 0}, {"x": 3}]}),
+        ),
+        (
+            "int4range",
+            "Int4range",
+            "[1,5]",
+            range,
+            of(json!(1), json!(6)),
+        ),
+        (
+            "int8range",
+            "Int8range",
+            "[1,9007199254740993)",
+            range,
+            of(json!("1"), json!("9007199254740993")),
+        ),
+        (
+            "numrange",
+            "Numrange",
+            "(1.50,2]",
+            range,
+            json!({"lower": "1.50", "upper": "2", "lowerInclusive": false, "upperInclusive": true, "empty": null}),
+        ),
+        (
+            "tsrange",
+            "Tsrange",
+            "[2024-01-01,2024-02-01 10:00)",
+            range,
+            of(json!("2024-01-01T00:00:00"), json!("2024-02-01T10:00:00")),
+        ),
+        (
+            "tstzrange",
+            "Tstzrange",
+            "[2024-01-01 02:00+02,2024-02-01Z)",
+            range,
+            of(json!("2024-01-01T00:00:00Z"), json!("2024-02-01T00:00:00Z")),
+        ),
+        (
+            "daterange",
+            "Daterange",
+            "[2024-01-01,2024-01-31]",
+            range,
+            of(json!("2024-01-01"), json!("2024-02-01")),
+        ),
+        (
+            "daterange",
+            "Daterange",
+            "(,)",
+            range,
+            json!({"lower": null, "upper": null, "lowerInclusive": false, "upperInclusive": false, "empty": null}),
+        ),
+        (
+            "tstzrange",
+            "Tstzrange",
+            "empty",
+            range,
+            json!({"lower": null, "upper": null, "lowerInclusive": false, "upperInclusive": false, "empty": true}),
+        ),
+        (
+            "text",
+            "String",
+            "a\"\\\n\u{1f600}",
+            "",
+            json!("a\"\\\n\u{1f600}"),
+        ),
+        ("varchar(3)", "String", "abc", "", json!("abc")),
+        ("char(3)", "String", "a", "", json!("a  ")),
+        (
+            "uuid",
+            "String",
+            "00000000-0000-0000-0000-00000000000A",
+            "",
+            json!("00000000-0000-0000-0000-00000000000a"),
+        ),
+        ("gql_color", "String", "red", "", json!("red")),
+        ("gql_positive", "Int", "5", "", json!(5)),
+        (
+            "gql_place",
+            "String",
+            "(1,\"a b\")",
+            "",
+            json!("(1,\"a b\")"),
+        ),
+        (
+            "interval",
+            "String",
+            "1 day 02:00",
+            "",
+            json!("1 day 02:00:00"),
+        ),
+        ("inet", "String", "10.0.0.1/8", "", json!("10.0.0.1/8")),
+        (
+            "macaddr",
+            "String",
+            "08:00:2b:01:02:03",
+            "",
+            json!("08:00:2b:01:02:03"),
+        ),
+        ("bit(3)", "String", "101", "", json!("101")),
+        ("money", "String", "1.50", "", json!("$1.50")),
+        ("xml", "String", "<a>b</a>", "", json!("<a>b</a>")),
+        ("tsvector", "String", "a b", "", json!("'a' 'b'")),
+        (
+            "int4multirange",
+            "String",
+            "{[1,3),[5,7)}",
+            "",
+            json!("{[1,3),[5,7)}"),
+        ),
+        ("oid", "String", "5", "", json!("5")),
+        ("int4[]", "[Int]", "{1,null,3}", "", json!([1, null, 3])),
+        ("numeric[]", "[String]", "{1.50}", "", json!(["1.50"])),
+        (
+            "jsonb[]",
+            "[JSON]",
+            "{\"{\\\"a\\\": 1}\"}",
+            "",
+            json!([{"a": 1}]),
+        ),
+        (
+            "timestamptz[]",
+            "[DateTime]",
+            "{2024-01-01Z}",
+            "",
+            json!(["2024-01-01T00:00:00Z"]),
+        ),
+        (
+            "daterange[]",
+            "[Daterange]",
+            "{\"[2024-01-01,2024-01-02)\"}",
+            "{ lower }",
+            json!([{"lower": "2024-01-01"}]),
+        ),
+        (
+            "point[]",
+            "[Point]",
+            "{\"(1,2)\",null}",
+            "{ y }",
+            json!([{"y": 2}, null]),
+        ),
+        ("gql_color[]", "[String]", "{red}", "", json!(["red"])),
+        ("interval[]", "[String]", "{1 day}", "", json!(["1 day"])),
+        ("text[]", "[String]", "{}", "", json!([])),
+    ]
+}
+
+/// How a type of introspection is written.
+fn written(r#type: &Value) -> String {
+    match r#type["kind"].as_str().unwrap() {
+        "NON_NULL" => format!("{}!", written(&r#type["ofType"])),
+        "LIST" => format!("[{}]", written(&r#type["ofType"])),
+        _ => r#type["name"].as_str().unwrap().to_owned(),
+    }
+}
+
+const TYPE: &str =
+    "type { kind name ofType { kind name ofType { kind name ofType { kind name } } } }";
+
+/// The fields of a type with their types and descriptions.
+async fn fields(name: &str) -> Vec<(String, String, Value)> {
+    let query = format!(
+        "query($t: String!) {{ __type(name: $t) {{ fields {{ name description {TYPE} }} }} }}"
+    );
+    let found = data("demo", &query, json!({"t": name})).await;
+    let fields = found["__type"]["fields"].as_array().unwrap().iter();
+    fields
+        .map(|field| {
+            let name = field["name"].as_str().unwrap().to_owned();
+            (name, written(&field["type"]), field["description"].clone())
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn every_type_has_its_name_and_its_form() {
+    let cases = cases();
+    let columns: Vec<_> = (0..cases.len())
+        .map(|at| format!("c{at} {0}, r{at} {0}", cases[at].0))
+        .collect();
+    let setup = format!(
+        "create type gql_color as enum ('red', 'blue'); create domain gql_positive as int check (value > 0);
+         create type gql_place as (a int, b text);
+         create table gql_types (id int primary key, {}); alter table gql_types owner to demo;
+         comment on table gql_types is 'All \"types\".'; comment on column gql_types.c0 is 'A small one.'",
+        columns.join(", ")
+    );
+    let admin = demo().admin().await;
+    admin.batch_execute(&setup).await.unwrap();
+    for (at, (r#type, _, value, ..)) in cases.iter().enumerate() {
+        let value = value.replace('\'', "''");
+        let fill = format!(
+            "insert into gql_types (id, c{at}) values (1, '{value}'::{type}) on conflict (id) do update set c{at} = excluded.c{at}"
+        );
+        admin.batch_execute(&fill).await.unwrap();
+    }
+    let required: Vec<_> = (0..cases.len())
+        .map(|at| format!("alter r{at} set not null"))
+        .collect();
+    let rows = "update gql_types set id = 1";
+    let fill: Vec<_> = (0..cases.len())
+        .map(|at| format!("r{at} = c{at}"))
+        .collect();
+    let all = format!(
+        "{rows}, {}; alter table gql_types {}",
+        fill.join(", "),
+        required.join(", ")
+    );
+    admin.batch_execute(&all).await.unwrap();
+    known("GqlTypes").await;
+    // The constraints came last.
+    eventually("the columns are required", || async {
+        fields("GqlTypes").await.last().unwrap().1.ends_with('!')
+    })
+    .await;
+    let found = fields("GqlTypes").await;
+    assert_eq!(found[0], ("id".to_owned(), "ID!".to_owned(), Value::Null));
+    assert_eq!(found[1].2, "A small one.");
+    for (at, (r#type, name, ..)) in cases.iter().enumerate() {
+        let expected = (*name).to_owned();
+        assert_eq!(found[1 + 2 * at].1, expected, "{type}");
+        assert_eq!(found[2 + 2 * at].1, format!("{expected}!"), "{type}");
+    }
+    let query = "{ __type(name: \"GqlTypes\") { description } }";
+    assert_eq!(
+        data("demo", query, json!({})).await["__type"]["description"],
+        "All \"types\"."
+    );
+
+    for (at, (r#type, _, _, selection, expected)) in cases.iter().enumerate() {
+        let query = format!("{{ getGqlTypes {{ c{at} {selection} r{at} {selection} }} }}");
+        let found = data("demo", &query, json!({})).await;
+        let (c, r) = (format!("c{at}"), format!("r{at}"));
+        assert_eq!(
+            found["getGqlTypes"],
+            json!([{c: expected, r: expected}]),
+            "{type}"
+        );
+        // What is shown can be given back, and found.
+        let json = &found["getGqlTypes"][0][format!("c{at}")];
+        let partly = selection.contains("x }") || ["{ y }", "{ lower }"].contains(selection);
+        if partly || r#type.ends_with("[]") && !selection.is_empty() {
+            continue;
+        }
+        let column = format!("c{at}");
+        let mutation = "mutation($d: JSON) { updateGqlTypes(id: 1, data: $d) { id } }";
+        let mut given = if selection.contains("points") {
+            json!({"open": true, "points": [{"x": 1, "y": 2.5}]})
+        } else {
+            json.clone()
+        };
+        if given["empty"].is_null()
+            && let Some(members) = given.as_object_mut()
+        {
+            members.remove("empty");
+        }
+        let answer = ask(Some("demo"), mutation, json!({"d": {column: given}})).await;
+        assert_eq!(answer.get("errors"), None, "{type} {given}: {answer}");
+        let query = format!("{{ getGqlTypes {{ c{at} {selection} }} }}");
+        let again = data("demo", &query, json!({})).await;
+        assert_eq!(
+            &again["getGqlTypes"][0][format!("c{at}")],
+            expected,
+            "{type}"
+        );
+    }
+}
+
+/// What GraphQL cannot show is an error at its path, and the rest of the answer stays.
+#[tokio::test]
+async fn what_cannot_be_shown_is_an_error_at_its_path() {
+    let setup = "create table gql_flaws (id int primary key, n float8, p float8, m float4, g int[][], f float8[], pt point, bx box[], must float8 not null, ok int)";
+    demo().rows("demo", setup, json!({})).await;
+    let fill = "insert into gql_flaws values (1, 'NaN', 'Infinity', '-Infinity', '{{1},{2}}', '{1,NaN,-Infinity}', '(Infinity,1)', null, 1, 1), (2, 1, 2, 3, '{4}', '{5}', '(6,7)', null, 2, 2), (3, null, null, null, null, null, null, null, 'NaN', 3)";
+    demo().rows("demo", fill, json!({})).await;
+    let answer = ask(Some("demo"), "{ x: getGqlFlaws(orderBy: {id: asc}, where: {id: {lt: 3}}) { a: n p m g f pt { x y } ok } }", json!({})).await;
+    assert_eq!(
+        answer["data"]["x"],
+        json!([
+            {"a": null, "p": null, "m": null, "g": null, "f": [1, null, null], "pt": null, "ok": 1},
+            {"a": 1, "p": 2, "m": 3, "g": [4], "f": [5], "pt": {"x": 6, "y": 7}, "ok": 2},
+        ])
+    );
+    let errors = answer["errors"].as_array().unwrap();
+    let paths: Vec<_> = errors
+        .iter()
+        .map(|error| error["path"].to_string())
+        .collect();
+    assert_eq!(
+        paths,
+        [
+            r#"["x",0,"a"]"#,
+            r#"["x",0,"p"]"#,
+            r#"["x",0,"m"]"#,
+            r#"["x",0,"g"]"#,
+            r#"["x",0,"f",1]"#,
+            r#"["x",0,"f",2]"#,
+            r#"["x",0,"pt","x"]"#
+        ]
+    );
+    assert!(
+        errors
+            .iter()
+            .all(|error| error["extensions"]["code"] == "BAD_USER_INPUT"),
+        "{answer}"
+    );
+    // Where the column is never null, the row is null instead.
+    let answer = ask(
+        Some("demo"),
+        "{ getGqlFlaws(orderBy: {id: asc}) { id must } }",
+        json!({}),
+    )
+    .await;
+    assert_eq!(
+        answer["data"]["getGqlFlaws"],
+        json!([{"id": "1", "must": 1}, {"id": "2", "must": 2}, null])
+    );
+    assert_eq!(
+        answer["errors"][0]["path"],
+        json!(["getGqlFlaws", 2, "must"])
+    );
+}
+
+/// The signatures of the fields of one table.
+#[tokio::test]
+async fn the_fields_of_a_table_have_these_signatures() {
+    let setup = "create table gql_signed (id uuid primary key, n int); comment on table gql_signed is 'Signed.'";
+    for statement in setup.split("; ") {
+        demo().rows("demo", statement, json!({})).await;
+    }
+    demo().rows("demo", "create table gql_signed_two (a int, b int, up uuid references gql_signed, primary key (a, b))", json!({})).await;
+    known("GqlSignedTwo").await;
+    let query = format!(
+        "{{ q: __type(name: \"Query\") {{ fields {{ name args {{ name {TYPE} }} {TYPE} }} }} m: __type(name: \"Mutation\") {{ fields {{ name args {{ name {TYPE} }} {TYPE} }} }} s: __type(name: \"Subscription\") {{ fields {{ name args {{ name {TYPE} }} {TYPE} }} }} t: __type(name: \"GqlSigned\") {{ fields {{ name args {{ name {TYPE} }} {TYPE} }} }} }}"
+    );
+    let found = data("demo", &query, json!({})).await;
+    let signature = |root: &str, name: &str| {
+        let fields = found[root]["fields"].as_array().unwrap().iter();
+        let field = fields.clone().find(|field| field["name"] == name)?;
+        let arguments = field["args"].as_array().unwrap().iter();
+        let mut arguments: Vec<_> = arguments
+            .map(|argument| {
+                format!(
+                    "{}: {}",
+                    argument["name"].as_str().unwrap(),
+                    written(&argument["type"])
+                )
+            })
+            .collect();
+        arguments.sort();
+        Some(format!(
+            "({}): {}",
+            arguments.join(", "),
+            written(&field["type"])
+        ))
+    };
+    for (root, name, expected) in [
+        (
+            "q",
+            "getGqlSigned",
+            Some("(id: ID, limit: Int, offset: Int, orderBy: JSON, where: JSON): [GqlSigned]"),
+        ),
+        (
+            "q",
+            "getGqlSignedTwo",
+            Some("(limit: Int, offset: Int, orderBy: JSON, where: JSON): [GqlSignedTwo]"),
+        ),
+        (
+            "q",
+            "getGqlSignedAggregate",
+            Some("(groupBy: [String!], where: JSON): [GqlSignedAggregate]"),
+        ),
+        (
+            "m",
+            "insertGqlSigned",
+            Some("(data: JSON, objects: [JSON!], onConflict: JSON): [GqlSigned]"),
+        ),
+        (
+            "m",
+            "updateGqlSigned",
+            Some("(data: JSON!, id: ID, where: JSON): [GqlSigned]"),
+        ),
+        (
+            "m",
+            "updateGqlSignedTwo",
+            Some("(data: JSON!, where: JSON): [GqlSignedTwo]"),
+        ),
+        (
+            "m",
+            "deleteGqlSigned",
+            Some("(id: ID, where: JSON): [GqlSigned]"),
+        ),
+        (
+            "s",
+            "GqlSignedMessageAdded",
+            Some("(where: JSON): [GqlSigned]"),
+        ),
+        (
+            "s",
+            "GqlSignedMessageUpdated",
+            Some("(where: JSON): [GqlSigned]"),
+        ),
+        (
+            "s",
+            "GqlSignedMessageDeleted",
+            Some("(where: JSON): [GqlSigned]"),
+        ),
+        (
+            "t",
+            "gqlSignedTwo",
+            Some("(limit: Int, offset: Int, orderBy: JSON, where: JSON): [GqlSignedTwo]"),
+        ),
+        ("t", "n", Some("(): Int")),
+        ("q", "getNothingOfThatName", None),
+    ] {
+        assert_eq!(signature(root, name).as_deref(), expected, "{name}");
+    }
+}
