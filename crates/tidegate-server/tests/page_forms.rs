@@ -9,7 +9,12 @@ use crate::pages::{ALICE, Browser, CALLBACK, QUERY, encoded, form, signed_in};
 
 /// Posts the form of a step without its token, with that of another browser and from another
 /// site; all three must be refused.
-async fn only_from_here(api: &Api, browser: &Browser, (page, step): (&Answer, &str), more: &str) {
+pub(crate) async fn only_from_here(
+    api: &Api,
+    browser: &Browser,
+    (page, step): (&Answer, &str),
+    more: &str,
+) {
     let (action, good) = form(page, step);
     let mut stranger = Browser::default();
     let foreign = stranger.get(api, "/device").await;

@@ -64,7 +64,8 @@ async fn ask(visitor: &Visitor<'_>) -> Result<Response<Body>, Failure> {
     Ok(visitor.show("Forgot your password?", &card, (refused.as_ref(), None)))
 }
 
-async fn send(app: App, letters: Vec<Letter>) {
+/// Sends letters, behind whatever was answered.
+pub(super) async fn send(app: App, letters: Vec<Letter>) {
     let Some(mail) = app.mail() else { return };
     for letter in &letters {
         if let Err(error) = mail.send(letter).await {
