@@ -128,19 +128,31 @@ async fn of_ten_parallel_redemptions_exactly_one_succeeds() {
     let attempts: Vec<_> = (0..10)
         .map(|_| {
             let body = body.clone();
-            tokio::spawn(async move { token(&body).await.0 })
+            tokio::spawn(async move { token(&body).await })
         })
         .collect();
-    let mut statuses = Vec::new();
+    let mut answers = Vec::new();
     for attempt in attempts {
-        statuses.push(attempt.await.unwrap());
+        answers.push(attempt.await.unwrap());
     }
-    statuses.sort_unstable();
+    answers.sort_unstable_by_key(|answer| answer.0);
+    let statuses: Vec<_> = answers.iter().map(|answer| answer.0).collect();
     assert_eq!(statuses[0], 200, "{statuses:?}");
     assert!(
         statuses[1..].iter().all(|status| *status == 400),
         "{statuses:?}"
     );
+    // Nine of them were a second use, so that what the one gave is over.
+    let tokens = &answers[0].2;
+    let refresh = json!({
+        "grant_type": "refresh_token", "client_id": "demo-app",
+        "refresh_token": tokens["refresh_token"],
+    });
+    assert_eq!(failure(&refresh).await, (400, "invalid_grant".into()));
+    let body = json!({"q": "select 1"});
+    let access = tokens["access_token"].as_str();
+    let dead = demo().rest_with(access, ("POST", "/api/v4/sql"), &body);
+    assert_eq!(dead.await.status, 401);
 }
 
 #[tokio::test]

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tidegate_oauth::{
     AttemptKey, AttemptLimit, AuditEvent, AuditPage, AuditSince, AuthorizationCode, BrowserSession,
-    Client, Counted, DeviceCode, EndReason, EndedSession, Fault, FlowStore, MemoryStore, Polled,
-    Ports, Presented, PurgeBefore, Result, SecondFactor, SecretHash, Session, SessionId,
-    SigningKeyRecord, Store, StoreError, StoreFuture, Timestamp, TokenResponse, User, UserKey,
-    Written,
+    Client, Counted, DeviceCode, EndReason, EndedSession, Fault, FlowStore, LinkedIdentity,
+    MemoryStore, Polled, Ports, Presented, PurgeBefore, Result, SecondFactor, SecretHash, Session,
+    SessionId, SigningKeyRecord, Store, StoreError, StoreFuture, Timestamp, TokenResponse,
+    Unlinked, User, UserKey, Written,
 };
 
 use crate::fixture::{Fixture, HERE, about, node};

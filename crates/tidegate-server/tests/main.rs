@@ -11,6 +11,7 @@ mod fixture;
 mod heads;
 mod http2;
 mod identity;
+mod letters;
 mod linking;
 mod methods;
 mod oauth;

@@ -21,9 +21,14 @@ impl Mail for Mailbox {
 }
 
 impl Mailbox {
+    /// How many letters came so far.
+    pub(crate) fn len(&self) -> usize {
+        self.0.lock().unwrap().len()
+    }
+
     /// The letters, once there are so many.
     pub(crate) async fn letters(&self, count: usize) -> Vec<Letter> {
-        eventually("letters came", || self.0.lock().unwrap().len() >= count).await;
+        eventually("letters came", || self.len() >= count).await;
         let letters = self.0.lock().unwrap().clone();
         assert_eq!(letters.len(), count, "one letter too many");
         letters

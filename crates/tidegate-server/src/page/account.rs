@@ -103,7 +103,7 @@ fn identities(
         }
     };
     html! {
-        @if linked.is_empty() { p { "None is linked. You can sign in with those that are." } }
+        @if linked.is_empty() { p { "None is linked. Link one to sign in with it." } }
         ul.list { @for identity in linked { (identity_item(form, identity, now, providers)) } }
         @if !providers.is_empty() {
             (form_of(form).around("link", &html! { div.row { (buttons) } }))
