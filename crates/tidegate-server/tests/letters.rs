@@ -1,11 +1,13 @@
 //! Letters: who asks for one learns nothing, neither by text nor by what happens before the answer.
 
-use tidegate_oauth::{UserChange, UserKey};
+use std::time::Duration;
+
+use tidegate_oauth::{NewClient, TenantName, UserChange, UserKey};
 
 use crate::fixture::{Answer, Api};
 use crate::outside::{Mailbox, connected};
 use crate::page_forms::only_from_here;
-use crate::pages::Browser;
+use crate::pages::{Browser, CALLBACK, encoded};
 
 async fn ask(api: &Api, name: &str) -> Answer {
     let mut browser = Browser::default();
@@ -26,8 +28,46 @@ async fn give_alice_an_address(api: &Api) {
 /// The token of the link in the last letter.
 async fn link(mailbox: &Mailbox, count: usize) -> String {
     let letter = mailbox.letters(count).await.pop().unwrap();
-    let (_, token) = letter.text.split_once("/reset?token=").unwrap();
+    let (_, token) = letter.text.split_once("?token=").unwrap();
     token.split_whitespace().next().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn links_are_too_old_after_an_hour_and_after_a_day() {
+    let (api, mailbox) = connected().await;
+    give_alice_an_address(&api).await;
+    let open = NewClient {
+        id: Some("open".to_owned()),
+        public: true,
+        allow_signup: true,
+        ..NewClient::new(
+            TenantName::parse("demo").unwrap(),
+            "Open",
+            vec![CALLBACK.to_owned()],
+        )
+    };
+    api.directory.create_client(open).await.unwrap();
+    let path = format!(
+        "/signup/?client_id=open&parentdb=demo&redirect_uri={}",
+        encoded(CALLBACK)
+    );
+    let mut browser = Browser::default();
+    let page = browser.get(&api, &path).await;
+    let person = [
+        ("username", "zoe"),
+        ("email", "zoe@example.org"),
+        ("password", "zoe-12345"),
+    ];
+    let sent = browser.post(&api, (&page, "sign_up"), &person).await;
+    assert_eq!(sent.status, 200, "{}", sent.text());
+    let confirm = format!("/signup/confirm?token={}", link(&mailbox, 1).await);
+    ask(&api, "alice").await;
+    let reset = format!("/reset?token={}", link(&mailbox, 2).await);
+    for (minutes, of_reset, of_sign_up) in [(59, 200, 200), (1, 400, 200), (23 * 60, 400, 400)] {
+        api.clock.advance(Duration::from_mins(minutes));
+        assert_eq!(browser.get(&api, &reset).await.status, of_reset);
+        assert_eq!(browser.get(&api, &confirm).await.status, of_sign_up);
+    }
 }
 
 #[tokio::test]

@@ -323,4 +323,9 @@ async fn links_are_changed_from_our_own_page_only() {
         page.await.text().contains("octo"),
         "an address alone does nothing"
     );
+    // What others are called elsewhere is text here.
+    link(&api, &mut browser, "%3Cscript%3E").await;
+    let page = browser.get(&api, "/account").await;
+    assert!(!page.text().contains("<script"), "{}", page.text());
+    assert!(page.text().contains("&lt;script&gt;"), "{}", page.text());
 }
