@@ -55,5 +55,6 @@ mod sql_schema;
 mod sql_transactions;
 mod sql_values;
 mod tls;
+mod two_factor;
 mod user_roles;
 mod users;
