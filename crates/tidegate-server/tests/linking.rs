@@ -285,12 +285,12 @@ async fn the_last_way_in_stays() {
     assert!(!page.text().contains("Current password"), "{}", page.text());
     let new = [("new_password", "nora-12345")];
     api.clock.advance(Duration::from_mins(11));
-    let stale = browser.post(&api, (&page, "change_password"), &new).await;
-    assert_eq!(stale.status, 400, "{}", stale.text());
+    let late = browser.post(&api, (&page, "change_password"), &new).await;
+    assert_eq!(late.status, 400, "{}", late.text());
     assert!(
-        stale.text().contains("new_password-complaint"),
+        late.text().contains("new_password-complaint"),
         "{}",
-        stale.text()
+        late.text()
     );
     let denied = browser
         .post(&api, (&page, "link"), &[("provider", "two")])
@@ -301,8 +301,8 @@ async fn the_last_way_in_stays() {
         303
     );
     let page = browser.get(&api, "/account").await;
-    let set = browser.post(&api, (&page, "change_password"), &new).await;
-    assert_eq!(set.status, 200, "{}", set.text());
+    let chosen = browser.post(&api, (&page, "change_password"), &new).await;
+    assert_eq!(chosen.status, 200, "{}", chosen.text());
     assert_eq!(unlink(&mut browser, "second").await.status, 200);
 }
 
