@@ -24,6 +24,8 @@ pub(crate) struct Load {
     pub(crate) time: Duration,
     /// Transactions a second; as many as it can with `None`.
     pub(crate) rate: Option<f64>,
+    /// Over TCP rather than the Unix socket.
+    pub(crate) tcp: bool,
 }
 
 /// Runs a script.
@@ -44,7 +46,11 @@ pub(crate) fn run(service: &Service, script: &str, load: Load) -> Result<Outcome
         .args(["-T", &load.time.as_secs().max(1).to_string(), "-f"])
         .arg(&file)
         .args(load.rate.map(|rate| format!("--rate={rate:.0}")))
-        .arg(&service.floor_url)
+        .arg(if load.tcp {
+            &service.floor_tcp_url
+        } else {
+            &service.floor_url
+        })
         .output()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     if !output.status.success() {

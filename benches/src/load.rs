@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use memchr::memmem;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::task::LocalSet;
@@ -57,12 +58,14 @@ pub(crate) async fn run(
             let (requests, latencies, next) = (requests.clone(), latencies.clone(), next.clone());
             local.spawn_local(async move {
                 let mut connection = Connection::open(address).await.map_err(|e| e.to_string())?;
-                while started.elapsed() < time {
+                let mut sent = Instant::now();
+                while sent - started < time {
                     let turn = next.replace(next.get() + 1);
-                    let sent = Instant::now();
                     let exchanged = connection.exchange(&requests[turn % requests.len()]).await;
                     exchanged.map_err(|e| e.to_string())?;
-                    latencies.borrow_mut().push(sent.elapsed());
+                    let done = Instant::now();
+                    latencies.borrow_mut().push(done - sent);
+                    sent = done;
                 }
                 Ok::<_, String>(())
             })
@@ -114,7 +117,8 @@ impl Connection {
 
     /// Sends a request and reads its answer, which is small and has a length.
     pub(crate) async fn ask(&mut self, request: &[u8]) -> Result<Answer> {
-        let (head, text) = self.head(request).await?;
+        let head = self.head(request).await?;
+        let text = std::str::from_utf8(&self.buffer[..head])?.to_ascii_lowercase();
         let number = |name: &str| {
             let value = text.lines().find_map(|line| line.strip_prefix(name));
             value.and_then(|value| value.trim().parse::<usize>().ok())
@@ -131,33 +135,36 @@ impl Connection {
         })
     }
 
-    /// Sends a request and reads the head of its answer: where it ends, and its text in lower case.
-    async fn head(&mut self, request: &[u8]) -> Result<(usize, String)> {
+    /// Sends a request and reads the head of its answer; returns where it ends.
+    async fn head(&mut self, request: &[u8]) -> Result<usize> {
         self.stream.write_all(request).await?;
         self.filled = 0;
         loop {
             self.fill().await?;
-            if let Some(end) = find(&self.buffer[..self.filled], b"\r\n\r\n") {
-                let text = std::str::from_utf8(&self.buffer[..end + 4])?;
-                return Ok((end + 4, text.to_ascii_lowercase()));
+            if let Some(end) = memmem::find(&self.buffer[..self.filled], b"\r\n\r\n") {
+                return Ok(end + 4);
             }
         }
     }
 
     /// Sends a request and reads its answer to the end; returns the size of the body.
     pub(crate) async fn exchange(&mut self, request: &[u8]) -> Result<u64> {
-        let (head, text) = self.head(request).await?;
-        if !text.starts_with("http/1.1 200") {
+        const LENGTH: &[u8] = b"\r\ncontent-length: ";
+        let head = self.head(request).await?;
+        let text = &self.buffer[..head];
+        if !text.starts_with(b"HTTP/1.1 200") {
             let shown = String::from_utf8_lossy(&self.buffer[..self.filled]).into_owned();
             return Err(shown.into());
         }
-        let length = text
-            .lines()
-            .find_map(|line| line.strip_prefix("content-length:"));
-        match length {
-            Some(length) => self.skip(head, length.trim().parse()?).await,
-            None => self.skip_chunks(head).await,
-        }
+        // The service writes the names of headers in small letters.
+        let Some(at) = memmem::find(text, LENGTH) else {
+            return self.skip_chunks(head).await;
+        };
+        let digits = text[at + LENGTH.len()..]
+            .split(|byte| *byte == b'\r')
+            .next();
+        let length = std::str::from_utf8(digits.unwrap_or_default())?.parse()?;
+        self.skip(head, length).await
     }
 
     async fn fill(&mut self) -> Result<()> {
@@ -187,7 +194,7 @@ impl Connection {
         let mut at = head;
         loop {
             let line = loop {
-                if let Some(end) = find(&self.buffer[at..self.filled], b"\r\n") {
+                if let Some(end) = memmem::find(&self.buffer[at..self.filled], b"\r\n") {
                     break at + end;
                 }
                 self.compact(&mut at);
@@ -216,8 +223,4 @@ impl Connection {
         self.filled -= *at;
         *at = 0;
     }
-}
-
-fn find(text: &[u8], what: &[u8]) -> Option<usize> {
-    text.windows(what.len()).position(|window| window == what)
 }

@@ -105,6 +105,10 @@ struct Row {
     database: f64,
     memory: u64,
     floor: floor::Outcome,
+    /// pgbench over TCP, as the load generator reaches us.
+    tcp: floor::Outcome,
+    /// Seconds of CPU that the load generator used.
+    generator: f64,
     /// pgbench held to our rate: a backend that is asked less often costs more each time.
     throttled: floor::Outcome,
 }
@@ -112,7 +116,7 @@ struct Row {
 impl Row {
     fn header() -> String {
         format!(
-            "{:<26} {:>9} {:>9} {:>6} {:>8} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>7}",
+            "{:<26} {:>9} {:>9} {:>6} {:>8} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>8} {:>7}",
             "case",
             "req/s",
             "pgbench/s",
@@ -125,6 +129,9 @@ impl Row {
             "pg ratio",
             "pgb= us",
             "pg= ratio",
+            "pgbTCP/s",
+            "TCPratio",
+            "load us",
             "MiB"
         )
     }
@@ -134,7 +141,7 @@ impl Row {
         let per_request = |seconds: f64| seconds * 1e6 / self.ours.requests() as f64;
         let database = per_request(self.database);
         format!(
-            "{:<26} {:>9.0} {:>9.0} {:>6.2} {:>8.2} {:>8.2} {:>9.1} {:>9.1} {:>9.1} {:>9.2} {:>9.1} {:>9.2} {:>7}",
+            "{:<26} {:>9.0} {:>9.0} {:>6.2} {:>8.2} {:>8.2} {:>9.1} {:>9.1} {:>9.1} {:>9.2} {:>9.1} {:>9.2} {:>9.0} {:>9.2} {:>8.1} {:>7}",
             self.name,
             rate,
             self.floor.rate,
@@ -147,6 +154,9 @@ impl Row {
             database / self.floor.database,
             self.throttled.database,
             database / self.throttled.database,
+            self.tcp.rate,
+            rate / self.tcp.rate,
+            per_request(self.generator),
             self.memory >> 20,
         )
     }
@@ -169,8 +179,10 @@ async fn measure(service: &Service, case: &Case, arguments: &Arguments) -> Resul
     let before = (
         process::cpu(service.server)?,
         process::family_cpu(service.postmaster)?,
+        process::cpu(std::process::id())?,
     );
     let ours = load::run(service.address, &requests, connections, time).await?;
+    let generator = process::cpu(std::process::id())? - before.2;
     let server = process::cpu(service.server)? - before.0;
     let database = process::family_cpu(service.postmaster)? - before.1;
     let memory = process::peak(service.server)?;
@@ -178,8 +190,10 @@ async fn measure(service: &Service, case: &Case, arguments: &Arguments) -> Resul
         clients: connections,
         time,
         rate: None,
+        tcp: false,
     };
     let floor = floor::run(service, &case.script(), load)?;
+    let tcp = floor::run(service, &case.script(), floor::Load { tcp: true, ..load })?;
     let rate = Some(ours.rate().min(floor.rate));
     let throttled = floor::run(service, &case.script(), floor::Load { rate, ..load })?;
     Ok(Row {
@@ -189,6 +203,8 @@ async fn measure(service: &Service, case: &Case, arguments: &Arguments) -> Resul
         database,
         memory,
         floor,
+        tcp,
+        generator,
         throttled,
     })
 }

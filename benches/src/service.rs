@@ -31,6 +31,8 @@ pub(crate) struct Service {
     pub(crate) pgbench: PathBuf,
     /// As whom and by which transport pgbench connects.
     pub(crate) floor_url: String,
+    /// The same by TCP, which is how the load generator reaches the service.
+    pub(crate) floor_tcp_url: String,
     /// Holds the demo's data and our scripts.
     pub(crate) folder: TempDir,
     child: Child,
@@ -74,7 +76,8 @@ impl Service {
         let mut lines = postmaster.lines();
         let pid = lines.next().ok_or("empty postmaster.pid")?.parse()?;
         let socket = lines.nth(3).unwrap_or_default().to_owned();
-        let floor_url = floor_url(&variable(&env, "DATABASE_URL")?, &socket);
+        let floor_tcp_url = variable(&env, "DATABASE_URL")?;
+        let floor_url = floor_url(&floor_tcp_url, &socket);
         let pgbench = pgbench(pid)?;
         let owner_token = token(address, "/api/v4/oauth", OWNER).await?;
         let guest_token = token(address, "/api/v4/oauth/guest", GUEST).await?;
@@ -87,6 +90,7 @@ impl Service {
             guest_token,
             pgbench,
             floor_url,
+            floor_tcp_url,
             folder,
             child,
         })

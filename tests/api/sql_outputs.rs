@@ -5,6 +5,8 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use reqwest::Method;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
 use crate::service::{PATIENCE, demo};
 
@@ -246,4 +248,29 @@ async fn formatted_values_follow_the_preferred_timezone() {
         .unwrap();
     let answer: Value = answer.json().await.unwrap();
     assert_eq!(answer["data"][0]["t"], "2024-07-01 14:00 CEST");
+}
+
+/// Without chunks only a reset tells the end of an answer that broke from one that is whole.
+#[tokio::test]
+async fn an_error_in_a_stream_of_http_1_0_resets_the_connection() {
+    let token = demo().token("demo").await;
+    let address = demo().url.trim_start_matches("http://").to_owned();
+    let ask = async |rows: u32| {
+        let q = format!("select 1 / (500000 - i) as n from generate_series(1, {rows}) i");
+        let body = json!({"q": q, "output_format": "csv"}).to_string();
+        let head = format!(
+            "POST /api/v4/sql HTTP/1.0\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        );
+        let mut stream = TcpStream::connect(&address).await.unwrap();
+        stream.write_all((head + &body).as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        let read = stream.read_to_end(&mut answer).await;
+        assert!(answer.starts_with(b"HTTP/1.0 200"), "{rows}");
+        read.map(|_| answer.iter().filter(|byte| **byte == b'\n').count())
+    };
+    assert!(ask(400_000).await.unwrap() > 400_000);
+    let broken = ask(600_000).await.unwrap_err();
+    assert_eq!(broken.kind(), std::io::ErrorKind::ConnectionReset);
 }

@@ -28,10 +28,7 @@ struct OnlyAdmin(Config);
 impl Credentials for OnlyAdmin {
     fn of<'a>(&'a self, _: &'a Key, _: bool) -> BoxFuture<'a, Result<Credential, OpenError>> {
         let password = self.0.admin_password.clone();
-        let pins = StartupPins {
-            server_version: 150_000,
-            ..StartupPins::default()
-        };
+        let pins = StartupPins::default();
         Box::pin(std::future::ready(Ok(Credential { password, pins })))
     }
 }

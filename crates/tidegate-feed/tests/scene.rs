@@ -203,7 +203,8 @@ impl Credentials for Passwords {
     fn of<'a>(&'a self, key: &'a Key, _: bool) -> BoxFuture<'a, Result<Credential, OpenError>> {
         let password = Secret::new(role_password(&MASTER, key.role.as_str(), 1));
         let pins = StartupPins {
-            server_version: 150_000,
+            server_version: u32::from(tidegate_embedded::testing::cluster().version().major)
+                * 10_000,
             ..StartupPins::default()
         };
         Box::pin(std::future::ready(Ok(Credential { password, pins })))

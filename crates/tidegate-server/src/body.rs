@@ -192,11 +192,13 @@ impl http_body::Body for Body {
         let body = self.get_mut();
         let next = ready!(body.content.poll_next(cx));
         // Nobody asks again when nothing is left.
-        if !matches!(next, Some(Err(_)))
-            && body.content.exact_size() == Some(0)
-            && let Some(observation) = &mut body.observation
-        {
-            observation.complete();
+        if !matches!(next, Some(Err(_))) && body.content.exact_size() == Some(0) {
+            if let Some(observation) = &mut body.observation {
+                observation.complete();
+            }
+            if let Some(in_flight) = &body.in_flight {
+                in_flight.settle();
+            }
         }
         Poll::Ready(next.map(|bytes| bytes.map(Frame::data)))
     }

@@ -355,6 +355,20 @@ fn a_text_that_does_not_fit_is_refused_with_the_place() {
 }
 
 #[test]
+fn a_skipped_time_lies_behind_the_gap_and_one_that_comes_twice_is_the_first() {
+    let zone = Zone::named("America/New_York").unwrap();
+    for (text, expected) in [
+        ("2024-03-10 01:59", "2024-03-10T06:59:00Z"),
+        ("2024-03-10 02:30", "2024-03-10T07:30:00Z"),
+        ("2024-03-10 03:00", "2024-03-10T07:00:00Z"),
+        ("2024-11-03 01:30", "2024-11-03T05:30:00Z"),
+    ] {
+        let read = parse_in_zone("Y-m-d H:i", text, &Type::TIMESTAMPTZ, &zone).unwrap();
+        assert_eq!(read, expected, "{text}");
+    }
+}
+
+#[test]
 fn a_text_without_a_zone_is_in_the_zone_of_the_request() {
     let zone = Zone::named("Asia/Kathmandu").unwrap();
     assert_eq!(

@@ -50,18 +50,20 @@ pub(crate) async fn run(settings: &Settings) -> Result {
 /// What is in the control database was sealed by the master key that it knows by its fingerprint.
 async fn same_master_key(admin: &Admin, master: &MasterKey) -> Result<Finding> {
     let kept = admin.kept_fingerprint().await?;
-    let same = kept.is_none_or(|kept| kept == master.fingerprint());
-    let (verdict, text) = if same {
-        (
+    let (verdict, text) = match kept {
+        None => (
+            Verdict::Good,
+            "the control database knows no master key yet and will keep to this one",
+        ),
+        Some(kept) if kept == master.fingerprint() => (
             Verdict::Good,
             "the master key is the one of the control database",
-        )
-    } else {
-        (
+        ),
+        Some(_) => (
             Verdict::Missing,
             "the master key is not the one that the control database was set up with: `serve` \
              refuses it; give the right one in master_key_file",
-        )
+        ),
     };
     Ok(Finding {
         text: text.to_owned(),

@@ -235,8 +235,18 @@ pub(super) async fn release(
     if done.is_ok() {
         done = restored.run_each(session).await;
     }
+    if done.is_ok() {
+        done = session
+            .client
+            .batch_execute(FORGET)
+            .await
+            .map_err(Into::into);
+    }
     session.end(done).await
 }
+
+/// Takes out what tells of changes.
+const FORGET: &str = include_str!("forget.sql");
 
 /// Writes the statements that take changes back. A role that is gone has taken its rights along.
 fn restore(database: &str, changes: &[RightsChange], logins: &BTreeSet<String>) -> Script {

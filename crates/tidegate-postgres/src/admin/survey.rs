@@ -59,7 +59,7 @@ const OBJECTS: &str = "
         FROM pg_catalog.pg_proc p WHERE p.pronamespace = n.oid
     ) o
     JOIN pg_catalog.pg_roles r ON r.oid = o.owner
-    WHERE n.nspname <> 'information_schema' AND n.nspname !~ '^pg_'
+    WHERE n.nspname NOT IN ('information_schema', 'tidegate_catalog') AND n.nspname !~ '^pg_'
       AND NOT EXISTS (
         SELECT FROM pg_catalog.pg_depend d
         WHERE d.classid = o.class AND d.objid = o.object AND d.deptype = 'e')

@@ -23,7 +23,7 @@ use crate::wire::channel::{Channel, Halt};
 use crate::wire::inbound::LONGEST;
 use crate::wire::tag;
 use cancel::Canceller;
-use tidegate_sql::Error;
+use tidegate_sql::{Error, InputError};
 
 /// A connection that logged in as one role.
 pub struct Connection {
@@ -170,6 +170,14 @@ impl Connection {
         Error::internal(ConnectError::Protocol(what.to_owned()))
     }
 
+    /// The error of a caller who changed a setting that every text depends on. What the statement
+    /// did besides may have been committed before PostgreSQL tells of the setting.
+    fn changed(&mut self, reason: &'static str) -> Error {
+        self.give_up();
+        let keyword = "SET";
+        InputError::StatementNotAllowed { keyword, reason }.into()
+    }
+
     /// The error of a stream that stopped.
     pub(crate) fn halted(&mut self, halt: Halt) -> Error {
         match halt {
@@ -211,10 +219,10 @@ impl Connection {
                 match status {
                     // Texts would be read differently from how they are written.
                     Some(("client_encoding", value)) if value != "UTF8" => {
-                        Err(self.breach("client_encoding was changed"))
+                        Err(self.changed("client_encoding must stay UTF8"))
                     }
                     Some(("standard_conforming_strings", "off")) => {
-                        Err(self.breach("standard_conforming_strings was changed"))
+                        Err(self.changed("standard_conforming_strings must stay on"))
                     }
                     Some(_) => Ok(true),
                     None => Err(self.breach("an unreadable ParameterStatus")),

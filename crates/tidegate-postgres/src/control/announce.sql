@@ -15,4 +15,3 @@ END
 $announce$;
 CREATE EVENT TRIGGER tidegate_catalog ON ddl_command_end
     EXECUTE FUNCTION tidegate_catalog.announce();
-COMMIT

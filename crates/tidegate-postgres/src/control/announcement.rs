@@ -11,7 +11,14 @@ use super::{Control, refusal};
 use crate::connection::ConnectError;
 
 /// Makes the trigger.
-const INSTALL: &str = include_str!("announce.sql");
+const INSTALL: &str = concat!(
+    include_str!("announce.sql"),
+    include_str!("own_schema.sql"),
+    ";\nCOMMIT"
+);
+
+/// Leaves what is ours to us alone.
+const OWN: &str = include_str!("own_schema.sql");
 
 /// Whether the trigger is there, fires, and everything behind it is ours; and whether we may make
 /// it, which only superusers may. Where transactions are prepared there should be none: those that
@@ -98,6 +105,10 @@ async fn begin(client: &Client) -> Result<bool, tokio_postgres::Error> {
         there = survey(client).await?.0;
     }
     if there {
+        // Not ours to take back where another administrator made it.
+        if let Err(error) = client.batch_execute(OWN).await {
+            debug!(%error, "the rights on our schema stay as they are");
+        }
         client.batch_execute("LISTEN tidegate_catalog").await?;
     }
     Ok(there)

@@ -1,4 +1,8 @@
+use std::sync::Arc;
+
 use tidegate_postgres::admin::{Error, Grantee, Right};
+use tidegate_postgres::backoff::Jitter;
+use tidegate_postgres::control::Control;
 use tokio_postgres::Client;
 
 use super::fixture::{
@@ -182,12 +186,31 @@ async fn dropping_takes_back_what_was_granted_and_only_that() {
         "what a role had is not ours to take"
     );
 
+    // Serving the database puts an event trigger into it.
+    let control = Control::new(Arc::new(superuser()), Jitter::none()).unwrap();
+    let (tell, told) = tokio::sync::oneshot::channel();
+    let mut tell = Some(tell);
+    let heard = move |_| {
+        if let Some(tell) = tell.take() {
+            tell.send(()).unwrap();
+        }
+    };
+    tokio::select! {
+        silence = control.announcements(&tenant, heard) => panic!("{silence:?}"),
+        told = told => told.unwrap(),
+    }
+    let ours = "SELECT (SELECT count(*) FROM pg_event_trigger) || ' ' || count(*) \
+                FROM pg_namespace WHERE nspname = 'tidegate_catalog'";
+    let inside = root("returned").await;
+    assert_eq!(value(&inside, ours).await, "1 1");
+
     let roles = ["returned/x".to_owned(), "returned_owner".to_owned()];
     admin
         .release_tenant(&tenant, &roles, &plan.changes)
         .await
         .unwrap();
     assert_eq!(rights("returned").await, before);
+    assert_eq!(value(&inside, ours).await, "0 0");
 }
 
 #[tokio::test]
@@ -282,8 +305,8 @@ async fn reserved_databases_and_foreign_roles_are_refused() {
 
 #[tokio::test]
 async fn an_administrator_without_the_owners_rights_is_told_what_it_lacks() {
-    let _maker = legacy("lacking").await;
     let admin = admin(service_admin("svc_lacking").await);
+    let _maker = legacy("lacking").await;
     let tenant = database("lacking");
     let error = admin
         .plan_adoption(&tenant, &role("lacking"))

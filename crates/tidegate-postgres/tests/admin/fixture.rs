@@ -36,7 +36,26 @@ pub(super) async fn service_admin(name: &str) -> Config {
          GRANT pg_signal_backend, pg_read_all_stats TO {name};"
     );
     root.batch_execute(&sql).await.unwrap();
+    let major = testing::cluster().version().major;
+    if major < 15 {
+        lend_the_template(name).await;
+    }
     superuser().with_login(name, Secret::new("service"))
+}
+
+/// Before 15 the schema `public` of a new database is the superuser's, and OPERATIONS says to give
+/// that of `template1` to the administrator: here to a role that all of them are members of.
+pub(super) async fn lend_the_template(name: &str) {
+    let template = root("template1").await;
+    let sql = format!(
+        "BEGIN; SELECT pg_advisory_xact_lock(7);
+         DO $$ BEGIN
+           IF to_regrole('svc_templates') IS NULL THEN CREATE ROLE svc_templates; END IF;
+         END $$;
+         ALTER SCHEMA public OWNER TO svc_templates;
+         GRANT svc_templates TO {name}; COMMIT"
+    );
+    template.batch_execute(&sql).await.unwrap();
 }
 
 /// A connection as the cluster's superuser.

@@ -152,3 +152,31 @@ async fn a_schema_of_somebody_else_gets_no_trigger() {
         .await;
     assert_eq!(row.unwrap().get::<_, i64>(0), 0);
 }
+
+#[tokio::test]
+async fn default_privileges_give_nobody_a_right_on_our_schema() {
+    let admin = database("announced_default").await;
+    let sql = "create role announced_heir; \
+               alter default privileges grant all on schemas to announced_heir with grant option; \
+               alter default privileges grant all on functions to announced_heir with grant option";
+    admin.batch_execute(sql).await.unwrap();
+    let rights = async || {
+        let sql = "select has_schema_privilege('announced_heir', 'tidegate_catalog', 'create'), \
+                   has_schema_privilege('announced_heir', 'tidegate_catalog', 'usage'), \
+                   n.nspacl::text || p.proacl::text like '%announced_heir%' \
+                   from pg_namespace n join pg_proc p on p.pronamespace = n.oid \
+                   where n.nspname = 'tidegate_catalog'";
+        let row = admin.query_one(sql, &[]).await.unwrap();
+        [0, 1, 2].map(|place| row.get::<_, bool>(place))
+    };
+    let mut told = hear(control(&cluster().admin_url()), "announced_default");
+    assert_eq!(next(&mut told).await, Some(Announcement::Listening));
+    assert_eq!(rights().await, [false; 3]);
+    // What an older release left behind is mended by the next use.
+    let sql = "grant all on schema tidegate_catalog to announced_heir with grant option";
+    admin.batch_execute(sql).await.unwrap();
+    assert_eq!(rights().await, [true; 3]);
+    let mut told = hear(control(&cluster().admin_url()), "announced_default");
+    assert_eq!(next(&mut told).await, Some(Announcement::Listening));
+    assert_eq!(rights().await, [false; 3]);
+}

@@ -97,7 +97,9 @@ impl Scene {
 /// A reader that gathers what the stream gives.
 pub(crate) struct Reader {
     pub(crate) stream: Box<dyn LogStream>,
+    /// The ends of transactions that changed a captured table: before 15 empty ones come too.
     pub(crate) commits: Vec<LogPosition>,
+    empty: bool,
     pub(crate) reached: LogPosition,
     /// The last bytes of inserted and deleted rows, which are text.
     pub(crate) rows: Vec<String>,
@@ -108,6 +110,7 @@ impl Reader {
         Self {
             stream,
             commits: Vec::new(),
+            empty: true,
             reached: LogPosition::default(),
             rows: Vec::new(),
         }
@@ -128,9 +131,14 @@ impl Reader {
                 LogMessage::Change(bytes) => match bytes[0] {
                     b'C' => {
                         let end = bytes[10..18].try_into().unwrap();
-                        self.commits.push(LogPosition(u64::from_be_bytes(end)));
+                        let end = LogPosition(u64::from_be_bytes(end));
+                        self.reached = self.reached.max(end);
+                        if !std::mem::replace(&mut self.empty, true) {
+                            self.commits.push(end);
+                        }
                     }
                     b'I' | b'U' | b'D' => {
+                        self.empty = false;
                         self.rows.push(String::from_utf8_lossy(&bytes).into_owned());
                     }
                     _ => {}
@@ -149,7 +157,7 @@ impl Reader {
 
     /// Reads until everything before a position has come.
     pub(crate) async fn reach(&mut self, position: LogPosition) {
-        while self.reached < position && self.commits.last() < Some(&position) {
+        while self.reached < position {
             self.stream.ask();
             self.step().await.unwrap();
         }

@@ -1,6 +1,6 @@
 //! What a request leaves in its session, and how little of it the next one finds.
 
-use tidegate_sql::{Login, Mode, Sharing, Terms};
+use tidegate_sql::{Error, InputError, Login, Mode, Sharing, Terms};
 
 use crate::stage::{Gathered, Sql, Stage};
 
@@ -194,7 +194,14 @@ async fn a_changed_client_encoding_ends_the_connection_not_the_service() {
         "'standard_conforming_strings', 'off'",
     ] {
         let change = format!("select set_config({setting}, false)");
-        assert!(Sql::new(&change).run(&stage, &owner).await.is_err());
+        let refused = Sql::new(&change).run(&stage, &owner).await.unwrap_err();
+        assert!(
+            matches!(
+                refused,
+                Error::Input(InputError::StatementNotAllowed { keyword: "SET", .. })
+            ),
+            "{refused:?}"
+        );
         assert_eq!(
             Sql::new("select 'é\\' as e").value(&stage, &owner).await,
             r#""é\\""#

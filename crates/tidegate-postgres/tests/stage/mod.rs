@@ -160,7 +160,7 @@ pub(crate) async fn connect(url: &str) -> Client {
 
 pub(crate) fn pins() -> StartupPins {
     StartupPins {
-        server_version: 150_000,
+        server_version: u32::from(tidegate_embedded::testing::cluster().version().major) * 10_000,
         ..StartupPins::default()
     }
 }

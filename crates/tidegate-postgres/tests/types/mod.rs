@@ -1,5 +1,6 @@
 //! Types that PostgreSQL does not have from the start, and hints.
 
+use tidegate_embedded::testing;
 use tidegate_sql::{Error, InputError, TypeKind, WireFormat};
 
 use crate::stage::{Sql, Stage};
@@ -50,6 +51,10 @@ async fn types_are_resolved_down_to_their_parts() {
 
 #[tokio::test]
 async fn a_multirange_of_a_type_of_ones_own_is_known() {
+    // PostgreSQL 13 has none.
+    if testing::cluster().version().major < 14 {
+        return;
+    }
     let stage = Stage::new("multirange").await;
     stage.admin.batch_execute(SETUP).await.unwrap();
     let rows = Sql::new("select span_multirange(span(1, 2)) as m")
@@ -229,7 +234,9 @@ async fn a_value_that_cannot_be_read_is_told_from_a_statement_that_fails() {
                     panic!("{text}: {error:?}")
                 };
                 assert_eq!(rejection.sqlstate, sqlstate, "{text}");
-                let place = unread.then_some("params[1].a");
+                // PostgreSQL 13 does not say which value it could not read.
+                let told = unread && testing::cluster().version().major >= 14;
+                let place = told.then_some("params[1].a");
                 assert_eq!(rejection.place.as_deref(), place, "{text}");
             }
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use http::header::UPGRADE;
-use http::{Request, Response};
+use http::{Request, Response, Version};
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
@@ -17,7 +17,7 @@ use tower::Service;
 
 use super::refusal::Explained;
 use super::tls::Acceptor;
-use super::vitals::{InFlight, Monitor, Verdict, Vitals, Watched};
+use super::vitals::{InFlight, Monitor, Reset, Verdict, Vitals, Watched};
 use crate::app::App;
 use crate::body::Body;
 use crate::forwarded::Peer;
@@ -57,7 +57,7 @@ pub(crate) async fn serve(stream: TcpStream, acceptor: Option<Acceptor>, context
 /// Serves HTTP, and the WebSocket that the connection may become.
 async fn drive<I>(io: I, context: Context)
 where
-    I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    I: AsyncRead + AsyncWrite + Reset + Unpin + Send + 'static,
 {
     let _counted = Counted::new(&context.app);
     let (app, stopped) = (context.app.clone(), context.stopped.clone());
@@ -71,7 +71,7 @@ where
 
 async fn http<I>(io: I, context: Context, handoff: Handoff)
 where
-    I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    I: AsyncRead + AsyncWrite + Reset + Unpin + Send + 'static,
 {
     let Context {
         app,
@@ -156,9 +156,13 @@ fn hyper_service(
             request.extensions_mut().insert(handoff.clone());
         }
         let in_flight = InFlight::begin(&vitals);
+        let old = request.version() == Version::HTTP_10;
         let answer = stack.clone().call(request);
         async move {
             let mut response = answer.await?;
+            if old && response.body().exact_size().is_none() {
+                in_flight.owe();
+            }
             response.body_mut().keep(in_flight);
             Ok(response)
         }

@@ -7,6 +7,8 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio_rustls::server::TlsStream;
 
 use super::stall::StallGuard;
 use crate::body::Content;
@@ -25,6 +27,8 @@ pub(crate) struct Vitals {
     /// `read` when the last request ended.
     read_before: AtomicU64,
     http2: AtomicBool,
+    /// The peer would take the end of the connection for the end of an answer that has more.
+    owing: AtomicBool,
     /// The answers on the way, of HTTP/2 only.
     answers: Mutex<Vec<Weak<StallGuard>>>,
 }
@@ -42,6 +46,16 @@ impl InFlight {
     /// Whether other requests are answered on the connection at the same time.
     pub(crate) fn is_multiplexed(&self) -> bool {
         self.0.http2.load(Relaxed)
+    }
+
+    /// The answer ends with the connection, as HTTP/1.0 has it without a length.
+    pub(crate) fn owe(&self) {
+        self.0.owing.store(true, Relaxed);
+    }
+
+    /// All of the answer is on its way.
+    pub(crate) fn settle(&self) {
+        self.0.owing.store(false, Relaxed);
     }
 
     /// Lets the connection's judge cut the answer off when the peer stops taking it.
@@ -164,13 +178,45 @@ impl Vitals {
     }
 }
 
+/// A connection that can be ended so that the peer sees an error.
+pub(crate) trait Reset {
+    /// Makes the close that follows a reset (RFC 9293, section 3.10.7).
+    fn reset(&self);
+}
+
+impl Reset for TcpStream {
+    fn reset(&self) {
+        // What cannot be reset is closed as ever.
+        let _ = self.set_zero_linger();
+    }
+}
+
+impl Reset for TlsStream<TcpStream> {
+    fn reset(&self) {
+        self.get_ref().0.reset();
+    }
+}
+
+#[cfg(test)]
+impl Reset for tokio::io::DuplexStream {
+    fn reset(&self) {}
+}
+
 /// A connection that counts.
-pub(crate) struct Watched<I> {
+pub(crate) struct Watched<I: Reset> {
     io: I,
     vitals: Arc<Vitals>,
 }
 
-impl<I> Watched<I> {
+impl<I: Reset> Drop for Watched<I> {
+    fn drop(&mut self) {
+        if self.vitals.owing.load(Relaxed) {
+            self.io.reset();
+        }
+    }
+}
+
+impl<I: Reset> Watched<I> {
     pub(crate) fn new(io: I, vitals: Arc<Vitals>) -> Self {
         Self { io, vitals }
     }
@@ -187,7 +233,7 @@ impl<I> Watched<I> {
     }
 }
 
-impl<I: AsyncRead + Unpin> AsyncRead for Watched<I> {
+impl<I: AsyncRead + Reset + Unpin> AsyncRead for Watched<I> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -207,7 +253,7 @@ impl<I: AsyncRead + Unpin> AsyncRead for Watched<I> {
     }
 }
 
-impl<I: AsyncWrite + Unpin> AsyncWrite for Watched<I> {
+impl<I: AsyncWrite + Reset + Unpin> AsyncWrite for Watched<I> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

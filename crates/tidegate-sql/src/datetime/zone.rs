@@ -78,7 +78,11 @@ impl Zone {
             let clock = TimeZone::UTC.to_datetime(Timestamp::from_second(asked).ok()?);
             zone.to_timestamp(clock).ok()
         });
-        self.at(epoch.map_or(asked, Timestamp::as_second))
+        let epoch = epoch.map_or(asked, Timestamp::as_second);
+        let offset = self.at(epoch);
+        // A skipped time lies behind the gap, by the offset that it had before.
+        let seconds = i32::try_from(asked - epoch).unwrap_or(offset.seconds);
+        Offset { seconds, ..offset }
     }
 }
 

@@ -26,6 +26,10 @@ pub(super) struct KindReader<'a> {
     main: bool,
     /// `UPDATE` was the last word, where it may begin a part of a `WITH`.
     update: bool,
+    /// A query has begun, in which a name may stand behind `AS`.
+    queried: bool,
+    /// `CREATE TABLE … AS EXECUTE`.
+    executes: bool,
     effect: Effect,
 }
 
@@ -103,6 +107,10 @@ impl<'a> KindReader<'a> {
     pub(super) fn finish(&self) -> Result<Kind, InputError> {
         let words = self.words.map(Lower::of);
         let words = words.each_ref().map(Lower::as_str);
+        if self.executes {
+            let (keyword, reason) = ("EXECUTE", PREPARED);
+            return Err(InputError::StatementNotAllowed { keyword, reason });
+        }
         if let Some((keyword, reason)) = refusal(&words) {
             return Err(InputError::StatementNotAllowed { keyword, reason });
         }
@@ -175,14 +183,16 @@ impl<'a> KindReader<'a> {
                 target && !Lower::of(token.text).any(&["as", "from"]),
             );
         }
-        if !matches!(token.text.len(), 4..=6) {
+        if !matches!(token.text.len(), 4..=7) {
             return;
         }
         let Some(previous) = previous else {
             self.main = !token.is("with");
             return;
         };
-        match Lower::of(token.text).as_str() {
+        let word = Lower::of(token.text);
+        self.queried |= word.any(&["select", "values", "with"]);
+        match word.as_str() {
             "into" => {
                 self.affect(Effect::Into, !previous.is("as"));
                 self.affect(
@@ -197,6 +207,7 @@ impl<'a> KindReader<'a> {
                 self.update = begins || (depth == 0 && !self.main && !locks);
             }
             "select" | "values" | "table" if depth == 0 => self.main = true,
+            "execute" => self.executes |= self.creates() && !self.queried && previous.is("as"),
             _ => {}
         }
     }

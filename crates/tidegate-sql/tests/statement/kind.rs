@@ -105,6 +105,7 @@ fn refused_kinds_are_named_with_a_reason() {
         ("prepare x as select 1", "PREPARE"),
         ("execute x", "EXECUTE"),
         ("explain execute x", "EXECUTE"),
+        ("create temp table t (a) as execute x", "EXECUTE"),
         ("deallocate all", "DEALLOCATE"),
         ("copy t to stdout", "COPY"),
         ("copy (select 1) to program 'x'", "COPY"),
