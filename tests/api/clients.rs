@@ -116,6 +116,36 @@ async fn several_are_made_shown_changed_and_dropped_at_once() {
 }
 
 #[tokio::test]
+async fn an_array_of_one_is_answered_by_an_array() {
+    let client = json!([{"id": "alone", "name": "Alone", "redirect_uri": [URI]}]);
+    let made = owner("POST", "/api/v4/clients", client).await;
+    assert_eq!(
+        (made.status, &*made.location),
+        (201, "/api/v4/clients/alone")
+    );
+    let one = made.body.as_array().unwrap();
+    assert_eq!(one.len(), 1, "{made:?}");
+    assert_eq!(one[0]["id"], "alone");
+    assert!(one[0]["secret"].is_string(), "{made:?}");
+    // What a change says is said of every client that the path names: it is no array.
+    let refused = owner("PATCH", "/api/v4/clients/alone", json!([{"name": "Other"}])).await;
+    let (status, code, _) = refused.error();
+    assert_eq!(
+        (status, code),
+        (400, "INPUT_VALIDATION_ERROR"),
+        "{refused:?}"
+    );
+    let shown = owner("GET", "/api/v4/clients/alone", Value::Null).await;
+    assert_eq!(shown.body["name"], "Alone", "one object for one id");
+    assert_eq!(
+        owner("DELETE", "/api/v4/clients/alone", Value::Null)
+            .await
+            .status,
+        204
+    );
+}
+
+#[tokio::test]
 async fn of_several_all_are_made_or_none() {
     let client = |id: &str, name: &str| json!({"id": id, "name": name, "redirect_uri": [URI]});
     for second in [client("demo-app", "taken"), client("half-b", "")] {

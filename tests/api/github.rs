@@ -287,3 +287,46 @@ async fn who_has_no_verified_primary_address_at_github_gets_no_account() {
     let redeemed = github.redeemed.lock().unwrap().len();
     assert_eq!(redeemed, 4, "GitHub was not even asked");
 }
+
+#[tokio::test]
+async fn who_has_an_account_links_github_to_it_and_signs_in_without_a_password() {
+    let github = GitHub::start().await;
+    let folder = demo_folder();
+    let service = start(&github, folder.path().to_str().unwrap()).await;
+    let mut browser = Browser::new(&service);
+    let page = browser.get("/account").await;
+    let fields = [
+        ("username", "alice"),
+        ("password", "alice1234"),
+        ("database", "demo"),
+    ];
+    let page = browser.submit(&page, "sign_in", &fields).await;
+    let away = browser
+        .submit(&page, "link", &[("provider", "github")])
+        .await;
+    let (_, state) = away.text.split_once("state=").unwrap();
+    let state = state.split(['&', '"']).next().unwrap();
+    let back = format!("/signin/github/callback?code=unverified&state={state}");
+    // Who is signed in here and there needs no address that is verified.
+    let linked = browser.get(&back).await;
+    assert_eq!(linked.location, "/account?done=linked", "{}", linked.text);
+    let page = browser.get(&linked.location).await;
+    assert!(page.text.contains("otto"), "{}", page.text);
+
+    let mut other = Browser::new(&service);
+    assert_eq!(come_back(&mut other, "unverified").await.1.status, 303);
+    let own = account_page(&mut other).await;
+    assert!(own.contains("<strong>alice</strong>"), "{own}");
+    // GitHub's number is what is linked, under the address of this GitHub.
+    let kept = format!("name=\"issuer\" value=\"{}\"", github.url);
+    assert!(page.text.contains(&kept), "{}", page.text);
+    assert!(page.text.contains("name=\"subject\" value=\"3\""));
+    let gone = browser.submit(&page, "unlink", &[]).await;
+    assert!(
+        gone.text.contains("The account is unlinked."),
+        "{}",
+        gone.text
+    );
+    let mut closed = Browser::new(&service);
+    assert_eq!(come_back(&mut closed, "unverified").await.1.status, 400);
+}

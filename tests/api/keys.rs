@@ -108,6 +108,54 @@ async fn a_key_is_published_before_it_signs_and_no_token_fails_over_a_rotation()
 }
 
 #[tokio::test]
+async fn one_session_is_refreshed_on_two_nodes_at_once() {
+    let operator = operator().await;
+    let (one, two) = (Node::start(&operator).await, Node::start(&operator).await);
+    let first = one.sign_in("shop", "shop", "owner-password").await;
+    let refresh = async |node: &Node, tokens: &Value| {
+        let body = json!({
+            "grant_type": "refresh_token", "refresh_token": tokens["refresh_token"],
+            "client_id": "app",
+        });
+        node.post("/api/v4/oauth", None, body).await
+    };
+    // Nobody has used a successor yet: whoever is slower gets tokens too.
+    let (here, there) = tokio::join!(refresh(&one, &first), refresh(&two, &first));
+    for (status, tokens) in [&here, &there] {
+        assert_eq!(*status, StatusCode::OK, "{tokens}");
+        let access = tokens["access_token"].as_str().unwrap();
+        for node in [&one, &two] {
+            assert_eq!(node.status(access).await, StatusCode::OK);
+        }
+    }
+    let (status, next) = refresh(&two, &here.1).await;
+    assert_eq!(
+        status,
+        StatusCode::OK,
+        "what one node gave, the other takes"
+    );
+    // The first one is a copy in other hands now, and ends the session on both nodes.
+    let (status, reused) = refresh(&one, &first).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST);
+    assert_eq!(reused["error"], "invalid_grant");
+    let started = std::time::Instant::now();
+    let access = next["access_token"].as_str().unwrap();
+    assert_eq!(
+        one.status(access).await,
+        StatusCode::UNAUTHORIZED,
+        "at once"
+    );
+    eventually("the other node knows", || async {
+        two.status(access).await == StatusCode::UNAUTHORIZED
+    })
+    .await;
+    assert!(started.elapsed() < std::time::Duration::from_secs(5));
+    assert_eq!(refresh(&two, &next).await.0, StatusCode::BAD_REQUEST);
+    one.stop();
+    two.stop();
+}
+
+#[tokio::test]
 async fn what_an_owner_changes_on_one_node_holds_on_the_other() {
     let operator = operator().await;
     let (one, two) = (Node::start(&operator).await, Node::start(&operator).await);

@@ -78,6 +78,7 @@ mod sql_statements;
 mod sql_transactions;
 mod sql_values;
 mod tls;
+mod two_factor;
 mod user_roles;
 mod users;
 mod watching;

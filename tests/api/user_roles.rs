@@ -89,6 +89,30 @@ async fn record_and_role_agree_after_changes_of_the_group_at_once() {
 }
 
 #[tokio::test]
+async fn a_change_of_the_group_that_a_node_left_half_done_is_mended_by_the_next() {
+    let body = json!({"name": "jon", "password": "password-1", "user_group": "crew"});
+    assert_eq!(owner("POST", "/api/v4/users", body).await.status, 201);
+    let control = demo().control().await;
+    let groups = async || {
+        let groups = "select g.rolname::text from pg_auth_members m \
+                      join pg_roles g on g.oid = m.roleid join pg_roles r on r.oid = m.member \
+                      where r.rolname = 'demo/jon' and g.rolname like 'demo/group/%'";
+        let rows = control.query(groups, &[]).await.unwrap();
+        rows.iter().map(|row| row.get(0)).collect::<Vec<String>>()
+    };
+    // As if the node had died between the record and the role.
+    let record = "update tidegate.users set user_group = 'next' where name = 'jon'";
+    assert_eq!(control.execute(record, &[]).await.unwrap(), 1);
+    assert_eq!(groups().await, ["demo/group/crew"]);
+    let again = json!({"user_group": "next"});
+    let mended = owner("PATCH", "/api/v4/users/jon", again).await;
+    assert_eq!(mended.status, 303, "{mended:?}");
+    assert_eq!(groups().await, ["demo/group/next"]);
+    let gone = owner("DELETE", "/api/v4/users/jon", Value::Null).await;
+    assert_eq!(gone.status, 204);
+}
+
+#[tokio::test]
 async fn who_owns_objects_is_dropped_only_when_they_go_to_the_owner() {
     let body = json!({"name": "hal", "password": "password-1"});
     owner("POST", "/api/v4/users", body).await;

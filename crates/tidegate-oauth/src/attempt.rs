@@ -29,7 +29,7 @@ pub enum AttemptScope {
     Guest,
     /// Device codes asked for from one address.
     Device,
-    /// Wrong user codes that come from one address.
+    /// Wrong user codes that come from one address, or from one signed-in browser.
     UserCode,
     /// Codes tried as the second factor of one user.
     SecondFactor,

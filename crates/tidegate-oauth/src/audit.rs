@@ -152,6 +152,10 @@ pub enum AuditKind {
     SecondFactorFailed,
     /// A recovery code was used.
     RecoveryCodeUsed,
+    /// An account elsewhere was linked to a user.
+    IdentityLinked,
+    /// An account elsewhere was taken away from a user.
+    IdentityUnlinked,
     /// A client's secret was wrong or missing.
     ClientRefused,
     /// A user was created.
@@ -191,6 +195,8 @@ impl AuditKind {
             Self::SecondFactorRemoved => "second_factor_removed",
             Self::SecondFactorFailed => "second_factor_failed",
             Self::RecoveryCodeUsed => "recovery_code_used",
+            Self::IdentityLinked => "identity_linked",
+            Self::IdentityUnlinked => "identity_unlinked",
             Self::ClientRefused => "client_refused",
             Self::UserCreated => "user_created",
             Self::UserChanged => "user_changed",

@@ -76,6 +76,12 @@ pub enum Error {
     /// Nobody may make an account through this client.
     #[error("no sign-up through this client")]
     SignUpClosed,
+    /// The person signed in too long ago for what is asked.
+    #[error("the sign-in is too old")]
+    StaleSignIn,
+    /// Nobody could sign in as the user any more.
+    #[error("the last way to sign in")]
+    LastWayIn,
     /// The link of a letter is none of ours, too old, or was used.
     #[error("dead link")]
     DeadLink,
@@ -207,7 +213,9 @@ impl Error {
             Self::UnsupportedResponseType => "unsupported_response_type",
             Self::AuthorizationPending => "authorization_pending",
             Self::SlowDown => "slow_down",
-            Self::AccessDenied | Self::SignUpClosed | Self::DeadLink => "access_denied",
+            Self::AccessDenied | Self::SignUpClosed | Self::DeadLink | Self::StaleSignIn => {
+                "access_denied"
+            }
             Self::ExpiredDeviceCode => "expired_token",
             Self::GrantNotAllowed
             | Self::ForeignDatabase
@@ -226,7 +234,7 @@ impl Error {
             Self::Taken(_) | Self::DefaultUserTaken | Self::Role(RoleError::Taken(_)) => {
                 "ALREADY_EXISTS"
             }
-            Self::Role(RoleError::OwnsObjects { .. }) => "CONFLICT",
+            Self::LastWayIn | Self::Role(RoleError::OwnsObjects { .. }) => "CONFLICT",
             Self::KeyTooYoung { .. } => "KEY_TOO_YOUNG",
             Self::NotFound(_) => "NOT_FOUND",
             Self::TooManyAttempts { .. }
@@ -270,6 +278,7 @@ impl Error {
             | Self::WrongSecondFactor
             | Self::SignUpClosed
             | Self::DeadLink
+            | Self::StaleSignIn
             | Self::InvalidMember { .. } => Fault::Request,
             Self::UnknownClient | Self::UnknownGuestClient | Self::ClientNotAuthenticated => {
                 Fault::Client
@@ -278,6 +287,7 @@ impl Error {
             Self::NoDefaultUser | Self::NotFound(_) => Fault::Missing,
             Self::Taken(_)
             | Self::DefaultUserTaken
+            | Self::LastWayIn
             | Self::Role(RoleError::Taken(_) | RoleError::OwnsObjects { .. })
             | Self::KeyTooYoung { .. } => Fault::Conflict,
             Self::TooManyAttempts { .. } | Self::Busy { .. } => Fault::Throttled,

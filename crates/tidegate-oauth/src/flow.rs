@@ -3,6 +3,7 @@
 mod browser;
 mod code;
 mod device;
+mod identity;
 mod pkce;
 mod second_factor;
 mod totp;
@@ -10,6 +11,7 @@ mod totp;
 pub use browser::{BrowserSession, Visit};
 pub use code::AuthorizationCode;
 pub use device::{DeviceCode, DeviceState, Polled};
+pub use identity::{LinkedIdentity, Unlinked};
 pub use second_factor::SecondFactor;
 
 pub(crate) use device::UserCode;

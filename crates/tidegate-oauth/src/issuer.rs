@@ -7,6 +7,7 @@ mod authorize;
 mod browser;
 mod device;
 mod letter;
+mod link;
 mod metadata;
 mod prove;
 mod second_factor;
@@ -28,6 +29,7 @@ pub use device::{DeviceAuthorization, WaitingDevice};
 pub use metadata::Endpoints;
 pub(crate) use prove::Claimed;
 pub use second_factor::Enrolment;
+pub use social::{Arrival, Return};
 
 use ring::hmac;
 

@@ -38,11 +38,12 @@ pub use directory::{
 };
 pub use error::{Error, Fault, Result, TokenFault};
 pub use flow::{
-    AuthorizationCode, BrowserSession, DeviceCode, DeviceState, Polled, SecondFactor, Visit,
+    AuthorizationCode, BrowserSession, DeviceCode, DeviceState, LinkedIdentity, Polled,
+    SecondFactor, Unlinked, Visit,
 };
 pub use issuer::{
-    Account, ActiveToken, AuthorizationRequest, Browser, DeviceAuthorization, Endpoints, Enrolment,
-    Introspection, Issuer, Ports, Refusal, WaitingDevice,
+    Account, ActiveToken, Arrival, AuthorizationRequest, Browser, DeviceAuthorization, Endpoints,
+    Enrolment, Introspection, Issuer, Ports, Refusal, Return, WaitingDevice,
 };
 pub use key::{KeyState, MasterKey, SigningKeyRecord};
 pub use memory::MemoryStore;

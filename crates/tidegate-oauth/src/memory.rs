@@ -7,8 +7,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::{
     AttemptCounter, AttemptKey, AttemptLimit, AuditEvent, AuditPage, AuditSince, Client, Counted,
-    EndReason, EndedSession, Presented, PurgeBefore, Session, SessionId, SigningKeyRecord, Store,
-    StoreFuture, Timestamp, User, UserKey, Written,
+    EndReason, EndedSession, LinkedIdentity, Presented, PurgeBefore, Session, SessionId,
+    SigningKeyRecord, Store, StoreFuture, Timestamp, Unlinked, User, UserKey, Written,
 };
 use tables::Tables;
 
@@ -118,22 +118,29 @@ impl Store for MemoryStore {
         let tables = self.tables();
         let identity = [database, issuer, subject].map(str::to_owned);
         let key = tables.identities.get(&identity);
-        done(key.and_then(|key| tables.users.get(key)).cloned())
+        done(key.and_then(|(key, _)| tables.users.get(key)).cloned())
     }
 
     fn insert_identity<'a>(
         &'a self,
         key: &'a UserKey,
+        identity: &'a LinkedIdentity,
+    ) -> StoreFuture<'a, bool> {
+        done(self.tables().insert_identity(key, identity))
+    }
+
+    fn identities_of_user<'a>(&'a self, key: &'a UserKey) -> StoreFuture<'a, Vec<LinkedIdentity>> {
+        done(self.tables().identities_of(key))
+    }
+
+    fn delete_identity<'a>(
+        &'a self,
+        key: &'a UserKey,
         issuer: &'a str,
         subject: &'a str,
-    ) -> StoreFuture<'a, bool> {
-        let identity = [&*key.database, issuer, subject].map(str::to_owned);
-        let mut tables = self.tables();
-        let free = !tables.identities.contains_key(&identity);
-        if free {
-            tables.identities.insert(identity, key.clone());
-        }
-        done(free)
+    ) -> StoreFuture<'a, Unlinked> {
+        let name = [&*key.database, issuer, subject].map(str::to_owned);
+        done(self.tables().delete_identity(key, &name))
     }
 
     fn default_user<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Option<User>> {
@@ -166,7 +173,7 @@ impl Store for MemoryStore {
     fn delete_user<'a>(&'a self, key: &'a UserKey, at: Timestamp) -> StoreFuture<'a, bool> {
         let mut tables = self.tables();
         tables.end_where(|session| session.user == *key, EndReason::UserDropped, at);
-        tables.identities.retain(|_, user| user != key);
+        tables.identities.retain(|_, (user, _)| user != key);
         tables.flows.forget(|user| user == key);
         done(tables.users.remove(key).is_some())
     }
@@ -181,7 +188,7 @@ impl Store for MemoryStore {
         tables.users.retain(|key, _| key.database != database);
         tables
             .identities
-            .retain(|_, user| user.database != database);
+            .retain(|_, (user, _)| user.database != database);
         tables.flows.forget(|user| user.database == database);
         tables
             .clients

@@ -71,8 +71,12 @@ fn host_of(rest: &str) -> Option<&str> {
 
 /// Whether a browser may be sent to `given` where a client registered `registered`: the same bytes,
 /// but for the port of a loopback IP literal, which a native application learns too late to register
-/// it (RFC 8252, section 7.3).
+/// it (RFC 8252, section 7.3). An address that may not be registered today leads nowhere, however
+/// long ago it was.
 pub(crate) fn matches(registered: &str, given: &str) -> bool {
+    if !may_be(given) {
+        return false;
+    }
     if registered == given {
         return true;
     }
@@ -118,6 +122,21 @@ pub(crate) fn with_parameters(uri: &str, parameters: &[(&str, &str)]) -> String 
 #[cfg(test)]
 mod tests {
     use super::{matches, may_be, with_parameters};
+
+    #[test]
+    fn an_address_that_may_not_be_registered_today_leads_nowhere() {
+        for old in [
+            "http://app.example/cb",
+            "http://10.0.0.7/cb",
+            "https://user@app.example/cb",
+            "javascript:alert(1)",
+            "https://app.example/cb#part",
+        ] {
+            assert!(!matches(old, old), "{old}");
+        }
+        let good = "https://app.example/cb";
+        assert!(matches(good, good));
+    }
 
     #[test]
     fn the_port_of_a_loopback_literal_may_differ_and_nothing_else() {

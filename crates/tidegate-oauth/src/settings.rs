@@ -74,6 +74,9 @@ pub struct Lifetimes {
     pub browser_idle: Duration,
     /// A browser session however busy it is.
     pub browser: Duration,
+    /// How long ago a person may have signed in who links an account elsewhere without showing
+    /// the password once more.
+    pub fresh_sign_in: Duration,
     /// The link that confirms a sign-up.
     pub sign_up_link: Duration,
     /// The link with which somebody chooses a new password.
@@ -100,6 +103,7 @@ impl Default for Lifetimes {
             device_interval: Duration::from_secs(5),
             browser_idle: DAY,
             browser: 14 * DAY,
+            fresh_sign_in: 10 * MINUTE,
             sign_up_link: DAY,
             social_trip: 10 * MINUTE,
             reset_link: HOUR,

@@ -17,7 +17,8 @@ use std::pin::Pin;
 
 use crate::{
     AttemptKey, AttemptLimit, AuditEvent, AuditPage, AuditSince, Client, Counted, EndReason,
-    EndedSession, Session, SessionId, SigningKeyRecord, Timestamp, User, UserKey,
+    EndedSession, LinkedIdentity, Session, SessionId, SigningKeyRecord, Timestamp, Unlinked, User,
+    UserKey,
 };
 
 pub use flows::FlowStore;
@@ -120,9 +121,20 @@ pub trait Store: FlowStore + Send + Sync {
     fn insert_identity<'a>(
         &'a self,
         key: &'a UserKey,
+        identity: &'a LinkedIdentity,
+    ) -> StoreFuture<'a, bool>;
+
+    /// The accounts elsewhere of a user, by issuer and subject.
+    fn identities_of_user<'a>(&'a self, key: &'a UserKey) -> StoreFuture<'a, Vec<LinkedIdentity>>;
+
+    /// Takes a link away from its user, unless nobody could sign in as the user any more. One
+    /// atomic step: of two links that go at once, one stays where there is no password.
+    fn delete_identity<'a>(
+        &'a self,
+        key: &'a UserKey,
         issuer: &'a str,
         subject: &'a str,
-    ) -> StoreFuture<'a, bool>;
+    ) -> StoreFuture<'a, Unlinked>;
 
     /// The user that strangers run as; none when the tenant has none or does not exist.
     fn default_user<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Option<User>>;

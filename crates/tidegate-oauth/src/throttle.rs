@@ -8,7 +8,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::digest;
 
 use crate::{
-    AttemptKey, AttemptLimit, AttemptScope, Clock, Counted, Error, Result, Store, UserKey,
+    AttemptKey, AttemptLimit, AttemptScope, Clock, Counted, Error, Result, SecretHash, Store,
+    UserKey,
 };
 
 const MINUTE: Duration = Duration::from_mins(1);
@@ -30,6 +31,8 @@ pub struct Limits {
     pub device: AttemptLimit,
     /// Wrong user codes from one address.
     pub user_code: AttemptLimit,
+    /// Wrong user codes of one signed-in browser.
+    pub user_code_of_browser: AttemptLimit,
     /// Codes for the second factor of one user.
     pub second_factor: AttemptLimit,
     /// Accounts made from one address.
@@ -42,7 +45,8 @@ pub struct Limits {
 
 impl Default for Limits {
     /// 10 passwords an account in 15 minutes, then waits that grow from half a minute to a quarter
-    /// of an hour, the same after 5 codes of a second factor; 30 failures an address, 20 secrets a
+    /// of an hour, the same after 5 codes of a second factor and after 5 wrong user codes of one
+    /// signed-in browser; 30 failures an address, 20 secrets a
     /// client and 10 wrong user codes an address a minute; 1,000 guest sessions and as many device
     /// codes an address an hour, so that nobody fills their tables; 60 accounts an address an hour.
     fn default() -> Self {
@@ -67,6 +71,7 @@ impl Default for Limits {
             guest: steady(1_000, HOUR),
             device: steady(1_000, HOUR),
             user_code: steady(10, MINUTE),
+            user_code_of_browser: growing(5),
             second_factor: growing(5),
             sign_up: steady(60, HOUR),
             letters: steady(5, HOUR),
@@ -117,6 +122,12 @@ pub(crate) fn address(scope: AttemptScope, address: IpAddr) -> AttemptKey {
             format!("{a:x}:{b:x}:{c:x}:{d:x}::/64")
         }
     };
+    AttemptKey { scope, subject }
+}
+
+/// The counter of a signed-in browser.
+pub(crate) fn browser(scope: AttemptScope, id: SecretHash) -> AttemptKey {
+    let subject = id.to_base64url();
     AttemptKey { scope, subject }
 }
 

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tidegate_oauth::{
     AttemptKey, AttemptLimit, AuditEvent, AuditPage, AuditSince, AuthorizationCode, BrowserSession,
-    Client, Counted, DeviceCode, EndReason, EndedSession, Fault, FlowStore, MemoryStore, Polled,
-    Ports, Presented, PurgeBefore, Result, SecondFactor, SecretHash, Session, SessionId,
-    SigningKeyRecord, Store, StoreError, StoreFuture, Timestamp, TokenResponse, User, UserKey,
-    Written,
+    Client, Counted, DeviceCode, EndReason, EndedSession, Fault, FlowStore, LinkedIdentity,
+    MemoryStore, Polled, Ports, Presented, PurgeBefore, Result, SecondFactor, SecretHash, Session,
+    SessionId, SigningKeyRecord, Store, StoreError, StoreFuture, Timestamp, TokenResponse,
+    Unlinked, User, UserKey, Written,
 };
 
 use crate::fixture::{Fixture, HERE, about, node};
@@ -88,7 +88,9 @@ impl Store for Unsteady {
         users(database: &'a str) -> Vec<User>;
         users_with_email(database: &'a str, email: &'a str) -> Vec<User>;
         user_of_identity(database: &'a str, issuer: &'a str, subject: &'a str) -> Option<User>;
-        insert_identity(key: &'a UserKey, issuer: &'a str, subject: &'a str) -> bool;
+        insert_identity(key: &'a UserKey, identity: &'a LinkedIdentity) -> bool;
+        identities_of_user(key: &'a UserKey) -> Vec<LinkedIdentity>;
+        delete_identity(key: &'a UserKey, issuer: &'a str, subject: &'a str) -> Unlinked;
         default_user(database: &'a str) -> Option<User>;
         insert_user(user: &'a User) -> Written;
         update_user(read: &'a User, user: &'a User) -> Written;

@@ -31,7 +31,10 @@ async fn poll(api: &Fixture, device: &DeviceAuthorization, name: &str) -> Result
 
 async fn decide(api: &Fixture, device: &DeviceAuthorization, allow: bool) -> Result<()> {
     let alice = api.directory.user(&UserKey::new("demo", "alice")).await?;
-    let waiting = api.issuer.waiting_device(&device.user_code, HERE).await?;
+    let waiting = api
+        .issuer
+        .waiting_device(&device.user_code, HERE, None)
+        .await?;
     assert_eq!(waiting.client.id, "app");
     api.issuer
         .decide_device(&waiting, &alice, allow, HERE)
@@ -218,7 +221,7 @@ async fn user_codes_cannot_be_guessed_for_long() {
     let typed = device.user_code.to_lowercase().replace('-', " ");
     for _ in 0..30 {
         api.issuer
-            .waiting_device(&typed, HERE)
+            .waiting_device(&typed, HERE, None)
             .await
             .expect("right codes cost nothing");
     }
@@ -229,14 +232,17 @@ async fn user_codes_cannot_be_guessed_for_long() {
             "no code at all"
         };
         assert_eq!(
-            code(api.issuer.waiting_device(wrong, HERE).await),
+            code(api.issuer.waiting_device(wrong, HERE, None).await),
             "invalid_request"
         );
     }
-    let next = api.issuer.waiting_device(&device.user_code, HERE).await;
+    let next = api
+        .issuer
+        .waiting_device(&device.user_code, HERE, None)
+        .await;
     assert_eq!(code(next), "temporarily_unavailable");
     api.clock.advance(61 * SECOND);
-    api.issuer.waiting_device(&typed, HERE).await.unwrap();
+    api.issuer.waiting_device(&typed, HERE, None).await.unwrap();
 }
 
 #[tokio::test]
@@ -246,7 +252,7 @@ async fn a_user_of_another_tenant_decides_nothing() {
     let stranger = api.directory.user(&UserKey::owner("other")).await.unwrap();
     let waiting = api
         .issuer
-        .waiting_device(&device.user_code, HERE)
+        .waiting_device(&device.user_code, HERE, None)
         .await
         .unwrap();
     let decided = api

@@ -12,7 +12,7 @@ mod second_factor;
 mod sign_in;
 mod sign_up;
 
-pub(crate) use account::account;
+pub(crate) use account::{account, confirm_link};
 pub(crate) use form::{Complaint, Form};
 pub(crate) use layout::layout;
 pub(crate) use notice::{consent, decided, device_consent, notice, sign_out, user_code};

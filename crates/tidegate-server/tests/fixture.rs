@@ -85,6 +85,14 @@ impl Api {
 
     /// A service that is reached at an address.
     pub(crate) async fn at(issuer: &str, build: impl FnOnce(AppBuilder) -> AppBuilder) -> Self {
+        Self::over(issuer, |builder, _| build(builder)).await
+    }
+
+    /// The same, where what is built needs the records of users.
+    pub(crate) async fn over(
+        issuer: &str,
+        build: impl FnOnce(AppBuilder, &Directory) -> AppBuilder,
+    ) -> Self {
         let random = Arc::new(SeededRandom::default());
         let clock = Arc::new(ManualClock::new(Timestamp::from_seconds(1_800_000_000)));
         let cost = PasswordCost {
@@ -115,7 +123,7 @@ impl Api {
             loopback: true,
         };
         Self {
-            app: build(builder).build(),
+            app: build(builder, &directory).build(),
             executor,
             directory,
             clock,

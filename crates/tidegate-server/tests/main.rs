@@ -11,11 +11,14 @@ mod fixture;
 mod heads;
 mod http2;
 mod identity;
+mod letters;
+mod linking;
 mod methods;
 mod oauth;
 mod operations;
 #[cfg(feature = "otlp")]
 mod otlp;
+mod outside;
 mod page_forms;
 mod pages;
 mod socket;

@@ -5,11 +5,17 @@ use serde_json::{Value, json};
 use tidegate_oauth::{NewClient, TenantName};
 
 use crate::fixture::{Answer, Api, request};
+use crate::outside::connected;
 use crate::pages::{ALICE, Browser, CALLBACK, QUERY, encoded, form, signed_in};
 
 /// Posts the form of a step without its token, with that of another browser and from another
 /// site; all three must be refused.
-async fn only_from_here(api: &Api, browser: &Browser, (page, step): (&Answer, &str), more: &str) {
+pub(crate) async fn only_from_here(
+    api: &Api,
+    browser: &Browser,
+    (page, step): (&Answer, &str),
+    more: &str,
+) {
     let (action, good) = form(page, step);
     let mut stranger = Browser::default();
     let foreign = stranger.get(api, "/device").await;
@@ -73,6 +79,115 @@ async fn every_form_has_to_be_ours() {
     let more = "&password=alice1234&new_password=taken-over-1";
     only_from_here(&api, &browser, (&account, "change_password"), more).await;
     api.token("alice").await;
+}
+
+#[tokio::test]
+async fn every_form_of_the_account_page_has_to_be_ours() {
+    let api = Api::start().await;
+    let token = api.token("alice").await;
+    let mut other = signed_in(&api).await;
+    let mut browser = signed_in(&api).await;
+    let page = browser.get(&api, "/account").await;
+    let value = |name: &str| {
+        let mark = format!("name=\"{name}\" value=\"");
+        let (_, rest) = page.text().split_once(&mark).unwrap();
+        rest.split('"').next().unwrap().to_owned()
+    };
+    let more = format!("&session={}", value("session"));
+    only_from_here(&api, &browser, (&page, "end_session"), &more).await;
+    let sql =
+        request(Method::POST, "/api/v4/sql").header("authorization", format!("Bearer {token}"));
+    let alive = api
+        .call(sql.body("{\"q\":\"select 1\"}".to_owned()).unwrap())
+        .await;
+    assert_ne!(alive.status, 401, "{}", alive.text());
+    let more = format!("&browser={}", value("browser"));
+    only_from_here(&api, &browser, (&page, "end_browser"), &more).await;
+    let still = other.get(&api, "/account").await;
+    assert!(still.text().contains("Your account"), "{}", still.text());
+
+    only_from_here(&api, &browser, (&page, "begin_enrolment"), "").await;
+    let enrol = browser.post(&api, (&page, "begin_enrolment"), &[]).await;
+    let sealed = {
+        let (_, rest) = enrol.text().split_once("name=\"sealed\" value=\"").unwrap();
+        rest.split('"').next().unwrap().to_owned()
+    };
+    let more = format!("&sealed={sealed}&code=000000");
+    only_from_here(&api, &browser, (&enrol, "enrol"), &more).await;
+    let page = browser.get(&api, "/account").await;
+    assert!(
+        page.text().contains("value=\"begin_enrolment\""),
+        "still off"
+    );
+    only_from_here(&api, &browser, (&page, "sign_out"), "").await;
+    // A factor cannot be taken away from elsewhere either, where there is one.
+    let forged = page
+        .text()
+        .replace("begin_enrolment", "remove_second_factor");
+    let forged = Answer {
+        body: forged.into(),
+        ..page
+    };
+    only_from_here(&api, &browser, (&forged, "remove_second_factor"), "").await;
+}
+
+#[tokio::test]
+async fn an_account_is_made_from_our_own_page_only() {
+    let (api, mailbox) = connected().await;
+    let open = NewClient {
+        id: Some("open".to_owned()),
+        public: true,
+        allow_signup: true,
+        ..NewClient::new(
+            TenantName::parse("demo").unwrap(),
+            "Open",
+            vec![CALLBACK.to_owned()],
+        )
+    };
+    api.directory.create_client(open).await.unwrap();
+    let mut browser = Browser::default();
+    let path = format!(
+        "/signup/?client_id=open&parentdb=demo&redirect_uri={}",
+        encoded(CALLBACK)
+    );
+    let page = browser.get(&api, &path).await;
+    let more = "&username=mallory&email=m%40example.org&password=mallory-1234";
+    only_from_here(&api, &browser, (&page, "sign_up"), more).await;
+    assert_eq!(mailbox.len(), 0, "nobody is invited");
+    let more = [
+        ("username", "mallory"),
+        ("email", "m@example.org"),
+        ("password", "mallory-1234"),
+    ];
+    browser.post(&api, (&page, "sign_up"), &more).await;
+    mailbox.letters(1).await;
+}
+
+#[tokio::test]
+async fn who_is_signed_in_guesses_five_device_codes_wherever_from() {
+    let api = Api::start().await;
+    let codes = device(&api).await;
+    let typed = codes["user_code"].as_str().unwrap();
+    let mut browser = signed_in(&api).await;
+    let page = browser.get(&api, "/device").await;
+    for _ in 0..5 {
+        let guess = [("user_code", "BBBB-BBBB")];
+        let refused = browser.post(&api, (&page, "code"), &guess).await;
+        assert_eq!(refused.status, 400, "{}", refused.text());
+    }
+    let right = [("user_code", typed)];
+    let late = browser.post(&api, (&page, "code"), &right).await;
+    assert_eq!(late.status, 429, "{}", late.text());
+    // The address has guesses left: another person goes on.
+    let mut other = signed_in(&api).await;
+    let page = other.get(&api, "/device").await;
+    assert_eq!(other.post(&api, (&page, "code"), &right).await.status, 303);
+    api.clock.advance(std::time::Duration::from_secs(31));
+    let page = browser.get(&api, "/device").await;
+    assert_eq!(
+        browser.post(&api, (&page, "code"), &right).await.status,
+        303
+    );
 }
 
 #[tokio::test]

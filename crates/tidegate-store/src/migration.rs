@@ -31,6 +31,11 @@ const MIGRATIONS: &[(u32, &str, &str)] = &[
         include_str!("../migrations/0011_identities.sql"),
     ),
     (20, "flows", include_str!("../migrations/0020_flows.sql")),
+    (
+        24,
+        "identity_names",
+        include_str!("../migrations/0024_identity_names.sql"),
+    ),
 ];
 
 /// Nodes that start at once take turns by this advisory lock (the letters `tidegate`).

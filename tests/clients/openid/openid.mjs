@@ -143,6 +143,24 @@ try {
   assert.equal(unverified.status, 400, unverified.text);
   assert.match(unverified.text, /verified/);
 
+  // Who has an account here links one there, and signs in with it from then on.
+  const alice = new Browser();
+  const account = await alice.submit(await alice.get(`${url}/account`), "sign_in", {
+    username: "alice", password: "alice1234", database: "demo",
+  });
+  const own = await alice.get(account.location);
+  const away = await alice.submit(own, "link", { provider: "openid" });
+  const way1 = /href="([^"]*)"[^>]*>Go on to Example ID/.exec(away.text);
+  assert.ok(way1, away.text);
+  const home = await alice.get(await atProvider(alice, way1[1].replaceAll("&amp;", "&"), "otto"));
+  assert.equal(home.location, `${url}/account?done=linked`, home.text);
+  const elsewhere = new Browser();
+  assert.equal((await elsewhere.get(await depart(elsewhere, "otto"))).status, 303);
+  assert.match((await elsewhere.get(`${url}/account`)).text, /<strong>alice</);
+  const listed = await alice.get(`${url}/account`);
+  const unlinked = await alice.submit(listed, "unlink", { issuer, subject: "otto" });
+  assert.match(unlinked.text, /The account is unlinked/);
+
   // A way back belongs to the browser that went, works once, and cannot be made up.
   const victim = new Browser();
   const stolen = await depart(new Browser(), "nora");
@@ -161,7 +179,7 @@ try {
   no.searchParams.set("error", "access_denied");
   assert.equal((await denied.get(no)).status, 400);
   assert.equal((await denied.get(`${url}/signin/nowhere?${query}`)).status, 404);
-  console.log("openid: sign-up, sign-in, unverified address, stolen, repeated and forged ways back");
+  console.log("openid: sign-up, sign-in, linking, unverified address, stolen, repeated and forged ways back");
 } finally {
   await stop();
   server.closeAllConnections();

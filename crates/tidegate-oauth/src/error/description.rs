@@ -53,6 +53,8 @@ impl Error {
             }
             Self::WrongSecondFactor => "the code is wrong or was used already",
             Self::DeadLink => "this link is too old or was used already; ask for another one",
+            Self::StaleSignIn => "the person signed in too long ago for this",
+            Self::LastWayIn => "this is the only way in which the user can sign in",
             Self::SignUpClosed => "nobody may sign up through this client",
             Self::GrantNotAllowed => "this grant is not enabled for the client",
             Self::Role(RoleError::Taken(_)) => {

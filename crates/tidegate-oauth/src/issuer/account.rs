@@ -2,7 +2,8 @@
 
 use super::{Browser, Claimed, Issuer};
 use crate::{
-    BrowserSession, Directory, EndReason, Error, Result, Secret, Session, SessionId, Visit,
+    BrowserSession, Directory, EndReason, Error, LinkedIdentity, Result, Secret, Session,
+    SessionId, Visit,
 };
 
 /// What is open in a user's name.
@@ -14,6 +15,8 @@ pub struct Account {
     pub browsers: Vec<BrowserSession>,
     /// How many recovery codes are left, if there is a second factor.
     pub recovery_codes: Option<u64>,
+    /// The accounts elsewhere with which the user signs in.
+    pub identities: Vec<LinkedIdentity>,
 }
 
 impl Issuer {
@@ -37,6 +40,7 @@ impl Issuer {
                 .collect(),
             browsers: store.browser_sessions_of_user(key, now).await?,
             recovery_codes: self.second_factor_of(key).await?,
+            identities: store.identities_of_user(key).await?,
         })
     }
 
@@ -72,23 +76,30 @@ impl Issuer {
         Ok(())
     }
 
-    /// Gives the user another password, after the one in use was shown; ends every session of the
-    /// user, in browsers too. Returns a cookie with which this browser stays signed in.
+    /// Gives the user another password, after the one in use was shown, or a first one soon after
+    /// a sign-in with an account elsewhere; ends every session of the user, in browsers too.
+    /// Returns a cookie with which this browser stays signed in.
     ///
-    /// [`Error::WrongCredentials`], [`Error::InvalidMember`] unless it has 8 to 256 bytes.
+    /// [`Error::WrongCredentials`], [`Error::StaleSignIn`] for a first one,
+    /// [`Error::InvalidMember`] unless it has 8 to 256 bytes.
     pub async fn change_own_password(
         &self,
         browser: &Browser,
-        (current, new): (&Secret, &Secret),
+        (current, new): (Option<&Secret>, &Secret),
         visit: &Visit,
     ) -> Result<Secret> {
         let key = &browser.user.key;
-        let claimed = Claimed {
-            key: key.clone(),
-            client_id: None,
-            address: visit.address,
-        };
-        self.prove(&claimed, current).await?;
+        if browser.user.password_hash.is_none() {
+            self.confirm(browser, None, visit).await?;
+        } else {
+            let claimed = Claimed {
+                key: key.clone(),
+                client_id: None,
+                address: visit.address,
+            };
+            let current = current.ok_or(Error::WrongCredentials)?;
+            self.prove(&claimed, current).await?;
+        }
         let directory = Directory::new(self.ports.clone());
         directory.set_password(key, new).await?;
         self.refresh_denylist().await?;

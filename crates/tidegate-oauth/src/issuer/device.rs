@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Serialize;
 
-use super::Issuer;
+use super::{Browser, Issuer};
 use crate::flow::UserCode;
 use crate::{
     AttemptScope, AuditKind, Client, DeviceCode, DeviceRequest, DeviceState, Error, GrantKind,
@@ -97,7 +97,7 @@ impl Issuer {
     }
 
     /// The device that waits with this user code. Wrong codes are counted before they are looked
-    /// for, so that nobody can try them out.
+    /// for, by address and by the session of whoever is signed in, so that nobody can try them out.
     ///
     /// [`Error::UnknownUserCode`] also when it was decided about or has expired,
     /// [`Error::TooManyAttempts`].
@@ -105,11 +105,17 @@ impl Issuer {
         &self,
         user_code: &str,
         address: Option<IpAddr>,
+        browser: Option<&Browser>,
     ) -> Result<WaitingDevice> {
         let mut attempts = self.attempts();
         if let Some(address) = address {
             let key = throttle::address(AttemptScope::UserCode, address);
             attempts.count(key, &self.settings.limits.user_code).await?;
+        }
+        if let Some(browser) = browser {
+            let key = throttle::browser(AttemptScope::UserCode, browser.session.id);
+            let limit = &self.settings.limits.user_code_of_browser;
+            attempts.count(key, limit).await?;
         }
         let now = self.ports.clock.now();
         let user_code = UserCode::parse(user_code).ok_or(Error::UnknownUserCode)?;

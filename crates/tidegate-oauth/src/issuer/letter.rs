@@ -130,28 +130,29 @@ impl Issuer {
         Ok(link)
     }
 
-    /// The letters for somebody who forgot a password: to the user of this name, or to the users
-    /// with this address of e-mail. None for a user without an address; nobody learns which.
+    /// Counts that a visitor asks for a letter, whoever it is for.
     ///
     /// [`Error::TooManyAttempts`] by the visitor's address.
-    pub async fn reset_letters(
-        &self,
-        database: &str,
-        name: &str,
-        visit: &Visit,
-    ) -> Result<Vec<Letter>> {
+    pub async fn count_letter(&self, visit: &Visit) -> Result<()> {
+        let Some(address) = visit.address else {
+            return Ok(());
+        };
+        let key = throttle::address(AttemptScope::Letter, address);
+        let limit = &self.settings.limits.letters_of_address;
+        self.attempts().count(key, limit).await
+    }
+
+    /// The letters for somebody who forgot a password: to the user of this name, or to the users
+    /// with this address of e-mail. None for a user without an address, and when enough were sent.
+    ///
+    /// This takes longer for a user who is there, so it belongs behind the answer.
+    pub async fn reset_letters(&self, database: &str, name: &str) -> Result<Vec<Letter>> {
         let limits = &self.settings.limits;
-        if let Some(address) = visit.address {
-            let key = throttle::address(AttemptScope::Letter, address);
-            self.attempts()
-                .count(key, &limits.letters_of_address)
-                .await?;
-        }
         let key = UserKey::new(database, name);
         let counted = throttle::letters(&key);
         match self.attempts().count(counted, &limits.letters).await {
             Ok(()) => {}
-            // Enough letters are on their way; that there is such a user is not told.
+            // Enough letters are on their way.
             Err(Error::TooManyAttempts { .. }) => return Ok(Vec::new()),
             Err(error) => return Err(error),
         }

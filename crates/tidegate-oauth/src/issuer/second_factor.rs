@@ -157,7 +157,7 @@ impl Issuer {
         Ok(cookie)
     }
 
-    async fn tell(&self, kind: AuditKind, key: &UserKey, visit: &Visit) {
+    pub(super) async fn tell(&self, kind: AuditKind, key: &UserKey, visit: &Visit) {
         let event = self.event(kind, Some(&key.database)).of_user(&key.name);
         self.ports.audit(event.from(visit.address)).await;
     }

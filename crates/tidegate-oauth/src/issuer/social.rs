@@ -5,10 +5,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 
-use super::Issuer;
+use super::{Browser, Issuer};
 use crate::{
-    Accounts, AuditKind, Client, Error, ExternalIdentity, IdentityProviders, NewUser, Parameters,
-    Result, Secret, SecretHash, TenantName, Trip, User, UserName, Visit, random,
+    Accounts, AuditKind, Client, Error, ExternalIdentity, IdentityProviders, Letter, NewUser,
+    Parameters, Result, Secret, SecretHash, TenantName, Trip, User, UserName, Visit, random,
 };
 
 const TRIP: &str = "trip to an identity provider";
@@ -22,10 +22,44 @@ struct SealedTrip {
     provider: String,
     nonce: String,
     verifier: String,
-    client: String,
-    next: String,
+    purpose: Purpose,
     cookie: String,
     until: i64,
+}
+
+/// Why somebody goes to a provider.
+#[derive(Serialize, Deserialize)]
+pub(super) enum Purpose {
+    /// To sign in for a client; the browser goes on at the path `next`.
+    SignIn { client: String, next: String },
+    /// To link the account there to whoever is signed in.
+    Link,
+}
+
+/// A browser that came back from a provider.
+#[derive(Debug)]
+pub enum Arrival {
+    /// Somebody is signed in.
+    SignedIn {
+        /// The browser's new cookie.
+        cookie: Secret,
+        /// The path where the browser goes on.
+        next: String,
+    },
+    /// The account there is linked to whoever was signed in; the letter that tells it to the
+    /// user, if there is an address for it.
+    Linked(Option<Letter>),
+}
+
+/// What a browser brought back from a provider.
+#[derive(Clone, Copy, Debug)]
+pub struct Return<'a> {
+    /// The parameters of the address.
+    pub answer: &'a Parameters,
+    /// The browser's cookie.
+    pub cookie: &'a Secret,
+    /// Who is signed in.
+    pub browser: Option<&'a Browser>,
 }
 
 impl Issuer {
@@ -37,8 +71,23 @@ impl Issuer {
     pub async fn begin_social(
         &self,
         providers: &dyn IdentityProviders,
-        (provider, redirect_uri): (&str, &str),
+        there: (&str, &str),
         (client, next): (&Client, &str),
+        cookie: &Secret,
+    ) -> Result<String> {
+        let purpose = Purpose::SignIn {
+            client: client.id.clone(),
+            next: next.to_owned(),
+        };
+        self.begin_trip(providers, there, purpose, cookie).await
+    }
+
+    /// Where a browser goes for this purpose.
+    pub(super) async fn begin_trip(
+        &self,
+        providers: &dyn IdentityProviders,
+        (provider, redirect_uri): (&str, &str),
+        purpose: Purpose,
         cookie: &Secret,
     ) -> Result<String> {
         let words = [self.word()?, self.word()?];
@@ -48,8 +97,7 @@ impl Issuer {
             provider: provider.to_owned(),
             nonce: nonce.clone(),
             verifier: verifier.clone(),
-            client: client.id.clone(),
-            next: next.to_owned(),
+            purpose,
             cookie: SecretHash::of(cookie).to_base64url(),
             until: now.plus(self.settings.lifetimes.social_trip).millis(),
         };
@@ -65,26 +113,28 @@ impl Issuer {
     }
 
     /// Takes back a browser that comes from a provider: signs in the user who is linked to that
-    /// account, or makes one where the client allows it. Returns the browser's cookie and the path
-    /// where it goes on.
+    /// account, or makes one where the client allows it, or links the account to whoever is
+    /// signed in.
     ///
     /// [`Error::DeadLink`] for a trip of another browser or one that took too long,
     /// [`Error::AccessDenied`] when the person or the provider said no, [`Error::SignUpClosed`],
-    /// [`Error::InvalidMember`] without a verified address of e-mail, [`Error::Outbound`].
+    /// [`Error::InvalidMember`] without a verified address of e-mail, [`Error::Taken`] when the
+    /// account is linked to another user, [`Error::Outbound`].
     pub async fn complete_social(
         &self,
         (providers, accounts): (&dyn IdentityProviders, &Accounts),
         (provider, redirect_uri): (&str, &str),
-        (answer, cookie): (&Parameters, &Secret),
+        back: &Return<'_>,
         visit: &Visit,
-    ) -> Result<(Secret, String)> {
-        let state = answer.text("state")?.unwrap_or_default();
+    ) -> Result<Arrival> {
+        let state = back.answer.text("state")?.unwrap_or_default();
         let sealed: SealedTrip = self.open_link(TRIP, state)?;
         self.still(sealed.until)?;
-        if sealed.cookie != SecretHash::of(cookie).to_base64url() || sealed.provider != provider {
+        let cookie = SecretHash::of(back.cookie).to_base64url();
+        if sealed.cookie != cookie || sealed.provider != provider {
             return Err(Error::DeadLink);
         }
-        let code = answer.text("code")?.ok_or(Error::AccessDenied)?;
+        let code = back.answer.text("code")?.ok_or(Error::AccessDenied)?;
         let trip = Trip {
             redirect_uri: redirect_uri.to_owned(),
             state: state.to_owned(),
@@ -93,15 +143,26 @@ impl Issuer {
             now: self.ports.clock.now(),
         };
         let identity = providers.complete(provider, code, &trip).await?;
-        let client = self.ports.store.client(&sealed.client).await?;
-        let client = client.ok_or(Error::UnknownClient)?;
-        let user = self.social_user(accounts, &client, &identity, visit);
-        let user = user.await?;
-        let event = self.event(AuditKind::SignedIn, Some(&user.key.database));
-        let event = event.of_user(&user.key.name).of_client(&client.id);
-        self.ports.audit(event.from(visit.address)).await;
-        let cookie = self.open_browser(&user, visit, false).await?;
-        Ok((cookie, sealed.next))
+        let identity = (provider, &identity);
+        match sealed.purpose {
+            Purpose::Link => {
+                let browser = back.browser.filter(|browser| !browser.lacks_second_factor);
+                let browser = browser.ok_or(Error::DeadLink)?;
+                let letter = self.link(browser, identity, visit).await?;
+                Ok(Arrival::Linked(letter))
+            }
+            Purpose::SignIn { client, next } => {
+                let client = self.ports.store.client(&client).await?;
+                let client = client.ok_or(Error::UnknownClient)?;
+                let user = self.social_user(accounts, &client, identity, visit);
+                let user = user.await?;
+                let event = self.event(AuditKind::SignedIn, Some(&user.key.database));
+                let event = event.of_user(&user.key.name).of_client(&client.id);
+                self.ports.audit(event.from(visit.address)).await;
+                let cookie = self.open_browser(&user, visit, false).await?;
+                Ok(Arrival::SignedIn { cookie, next })
+            }
+        }
     }
 
     /// The user with this account elsewhere. An address of e-mail alone makes nobody one of ours:
@@ -110,13 +171,13 @@ impl Issuer {
         &self,
         accounts: &Accounts,
         client: &Client,
-        identity: &ExternalIdentity,
+        (provider, identity): (&str, &ExternalIdentity),
         visit: &Visit,
     ) -> Result<User> {
         let store = &self.ports.store;
         let (issuer, subject) = (identity.issuer.as_str(), identity.subject.as_str());
-        let known = store.user_of_identity(&client.database, issuer, subject);
-        if let Some(user) = known.await? {
+        let known = || store.user_of_identity(&client.database, issuer, subject);
+        if let Some(user) = known().await? {
             return Ok(user);
         }
         if !client.allow_signup || !client.social_signup {
@@ -132,8 +193,13 @@ impl Issuer {
         let wanted = identity.name.as_deref().unwrap_or(email);
         let user = self.social_account(accounts, client, (wanted, email), visit);
         let user = user.await?;
-        store.insert_identity(&user.key, issuer, subject).await?;
-        Ok(user)
+        if self.add_link(&user, (provider, identity), visit).await? {
+            return Ok(user);
+        }
+        // The same person was faster in another window: that account is the person's.
+        let accounts = accounts.acting_as(&user.key.name, visit.address);
+        accounts.drop(&user.key, false).await?;
+        known().await?.ok_or(Error::DeadLink)
     }
 
     async fn social_account(

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use super::flows::Flows;
 use crate::{
     AttemptCounter, AttemptKey, AuditEntry, AuditEvent, AuditPage, AuditSince, Client, EndReason,
-    EndedSession, KeyState, Presented, PurgeBefore, Session, SessionEnd, SessionId,
-    SigningKeyRecord, Timestamp, User, UserKey, Written,
+    EndedSession, KeyState, LinkedIdentity, Presented, PurgeBefore, Session, SessionEnd, SessionId,
+    SigningKeyRecord, Timestamp, Unlinked, User, UserKey, Written,
 };
 
 #[derive(Debug, Default)]
@@ -14,7 +14,7 @@ pub(super) struct Tables {
     pub(super) master_key: Option<String>,
     pub(super) clients: BTreeMap<String, Client>,
     pub(super) users: BTreeMap<UserKey, User>,
-    pub(super) identities: HashMap<[String; 3], UserKey>,
+    pub(super) identities: BTreeMap<[String; 3], (UserKey, LinkedIdentity)>,
     pub(super) sessions: HashMap<SessionId, Session>,
     pub(super) keys: Vec<SigningKeyRecord>,
     pub(super) attempts: HashMap<AttemptKey, AttemptCounter>,
@@ -59,6 +59,38 @@ impl Tables {
             user.key.database == database && own.as_ref() == Some(&email)
         };
         self.users.values().filter(with).take(10).cloned().collect()
+    }
+
+    pub(super) fn insert_identity(&mut self, key: &UserKey, identity: &LinkedIdentity) -> bool {
+        let name = [&*key.database, &*identity.issuer, &*identity.subject].map(str::to_owned);
+        let free = !self.identities.contains_key(&name);
+        if free {
+            let link = (key.clone(), identity.clone());
+            self.identities.insert(name, link);
+        }
+        free
+    }
+
+    pub(super) fn identities_of(&self, key: &UserKey) -> Vec<LinkedIdentity> {
+        let own = self.identities.values().filter(|(user, _)| user == key);
+        own.map(|(_, identity)| identity.clone()).collect()
+    }
+
+    pub(super) fn delete_identity(&mut self, key: &UserKey, name: &[String; 3]) -> Unlinked {
+        if self
+            .identities
+            .get(name)
+            .is_none_or(|(user, _)| user != key)
+        {
+            return Unlinked::Missing;
+        }
+        let user = self.users.get(key);
+        let password = user.is_some_and(|user| user.password_hash.is_some());
+        if !password && self.identities_of(key).len() == 1 {
+            return Unlinked::LastWay;
+        }
+        self.identities.remove(name);
+        Unlinked::Done
     }
 
     pub(super) fn insert_user(&mut self, user: &User) -> Written {

@@ -7,6 +7,7 @@ mod authorize;
 mod confirm;
 mod cookie;
 mod device;
+mod link;
 mod reset;
 mod sign_out;
 mod sign_up;

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use maud::{Markup, html};
-use tidegate_oauth::{Account, Browser, BrowserSession, Session, Timestamp};
+use tidegate_oauth::{
+    Account, Browser, BrowserSession, LinkedIdentity, ProviderName, Session, Timestamp,
+};
 
 use super::form::{Field, Form};
 
@@ -13,12 +15,16 @@ pub(crate) fn account(
     browser: &Browser,
     account: &Account,
     (now, done): (Timestamp, Option<&str>),
+    providers: &[ProviderName],
 ) -> Markup {
     let key = &browser.user.key;
+    let told = form.complaint.filter(|told| told.field == "account");
+    let elsewhere = !providers.is_empty() || !account.identities.is_empty();
     html! {
         h1 { "Your account" }
         p.lead { strong { (key.name) } " in the database " strong { (key.database) } }
         @if let Some(done) = done { p.done role="status" { (done) } }
+        @if let Some(told) = told { p.complaint role="alert" { (told.text) } }
         section {
             h2 { "Applications and devices" }
             @if account.sessions.is_empty() { p.hint { "None has access." } }
@@ -28,7 +34,13 @@ pub(crate) fn account(
             h2 { "Browsers" }
             ul.list { @for open in &account.browsers { (browser_item(form, open, browser, now)) } }
         }
-        section { h2 { "Password" } (password(form, &key.name)) }
+        @if elsewhere {
+            section {
+                h2 { "Accounts elsewhere" }
+                (identities(form, &account.identities, now, providers))
+            }
+        }
+        section { h2 { "Password" } (password(form, browser)) }
         section { h2 { "Two-step sign-in" } (second_factor(form, account.recovery_codes)) }
         (form_of(form).around("sign_out", &html! { button type="submit" { "Sign out" } }))
     }
@@ -79,19 +91,77 @@ fn browser_item(form: &Form<'_>, open: &BrowserSession, own: &Browser, now: Time
     }
 }
 
-fn password(form: &Form<'_>, name: &str) -> Markup {
+fn identities(
+    form: &Form<'_>,
+    linked: &[LinkedIdentity],
+    now: Timestamp,
+    providers: &[ProviderName],
+) -> Markup {
+    let buttons = html! {
+        @for provider in providers {
+            button type="submit" name="provider" value=(provider.id) { "Link " (provider.label) }
+        }
+    };
+    html! {
+        @if linked.is_empty() { p { "None is linked. Link one to sign in with it." } }
+        ul.list { @for identity in linked { (identity_item(form, identity, now, providers)) } }
+        @if !providers.is_empty() {
+            (form_of(form).around("link", &html! { div.row { (buttons) } }))
+        }
+    }
+}
+
+fn identity_item(
+    form: &Form<'_>,
+    identity: &LinkedIdentity,
+    now: Timestamp,
+    providers: &[ProviderName],
+) -> Markup {
+    let id = identity.provider.as_deref();
+    let provider = providers.iter().find(|provider| Some(&*provider.id) == id);
+    let label = provider.map_or(&*identity.issuer, |provider| &*provider.label);
+    let name = identity.name.as_deref().unwrap_or(&identity.subject);
+    let fields = html! {
+        input type="hidden" name="issuer" value=(identity.issuer);
+        input type="hidden" name="subject" value=(identity.subject);
+        button type="submit" aria-label={ "Unlink " (label) ", " (name) } { "Unlink" }
+    };
+    html! {
+        li {
+            div {
+                strong { (label) }
+                p.hint {
+                    (name)
+                    @if let Some(at) = identity.linked_at { ", linked " (ago(now.since(at))) }
+                }
+            }
+            (form_of(form).around("unlink", &fields))
+        }
+    }
+}
+
+fn password(form: &Form<'_>, browser: &Browser) -> Markup {
+    let (name, has_one) = (&browser.user.key.name, browser.user.password_hash.is_some());
+    let label = if has_one {
+        "Change password"
+    } else {
+        "Set password"
+    };
     let fields = html! {
         // Password managers look for the name that a password belongs to.
         input type="text" name="username" autocomplete="username" value=(name) readonly hidden;
-        (form.field(&Field::password("password", "Current password")))
+        @if has_one { (form.field(&Field::password("password", "Current password"))) }
         (form.field(&Field {
             autocomplete: "new-password",
             hint: Some("At least 8 characters; every other session ends"),
             ..Field::password("new_password", "New password")
         }))
-        button type="submit" { "Change password" }
+        button type="submit" { (label) }
     };
-    form.around("change_password", &fields)
+    html! {
+        @if !has_one { p { "You have none: you sign in with an account elsewhere." } }
+        (form.around("change_password", &fields))
+    }
 }
 
 fn second_factor(form: &Form<'_>, left: Option<u64>) -> Markup {
@@ -105,6 +175,21 @@ fn second_factor(form: &Form<'_>, left: Option<u64>) -> Markup {
     html! {
         p { "Off. A code of your phone beside the password keeps others out who learn it." }
         (form.around("begin_enrolment", &html! { button type="submit" { "Set up" } }))
+    }
+}
+
+/// Asks for the password before another way in is added.
+pub(crate) fn confirm_link(form: &Form<'_>, name: &str, provider: &ProviderName) -> Markup {
+    let fields = html! {
+        input type="hidden" name="provider" value=(provider.id);
+        input type="text" name="username" autocomplete="username" value=(name) readonly hidden;
+        (form.field(&Field { focus: true, ..Field::password("password", "Your password here") }))
+        button.primary type="submit" { "Continue" }
+    };
+    html! {
+        h1 { "Is it you?" }
+        p.lead { "You signed in some time ago. To link an account at " strong { (provider.label) } ", enter your password." }
+        (form.around("link", &fields))
     }
 }
 

@@ -8,6 +8,7 @@ mod codes;
 mod devices;
 mod factors;
 mod flows;
+mod identities;
 mod keys;
 mod sessions;
 mod users;
@@ -16,8 +17,8 @@ use std::sync::Arc;
 
 use tidegate_oauth::{
     AttemptKey, AttemptLimit, AuditEvent, AuditPage, AuditSince, Client, Counted, EndReason,
-    EndedSession, Presented, PurgeBefore, Session, SessionId, SigningKeyRecord, Store, StoreError,
-    StoreFuture, Timestamp, User, UserKey, Written,
+    EndedSession, LinkedIdentity, Presented, PurgeBefore, Session, SessionId, SigningKeyRecord,
+    Store, StoreError, StoreFuture, Timestamp, Unlinked, User, UserKey, Written,
 };
 use tidegate_sql::Executor;
 
@@ -155,21 +156,28 @@ impl Store for PgOauthStore {
         issuer: &'a str,
         subject: &'a str,
     ) -> StoreFuture<'a, Option<User>> {
-        step(users::of_identity(
-            &self.database,
-            database,
-            issuer,
-            subject,
-        ))
+        step(identities::user(&self.database, database, issuer, subject))
     }
 
     fn insert_identity<'a>(
         &'a self,
         key: &'a UserKey,
+        identity: &'a LinkedIdentity,
+    ) -> StoreFuture<'a, bool> {
+        step(identities::insert(&self.database, key, identity))
+    }
+
+    fn identities_of_user<'a>(&'a self, key: &'a UserKey) -> StoreFuture<'a, Vec<LinkedIdentity>> {
+        step(identities::list(&self.database, key))
+    }
+
+    fn delete_identity<'a>(
+        &'a self,
+        key: &'a UserKey,
         issuer: &'a str,
         subject: &'a str,
-    ) -> StoreFuture<'a, bool> {
-        step(users::insert_identity(&self.database, key, issuer, subject))
+    ) -> StoreFuture<'a, Unlinked> {
+        step(identities::delete(&self.database, key, issuer, subject))
     }
 
     fn default_user<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Option<User>> {

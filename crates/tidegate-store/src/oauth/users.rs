@@ -21,16 +21,6 @@ static WITH_EMAIL: Query = Query::new(
      where database = :database and pg_catalog.lower(email) = pg_catalog.lower(:email) \
      order by name collate \"C\" limit 10",
 );
-static OF_IDENTITY: Query = Query::new(
-    "select u.database, u.name, u.role, u.password_hash, u.email, u.properties, u.user_group, \
-     u.default_user, u.created_at from tidegate.users u \
-     join tidegate.identities i on i.database = u.database and i.user_name = u.name \
-     where i.database = :database and i.issuer = :issuer and i.subject = :subject",
-);
-static INSERT_IDENTITY: Query = Query::new(
-    "insert into tidegate.identities (database, issuer, subject, user_name) \
-     values (:database, :issuer, :subject, :name) on conflict do nothing",
-);
 static FIND_DEFAULT: Query = Query::new(
     "select database, name, role, password_hash, email, properties, user_group, default_user, \
      created_at from tidegate.users where database = :database and default_user",
@@ -89,26 +79,6 @@ pub(super) async fn with_email(
     email: &str,
 ) -> Result<Vec<User>> {
     database.rows(&WITH_EMAIL, &[&tenant, &email], read).await
-}
-
-pub(super) async fn of_identity(
-    database: &Database,
-    tenant: &str,
-    issuer: &str,
-    subject: &str,
-) -> Result<Option<User>> {
-    let values: [Argument<'_>; 3] = [&tenant, &issuer, &subject];
-    database.row(&OF_IDENTITY, &values, read).await
-}
-
-pub(super) async fn insert_identity(
-    database: &Database,
-    key: &UserKey,
-    issuer: &str,
-    subject: &str,
-) -> Result<bool> {
-    let values: [Argument<'_>; 4] = [&key.database, &issuer, &subject, &key.name];
-    Ok(database.execute(&INSERT_IDENTITY, &values).await? == 1)
 }
 
 pub(super) async fn find_default(database: &Database, tenant: &str) -> Result<Option<User>> {
@@ -186,7 +156,7 @@ fn properties(user: &User) -> Result<Option<String>> {
     text.transpose().map_err(Error::failed)
 }
 
-fn read(row: &mut Record<'_>) -> Result<User> {
+pub(super) fn read(row: &mut Record<'_>) -> Result<User> {
     Ok(User {
         key: UserKey::new(row.text()?, row.text()?),
         role: row.string()?,

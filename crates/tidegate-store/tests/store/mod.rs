@@ -4,6 +4,7 @@ mod attempts;
 mod audit;
 mod clients;
 mod flows;
+mod identities;
 mod keys;
 mod samples;
 mod sessions;

@@ -15,7 +15,6 @@ super::cases!(
     a_dropped_tenant_takes_everything_along,
     nobody_is_found_by_a_strange_name,
     users_are_found_by_email_whatever_its_case,
-    an_account_elsewhere_leads_to_one_user_of_a_tenant,
 );
 
 async fn a_user_comes_back_as_it_was(store: Arc<dyn Store>) {
@@ -57,35 +56,6 @@ async fn users_are_found_by_email_whatever_its_case(store: Arc<dyn Store>) {
     let names: Vec<_> = found.iter().map(|user| user.key.name.as_str()).collect();
     assert_eq!(names, ["a", "b"]);
     assert_eq!(store.users_with_email("shop", "%").await.unwrap(), []);
-}
-
-async fn an_account_elsewhere_leads_to_one_user_of_a_tenant(store: Arc<dyn Store>) {
-    let (alice, bob) = (user("shop", "alice"), user("shop", "bob"));
-    let elsewhere = user("other", "alice");
-    for user in [&alice, &bob, &elsewhere] {
-        store.insert_user(user).await.unwrap();
-    }
-    let id = ("https://id.example", "7");
-    assert!(store.insert_identity(&alice.key, id.0, id.1).await.unwrap());
-    assert!(!store.insert_identity(&bob.key, id.0, id.1).await.unwrap());
-    assert!(
-        store
-            .insert_identity(&elsewhere.key, id.0, id.1)
-            .await
-            .unwrap()
-    );
-    let of = |issuer, subject| store.user_of_identity("shop", issuer, subject);
-    assert_eq!(of(id.0, id.1).await.unwrap(), Some(alice.clone()));
-    assert_eq!(of(id.0, "8").await.unwrap(), None);
-    assert_eq!(of("https://evil.example", id.1).await.unwrap(), None);
-    // The link goes with its user, and does not come back with the name.
-    assert!(store.delete_user(&alice.key, NOW).await.unwrap());
-    store.insert_user(&alice).await.unwrap();
-    assert_eq!(of(id.0, id.1).await.unwrap(), None);
-    store.delete_tenant("other", NOW).await.unwrap();
-    store.insert_user(&elsewhere).await.unwrap();
-    let again = store.user_of_identity("other", id.0, id.1).await.unwrap();
-    assert_eq!(again, None);
 }
 
 async fn a_name_or_role_is_taken_once(store: Arc<dyn Store>) {

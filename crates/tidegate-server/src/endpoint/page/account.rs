@@ -1,9 +1,10 @@
-//! `/account`: a user's own sessions, password and second factor.
+//! `/account`: a user's own sessions, accounts elsewhere, password and second factor.
 
 use http::Response;
-use tidegate_oauth::{Browser, Error, Secret, SessionId};
+use tidegate_oauth::{Browser, Error, IdentityProviders, Secret, SessionId};
 
 use super::admission::{Purpose, admit, enrol};
+use super::link::{link, unlink};
 use super::visitor::{Refused, Visitor, failure, form};
 use crate::body::Body;
 use crate::endpoint::Call;
@@ -38,6 +39,8 @@ where
             Ok(visitor.show("Signed out", &card, (None, None)))
         }
         Some("change_password") => change_password(&mut visitor, &browser).await,
+        Some("link") => link(&visitor, &browser).await,
+        Some("unlink") => unlink(&visitor, &browser).await,
         Some(step) => {
             let done = end(&visitor, &browser, step).await;
             let done = match done {
@@ -47,7 +50,11 @@ where
             };
             overview(&visitor, (None, Some(done.map_err(failure)?))).await
         }
-        None => overview(&visitor, (None, None)).await,
+        None => {
+            let linked = visitor.parameter("done") == Some("linked");
+            let done = linked.then_some("The account is linked. You can sign in with it.");
+            overview(&visitor, (None, done)).await
+        }
     }
 }
 
@@ -79,17 +86,18 @@ async fn change_password(
     browser: &Browser,
 ) -> Result<Response<Body>, Failure> {
     let (current, new) = (visitor.field("password"), visitor.field("new_password"));
+    let has_one = browser.user.password_hash.is_some();
     let (current, new) = match (current, new) {
-        (None, _) => {
+        (None, _) if has_one => {
             return overview(visitor, (Some(Refused::missing("password")), None)).await;
         }
         (_, None) => {
             return overview(visitor, (Some(Refused::missing("new_password")), None)).await;
         }
-        (Some(current), Some(new)) => (Secret::new(current), Secret::new(new)),
+        (current, Some(new)) => (current.map(Secret::new), Secret::new(new)),
     };
     let issuer = visitor.app.issuer();
-    let changed = issuer.change_own_password(browser, (&current, &new), &visitor.visit);
+    let changed = issuer.change_own_password(browser, (current.as_ref(), &new), &visitor.visit);
     match changed.await {
         Ok(cookie) => {
             visitor.take(cookie).await?;
@@ -98,7 +106,7 @@ async fn change_password(
         }
         Err(error) => {
             let field = match error {
-                Error::InvalidMember { .. } => "new_password",
+                Error::InvalidMember { .. } | Error::StaleSignIn => "new_password",
                 _ => "password",
             };
             let error = match error {
@@ -115,7 +123,7 @@ async fn change_password(
     }
 }
 
-async fn overview(
+pub(super) async fn overview(
     visitor: &Visitor<'_>,
     (refused, done): (Option<Refused>, Option<&str>),
 ) -> Result<Response<Body>, Failure> {
@@ -126,6 +134,8 @@ async fn overview(
     let account = issuer.account(browser).await.map_err(failure)?;
     let token = visitor.token();
     let form = form(&action, &token, refused.as_ref());
-    let card = page::account(&form, browser, &account, (issuer.now(), done));
+    let names = visitor.app.providers().map(IdentityProviders::names);
+    let providers = names.unwrap_or_default();
+    let card = page::account(&form, browser, &account, (issuer.now(), done), providers);
     Ok(visitor.show("Your account", &card, (refused.as_ref(), None)))
 }

@@ -28,7 +28,8 @@ where
         .parameter("user_code")
         .unwrap_or_default()
         .to_owned();
-    let device = match issuer.waiting_device(&typed, address).await {
+    let waiting = issuer.waiting_device(&typed, address, visitor.browser.as_ref());
+    let device = match waiting.await {
         Ok(device) => device,
         Err(error) => {
             let refused = Refused::of("user_code", error)?;
@@ -85,10 +86,11 @@ async fn enter(visitor: &Visitor<'_>) -> Result<Response<Body>, Failure> {
         let refused = Refused::missing("user_code");
         return Ok(ask(visitor, None, Some(&refused)));
     };
-    let found = visitor
-        .app
-        .issuer()
-        .waiting_device(typed, visitor.visit.address);
+    let found =
+        visitor
+            .app
+            .issuer()
+            .waiting_device(typed, visitor.visit.address, visitor.browser.as_ref());
     match found.await {
         Ok(device) => Ok(visitor.go(&confirmation(visitor, &device.user_code))),
         Err(error) => {

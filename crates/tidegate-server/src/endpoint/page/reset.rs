@@ -32,17 +32,18 @@ where
     }
 }
 
-/// Sends the letters behind the answer, which is the same for every name and comes as fast.
+/// Looks for the user and sends the letters behind the answer, which is the same for every name
+/// and comes as fast.
 async fn ask(visitor: &Visitor<'_>) -> Result<Response<Body>, Failure> {
     let mut refused = None;
     if visitor.step() == Some("ask") {
         match (visitor.field("username"), visitor.field("database")) {
             (Some(username), Some(database)) => {
                 let issuer = visitor.app.issuer();
-                let letters = issuer.reset_letters(database, username, &visitor.visit);
-                match letters.await {
-                    Ok(letters) => {
-                        tokio::spawn(send(visitor.app.clone(), letters));
+                match issuer.count_letter(&visitor.visit).await {
+                    Ok(()) => {
+                        let who = (database.to_owned(), username.to_owned());
+                        tokio::spawn(remind(visitor.app.clone(), who));
                         let text = "If there is such an account with an e-mail address, a link \
                                     is on its way to it. It is good for an hour.";
                         let card = page::notice("Look into your e-mail", text, None);
@@ -64,7 +65,16 @@ async fn ask(visitor: &Visitor<'_>) -> Result<Response<Body>, Failure> {
     Ok(visitor.show("Forgot your password?", &card, (refused.as_ref(), None)))
 }
 
-async fn send(app: App, letters: Vec<Letter>) {
+/// Sends a user, if there is one, the letters with which a new password is chosen.
+async fn remind(app: App, (database, username): (String, String)) {
+    match app.issuer().reset_letters(&database, &username).await {
+        Ok(letters) => send(app, letters).await,
+        Err(error) => tracing::warn!(%error, "letters could not be written"),
+    }
+}
+
+/// Sends letters, behind whatever was answered.
+pub(super) async fn send(app: App, letters: Vec<Letter>) {
     let Some(mail) = app.mail() else { return };
     for letter in &letters {
         if let Err(error) = mail.send(letter).await {

@@ -1,9 +1,11 @@
-//! `/signin/{provider}` and its `/callback`: signing in with an account elsewhere.
+//! `/signin/{provider}` and its `/callback`: signing in with an account elsewhere. Those who link one
+//! come back here too.
 
 use http::Response;
-use tidegate_oauth::{Error, IdentityProviders};
+use tidegate_oauth::{Arrival, Error, IdentityProviders, Return};
 
 use super::authorize::shown;
+use super::link::{linked, taken};
 use super::reset::dead;
 use super::visitor::{Visitor, failure};
 use crate::body::Body;
@@ -53,17 +55,24 @@ where
     let providers = app.providers().ok_or_else(absent)?;
     let accounts = app.accounts().ok_or_else(Failure::sign_up_closed)?;
     let back = callback(&visitor, provider);
+    let brought = Return {
+        answer: &visitor.query,
+        cookie: visitor.cookie(),
+        browser: visitor.browser.as_ref(),
+    };
     let completed = issuer.complete_social(
         (providers, accounts),
         (provider, &back),
-        (&visitor.query, visitor.cookie()),
+        &brought,
         &visitor.visit,
     );
     match completed.await {
-        Ok((cookie, next)) => {
+        Ok(Arrival::Linked(letter)) => Ok(linked(&visitor, letter)),
+        Ok(Arrival::SignedIn { cookie, next }) => {
             visitor.take(cookie).await?;
             Ok(visitor.go(&next))
         }
+        Err(Error::Taken("account elsewhere")) => taken(&visitor),
         Err(Error::DeadLink) => Ok(dead(&visitor)),
         Err(Error::SignUpClosed) => Err(Failure::sign_up_closed()),
         Err(Error::InvalidMember { expected, .. }) => {
@@ -90,16 +99,16 @@ pub(super) fn choices(visitor: &Visitor<'_>) -> Vec<page::Choice> {
     names.unwrap_or_default().iter().map(choice).collect()
 }
 
-fn callback(visitor: &Visitor<'_>, provider: &str) -> String {
+pub(super) fn callback(visitor: &Visitor<'_>, provider: &str) -> String {
     let issuer = visitor.app.issuer().address();
     format!("{issuer}/signin/{}/callback", percent::encode(provider))
 }
 
-fn absent() -> Failure {
+pub(super) fn absent() -> Failure {
     Failure::not_found("there is no such way to sign in")
 }
 
-fn told(error: Error) -> Failure {
+pub(super) fn told(error: Error) -> Failure {
     match error {
         Error::Outbound(cause) => Failure::unavailable(
             "PROVIDER_UNAVAILABLE",

@@ -235,6 +235,15 @@ impl Refused {
                 503,
                 "Too many sign-ins at once. Try again shortly.".to_owned(),
             ),
+            Error::StaleSignIn => {
+                let text = "You signed in too long ago. Sign in again from your application, and \
+                            come back within ten minutes.";
+                (400, text.to_owned())
+            }
+            Error::LastWayIn => {
+                let text = "This is your only way to sign in. Set a password first.";
+                (409, text.to_owned())
+            }
             Error::InvalidMember { expected, .. } => (400, format!("Give {expected}.")),
             Error::Taken(_) | Error::Role(RoleError::Taken(_)) => {
                 (409, "This name is taken. Choose another one.".to_owned())
