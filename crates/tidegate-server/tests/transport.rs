@@ -27,8 +27,8 @@ async fn https_is_for_good_and_plain_loopback_is_not_told_so() {
     let mut api = behind_a_proxy().await;
     for (headers, expected) in [
         (&[][..], ""),
-        (&[("x-forwarded-proto", "http")], ""),
-        (&[("x-forwarded-proto", "https")], "max-age=31536000"),
+        (&[("x-forwarded-proto", "http")][..], ""),
+        (&[("x-forwarded-proto", "https")][..], "max-age=31536000"),
     ] {
         let answer = token(&api, headers).await;
         assert_eq!(answer.header(TRANSPORT), expected, "{headers:?}");
@@ -54,15 +54,15 @@ async fn a_proxy_beside_us_speaks_for_who_is_elsewhere() {
     let api = behind_a_proxy().await;
     for (headers, status) in [
         (&[][..], 200),
-        (&[("x-forwarded-for", "127.0.0.1")], 200),
-        (&[("x-forwarded-for", "1.2.3.4")], 400),
-        (&[("x-forwarded-for", "unknown")], 400),
-        (&[("forwarded", "for=1.2.3.4;proto=http")], 400),
+        (&[("x-forwarded-for", "127.0.0.1")][..], 200),
+        (&[("x-forwarded-for", "1.2.3.4")][..], 400),
+        (&[("x-forwarded-for", "unknown")][..], 400),
+        (&[("forwarded", "for=1.2.3.4;proto=http")][..], 400),
         (
             &[
                 ("x-forwarded-for", "1.2.3.4"),
                 ("x-forwarded-proto", "https"),
-            ],
+            ][..],
             200,
         ),
     ] {
