@@ -111,8 +111,8 @@ impl Fixture {
 
     /// A browser in which this user is signed in.
     pub(crate) async fn browser(&self, database: &str, name: &str) -> Browser {
-        let user = self.directory.user(&UserKey::new(database, name));
-        let (user, visit) = (user.await.unwrap(), Visit::default());
+        let user = self.directory.user(&UserKey::new(database, name)).await;
+        let (user, visit) = (user.unwrap(), Visit::default());
         let cookie = self.issuer.open_browser(&user, &visit, false);
         let browser = self.issuer.browser(&cookie.await.unwrap()).await;
         browser.unwrap().unwrap()
