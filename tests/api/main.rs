@@ -8,6 +8,7 @@ mod pages;
 mod service;
 mod tokens;
 
+mod allowed;
 mod attacks;
 mod audit;
 mod catalog;

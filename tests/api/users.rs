@@ -295,6 +295,10 @@ async fn a_wrong_member_is_named_with_what_was_expected() {
             "`name`: expected 1 to 32 characters",
         ),
         (
+            with("name", json!("..")),
+            "`name`: expected 1 to 32 characters",
+        ),
+        (
             with("name", json!("<b>")),
             "`name`: expected 1 to 32 characters",
         ),

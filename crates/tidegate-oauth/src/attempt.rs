@@ -37,6 +37,8 @@ pub enum AttemptScope {
     SignUp,
     /// Letters asked for in the name of one user, or from one address.
     Letter,
+    /// Uses of the link of one letter.
+    Link,
 }
 
 impl AttemptScope {
@@ -52,6 +54,7 @@ impl AttemptScope {
             Self::SecondFactor => "second_factor",
             Self::SignUp => "sign_up",
             Self::Letter => "letter",
+            Self::Link => "link",
         }
     }
 }

@@ -70,6 +70,9 @@ pub enum Error {
     /// A password alone is not enough for this client.
     #[error("a second factor is needed")]
     SecondFactorNeeded,
+    /// A password alone is not enough for this user, who has a second factor.
+    #[error("the user has a second factor")]
+    SecondFactorMissing,
     /// The code of the second factor is wrong or was used.
     #[error("wrong code of the second factor")]
     WrongSecondFactor,
@@ -224,6 +227,7 @@ impl Error {
             Self::UnknownClient | Self::ClientNotAuthenticated => "invalid_client",
             Self::UnknownGuestClient
             | Self::WrongCredentials
+            | Self::SecondFactorMissing
             | Self::WrongSecondFactor
             | Self::DeadCode
             | Self::DeadDeviceCode
@@ -275,6 +279,7 @@ impl Error {
             | Self::DeadDeviceCode
             | Self::UnknownUserCode
             | Self::SecondFactorNeeded
+            | Self::SecondFactorMissing
             | Self::WrongSecondFactor
             | Self::SignUpClosed
             | Self::DeadLink

@@ -10,7 +10,7 @@ mod totp;
 
 pub use browser::{BrowserSession, Visit};
 pub use code::AuthorizationCode;
-pub use device::{DeviceCode, DeviceState, Polled};
+pub use device::{Approval, DeviceCode, DeviceState, Polled};
 pub use identity::{LinkedIdentity, Unlinked};
 pub use second_factor::SecondFactor;
 

@@ -38,7 +38,7 @@ pub use directory::{
 };
 pub use error::{Error, Fault, Result, TokenFault};
 pub use flow::{
-    AuthorizationCode, BrowserSession, DeviceCode, DeviceState, LinkedIdentity, Polled,
+    Approval, AuthorizationCode, BrowserSession, DeviceCode, DeviceState, LinkedIdentity, Polled,
     SecondFactor, Unlinked, Visit,
 };
 pub use issuer::{

@@ -82,6 +82,7 @@ impl Store for MemoryStore {
             EndReason::ClientDropped,
             at,
         );
+        tables.flows.forget_clients(|client| client == id);
         done(tables.clients.remove(id).is_some())
     }
 
@@ -190,9 +191,7 @@ impl Store for MemoryStore {
             .identities
             .retain(|_, (user, _)| user.database != database);
         tables.flows.forget(|user| user.database == database);
-        tables
-            .clients
-            .retain(|_, client| client.database != database);
+        tables.drop_clients(database);
         done(())
     }
 
@@ -233,10 +232,9 @@ impl Store for MemoryStore {
         reason: EndReason,
         at: Timestamp,
     ) -> StoreFuture<'a, Vec<SessionId>> {
-        done(
-            self.tables()
-                .end_where(|session| session.user == *key, reason, at),
-        )
+        let mut tables = self.tables();
+        tables.flows.leave(|browser| browser.user == *key);
+        done(tables.end_where(|session| session.user == *key, reason, at))
     }
 
     fn ended_sessions(&self, since: Timestamp) -> StoreFuture<'_, Vec<EndedSession>> {

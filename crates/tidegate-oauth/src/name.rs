@@ -58,7 +58,13 @@ impl fmt::Display for TenantName {
     }
 }
 
-/// The name of a sub-user: 1 to 32 characters of `[A-Za-z0-9_.@+-]`, case kept.
+/// Whether a path could not lead to this name: clients take such a segment out of an address
+/// (RFC 3986, section 5.2.4) before they send it.
+pub(crate) fn is_dots(name: &str) -> bool {
+    matches!(name, "." | "..")
+}
+
+/// The name of a sub-user: 1 to 32 characters of `[A-Za-z0-9_.@+-]`, case kept, not `.` or `..`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct UserName(String);
 
@@ -66,12 +72,13 @@ impl UserName {
     /// Checks the name.
     pub fn parse(name: &str) -> Result<Self> {
         let allowed = |b: u8| b.is_ascii_alphanumeric() || b"_.@+-".contains(&b);
-        if !name.is_empty() && name.len() <= USER_CHARACTERS && name.bytes().all(allowed) {
+        let length = 1..=USER_CHARACTERS;
+        if length.contains(&name.len()) && name.bytes().all(allowed) && !is_dots(name) {
             return Ok(Self(name.to_owned()));
         }
         Err(Error::InvalidMember {
             member: "name",
-            expected: "1 to 32 characters of A-Z a-z 0-9 _ . @ + -",
+            expected: "1 to 32 characters of A-Z a-z 0-9 _ . @ + -, not . or ..",
         })
     }
 
@@ -99,8 +106,8 @@ pub fn group_role(database: &str, group: &str) -> Result<String> {
     }
     Err(Error::InvalidMember {
         member: "user_group",
-        expected: "1 to 32 characters of A-Z a-z 0-9 _ . @ + -, at most 63 bytes together with \
-                   the database's name and /group/",
+        expected: "1 to 32 characters of A-Z a-z 0-9 _ . @ + -, not . or .., at most 63 bytes \
+                   together with the database's name and /group/",
     })
 }
 

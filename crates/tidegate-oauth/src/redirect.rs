@@ -1,6 +1,6 @@
 //! Redirect addresses (RFC 6749, section 3.1.2).
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 use crate::request::percent;
 
@@ -44,17 +44,15 @@ fn is_loopback(host: &str) -> bool {
     literal || host == "localhost"
 }
 
-/// The host of what follows a scheme, `//host[:port]`, where it has one, no user and a port that is
-/// one; that of an IPv6 address without its brackets.
+/// The host of what follows a scheme, `//host[:port]`, where it is a name or an address, with no user
+/// before it and a port that is one; that of an IPv6 address without its brackets.
 fn host_of(rest: &str) -> Option<&str> {
     let authority = rest.strip_prefix("//")?.split(['/', '?']).next()?;
     if authority.contains('@') {
         return None;
     }
-    let (host, port) = match authority
-        .strip_prefix('[')
-        .and_then(|v6| v6.split_once(']'))
-    {
+    let literal = authority.strip_prefix('[');
+    let (host, port) = match literal.and_then(|v6| v6.split_once(']')) {
         Some((host, "")) => (host, None),
         Some((host, rest)) => match rest.strip_prefix(':') {
             Some(port) => (host, Some(port)),
@@ -65,8 +63,18 @@ fn host_of(rest: &str) -> Option<&str> {
             None => (authority, None),
         },
     };
-    let whole = !host.is_empty() && port.is_none_or(|port| port.parse::<u16>().is_ok());
-    whole.then_some(host)
+    let is_host = match literal {
+        Some(_) => host.parse::<Ipv6Addr>().is_ok(),
+        None => is_name(host),
+    };
+    (is_host && port.is_none_or(|port| port.parse::<u16>().is_ok())).then_some(host)
+}
+
+/// Whether this can be the name of a host. A `*` cannot: it would be a whole domain where a policy
+/// names the host, and no browser goes there.
+fn is_name(host: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+    !host.is_empty() && host.bytes().all(allowed)
 }
 
 /// Whether a browser may be sent to `given` where a client registered `registered`: the same bytes,
@@ -235,6 +243,13 @@ mod tests {
             "http://127.0.0.1.evil.example/",
             "http://127.1/",
             "http:///cb",
+            "https://*/cb",
+            "https://*.example/cb",
+            "https://a'b/cb",
+            "https://a;b/cb",
+            "https://[*]/cb",
+            "https://[::1/cb",
+            "https://%2e/cb",
             "myapp:/cb",
             "com.example.app:cb",
         ] {

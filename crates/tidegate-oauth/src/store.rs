@@ -187,7 +187,8 @@ pub trait Store: FlowStore + Send + Sync {
     fn end_session(&self, id: SessionId, reason: EndReason, at: Timestamp)
     -> StoreFuture<'_, bool>;
 
-    /// Ends all sessions of a user that are not ended yet; returns their ids.
+    /// Ends all sessions of a user that are not ended yet, and returns their ids; deletes the user's
+    /// browser sessions.
     fn end_sessions_of_user<'a>(
         &'a self,
         key: &'a UserKey,

@@ -106,11 +106,22 @@ pub(crate) fn letters(key: &UserKey) -> AttemptKey {
 
 /// The counter of a client that exists.
 pub(crate) fn client(id: &str) -> AttemptKey {
-    let subject = URL_SAFE_NO_PAD.encode(digest::digest(&digest::SHA256, id.as_bytes()));
-    AttemptKey {
-        scope: AttemptScope::Client,
-        subject,
-    }
+    of_text(AttemptScope::Client, id)
+}
+
+/// The counter of the uses of a letter's link.
+pub(crate) fn link(token: &str) -> AttemptKey {
+    of_text(AttemptScope::Link, token)
+}
+
+/// The counter of sign-up letters to an address of e-mail, whatever the tenant.
+pub(crate) fn recipient(email: &str) -> AttemptKey {
+    of_text(AttemptScope::Letter, &email.to_lowercase())
+}
+
+fn of_text(scope: AttemptScope, text: &str) -> AttemptKey {
+    let subject = URL_SAFE_NO_PAD.encode(digest::digest(&digest::SHA256, text.as_bytes()));
+    AttemptKey { scope, subject }
 }
 
 /// A counter of an address; one for the /64 of an IPv6 address, which is what one customer has.

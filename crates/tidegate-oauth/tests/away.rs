@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tidegate_oauth::{
-    AttemptKey, AttemptLimit, AuditEvent, AuditPage, AuditSince, AuthorizationCode, BrowserSession,
-    Client, Counted, DeviceCode, EndReason, EndedSession, Fault, FlowStore, LinkedIdentity,
-    MemoryStore, Polled, Ports, Presented, PurgeBefore, Result, SecondFactor, SecretHash, Session,
-    SessionId, SigningKeyRecord, Store, StoreError, StoreFuture, Timestamp, TokenResponse,
-    Unlinked, User, UserKey, Written,
+    Approval, AttemptKey, AttemptLimit, AuditEvent, AuditPage, AuditSince, AuthorizationCode,
+    BrowserSession, Client, Counted, DeviceCode, EndReason, EndedSession, Fault, FlowStore,
+    LinkedIdentity, MemoryStore, Polled, Ports, Presented, PurgeBefore, Result, SecondFactor,
+    SecretHash, Session, SessionId, SigningKeyRecord, Store, StoreError, StoreFuture, Timestamp,
+    TokenResponse, Unlinked, User, UserKey, Written,
 };
 
 use crate::fixture::{Fixture, HERE, about, node};
@@ -55,7 +55,7 @@ impl FlowStore for Unsteady {
         insert_device_code(device: &'a DeviceCode) -> bool;
         device_code(user_code: &'a str) -> Option<DeviceCode>;
         poll_device_code(hash: SecretHash, client_id: &'a str, now: Timestamp) -> Option<Polled>;
-        decide_device_code(code: &'a str, by: Option<&'a UserKey>, now: Timestamp) -> bool;
+        decide_device_code(code: &'a str, by: Option<&'a Approval>, now: Timestamp) -> bool;
         redeem_device_code(hash: SecretHash, session: &'a Session) -> bool;
         sessions_of_user(key: &'a UserKey, now: Timestamp) -> Vec<Session>;
         insert_browser_session(session: &'a BrowserSession) -> ();

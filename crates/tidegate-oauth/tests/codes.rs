@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate_oauth::{Parameters, Refusal, Result, Secret, TokenResponse, UserKey};
+use tidegate_oauth::{Browser, Parameters, Refusal, Result, Secret, TokenResponse, UserKey};
 
 use crate::fixture::{Fixture, HERE, HOUR, ISSUER, code};
 
@@ -39,11 +39,14 @@ fn parameter(location: &str, name: &str) -> String {
 }
 
 async fn new_code(api: &Fixture) -> String {
+    new_code_in(api, &api.browser("demo", "alice").await).await
+}
+
+pub(crate) async fn new_code_in(api: &Fixture, browser: &Browser) -> String {
     let request = api.issuer.authorization_request(&with("", None)).await;
-    let alice = api.directory.user(&UserKey::new("demo", "alice")).await;
     let location = api
         .issuer
-        .grant_code(&request.unwrap(), &alice.unwrap(), HERE)
+        .grant_code(&request.unwrap(), browser, HERE)
         .await;
     assert!(
         location.starts_with(&format!("{CALLBACK}?code=")),
@@ -56,7 +59,11 @@ async fn new_code(api: &Fixture) -> String {
     code
 }
 
-async fn redeem(api: &Fixture, changes: &[(&str, &str)], code: &str) -> Result<TokenResponse> {
+pub(crate) async fn redeem(
+    api: &Fixture,
+    changes: &[(&str, &str)],
+    code: &str,
+) -> Result<TokenResponse> {
     let mut pairs = vec![
         ("grant_type", "authorization_code"),
         ("client_id", "app"),
@@ -243,7 +250,7 @@ async fn who_says_no_sends_access_denied() {
     let location = api.issuer.deny_code(&request, &alice, HERE).await;
     assert_eq!(parameter(&location, "error"), "access_denied");
     assert_eq!(parameter(&location, "state"), "a%20b%26c");
-    let stranger = api.directory.user(&UserKey::owner("other")).await.unwrap();
+    let stranger = api.browser("other", "other").await;
     let location = api.issuer.grant_code(&request, &stranger, HERE).await;
     assert_eq!(parameter(&location, "error"), "unauthorized_client");
     assert!(!location.contains("code="), "{location}");

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tidegate_oauth::{
-    DeviceAuthorization, DeviceRequest, GrantKind, GrantSet, NewClient, Parameters, Result,
-    TenantName, TokenResponse, UserKey,
+    Browser, DeviceAuthorization, DeviceRequest, GrantKind, GrantSet, NewClient, Parameters,
+    Result, TenantName, TokenResponse,
 };
 
 use crate::fixture::{Fixture, HERE, code};
@@ -14,12 +14,16 @@ use crate::fixture::{Fixture, HERE, code};
 const URN: &str = "urn:ietf:params:oauth:grant-type:device_code";
 const SECOND: Duration = Duration::from_secs(1);
 
-async fn begin(api: &Fixture, pairs: &[(&str, &str)]) -> Result<DeviceAuthorization> {
+pub(crate) async fn begin(api: &Fixture, pairs: &[(&str, &str)]) -> Result<DeviceAuthorization> {
     let request = DeviceRequest::parse(&Parameters::from_pairs(pairs.iter().copied()), None)?;
     api.issuer.authorize_device(request, HERE, "/device").await
 }
 
-async fn poll(api: &Fixture, device: &DeviceAuthorization, name: &str) -> Result<TokenResponse> {
+pub(crate) async fn poll(
+    api: &Fixture,
+    device: &DeviceAuthorization,
+    name: &str,
+) -> Result<TokenResponse> {
     let code = device.device_code.expose();
     let pairs = [
         ("grant_type", name),
@@ -30,14 +34,23 @@ async fn poll(api: &Fixture, device: &DeviceAuthorization, name: &str) -> Result
 }
 
 async fn decide(api: &Fixture, device: &DeviceAuthorization, allow: bool) -> Result<()> {
-    let alice = api.directory.user(&UserKey::new("demo", "alice")).await?;
+    let browser = api.browser("demo", "alice").await;
+    decide_in(api, device, allow, &browser).await
+}
+
+pub(crate) async fn decide_in(
+    api: &Fixture,
+    device: &DeviceAuthorization,
+    allow: bool,
+    browser: &Browser,
+) -> Result<()> {
     let waiting = api
         .issuer
         .waiting_device(&device.user_code, HERE, None)
         .await?;
     assert_eq!(waiting.client.id, "app");
     api.issuer
-        .decide_device(&waiting, &alice, allow, HERE)
+        .decide_device(&waiting, browser, allow, HERE)
         .await
 }
 
@@ -249,7 +262,7 @@ async fn user_codes_cannot_be_guessed_for_long() {
 async fn a_user_of_another_tenant_decides_nothing() {
     let api = Fixture::start().await;
     let device = begin(&api, &[("client_id", "app")]).await.unwrap();
-    let stranger = api.directory.user(&UserKey::owner("other")).await.unwrap();
+    let stranger = api.browser("other", "other").await;
     let waiting = api
         .issuer
         .waiting_device(&device.user_code, HERE, None)

@@ -52,10 +52,22 @@ fn names_of_tenants_follow_the_rule() {
 
 #[test]
 fn names_of_users_follow_the_rule() {
-    for good in ["a", "Alice", "a.b@c.d", "x+y-z_1", &"a".repeat(32)] {
+    for good in [
+        "a",
+        "Alice",
+        "a.b@c.d",
+        "x+y-z_1",
+        "...",
+        ".a",
+        &"a".repeat(32),
+    ] {
         assert_eq!(UserName::parse(good).unwrap().as_str(), good);
     }
-    for bad in ["", "a b", "a/b", "ä", "a'b", "a\"b", "<b>", &"a".repeat(33)] {
+    let long = "a".repeat(33);
+    // An address with `.` or `..` between slashes leads elsewhere.
+    for bad in [
+        "", ".", "..", "a b", "a/b", "ä", "a'b", "a\"b", "<b>", &long,
+    ] {
         assert_eq!(
             code(UserName::parse(bad)),
             "INPUT_VALIDATION_ERROR",
@@ -227,6 +239,13 @@ async fn bad_members_of_a_client_are_named() {
             "id",
             NewClient {
                 id: text(""),
+                ..client()
+            },
+        ),
+        (
+            "id",
+            NewClient {
+                id: text(".."),
                 ..client()
             },
         ),

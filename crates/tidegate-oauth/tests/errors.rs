@@ -61,7 +61,7 @@ fn samples() -> Vec<Error> {
     samples
 }
 
-fn of_flows() -> [Error; 12] {
+fn of_flows() -> [Error; 13] {
     [
         Error::UnsupportedResponseType,
         Error::UnregisteredRedirect,
@@ -73,6 +73,7 @@ fn of_flows() -> [Error; 12] {
         Error::DeadDeviceCode,
         Error::UnknownUserCode,
         Error::SecondFactorNeeded,
+        Error::SecondFactorMissing,
         Error::WrongSecondFactor,
         Error::SignUpClosed,
     ]

@@ -9,10 +9,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::Value;
 use tidegate_oauth::{
-    AboutToken, BasicCredentials, Directory, GuestRequest, Issuer, ManualClock, MasterKey,
+    AboutToken, BasicCredentials, Browser, Directory, GuestRequest, Issuer, ManualClock, MasterKey,
     MemoryStore, NewClient, NewOwner, NewUser, Parameters, PasswordCost, PasswordHasher, Ports,
     Result, Secret, SecureRandom, Settings, TenantName, Timestamp, TokenRequest, TokenResponse,
-    UserName,
+    UserKey, UserName, Visit,
 };
 
 pub(crate) const ISSUER: &str = "https://id.example";
@@ -107,6 +107,15 @@ impl Fixture {
             ("password", password),
         ])
         .await
+    }
+
+    /// A browser in which this user is signed in.
+    pub(crate) async fn browser(&self, database: &str, name: &str) -> Browser {
+        let user = self.directory.user(&UserKey::new(database, name)).await;
+        let (user, visit) = (user.unwrap(), Visit::default());
+        let cookie = self.issuer.open_browser(&user, &visit, false);
+        let browser = self.issuer.browser(&cookie.await.unwrap()).await;
+        browser.unwrap().unwrap()
     }
 
     pub(crate) async fn alice(&self) -> TokenResponse {

@@ -2,6 +2,7 @@
 //! random source.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
+mod allowed;
 mod away;
 mod codes;
 mod devices;

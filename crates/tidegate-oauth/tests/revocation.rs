@@ -36,6 +36,7 @@ async fn revoking_either_token_ends_the_session() {
         .collect();
     assert_eq!(ends.len(), 2);
     assert_eq!(ends[0].kind.detail(), Some("revoked"));
+    assert_eq!(ends[0].user.as_deref(), Some("alice"));
 }
 
 #[tokio::test]

@@ -212,3 +212,23 @@ async fn a_password_alone_is_not_enough_where_the_client_wants_two() {
     ];
     assert_eq!(code(api.token(&pairs).await), "unauthorized_client");
 }
+
+#[tokio::test]
+async fn a_password_alone_is_not_enough_for_who_has_two() {
+    let api = Fixture::start().await;
+    let password = async |password| api.password("alice", password).await;
+    password("alice1234").await.unwrap();
+    let (browser, _, _) = enrolled(&api).await;
+    let refused = password("alice1234").await.unwrap_err();
+    assert_eq!(refused.code(), "invalid_grant");
+    assert!(refused.description().contains("two steps"));
+    let wrong = password("alice4321").await.unwrap_err();
+    assert!(
+        !wrong.description().contains("two steps"),
+        "only who knows the password learns of it"
+    );
+    let visit = Visit::default();
+    let removed = api.issuer.remove_second_factor(&browser, &visit).await;
+    removed.unwrap();
+    password("alice1234").await.unwrap();
+}

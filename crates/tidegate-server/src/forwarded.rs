@@ -1,7 +1,8 @@
 //! Whom a request comes from, and how, when a proxy stands between.
 //!
 //! `X-Forwarded-For` and `X-Forwarded-Proto` count only when the peer is a proxy that the operator
-//! trusts; anybody else may write what they like in there.
+//! trusts; anybody else may write what they like in there. `Forwarded` (RFC 7239) is not read: it
+//! tells only that there is somebody behind the proxy.
 
 use std::net::IpAddr;
 
@@ -41,15 +42,33 @@ pub(crate) fn client_address(peer: Peer, headers: &HeaderMap, trusted: &[IpNet])
 
 /// Whether nobody on the way can have read the request.
 pub(crate) fn is_private(peer: Peer, headers: &HeaderMap, trusted: &[IpNet]) -> bool {
-    if peer.encrypted {
+    if is_encrypted(peer, headers, trusted) {
         return true;
     }
-    if is_trusted(peer.address.to_canonical(), trusted)
-        && let Some(scheme) = last_scheme(headers)
-    {
-        return scheme.eq_ignore_ascii_case("https");
-    }
-    peer.loopback
+    // A proxy beside us may speak for somebody who is far away.
+    let proxied = is_trusted(peer.address.to_canonical(), trusted) && is_from_elsewhere(headers);
+    peer.loopback && !proxied
+}
+
+/// Whether the request came over HTTPS, here or at the trusted proxy.
+pub(crate) fn is_encrypted(peer: Peer, headers: &HeaderMap, trusted: &[IpNet]) -> bool {
+    let https = |scheme: &str| scheme.eq_ignore_ascii_case("https");
+    peer.encrypted
+        || is_trusted(peer.address.to_canonical(), trusted)
+            && last_scheme(headers).is_some_and(https)
+}
+
+/// Whether a proxy's headers say, or do not rule out, that its client is on another machine or came
+/// over plain HTTP.
+fn is_from_elsewhere(headers: &HeaderMap) -> bool {
+    let mut lines = headers.get_all("x-forwarded-for").iter();
+    let is_local = |hop: &str| parse(hop.trim()).is_some_and(|address| address.is_loopback());
+    headers.contains_key("forwarded")
+        || headers.contains_key("x-forwarded-proto")
+        || !lines.all(|line| {
+            line.to_str()
+                .is_ok_and(|line| line.split(',').all(is_local))
+        })
 }
 
 fn last_scheme(headers: &HeaderMap) -> Option<&str> {
@@ -151,5 +170,27 @@ mod tests {
         assert!(!is_private(local, &plain, &proxies()));
         assert!(is_private(peer("10.2.2.2"), &secure, &proxies()));
         assert!(is_private(local, &HeaderMap::new(), &proxies()));
+        assert!(!is_encrypted(local, &HeaderMap::new(), &proxies()));
+        assert!(is_encrypted(local, &secure, &proxies()));
+    }
+
+    #[test]
+    fn who_is_elsewhere_is_not_here_because_the_proxy_is() {
+        let mut local = peer("10.2.2.2");
+        local.loopback = true;
+        for (name, value, private) in [
+            ("x-forwarded-for", "1.2.3.4", false),
+            ("x-forwarded-for", "1.2.3.4, 127.0.0.1", false),
+            ("x-forwarded-for", "unknown", false),
+            ("x-forwarded-for", "127.0.0.1, [::1]:8080", true),
+            ("forwarded", "for=1.2.3.4;proto=http", false),
+            ("forwarded", "for=127.0.0.1;proto=https", false),
+        ] {
+            let headers = headers(&[(name, value)]);
+            let found = is_private(local, &headers, &proxies());
+            assert_eq!(found, private, "{name}: {value}");
+        }
+        let forged = headers(&[("x-forwarded-for", "1.2.3.4")]);
+        assert!(is_private(local, &forged, &[]), "nobody's word counts");
     }
 }

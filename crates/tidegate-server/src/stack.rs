@@ -13,6 +13,7 @@ mod host;
 mod observe;
 mod panics;
 mod request_id;
+mod transport;
 
 use std::convert::Infallible;
 
@@ -56,6 +57,8 @@ where
         .layer(around(request_id::RequestId::new(app.clone())))
         // Counts and logs what is really sent, the refusals of the layers below too.
         .layer(around(observe::Observe::new(app.clone())))
+        // On every answer, those of the layers below too.
+        .layer(around(transport::Transport::new(app.clone(), peer)))
         // A panic is a 500 with an id and an entry in the log, not a connection that breaks off.
         .layer(panics::CatchPanics)
         // Before anything is answered: whom such a request is for is in doubt.

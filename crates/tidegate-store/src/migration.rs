@@ -36,6 +36,11 @@ const MIGRATIONS: &[(u32, &str, &str)] = &[
         "identity_names",
         include_str!("../migrations/0024_identity_names.sql"),
     ),
+    (
+        25,
+        "code_browsers",
+        include_str!("../migrations/0025_code_browsers.sql"),
+    ),
 ];
 
 /// Nodes that start at once take turns by this advisory lock (the letters `tidegate`).

@@ -58,6 +58,11 @@ impl<'a> Record<'a> {
         self.required()?.try_into().map_err(Error::failed)
     }
 
+    pub(crate) fn optional_array<const N: usize>(&mut self) -> Result<Option<[u8; N]>> {
+        let bytes = self.optional_bytes()?.map(<[u8; N]>::try_from);
+        bytes.transpose().map_err(Error::failed)
+    }
+
     pub(crate) fn boolean(&mut self) -> Result<bool> {
         self.array::<1>().map(|[value]| value != 0)
     }

@@ -6,6 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::Directory;
+use crate::name::is_dots;
 use crate::{
     AuditKind, Client, ClientAuthentication, Error, ExpiringSecret, GrantSet, Result, Secret,
     SecretHash, StoreError, TenantName, Written, random, redirect,
@@ -312,9 +313,10 @@ fn check(client: &Client) -> Result<()> {
             && id
                 .bytes()
                 .all(|b| b.is_ascii_alphanumeric() || b"_.-".contains(&b))
+            && !is_dots(id)
     };
     if !id(&client.id) {
-        return invalid("id", "1 to 64 characters of A-Z a-z 0-9 _ . -");
+        return invalid("id", "1 to 64 characters of A-Z a-z 0-9 _ . -, not . or ..");
     }
     if !is_short(&client.name) {
         return invalid("name", "a text of at most 1024 bytes");

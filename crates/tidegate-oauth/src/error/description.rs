@@ -51,6 +51,9 @@ impl Error {
             Self::SecondFactorNeeded => {
                 "this client asks for a second factor, which this grant cannot carry"
             }
+            Self::SecondFactorMissing => {
+                "this user signs in in two steps, which this grant cannot carry; use the grant authorization_code or device_code"
+            }
             Self::WrongSecondFactor => "the code is wrong or was used already",
             Self::DeadLink => "this link is too old or was used already; ask for another one",
             Self::StaleSignIn => "the person signed in too long ago for this",

@@ -15,6 +15,9 @@ pub struct AuthorizationCode {
     pub challenge: String,
     /// Who signed in.
     pub user: UserKey,
+    /// The browser session in which the code was given; none when that is over, and with it the
+    /// code unless it was used.
+    pub browser: Option<SecretHash>,
     /// When it is good no more.
     pub expires_at: Timestamp,
     /// The session that it opened; none as long as it was not used.

@@ -29,13 +29,22 @@ pub struct DeviceCode {
     pub expires_at: Timestamp,
 }
 
+/// Who allowed a device, and where. It is good no longer than that browser session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Approval {
+    /// Who.
+    pub user: UserKey,
+    /// The id of the browser session in which the person was signed in.
+    pub browser: SecretHash,
+}
+
 /// The life of a device code. Only the first leads to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeviceState {
     /// Nobody has decided.
     Pending,
     /// A person allowed it.
-    Approved(UserKey),
+    Approved(Approval),
     /// A person denied it.
     Denied,
     /// Its tokens were given.

@@ -34,7 +34,9 @@ pub(super) async fn exchange(
             .await?;
         return Err(Error::DeadCode);
     }
-    let user = store.user(&code.user).await?.ok_or(Error::DeadCode)?;
+    let browser = code.browser.ok_or(Error::DeadCode)?;
+    let user = cx.issuer.signed_in(&code.user, browser).await?;
+    let user = user.ok_or(Error::DeadCode)?;
     let session = cx
         .issuer
         .new_session(cx, &user, GrantKind::AuthorizationCode)?;

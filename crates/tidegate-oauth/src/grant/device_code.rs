@@ -15,15 +15,16 @@ pub(super) async fn exchange(cx: &Exchange<'_>, code: &Secret) -> Result<TokenRe
         .poll_device_code(hash, &cx.client.id, now)
         .await?
         .ok_or(Error::DeadDeviceCode)?;
-    let user = match polled.device.state {
+    let approval = match polled.device.state {
         DeviceState::Consumed => return Err(Error::DeadDeviceCode),
         DeviceState::Denied => return Err(Error::AccessDenied),
         _ if polled.device.expires_at <= now => return Err(Error::ExpiredDeviceCode),
         DeviceState::Pending if polled.early => return Err(Error::SlowDown),
         DeviceState::Pending => return Err(Error::AuthorizationPending),
-        DeviceState::Approved(user) => user,
+        DeviceState::Approved(approval) => approval,
     };
-    let user = store.user(&user).await?.ok_or(Error::DeadDeviceCode)?;
+    let user = cx.issuer.signed_in(&approval.user, approval.browser);
+    let user = user.await?.ok_or(Error::DeadDeviceCode)?;
     let session = cx.issuer.new_session(cx, &user, GrantKind::DeviceCode)?;
     if !store.redeem_device_code(hash, &session).await? {
         return Err(Error::DeadDeviceCode);

@@ -7,7 +7,8 @@ use crate::{Error, GrantKind, Result, Secret, TokenResponse, UserKey};
 /// Gives tokens to the user of `database` with this name and password.
 ///
 /// [`Error::ForeignDatabase`] when the client is not of this tenant, [`Error::SecondFactorNeeded`]
-/// when a password alone is not enough for it, [`Error::WrongCredentials`] with the same text and
+/// when a password alone is not enough for it, [`Error::SecondFactorMissing`] when it is not for the
+/// user, [`Error::WrongCredentials`] with the same text and
 /// after the same time for a wrong name and a wrong password.
 pub(super) async fn exchange(
     cx: &Exchange<'_>,
@@ -27,5 +28,8 @@ pub(super) async fn exchange(
         address: cx.address,
     };
     let user = cx.issuer.prove(&claimed, password).await?;
+    if cx.issuer.second_factor_of(&user.key).await?.is_some() {
+        return Err(Error::SecondFactorMissing);
+    }
     cx.issuer.open_session(cx, &user, GrantKind::Password).await
 }

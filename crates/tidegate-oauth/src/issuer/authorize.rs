@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use super::Issuer;
+use super::{Browser, Issuer};
 use crate::flow::Challenge;
 use crate::{
     AuditKind, AuthorizationCode, Client, Error, Fault, GrantKind, Parameters, Result, Secret,
@@ -92,15 +92,16 @@ impl Issuer {
 
     /// Gives a code to a user who signed in and, where the client wants it, consented; returns the
     /// address at which the browser brings it to the client. When no code can be made, the address
-    /// holds the error.
+    /// holds the error. The code is good no longer than the user is signed in in this browser.
     pub async fn grant_code(
         &self,
         request: &AuthorizationRequest,
-        user: &User,
+        browser: &Browser,
         address: Option<IpAddr>,
     ) -> String {
-        match self.new_code(request, user).await {
+        match self.new_code(request, browser).await {
             Ok(code) => {
+                let user = &browser.user;
                 let event = self.event(AuditKind::ConsentGiven, Some(&user.key.database));
                 let event = event.of_user(&user.key.name).of_client(&request.client.id);
                 self.ports.audit(event.from(address)).await;
@@ -128,7 +129,8 @@ impl Issuer {
         self.refused(&request.redirect_uri, state, &Error::AccessDenied)
     }
 
-    async fn new_code(&self, request: &AuthorizationRequest, user: &User) -> Result<Secret> {
+    async fn new_code(&self, request: &AuthorizationRequest, browser: &Browser) -> Result<Secret> {
+        let user = &browser.user;
         if user.key.database != request.client.database {
             return Err(Error::ForeignDatabase);
         }
@@ -141,6 +143,7 @@ impl Issuer {
             redirect_uri: request.redirect_uri.clone(),
             challenge: request.challenge.as_str().to_owned(),
             user: user.key.clone(),
+            browser: Some(browser.session.id),
             expires_at: now.plus(self.settings.lifetimes.authorization_code),
             session: None,
         };

@@ -124,7 +124,23 @@ impl Issuer {
         }))
     }
 
-    /// Ends a browser session.
+    /// The user, if still signed in in this browser session. Whether it has been used of late does
+    /// not matter: what was allowed in it lives for minutes.
+    pub(crate) async fn signed_in(
+        &self,
+        key: &UserKey,
+        browser: SecretHash,
+    ) -> Result<Option<User>> {
+        let store = &self.ports.store;
+        let session = store.browser_session(browser).await?;
+        let Some(session) = session.filter(|session| session.user == *key) else {
+            return Ok(None);
+        };
+        let user = store.user(key).await?;
+        Ok(user.filter(|user| stamp(user) == session.stamp))
+    }
+
+    /// Ends a browser session, and what was allowed in it and not redeemed.
     pub async fn sign_out(&self, browser: &Browser, visit: &Visit) -> Result<()> {
         let store = &self.ports.store;
         store.delete_browser_session(browser.session.id).await?;

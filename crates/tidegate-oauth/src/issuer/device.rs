@@ -10,8 +10,8 @@ use serde::Serialize;
 use super::{Browser, Issuer};
 use crate::flow::UserCode;
 use crate::{
-    AttemptScope, AuditKind, Client, DeviceCode, DeviceRequest, DeviceState, Error, GrantKind,
-    Result, Secret, SecretHash, User, json, random, throttle,
+    Approval, AttemptScope, AuditKind, Client, DeviceCode, DeviceRequest, DeviceState, Error,
+    GrantKind, Result, Secret, SecretHash, json, random, throttle,
 };
 
 /// Two user codes are the same once in 25 thousand million times.
@@ -132,25 +132,30 @@ impl Issuer {
         })
     }
 
-    /// Decides about a device as `user`, who was shown the client.
+    /// Decides about a device as whoever is signed in in `browser` and was shown the client. What
+    /// is allowed is good no longer than that user is signed in there.
     ///
     /// [`Error::UnknownUserCode`] when somebody was faster or its time is over,
     /// [`Error::ForeignDatabase`] when the client is another tenant's.
     pub async fn decide_device(
         &self,
         device: &WaitingDevice,
-        user: &User,
+        browser: &Browser,
         allow: bool,
         address: Option<IpAddr>,
     ) -> Result<()> {
+        let user = &browser.user;
         if user.key.database != device.client.database {
             return Err(Error::ForeignDatabase);
         }
         let code = UserCode::parse(&device.user_code).ok_or(Error::UnknownUserCode)?;
-        let approved_by = allow.then_some(&user.key);
+        let approval = allow.then(|| Approval {
+            user: user.key.clone(),
+            browser: browser.session.id,
+        });
         let (store, now) = (&self.ports.store, self.ports.clock.now());
         if !store
-            .decide_device_code(code.letters(), approved_by, now)
+            .decide_device_code(code.letters(), approval.as_ref(), now)
             .await?
         {
             return Err(Error::UnknownUserCode);

@@ -1,5 +1,5 @@
-//! Letters with links: to confirm a sign-up, and to choose a new password. Nothing is kept about
-//! them; what a link stands for is sealed inside it by the master key.
+//! Letters with links: to confirm a sign-up, and to choose a new password. What a link stands for
+//! is sealed inside it by the master key; kept is only that the link of a sign-up was used.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::Issuer;
 use super::browser::stamp;
 use crate::{
-    Accounts, AttemptScope, Client, Directory, Error, Letter, NewUser, Result, Secret, TenantName,
-    Timestamp, User, UserKey, UserName, Visit, throttle,
+    Accounts, AttemptLimit, AttemptScope, Client, Directory, Error, Letter, NewUser, Result,
+    Secret, TenantName, Timestamp, User, UserKey, UserName, Visit, throttle,
 };
 
 const SIGN_UP: &str = "sign-up link";
@@ -24,6 +24,8 @@ const NAMESAKES: usize = 5;
 struct SignUpLink {
     database: String,
     client: String,
+    /// When the client was registered: another one of this id sent no letter.
+    client_since: i64,
     name: String,
     email: String,
     password_hash: String,
@@ -37,6 +39,10 @@ struct ResetLink {
     name: String,
     /// What the password was: the link is void when that has changed.
     stamp: String,
+    /// Where the letter went: the link is void when that is the user's address no more.
+    email: String,
+    /// When the user was made: another one of this name got no letter.
+    since: i64,
     until: i64,
 }
 
@@ -65,6 +71,10 @@ impl Issuer {
         let (Some(email), Some(password_hash)) = (user.email, password_hash) else {
             return Err(Error::MissingParameter("email"));
         };
+        // Never given back: nobody's mailbox is filled from here.
+        let limit = &self.settings.limits.letters;
+        let counted = throttle::recipient(&email);
+        self.attempts().count(counted, limit).await?;
         let now = self.ports.clock.now();
         let until = now.plus(self.settings.lifetimes.sign_up_link);
         let token = self.seal_link(
@@ -72,6 +82,7 @@ impl Issuer {
             &SignUpLink {
                 database: user.key.database,
                 client: client.id.clone(),
+                client_since: client.created_at.millis(),
                 name: user.key.name.clone(),
                 email: email.clone(),
                 password_hash,
@@ -93,13 +104,13 @@ impl Issuer {
 
     /// The name in the link of such a letter, to show before anything is made.
     ///
-    /// [`Error::DeadLink`].
-    pub fn sign_up_name(&self, token: &str) -> Result<String> {
-        Ok(self.sign_up_link(token)?.name)
+    /// [`Error::DeadLink`], [`Error::SignUpClosed`].
+    pub async fn sign_up_name(&self, token: &str) -> Result<String> {
+        Ok(self.sign_up_link(token).await?.name)
     }
 
-    /// Makes the account of a link and signs the browser in. Returns its cookie, and the path
-    /// where it goes on.
+    /// Makes the account of a link, which is good for one, and signs the browser in. Returns its
+    /// cookie, and the path where it goes on.
     ///
     /// [`Error::DeadLink`], [`Error::SignUpClosed`], and the errors of [`Accounts::create`].
     pub async fn confirm_sign_up(
@@ -108,26 +119,56 @@ impl Issuer {
         token: &str,
         visit: &Visit,
     ) -> Result<(Secret, String)> {
-        let link = self.sign_up_link(token)?;
-        let client = self.ports.store.client(&link.client).await?;
-        let open = client.is_some_and(|c| c.allow_signup && c.database == link.database);
-        if !open {
-            return Err(Error::SignUpClosed);
-        }
+        let link = self.sign_up_link(token).await?;
         let database = TenantName::adopted(&link.database)?;
         let mut new = NewUser::new(database, UserName::parse(&link.name)?);
         new.email = Some(link.email);
         new.password_hash = Some(link.password_hash);
         let accounts = accounts.acting_as(&link.name, visit.address);
-        let user = accounts.create(new).await?;
+        let user = self.use_sign_up_link(token, accounts.create(new)).await?;
         let cookie = self.open_browser(&user, visit, false).await?;
         Ok((cookie, link.next))
     }
 
-    fn sign_up_link(&self, token: &str) -> Result<SignUpLink> {
+    /// Notes that a link is used and makes its account; a link whose account cannot be made stays
+    /// good. The note is a counter that allows one, and outlives the link.
+    async fn use_sign_up_link(
+        &self,
+        token: &str,
+        create: impl Future<Output = Result<User>> + Send,
+    ) -> Result<User> {
+        let lifetime = self.settings.lifetimes.sign_up_link;
+        let once = AttemptLimit {
+            count: 1,
+            window: lifetime,
+            first_delay: lifetime,
+            longest_delay: lifetime,
+            memory: lifetime,
+        };
+        let mut uses = self.attempts();
+        match uses.count(throttle::link(token), &once).await {
+            Err(Error::TooManyAttempts { .. }) => return Err(Error::DeadLink),
+            counted => counted?,
+        }
+        let made = create.await;
+        if made.is_err() {
+            uses.give_back().await?;
+        }
+        made
+    }
+
+    async fn sign_up_link(&self, token: &str) -> Result<SignUpLink> {
         let link: SignUpLink = self.open_link(SIGN_UP, token)?;
         self.still(link.until)?;
-        Ok(link)
+        let client = self.ports.store.client(&link.client).await?;
+        let same = |client: &Client| {
+            client.database == link.database && client.created_at.millis() == link.client_since
+        };
+        if client.is_some_and(|client| client.allow_signup && same(&client)) {
+            Ok(link)
+        } else {
+            Err(Error::SignUpClosed)
+        }
     }
 
     /// Counts that a visitor asks for a letter, whoever it is for.
@@ -180,6 +221,8 @@ impl Issuer {
                 database: user.key.database.clone(),
                 name: user.key.name.clone(),
                 stamp: stamp(user).to_base64url(),
+                email: to.clone(),
+                since: user.created_at.millis(),
                 until: until.millis(),
             },
         );
@@ -197,13 +240,19 @@ impl Issuer {
 
     /// Whose password the link of such a letter changes.
     ///
-    /// [`Error::DeadLink`] when it is none of ours, too old, or was used.
+    /// [`Error::DeadLink`] when it is none of ours, too old, or was used, and when the user's
+    /// address of e-mail is another one by now.
     pub async fn reset_user(&self, token: &str) -> Result<UserKey> {
         let link: ResetLink = self.open_link(RESET, token)?;
         self.still(link.until)?;
         let key = UserKey::new(link.database, link.name);
         let user = self.ports.store.user(&key).await?;
-        let same = |user: &User| stamp(user).to_base64url() == link.stamp;
+        let same = |user: &User| {
+            stamp(user).to_base64url() == link.stamp
+                && user.email.as_ref() == Some(&link.email)
+                && user.created_at.millis() == link.since
+                && !user.default_user
+        };
         match user.filter(same) {
             Some(user) => Ok(user.key),
             None => Err(Error::DeadLink),

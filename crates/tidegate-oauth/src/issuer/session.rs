@@ -106,7 +106,13 @@ impl Issuer {
         let ended = self.ports.store.end_session(id, reason, now).await?;
         self.denylist.add(id, now);
         if ended {
+            // For the log only: the session has ended whether or not it can be read.
+            let session = self.ports.store.session(id).await.ok().flatten();
             let event = self.event(AuditKind::SessionEnded(reason), Some(&cx.client.database));
+            let event = match &session {
+                Some(session) => event.of_user(&session.user.name),
+                None => event,
+            };
             let event = event
                 .of_client(&cx.client.id)
                 .in_session(id)

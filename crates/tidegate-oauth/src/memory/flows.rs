@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use super::{MemoryStore, done};
 use crate::{
-    AuthorizationCode, BrowserSession, DeviceCode, DeviceState, FlowStore, Polled, SecondFactor,
-    SecretHash, Session, StoreFuture, Timestamp, UserKey,
+    Approval, AuthorizationCode, BrowserSession, DeviceCode, DeviceState, FlowStore, Polled,
+    SecondFactor, SecretHash, Session, StoreFuture, Timestamp, UserKey,
 };
 
 #[derive(Debug, Default)]
@@ -19,8 +19,29 @@ pub(super) struct Flows {
 impl Flows {
     /// Forgets what belongs to users that are gone.
     pub(super) fn forget(&mut self, gone: impl Fn(&UserKey) -> bool) {
-        self.browsers.retain(|_, browser| !gone(&browser.user));
+        self.leave(|browser| gone(&browser.user));
         self.factors.retain(|user, _| !gone(user));
+    }
+
+    /// Forgets browser sessions, and what was allowed in them.
+    pub(super) fn leave(&mut self, gone: impl Fn(&BrowserSession) -> bool) -> usize {
+        let before = self.browsers.len();
+        self.browsers.retain(|_, browser| !gone(browser));
+        let known = |id: &SecretHash| self.browsers.contains_key(id);
+        self.devices.retain(|_, device| match &device.state {
+            DeviceState::Approved(approval) => known(&approval.browser),
+            _ => true,
+        });
+        for code in self.codes.values_mut() {
+            code.browser = code.browser.filter(known);
+        }
+        before - self.browsers.len()
+    }
+
+    /// Forgets the codes of clients that are gone.
+    pub(super) fn forget_clients(&mut self, gone: impl Fn(&str) -> bool) {
+        self.codes.retain(|_, code| !gone(&code.client_id));
+        self.devices.retain(|_, device| !gone(&device.client_id));
     }
 
     fn device(&mut self, user_code: &str) -> Option<&mut DeviceCode> {
@@ -34,9 +55,8 @@ impl Flows {
         let all = rows(self);
         self.codes.retain(|_, code| code.expires_at >= before);
         self.devices.retain(|_, device| device.expires_at >= before);
-        self.browsers
-            .retain(|_, browser| browser.expires_at >= before);
-        all - rows(self)
+        let gone = all - rows(self);
+        gone + self.leave(|browser| browser.expires_at < before)
     }
 }
 
@@ -53,7 +73,9 @@ impl FlowStore for MemoryStore {
     fn redeem_code<'a>(&'a self, hash: SecretHash, session: &'a Session) -> StoreFuture<'a, bool> {
         let mut tables = self.tables();
         let code = tables.flows.codes.get_mut(&hash);
-        let code = code.filter(|c| c.session.is_none() && session.created_at < c.expires_at);
+        let code = code
+            .filter(|c| c.session.is_none() && c.browser.is_some())
+            .filter(|c| session.created_at < c.expires_at);
         let redeemed = code.map(|code| code.session = Some(session.id)).is_some();
         if redeemed {
             tables.sessions.insert(session.id, session.clone());
@@ -93,14 +115,14 @@ impl FlowStore for MemoryStore {
     fn decide_device_code<'a>(
         &'a self,
         user_code: &'a str,
-        approved_by: Option<&'a UserKey>,
+        approval: Option<&'a Approval>,
         now: Timestamp,
     ) -> StoreFuture<'a, bool> {
         let flows = &mut self.tables().flows;
         let device = flows.device(user_code);
         let device = device.filter(|d| d.state == DeviceState::Pending && now < d.expires_at);
-        let state = approved_by.map_or(DeviceState::Denied, |user| {
-            DeviceState::Approved(user.clone())
+        let state = approval.map_or(DeviceState::Denied, |approval| {
+            DeviceState::Approved(approval.clone())
         });
         done(device.map(|device| device.state = state).is_some())
     }
@@ -162,7 +184,7 @@ impl FlowStore for MemoryStore {
     }
 
     fn delete_browser_session(&self, id: SecretHash) -> StoreFuture<'_, bool> {
-        done(self.tables().flows.browsers.remove(&id).is_some())
+        done(self.tables().flows.leave(|browser| browser.id == id) == 1)
     }
 
     fn browser_sessions_of_user<'a>(

@@ -46,6 +46,15 @@ impl Tables {
         true
     }
 
+    /// Takes a tenant's clients away, with their codes.
+    pub(super) fn drop_clients(&mut self, database: &str) {
+        let of = |client: &Client| client.database == database;
+        let clients = &self.clients;
+        self.flows
+            .forget_clients(|id| clients.get(id).is_some_and(of));
+        self.clients.retain(|_, client| !of(client));
+    }
+
     pub(super) fn default_user(&self, database: &str) -> Option<&User> {
         self.users
             .values()

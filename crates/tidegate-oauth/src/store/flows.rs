@@ -2,24 +2,26 @@
 //! [`Store`](crate::Store).
 
 use crate::{
-    AuthorizationCode, BrowserSession, DeviceCode, Polled, SecondFactor, SecretHash, Session,
-    StoreFuture, Timestamp, UserKey,
+    Approval, AuthorizationCode, BrowserSession, DeviceCode, Polled, SecondFactor, SecretHash,
+    Session, StoreFuture, Timestamp, UserKey,
 };
 
 /// Codes, device codes, browser sessions and second factors.
 pub trait FlowStore: Send + Sync {
-    /// Adds a code; its hash is new.
+    /// Adds a code; its hash is new, its client and its browser session are there. It goes when the
+    /// client does; when the browser session does it loses it.
     fn insert_code<'a>(&'a self, code: &'a AuthorizationCode) -> StoreFuture<'a, ()>;
 
     /// The code with this hash, used or not, expired or not.
     fn code(&self, hash: SecretHash) -> StoreFuture<'_, Option<AuthorizationCode>>;
 
-    /// In one atomic step, if the code is unused and not expired at the session's `created_at`:
-    /// notes the session as what it gave, and adds the session. Whether it did; of parallel calls
-    /// exactly one does.
+    /// In one atomic step, if the code is unused, not expired at the session's `created_at`, and
+    /// its browser session is there: notes the session as what it gave, and adds the session.
+    /// Whether it did; of parallel calls exactly one does.
     fn redeem_code<'a>(&'a self, hash: SecretHash, session: &'a Session) -> StoreFuture<'a, bool>;
 
-    /// Adds a device code, unless its user code is kept already. Whether it did.
+    /// Adds a device code that is pending, unless its user code is kept already. Whether it did.
+    /// Its client is there; it goes when the client does.
     fn insert_device_code<'a>(&'a self, device: &'a DeviceCode) -> StoreFuture<'a, bool>;
 
     /// The device code with this user code, whatever its state.
@@ -34,12 +36,12 @@ pub trait FlowStore: Send + Sync {
         now: Timestamp,
     ) -> StoreFuture<'a, Option<Polled>>;
 
-    /// Decides about a device code that is pending and not expired at `now`: approved by this user,
-    /// or denied. Whether it did.
+    /// Decides about a device code that is pending and not expired at `now`: approved, or denied.
+    /// Whether it did. One that was approved goes when that browser session does.
     fn decide_device_code<'a>(
         &'a self,
         user_code: &'a str,
-        approved_by: Option<&'a UserKey>,
+        approval: Option<&'a Approval>,
         now: Timestamp,
     ) -> StoreFuture<'a, bool>;
 

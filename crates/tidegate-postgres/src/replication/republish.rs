@@ -9,8 +9,8 @@
 use tidegate_sql::log::{Demand, LogResult};
 
 use super::survey::Survey;
-use super::tables::Actor;
 use super::{EVERYTHING, INSERTS};
+use crate::actor::Actor;
 use crate::version;
 
 impl Actor {

@@ -229,6 +229,10 @@ async fn oversized_and_odd_forms_are_refused_as_pages() {
     let odd = request(Method::POST, "/device").header("content-type", "application/json");
     let answer = api.call(odd.body("{}".to_owned()).unwrap()).await;
     assert_eq!(answer.status, 415);
+    let odd = browser.get(&api, &format!("/auth?{QUERY}&more=%ff")).await;
+    assert_eq!(odd.status, 400);
+    let text = "parameters in the address are malformed";
+    assert!(odd.text().contains(text), "{}", odd.text());
     let style = api.get("/assets/tidegate.css").await;
     assert_eq!(style.header("content-type"), "text/css; charset=utf-8");
     assert!(!style.header("etag").is_empty());

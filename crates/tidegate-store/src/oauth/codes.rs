@@ -3,24 +3,26 @@
 use tidegate_oauth::{AuthorizationCode, SecretHash, Session, SessionId, UserKey};
 
 use super::sessions;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::query::{Argument, Database, Query};
 use crate::row::{self, Record};
 
 static INSERT: Query = Query::new(
     "insert into tidegate.authorization_codes (hash, client_id, redirect_uri, challenge, database, \
-       user_name, expires_at, session) \
+       user_name, browser, expires_at, session) \
      values (:hash::bytea, :client_id, :redirect_uri, :challenge, :database, :user_name, \
-       :expires_at::timestamptz, :session::uuid)",
+       :browser::bytea, :expires_at::timestamptz, :session::uuid)",
 );
 static FIND: Query = Query::new(
-    "select hash, client_id, redirect_uri, challenge, database, user_name, expires_at, session \
+    "select hash, client_id, redirect_uri, challenge, database, user_name, browser, expires_at, \
+     session \
      from tidegate.authorization_codes where hash = :hash::bytea",
 );
 /// Of updates in parallel one finds the code unused; the others wait for it and find it used.
 static REDEEM: Query = Query::new(
     "with used as (update tidegate.authorization_codes set session = :id::uuid \
-       where hash = :hash::bytea and session is null and expires_at > :created_at::timestamptz \
+       where hash = :hash::bytea and session is null and browser is not null \
+         and expires_at > :created_at::timestamptz \
        returning 1), \
      opened as (insert into tidegate.sessions (id, database, user_name, client_id, grant_kind, \
          presented, created_at, refreshed_at, expires_at, closes_at) \
@@ -32,13 +34,15 @@ static REDEEM: Query = Query::new(
 
 pub(super) async fn insert(database: &Database, code: &AuthorizationCode) -> Result<()> {
     let hash = &code.hash.as_bytes()[..];
-    let values: [Argument<'_>; 8] = [
+    let browser = code.browser.as_ref().map(|browser| &browser.as_bytes()[..]);
+    let values: [Argument<'_>; 9] = [
         &hash,
         &code.client_id,
         &code.redirect_uri,
         &code.challenge,
         &code.user.database,
         &code.user.name,
+        &browser,
         &code.expires_at,
         &code.session,
     ];
@@ -72,12 +76,8 @@ fn read(row: &mut Record<'_>) -> Result<AuthorizationCode> {
         redirect_uri: row.string()?,
         challenge: row.string()?,
         user: UserKey::new(row.text()?, row.text()?),
+        browser: row.optional_array()?.map(SecretHash::from_bytes),
         expires_at: row.timestamp()?,
-        session: session(row)?,
+        session: row.optional_array()?.map(SessionId::from_bytes),
     })
-}
-
-fn session(row: &mut Record<'_>) -> Result<Option<SessionId>> {
-    let bytes = row.optional_bytes()?.map(<[u8; 16]>::try_from).transpose();
-    Ok(bytes.map_err(Error::failed)?.map(SessionId::from_bytes))
 }

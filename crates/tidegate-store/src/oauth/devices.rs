@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use tidegate_oauth::{DeviceCode, DeviceState, Polled, SecretHash, Session, Timestamp, UserKey};
+use tidegate_oauth::{
+    Approval, DeviceCode, DeviceState, Polled, SecretHash, Session, Timestamp, UserKey,
+};
 
 use super::sessions;
 use crate::error::{Error, Result};
@@ -10,15 +12,15 @@ use crate::query::{Argument, Database, Query};
 use crate::row::{self, Record};
 
 static INSERT: Query = Query::new(
-    "insert into tidegate.device_codes (hash, user_code, client_id, state, database, user_name, \
-       pause, poll_at, expires_at) \
-     values (:hash::bytea, :user_code, :client_id, :state, :database, :user_name, :pause::bigint, \
+    "insert into tidegate.device_codes (hash, user_code, client_id, state, pause, poll_at, \
+       expires_at) \
+     values (:hash::bytea, :user_code, :client_id, :state, :pause::bigint, \
        :poll_at::timestamptz, :expires_at::timestamptz) \
      on conflict do nothing",
 );
 static FIND: Query = Query::new(
-    "select hash, user_code, client_id, state, database, user_name, pause, poll_at, expires_at, \
-     early from tidegate.device_codes where user_code = :user_code",
+    "select hash, user_code, client_id, state, database, user_name, browser, pause, poll_at, \
+     expires_at, early from tidegate.device_codes where user_code = :user_code",
 );
 /// The rule of [`DeviceCode::polled`]; polls in parallel pass one by one.
 static POLL: Query = Query::new(
@@ -32,17 +34,17 @@ static POLL: Query = Query::new(
        ) as new \
      ) \
      where hash = :hash::bytea and client_id = :client_id \
-     returning hash, user_code, client_id, state, database, user_name, pause, poll_at, \
+     returning hash, user_code, client_id, state, database, user_name, browser, pause, poll_at, \
        expires_at, early",
 );
 static DECIDE: Query = Query::new(
     "update tidegate.device_codes set state = :state, database = :database, \
-       user_name = :user_name \
+       user_name = :user_name, browser = :browser::bytea \
      where user_code = :user_code and state = 'pending' and expires_at > :now::timestamptz",
 );
 static REDEEM: Query = Query::new(
     "with used as (update tidegate.device_codes set state = 'consumed' \
-       where hash = :hash::bytea and state = 'approved' \
+       where hash = :hash::bytea and state = 'approved' and browser is not null \
          and expires_at > :created_at::timestamptz returning 1), \
      opened as (insert into tidegate.sessions (id, database, user_name, client_id, grant_kind, \
          presented, created_at, refreshed_at, expires_at, closes_at) \
@@ -54,19 +56,12 @@ static REDEEM: Query = Query::new(
 
 pub(super) async fn insert(database: &Database, device: &DeviceCode) -> Result<bool> {
     let (hash, state) = (&device.hash.as_bytes()[..], device.state.name());
-    let user = match &device.state {
-        DeviceState::Approved(user) => Some(user),
-        DeviceState::Pending | DeviceState::Denied | DeviceState::Consumed => None,
-    };
-    let (tenant, name) = (user.map(|u| &u.database), user.map(|u| &u.name));
     let pause = device.interval.as_secs();
-    let values: [Argument<'_>; 9] = [
+    let values: [Argument<'_>; 7] = [
         &hash,
         &device.user_code,
         &device.client_id,
         &state,
-        &tenant,
-        &name,
         &pause,
         &device.poll_at,
         &device.expires_at,
@@ -94,19 +89,18 @@ pub(super) async fn poll(
 pub(super) async fn decide(
     database: &Database,
     user_code: &str,
-    approved_by: Option<&UserKey>,
+    approval: Option<&Approval>,
     now: Timestamp,
 ) -> Result<bool> {
-    let state = if approved_by.is_some() {
+    let state = if approval.is_some() {
         "approved"
     } else {
         "denied"
     };
-    let (tenant, name) = (
-        approved_by.map(|user| &user.database),
-        approved_by.map(|user| &user.name),
-    );
-    let values: [Argument<'_>; 5] = [&state, &tenant, &name, &user_code, &now];
+    let user = approval.map(|approval| &approval.user);
+    let (tenant, name) = (user.map(|u| &u.database), user.map(|u| &u.name));
+    let browser = approval.map(|approval| &approval.browser.as_bytes()[..]);
+    let values: [Argument<'_>; 6] = [&state, &tenant, &name, &browser, &user_code, &now];
     Ok(database.execute(&DECIDE, &values).await? == 1)
 }
 
@@ -139,9 +133,14 @@ fn read(row: &mut Record<'_>) -> Result<Polled> {
 
 fn state(row: &mut Record<'_>) -> Result<DeviceState> {
     let (name, tenant, user) = (row.text()?, row.optional_text()?, row.optional_text()?);
-    match (name, tenant.zip(user)) {
+    let user = tenant.zip(user);
+    let user = user.map(|(tenant, user)| UserKey::new(tenant, user));
+    let browser = row.optional_array()?.map(SecretHash::from_bytes);
+    match (name, user.zip(browser)) {
         ("pending", _) => Ok(DeviceState::Pending),
-        ("approved", Some((tenant, user))) => Ok(DeviceState::Approved(UserKey::new(tenant, user))),
+        ("approved", Some((user, browser))) => {
+            Ok(DeviceState::Approved(Approval { user, browser }))
+        }
         ("denied", _) => Ok(DeviceState::Denied),
         ("consumed", _) => Ok(DeviceState::Consumed),
         _ => Err(Error::failed("a device code is in an unknown state")),

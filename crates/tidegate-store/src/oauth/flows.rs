@@ -1,8 +1,8 @@
 //! What flows through a browser leave behind.
 
 use tidegate_oauth::{
-    AuthorizationCode, BrowserSession, DeviceCode, FlowStore, Polled, SecondFactor, SecretHash,
-    Session, StoreFuture, Timestamp, UserKey,
+    Approval, AuthorizationCode, BrowserSession, DeviceCode, FlowStore, Polled, SecondFactor,
+    SecretHash, Session, StoreFuture, Timestamp, UserKey,
 };
 
 use super::{PgOauthStore, browsers, codes, devices, factors, sessions, step};
@@ -59,10 +59,10 @@ impl FlowStore for PgOauthStore {
     fn decide_device_code<'a>(
         &'a self,
         user_code: &'a str,
-        approved_by: Option<&'a UserKey>,
+        approval: Option<&'a Approval>,
         now: Timestamp,
     ) -> StoreFuture<'a, bool> {
-        step(devices::decide(&self.database, user_code, approved_by, now))
+        step(devices::decide(&self.database, user_code, approval, now))
     }
 
     fn redeem_device_code<'a>(

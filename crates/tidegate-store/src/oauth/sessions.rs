@@ -35,8 +35,11 @@ static END: Query = Query::new(
        where id = :id::uuid and ended_at is null returning id) \
      select pg_catalog.count(pg_catalog.pg_notify('tidegate', 'sessions')) from ended",
 );
+// What was allowed in a browser and not redeemed goes with the browser.
 static END_OF_USER: Query = Query::new(
-    "with ended as (update tidegate.sessions \
+    "with browsers as (delete from tidegate.browser_sessions \
+       where database = :database and user_name = :name), \
+     ended as (update tidegate.sessions \
        set ended_at = :at::timestamptz, end_reason = :reason \
        where database = :database and user_name = :name and ended_at is null returning id) \
      select id, pg_catalog.pg_notify('tidegate', 'sessions')::text from ended",
@@ -141,7 +144,7 @@ pub(super) async fn end_of_user(
     reason: EndReason,
     at: Timestamp,
 ) -> Result<Vec<SessionId>> {
-    let values: [Argument<'_>; 4] = [&at, &reason.name(), &key.database, &key.name];
+    let values: [Argument<'_>; 4] = [&key.database, &key.name, &at, &reason.name()];
     database.rows(&END_OF_USER, &values, id).await
 }
 

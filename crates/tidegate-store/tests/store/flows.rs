@@ -2,16 +2,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_oauth::{
-    AuthorizationCode, BrowserSession, DeviceCode, DeviceState, SecondFactor, SecretHash, Store,
-    Timestamp, UserKey,
+    Approval, AuthorizationCode, BrowserSession, DeviceCode, DeviceState, EndReason, SecondFactor,
+    SecretHash, Store, Timestamp, UserKey,
 };
 
-use super::samples::{NOW, session, user};
+use super::samples::{NOW, client, session, user};
 
 super::cases!(
     a_code_is_redeemed_once,
     of_ten_parallel_redemptions_one_succeeds,
     an_expired_code_gives_nothing,
+    what_was_allowed_ends_with_browser_user_and_client,
     a_device_code_walks_to_its_end,
     polls_follow_the_rule,
     a_user_code_is_kept_once,
@@ -42,6 +43,7 @@ fn code(byte: u8) -> AuthorizationCode {
         redirect_uri: "https://app.example/cb?a={b}".to_owned(),
         challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM".to_owned(),
         user: alice(),
+        browser: Some(hash(1)),
         expires_at: after(60),
         session: None,
     }
@@ -81,7 +83,22 @@ fn factor() -> SecondFactor {
     }
 }
 
+fn approval() -> Approval {
+    Approval {
+        user: alice(),
+        browser: hash(1),
+    }
+}
+
+/// The client, the user and the signed-in browser of the codes.
+async fn fill(store: &Arc<dyn Store>) {
+    store.insert_client(&client("app", "shop")).await.unwrap();
+    store.insert_user(&user("shop", "alice")).await.unwrap();
+    store.insert_browser_session(&browser(1)).await.unwrap();
+}
+
 async fn a_code_is_redeemed_once(store: Arc<dyn Store>) {
+    fill(&store).await;
     let code = code(1);
     store.insert_code(&code).await.unwrap();
     assert_eq!(store.code(code.hash).await.unwrap(), Some(code.clone()));
@@ -98,6 +115,7 @@ async fn a_code_is_redeemed_once(store: Arc<dyn Store>) {
 }
 
 async fn of_ten_parallel_redemptions_one_succeeds(store: Arc<dyn Store>) {
+    fill(&store).await;
     store.insert_code(&code(1)).await.unwrap();
     let tasks: Vec<_> = (0..10)
         .map(|number| {
@@ -119,6 +137,7 @@ async fn of_ten_parallel_redemptions_one_succeeds(store: Arc<dyn Store>) {
 }
 
 async fn an_expired_code_gives_nothing(store: Arc<dyn Store>) {
+    fill(&store).await;
     let code = AuthorizationCode {
         expires_at: NOW,
         ..code(1)
@@ -129,7 +148,66 @@ async fn an_expired_code_gives_nothing(store: Arc<dyn Store>) {
     assert_eq!(store.code(code.hash).await.unwrap().unwrap().session, None);
 }
 
+/// The code, the device and the used code that are left after something happened.
+async fn left(store: &Arc<dyn Store>, number: u128) -> (bool, bool, bool) {
+    let mut codes = [false; 2];
+    for (code, hash) in codes.iter_mut().zip([hash(1), hash(3)]) {
+        *code = store.code(hash).await.unwrap().is_some();
+    }
+    let open = session(number + 1, "shop", "alice", "app");
+    let alive = store.redeem_code(hash(1), &open).await.unwrap();
+    let device = store.device_code("BCDFGHJK").await.unwrap().is_some();
+    let open = session(number + 2, "shop", "alice", "app");
+    let redeemed = store.redeem_device_code(hash(1), &open).await.unwrap();
+    assert_eq!(device, redeemed);
+    assert!(codes[0] || !alive);
+    (alive, device, codes[1])
+}
+
+async fn what_was_allowed_ends_with_browser_user_and_client(store: Arc<dyn Store>) {
+    for (number, (event, expected)) in (1..).step_by(3).zip([
+        ("nothing", (true, true, true)),
+        ("browser", (false, false, true)),
+        ("sessions", (false, false, true)),
+        ("purge", (false, false, true)),
+        ("user", (false, false, true)),
+        ("client", (false, false, false)),
+        ("tenant", (false, false, false)),
+    ]) {
+        fill(&store).await;
+        store.insert_code(&code(1)).await.unwrap();
+        let used = AuthorizationCode {
+            expires_at: after(500),
+            ..code(3)
+        };
+        store.insert_code(&used).await.unwrap();
+        let open = session(number, "shop", "alice", "app");
+        assert!(store.redeem_code(hash(3), &open).await.unwrap());
+        let device = device(1, "BCDFGHJK");
+        assert!(store.insert_device_code(&device).await.unwrap());
+        let by = approval();
+        let decided = store.decide_device_code("BCDFGHJK", Some(&by), NOW).await;
+        assert!(decided.unwrap());
+        let reason = EndReason::PasswordChanged;
+        match event {
+            "browser" => assert!(store.delete_browser_session(hash(1)).await.unwrap()),
+            "sessions" => {
+                let ended = store.end_sessions_of_user(&alice(), reason, NOW).await;
+                assert_eq!(ended.unwrap(), [open.id]);
+            }
+            "purge" => assert!(store.purge_flows(after(101)).await.unwrap() >= 1),
+            "user" => assert!(store.delete_user(&alice(), NOW).await.unwrap()),
+            "client" => assert!(store.delete_client("app", NOW).await.unwrap()),
+            "tenant" => store.delete_tenant("shop", NOW).await.unwrap(),
+            _ => {}
+        }
+        assert_eq!(left(&store, number).await, expected, "{event}");
+        store.delete_tenant("shop", NOW).await.unwrap();
+    }
+}
+
 async fn a_device_code_walks_to_its_end(store: Arc<dyn Store>) {
+    fill(&store).await;
     let device = device(1, "BCDFGHJK");
     assert!(store.insert_device_code(&device).await.unwrap());
     let found = store.device_code("BCDFGHJK").await.unwrap();
@@ -137,13 +215,13 @@ async fn a_device_code_walks_to_its_end(store: Arc<dyn Store>) {
     let open = session(1, "shop", "alice", "app");
     let redeem = async || store.redeem_device_code(hash(1), &open).await.unwrap();
     assert!(!redeem().await, "nobody has decided");
-    let user = alice();
+    let by = approval();
     let decide = async |by, now| store.decide_device_code("BCDFGHJK", by, now).await.unwrap();
-    assert!(!decide(Some(&user), after(1800)).await, "too late");
-    assert!(decide(Some(&user), after(1799)).await);
+    assert!(!decide(Some(&by), after(1800)).await, "too late");
+    assert!(decide(Some(&by), after(1799)).await);
     assert!(!decide(None, after(1)).await, "decided");
     let state = store.device_code("BCDFGHJK").await.unwrap().unwrap().state;
-    assert_eq!(state, DeviceState::Approved(alice()));
+    assert_eq!(state, DeviceState::Approved(approval()));
     assert!(redeem().await);
     assert!(!redeem().await, "consumed");
     assert_eq!(store.session(open.id).await.unwrap(), Some(open.clone()));
@@ -164,6 +242,7 @@ async fn a_device_code_walks_to_its_end(store: Arc<dyn Store>) {
 }
 
 async fn polls_follow_the_rule(store: Arc<dyn Store>) {
+    fill(&store).await;
     let mut expected = device(1, "BCDFGHJK");
     store.insert_device_code(&expected).await.unwrap();
     let foreign = store.poll_device_code(hash(1), "other", NOW).await.unwrap();
@@ -182,6 +261,7 @@ async fn polls_follow_the_rule(store: Arc<dyn Store>) {
 }
 
 async fn a_user_code_is_kept_once(store: Arc<dyn Store>) {
+    fill(&store).await;
     assert!(
         store
             .insert_device_code(&device(1, "BCDFGHJK"))
@@ -345,13 +425,12 @@ async fn a_users_live_sessions_are_listed(store: Arc<dyn Store>) {
 }
 
 async fn flows_are_purged(store: Arc<dyn Store>) {
-    store.insert_user(&user("shop", "alice")).await.unwrap();
+    fill(&store).await;
     store.insert_code(&code(1)).await.unwrap();
     store
         .insert_device_code(&device(1, "BCDFGHJK"))
         .await
         .unwrap();
-    store.insert_browser_session(&browser(1)).await.unwrap();
     assert_eq!(store.purge_flows(after(60)).await.unwrap(), 0);
     assert_eq!(store.purge_flows(after(61)).await.unwrap(), 1);
     assert_eq!(store.purge_flows(after(1801)).await.unwrap(), 2);

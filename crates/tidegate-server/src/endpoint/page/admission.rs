@@ -1,7 +1,7 @@
 //! What stands before a page: signing in, and the second factor where one is asked for.
 
 use http::Response;
-use tidegate_oauth::{Client, Secret, UserKey};
+use tidegate_oauth::{Browser, Client, Secret, UserKey};
 
 use super::visitor::{Refused, Visitor, failure, form};
 use crate::body::Body;
@@ -39,9 +39,13 @@ pub(super) async fn admit(
             .client
             .is_none_or(|client| client.database == key.database)
     };
-    let Some(browser) = visitor.browser.clone().filter(|b| fits(&b.user.key)) else {
+    let Some(browser) = visitor.browser.clone() else {
         return Ok(Some(sign_in_page(visitor, purpose, None)));
     };
+    if !fits(&browser.user.key) {
+        let refused = purpose.client.map(|client| stranger(&browser, client));
+        return Ok(Some(sign_in_page(visitor, purpose, refused.as_ref())));
+    }
     let wanted = purpose.client.is_some_and(|client| client.two_factor);
     if !browser.lacks_second_factor && (browser.session.second_factor || !wanted) {
         return Ok(None);
@@ -67,6 +71,10 @@ async fn sign_in(
     };
     let home = purpose.client.map_or(username, |client| &client.database);
     let database = visitor.field("database").unwrap_or(home);
+    if let Some(client) = purpose.client.filter(|client| client.database != database) {
+        let refused = Refused::foreign(client);
+        return Ok(sign_in_page(visitor, purpose, Some(&refused)));
+    }
     let (key, password) = (UserKey::new(database, username), Secret::new(password));
     let client = purpose.client.map(|client| &*client.id);
     let issuer = visitor.app.issuer();
@@ -81,6 +89,16 @@ async fn sign_in(
             Ok(sign_in_page(visitor, purpose, Some(&refused)))
         }
     }
+}
+
+/// What somebody reads who is signed in as a user of another database than the client's.
+fn stranger(browser: &Browser, client: &Client) -> Refused {
+    let key = &browser.user.key;
+    let text = format!(
+        "You are signed in as {} of the database {}. {} takes users of the database {} only.",
+        key.name, key.database, client.name, client.database
+    );
+    Refused::told(text)
 }
 
 fn sign_in_page(

@@ -50,14 +50,14 @@ where
             let location = issuer.deny_code(&request, user, address).await;
             Ok(visitor.go(&location))
         }
-        Some("allow") => Ok(visitor.go(&issuer.grant_code(&request, user, address).await)),
+        Some("allow") => Ok(visitor.go(&issuer.grant_code(&request, &browser, address).await)),
         _ if client.confirm || visitor.only_looks() => {
             let token = visitor.token();
             let name = user.key.name.as_str();
             let card = page::consent(&form(&here, &token, None), client, name);
             Ok(visitor.show("Allow access", &card, (None, returns_to)))
         }
-        _ => Ok(visitor.go(&issuer.grant_code(&request, user, address).await)),
+        _ => Ok(visitor.go(&issuer.grant_code(&request, &browser, address).await)),
     }
 }
 

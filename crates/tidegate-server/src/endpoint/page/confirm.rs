@@ -19,9 +19,10 @@ where
     let mut visitor = Visitor::receive(call).await?;
     let link = visitor.parameter("token").unwrap_or_default().to_owned();
     let issuer = visitor.app.issuer();
-    let name = match issuer.sign_up_name(&link) {
+    let name = match issuer.sign_up_name(&link).await {
         Ok(name) => name,
         Err(Error::DeadLink) => return Ok(dead(&visitor)),
+        Err(Error::SignUpClosed) => return Err(Failure::sign_up_closed()),
         Err(error) => return Err(failure(error)),
     };
     let mut refused = None;

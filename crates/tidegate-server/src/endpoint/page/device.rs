@@ -55,7 +55,7 @@ where
         let card = page::device_consent(&form, &device.client, name, &device.user_code);
         return Ok(visitor.show("Connect a device", &card, (None, None)));
     };
-    let decided = issuer.decide_device(&device, &browser.user, allow, address);
+    let decided = issuer.decide_device(&device, &browser, allow, address);
     if let Err(error) = decided.await {
         let refused = Refused::of("user_code", error)?;
         return Ok(ask(&visitor, Some(&typed), Some(&refused)));

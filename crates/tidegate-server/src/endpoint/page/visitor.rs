@@ -4,7 +4,7 @@ use http::header::{HOST, ORIGIN, RETRY_AFTER, SET_COOKIE, USER_AGENT};
 use http::request::Parts;
 use http::{HeaderMap, Method, Response, StatusCode};
 use maud::Markup;
-use tidegate_oauth::{Browser, Error, Parameters, RoleError, Secret, Visit};
+use tidegate_oauth::{Browser, Client, Error, Parameters, RoleError, Secret, Visit};
 
 use super::cookie;
 use crate::app::App;
@@ -95,7 +95,8 @@ impl<'a> Visitor<'a> {
             cookie,
             fresh,
             browser,
-            query: query.map_err(failure)?,
+            query: query
+                .map_err(|_| Failure::input("the parameters in the address are malformed"))?,
             form,
         })
     }
@@ -263,6 +264,26 @@ impl Refused {
             status: StatusCode::BAD_REQUEST,
             retry_after: None,
             complaint: Complaint::new("", ""),
+        }
+    }
+
+    /// Somebody of another database than the client's.
+    pub(super) fn foreign(client: &Client) -> Self {
+        let (name, database) = (&client.name, &client.database);
+        let text = format!("{name} takes users of the database {database} only.");
+        Self {
+            status: StatusCode::BAD_REQUEST,
+            retry_after: None,
+            complaint: Complaint::new("database", text),
+        }
+    }
+
+    /// Nothing wrong, but something that the person must know, above the form.
+    pub(super) fn told(text: String) -> Self {
+        Self {
+            status: StatusCode::OK,
+            retry_after: None,
+            complaint: Complaint::new("", text),
         }
     }
 

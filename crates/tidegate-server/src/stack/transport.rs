@@ -1,0 +1,43 @@
+//! `Strict-Transport-Security` (RFC 6797): a browser that came over HTTPS once does so for a year.
+
+use std::ops::ControlFlow;
+
+use http::header::STRICT_TRANSPORT_SECURITY;
+use http::{HeaderValue, Request, Response};
+
+use super::around::Around;
+use crate::app::App;
+use crate::body::Body;
+use crate::forwarded::{self, Peer};
+
+/// Without `includeSubDomains`: what else is served below the name is not ours to decide.
+const A_YEAR: HeaderValue = HeaderValue::from_static("max-age=31536000");
+
+#[derive(Clone, Debug)]
+pub(crate) struct Transport {
+    app: App,
+    peer: Peer,
+}
+
+impl Transport {
+    pub(crate) fn new(app: App, peer: Peer) -> Self {
+        Self { app, peer }
+    }
+}
+
+impl Around for Transport {
+    type State = bool;
+
+    fn before<B>(&self, request: &mut Request<B>) -> ControlFlow<Response<Body>, bool> {
+        let trusted = self.app.trusted_proxies();
+        let encrypted = forwarded::is_encrypted(self.peer, request.headers(), trusted);
+        ControlFlow::Continue(encrypted)
+    }
+
+    fn after(encrypted: bool, response: &mut Response<Body>) {
+        if encrypted {
+            let headers = response.headers_mut();
+            headers.insert(STRICT_TRANSPORT_SECURITY, A_YEAR);
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Users of another database than the client's: they are told, and given nothing.
+
+use serde_json::json;
+
+use crate::fixture::{Answer, Api};
+use crate::pages::{ALICE, Browser, QUERY};
+
+const LONELY: [(&str, &str); 3] = [
+    ("username", "lonely"),
+    ("password", "lonely1234"),
+    ("database", "lonely"),
+];
+
+/// The pages of a client of the database `demo`.
+async fn pages(api: &Api) -> [String; 2] {
+    let asked = json!({"client_id": "app"});
+    let device = api.post("/api/v4/oauth/device", &asked).await.json();
+    let user_code = device["user_code"].as_str().unwrap();
+    [
+        format!("/auth?{QUERY}"),
+        format!("/device?step=confirm&user_code={user_code}"),
+    ]
+}
+
+fn is_sign_in_page(page: &Answer) -> bool {
+    page.text().contains("name=\"password\"")
+}
+
+#[tokio::test]
+async fn who_signs_in_with_another_database_is_told() {
+    let api = Api::start().await;
+    for address in pages(&api).await {
+        let mut browser = Browser::default();
+        let page = browser.get(&api, &address).await;
+        let told = browser.post(&api, (&page, "sign_in"), &LONELY).await;
+        assert_eq!(told.status, 400, "{address}");
+        let text = "App takes users of the database demo only.";
+        assert!(told.text().contains(text), "{}", told.text());
+        assert!(is_sign_in_page(&told), "and can try again");
+    }
+}
+
+#[tokio::test]
+async fn who_is_signed_in_to_another_database_is_told() {
+    let api = Api::start().await;
+    for address in pages(&api).await {
+        let mut browser = Browser::default();
+        let page = browser.get(&api, "/account").await;
+        let done = browser.post(&api, (&page, "sign_in"), &LONELY).await;
+        assert_eq!(done.status, 303, "{}", done.text());
+        let told = browser.get(&api, &address).await;
+        assert_eq!(told.status, 200, "{address}");
+        let text = "You are signed in as lonely of the database lonely. App takes users of the \
+                    database demo only.";
+        assert!(told.text().contains(text), "{}", told.text());
+        assert!(is_sign_in_page(&told));
+        let done = browser.post(&api, (&told, "sign_in"), &ALICE).await;
+        assert_eq!(done.status, 303, "{}", done.text());
+        let asked = browser.get(&api, &address).await;
+        assert!(asked.text().contains("value=\"allow\""), "{}", asked.text());
+    }
+}

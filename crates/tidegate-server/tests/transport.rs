@@ -1,0 +1,75 @@
+//! HTTPS, here or at a proxy that is trusted, and what is asked for without it.
+
+use http::Method;
+use tidegate_server::Peer;
+
+use crate::fixture::{Answer, Api, password, request};
+
+const TRANSPORT: &str = "strict-transport-security";
+
+/// A service that trusts the proxy beside it.
+async fn behind_a_proxy() -> Api {
+    Api::with(|builder| builder.trusted_proxies(vec!["127.0.0.1/32".parse().unwrap()])).await
+}
+
+async fn token(api: &Api, headers: &[(&str, &str)]) -> Answer {
+    let mut request =
+        request(Method::POST, "/api/v4/oauth").header("content-type", "application/json");
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let body = password("alice").to_string();
+    api.call(request.body(body).unwrap()).await
+}
+
+#[tokio::test]
+async fn https_is_for_good_and_plain_loopback_is_not_told_so() {
+    let mut api = behind_a_proxy().await;
+    for (headers, expected) in [
+        (&[][..], ""),
+        (&[("x-forwarded-proto", "http")][..], ""),
+        (&[("x-forwarded-proto", "https")][..], "max-age=31536000"),
+    ] {
+        let answer = token(&api, headers).await;
+        assert_eq!(answer.header(TRANSPORT), expected, "{headers:?}");
+    }
+    api.peer.encrypted = true;
+    for path in ["/healthz", "/account", "/nowhere", "/assets/tidegate.css"] {
+        let answer = api.get(path).await;
+        assert_eq!(answer.header(TRANSPORT), "max-age=31536000", "{path}");
+    }
+    let stranger = Peer {
+        address: "203.0.113.9".parse().unwrap(),
+        encrypted: false,
+        loopback: false,
+    };
+    api.peer = stranger;
+    let answer = token(&api, &[("x-forwarded-proto", "https")]).await;
+    assert_eq!(answer.status, 400);
+    assert_eq!(answer.header(TRANSPORT), "");
+}
+
+#[tokio::test]
+async fn a_proxy_beside_us_speaks_for_who_is_elsewhere() {
+    let api = behind_a_proxy().await;
+    for (headers, status) in [
+        (&[][..], 200),
+        (&[("x-forwarded-for", "127.0.0.1")][..], 200),
+        (&[("x-forwarded-for", "1.2.3.4")][..], 400),
+        (&[("x-forwarded-for", "unknown")][..], 400),
+        (&[("forwarded", "for=1.2.3.4;proto=http")][..], 400),
+        (
+            &[
+                ("x-forwarded-for", "1.2.3.4"),
+                ("x-forwarded-proto", "https"),
+            ][..],
+            200,
+        ),
+    ] {
+        let answer = token(&api, headers).await;
+        assert_eq!(answer.status, status, "{headers:?}: {}", answer.text());
+    }
+    let page = request(Method::GET, "/account").header("x-forwarded-for", "1.2.3.4");
+    let page = api.call(page.body(String::new()).unwrap()).await;
+    assert_eq!(page.status, 400, "the pages too");
+}

@@ -1,0 +1,24 @@
+-- In which browser a code was allowed: it is good no longer than that browser is signed in, and
+-- than its client is there. Codes that are under way are given up.
+-- A statement ends with a semicolon at the end of a line.
+
+delete from tidegate.authorization_codes;
+
+delete from tidegate.device_codes;
+
+-- A used code stays without its browser, so that a second use still ends what the first gave.
+alter table tidegate.authorization_codes
+    add column browser bytea references tidegate.browser_sessions (id) on delete set null,
+    add foreign key (client_id) references tidegate.clients (id) on delete cascade;
+
+create index authorization_codes_browser on tidegate.authorization_codes (browser);
+
+create index authorization_codes_client on tidegate.authorization_codes (client_id);
+
+alter table tidegate.device_codes
+    add column browser bytea references tidegate.browser_sessions (id) on delete cascade,
+    add foreign key (client_id) references tidegate.clients (id) on delete cascade;
+
+create index device_codes_browser on tidegate.device_codes (browser);
+
+create index device_codes_client on tidegate.device_codes (client_id);
