@@ -39,7 +39,12 @@ impl Connection {
         )?;
         let described = self.describe(task, &name).await?;
         let shape = self.shape(task, described, generation).await?;
-        let prepared = Arc::new(Prepared { name, shape });
+        let verdict = Verdict::default();
+        let prepared = Arc::new(Prepared {
+            name,
+            shape,
+            verdict,
+        });
         if task.is_kept() {
             self.statements.keep(task.bound, prepared.clone());
         }
