@@ -131,9 +131,10 @@ impl Belief {
             let found = self.found.read();
             found.version > 0 && found.fingerprint == fingerprint
         };
-        let suspects = match known {
-            true => None,
-            false => Some(find(&source.definitions().await?)),
+        let suspects = if known {
+            None
+        } else {
+            Some(find(&source.definitions().await?))
         };
         let mut found = self.found.write();
         if let Some(suspects) = suspects {
@@ -152,7 +153,7 @@ impl Belief {
 impl Verdict {
     /// Whether the text mentions one of the suspects; looked for once for each set of them.
     fn of(&self, text: &str, found: &Found) -> bool {
-        let [innocent, guilty] = [found.version << 1, found.version << 1 | 1];
+        let [innocent, guilty] = [found.version * 2, found.version * 2 + 1];
         match self.0.load(Ordering::Relaxed) {
             known if known == innocent => false,
             known if known == guilty => true,

@@ -30,12 +30,12 @@ with installed as (
     from pg_catalog.pg_partitioned_table t
     union all
     -- Statistics on expressions, whose text no function tells on every version.
-    select s.stxrelid, '('
+    select s.stxrelid, ''''
     from pg_catalog.pg_statistic_ext s
     where 'e'::pg_catalog."char" operator(pg_catalog.=) any (s.stxkind)
 )
 select 'relation' as kind, c.oid::pg_catalog.text as oid, c.relname::pg_catalog.text as name,
-    pg_catalog.pg_get_viewdef(c.oid) as text
+    case when c.relkind operator(pg_catalog.=) 'v' then pg_catalog.pg_get_viewdef(c.oid) end as text
 from pg_catalog.pg_class c
 where c.relkind operator(pg_catalog.=) any (array['v', 'f']::pg_catalog."char"[])
   and c.oid operator(pg_catalog.>=) 16384::pg_catalog.oid

@@ -3,8 +3,8 @@
 use std::sync::{Arc, LazyLock};
 
 use tidegate_sql::{
-    BoundStatement, Column, DatabaseName, Executor, Flow, Principal, RawRow, Result, RowSink,
-    Statement, Terms,
+    BoundStatement, BoxFuture, Column, DatabaseName, Executor, Flow, Principal, RawRow, Result,
+    RowSink, Statement, Terms,
 };
 
 static FINGERPRINT: LazyLock<Arc<Statement>> =
@@ -83,5 +83,9 @@ impl RowSink for Texts {
         };
         self.0.push(row.values().map(text).collect::<Result<_>>()?);
         Ok(Flow::Continue)
+    }
+
+    fn ready(&mut self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(std::future::ready(Ok(())))
     }
 }
