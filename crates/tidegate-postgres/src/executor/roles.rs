@@ -196,7 +196,7 @@ pub(super) fn redefinition(
 }
 
 /// Whether a statement may change a definition.
-fn redefines(bound: &BoundStatement) -> bool {
+pub(super) fn redefines(bound: &BoundStatement) -> bool {
     matches!(bound.statement.kind(), Kind::Other | Kind::Procedural)
 }
 

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use tidegate_sql::statement::{BoundStatement, Kind};
+use tidegate_sql::BoundStatement;
 use tidegate_sql::{
     BoxFuture, Completion, Description, Error, Login, Mode, Rejection, Result, RowSink, Transaction,
 };
 use tokio::time::Instant;
 
 use super::RoleConnector;
-use super::roles::{conclude, note, redefinition};
+use super::roles::{conclude, note, redefines, redefinition};
 use crate::dictionary::Dictionary;
 use crate::pool::Lease;
 use crate::session::task::{Place, Task};
@@ -102,7 +102,7 @@ impl RoleTransaction {
         }
         let (lease, task) = self.task(bound)?;
         let outcome = lease.run(&task, sink).await;
-        if matches!(bound.statement.kind(), Kind::Other | Kind::Procedural) {
+        if redefines(bound) {
             note(task.dictionary, bound);
             lease.statements.retire();
         }

@@ -11,6 +11,7 @@ use super::pipeline::Progress;
 use super::reset::{Residue, is_stateless};
 use super::task::{Failure, Place, Task};
 use crate::connection::{Condition, Connection, TransactionStatus, outage};
+use crate::suspects::Verdict;
 use crate::wire::body::{self, Field};
 use crate::wire::rejection::ServerError;
 use crate::wire::tag;

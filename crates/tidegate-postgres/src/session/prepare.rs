@@ -9,6 +9,7 @@ use super::cache::Prepared;
 use super::task::{Failure, Place, Task};
 use crate::connection::{Connection, TransactionStatus};
 use crate::dictionary::shape::Shape;
+use crate::suspects::Verdict;
 use crate::wire::body::{self, Field};
 use crate::wire::rejection::ServerError;
 use crate::wire::tag;

@@ -30,8 +30,8 @@ macro_rules! seed {
     };
 }
 
-/// Releases locks, seeds `random()`, and lists the statements that were prepared by SQL, which are not ours. It is
-/// prepared once for a connection: planning costs more than all the rest.
+/// Releases locks, seeds `random()`, and lists the statements that were prepared by SQL, which are
+/// not ours. It is prepared once for a connection: planning costs more than all the rest.
 const CHECK: &str = concat!(
     "SELECT pg_catalog.pg_advisory_unlock_all()::pg_catalog.text UNION ALL SELECT ",
     seed!(),
