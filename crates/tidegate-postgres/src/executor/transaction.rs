@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use tidegate_sql::BoundStatement;
 use tidegate_sql::{
-    BoxFuture, Completion, Description, Error, Login, Mode, Rejection, Result, RowSink, Transaction,
+    BoundStatement, BoxFuture, Completion, Description, Error, Login, Mode, Rejection, Result,
+    RowSink, Transaction,
 };
 use tokio::time::Instant;
 
