@@ -43,7 +43,7 @@ impl Source<'_> {
     pub(super) async fn definitions(&self) -> Result<Vec<Definition>> {
         let rows = self.rows(&DEFINITIONS).await?;
         let definition = |row: Vec<String>| {
-            let [kind, oid, name, text] = row.try_into().unwrap_or_default();
+            let [kind, oid, name, text]: [String; 4] = row.try_into().unwrap_or_default();
             Definition {
                 kind,
                 oid,
