@@ -63,6 +63,43 @@ async fn nothing_survives_a_request() {
     }
 }
 
+/// What an owner may define so that an innocent read leaves something.
+const POISON: [&str; 7] = [
+    "create schema evil",
+    "grant usage on schema evil to \"demo/alice\"",
+    "create table evil.artists as select 1 as id, 'EVIL ROW'::text as name",
+    "grant select on evil.artists to \"demo/alice\"",
+    "create function evil.poison() returns text language plpgsql as $$ begin
+        perform set_config('search_path', 'evil,public', false);
+        return 'hi'; end $$",
+    "create view evil.news as select evil.poison() as headline",
+    "grant select on evil.news to \"demo/alice\"",
+];
+
+#[tokio::test]
+async fn a_read_of_a_view_does_not_change_what_the_next_request_reads() {
+    let service = demo();
+    for q in POISON {
+        service.rows("demo", q, json!({})).await;
+    }
+    let name = "select name from public.artists where id = 1";
+    let honest = service.rows("alice", name, json!({})).await;
+    // Also when the definitions have been looked at, which takes a moment.
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(2);
+    while std::time::Instant::now() < end {
+        service
+            .rows("alice", "select headline from evil.news", json!({}))
+            .await;
+        let read = service
+            .rows("alice", "select name from artists where id = 1", json!({}))
+            .await;
+        assert_eq!(read["data"], honest["data"]);
+    }
+    service
+        .rows("demo", "drop schema evil cascade", json!({}))
+        .await;
+}
+
 #[tokio::test]
 async fn a_temporary_table_does_not_shadow_for_the_next_request() {
     let demo = demo();

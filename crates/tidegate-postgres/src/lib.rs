@@ -13,6 +13,7 @@ pub mod pool;
 pub mod replication;
 mod role_password;
 mod session;
+mod suspects;
 mod terminator;
 mod version;
 mod wire;

@@ -37,6 +37,8 @@ pub struct Connection {
     unsynced: bool,
     /// What a statement may have left in the session.
     pub(crate) residue: Residue,
+    /// Whether anything but harmless reads has run since the last reset.
+    pub(crate) stirred: bool,
     /// How many of the last outstanding answers are those of a reset.
     reset_answers: u32,
     /// Whether anything has run since the last reset.
@@ -127,10 +129,10 @@ impl Connection {
         self.unsynced = false;
     }
 
-    /// Counts the last two queued messages as a reset.
-    pub(crate) fn begin_reset(&mut self, residue: Residue) {
+    /// Counts the last queued messages as a reset.
+    pub(crate) fn begin_reset(&mut self, residue: Residue, answers: u32) {
         self.residue = self.residue.max(residue);
-        self.reset_answers = 2;
+        self.reset_answers = answers;
         self.drained_rows = 0;
     }
 

@@ -39,6 +39,7 @@ impl Connection {
                 outstanding: 0,
                 unsynced: false,
                 residue: Residue::None,
+                stirred: false,
                 reset_answers: 0,
                 used: false,
                 drained_rows: 0,

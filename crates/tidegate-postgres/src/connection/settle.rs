@@ -52,6 +52,7 @@ impl Connection {
         }
         // Whatever the statement was, nobody has seen its end.
         self.residue = Residue::Everything;
+        self.stirred = true;
         let canceller = self.canceller.clone();
         let cancel = timeout(GRACE, canceller.cancel());
         let (outcome, drained) =
@@ -83,6 +84,7 @@ impl Connection {
         if self.drain(Instant::now() + RESET, Errors::Fatal).await {
             self.reset_answers = 0;
             self.used = false;
+            self.stirred = false;
             let more = soft && self.drained_rows > CHECK_ROWS;
             self.residue = if more {
                 Residue::Everything

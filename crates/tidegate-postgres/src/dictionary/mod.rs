@@ -16,6 +16,7 @@ use tidegate_sql::{BoundStatement, DatabaseName, RoleName, Statement, Type, Type
 use tokio::time::Instant;
 
 use crate::session::cache::is_same;
+use crate::suspects::Belief;
 use shape::Shape;
 
 /// How many entries each of a dictionary's maps may have before it starts over.
@@ -35,6 +36,8 @@ pub(crate) struct Dictionary {
     generation: AtomicU64,
     /// What was learnt of statements before this generation is not believed.
     believed_from: AtomicU64,
+    /// What reads may not mention.
+    pub(crate) belief: Arc<Belief>,
 }
 
 /// A statement that has been described to a role.

@@ -27,6 +27,7 @@ impl Postgres {
     /// `service` runs what [`Principal::Control`] and [`Principal::Catalog`] ask for, such as
     /// [`crate::control::Control`].
     pub fn new(roles: Roles, service: Arc<dyn Executor>) -> Self {
+        let roles = roles.with_service(service.clone());
         Self { roles, service }
     }
 

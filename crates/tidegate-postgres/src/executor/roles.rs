@@ -1,10 +1,12 @@
 //! Statements of users.
 
+use std::fmt;
 use std::sync::Arc;
 
 use tidegate_sql::statement::{BoundStatement, Kind};
 use tidegate_sql::{
-    Completion, DatabaseName, Description, Error, Login, Mode, Result, RowSink, Terms, Transaction,
+    Completion, DatabaseName, Description, Error, Executor, Login, Mode, Result, RowSink, Terms,
+    Transaction,
 };
 use tokio::time::{Instant, timeout_at};
 
@@ -14,12 +16,22 @@ use crate::connection::Condition;
 use crate::dictionary::{Dictionaries, Dictionary};
 use crate::pool::{Lease, Pool};
 use crate::session::task::{Place, Task};
+use crate::suspects::Redefinition;
 
 /// Runs statements on connections that logged in as the caller's role.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Roles {
     pool: Pool<RoleConnector>,
     dictionaries: Arc<Dictionaries>,
+    service: Option<Arc<dyn Executor>>,
+}
+
+impl fmt::Debug for Roles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Roles")
+            .field("pool", &self.pool)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What goes with a lent connection.
@@ -47,7 +59,17 @@ impl Roles {
         Self {
             pool,
             dictionaries: Arc::default(),
+            service: None,
         }
+    }
+
+    /// Asks the service, as [`tidegate_sql::Principal::Catalog`], behind which names a database
+    /// keeps code of its own. Without it every read may lead to such code, and is followed by a
+    /// reset.
+    #[must_use]
+    pub fn with_service(mut self, service: Arc<dyn Executor>) -> Self {
+        self.service = Some(service);
+        self
     }
 
     /// The pool.
@@ -79,8 +101,10 @@ impl Roles {
     ) -> Result<Completion> {
         let (mut lease, lent) = self.lend(login, terms).await?;
         let task = lent.task(login, bound);
+        let redefinition = redefinition(&lent.dictionary, bound);
         let outcome = lease.run(&task, sink).await;
         note(&lent.dictionary, bound);
+        drop(redefinition);
         conclude(lease, outcome).await
     }
 
@@ -124,6 +148,9 @@ impl Roles {
         let deadline = terms.deadline.map(Instant::from_std);
         let lease = self.lease(login, deadline).await?;
         let dictionary = self.dictionaries.of(&login.database);
+        if let Some(service) = &self.service {
+            dictionary.belief.refresh(service, &login.database);
+        }
         let lent = Lent {
             dictionary,
             deadline,
@@ -160,9 +187,22 @@ impl Roles {
     }
 }
 
+/// Marks a statement that may change a definition while it runs.
+pub(super) fn redefinition(
+    dictionary: &Dictionary,
+    bound: &BoundStatement,
+) -> Option<Redefinition> {
+    redefines(bound).then(|| Redefinition::begin(&dictionary.belief))
+}
+
+/// Whether a statement may change a definition.
+pub(super) fn redefines(bound: &BoundStatement) -> bool {
+    matches!(bound.statement.kind(), Kind::Other | Kind::Procedural)
+}
+
 /// Tells the dictionary that definitions may have changed.
 pub(super) fn note(dictionary: &Dictionary, bound: &BoundStatement) {
-    if matches!(bound.statement.kind(), Kind::Other | Kind::Procedural) {
+    if redefines(bound) {
         dictionary.forget();
     }
 }

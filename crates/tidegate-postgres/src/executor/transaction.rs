@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
-use tidegate_sql::statement::{BoundStatement, Kind};
 use tidegate_sql::{
-    BoxFuture, Completion, Description, Error, Login, Mode, Rejection, Result, RowSink, Transaction,
+    BoundStatement, BoxFuture, Completion, Description, Error, Login, Mode, Rejection, Result,
+    RowSink, Transaction,
 };
 use tokio::time::Instant;
 
 use super::RoleConnector;
-use super::roles::{conclude, note};
+use super::roles::{conclude, note, redefines, redefinition};
 use crate::dictionary::Dictionary;
 use crate::pool::Lease;
 use crate::session::task::{Place, Task};
+use crate::suspects::Redefinition;
 
 /// An open transaction. Dropping it gives the connection back, which is then rolled back.
 pub(super) struct RoleTransaction {
@@ -23,8 +24,8 @@ pub(super) struct RoleTransaction {
     deadline: Option<Instant>,
     /// Whether a statement has been sent.
     begun: bool,
-    /// Whether a definition may have changed.
-    redefined: bool,
+    /// There if a definition may have changed.
+    redefinition: Option<Redefinition>,
     /// Whether something has gone wrong, so that the transaction can only be rolled back.
     failed: bool,
 }
@@ -44,7 +45,7 @@ impl RoleTransaction {
             mode,
             deadline,
             begun: false,
-            redefined: false,
+            redefinition: None,
             failed: false,
         }
     }
@@ -95,12 +96,15 @@ impl RoleTransaction {
     }
 
     async fn run(&mut self, bound: &BoundStatement, sink: &mut dyn RowSink) -> Result<Completion> {
+        let redefinition = redefinition(&self.dictionary, bound);
+        if redefinition.is_some() {
+            self.redefinition = redefinition;
+        }
         let (lease, task) = self.task(bound)?;
         let outcome = lease.run(&task, sink).await;
-        if matches!(bound.statement.kind(), Kind::Other | Kind::Procedural) {
+        if redefines(bound) {
             note(task.dictionary, bound);
             lease.statements.retire();
-            self.redefined = true;
         }
         self.remember(outcome)
     }
@@ -117,7 +121,7 @@ impl RoleTransaction {
             return Ok(());
         }
         let outcome = self.lease.commit(self.deadline).await;
-        if self.redefined {
+        if self.redefinition.take().is_some() {
             self.dictionary.forget();
         }
         conclude(self.lease, outcome).await

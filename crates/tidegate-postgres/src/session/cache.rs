@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tidegate_sql::{BoundStatement, Statement, TypeHint};
 
 use crate::dictionary::shape::Shape;
+use crate::suspects::Verdict;
 
 /// A statement that PostgreSQL has parsed and described.
 #[derive(Debug)]
@@ -15,6 +16,8 @@ pub(crate) struct Prepared {
     pub(crate) name: String,
     /// What PostgreSQL said of it.
     pub(crate) shape: Arc<Shape>,
+    /// Whether it mentions a suspect.
+    pub(crate) verdict: Verdict,
 }
 
 /// Prepared statements by text and hints; the least recently used makes room.

@@ -8,9 +8,10 @@ use tokio::time::Instant;
 
 use super::cache::Prepared;
 use super::pipeline::Progress;
-use super::reset::Residue;
+use super::reset::{Residue, is_stateless};
 use super::task::{Failure, Place, Task};
 use crate::connection::{Condition, Connection, TransactionStatus, outage};
+use crate::suspects::Verdict;
 use crate::wire::body::{self, Field};
 use crate::wire::rejection::ServerError;
 use crate::wire::tag;
@@ -68,13 +69,12 @@ impl Connection {
         sink: &mut dyn RowSink,
     ) -> Result<Completion, Failure> {
         // Also when it fails at once: what is in doubt is reset.
-        self.residue = self
-            .residue
-            .max(Residue::of(task.bound, task.login.sharing));
+        self.leave(task, false);
         let (prepared, guessed) = match self.known(task) {
             Some(known) => known,
             None => (self.prepare(task).await?, false),
         };
+        self.leave(task, task.is_suspect(&prepared));
         let mut run = Run::new(task, prepared, guessed);
         self.begin_pipeline();
         if matches!(task.place, Place::First(_)) && self.transaction == TransactionStatus::Idle {
@@ -118,7 +118,13 @@ impl Connection {
         } else {
             String::new()
         };
-        Some((Arc::new(Prepared { name, shape }), true))
+        let verdict = Verdict::default();
+        let prepared = Prepared {
+            name,
+            shape,
+            verdict,
+        };
+        Some((Arc::new(prepared), true))
     }
 
     /// Back to where an attempt can start again.
@@ -135,6 +141,13 @@ impl Connection {
             Condition::Closed => Err(outage("the session was lost between two attempts")),
             _ => Ok(()),
         }
+    }
+
+    /// Notes what the statement may leave in the session.
+    fn leave(&mut self, task: &Task<'_>, suspect: bool) {
+        let left = Residue::of(task.bound, task.login.sharing, suspect);
+        self.residue = self.residue.max(left);
+        self.stirred |= suspect || !is_stateless(task.bound);
     }
 
     fn forget(&mut self, task: &Task<'_>) {
@@ -248,6 +261,8 @@ impl Connection {
             (_, Some(_)) => TransactionStatus::Failed,
             (_, None) => TransactionStatus::Open,
         };
+        // A definition that has come meanwhile may have counted.
+        self.leave(run.task, run.task.is_suspect(&run.prepared));
         let failure = run.failure.take();
         if failure.is_some() && run.guessed {
             self.statements.discard(&run.prepared.name);

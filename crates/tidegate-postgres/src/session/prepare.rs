@@ -9,6 +9,7 @@ use super::cache::Prepared;
 use super::task::{Failure, Place, Task};
 use crate::connection::{Connection, TransactionStatus};
 use crate::dictionary::shape::Shape;
+use crate::suspects::Verdict;
 use crate::wire::body::{self, Field};
 use crate::wire::rejection::ServerError;
 use crate::wire::tag;
@@ -39,7 +40,12 @@ impl Connection {
         )?;
         let described = self.describe(task, &name).await?;
         let shape = self.shape(task, described, generation).await?;
-        let prepared = Arc::new(Prepared { name, shape });
+        let verdict = Verdict::default();
+        let prepared = Arc::new(Prepared {
+            name,
+            shape,
+            verdict,
+        });
         if task.is_kept() {
             self.statements.keep(task.bound, prepared.clone());
         }

@@ -21,30 +21,51 @@ pub(crate) enum Residue {
 const SOFT: &str = "SET SESSION AUTHORIZATION DEFAULT; RESET ROLE; CLOSE ALL; RESET ALL; \
     UNLISTEN *; DISCARD TEMP; DISCARD SEQUENCES";
 
-/// Releases locks, and lists the statements that were prepared by SQL, which are not ours. It is
-/// prepared once for a connection: planning costs more than all the rest.
-const CHECK: &str = "SELECT pg_catalog.pg_advisory_unlock_all()::pg_catalog.text \
-    UNION ALL SELECT p.name FROM pg_catalog.pg_prepared_statement() p WHERE p.from_sql";
+/// Seeds `random()` with what nobody knows, from -1 up to 1.
+macro_rules! seed {
+    () => {
+        "pg_catalog.setseed(pg_catalog.uuid_hash_extended(pg_catalog.gen_random_uuid(), 0)\
+         ::pg_catalog.float8 OPERATOR(pg_catalog./) 9223372036854775808::pg_catalog.float8)\
+         ::pg_catalog.text"
+    };
+}
+
+/// Releases locks, seeds `random()`, and lists the statements that were prepared by SQL, which are
+/// not ours. It is prepared once for a connection: planning costs more than all the rest.
+const CHECK: &str = concat!(
+    "SELECT pg_catalog.pg_advisory_unlock_all()::pg_catalog.text UNION ALL SELECT ",
+    seed!(),
+    " UNION ALL SELECT p.name FROM pg_catalog.pg_prepared_statement() p WHERE p.from_sql"
+);
 
 /// The rows that the check returns when nothing else is to be done.
-pub(crate) const CHECK_ROWS: u32 = 1;
+pub(crate) const CHECK_ROWS: u32 = 2;
+
+/// Makes the numbers of `random()` unforeseeable again, which `DISCARD ALL` does not.
+const SEED: &str = concat!("SELECT ", seed!());
 
 impl Residue {
     /// What a statement may leave, by who uses the session next.
     ///
-    /// A write may run triggers; a call runs anything.
-    pub(crate) fn of(statement: &BoundStatement, sharing: Sharing) -> Self {
-        match (sharing, statement.statement.kind(), statement.trust()) {
-            (Sharing::Strangers, _, _) => Self::Everything,
-            (Sharing::One(_), Kind::Read, Trust::Stateless) => Self::None,
-            (Sharing::One(_), _, _) => Self::Session,
+    /// A write may run triggers; a call runs anything, and so may a suspect.
+    pub(crate) fn of(statement: &BoundStatement, sharing: Sharing, suspect: bool) -> Self {
+        match sharing {
+            Sharing::Strangers => Self::Everything,
+            Sharing::One(_) if !suspect && is_stateless(statement) => Self::None,
+            Sharing::One(_) => Self::Session,
         }
     }
+}
+
+/// Whether nothing in the statement's text can leave anything.
+pub(crate) fn is_stateless(statement: &BoundStatement) -> bool {
+    statement.statement.kind() == Kind::Read && statement.trust() == Trust::Stateless
 }
 
 impl Connection {
     /// Queues the reset that removes the residue.
     pub(crate) fn push_reset(&mut self, residue: Residue) {
+        let seeds = residue == Residue::Everything && self.stirred;
         if residue == Residue::Everything {
             self.statements.clear();
             self.simple("DISCARD ALL");
@@ -52,11 +73,15 @@ impl Connection {
             self.simple(SOFT);
             self.push_check();
         }
+        if seeds {
+            self.simple(SEED);
+        }
         // A statement timeout that the caller has set and that runs out at the very end of the
         // reset hits the message behind it, which must not be the next caller's.
         self.sync();
-        self.begin_reset(residue);
+        self.begin_reset(residue, 2 + u32::from(seeds));
     }
+
     fn push_check(&mut self) {
         let (name, is_new) = self.statements.check();
         self.begin_pipeline();

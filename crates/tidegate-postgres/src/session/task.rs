@@ -3,6 +3,8 @@
 use tidegate_sql::{BoundStatement, Error, Login, Mode, Sharing, TypeHint};
 use tokio::time::Instant;
 
+use super::cache::Prepared;
+use super::reset::is_stateless;
 use crate::connection::{Connection, is_outage, outage};
 use crate::dictionary::Dictionary;
 use crate::wire::rejection::ServerError;
@@ -37,6 +39,13 @@ impl Task<'_> {
     /// hardly used again.
     pub(crate) fn is_kept(&self) -> bool {
         matches!(self.login.sharing, Sharing::One(_)) && self.is_short()
+    }
+
+    /// Whether the statement is harmless by its text but may mention what is not, and so leave
+    /// something in the session.
+    pub(crate) fn is_suspect(&self, prepared: &Prepared) -> bool {
+        let text = self.bound.statement.text();
+        is_stateless(self.bound) && self.dictionary.belief.suspects(text, &prepared.verdict)
     }
 
     /// Whether the statement is worth its place in a cache.

@@ -1,5 +1,7 @@
 //! What a request leaves in its session, and how little of it the next one finds.
 
+mod suspects;
+
 use tidegate_sql::{Error, InputError, Login, Mode, Sharing, Terms};
 
 use crate::stage::{Gathered, Sql, Stage};

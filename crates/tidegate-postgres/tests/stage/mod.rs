@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use tidegate_embedded::Cluster;
 use tidegate_postgres::backoff::Jitter;
+use tidegate_postgres::control::Control;
 use tidegate_postgres::pool::{Key, NoRepair, OpenError, Pool, Settings};
 use tidegate_postgres::{
     Backend, Config, Credential, Credentials, RoleConnector, Roles, Secret, StartupPins,
@@ -79,12 +80,14 @@ impl Stage {
             ))
             .await
             .unwrap();
+        let config = Arc::new(config);
+        let control = Control::new(config.clone(), Jitter::none()).unwrap();
         let service = Arc::new(Service(cluster));
-        let connector = RoleConnector::new(Arc::new(config), service.clone(), service);
+        let connector = RoleConnector::new(config, service.clone(), service);
         let pool = Pool::new(connector, Arc::new(NoRepair), settings, Jitter::none());
         Self {
             name: name.to_owned(),
-            roles: Roles::new(pool),
+            roles: Roles::new(pool).with_service(Arc::new(control)),
             admin,
             cluster,
         }

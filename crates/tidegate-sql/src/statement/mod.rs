@@ -8,6 +8,7 @@ mod params;
 mod quoted;
 mod reader;
 mod rewrite;
+mod suspects;
 mod trust;
 mod writer;
 
@@ -15,6 +16,7 @@ use std::hash::{Hash, Hasher};
 
 pub use bound::{BoundStatement, InputFormat, Parameter, TypeHint};
 pub use params::{ParameterSet, Params};
+pub use suspects::Suspects;
 pub use writer::SqlWriter;
 
 use crate::error::InputError;
@@ -56,13 +58,9 @@ pub enum Kind {
 /// text alone, without asking PostgreSQL what a name means.
 ///
 /// A statement is stateless when it is a [`Kind::Read`] in which every call, every cast and every
-/// typed literal names something built in that keeps nothing. What stands in no text remains
-/// unseen: code of the database's own behind a view, a policy, an operator, a column-like call
-/// (`row.function`), an implicit cast, a domain's check, or an overload that fits better than the
-/// built-in function of the same name. Such code was installed by somebody who may define it
-/// there, and what it leaves is gone when the session is reset, which is due after every write,
-/// when PostgreSQL reports a changed parameter, and before another token's session uses the
-/// connection; a role that strangers share is reset after each statement, whatever its trust.
+/// typed literal names something built in that keeps nothing. What its names mean in a database
+/// stands in no text: code behind a view, a policy, an operator, or an overload that fits better
+/// than the built-in function of the same name. Who runs the statement asks [`Suspects`] for that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Trust {
     /// Cannot leave session state: it calls only built-in functions known to be stateless.

@@ -47,6 +47,22 @@ pub(super) fn is_built_in_type(name: &str) -> bool {
     contains(BUILT_IN_TYPES, name)
 }
 
+/// Whether the readers let a call by this name pass.
+pub(super) fn may_be_called(name: &str) -> bool {
+    is_stateless_function(name) || is_built_in_type(name) || precedes_parenthesis(name)
+}
+
+/// Whether a built-in function of this name is told from a column by its name alone and leaves
+/// something in the session: `t.pg_advisory_lock` calls it (PostgreSQL, "Using Composite Types in
+/// Queries").
+pub(super) fn is_stateful_attribute(name: &str) -> bool {
+    let lower = Lower::of(name);
+    let mut prefixes = STATEFUL_PREFIXES.iter();
+    name.len() > LONGEST
+        || prefixes.any(|prefix| lower.as_str().starts_with(prefix))
+        || contains(STATEFUL_ATTRIBUTES, name)
+}
+
 /// Whether a type's name as a hint writes it (`int4[]`, `_text`, `pg_catalog.date`,
 /// `double precision`) is that of a built-in type.
 pub(super) fn is_built_in_type_name(name: &str) -> bool {
@@ -158,6 +174,12 @@ const STATELESS_FUNCTIONS: &[&str] = &[
     "xmlcomment", "xmlconcat", "xmlelement", "xmlexists", "xmlforest", "xmlparse", "xmlpi",
     "xmlroot", "xpath", "xpath_exists",
 ];
+
+/// How the names of functions begin that act on more than their argument.
+const STATEFUL_PREFIXES: &[&str] = &["binary_upgrade_", "brin_", "gin_", "lo_", "pg_"];
+
+/// The other functions of `pg_catalog` with one argument that do.
+const STATEFUL_ATTRIBUTES: &[&str] = &["currval", "lastval", "nextval", "setseed", "ts_stat"];
 
 #[rustfmt::skip]
 /// Types of `pg_catalog` and the first words of their SQL names.

@@ -37,6 +37,7 @@ impl<'a> TrustReader<'a> {
             let suspicious = match token.kind {
                 TokenKind::OpenParen => self.calls_unknown(),
                 TokenKind::String => self.types_literal(),
+                TokenKind::Word | TokenKind::Quoted if self.calls_attribute(token) => true,
                 TokenKind::Word if innermost == Some(Open::Cast) && token.is("as") => {
                     self.type_name = TypeName::Expected;
                     false
@@ -99,6 +100,21 @@ impl<'a> TrustReader<'a> {
             TokenKind::Quoted => !names_columns(before),
             _ => false,
         }
+    }
+
+    /// Whether this name behind a dot may call a function with what stands before the dot: of any
+    /// value in the text (`(4242).pg_advisory_lock`), else where the name is that of a function
+    /// that leaves something, since a relation can be a function's value.
+    fn calls_attribute(&self, name: &Token<'_>) -> bool {
+        let (Some(dot), Some(before)) = (self.last(1), self.last(2)) else {
+            return false;
+        };
+        if dot.kind != TokenKind::Dot {
+            return false;
+        }
+        let of_relation = matches!(before.kind, TokenKind::Word | TokenKind::Quoted);
+        let plain = name.text.trim_matches('"');
+        !of_relation || plain.contains(['"', '\\']) || names::is_stateful_attribute(plain)
     }
 
     /// Whether the string that follows is the literal of a type that is not built in.

@@ -207,6 +207,13 @@ fn only_reads_with_known_calls_are_stateless() {
         "explain insert into t values (f())",
         "select U&\"\\006c\"(1)",
         "select 1 union select my_function()",
+        "select (42::bigint).pg_advisory_lock",
+        "select (select 42).pg_advisory_lock",
+        "select :a.pg_advisory_lock",
+        "select array[1] [1].nextval",
+        "select x.pg_advisory_lock from generate_series(1, 2) as x",
+        "select x.\"setseed\" from t as x",
+        "select x.U&\"nextv\\0061l\" from t as x",
     ] {
         assert_eq!(read(q).trust(), Trust::Stateful, "{q}");
     }

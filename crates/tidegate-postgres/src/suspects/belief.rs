@@ -1,0 +1,177 @@
+//! How long suspects are believed, and who looks for them again.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use parking_lot::RwLock;
+use tidegate_sql::statement::Suspects;
+use tidegate_sql::{DatabaseName, Executor, Result, Terms};
+use tokio::time::Instant;
+
+use super::find::find;
+use super::load::Source;
+
+/// After this time the database is asked again, if statements come.
+const DUE: Duration = Duration::from_millis(400);
+/// So long is believed what was found: a definition that came by another way counts after it.
+const BELIEVED: Duration = Duration::from_secs(1);
+/// Asking is followed by so many times as much rest.
+const REST: u32 = 4;
+/// The rest after a failure.
+const FAILED: Duration = Duration::from_secs(1);
+/// Asking ends within this time or fails.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What is believed of a database's suspects.
+#[derive(Debug, Default)]
+pub(crate) struct Belief {
+    found: RwLock<Found>,
+    asking: AtomicBool,
+    /// Counts the statements through this node that may have changed a definition.
+    redefined: AtomicU64,
+    /// How many of them run.
+    redefining: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Found {
+    suspects: Suspects,
+    fingerprint: String,
+    /// Counts from 1, with each set of suspects.
+    version: u64,
+    /// What [`Belief::redefined`] was before the database was asked, and when that was.
+    redefined: u64,
+    asked: Option<Instant>,
+    /// When it may be asked again.
+    rested: Option<Instant>,
+}
+
+/// Where the suspects of a statement stand that is kept prepared.
+#[derive(Debug, Default)]
+pub(crate) struct Verdict(AtomicU64);
+
+/// A statement that may change a definition, from before it runs until it has ended: meanwhile,
+/// and until the database was asked again, every read is suspect.
+#[derive(Debug)]
+pub(crate) struct Redefinition(Arc<Belief>);
+
+impl Redefinition {
+    pub(crate) fn begin(belief: &Arc<Belief>) -> Self {
+        belief.redefining.fetch_add(1, Ordering::SeqCst);
+        Self(Arc::clone(belief))
+    }
+}
+
+impl Drop for Redefinition {
+    fn drop(&mut self) {
+        self.0.redefined.fetch_add(1, Ordering::SeqCst);
+        self.0.redefining.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Belief {
+    /// Whether a read whose text is harmless may run code of the database's own all the same. It
+    /// may, as long as nothing is known.
+    pub(crate) fn suspects(&self, text: &str, verdict: &Verdict) -> bool {
+        let found = self.found.read();
+        if !self.believes(&found, Instant::now()) {
+            return true;
+        }
+        !found.suspects.is_empty() && verdict.of(text, &found)
+    }
+
+    fn believes(&self, found: &Found, now: Instant) -> bool {
+        found.asked.is_some_and(|asked| now < asked + BELIEVED) && self.is_settled(found)
+    }
+
+    fn is_settled(&self, found: &Found) -> bool {
+        self.redefining.load(Ordering::SeqCst) == 0
+            && self.redefined.load(Ordering::SeqCst) == found.redefined
+    }
+
+    /// Whether the database is to be asked, by whoever is told so.
+    fn takes_turn(&self, now: Instant) -> bool {
+        let due = {
+            let found = self.found.read();
+            let old = found.asked.is_none_or(|asked| now >= asked + DUE);
+            found.rested.is_none_or(|rested| now >= rested) && (old || !self.is_settled(&found))
+        };
+        due && !self.asking.swap(true, Ordering::AcqRel)
+    }
+
+    /// Asks the database in the background when that is due.
+    pub(crate) fn refresh(self: &Arc<Self>, service: &Arc<dyn Executor>, database: &DatabaseName) {
+        if !self.takes_turn(Instant::now()) {
+            return;
+        }
+        let (belief, service, database) = (self.clone(), service.clone(), database.clone());
+        tokio::spawn(async move {
+            let _turn = Turn(&belief.asking);
+            if let Err(error) = belief.ask(&*service, &database).await {
+                tracing::debug!(%database, %error, "every read is reset: no definitions");
+                belief.found.write().rested = Some(Instant::now() + FAILED);
+            }
+        });
+    }
+
+    async fn ask(&self, service: &dyn Executor, database: &DatabaseName) -> Result<()> {
+        let redefined = self.redefined.load(Ordering::SeqCst);
+        let began = Instant::now();
+        let terms = Terms {
+            deadline: Some((began + PATIENCE).into_std()),
+        };
+        let source = Source {
+            service,
+            database,
+            terms,
+        };
+        let fingerprint = source.fingerprint().await?;
+        let known = {
+            let found = self.found.read();
+            found.version > 0 && found.fingerprint == fingerprint
+        };
+        let suspects = if known {
+            None
+        } else {
+            Some(find(&source.definitions().await?))
+        };
+        let mut found = self.found.write();
+        if let Some(suspects) = suspects {
+            tracing::debug!(%database, ?suspects, "suspects");
+            found.suspects = suspects;
+            found.fingerprint = fingerprint;
+            found.version += 1;
+        }
+        found.redefined = redefined;
+        found.asked = Some(began);
+        found.rested = Some(Instant::now() + began.elapsed() * REST);
+        Ok(())
+    }
+}
+
+impl Verdict {
+    /// Whether the text mentions one of the suspects; looked for once for each set of them.
+    fn of(&self, text: &str, found: &Found) -> bool {
+        let [innocent, guilty] = [found.version * 2, found.version * 2 + 1];
+        match self.0.load(Ordering::Relaxed) {
+            known if known == innocent => false,
+            known if known == guilty => true,
+            _ => {
+                let mentioned = found.suspects.are_in(text);
+                let verdict = if mentioned { guilty } else { innocent };
+                self.0.store(verdict, Ordering::Relaxed);
+                mentioned
+            }
+        }
+    }
+}
+
+/// Ends with the one who asks, however that ends.
+struct Turn<'a>(&'a AtomicBool);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}

@@ -1,0 +1,74 @@
+-- What a read can run beside what stands in its text, as (kind, oid, name, text). The server's own
+-- objects, below 16384, and what a superuser's extension brought are left out.
+--
+--   relation   a text that a read of the relation may evaluate; no text where nobody can tell
+--   child      the name is empty, the text the number of a relation that is read with this one
+--   function   the text tells whether one argument is enough
+--   operator, cast
+--
+-- Index expressions, predicates, statistics, checks and partition keys are among the texts because
+-- the planner evaluates calls in them whose arguments are constants.
+with installed as (
+    select d.classid, d.objid from pg_catalog.pg_depend d
+    where d.deptype operator(pg_catalog.=) 'e'
+), trusted as (
+    select r.oid from pg_catalog.pg_roles r where r.rolsuper
+), expression as (
+    select i.indrelid as relation, pg_catalog.pg_get_expr(e.tree, i.indrelid) as text
+    from pg_catalog.pg_index i
+    cross join lateral (values (i.indexprs), (i.indpred)) e(tree)
+    where i.indrelid operator(pg_catalog.>=) 16384::pg_catalog.oid
+    union all
+    select p.polrelid, pg_catalog.pg_get_expr(p.polqual, p.polrelid) from pg_catalog.pg_policy p
+    union all
+    select k.conrelid, pg_catalog.pg_get_expr(k.conbin, k.conrelid)
+    from pg_catalog.pg_constraint k
+    where k.contype operator(pg_catalog.=) 'c'
+      and k.conrelid operator(pg_catalog.>=) 16384::pg_catalog.oid
+    union all
+    select t.partrelid, pg_catalog.pg_get_expr(t.partexprs, t.partrelid)
+    from pg_catalog.pg_partitioned_table t
+    union all
+    -- Statistics on expressions, whose text no function tells on every version.
+    select s.stxrelid, ''''
+    from pg_catalog.pg_statistic_ext s
+    where 'e'::pg_catalog."char" operator(pg_catalog.=) any (s.stxkind)
+)
+select 'relation' as kind, c.oid::pg_catalog.text as oid, c.relname::pg_catalog.text as name,
+    case when c.relkind operator(pg_catalog.=) 'v' then pg_catalog.pg_get_viewdef(c.oid) end as text
+from pg_catalog.pg_class c
+where c.relkind operator(pg_catalog.=) any (array['v', 'f']::pg_catalog."char"[])
+  and c.oid operator(pg_catalog.>=) 16384::pg_catalog.oid
+union all
+select 'relation', c.oid::pg_catalog.text, c.relname::pg_catalog.text, pg_catalog.concat('select ', e.text)
+from expression e join pg_catalog.pg_class c on c.oid operator(pg_catalog.=) e.relation
+where e.text is not null
+union all
+select 'relation', c.oid::pg_catalog.text, c.relname::pg_catalog.text, 'select'
+from pg_catalog.pg_class c
+where c.oid operator(pg_catalog.=) any (select i.inhparent from pg_catalog.pg_inherits i)
+union all
+select 'child', i.inhparent::pg_catalog.text, '', i.inhrelid::pg_catalog.text
+from pg_catalog.pg_inherits i
+union all
+select 'function', f.oid::pg_catalog.text, f.proname::pg_catalog.text,
+    (f.pronargs operator(pg_catalog.>) 0
+     and f.pronargs operator(pg_catalog.-) f.pronargdefaults operator(pg_catalog.<=) 1)::pg_catalog.text
+from pg_catalog.pg_proc f
+where f.oid operator(pg_catalog.>=) 16384::pg_catalog.oid
+  and f.prokind operator(pg_catalog.<>) 'p'
+  and not (f.proowner operator(pg_catalog.=) any (select t.oid from trusted t)
+           and (1255::pg_catalog.oid, f.oid) operator(pg_catalog.=) any (select n.classid, n.objid from installed n))
+union all
+select 'operator', o.oid::pg_catalog.text, o.oprname::pg_catalog.text, ''
+from pg_catalog.pg_operator o
+where o.oid operator(pg_catalog.>=) 16384::pg_catalog.oid
+  and not (o.oprowner operator(pg_catalog.=) any (select t.oid from trusted t)
+           and (2617::pg_catalog.oid, o.oid) operator(pg_catalog.=) any (select n.classid, n.objid from installed n))
+union all
+select 'cast', a.oid::pg_catalog.text, '', ''
+from pg_catalog.pg_cast a
+join pg_catalog.pg_proc f on f.oid operator(pg_catalog.=) a.castfunc
+where a.oid operator(pg_catalog.>=) 16384::pg_catalog.oid
+  and not (f.proowner operator(pg_catalog.=) any (select t.oid from trusted t)
+           and (2605::pg_catalog.oid, a.oid) operator(pg_catalog.=) any (select n.classid, n.objid from installed n))

@@ -1,0 +1,149 @@
+//! From definitions to suspects.
+
+use std::collections::{HashMap, HashSet};
+
+use tidegate_sql::Statement;
+use tidegate_sql::statement::{Suspects, Trust};
+
+use super::load::Definition;
+
+/// A relation with what a read of it may evaluate.
+#[derive(Default)]
+struct Relation<'a> {
+    name: &'a str,
+    texts: Vec<&'a str>,
+    children: Vec<&'a str>,
+}
+
+/// Finds what a read may not mention.
+///
+/// The texts of definitions come from PostgreSQL with an empty `search_path`: a function without a
+/// schema is a built-in one there, and so they are judged as a caller's text is.
+pub(super) fn find(definitions: &[Definition]) -> Suspects {
+    let mut suspects = Suspects::default();
+    let mut relations: HashMap<&str, Relation<'_>> = HashMap::new();
+    for definition in definitions {
+        let (oid, name, text) = (&*definition.oid, &*definition.name, &*definition.text);
+        match &*definition.kind {
+            "relation" => {
+                let relation = relations.entry(oid).or_default();
+                relation.name = name;
+                relation.texts.push(text);
+            }
+            "child" => relations.entry(oid).or_default().children.push(text),
+            "function" => suspects.suspect_function(name, text == "true"),
+            "operator" => suspects.suspect_operator(name),
+            // A cast that PostgreSQL inserts stands in no text.
+            _ => suspects.suspect_everything(),
+        }
+    }
+    spread(&relations, &mut suspects);
+    suspects
+}
+
+/// Suspects relations whose texts call what is not known to be harmless or mention a suspect, and
+/// those that are read with one, until there is no further one.
+fn spread(relations: &HashMap<&str, Relation<'_>>, suspects: &mut Suspects) {
+    let mut found: HashSet<&str> = HashSet::new();
+    loop {
+        let fresh: Vec<_> = relations
+            .iter()
+            .filter(|(oid, relation)| {
+                !found.contains(*oid)
+                    && (relation.children.iter().any(|child| found.contains(child))
+                        || relation
+                            .texts
+                            .iter()
+                            .any(|text| calls_unknown(text) || suspects.are_in(text)))
+            })
+            .collect();
+        if fresh.is_empty() {
+            return;
+        }
+        for (oid, relation) in fresh {
+            found.insert(*oid);
+            suspects.suspect_relation(relation.name);
+        }
+    }
+}
+
+fn calls_unknown(text: &str) -> bool {
+    !Statement::parse(text).is_ok_and(|statement| statement.trust() == Trust::Stateless)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn definition([kind, oid, name, text]: [&str; 4]) -> Definition {
+        Definition {
+            kind: kind.to_owned(),
+            oid: oid.to_owned(),
+            name: name.to_owned(),
+            text: text.to_owned(),
+        }
+    }
+
+    #[test]
+    fn suspicion_spreads_over_views_and_parents() {
+        let definitions = [
+            [
+                "relation",
+                "1",
+                "plain",
+                "SELECT count(*) AS n FROM public.t;",
+            ],
+            [
+                "relation",
+                "2",
+                "second",
+                "SELECT first.a FROM public.first;",
+            ],
+            ["relation", "3", "first", "SELECT public.own() AS a;"],
+            ["relation", "4", "parent", "select"],
+            ["child", "4", "", "5"],
+            ["relation", "5", "part", "select (public.own() > 0)"],
+            ["relation", "6", "far", ""],
+            ["function", "7", "own", "false"],
+        ];
+        let suspects = find(&definitions.map(definition));
+        for name in ["second", "first", "parent", "part", "far"] {
+            assert!(suspects.are_in(&format!("table {name}")), "{name}");
+        }
+        assert!(!suspects.are_in("select own from plain"));
+    }
+
+    #[test]
+    fn ordinary_definitions_arouse_no_suspicion() {
+        let definitions = [
+            [
+                "relation",
+                "1",
+                "v",
+                "SELECT lower(t.name) AS n FROM public.t WHERE (t.a = 1);",
+            ],
+            ["relation", "2", "t", "select (owner = CURRENT_USER)"],
+            [
+                "relation",
+                "3",
+                "p",
+                "select ((price > (0)::numeric) AND (n ~~ '%@%'::text))",
+            ],
+            [
+                "relation",
+                "4",
+                "s",
+                "select ((s)::text = ANY ((ARRAY['a'::character varying, \
+              'b'::character varying])::text[]))",
+            ],
+            ["function", "5", "touch", "false"],
+        ];
+        assert!(find(&definitions.map(definition)).is_empty());
+    }
+
+    #[test]
+    fn a_cast_of_the_databases_own_makes_everything_suspect() {
+        let suspects = find(&[definition(["cast", "1", "", ""])]);
+        assert!(suspects.are_in("select 1"));
+    }
+}

@@ -1,0 +1,187 @@
+//! Reads whose text is harmless and what they lead to is not.
+
+use std::time::Duration;
+
+use tidegate_sql::statement::{Kind, SqlWriter, Trust};
+use tidegate_sql::{BoundStatement, Login};
+use tokio::time::{Instant, sleep, timeout};
+
+use super::{NOTHING, found, stage};
+use crate::stage::{Sql, Stage};
+
+/// Ways to `litter()` that no text shows.
+const TRAPS: &str = "create function poison() returns text language plpgsql immutable as $f$ begin
+        perform set_config('tidegate.secret', 'mine', false); return 'x'; end $f$;
+    create table rl (id int, name text);
+    insert into rl values (1, 'a');
+    create view news as select litter() as headline;
+    create view outer_news as select headline from news;
+    create function litter_of(rl) returns int language sql as 'select public.litter()';
+    create function count(rl) returns int language sql as 'select public.litter()';
+    create function abs(text) returns int language sql as 'select public.litter()';
+    create function either(text, text) returns int language sql as 'select public.litter()';
+    create operator ### (leftarg = text, rightarg = text, function = either);
+    create table guarded (a int);
+    insert into guarded values (1);
+    create policy p on guarded using (litter() = a);
+    alter table guarded enable row level security;
+    create table part (a int) partition by range (a);
+    create table part_1 partition of part for values from (0) to (9);
+    create index on part_1 (a) where poison() = 'x';
+    insert into part values (1);
+    create table plain (id int primary key, name text);
+    insert into plain values (1, 'one');
+    create view modest as select id, lower(name) as name from plain where id > 0;
+    grant all on all tables in schema public to public";
+
+async fn trapped(name: &str) -> Stage {
+    let stage = stage(name).await;
+    stage.admin.batch_execute(TRAPS).await.unwrap();
+    informed(&stage).await;
+    stage
+}
+
+/// Waits until the definitions are known.
+async fn informed(stage: &Stage) {
+    runs_alone_in_time(stage, Sql::new("select 1 as one")).await;
+}
+
+/// Runs a read until no reset follows it; on a busy machine the definitions may be looked at late.
+async fn runs_alone_in_time(stage: &Stage, sql: Sql) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !runs_alone(stage, &stage.owner(), sql.clone()).await {
+        let text = sql.bound.statement.text();
+        assert!(Instant::now() < deadline, "always reset: {text}");
+        sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Whether no reset follows a read on a new connection: none has prepared its check there.
+async fn runs_alone(stage: &Stage, login: &Login, sql: Sql) -> bool {
+    stage.roles.pool().close(&login.database);
+    for _ in 0..2 {
+        sql.clone().run(stage, login).await.unwrap();
+    }
+    let query = "select count(*) from pg_prepared_statements \
+        where strpos(statement, 'unlock_all') > 0 and strpos(statement, 'strpos') = 0";
+    Sql::new(query).value(stage, login).await == "0"
+}
+
+#[tokio::test]
+async fn nothing_survives_code_that_a_text_does_not_show() {
+    let stage = trapped("suspects").await;
+    let owner = stage.owner();
+    let alice = stage.alice();
+    for (login, q) in [
+        (&owner, "select headline from news"),
+        (&owner, "table news"),
+        (&owner, "select count(*) from news"),
+        (&owner, "select 1 as x from U&\"n\\0065ws\""),
+        (&owner, "explain analyze select * from news"),
+        (&owner, "select * from \"outer_news\""),
+        (&owner, "select 'a' ### 'b' as x"),
+        (&owner, "select rl.litter_of from rl"),
+        (&owner, "select rl.\"count\" from rl"),
+        (&owner, "select count(rl) from rl"),
+        (&owner, "select abs('x'::text)"),
+        (&alice, "select * from guarded"),
+        (&owner, "select a from part where a = 1"),
+    ] {
+        let bound = Sql::new(q).bound;
+        assert_eq!(bound.trust(), Trust::Stateless, "{q}");
+        Sql::new(q).run(&stage, login).await.unwrap();
+        assert_eq!(found(&stage, login).await, NOTHING, "{q}");
+        informed(&stage).await;
+    }
+}
+
+#[tokio::test]
+async fn nothing_survives_a_built_in_function_that_is_written_as_an_attribute() {
+    let stage = trapped("attributes").await;
+    for q in [
+        "select (42::bigint).pg_advisory_lock",
+        "select x.pg_advisory_lock from generate_series(42::bigint, 42) as x",
+        "select x.\"pg_advisory_lock\" from generate_series(42::bigint, 42) as x",
+    ] {
+        Sql::new(q).run(&stage, &stage.owner()).await.unwrap();
+        assert_eq!(found(&stage, &stage.owner()).await, NOTHING, "{q}");
+    }
+}
+
+#[tokio::test]
+async fn harmless_reads_take_no_reset() {
+    let stage = trapped("harmless").await;
+    let owner = stage.owner();
+    for q in [
+        "select name from plain where id = 1",
+        "select name from modest where id = 1",
+        "select t.name, max(t.id) over (partition by t.name) from plain t",
+    ] {
+        runs_alone_in_time(&stage, Sql::new(q)).await;
+    }
+    let by_key = |relation: &str| {
+        let mut writer = SqlWriter::new();
+        writer.syntax("select * from ").identifier(relation);
+        let mut sql = Sql::new("select 1");
+        sql.bound = BoundStatement {
+            listed: true,
+            ..writer.finish(Kind::Read)
+        };
+        sql
+    };
+    runs_alone_in_time(&stage, by_key("plain")).await;
+    assert!(!runs_alone(&stage, &owner, by_key("news")).await);
+}
+
+#[tokio::test]
+async fn a_definition_through_this_node_counts_at_once() {
+    let stage = trapped("at_once").await;
+    let owner = stage.owner();
+    let define = "create or replace view modest as select litter() as id, 'x' as name";
+    stage
+        .admin
+        .batch_execute(&format!("alter view modest owner to \"{}\"", stage.name))
+        .await
+        .unwrap();
+    informed(&stage).await;
+    Sql::new("drop view modest")
+        .run(&stage, &owner)
+        .await
+        .unwrap();
+    Sql::new(define).run(&stage, &owner).await.unwrap();
+    Sql::new("select * from modest")
+        .run(&stage, &owner)
+        .await
+        .unwrap();
+    assert_eq!(found(&stage, &owner).await, NOTHING);
+}
+
+#[tokio::test]
+async fn a_definition_by_another_way_counts_within_about_a_second() {
+    let stage = trapped("by_another_way").await;
+    let owner = stage.owner();
+    runs_alone_in_time(&stage, Sql::new("table modest")).await;
+    let define = "drop view modest; create view modest as select litter() as id;
+        grant select on modest to public";
+    stage.admin.batch_execute(define).await.unwrap();
+    let counts = async {
+        while runs_alone(&stage, &owner, Sql::new("table modest")).await {
+            sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(Duration::from_secs(10), counts).await.unwrap();
+}
+
+#[tokio::test]
+async fn nobody_foresees_the_random_numbers_of_the_next_request() {
+    let stage = stage("seed").await;
+    let seed = "select setseed(0.7)::text";
+    for login in [stage.owner(), stage.guest()] {
+        let mut numbers = Vec::new();
+        for _ in 0..2 {
+            Sql::new(seed).run(&stage, &login).await.unwrap();
+            numbers.push(Sql::new("select random()").value(&stage, &login).await);
+        }
+        assert_ne!(numbers[0], numbers[1], "{:?}", login.sharing);
+    }
+}
