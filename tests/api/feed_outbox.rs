@@ -39,8 +39,8 @@ async fn an_outbox_feeds_where_the_log_cannot_be_read() {
         root.batch_execute(statement).await.unwrap();
     }
     operator.cluster.restart(Shutdown::Fast).await.unwrap();
-    let none = operator.succeeds(&[&["feed", "status"][..], &OUTBOX].concat(), "");
-    assert_eq!(none, "feed_source = outbox\n\nshop\n  no outbox\n");
+    let empty = operator.succeeds(&[&["feed", "status"][..], &OUTBOX].concat(), "");
+    assert_eq!(empty, "feed_source = outbox\n\nshop\n  no outbox\n");
     let node = start(&operator, &OUTBOX).await;
     let said = ready(&node).await;
     assert_eq!(said["checks"]["feed"], "ok", "{said}");
@@ -69,16 +69,14 @@ async fn an_outbox_feeds_where_the_log_cannot_be_read() {
     }
 
     // Restarts of PostgreSQL and of the node.
-    let mut next = 100;
-    for mode in [Shutdown::Fast, Shutdown::Immediate] {
+    for (id, mode) in [(100, Shutdown::Fast), (101, Shutdown::Immediate)] {
         operator.cluster.restart(mode).await.unwrap();
         root = operator.root("shop").await;
         let nothing = "BEGIN; INSERT INTO orders VALUES (-1, 0); ROLLBACK";
         root.batch_execute(nothing).await.unwrap();
-        root.batch_execute(&format!("INSERT INTO orders VALUES ({next}, NULL)"))
+        root.batch_execute(&format!("INSERT INTO orders VALUES ({id}, NULL)"))
             .await
             .unwrap();
-        next += 1;
     }
     node.stop();
     root.batch_execute("INSERT INTO orders VALUES (102, 'NaN')")

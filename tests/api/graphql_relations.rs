@@ -34,7 +34,7 @@ async fn mutations(r#type: &str) -> Vec<String> {
     let own = |name: &&String| {
         ["insert", "update", "delete"]
             .iter()
-            .any(|verb| **name == format!("{verb}{}", r#type))
+            .any(|verb| name.strip_prefix(verb) == Some(r#type))
     };
     fields
         .iter()

@@ -113,7 +113,8 @@ async fn a_cursor_is_good_on_every_node_and_beyond_the_window_there_is_a_gap() {
     for id in ["3", "4"] {
         assert_eq!(event(&mut socket).await.0, id);
     }
-    (one.stop(), two.stop());
+    one.stop();
+    two.stop();
     // What is kept for those that come back has an end.
     let moved = "SELECT pg_replication_slot_advance(slot_name, pg_current_wal_lsn()) \
                  FROM pg_replication_slots WHERE NOT temporary AND database = 'shop'";

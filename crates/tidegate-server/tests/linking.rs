@@ -62,23 +62,15 @@ async fn audited(api: &Api) -> Vec<String> {
         .collect()
 }
 
-#[tokio::test]
-async fn an_account_is_linked_signs_in_and_is_unlinked() {
-    let (api, mailbox) = connected().await;
-    set_email(&api, "alice").await;
-    let mut stranger = Browser::default();
-    let closed = sign_in_elsewhere(&api, &mut stranger, "octo").await;
-    assert_eq!(closed.status, 403, "not linked yet: {}", closed.text());
-
-    let mut browser = signed_in(&api).await;
-    let done = link(&api, &mut browser, "octo").await;
+async fn links_and_sees_it(api: &Api, browser: &mut Browser) {
+    let done = link(api, browser, "octo").await;
     assert_eq!(
         done.header("location"),
         "/account?done=linked",
         "{}",
         done.text()
     );
-    let page = browser.get(&api, done.header("location")).await;
+    let page = browser.get(api, done.header("location")).await;
     for part in [
         "One ID",
         "octo",
@@ -88,6 +80,18 @@ async fn an_account_is_linked_signs_in_and_is_unlinked() {
     ] {
         assert!(page.text().contains(part), "{part}: {}", page.text());
     }
+}
+
+#[tokio::test]
+async fn an_account_is_linked_signs_in_and_is_unlinked() {
+    let (api, mailbox) = connected().await;
+    set_email(&api, "alice").await;
+    let mut stranger = Browser::default();
+    let closed = sign_in_elsewhere(&api, &mut stranger, "octo").await;
+    assert_eq!(closed.status, 403, "not linked yet: {}", closed.text());
+
+    let mut browser = signed_in(&api).await;
+    links_and_sees_it(&api, &mut browser).await;
     let letter = mailbox.letters(1).await.remove(0);
     assert_eq!(letter.to, "alice@example.org");
     assert!(
@@ -236,9 +240,8 @@ async fn who_signed_in_long_ago_shows_the_password_once_more() {
     assert_eq!(done.header("location"), "/account?done=linked");
 }
 
-#[tokio::test]
-async fn the_last_way_in_stays() {
-    let (api, mailbox) = connected().await;
+/// A client that lets anybody sign up by an account elsewhere.
+async fn open_client(api: &Api) {
     let open = NewClient {
         id: Some("open".to_owned()),
         public: true,
@@ -252,6 +255,12 @@ async fn the_last_way_in_stays() {
         )
     };
     api.directory.create_client(open).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_last_way_in_stays() {
+    let (api, mailbox) = connected().await;
+    open_client(&api).await;
     let mut browser = Browser::default();
     let begun = format!(
         "/signin/one?{}",

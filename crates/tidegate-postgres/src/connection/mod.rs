@@ -26,6 +26,10 @@ use cancel::Canceller;
 use tidegate_sql::{Error, InputError};
 
 /// A connection that logged in as one role.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each tells one thing that nothing else follows from"
+)]
 pub struct Connection {
     pub(crate) channel: Channel,
     pub(crate) statements: StatementCache,

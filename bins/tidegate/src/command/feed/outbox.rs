@@ -16,12 +16,11 @@ pub(super) async fn run(command: Feed, service: &Service) -> Result {
     let outbox = crate::feed::outbox(service).await?;
     match command {
         Feed::Status { database } => {
-            let databases = match database {
-                Some(database) => vec![database],
-                None => {
-                    let tenants = service.tenants.list().await?;
-                    tenants.into_iter().map(|tenant| tenant.name).collect()
-                }
+            let databases = if let Some(database) = database {
+                vec![database]
+            } else {
+                let tenants = service.tenants.list().await?;
+                tenants.into_iter().map(|tenant| tenant.name).collect()
             };
             status(&outbox, &databases).await
         }

@@ -33,17 +33,17 @@ impl Session {
         };
         let patience = self.app.limits().timeouts.write;
         let fed = self.socket.feed(Message::Text(text));
-        taken(timeout(patience, fed).await)
+        taken(&timeout(patience, fed).await)
     }
 
     pub(super) async fn flush(&mut self) -> Flow {
         let patience = self.app.limits().timeouts.write;
-        taken(timeout(patience, self.socket.flush()).await)
+        taken(&timeout(patience, self.socket.flush()).await)
     }
 
     pub(super) async fn write(&mut self, message: Message) -> Flow {
         let patience = self.app.limits().timeouts.write;
-        taken(timeout(patience, self.socket.send(message)).await)
+        taken(&timeout(patience, self.socket.send(message)).await)
     }
 
     /// What a peer is told at last. One that takes nothing has as long for that as it had before.
@@ -84,7 +84,7 @@ impl Session {
 }
 
 /// What became of writing to the peer.
-fn taken(written: Result<Result<(), Error>, Elapsed>) -> Flow {
+fn taken(written: &Result<Result<(), Error>, Elapsed>) -> Flow {
     match written {
         Ok(Ok(())) => Ok(()),
         Ok(Err(_)) => Err(End::gone()),
