@@ -110,7 +110,11 @@ async fn roles_that_somebody_else_made_are_named_where_they_cannot_be_administer
     let config = maker.with_login("a \"service", Secret::new("service"));
     let service = admin(config.clone());
     let found = async || {
-        let mut findings = service.examine(FeedLogin::Logical(&config)).await.unwrap().into_iter();
+        let mut findings = service
+            .examine(FeedLogin::Logical(&config))
+            .await
+            .unwrap()
+            .into_iter();
         findings.find(|finding| {
             let texts = ["administers every user's role", "no ADMIN OPTION on some"];
             texts.iter().any(|text| finding.text.contains(text))
@@ -142,7 +146,10 @@ async fn a_database_that_cannot_be_entered_is_named_with_what_opens_it() {
     maker.create_tenant(&database("shut")).await.unwrap();
     let service = admin(service_admin("svc_shut").await);
     let of_shut = async || {
-        let findings = service.examine_tenants(FeedLogin::Logical(&config)).await.unwrap();
+        let findings = service
+            .examine_tenants(FeedLogin::Logical(&superuser()))
+            .await
+            .unwrap();
         let mut of_it = findings.into_iter().filter(|finding| {
             let text = &finding.text;
             text.contains("database shut ") || text.contains("in shut,")
