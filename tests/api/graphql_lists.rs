@@ -145,7 +145,7 @@ fn form(function: &str, column: &str, sql: &str) -> String {
     match column {
         "ts" => format!("to_char({sql}, 'YYYY-MM-DD\"T\"HH24:MI:SS')"),
         "tt" => format!("to_char({sql} at time zone 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"')"),
-        "c" => format!("to_json({sql})"),
+        "c" | "ip" => format!("to_json({sql})"),
         "tz" => format!("({sql})::text || ':00'"),
         _ => format!("({sql})::text"),
     }

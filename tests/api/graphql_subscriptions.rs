@@ -56,17 +56,17 @@ async fn only_tables_with_a_log_have_subscriptions_and_only_of_their_columns() {
     for (document, error, word) in [
         (
             "subscription { GqlFollowedMessageAdded { gqlFollowed { id } } }",
-            "unsupported_selection",
+            "bad_user_input",
             "relationship",
         ),
         (
             "subscription { GqlFollowedMessageAdded { id gqlFollowedByUp { id } } }",
-            "unsupported_selection",
+            "bad_user_input",
             "relationship",
         ),
         (
             "subscription { GqlFollowedMessageAdded { id twice } }",
-            "unsupported_selection",
+            "bad_user_input",
             "generated",
         ),
         (

@@ -14,7 +14,7 @@ fn cases() -> Vec<(
     Value,
 )> {
     let range = "{ lower upper lowerInclusive upperInclusive empty }";
-    let of = |lower: Value, upper: Value| json!({"lower": lower, "upper": upper, "lowerInclusive": true, "upperInclusive": false, "empty": null});
+    let of = |lower: Value, upper: Value| json!({"lower": lower, "upper": upper, "lowerInclusive": true, "upperInclusive": false, "empty": false});
     let point = json!({"x": 1, "y": 2.5});
     vec![
         ("int2", "Int", "-3", "", json!(-3)),
@@ -126,7 +126,7 @@ fn cases() -> Vec<(
             "Numrange",
             "(1.50,2]",
             range,
-            json!({"lower": "1.50", "upper": "2", "lowerInclusive": false, "upperInclusive": true, "empty": null}),
+            json!({"lower": "1.50", "upper": "2", "lowerInclusive": false, "upperInclusive": true, "empty": false}),
         ),
         (
             "tsrange",
@@ -154,7 +154,7 @@ fn cases() -> Vec<(
             "Daterange",
             "(,)",
             range,
-            json!({"lower": null, "upper": null, "lowerInclusive": false, "upperInclusive": false, "empty": null}),
+            json!({"lower": null, "upper": null, "lowerInclusive": false, "upperInclusive": false, "empty": false}),
         ),
         (
             "tstzrange",
@@ -355,7 +355,7 @@ async fn every_type_has_its_name_and_its_form() {
         } else {
             json.clone()
         };
-        if given["empty"].is_null()
+        if given["empty"] != true
             && let Some(members) = given.as_object_mut()
         {
             members.remove("empty");
@@ -479,7 +479,7 @@ async fn the_fields_of_a_table_have_these_signatures() {
         (
             "m",
             "insertGqlSigned",
-            Some("(data: JSON, objects: [JSON!], onConflict: JSON): [GqlSigned]"),
+            Some("(data: JSON, objects: [JSON], onConflict: JSON): [GqlSigned]"),
         ),
         (
             "m",

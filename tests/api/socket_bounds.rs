@@ -105,6 +105,6 @@ async fn what_the_service_cannot_do_now_closes_as_overload() {
     let mut socket = open_at(&node.url, "/", &headers).await.unwrap();
     let error = socket.ask(json!({"q": "select 1"})).await;
     assert_eq!(error["type"], "error", "{error}");
-    assert_eq!(error["error"], "service_unavailable", "{error}");
+    assert_eq!(error["error"], "database_unavailable", "{error}");
     assert_eq!(socket.close_code().await, 1013);
 }
