@@ -26,10 +26,7 @@ pub(super) struct KindReader<'a> {
     main: bool,
     /// `UPDATE` was the last word, where it may begin a part of a `WITH`.
     update: bool,
-    /// A query has begun, in which a name may stand behind `AS`.
-    queried: bool,
-    /// `CREATE TABLE … AS EXECUTE`.
-    executes: bool,
+    origin: Origin,
     effect: Effect,
 }
 
@@ -42,6 +39,18 @@ enum Explain {
     Planned,
     /// It runs too.
     Analyzed,
+}
+
+/// Where the rows of a new table come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Origin {
+    /// Nothing has been seen yet.
+    #[default]
+    Open,
+    /// A query, in which a name may stand behind `AS`.
+    Query,
+    /// `CREATE TABLE … AS EXECUTE`.
+    Prepared,
 }
 
 /// What a `SELECT` does beside reading.
@@ -107,7 +116,7 @@ impl<'a> KindReader<'a> {
     pub(super) fn finish(&self) -> Result<Kind, InputError> {
         let words = self.words.map(Lower::of);
         let words = words.each_ref().map(Lower::as_str);
-        if self.executes {
+        if self.origin == Origin::Prepared {
             let (keyword, reason) = ("EXECUTE", PREPARED);
             return Err(InputError::StatementNotAllowed { keyword, reason });
         }
@@ -191,7 +200,13 @@ impl<'a> KindReader<'a> {
             return;
         };
         let word = Lower::of(token.text);
-        self.queried |= word.any(&["select", "values", "with"]);
+        if self.origin == Origin::Open {
+            if word.any(&["select", "values", "with"]) {
+                self.origin = Origin::Query;
+            } else if word.any(&["execute"]) && self.creates() && previous.is("as") {
+                self.origin = Origin::Prepared;
+            }
+        }
         match word.as_str() {
             "into" => {
                 self.affect(Effect::Into, !previous.is("as"));
@@ -207,7 +222,6 @@ impl<'a> KindReader<'a> {
                 self.update = begins || (depth == 0 && !self.main && !locks);
             }
             "select" | "values" | "table" if depth == 0 => self.main = true,
-            "execute" => self.executes |= self.creates() && !self.queried && previous.is("as"),
             _ => {}
         }
     }
