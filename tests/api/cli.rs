@@ -337,9 +337,14 @@ async fn the_doctor_tells_of_a_master_key_that_is_missing_or_wrong() {
     let (code, said) = doctor(wrong.to_str().unwrap());
     assert_eq!(code, Some(2), "{said}");
     assert!(said.contains("holds no master key"), "{said}");
+    let right = operator.folder.path().join("master.key");
+    let (_, said) = doctor(right.to_str().unwrap());
+    assert!(
+        said.contains("ok       no control database that could be read knows another master key"),
+        "{said}"
+    );
     // One that is well formed and another than the control database was set up with.
     operator.succeeds(&["tenant", "list"], "");
-    let right = operator.folder.path().join("master.key");
     let (code, said) = doctor(right.to_str().unwrap());
     assert_eq!(code, Some(0), "{said}");
     assert!(

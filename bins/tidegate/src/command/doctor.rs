@@ -54,7 +54,7 @@ async fn same_master_key(admin: &Admin, master: &MasterKey) -> Result<Finding> {
     let (verdict, text) = match kept {
         None => (
             Verdict::Good,
-            "the control database knows no master key yet and will keep to this one",
+            "no control database that could be read knows another master key",
         ),
         Some(kept) if kept == master.fingerprint() => (
             Verdict::Good,

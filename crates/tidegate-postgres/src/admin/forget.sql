@@ -6,8 +6,8 @@ BEGIN
                WHERE e.evtname OPERATOR(pg_catalog.=) 'tidegate_catalog'
                AND pg_catalog.pg_has_role(e.evtowner, 'USAGE')) THEN
         DROP EVENT TRIGGER tidegate_catalog;
-        DROP FUNCTION IF EXISTS tidegate_catalog.announce();
         BEGIN
+            DROP FUNCTION IF EXISTS tidegate_catalog.announce();
             DROP SCHEMA IF EXISTS tidegate_catalog;
         EXCEPTION WHEN dependent_objects_still_exist THEN
             NULL;

@@ -225,10 +225,10 @@ impl Connection {
                 match status {
                     // Texts would be read differently from how they are written.
                     Some(("client_encoding", value)) if value != "UTF8" => {
-                        Err(self.changed("client_encoding must stay UTF8"))
+                        Err(self.changed("client_encoding must stay UTF8; what else the statement did may have been kept"))
                     }
                     Some(("standard_conforming_strings", "off")) => {
-                        Err(self.changed("standard_conforming_strings must stay on"))
+                        Err(self.changed("standard_conforming_strings must stay on; what else the statement did may have been kept"))
                     }
                     Some(_) => Ok(true),
                     None => Err(self.breach("an unreadable ParameterStatus")),

@@ -237,6 +237,29 @@ async fn what_the_owner_made_stays_with_the_databases_owner() {
 }
 
 #[tokio::test]
+async fn what_others_put_into_our_schema_stays_when_the_tenant_goes() {
+    let _maker = legacy("squatted").await;
+    let admin = admin(superuser());
+    let tenant = database("squatted");
+    let plan = admin
+        .plan_adoption(&tenant, &role("squatted"))
+        .await
+        .unwrap();
+    admin.adopt(&tenant, &plan).await.unwrap();
+    let inside = root("squatted").await;
+    let announce = include_str!("../../src/control/announce.sql");
+    let sql = format!("{announce}; CREATE TABLE tidegate_catalog.theirs (id int); COMMIT");
+    inside.batch_execute(&sql).await.unwrap();
+    admin
+        .release_tenant(&tenant, &["squatted".to_owned()], &plan.changes)
+        .await
+        .unwrap();
+    let left = "SELECT (SELECT count(*) FROM pg_event_trigger) || ' ' || count(*) \
+                FROM pg_class WHERE relname = 'theirs'";
+    assert_eq!(value(&inside, left).await, "0 1");
+}
+
+#[tokio::test]
 async fn the_plan_reads_as_sql_without_secrets_and_touches_no_table() {
     let _maker = legacy("printed").await;
     let plan = admin(superuser())

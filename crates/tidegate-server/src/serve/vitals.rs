@@ -197,11 +197,6 @@ impl Reset for TlsStream<TcpStream> {
     }
 }
 
-#[cfg(test)]
-impl Reset for tokio::io::DuplexStream {
-    fn reset(&self) {}
-}
-
 /// A connection that counts.
 pub(crate) struct Watched<I: Reset> {
     io: I,

@@ -200,11 +200,11 @@ impl<'a> KindReader<'a> {
             return;
         };
         let word = Lower::of(token.text);
-        if self.origin == Origin::Open {
-            if word.any(&["select", "values", "with"]) {
-                self.origin = Origin::Query;
-            } else if word.any(&["execute"]) && self.creates() && previous.is("as") {
-                self.origin = Origin::Prepared;
+        if self.origin == Origin::Open && self.creates() {
+            match word.as_str() {
+                "select" | "values" | "with" => self.origin = Origin::Query,
+                "execute" if previous.is("as") => self.origin = Origin::Prepared,
+                _ => {}
             }
         }
         match word.as_str() {
