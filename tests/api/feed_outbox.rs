@@ -47,8 +47,9 @@ async fn an_outbox_feeds_where_the_log_cannot_be_read() {
     assert_eq!(said["feed_source"], "outbox", "{said}");
 
     // Acknowledged means live.
-    let root = operator.root("shop").await;
+    let mut root = operator.root("shop").await;
     let mut socket = owner(&node).await;
+    let mut cursor = Value::Null;
     for round in 0..10 {
         let id = round.to_string();
         let raw = json!({"type": "subscription", "id": id, "schema": "public", "rel": "orders"});
@@ -62,9 +63,47 @@ async fn an_outbox_feeds_where_the_log_cannot_be_read() {
             json!([{"id": round, "total": "1.50"}]),
             "{event}"
         );
+        cursor = event["cursor"].clone();
         let end = socket.ask(json!({"type": "unsubscribe", "id": id})).await;
         assert_eq!(end["type"], "complete", "{end}");
     }
+
+    // Restarts of PostgreSQL and of the node. This cluster's writers do not wait until they have
+    // committed for good, and a crash must not take back what was told.
+    let mut socket = owner(&node).await;
+    let raw = json!({"type": "subscription", "id": "r", "schema": "public", "rel": "orders"});
+    assert_eq!(socket.ask(raw).await["type"], "subscription_ack");
+    for (id, mode) in [(100, Shutdown::Fast), (101, Shutdown::Immediate)] {
+        root.batch_execute(&format!(
+            "BEGIN; INSERT INTO orders VALUES (-1, 0); ROLLBACK; \
+             INSERT INTO orders VALUES ({id}, NULL)"
+        ))
+        .await
+        .unwrap();
+        let event = socket.hear().await;
+        let rows = &event["batch"]["shop"]["public.orders"]["full_data"];
+        assert_eq!(rows[0]["id"], id, "{event}");
+        operator.cluster.restart(mode).await.unwrap();
+        root = operator.root("shop").await;
+    }
+    node.stop();
+    root.batch_execute("INSERT INTO orders VALUES (102, 'NaN')")
+        .await
+        .unwrap();
+    let node = start(&operator, &OUTBOX).await;
+    let mut socket = owner(&node).await;
+    let raw = json!({
+        "type": "subscription", "id": "r", "schema": "public", "rel": "orders", "after": cursor,
+    });
+    assert_eq!(socket.ask(raw).await["type"], "subscription_ack");
+    let mut ids = Vec::new();
+    while ids.len() < 3 {
+        let event = socket.hear().await;
+        let rows = &event["batch"]["shop"]["public.orders"]["full_data"];
+        ids.extend(rows.as_array().unwrap().iter().map(|row| row["id"].clone()));
+    }
+    assert_eq!(json!(ids), json!([100, 101, 102]));
+    socket.ask(json!({"type": "unsubscribe", "id": "r"})).await;
 
     let shown = operator.succeeds(&[&["feed", "status", "shop"][..], &OUTBOX].concat(), "");
     assert!(shown.contains("triggers on public.orders\n"), "{shown}");

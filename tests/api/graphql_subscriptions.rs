@@ -66,12 +66,12 @@ async fn only_tables_with_a_log_have_subscriptions_and_only_of_their_columns() {
         ),
         (
             "subscription { GqlFollowedMessageAdded { id twice } }",
-            "bad_user_input",
+            "unsupported_subscription",
             "generated",
         ),
         (
             "subscription { GqlFollowedMessageAdded(where: {twice: 2}) { id } }",
-            "unsupported_filter",
+            "unsupported_subscription",
             "twice",
         ),
         (

@@ -35,6 +35,7 @@ mod graphql_names;
 mod graphql_operators;
 mod graphql_reading;
 mod graphql_relations;
+mod graphql_signatures;
 mod graphql_snapshots;
 mod graphql_subscriptions;
 mod graphql_types;

@@ -102,7 +102,7 @@ async fn events_of_partitions_carry_the_name_of_the_root() {
     let raw =
         |rel: &str| json!({"type": "subscription", "id": "p", "schema": "public", "rel": rel});
     let refused = socket.ask(raw("low")).await;
-    assert_eq!(refused["error"], "unsupported_subscription", "{refused}");
+    assert_eq!(refused["error"], "not_found", "{refused}");
     assert_eq!(socket.ask(raw("parted")).await["type"], "subscription_ack");
     let update = "subscription { PartedMessageAdded { id text } }";
     socket.subscribe("g", update).await;

@@ -25,10 +25,16 @@ pub(crate) async fn run(database: Arc<Database>, first: LogStart) {
         match database.log.open(&database.name, start).await {
             Ok(stream) => {
                 let goes_on = matches!(start, LogStart::At(_));
-                pause = PAUSE.0;
                 let error = read(&database, stream, goes_on).await;
+                let was_live = database.stream.borrow().live;
                 database.stream.send_modify(|state| state.live = false);
                 info!(database = %database.name, %error, "the stream of changes ended");
+                if was_live {
+                    pause = PAUSE.0;
+                } else {
+                    tokio::time::sleep(pause).await;
+                    pause = (pause * 2).min(PAUSE.1);
+                }
                 start = LogStart::At(database.stream.borrow().reached);
                 if matches!(error, LogError::Gone) {
                     start = LogStart::Now;

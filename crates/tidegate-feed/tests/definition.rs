@@ -125,7 +125,7 @@ async fn a_column_that_goes_while_rights_are_checked_is_gone_and_not_forbidden()
 
 #[tokio::test]
 async fn who_comes_after_a_definition_and_before_a_change_is_served() {
-    let scene = Scene::new("feed_stale").await;
+    let scene = Scene::new("feed_unshaped").await;
     scene
         .run("CREATE TABLE t (id int PRIMARY KEY, a int); GRANT SELECT ON t TO PUBLIC")
         .await;

@@ -105,7 +105,9 @@ async fn new_app(api: &Fixture, database: &str) {
 }
 
 fn outcome(result: &Result<TokenResponse>) -> &'static str {
-    result.as_ref().map_or_else(|error| error.code(), |_| "ok")
+    result
+        .as_ref()
+        .map_or_else(tidegate_oauth::Error::code, |_| "ok")
 }
 
 #[tokio::test]

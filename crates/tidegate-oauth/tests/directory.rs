@@ -227,28 +227,14 @@ async fn bad_members_of_a_user_are_named() {
 async fn bad_members_of_a_client_are_named() {
     let api = Fixture::start().await;
     let text = |text: &str| Some(text.to_owned());
+    let identified = |id: &str| NewClient {
+        id: text(id),
+        ..client()
+    };
     let cases = [
-        (
-            "id",
-            NewClient {
-                id: text("a b"),
-                ..client()
-            },
-        ),
-        (
-            "id",
-            NewClient {
-                id: text(""),
-                ..client()
-            },
-        ),
-        (
-            "id",
-            NewClient {
-                id: text(".."),
-                ..client()
-            },
-        ),
+        ("id", identified("a b")),
+        ("id", identified("")),
+        ("id", identified("..")),
         (
             "name",
             NewClient {

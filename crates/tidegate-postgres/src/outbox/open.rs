@@ -4,7 +4,7 @@ use sha2::{Digest as _, Sha256};
 use tidegate_sql::DatabaseName;
 use tidegate_sql::log::{LogError, LogIdentity, LogResult, LogStart};
 
-use super::reader::{Course, Reader, STATEMENT};
+use super::reader::{Course, Reader};
 use super::stream::{Pace, Stream};
 use super::{Shared, position, schema, unreadable};
 
@@ -15,8 +15,7 @@ pub(super) async fn open(
     start: LogStart,
 ) -> LogResult<Stream> {
     let admin = schema::ensure(shared, database).await?;
-    let patience = format!("SET statement_timeout = {}", STATEMENT.as_millis());
-    admin.run(&patience).await?;
+    schema::settle(&admin).await?;
     let reader = Reader {
         client: admin.client,
     };

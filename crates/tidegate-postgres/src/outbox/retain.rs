@@ -4,7 +4,6 @@ use tidegate_sql::DatabaseName;
 use tidegate_sql::log::{LogPosition, LogResult};
 use tracing::warn;
 
-use super::reader::STATEMENT;
 use super::{Shared, number, position, schema, unreadable};
 use crate::actor::Actor;
 
@@ -19,8 +18,7 @@ pub(super) async fn retain(
     if !schema::exists(&admin).await? {
         return Ok(LogPosition::default());
     }
-    let patience = format!("SET statement_timeout = {}", STATEMENT.as_millis());
-    admin.run(&patience).await?;
+    schema::settle(&admin).await?;
     schema::renew(shared, &admin).await?;
     if admin.rows(INSPECT, &[]).await?.iter().any(|row| row.get(0)) {
         warn!(%database, "triggers of a captured table were dropped or disabled: subscribers are \

@@ -5,6 +5,7 @@ use tidegate_sql::DatabaseName;
 use tidegate_sql::log::{LogError, LogResult};
 use tracing::info;
 
+use super::reader::STATEMENT;
 use super::{Shared, unreadable};
 use crate::actor::Actor;
 
@@ -37,6 +38,20 @@ pub(super) async fn renew(shared: &Shared, admin: &Actor) -> LogResult<bool> {
         info!("writers fill the outbox again");
     }
     Ok(had_stopped)
+}
+
+/// Prepares a session that reads or tells transactions: its statements may take long, and what it
+/// has told a position has committed for good, with everything that it saw, also where writers do
+/// not wait for that (`synchronous_commit = off`): nobody is told what a crash takes back.
+pub(super) async fn settle(admin: &Actor) -> LogResult<()> {
+    let patience = STATEMENT.as_millis();
+    admin
+        .run(&format!(
+            "SET statement_timeout = {patience}; \
+             SELECT pg_catalog.set_config('synchronous_commit', 'local', false) \
+             WHERE pg_catalog.current_setting('synchronous_commit') = 'off'"
+        ))
+        .await
 }
 
 /// Whether there is an outbox that was made here. Once it is known to be there.

@@ -68,6 +68,11 @@ impl Replication {
             return Ok(Removal::Left(captured(&self.shared, database).await?));
         }
         slot::abandon(&self.shared, database).await?;
+        if end_streams {
+            // Who has come back meanwhile reads what is not captured any more, and has to notice.
+            let again = self.streaming(database).await?;
+            self.end(database, &again).await?;
+        }
         let slots = slots.into_iter().filter(|slot| slot.database == *database);
         let slots = slots.map(|slot| slot.name).collect();
         self.confirm(database, there, slots).await
