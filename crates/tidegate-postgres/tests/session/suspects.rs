@@ -15,6 +15,8 @@ const TRAPS: &str = "create function poison() returns text language plpgsql immu
     create table rl (id int, name text);
     insert into rl values (1, 'a');
     create view news as select litter() as headline;
+    create function calm() returns int language plpgsql as 'begin return 1; end';
+    create view calm_news as select calm() as headline;
     create view outer_news as select headline from news;
     create function litter_of(rl) returns int language sql as 'select public.litter()';
     create function count(rl) returns int language sql as 'select public.litter()';
@@ -45,7 +47,7 @@ async fn trapped(name: &str) -> Stage {
 /// traps are still believed.
 async fn informed(stage: &Stage) {
     let deadline = Instant::now() + Duration::from_secs(20);
-    while runs_alone(stage, &stage.owner(), Sql::new("table news")).await {
+    while runs_alone(stage, &stage.owner(), Sql::new("table calm_news")).await {
         assert!(Instant::now() < deadline, "a trap is never noticed");
         sleep(Duration::from_millis(5)).await;
     }
@@ -62,7 +64,8 @@ async fn runs_alone_in_time(stage: &Stage, sql: Sql) {
     }
 }
 
-/// Whether no reset follows a read on a new connection: none has prepared its check there.
+/// Whether no reset follows a read on a new connection: none has prepared its check there. A read
+/// that leaves prepared statements of its own cannot be asked about, since these go with the check.
 async fn runs_alone(stage: &Stage, login: &Login, sql: Sql) -> bool {
     stage.roles.pool().close(&login.database);
     for _ in 0..2 {
@@ -136,7 +139,7 @@ async fn harmless_reads_take_no_reset() {
         sql
     };
     runs_alone_in_time(&stage, by_key("plain")).await;
-    assert!(!runs_alone(&stage, &owner, by_key("news")).await);
+    assert!(!runs_alone(&stage, &owner, by_key("calm_news")).await);
 }
 
 #[tokio::test]
@@ -167,7 +170,7 @@ async fn a_definition_by_another_way_counts_within_about_a_second() {
     let stage = trapped("by_another_way").await;
     let owner = stage.owner();
     runs_alone_in_time(&stage, Sql::new("table modest")).await;
-    let define = "create or replace view modest as select id, litter()::text as name from plain";
+    let define = "create or replace view modest as select id, calm()::text as name from plain";
     stage.admin.batch_execute(define).await.unwrap();
     let counts = async {
         while runs_alone(&stage, &owner, Sql::new("table modest")).await {
