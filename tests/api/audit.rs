@@ -86,7 +86,13 @@ async fn the_owner_reads_what_happened_page_by_page() {
         json!({"password": "vera-67890"}),
     )
     .await;
-    log.owner("DELETE", "/api/v4/users/vera", Value::Null).await;
+    let path = "/api/v4/schemas/public/tables/artists/privileges";
+    for (privilege, status) in [("read", 303), ("all", 400)] {
+        let set = json!({"subuser": "vera", "privilege": privilege});
+        assert_eq!(log.owner("PATCH", path, set).await.status, status);
+    }
+    log.owner("DELETE", "/api/v4/users/vera?reassign=true", Value::Null)
+        .await;
 
     let all = log.page(&format!("?since={start}&limit=1000")).await;
     let events = all["events"].as_array().unwrap();
@@ -118,6 +124,7 @@ async fn the_owner_reads_what_happened_page_by_page() {
             "user_changed",
             "session_ended:password_changed",
             "password_changed",
+            "privilege_set:read on public.artists",
             "user_dropped",
         ]
     );
@@ -125,6 +132,15 @@ async fn the_owner_reads_what_happened_page_by_page() {
     assert_eq!(
         (&made["actor"], &made["client_id"], &made["address"]),
         (&json!("demo"), &json!("watched"), &json!("127.0.0.1"))
+    );
+    let privilege = &events[events.len() - 2];
+    assert_eq!(
+        (
+            &privilege["user"],
+            &privilege["actor"],
+            &privilege["address"]
+        ),
+        (&json!("vera"), &json!("demo"), &json!("127.0.0.1"))
     );
     assert_eq!(events[7]["user"], "nobody");
     assert_eq!(events[5]["session"], events[9]["session"]);
