@@ -42,7 +42,9 @@ async fn every_grant() -> Vec<(&'static str, Answer)> {
     let complete = device.json()["verification_uri_complete"].clone();
     let complete = complete.as_str().unwrap().strip_prefix(&demo().url);
     let page = browser.get(complete.unwrap()).await;
-    let page = browser.submit(&page, "code", &[]).await;
+    let typed = device.json()["user_code"].clone();
+    let typed = [("user_code", typed.as_str().unwrap())];
+    let page = browser.submit(&page, "code", &typed).await;
     let decision = [("decision", "allow")];
     assert_eq!(browser.submit(&page, "decide", &decision).await.status, 200);
     let device = json!({"device_code": device.json()["device_code"]});

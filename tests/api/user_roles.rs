@@ -153,7 +153,7 @@ async fn a_role_that_is_somebody_elses_is_not_taken_over() {
     let refused = owner("POST", "/api/v4/users", body.clone()).await;
     let (status, code, message) = refused.error();
     assert_eq!((status, code), (409, "ALREADY_EXISTS"), "{message}");
-    assert!(message.contains("demo/lea"), "{message}");
+    assert!(message.contains("Tidegate did not make"), "{message}");
     let shown = owner("GET", "/api/v4/users/lea", Value::Null).await;
     assert_eq!(shown.status, 404, "no record is left behind");
     assert_eq!(sign_in(demo(), "lea", "password-1").await.status, 400);
