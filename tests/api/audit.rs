@@ -186,7 +186,13 @@ async fn the_owner_reads_what_happened_page_by_page() {
     }
     let expected: Vec<_> = events.iter().map(|event| event["id"].clone()).collect();
     assert_eq!(ids, expected);
-    // And from a time on.
+    // And from a day or a time on.
+    let day = &made["at"].as_str().unwrap()[..10];
+    let today = log.page(&format!("?since={day}&limit=1000")).await;
+    let today = today["events"].as_array().unwrap();
+    assert!(today.len() >= events.len(), "{today:?}");
+    let tomorrow = log.page("?since=2999-01-01").await;
+    assert_eq!(tomorrow["events"], json!([]));
     let from = events.last().unwrap()["at"].as_str().unwrap();
     let late = log.page(&format!("?since={from}")).await;
     let late = late["events"].as_array().unwrap();
@@ -247,6 +253,10 @@ async fn only_the_owner_reads_it_and_a_wrong_query_is_named() {
     for (query, expected) in [
         (
             "since=yesterday",
+            "`since`: expected the `next` of another page",
+        ),
+        (
+            "since=2026-11-21T00:00",
             "`since`: expected the `next` of another page",
         ),
         ("since=-1", "`since`: expected the `next` of another page"),
