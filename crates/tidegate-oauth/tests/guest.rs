@@ -187,10 +187,10 @@ async fn of_very_many_guests_those_stay_who_come_back() {
     api.clock.advance(29 * 24 * HOUR);
     keeper.maintain().await.unwrap();
     let kept = [&second, &third, &busy];
-    let mut alive = 0;
+    let mut left = 0;
     for token in kept {
-        alive += usize::from(api.refresh(token).await.is_ok());
+        left += usize::from(api.refresh(token).await.is_ok());
     }
-    assert_eq!(alive, 2);
+    assert_eq!(left, 2);
     api.refresh(&alice.refresh_token).await.unwrap();
 }

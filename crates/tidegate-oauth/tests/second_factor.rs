@@ -106,9 +106,9 @@ async fn a_code_is_too_old_after_the_step_behind_its_own() {
     let (_, secret, _) = enrolled(&api).await;
     let visit = Visit::default();
     let second = signed_in(&api).await;
-    api.clock.advance(std::time::Duration::from_secs(60));
+    api.clock.advance(std::time::Duration::from_mins(1));
     let late = shown(&api, &secret);
-    api.clock.advance(std::time::Duration::from_secs(60));
+    api.clock.advance(std::time::Duration::from_mins(1));
     let refused = api.issuer.show_second_factor(&second, &late, &visit).await;
     assert_eq!(code(refused), "invalid_grant");
     let slow = shown(&api, &secret);

@@ -140,7 +140,8 @@ try {
   assert.equal((await passwordGrant(url, "zoe", "zoe-12345")).status, 200);
   assert.match((await other.get(`${url}/account`)).text, /zoe/);
   const again = await other.submit(await other.get(link(invitation)), "confirm", {});
-  assert.equal(again.status, 409);
+  assert.equal(again.status, 400);
+  assert.match(again.text, /was used already/);
   // A link for one purpose is none for another.
   const swapped = link(invitation).replace("/signup/confirm", "/reset");
   assert.equal((await other.get(swapped)).status, 400);
