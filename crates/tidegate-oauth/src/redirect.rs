@@ -96,7 +96,7 @@ pub(crate) fn matches(registered: &str, given: &str) -> bool {
     }
 }
 
-/// What every registered address begins with that [`matches`] `given`: all of it, or what stands
+/// What every registered address begins with that may match `given`: all of it, or what stands
 /// before the port of a loopback IP literal.
 pub(crate) fn certain_part(given: &str) -> &str {
     LOOPBACK
