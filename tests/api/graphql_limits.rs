@@ -93,6 +93,49 @@ async fn a_request_has_these_limits_by_default() {
     assert_eq!((status(50).await, status(51).await), (200, 400));
 }
 
+/// To validate takes time that grows with the square of what stands beside each other.
+#[tokio::test]
+async fn a_large_document_is_refused_before_it_is_validated() {
+    let spread = |at: usize| format!("...f{at} ");
+    let fragment = |at: usize| format!("fragment f{at} on Query {{ __typename }} ");
+    let fragments = |count: usize| {
+        let spreads: String = (0..count).map(spread).collect();
+        let fragments: String = (0..count).map(fragment).collect();
+        format!("{{ {spreads} }} {fragments}")
+    };
+    assert_eq!(code(demo(), &fragments(100)).await, None);
+    let equal = |count| format!("{{ {} }}", "a: __typename ".repeat(count));
+    for (document, problem) in [
+        (
+            fragments(2_000),
+            "the document spreads fragments 2000 times",
+        ),
+        (equal(1_001), "a selection has 1001 fields"),
+        (equal(50_000), "Document exceeds"),
+    ] {
+        let answer = ask(demo(), &document).await;
+        let error = &answer["errors"][0];
+        assert_eq!(error["extensions"]["code"], "TOO_COMPLEX", "{answer}");
+        let message = error["message"].as_str().unwrap();
+        assert!(message.starts_with(problem), "{message}");
+    }
+    let directives: String = (0..40_000).map(|at| format!("@d{at} ")).collect();
+    let code = code(demo(), &format!("{{ __typename {directives} }}")).await;
+    assert_ne!(code, None);
+}
+
+#[tokio::test]
+async fn a_subscription_has_its_own_way() {
+    let subscription = "subscription { ArtistsMessageAdded { id } }";
+    let answer = ask(demo(), subscription).await;
+    let error = &answer["errors"][0];
+    assert_eq!(error["extensions"]["code"], "BAD_USER_INPUT", "{answer}");
+    assert!(
+        error["message"].as_str().unwrap().contains("WebSocket"),
+        "{answer}"
+    );
+}
+
 /// Fragments are counted where they are put in, and what is too large runs nothing of it.
 #[tokio::test]
 async fn nothing_runs_of_what_is_too_large() {

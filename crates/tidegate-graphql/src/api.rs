@@ -110,7 +110,7 @@ impl Api {
             let message = format!("the document is larger than {most} bytes");
             return Err(vec![Error::new(Code::TooComplex, message)]);
         }
-        let document = self.validator.read(query)?;
+        let document = self.validator.read(query, &self.limits)?;
         for operation in &document.operations {
             check_limits(&document, operation, &self.limits).map_err(|error| vec![error])?;
         }

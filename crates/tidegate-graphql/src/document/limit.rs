@@ -4,6 +4,63 @@ use super::{Document, Operation, Selection};
 use crate::error::{Code, Error};
 use crate::limits::Limits;
 
+/// However few fields an operation may have, its document may spread fragments so often.
+const SPREADS: usize = 100;
+
+/// What a selection is written with.
+#[derive(Clone, Copy, Debug, Default)]
+struct Text {
+    fields: usize,
+    spreads: usize,
+}
+
+/// Measures a document as it is written, before it is validated: to validate takes time that grows
+/// with the square of what stands beside each other.
+///
+/// # Errors
+///
+/// `TOO_COMPLEX`.
+pub(crate) fn check_text(document: &Document, limits: &Limits) -> Result<(), Error> {
+    let operations = document.operations.iter().map(|one| &one.selection);
+    let fragments = document.fragments.iter().map(|one| &one.selection);
+    let (mut most, mut spread) = (0, 0);
+    for selection in operations.chain(fragments) {
+        let text = count(selection);
+        most = most.max(text.fields);
+        spread += text.spreads;
+    }
+    let spreads = (limits.fields / 2).max(SPREADS);
+    let problem = if most > limits.fields {
+        let allowed = limits.fields;
+        format!("a selection has {most} fields, at most {allowed} are allowed")
+    } else if spread > spreads {
+        format!("the document spreads fragments {spread} times, at most {spreads} are allowed")
+    } else {
+        return Ok(());
+    };
+    Err(Error::new(Code::TooComplex, problem))
+}
+
+fn count(selection: &[Selection]) -> Text {
+    let mut text = Text::default();
+    for part in selection {
+        let inner = match part {
+            Selection::Field(field) => {
+                text.fields += 1;
+                count(&field.selection)
+            }
+            Selection::Inline(parts, _) => count(parts),
+            Selection::Spread(..) => {
+                text.spreads += 1;
+                continue;
+            }
+        };
+        text.fields += inner.fields;
+        text.spreads += inner.spreads;
+    }
+    text
+}
+
 /// The size of a selection, with its fragments put in.
 #[derive(Clone, Copy, Debug, Default)]
 struct Size {

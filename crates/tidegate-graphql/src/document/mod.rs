@@ -9,7 +9,7 @@ mod limit;
 use std::sync::Arc;
 
 pub(crate) use juniper::Validator;
-pub(crate) use limit::check as check_limits;
+pub(crate) use limit::{check as check_limits, check_text};
 
 use crate::error::Location;
 

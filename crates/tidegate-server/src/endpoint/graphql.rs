@@ -221,6 +221,10 @@ impl Work<'_> {
             failure.message = "a mutation needs POST".into();
             return Err(failure);
         }
+        if prepared.is_subscription() {
+            let text = "subscriptions are served over WebSocket and as server-sent events";
+            return Ok(Answer::refused(&[Error::input(text)]));
+        }
         let parts = (self.app, self.api);
         execute(parts, self.caller, self.terms, &prepared, request.variables).await
     }

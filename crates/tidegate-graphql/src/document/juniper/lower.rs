@@ -1,7 +1,7 @@
 //! juniper's syntax tree to our own. Many of its types cannot be named outside of it, so what is
 //! done with them stands in macros.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use juniper::{Definition, OperationType, Selection as Parsed};
@@ -21,14 +21,10 @@ type Fragments<'p> = HashMap<&'p str, usize>;
 /// Reports directives that stand twice at one place, which juniper's rules let pass.
 macro_rules! unique {
     ($directives:expr, $errors:expr) => {
-        let directives = $directives.iter().flatten();
-        for (at, directive) in directives.clone().enumerate() {
+        let mut names = HashSet::new();
+        for directive in $directives.iter().flatten() {
             let name = directive.item.name.item;
-            if directives
-                .clone()
-                .take(at)
-                .any(|other| other.item.name.item == name)
-            {
+            if !names.insert(name) {
                 let message = format!("The directive `@{name}` may stand only once here");
                 $errors.push(
                     Error::new(Code::ValidationFailed, message).at(location(directive.span.start)),

@@ -15,9 +15,10 @@ use juniper::parser::{ParseError, parse_document_source};
 use juniper::validation::{ValidatorContext, visit_all_rules};
 use juniper::{DefaultScalarValue, RuleError, SchemaType, Spanning};
 
-use super::{Document, OperationKind};
+use super::{Document, OperationKind, check_text};
 use crate::definition::Definitions;
 use crate::error::{Code, Error, Location};
+use crate::limits::Limits;
 
 type Scalar = DefaultScalarValue;
 
@@ -48,10 +49,11 @@ impl Validator {
     ///
     /// `GRAPHQL_PARSE_FAILED`, `GRAPHQL_VALIDATION_FAILED` (all of them) and `TOO_COMPLEX`, with
     /// their places.
-    pub(crate) fn read(&self, text: &str) -> Result<Document, Vec<Error>> {
+    pub(crate) fn read(&self, text: &str, limits: &Limits) -> Result<Document, Vec<Error>> {
         let mut parsed = parse_document_source(text, &self.blank.schema)
             .map_err(|error| vec![parse_error(&error)])?;
         let document = lower::document(&parsed)?;
+        check_text(&document, limits).map_err(|error| vec![error])?;
         rules::check_types(&document)?;
         adapt::adapt(&mut parsed, &self.schema, &document);
         let mut context = ValidatorContext::new(&self.schema, &parsed);
