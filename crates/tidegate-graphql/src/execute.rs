@@ -6,6 +6,7 @@ use bytes::{BufMut, BytesMut};
 use serde_json::value::RawValue;
 use tidegate_plan::{Operation as Planned, Plan, Way};
 use tidegate_sql::{Executor, Mode, Principal, Terms};
+use tokio::runtime::RuntimeFlavor;
 
 use crate::api::{Api, Prepared};
 use crate::coerce::Variables;
@@ -27,6 +28,15 @@ pub struct Context<'a> {
     pub anonymous: bool,
     /// The deadline.
     pub terms: Terms,
+}
+
+/// From this size on to put an answer together takes so long that other requests must not wait.
+const LARGE: u64 = 1 << 20;
+
+/// Whether there are other threads that go on meanwhile.
+fn may_block() -> bool {
+    let runtime = tokio::runtime::Handle::try_current();
+    runtime.is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread)
 }
 
 /// Why an operation gives no data.
@@ -104,11 +114,24 @@ impl Api {
         })?;
         let driven = drive(&mut plan, context).await;
         driven.map_err(|trouble| failed(trouble, plan.key()))?;
-        let mut body = BytesMut::with_capacity(1024);
-        body.put_slice(response::BEGIN);
-        let outcome = plan.finish(&mut body);
-        let outcome = outcome.map_err(|error| failed(Trouble::of_plan(error), None))?;
-        Ok(response::end(body, &outcome))
+        let size = plan.size();
+        let most = self.limits().rows.bytes;
+        let finish = || {
+            let mut body = BytesMut::with_capacity(1024);
+            body.put_slice(response::BEGIN);
+            let outcome = plan.finish(&mut body);
+            let outcome = outcome.map_err(|error| failed(Trouble::of_plan(error), None))?;
+            Ok(response::end(body, &outcome))
+        };
+        // A few rows that refer to each other on many levels can make an answer of any size.
+        if size > most.saturating_mul(2) {
+            let error = tidegate_plan::Error::TooLarge(most);
+            return Err(failed(Trouble::of_plan(error), None));
+        }
+        if size > LARGE && may_block() {
+            return tokio::task::block_in_place(finish);
+        }
+        finish()
     }
 
     fn lower<'d>(

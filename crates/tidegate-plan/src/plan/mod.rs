@@ -3,6 +3,7 @@
 mod build;
 mod flat;
 mod level;
+mod measure;
 mod merge;
 
 use std::sync::Arc;
@@ -145,6 +146,11 @@ impl<'a> Plan<'a> {
             }
             (error, _) => error,
         }
+    }
+
+    /// About how many bytes [`Plan::finish`] will append, once all statements have been run.
+    pub fn size(&self) -> u64 {
+        measure::size(&self.roots, &self.levels)
     }
 
     /// Appends the whole data object, `{"getArtists":[…]}`, once all statements have been run.

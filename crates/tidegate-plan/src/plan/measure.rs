@@ -1,0 +1,47 @@
+//! How large the answer becomes. Rows that many others refer to stand in it as often, so a few of
+//! them can make a large answer.
+
+use super::level::Level;
+use super::{Root, RootShows};
+use crate::row::NONE;
+
+/// What stands around a list, or in place of a row that is not there.
+const AROUND: u64 = 4;
+
+/// About how many bytes the data object has; levels stand behind those that they hang on.
+pub(super) fn size(roots: &[Root], levels: &[Level<'_>]) -> u64 {
+    let mut lists: Vec<Vec<u64>> = levels.iter().map(|_| Vec::new()).collect();
+    for at in (0..levels.len()).rev() {
+        lists[at] = sizes(&levels[at], &lists);
+    }
+    let sizes = roots.iter().map(|root| match &root.shows {
+        RootShows::Verbatim(text) => text.len() as u64,
+        RootShows::Level(level) => of(&lists, *level, 0),
+    });
+    sizes.fold(0, u64::saturating_add)
+}
+
+fn of(lists: &[Vec<u64>], level: usize, slot: usize) -> u64 {
+    let known = lists.get(level).and_then(|lists| lists.get(slot));
+    known.copied().unwrap_or(AROUND)
+}
+
+/// The sizes of a level's lists.
+fn sizes(level: &Level<'_>, below: &[Vec<u64>]) -> Vec<u64> {
+    let rows = &level.rows;
+    let size = |row: u32| {
+        let (from, to) = rows.list[row as usize].text;
+        let holes = rows.holes(row).iter().map(|hole| {
+            let child = &rows.program.children[hole.child as usize];
+            of(below, child.level, hole.slot as usize)
+        });
+        holes.fold(u64::from(to - from) + 1, u64::saturating_add)
+    };
+    let list = |first: u32| {
+        let row = |row: u32| Some(row).filter(|row| *row != NONE);
+        let next = |known: &u32| row(rows.list[*known as usize].next);
+        std::iter::successors(row(first), next)
+            .fold(AROUND, |sum, row| sum.saturating_add(size(row)))
+    };
+    rows.slots.iter().map(|slot| list(slot.first)).collect()
+}
