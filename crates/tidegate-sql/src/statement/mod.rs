@@ -1,6 +1,7 @@
 //! Statements as text with named placeholders.
 
 mod bound;
+mod escaped;
 mod kind;
 mod lexer;
 mod names;
