@@ -96,6 +96,50 @@ async fn a_definition_through_this_node_is_there_at_once() {
     }
 }
 
+/// What only the database can tell of: definitions by functions and triggers.
+#[tokio::test]
+async fn a_definition_by_code_that_a_statement_runs_is_there_at_once() {
+    let demo = demo();
+    let own = async |q: &str| demo.rows("demo", q, json!({})).await;
+    own(
+        "create function c_make(name text) returns text language plpgsql as \
+         $$ begin execute format('create table %I (id int)', name); return name; end $$",
+    )
+    .await;
+    own("create table c_names (name text)").await;
+    own(
+        "create function c_made() returns trigger language plpgsql as \
+         $$ begin perform c_make(new.name); return new; end $$",
+    )
+    .await;
+    own("create trigger c_made after insert on c_names for each row execute function c_made()")
+        .await;
+    own("create table c_later (name text)").await;
+    own(
+        "create constraint trigger c_later after insert on c_later deferrable initially deferred \
+         for each row execute function c_made()",
+    )
+    .await;
+    for number in 0..5 {
+        let name = |kind: &str| format!("c_{kind}_{number}");
+        for (kind, call) in [
+            ("called", "select c_make('{}')"),
+            ("written", "insert into c_names values ('{}')"),
+            ("deferred", "insert into c_later values ('{}')"),
+        ] {
+            own(&call.replace("{}", &name(kind))).await;
+            assert!(tables(Some("demo")).await.contains(&name(kind)), "{kind}");
+        }
+        let several = json!([
+            {"q": format!("select c_make('{}')", name("first"))},
+            {"q": format!("insert into c_later values ('{}')", name("last"))},
+        ]);
+        assert_eq!(demo.sql(Some("demo"), &several).await.status(), 200);
+        let known = tables(Some("demo")).await;
+        assert!(known.contains(&name("first")) && known.contains(&name("last")));
+    }
+}
+
 #[tokio::test]
 async fn readiness_tells_of_the_catalog() {
     let readiness = demo().ask(Method::GET, "/readyz", None, None).await;

@@ -132,6 +132,7 @@ impl CatalogWatch {
             return;
         };
         place.tells = matches!(event, Event::Told);
+        self.catalogs.rely(&database);
         self.look(database);
     }
 

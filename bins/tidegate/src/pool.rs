@@ -70,6 +70,10 @@ impl Definitions for UserPool {
     fn count(&self, database: &DatabaseName) -> u64 {
         self.postgres.roles().definitions(database)
     }
+
+    fn statements(&self, database: &DatabaseName) -> u64 {
+        self.postgres.roles().statements(database)
+    }
 }
 
 impl MetricsSource for UserPool {

@@ -229,6 +229,22 @@ async fn a_definition_through_this_node_is_seen_by_the_next_request() {
 }
 
 #[tokio::test]
+async fn every_statement_counts_until_it_is_known_whether_the_database_tells() {
+    let stage = Stage::new("fresh_undecided", "create table a (id int)").await;
+    stage.public().await;
+    stage.run("create table b (id int)").await;
+    stage.definitions.run();
+    assert!(stage.public().await.find("b").is_some());
+    stage.catalogs.rely(&stage.database);
+    stage.public().await;
+    stage.run("create table c (id int)").await;
+    stage.definitions.run();
+    assert!(stage.public().await.find("c").is_none());
+    stage.definitions.define();
+    assert!(stage.public().await.find("c").is_some());
+}
+
+#[tokio::test]
 async fn a_definition_that_was_noticed_before_it_was_counted_is_seen_too() {
     let stage = Stage::new("fresh_race", "create table a (id int)").await;
     let executor = Watchful::of(&stage);

@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::load;
 use crate::model::Schema;
 use intern::Intern;
-use tenant::Tenant;
+use tenant::{Count, Tenant};
 
 /// A database that nobody asked about for so many ticks is not watched any more: who comes next
 /// lets it be compared first.
@@ -36,6 +36,9 @@ pub trait Definitions: Send + Sync {
     /// A number that changes whenever a statement that may have changed a definition of the
     /// database has run through this node.
     fn count(&self, database: &DatabaseName) -> u64;
+
+    /// A number that changes with every statement of the database that has run through this node.
+    fn statements(&self, database: &DatabaseName) -> u64;
 }
 
 /// Schemas of one role, ordered by name.
@@ -44,6 +47,10 @@ pub type Schemas = Arc<[Arc<Schema>]>;
 /// No definitions go through this node.
 impl Definitions for () {
     fn count(&self, _: &DatabaseName) -> u64 {
+        0
+    }
+
+    fn statements(&self, _: &DatabaseName) -> u64 {
         0
     }
 }
@@ -152,6 +159,15 @@ impl Catalogs {
         outcome
     }
 
+    /// Takes [`Definitions::count`] of a database from now on for all that is to be known of what
+    /// goes through this node: it is known whether the database tells. Until then every statement
+    /// may have called code that defines something.
+    pub fn rely(&self, database: &DatabaseName) {
+        if let Some(tenant) = self.tenants.read().get(database) {
+            tenant.rely();
+        }
+    }
+
     /// Forgets a database that is dropped or renamed.
     pub fn forget(&self, database: &DatabaseName) {
         self.tenants.write().remove(database);
@@ -192,7 +208,7 @@ impl Catalogs {
         let tenant = self.tenant(database);
         let now = self.now();
         tenant.touch(now);
-        let count = self.definitions.count(database);
+        let count = self.count(database, &tenant);
         if !tenant.is_compared(count, now)
             && let Err(error) = self.compare(database, &tenant, terms).await
         {
@@ -240,7 +256,7 @@ impl Catalogs {
         if tenant.comparisons() > before + 1 {
             return Ok(false);
         }
-        let count = self.definitions.count(database);
+        let count = self.count(database, tenant);
         let fingerprint = load::fingerprint(&*self.executor, database, terms).await?;
         Ok(tenant.compared(fingerprint, count, self.now()))
     }
@@ -262,6 +278,14 @@ impl Catalogs {
             Ok(schema)
         });
         schemas.collect()
+    }
+
+    fn count(&self, database: &DatabaseName, tenant: &Tenant) -> Count {
+        let statements = match tenant.is_relied_on() {
+            true => 0,
+            false => self.definitions.statements(database),
+        };
+        (self.definitions.count(database), statements)
     }
 
     fn tenant(&self, database: &DatabaseName) -> Arc<Tenant> {

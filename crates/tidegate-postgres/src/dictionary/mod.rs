@@ -34,6 +34,8 @@ pub(crate) struct Dictionary {
     hasher: RandomState,
     /// Counts the definitions that went through this node.
     generation: AtomicU64,
+    /// Counts the statements and transactions that ended here.
+    statements: AtomicU64,
     /// What was learnt of statements before this generation is not believed.
     believed_from: AtomicU64,
     /// What reads may not mention.
@@ -53,6 +55,16 @@ impl Dictionary {
     /// Changes when what was learnt before must not be believed any more.
     pub(crate) fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
+    }
+
+    /// Changes with every statement, or transaction of several, that ends.
+    pub(crate) fn statements(&self) -> u64 {
+        self.statements.load(Ordering::Acquire)
+    }
+
+    /// Counts a statement, or a transaction of several, that has ended.
+    pub(crate) fn count(&self) {
+        self.statements.fetch_add(1, Ordering::Release);
     }
 
     /// Forgets everything, because a statement may have changed a definition.

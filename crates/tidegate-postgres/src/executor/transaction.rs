@@ -9,7 +9,7 @@ use tidegate_sql::{
 use tokio::time::Instant;
 
 use super::RoleConnector;
-use super::roles::{conclude, note, redefines, redefinition};
+use super::roles::{conclude, redefinition, told};
 use crate::dictionary::Dictionary;
 use crate::pool::Lease;
 use crate::session::task::{Place, Task};
@@ -97,14 +97,12 @@ impl RoleTransaction {
 
     async fn run(&mut self, bound: &BoundStatement, sink: &mut dyn RowSink) -> Result<Completion> {
         let redefinition = redefinition(&self.dictionary, bound);
-        if redefinition.is_some() {
-            self.redefinition = redefinition;
-        }
         let (lease, task) = self.task(bound)?;
         let outcome = lease.run(&task, sink).await;
-        if redefines(bound) {
-            note(task.dictionary, bound);
+        if let Some(redefinition) = redefinition.or(told(lease, task.dictionary)) {
+            task.dictionary.forget();
             lease.statements.retire();
+            self.redefinition = Some(redefinition);
         }
         self.remember(outcome)
     }
@@ -121,9 +119,12 @@ impl RoleTransaction {
             return Ok(());
         }
         let outcome = self.lease.commit(self.deadline).await;
-        if self.redefinition.take().is_some() {
+        // What a deferred trigger defined is told by COMMIT.
+        let late = told(&mut self.lease, &self.dictionary);
+        if self.redefinition.take().or(late).is_some() {
             self.dictionary.forget();
         }
+        self.dictionary.count();
         conclude(self.lease, outcome).await
     }
 }
