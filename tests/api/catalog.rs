@@ -177,6 +177,22 @@ async fn definitions_are_noticed_with_an_administrator_that_is_no_superuser() {
         answer.unwrap().text().await.unwrap().contains(table)
     };
     assert!(!knows("orders").await);
+    // What a statement calls is noticed at once, also when that is somebody's function.
+    let own = async |q: String| {
+        let (status, answer) = node.post("/api/v4/sql", Some(token), json!({"q": q})).await;
+        assert_eq!(status, 200, "{answer}");
+    };
+    own(
+        "create function make(name text) returns text language plpgsql as \
+         $$ begin execute format('create table %I (id int)', name); return name; end $$"
+            .to_owned(),
+    )
+    .await;
+    for number in 0..20 {
+        let name = format!("made_{number}");
+        own(format!("select make('{name}')")).await;
+        assert!(knows(&name).await, "{name}");
+    }
     let inside = operator.root("shop").await;
     let sql = "CREATE TABLE orders (id int); ALTER TABLE orders OWNER TO shop";
     inside.batch_execute(sql).await.unwrap();

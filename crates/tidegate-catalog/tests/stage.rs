@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tidegate_catalog::{Catalogs, Definitions, Schema};
+use tidegate_catalog::{Catalogs, Definitions, Schema, Telling};
 use tidegate_embedded::Cluster;
 use tidegate_postgres::Config;
 use tidegate_postgres::backoff::Jitter;
@@ -28,12 +28,12 @@ impl Said {
 }
 
 impl Definitions for Said {
-    fn count(&self, _: &DatabaseName) -> u64 {
-        self.definitions.load(Ordering::Relaxed)
-    }
-
-    fn statements(&self, _: &DatabaseName) -> u64 {
-        self.statements.load(Ordering::Relaxed)
+    fn count(&self, _: &DatabaseName, telling: Telling) -> u64 {
+        let statements = match telling {
+            Telling::Always => 0,
+            Telling::Never | Telling::Unknown => self.statements.load(Ordering::Relaxed),
+        };
+        self.definitions.load(Ordering::Relaxed) + statements
     }
 }
 

@@ -8,15 +8,12 @@ use futures_util::lock::Mutex as Turn;
 use parking_lot::Mutex;
 use tidegate_sql::RoleName;
 
-use super::WATCHED;
 use super::slot::Slot;
+use super::{Telling, WATCHED};
 
 /// The slots of one role: of each schema that it asked for by name, and under the empty name, which
 /// PostgreSQL has not, of all.
 type Slots = HashMap<Box<str>, Arc<Slot>>;
-
-/// The definitions that had gone through this node, and the statements where those say too little.
-pub(super) type Count = (u64, u64);
 
 /// One database.
 #[derive(Default)]
@@ -26,7 +23,6 @@ pub(super) struct Tenant {
     pub(super) comparing: Turn<()>,
     used: AtomicU64,
     failing: AtomicBool,
-    relied_on: AtomicBool,
 }
 
 #[derive(Default)]
@@ -37,8 +33,11 @@ struct State {
     /// What was loaded before this epoch may not be served any more, because the change came
     /// through this node.
     required: u64,
-    /// What had gone through this node when it was last compared.
-    passed: Count,
+    /// Whether it tells of what functions and triggers define.
+    telling: Telling,
+    /// The definitions that had gone through this node when it was last compared; not known as
+    /// long as they are counted otherwise.
+    definitions: Option<u64>,
     /// When it was last compared.
     compared: u64,
     /// How often.
@@ -67,45 +66,49 @@ impl Tenant {
         self.state.lock().comparisons
     }
 
-    /// The definitions that are counted are all that there are.
-    pub(super) fn rely(&self) {
-        self.relied_on.store(true, Ordering::Relaxed);
+    pub(super) fn telling(&self) -> Telling {
+        self.state.lock().telling
     }
 
-    pub(super) fn is_relied_on(&self) -> bool {
-        self.relied_on.load(Ordering::Relaxed)
+    /// From now on definitions are counted by what the database tells.
+    pub(super) fn rely(&self, telling: Telling) {
+        let mut state = self.state.lock();
+        if state.telling != telling {
+            state.telling = telling;
+            state.definitions = None;
+        }
     }
 
     /// Whether what is known still holds: no definition went through this node since, and it is
     /// being watched.
-    pub(super) fn is_compared(&self, passed: Count, now: u64) -> bool {
+    pub(super) fn is_compared(&self, definitions: u64, now: u64) -> bool {
         let state = self.state.lock();
         state.fingerprint.is_some()
-            && state.passed == passed
+            && state.definitions == Some(definitions)
             && now.saturating_sub(state.compared) < WATCHED
     }
 
-    /// Takes a fingerprint that was read after `passed` was counted; whether it is another than
+    /// Takes a fingerprint that was read after `definitions` were counted; whether it is another than
     /// before.
-    pub(super) fn compared(&self, fingerprint: String, passed: Count, now: u64) -> bool {
+    pub(super) fn compared(&self, fingerprint: String, definitions: u64, now: u64) -> bool {
         let mut state = self.state.lock();
         let known = state.fingerprint.replace(fingerprint);
         let changed = known != state.fingerprint;
         state.epoch += u64::from(changed);
         let unattended = now.saturating_sub(state.compared) >= WATCHED;
-        if state.passed != passed || unattended {
+        if state.definitions != Some(definitions) || unattended {
             state.required = state.epoch;
         }
-        state.passed = passed;
+        state.definitions = Some(definitions);
         state.compared = now;
         state.comparisons += 1;
         changed && known.is_some()
     }
 
     /// Believes what is known for a while, because it could not be compared.
-    pub(super) fn put_off(&self, passed: Count, now: u64) {
+    pub(super) fn put_off(&self, definitions: u64, now: u64) {
         let mut state = self.state.lock();
-        state.passed = passed;
+        state.definitions = Some(definitions);
         state.compared = now;
     }
 

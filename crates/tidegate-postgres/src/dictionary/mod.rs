@@ -34,8 +34,10 @@ pub(crate) struct Dictionary {
     hasher: RandomState,
     /// Counts the definitions that went through this node.
     generation: AtomicU64,
-    /// Counts the statements and transactions that ended here.
+    /// Counts the statements, and transactions of several, that ended here.
     statements: AtomicU64,
+    /// Counts those of them that call functions by their text.
+    calls: AtomicU64,
     /// What was learnt of statements before this generation is not believed.
     believed_from: AtomicU64,
     /// What reads may not mention.
@@ -62,9 +64,17 @@ impl Dictionary {
         self.statements.load(Ordering::Acquire)
     }
 
-    /// Counts a statement, or a transaction of several, that has ended.
-    pub(crate) fn count(&self) {
+    /// Changes with every one of them that calls what may be a function of the database's own.
+    pub(crate) fn calls(&self) -> u64 {
+        self.calls.load(Ordering::Acquire)
+    }
+
+    /// Counts a statement, or a transaction of several, that has ended; it may have `called`.
+    pub(crate) fn count(&self, called: bool) {
         self.statements.fetch_add(1, Ordering::Release);
+        if called {
+            self.calls.fetch_add(1, Ordering::Release);
+        }
     }
 
     /// Forgets everything, because a statement may have changed a definition.

@@ -88,6 +88,11 @@ impl Roles {
         self.dictionaries.of(database).statements()
     }
 
+    /// How many of them call, by their text, what may be a function of the database's own.
+    pub fn calls(&self, database: &DatabaseName) -> u64 {
+        self.dictionaries.of(database).calls()
+    }
+
     /// Forgets a database that is dropped and closes its connections.
     pub fn forget(&self, database: &DatabaseName) {
         self.dictionaries.remove(database);
@@ -114,7 +119,7 @@ impl Roles {
             lent.dictionary.forget();
         }
         drop(redefinition);
-        lent.dictionary.count();
+        lent.dictionary.count(bound.statement.calls());
         conclude(lease, outcome).await
     }
 

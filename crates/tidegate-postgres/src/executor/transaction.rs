@@ -26,6 +26,8 @@ pub(super) struct RoleTransaction {
     begun: bool,
     /// There if a definition may have changed.
     redefinition: Option<Redefinition>,
+    /// Whether a statement calls what may be a function of the database's own.
+    called: bool,
     /// Whether something has gone wrong, so that the transaction can only be rolled back.
     failed: bool,
 }
@@ -46,6 +48,7 @@ impl RoleTransaction {
             deadline,
             begun: false,
             redefinition: None,
+            called: false,
             failed: false,
         }
     }
@@ -96,6 +99,7 @@ impl RoleTransaction {
     }
 
     async fn run(&mut self, bound: &BoundStatement, sink: &mut dyn RowSink) -> Result<Completion> {
+        self.called |= bound.statement.calls();
         let redefinition = redefinition(&self.dictionary, bound);
         let (lease, task) = self.task(bound)?;
         let outcome = lease.run(&task, sink).await;
@@ -124,7 +128,7 @@ impl RoleTransaction {
         if self.redefinition.take().or(late).is_some() {
             self.dictionary.forget();
         }
-        self.dictionary.count();
+        self.dictionary.count(self.called);
         conclude(self.lease, outcome).await
     }
 }

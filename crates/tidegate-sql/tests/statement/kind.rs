@@ -231,3 +231,26 @@ fn only_reads_with_known_calls_are_stateless() {
         assert_eq!(read(q).trust(), Trust::Stateful, "{q}");
     }
 }
+
+#[test]
+fn reads_that_call_what_may_be_a_databases_own_are_told_apart() {
+    let calls = |q: &str| Statement::parse(q).unwrap().calls();
+    for q in [
+        "select make_table()",
+        "select 'a'::mood, public.make_table('x')",
+        "select * from \"Make\"('x')",
+        "select (4242).make_table",
+        "with a as (select 1) select make(a.*) from a",
+        "explain analyze select make_table()",
+    ] {
+        assert!(calls(q), "{q}");
+    }
+    for q in [
+        "select 'sad'::mood, cast(a as mood) from t where b = mood 'glad'",
+        "select count(*), lower(t.name) from t where id in (1, 2)",
+        "insert into t (a) values (make())",
+        "create table t (a int)",
+    ] {
+        assert!(!calls(q), "{q}");
+    }
+}
