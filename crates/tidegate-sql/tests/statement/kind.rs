@@ -234,7 +234,7 @@ fn only_reads_with_known_calls_are_stateless() {
 
 #[test]
 fn reads_that_call_what_may_be_a_databases_own_are_told_apart() {
-    let calls = |q: &str| Statement::parse(q).unwrap().calls();
+    let calls = |q: &str| tidegate_sql::Statement::parse(q).unwrap().calls();
     for q in [
         "select make_table()",
         "select 'a'::mood, public.make_table('x')",
