@@ -212,7 +212,18 @@ async fn sessions_of_the_service_are_told_at_once_and_nobody_else() {
     let ours = "-c tidegate.session=on -c client_min_messages=error";
     let told = noticed(&url, ours, "create table ours (id int)").await;
     assert_eq!(told.as_deref(), Some("TGDEF"));
-    assert_eq!(noticed(&url, ours, "select 1").await, None);
+    for tells in ["grant select on ours to public", "drop table ours"] {
+        let told = noticed(&url, ours, tells).await;
+        assert_eq!(told.as_deref(), Some("TGDEF"), "{tells}");
+    }
+    for silent in [
+        "select 1",
+        "create temp table own (id serial primary key)",
+        "create temp table own as select 1 as id; create index on own (id); alter table own add a int",
+        "select 1 as id into temp own",
+    ] {
+        assert_eq!(noticed(&url, ours, silent).await, None, "{silent}");
+    }
     assert_eq!(
         noticed(&url, "", "create table theirs (id int)").await,
         None
