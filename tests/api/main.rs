@@ -29,6 +29,7 @@ mod graphiql;
 mod graphql;
 mod graphql_conditions;
 mod graphql_errors;
+mod graphql_events;
 mod graphql_injection;
 mod graphql_limits;
 mod graphql_lists;

@@ -14,9 +14,6 @@ use tokio::task::JoinSet;
 use crate::Result;
 use crate::service::Service;
 
-/// Subscriptions that may wait for their acknowledgement.
-const AT_ONCE: usize = 200;
-
 /// What all sockets have heard.
 #[derive(Debug, Default)]
 pub(crate) struct Heard {
@@ -62,11 +59,7 @@ impl Audience {
                 heard: heard.clone(),
             };
             audience.sockets.spawn(socket.run(messages(queries)));
-            // The rights of each are asked for: thousands at once would wait too long for a
-            // connection to PostgreSQL.
             asked += queries.len();
-            let few = |heard: &Heard| heard.acknowledged + AT_ONCE >= asked;
-            audience.until(Duration::from_mins(1), few).await?;
         }
         let all = |heard: &Heard| heard.acknowledged == asked;
         audience.until(Duration::from_mins(1), all).await?;

@@ -171,14 +171,31 @@ impl Database {
     }
 
     /// Takes a subscription in: acknowledges it, and has it live from now on or catching up from
-    /// a place.
-    pub(crate) fn attach(self: &Arc<Self>, subscriber: &Arc<Subscriber>, from: From) {
-        let start = self.hub.lock().attach(subscriber, from);
+    /// a place. Not if there have been other definitions than the `described` first.
+    pub(crate) fn attach(
+        self: &Arc<Self>,
+        subscriber: &Arc<Subscriber>,
+        from: From,
+        described: u64,
+    ) -> bool {
+        let start = {
+            let mut hub = self.hub.lock();
+            if hub.described != described {
+                return false;
+            }
+            hub.attach(subscriber, from)
+        };
         match start {
             Start::Nothing => {}
             Start::Follow(behind) => follower::spawn(self.clone(), behind),
             Start::Resume(place) => pump::spawn(self.clone(), subscriber.clone(), place),
         }
+        true
+    }
+
+    /// How many definitions have come through the log.
+    pub(crate) fn described(&self) -> u64 {
+        self.hub.lock().described
     }
 
     /// What is in the ring for a subscription behind a place.
@@ -209,6 +226,16 @@ impl Database {
             self.detach(&subscriber);
         }
         rest
+    }
+
+    /// A definition has come through the log. Gives the subscriptions to its table.
+    pub(crate) fn describe(&self, relation: u32) -> Vec<Arc<Subscriber>> {
+        let mut hub = self.hub.lock();
+        hub.described += 1;
+        let all = hub.subscribers.values();
+        all.filter(|one| one.relation == relation && !one.is_over())
+            .cloned()
+            .collect()
     }
 
     /// Whether nobody is subscribed or subscribing.

@@ -98,6 +98,22 @@ impl Feed {
     /// Why the subscription makes no sense, is not allowed, or cannot be had now.
     pub async fn subscribe(&self, outbox: &Outbox, request: Request) -> Result<Subscription> {
         let deadline = Instant::now() + self.shared.settings.patience;
+        loop {
+            let attempt = self.attempt(outbox, request.clone(), deadline);
+            if let Some(subscription) = attempt.await? {
+                return Ok(subscription);
+            }
+        }
+    }
+
+    /// Nothing when a definition has come through the log meanwhile, so that rights may have been
+    /// read before it.
+    async fn attempt(
+        &self,
+        outbox: &Outbox,
+        request: Request,
+        deadline: Instant,
+    ) -> Result<Option<Subscription>> {
         let loader = &self.shared.rights;
         let rights = loader
             .load(&request.login, request.relation, deadline)
@@ -105,6 +121,7 @@ impl Feed {
         let (columns, demand) = self.demand(&request, &rights)?;
         let entering = self.database(&request);
         let database = entering.0.clone();
+        let described = database.described();
         database.live(deadline).await?;
         let since = admission::capture(&database, demand, deadline).await?;
         if outbox.is_closed() {
@@ -133,15 +150,17 @@ impl Feed {
             turn: AtomicU64::new(0),
         });
         admission::refit(&database, &subscriber, deadline).await?;
-        database.attach(&subscriber, from);
+        if !database.attach(&subscriber, from, described) {
+            return Ok(None);
+        }
         if database.stream.borrow().stopped {
             database.detach(&subscriber);
             return Err(Error::Unavailable(None));
         }
-        Ok(Subscription {
+        Ok(Some(Subscription {
             database,
             subscriber,
-        })
+        }))
     }
 
     /// Checks the columns, and says what the log must hold.

@@ -3,15 +3,18 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use tidegate_sql::RoleName;
+use futures_util::{StreamExt as _, stream};
 use tidegate_sql::log::LogPosition;
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use tidegate_sql::{Principal, RoleName};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 use tracing::{debug, warn};
 
 use crate::database::Database;
 use crate::error::{Error, Result};
+use crate::pace::AGAIN;
+use crate::question::{self, TextRow};
 use crate::queue::Ended;
-use crate::rights::{self, Rights};
+use crate::rights::{self, Answer, Rights, text};
 use crate::subscriber::Subscriber;
 
 /// Checks rights again and again, until it is aborted.
@@ -62,6 +65,69 @@ async fn recheck(database: &Database, checked: &mut HashMap<Group, Instant>) {
             }
         }
     }
+}
+
+/// Whether row level security is on for a table.
+const IS_GUARDED: &str = "\
+    SELECT (c.relrowsecurity)::text FROM pg_catalog.pg_class c WHERE c.oid = :relation::oid";
+
+/// How many roles are asked for at once after a table was touched.
+const ROLES: usize = 8;
+
+/// Reads the policies of a table anew for all who are subscribed to it, unless it has none. Where
+/// a role cannot be asked, its subscriptions end: nothing is shown that nobody could judge.
+pub(crate) async fn policies(database: &Database, relation: u32) {
+    let mut roles: HashMap<RoleName, Vec<Arc<Subscriber>>> = HashMap::new();
+    for subscriber in database.describe(relation) {
+        let role = subscriber.login.role.clone();
+        roles.entry(role).or_default().push(subscriber);
+    }
+    let is_judged = |one: &Arc<Subscriber>| one.judge.is_some();
+    if roles.is_empty()
+        || !roles.values().flatten().any(is_judged) && !is_guarded(database, relation).await
+    {
+        return;
+    }
+    stream::iter(roles.into_values())
+        .for_each_concurrent(ROLES, |subscribers| renew(database, relation, subscribers))
+        .await;
+}
+
+/// Reads the policies of a table anew for the subscriptions of one role.
+async fn renew(database: &Database, relation: u32, subscribers: Vec<Arc<Subscriber>>) {
+    let Some(first) = subscribers.first() else {
+        return;
+    };
+    let (attempts, pause) = AGAIN;
+    for attempt in 0..=attempts {
+        let answers = rights::ask(&*database.executor, &first.login, &[relation]).await;
+        let answer = answers.into_values().next().unwrap_or(Answer::NoTable);
+        if !matches!(answer, Answer::Restless | Answer::Failed(_)) {
+            let mut now = Instant::now();
+            return apply(database, &subscribers, answer.into_result(), &mut now).await;
+        }
+        if attempt < attempts {
+            sleep(pause).await;
+        }
+    }
+    warn!(role = %first.login.role, relation, "policies could not be read again");
+    for subscriber in &subscribers {
+        subscriber.end(Ended::NotAllowed);
+        database.detach(subscriber);
+    }
+}
+
+/// Also when nobody can tell.
+async fn is_guarded(database: &Database, relation: u32) -> bool {
+    let who = Principal::Catalog(database.name.clone());
+    let relation = relation.to_string();
+    let asked = [(IS_GUARDED, &[relation.as_str()][..])];
+    let rows = question::ask(&*database.executor, &who, &asked).await;
+    let off = |rows: &Vec<Vec<TextRow>>| {
+        let row = rows.first().and_then(|rows| rows.first());
+        row.is_some_and(|row| &*text(row, 0) == "false")
+    };
+    !rows.as_ref().is_ok_and(off)
 }
 
 /// Ends or renews a role's subscriptions to a table.

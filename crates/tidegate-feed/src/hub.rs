@@ -28,6 +28,8 @@ pub(crate) struct Hub {
     pub(crate) behind: HashSet<usize>,
     /// How far those are that have come back.
     pub(crate) pumps: HashMap<u64, Place>,
+    /// How many definitions have come through the log.
+    pub(crate) described: u64,
 }
 
 /// A connection that begins to read at its own pace.
@@ -70,6 +72,7 @@ impl Hub {
             connections: HashMap::new(),
             behind: HashSet::new(),
             pumps: HashMap::new(),
+            described: 0,
         }
     }
 

@@ -11,7 +11,7 @@ use crate::queue::{Ended, Item, Refused, Resync};
 use crate::subscriber::{Bound, Outcome, Subscriber};
 
 /// How often PostgreSQL is asked again that does not answer, and the pause before that.
-const AGAIN: (u32, Duration) = (20, Duration::from_millis(250));
+pub(crate) const AGAIN: (u32, Duration) = (20, Duration::from_millis(250));
 
 /// Nothing is delivered any more.
 pub(crate) struct Over;

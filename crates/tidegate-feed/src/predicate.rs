@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tidegate_catalog::Relation;
 use tidegate_filter::{Filter, Image, Key, KeyReader, Matcher, Verdict};
-use tidegate_sql::Type;
+use tidegate_sql::{Type, TypeKind};
 
 use crate::change::Row;
 use crate::pgoutput::Value;
@@ -48,7 +48,7 @@ impl Predicate {
             let column = relation.column(*id);
             columns[id.index()] = Some(Looked {
                 name: column.name.clone(),
-                r#type: column.r#type.clone(),
+                r#type: base(&column.r#type).clone(),
             });
         }
         // The pin with the fewest values sorts out the most.
@@ -92,7 +92,7 @@ impl Predicate {
             let at = shape
                 .find(name)
                 .ok_or_else(|| format!("the column `{name}` is gone"))?;
-            if shape.columns[at].r#type != *r#type {
+            if base(&shape.columns[at].r#type) != r#type {
                 return Err(format!("the type of the column `{name}` is another one"));
             }
             places.push(at);
@@ -101,6 +101,14 @@ impl Predicate {
             matcher: self.matcher.clone(),
             places: places.into(),
         })
+    }
+}
+
+/// A type below its domains, which PostgreSQL does not tell of a column of a result.
+fn base(r#type: &Type) -> &Type {
+    match r#type.kind() {
+        TypeKind::Domain(inner) => base(inner),
+        _ => r#type,
     }
 }
 

@@ -1,6 +1,11 @@
 //! Which columns an event shows, and how.
 
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
 use bytes::{Bytes, BytesMut};
+use tidegate_sql::Column;
 use tidegate_sql::codec::{ValueWriter, json_string};
 
 use crate::change::Row;
@@ -33,12 +38,59 @@ pub enum ValueForm {
     Json,
     /// As a JSON string, whatever it is.
     String,
-    /// As GraphQL shows it: numbers that a double cannot hold exactly are strings.
-    Exact,
-    /// As a GraphQL `ID`: a number is a string.
-    Quoted,
+    /// As somebody else writes it.
+    Shown(Shown),
     /// Always this text, whatever the row is; the column is not looked at.
     Text(Box<str>),
+}
+
+/// A form that is not known here.
+#[derive(Clone)]
+pub struct Shown {
+    name: Arc<str>,
+    writer: MakeWriter,
+}
+
+type MakeWriter = Arc<dyn Fn(Column) -> WriteShown + Send + Sync>;
+
+/// Appends a value, given as PostgreSQL's text, as JSON; tells whether the form can show it.
+///
+/// # Errors
+/// The bytes are no value of the column's type.
+pub type WriteShown = Box<dyn Fn(&[u8], &mut BytesMut) -> tidegate_sql::Result<bool> + Send + Sync>;
+
+impl Shown {
+    /// A form by its name, which is the same for forms that write alike, and what makes the writer
+    /// for a column as the log tells it.
+    pub fn new(
+        name: impl Into<Arc<str>>,
+        writer: impl Fn(Column) -> WriteShown + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            writer: Arc::new(writer),
+        }
+    }
+}
+
+impl PartialEq for Shown {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Shown {}
+
+impl Hash for Shown {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
+}
+
+impl fmt::Debug for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Shown").field(&self.name).finish()
+    }
 }
 
 impl Selection {
@@ -73,6 +125,8 @@ pub(crate) enum Unshowable {
     Absent,
     /// A value is not of its type.
     Malformed,
+    /// The form has no way to show a value.
+    Formless,
 }
 
 /// A selection for one shape.
@@ -88,9 +142,25 @@ struct Member {
     /// What stands before the value: `{"key":` or `,"key":`.
     prefix: Bytes,
     column: usize,
-    writer: ValueWriter,
-    /// Whether the text of the value stands in a string.
-    plain: bool,
+    way: Way,
+}
+
+/// How a value is written.
+enum Way {
+    Json(ValueWriter),
+    /// Its text stands in a string.
+    String(ValueWriter),
+    Shown(WriteShown),
+}
+
+impl fmt::Debug for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Json(_) => "Json",
+            Self::String(_) => "String",
+            Self::Shown(_) => "Shown",
+        })
+    }
 }
 
 impl Encoder {
@@ -110,16 +180,16 @@ impl Encoder {
             let gone = || Unshowable::NoColumn(selected.column.clone());
             let column = shape.find(&selected.column).ok_or_else(gone)?;
             let wire = shape.wire_column(column).ok_or_else(gone)?;
-            let writer = ValueWriter::new(&wire);
+            let way = match &selected.form {
+                ValueForm::Shown(shown) => Way::Shown((shown.writer)(wire)),
+                ValueForm::String => Way::String(ValueWriter::new(&wire)),
+                ValueForm::Json | ValueForm::Text(_) => Way::Json(ValueWriter::new(&wire)),
+            };
+            let prefix = text.split().freeze();
             members.push(Member {
-                prefix: text.split().freeze(),
+                prefix,
                 column,
-                writer: match selected.form {
-                    ValueForm::Exact => writer.exact(),
-                    ValueForm::Quoted => writer.quoted(),
-                    _ => writer,
-                },
-                plain: selected.form == ValueForm::String,
+                way,
             });
         }
         text.extend_from_slice(b"}");
@@ -148,12 +218,18 @@ impl Encoder {
 impl Member {
     fn write(&self, raw: &[u8], out: &mut BytesMut) -> Result<(), Unshowable> {
         let malformed = |_| Unshowable::Malformed;
-        if !self.plain {
-            return self.writer.json(raw, out).map_err(malformed);
+        match &self.way {
+            Way::Json(writer) => writer.json(raw, out).map_err(malformed),
+            Way::String(writer) => {
+                let mut plain = BytesMut::new();
+                writer.plain(raw, &mut plain).map_err(malformed)?;
+                json_string(&plain, out);
+                Ok(())
+            }
+            Way::Shown(write) => match write(raw, out).map_err(malformed)? {
+                true => Ok(()),
+                false => Err(Unshowable::Formless),
+            },
         }
-        let mut plain = BytesMut::new();
-        self.writer.plain(raw, &mut plain).map_err(malformed)?;
-        json_string(&plain, out);
-        Ok(())
     }
 }

@@ -119,7 +119,9 @@ impl Subscriber {
 pub(crate) fn changed(error: &Unshowable) -> Ended {
     let problem = match error {
         Unshowable::NoColumn(name) => format!("the column `{name}` is gone"),
-        Unshowable::Absent | Unshowable::Malformed => "a value cannot be shown".to_owned(),
+        Unshowable::Absent | Unshowable::Malformed | Unshowable::Formless => {
+            "a value cannot be shown".to_owned()
+        }
     };
     Ended::Changed { problem }
 }

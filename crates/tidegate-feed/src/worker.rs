@@ -8,6 +8,8 @@ use tracing::{info, warn};
 
 use crate::cursor::Place;
 use crate::database::Database;
+use crate::guard;
+use crate::shape::Shape;
 use crate::stream_state::Problem;
 use crate::transaction::{Assembler, Step};
 use crate::type_lookup;
@@ -177,9 +179,9 @@ impl Reader {
             Step::Undescribed(relation, unknown) => {
                 let types = type_lookup::resolve(&self.database, &unknown).await;
                 let shape = self.assembler.describe(relation, &types);
-                self.database.reshape(&shape);
+                described(&self.database, &shape).await;
             }
-            Step::Described(shape) => self.database.reshape(&shape),
+            Step::Described(shape) => described(&self.database, &shape).await,
             Step::Changed(change) if change.place > self.seen => self.database.dispatch(change),
             Step::Nothing | Step::Changed(_) => {}
             Step::Truncated(changes) => {
@@ -193,4 +195,11 @@ impl Reader {
         }
         Ok(None)
     }
+}
+
+/// A table is like this from here on. PostgreSQL describes it again after whatever touched it, its
+/// policies too, so nobody is shown what is behind before these were read again.
+async fn described(database: &Database, shape: &Arc<Shape>) {
+    guard::policies(database, shape.oid).await;
+    database.reshape(shape);
 }

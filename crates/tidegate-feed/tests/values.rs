@@ -113,3 +113,26 @@ async fn unchanged_long_values_and_old_rows_are_there() {
         );
     }
 }
+
+#[tokio::test]
+async fn a_filter_on_a_domain_judges_values_of_its_base() {
+    let scene = Scene::new("feed_domain").await;
+    scene
+        .run(
+            "CREATE DOMAIN positive AS int CHECK (value > 0); CREATE DOMAIN few AS positive;
+             CREATE TABLE t (id int PRIMARY KEY, few few); GRANT SELECT ON t TO PUBLIC",
+        )
+        .await;
+    let mut request = scene.request("t", &["id", "few"]).await;
+    request.predicate = Some(scene.filter("/alice", "t", r#"{"few": 3}"#).await.unwrap());
+    let mut same = scene.subscribe(request).await.unwrap();
+    let mut request = scene.request("t", &["id"]).await;
+    let more = scene.filter("/alice", "t", r#"{"few": {"gt": 2}}"#).await;
+    request.predicate = Some(more.unwrap());
+    let mut more = scene.subscribe(request).await.unwrap();
+    scene
+        .run("INSERT INTO t VALUES (1, 2), (2, NULL), (3, 3), (4, 4)")
+        .await;
+    assert_eq!(same.event().await, "+{\"id\":3,\"few\":3}");
+    assert_eq!(more.events(2).await, ["+{\"id\":3}", "+{\"id\":4}"]);
+}

@@ -13,3 +13,4 @@ pub use limits::Limits;
 pub use operation::Operation;
 pub use outcome::{Flaw, Outcome, Path, Segment};
 pub use plan::{Plan, Step, Way};
+pub use row::{EventField, EventWriter};

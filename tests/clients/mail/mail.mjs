@@ -139,8 +139,10 @@ try {
   assert.equal(confirmed.location, callback);
   assert.equal((await passwordGrant(url, "zoe", "zoe-12345")).status, 200);
   assert.match((await other.get(`${url}/account`)).text, /zoe/);
+  // The link is good once.
   const again = await other.submit(await other.get(link(invitation)), "confirm", {});
-  assert.equal(again.status, 409);
+  assert.equal(again.status, 400);
+  assert.equal((await passwordGrant(url, "zoe", "zoe-12345")).status, 200);
   // A link for one purpose is none for another.
   const swapped = link(invitation).replace("/signup/confirm", "/reset");
   assert.equal((await other.get(swapped)).status, 400);

@@ -2,6 +2,7 @@
 
 mod cell;
 mod compile;
+mod event;
 mod keys;
 mod parts;
 mod program;
@@ -10,6 +11,7 @@ mod shown;
 mod writer;
 
 pub(crate) use compile::{Compiler, aggregate};
+pub use event::{EventField, EventWriter};
 pub(crate) use keys::{KeyKind, Keys, push_element};
 pub(crate) use program::{Expression, Program};
 pub(crate) use rows::{Grouping, NONE, Rows, Slot};

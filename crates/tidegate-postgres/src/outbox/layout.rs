@@ -99,6 +99,14 @@ impl Layouts {
         layout.order(layout).unwrap_or_default()
     }
 
+    /// Every table is described again, with its next change.
+    pub(super) fn describe_again(&mut self) {
+        self.described.clear();
+        for known in self.known.values_mut() {
+            known.order = None;
+        }
+    }
+
     /// Looks up what a writer has written down.
     pub(super) async fn learn(
         &mut self,

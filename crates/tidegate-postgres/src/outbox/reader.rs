@@ -67,6 +67,8 @@ impl Told {
 pub(super) struct Course {
     reader: Reader,
     layouts: Layouts,
+    /// Another text after the definition or the policies of a table have changed.
+    definitions: String,
     /// Since which transaction writers have not stopped; when it changes, there is a gap.
     renewed: String,
     /// Everything before this was given.
@@ -82,6 +84,7 @@ impl Course {
             reader,
             renewed,
             layouts: Layouts::default(),
+            definitions: String::new(),
             at: start,
             waiting: VecDeque::new(),
             given: (0, 0),
@@ -125,6 +128,12 @@ impl Course {
         for row in &rows {
             if row.get(4) {
                 return Err(LogError::Gone);
+            }
+            let definitions: &str = row.get(5);
+            if definitions != self.definitions {
+                definitions.clone_into(&mut self.definitions);
+                // As PostgreSQL's own log does.
+                self.layouts.describe_again();
             }
             if let Some(commit) = row.get::<_, Option<i64>>(0) {
                 self.waiting.push_back(Told {
@@ -272,9 +281,15 @@ impl<'a> FromSql<'a> for Raw<'a> {
 const ADVANCE: &str = "\
     SELECT tidegate_outbox.advance(), (SELECT renewed::text FROM tidegate_outbox.state)";
 
-/// The transactions from a position on, and whether that is not kept any more.
+/// The transactions from a position on, whether that is not kept any more, and what changes with
+/// every definition of a table and every policy: who wrote them, and how many there are.
 const TOLD: &str = "\
-    SELECT c.position, c.xid::text, c.changes, c.bytes, s.earliest > $1 \
+    SELECT c.position, c.xid::text, c.changes, c.bytes, s.earliest > $1, \
+           pg_catalog.concat_ws(' ', \
+               (SELECT pg_catalog.sum(t.xmin::text::bigint) FROM pg_catalog.pg_class t \
+                JOIN tidegate_outbox.captured d ON d.relation = t.oid), \
+               (SELECT pg_catalog.count(*) FROM pg_catalog.pg_policy), \
+               (SELECT pg_catalog.sum(p.xmin::text::bigint) FROM pg_catalog.pg_policy p)) \
     FROM tidegate_outbox.state s LEFT JOIN LATERAL (\
         SELECT * FROM tidegate_outbox.commit c WHERE c.position >= $1 \
         ORDER BY c.position LIMIT $2) c ON true ORDER BY c.position";

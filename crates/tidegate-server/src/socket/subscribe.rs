@@ -6,11 +6,12 @@ use serde_json::value::RawValue;
 use tidegate_catalog::Schema;
 use tidegate_catalog::model::RelationId;
 use tidegate_feed::{
-    Operation, Operations, Outbox, Predicate, Request, Resync, SelectedColumn, Selection,
+    Operation, Operations, Outbox, Predicate, Request, Resync, SelectedColumn, Selection, Shown,
     Subscription, ValueForm,
 };
 use tidegate_filter::{Filter, Json};
 use tidegate_graphql::{Api, Change, Error, Prepared};
+use tidegate_plan::EventField;
 use tidegate_plan::operation::Shows;
 use tidegate_sql::Login;
 
@@ -55,30 +56,28 @@ pub(crate) fn of_graphql(
         .map_err(Refusal::GraphQl)?;
     let schema = api.schema();
     let relation = schema.relation(asked.relation);
-    let columns = asked.selection.fields.iter().map(|field| {
+    let columns = asked.selection.fields.into_iter().map(|field| {
         let key: Box<str> = (&*field.key).into();
-        match &field.shows {
-            Shows::Column(id) => Ok(SelectedColumn {
-                key,
-                column: relation.column(*id).name.clone(),
-                form: if relation.is_key(*id) {
-                    ValueForm::Quoted
-                } else {
-                    ValueForm::Exact
-                },
-            }),
-            Shows::Typename => Ok(SelectedColumn {
-                column: key.clone(),
-                key,
-                form: ValueForm::Text(relation.type_name.clone()),
-            }),
-            Shows::Parts(..) | Shows::One(..) | Shows::Many(..) => Err(Refusal::new(
-                "unsupported_selection",
-                format!(
-                    "`{key}`: parts of ranges and geometric values cannot be selected in events"
-                ),
-            )),
-        }
+        let (id, parts) = match field.shows {
+            Shows::Column(id) => (id, None),
+            Shows::Parts(id, parts) => (id, Some(parts)),
+            Shows::Typename => {
+                return Ok(SelectedColumn {
+                    column: key.clone(),
+                    key,
+                    form: ValueForm::Text(relation.type_name.clone()),
+                });
+            }
+            Shows::One(..) | Shows::Many(..) => {
+                let text = format!("`{key}`: relationships cannot be selected in events");
+                return Err(Refusal::new("unsupported_selection", text));
+            }
+        };
+        Ok(SelectedColumn {
+            key,
+            column: relation.column(id).name.clone(),
+            form: ValueForm::Shown(shown(EventField::new(relation, id, parts))),
+        })
     });
     let columns = columns.collect::<Result<_, _>>()?;
     let predicate = predicate(asked.condition.as_deref(), schema, asked.relation)?;
@@ -92,6 +91,14 @@ pub(crate) fn of_graphql(
         }),
         selection: Selection { columns },
         predicate,
+    })
+}
+
+/// The form that a query gives the values of a field.
+fn shown(field: EventField) -> Shown {
+    Shown::new(field.name(), move |column| {
+        let writer = field.writer(column);
+        Box::new(move |raw, out| writer.write(raw, out))
     })
 }
 

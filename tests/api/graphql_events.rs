@@ -1,0 +1,82 @@
+//! Values of events over GraphQL have the forms that a query gives them (wire.md 8).
+
+use serde_json::{Value, json};
+
+use crate::graphql::{data, known};
+use crate::service::demo;
+use crate::socket::socket;
+
+const FIELDS: &str = "id span pair pairs spans many text flags counts ratio ratios doc day moment \
+    at { x y } shapes { points { x } } during { lower upper empty } ranges { lower }";
+
+async fn prepare(name: &str) {
+    let setup = format!(
+        "create type ev_pair_{name} as (a int, b text);
+         create table ev_forms_{name} (id int8 primary key, span interval, pair ev_pair_{name}, \
+            pairs ev_pair_{name}[], spans interval[], many int4multirange, text text, flags bool[], \
+            counts int8[], ratio float8, ratios float8[], doc jsonb, day date, moment timestamptz, \
+            at point, shapes polygon[], during tstzrange, ranges int4range[]);
+         alter table ev_forms_{name} owner to demo; alter type ev_pair_{name} owner to demo"
+    );
+    demo().admin().await.batch_execute(&setup).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_event_shows_a_row_as_a_query_does() {
+    prepare("same").await;
+    known("EvFormsSame").await;
+    let mut socket = socket("demo").await;
+    let document = format!("subscription {{ EvFormsSameMessageAdded {{ {FIELDS} }} }}");
+    socket.subscribe("a", &document).await;
+    for (id, values) in [
+        (
+            1,
+            "'1 mon 2 days 03:04:05.6', '(1,\"x y\")', '{\"(2,b)\",NULL}', '{1 day,NULL}', '{[1,3)}', \
+             'é\"', '{t,f,NULL}', '{9007199254740993}', 1.5, '{1,2.5}', '{\"a\": [1]}', '2024-02-29', \
+             '2024-02-29 12:00+02', '(1,2)', '{\"((0,0),(1,1))\"}', '[2024-01-01,)', '{\"[1,3)\",empty}'",
+        ),
+        (
+            2,
+            "null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null",
+        ),
+        (
+            3,
+            "'-1 day', '(,)', '{}', '{}', '{}', '', '{}', '{}', -0.0, '{}', 'null', 'infinity', \
+             '-infinity', '(1e300,-2)', '{}', 'empty', '{}'",
+        ),
+    ] {
+        let insert = format!("insert into ev_forms_same values ({id}, {values})");
+        demo().rows("demo", &insert, json!({})).await;
+        let event = socket.hear().await;
+        let query = format!("{{ rows: getEvFormsSame(id: {id}) {{ {FIELDS} }} }}");
+        let rows = data("demo", &query, json!({})).await["rows"].clone();
+        assert_eq!(event["data"]["EvFormsSameMessageAdded"], rows, "{event}");
+        assert!(rows[0]["id"].is_string(), "{rows}");
+    }
+}
+
+#[tokio::test]
+async fn what_graphql_cannot_show_is_a_gap_and_no_other_value() {
+    prepare("odd").await;
+    known("EvFormsOdd").await;
+    let mut socket = socket("demo").await;
+    socket
+        .subscribe(
+            "a",
+            "subscription { EvFormsOddMessageAdded { id ratio ratios flags at { x } } }",
+        )
+        .await;
+    for columns in [
+        "(id, ratio) values (1, 'NaN')",
+        "(id, ratios) values (2, '{1,Infinity}')",
+        "(id, flags) values (3, '{{t},{f}}')",
+        "(id, at) values (4, '(NaN,1)')",
+    ] {
+        let insert = format!("insert into ev_forms_odd {columns}");
+        demo().rows("demo", &insert, json!({})).await;
+        let gap = socket.hear().await;
+        let said = [&gap["type"], &gap["id"], &gap["reason"]].map(Value::as_str);
+        let wanted = [Some("resync"), Some("a"), Some("incomplete")];
+        assert_eq!(said, wanted, "{columns}: {gap}");
+    }
+}
