@@ -86,7 +86,13 @@ async fn the_owner_reads_what_happened_page_by_page() {
         json!({"password": "vera-67890"}),
     )
     .await;
-    log.owner("DELETE", "/api/v4/users/vera", Value::Null).await;
+    let path = "/api/v4/schemas/public/tables/artists/privileges";
+    for (privilege, status) in [("read", 303), ("all", 400)] {
+        let set = json!({"subuser": "vera", "privilege": privilege});
+        assert_eq!(log.owner("PATCH", path, set).await.status, status);
+    }
+    log.owner("DELETE", "/api/v4/users/vera?reassign=true", Value::Null)
+        .await;
 
     let all = log.page(&format!("?since={start}&limit=1000")).await;
     let events = all["events"].as_array().unwrap();
@@ -118,6 +124,7 @@ async fn the_owner_reads_what_happened_page_by_page() {
             "user_changed",
             "session_ended:password_changed",
             "password_changed",
+            "privilege_set:read on public.artists",
             "user_dropped",
         ]
     );
@@ -125,6 +132,15 @@ async fn the_owner_reads_what_happened_page_by_page() {
     assert_eq!(
         (&made["actor"], &made["client_id"], &made["address"]),
         (&json!("demo"), &json!("watched"), &json!("127.0.0.1"))
+    );
+    let privilege = &events[events.len() - 2];
+    assert_eq!(
+        (
+            &privilege["user"],
+            &privilege["actor"],
+            &privilege["address"]
+        ),
+        (&json!("vera"), &json!("demo"), &json!("127.0.0.1"))
     );
     assert_eq!(events[7]["user"], "nobody");
     assert_eq!(events[5]["session"], events[9]["session"]);
@@ -170,7 +186,13 @@ async fn the_owner_reads_what_happened_page_by_page() {
     }
     let expected: Vec<_> = events.iter().map(|event| event["id"].clone()).collect();
     assert_eq!(ids, expected);
-    // And from a time on.
+    // And from a day or a time on.
+    let day = &made["at"].as_str().unwrap()[..10];
+    let today = log.page(&format!("?since={day}&limit=1000")).await;
+    let today = today["events"].as_array().unwrap();
+    assert!(today.len() >= events.len(), "{today:?}");
+    let tomorrow = log.page("?since=2999-01-01").await;
+    assert_eq!(tomorrow["events"], json!([]));
     let from = events.last().unwrap()["at"].as_str().unwrap();
     let late = log.page(&format!("?since={from}")).await;
     let late = late["events"].as_array().unwrap();
@@ -231,6 +253,10 @@ async fn only_the_owner_reads_it_and_a_wrong_query_is_named() {
     for (query, expected) in [
         (
             "since=yesterday",
+            "`since`: expected the `next` of another page",
+        ),
+        (
+            "since=2026-11-21T00:00",
             "`since`: expected the `next` of another page",
         ),
         ("since=-1", "`since`: expected the `next` of another page"),

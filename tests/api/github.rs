@@ -329,4 +329,62 @@ async fn who_has_an_account_links_github_to_it_and_signs_in_without_a_password()
     );
     let mut closed = Browser::new(&service);
     assert_eq!(come_back(&mut closed, "unverified").await.1.status, 400);
+    // The owner reads through whom.
+    let log = service.rest(
+        Some("demo"),
+        ("GET", "/api/v4/audit?limit=1000"),
+        &Value::Null,
+    );
+    let log = log.await.body;
+    let told = log["events"].as_array().unwrap().iter();
+    let told = told.filter(|event| event["detail"] == github.url.as_str());
+    let told: Vec<_> = told.map(|e| (&e["event"], &e["user"])).collect();
+    let alice = json!("alice");
+    assert_eq!(
+        told,
+        [
+            (&json!("identity_linked"), &alice),
+            (&json!("signed_in"), &alice),
+            (&json!("identity_unlinked"), &alice),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn each_provider_of_the_settings_is_offered_on_the_sign_in_page() {
+    let folder = demo_folder();
+    let names = ["GITHUB", "GOOGLE", "GITLAB", "OPENID"];
+    let mut settings: Vec<_> = names
+        .iter()
+        .flat_map(|name| {
+            let id = (format!("TIDEGATE_{name}_CLIENT_ID"), "id".to_owned());
+            let secret = (
+                format!("TIDEGATE_{name}_CLIENT_SECRET"),
+                "secret".to_owned(),
+            );
+            [id, secret]
+        })
+        .collect();
+    let own = |name: &str, value: &str| (format!("TIDEGATE_OPENID_{name}"), value.to_owned());
+    settings.push(own("ISSUER", "https://id.example"));
+    settings.push(own("LABEL", "Example <ID>"));
+    let settings: Vec<_> = settings.iter().map(|(n, v)| (&**n, &**v)).collect();
+    let service = Service::start_with(folder.path().to_str().unwrap(), &[], &settings);
+    let mut browser = Browser::new(&service);
+    let page = browser.get(&authorization("demo-app")).await;
+    for (id, label) in [
+        ("github", "GitHub"),
+        ("google", "Google"),
+        ("gitlab", "GitLab"),
+        ("openid", "Example &lt;ID&gt;"),
+    ] {
+        let way = format!("/signin/{id}?response_type=code");
+        assert!(page.text.contains(&way), "{way}: {}", page.text);
+        assert!(page.text.contains(label), "{label}: {}", page.text);
+    }
+    // A demo without any shows none.
+    let plain = Browser::new(crate::service::demo())
+        .get(&authorization("demo-app"))
+        .await;
+    assert!(!plain.text.contains("/signin/"), "{}", plain.text);
 }

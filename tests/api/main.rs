@@ -25,6 +25,7 @@ mod feed_outbox;
 mod feed_workload;
 mod flows;
 mod github;
+mod grants;
 mod graphiql;
 mod graphql;
 mod graphql_conditions;

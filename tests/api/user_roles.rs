@@ -113,6 +113,59 @@ async fn a_change_of_the_group_that_a_node_left_half_done_is_mended_by_the_next(
 }
 
 #[tokio::test]
+async fn a_change_that_is_refused_leaves_the_group_as_it_was() {
+    let body = json!({"name": "kim", "password": "password-1", "user_group": "crew"});
+    assert_eq!(owner("POST", "/api/v4/users", body).await.status, 201);
+    let control = demo().control().await;
+    for (more, status) in [
+        (json!({"default_user": true}), 409),
+        (json!({"password": "short"}), 400),
+        (json!({"email": "nobody"}), 400),
+    ] {
+        for group in [json!("other"), Value::Null] {
+            let mut change = more.clone();
+            change["user_group"] = group;
+            let refused = owner("PATCH", "/api/v4/users/kim", change).await;
+            assert_eq!(refused.error().0, status, "{refused:?}");
+            let groups = "select array_agg(g.rolname::text) from pg_auth_members m \
+                          join pg_roles g on g.oid = m.roleid join pg_roles r on r.oid = m.member \
+                          where r.rolname = 'demo/kim' and g.rolname like 'demo/group/%'";
+            let row = control.query_one(groups, &[]).await.unwrap();
+            assert_eq!(row.get::<_, Vec<String>>(0), ["demo/group/crew"], "{more}");
+            let shown = owner("GET", "/api/v4/users/kim", Value::Null).await;
+            assert_eq!(shown.body["user_group"], "crew");
+        }
+    }
+    let gone = owner("DELETE", "/api/v4/users/kim", Value::Null).await;
+    assert_eq!(gone.status, 204);
+}
+
+#[tokio::test]
+async fn a_role_that_is_somebody_elses_is_not_taken_over() {
+    let admin = demo().admin().await;
+    admin
+        .batch_execute("create role \"demo/lea\" login password 'of-somebody-else'")
+        .await
+        .unwrap();
+    let secret = "select rolpassword from pg_authid where rolname = 'demo/lea'";
+    let before: String = admin.query_one(secret, &[]).await.unwrap().get(0);
+    let body = json!({"name": "lea", "password": "password-1"});
+    let refused = owner("POST", "/api/v4/users", body.clone()).await;
+    let (status, code, message) = refused.error();
+    assert_eq!((status, code), (409, "ALREADY_EXISTS"), "{message}");
+    assert!(message.contains("Tidegate did not make"), "{message}");
+    let shown = owner("GET", "/api/v4/users/lea", Value::Null).await;
+    assert_eq!(shown.status, 404, "no record is left behind");
+    assert_eq!(sign_in(demo(), "lea", "password-1").await.status, 400);
+    let after: String = admin.query_one(secret, &[]).await.unwrap().get(0);
+    assert_eq!(before, after);
+    admin.batch_execute("drop role \"demo/lea\"").await.unwrap();
+    assert_eq!(owner("POST", "/api/v4/users", body).await.status, 201);
+    let gone = owner("DELETE", "/api/v4/users/lea", Value::Null).await;
+    assert_eq!(gone.status, 204);
+}
+
+#[tokio::test]
 async fn who_owns_objects_is_dropped_only_when_they_go_to_the_owner() {
     let body = json!({"name": "hal", "password": "password-1"});
     owner("POST", "/api/v4/users", body).await;

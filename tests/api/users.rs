@@ -410,3 +410,34 @@ async fn changes_at_the_same_time_do_not_undo_one_another() {
         assert_eq!(shown["properties"], json!({"round": round}));
     }
 }
+
+/// Rights on a database are one value in PostgreSQL, and each user has some of them.
+#[tokio::test]
+async fn users_that_are_made_and_dropped_at_once_are_in_nobodys_way() {
+    let user = |n: u32| json!({"name": format!("crowd-{n}"), "password": "password-1"});
+    let made = (0..12).map(|n| tokio::spawn(owner("POST", "/api/v4/users", user(n))));
+    for made in made.collect::<Vec<_>>() {
+        let made = made.await.unwrap();
+        assert_eq!(made.status, 201, "{made:?}");
+    }
+    for schema in ["create schema crowd", "create table crowd.t (id int)"] {
+        demo().rows("demo", schema, json!({})).await;
+    }
+    let allow = |n: u32| async move {
+        let path = "/api/v4/schemas/crowd/tables/t/privileges";
+        let read = json!({"subuser": format!("crowd-{n}"), "privilege": "read"});
+        owner("PATCH", path, read).await
+    };
+    for allowed in (0..12).map(|n| tokio::spawn(allow(n))).collect::<Vec<_>>() {
+        let allowed = allowed.await.unwrap();
+        assert_eq!(allowed.status, 303, "{allowed:?}");
+    }
+    let drop = |n: u32| async move {
+        let path = format!("/api/v4/users/crowd-{n}");
+        owner("DELETE", &path, Value::Null).await
+    };
+    for dropped in (0..12).map(|n| tokio::spawn(drop(n))).collect::<Vec<_>>() {
+        let dropped = dropped.await.unwrap();
+        assert_eq!(dropped.status, 204, "{dropped:?}");
+    }
+}

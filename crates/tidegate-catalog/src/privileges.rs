@@ -160,6 +160,29 @@ pub async fn table_access(
 pub async fn set_table_access(
     executor: &dyn Executor,
     table: TableName<'_>,
+    asked: (&str, Access),
+    logins: &[Login],
+    terms: &Terms,
+) -> Result<()> {
+    for _ in 1..MOST_TRIES {
+        match grant_and_revoke(executor, table, asked, logins, terms).await {
+            Err(Error::Sql(error)) if error.sqlstate() == Some(MET_ANOTHER) => {}
+            done => return done,
+        }
+    }
+    grant_and_revoke(executor, table, asked, logins, terms).await
+}
+
+/// How often rights are set that others are setting at the same time.
+const MOST_TRIES: u32 = 20;
+
+/// `internal_error`: what PostgreSQL says when somebody else changed the rights on the same object
+/// meanwhile ("tuple concurrently updated").
+const MET_ANOTHER: &str = "XX000";
+
+async fn grant_and_revoke(
+    executor: &dyn Executor,
+    table: TableName<'_>,
     (grantee, access): (&str, Access),
     logins: &[Login],
     terms: &Terms,

@@ -59,24 +59,25 @@ impl Accounts {
         Ok(user)
     }
 
-    /// Changes a user. When its role cannot join the group, the record's group stays what it was.
-    /// Changes of groups in a tenant happen one after another, so that record and role agree.
+    /// Changes a user. A change of the group is the role's first and the record's then: should the
+    /// node die between the two, the record does not claim that rights are gone which the role still
+    /// has, and the same change once more mends it. When the record cannot be changed the role goes
+    /// back. Changes of groups in a tenant happen one after another, so that record and role agree.
     ///
     /// Errors as [`Directory::change_user`], and [`Error::Role`](crate::Error::Role).
     pub async fn change(&self, key: &UserKey, change: UserChange) -> Result<User> {
         let group = change.user_group.is_some();
         let _turn = self.turn(group, &key.database).await?;
-        let before = self.directory.user(key).await?;
-        let user = self.directory.change_user(key, change).await?;
-        if group && let Err(error) = self.roles.set_group(&user).await {
-            let back = UserChange {
-                user_group: Some(before.user_group),
-                ..UserChange::default()
-            };
-            self.directory.change_user(key, back).await?;
-            return Err(error.into());
+        if !group {
+            return self.directory.change_user(key, change).await;
         }
-        Ok(user)
+        let (before, after) = self.directory.checked_change(key, &change).await?;
+        self.roles.set_group(&after).await?;
+        let changed = self.directory.change_user(key, change).await;
+        if changed.is_err() {
+            self.roles.set_group(&before).await?;
+        }
+        changed
     }
 
     /// The turn of a change of groups, here and among the nodes; none for any other change.

@@ -11,6 +11,8 @@ pub struct AuditEvent {
     pub at: Timestamp,
     /// What.
     pub kind: AuditKind,
+    /// What the kind does not tell: an account's issuer, a table. Cut to 255 characters.
+    pub detail: Option<String>,
     /// The tenant's database; none for what concerns all of them.
     pub database: Option<String>,
     /// The user's name as it was given, cut to 64 characters.
@@ -82,18 +84,32 @@ pub enum AuditSince {
 
 /// How much of a user's name is kept: names that were tried may be of any length.
 const NAME_CHARACTERS: usize = 64;
+const DETAIL_CHARACTERS: usize = 255;
 
 impl AuditEvent {
     pub(crate) fn new(at: Timestamp, kind: AuditKind, database: Option<&str>) -> Self {
         Self {
             at,
             kind,
+            detail: None,
             database: database.map(str::to_owned),
             user: None,
             client_id: None,
             session: None,
             address: None,
             actor: None,
+        }
+    }
+
+    /// The word that tells more: the event's own, or that of its kind.
+    pub fn detail(&self) -> Option<&str> {
+        self.detail.as_deref().or(self.kind.detail())
+    }
+
+    pub(crate) fn about(self, detail: &str) -> Self {
+        Self {
+            detail: Some(detail.chars().take(DETAIL_CHARACTERS).collect()),
+            ..self
         }
     }
 
@@ -166,6 +182,8 @@ pub enum AuditKind {
     PasswordChanged,
     /// A user was dropped.
     UserDropped,
+    /// What a user may do with a table was set.
+    PrivilegeSet,
     /// A client was created.
     ClientCreated,
     /// A client's record was changed.
@@ -202,6 +220,7 @@ impl AuditKind {
             Self::UserChanged => "user_changed",
             Self::PasswordChanged => "password_changed",
             Self::UserDropped => "user_dropped",
+            Self::PrivilegeSet => "privilege_set",
             Self::ClientCreated => "client_created",
             Self::ClientChanged => "client_changed",
             Self::ClientSecretRotated => "client_secret_rotated",

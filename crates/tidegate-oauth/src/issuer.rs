@@ -36,6 +36,7 @@ use ring::hmac;
 use crate::denylist::Denylist;
 use crate::grant;
 use crate::key::{self, Foundry, KeyRing};
+use crate::throttle::InFlight;
 use crate::token::{self, RefreshTokens, Segments, TokenCache};
 use crate::{
     AuditEvent, Claims, Clock, Error, GuestRequest, MasterKey, PasswordHasher, Result,
@@ -89,6 +90,7 @@ pub struct Issuer {
     ring: RwLock<Arc<KeyRing>>,
     cache: TokenCache,
     denylist: Denylist,
+    in_flight: InFlight,
 }
 
 impl Issuer {
@@ -114,6 +116,7 @@ impl Issuer {
             ring: RwLock::new(Arc::new(ring)),
             cache: TokenCache::new(settings.token_cache),
             denylist: Denylist::default(),
+            in_flight: InFlight::default(),
             ports,
             settings,
             master,

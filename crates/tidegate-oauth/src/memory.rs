@@ -67,6 +67,10 @@ impl Store for MemoryStore {
         )
     }
 
+    fn redirect_uris_from<'a>(&'a self, start: &'a str) -> StoreFuture<'a, Vec<String>> {
+        done(self.tables().redirect_uris_from(start))
+    }
+
     fn insert_client<'a>(&'a self, client: &'a Client) -> StoreFuture<'a, Written> {
         done(self.tables().insert_client(client))
     }
@@ -303,5 +307,9 @@ impl Store for MemoryStore {
 
     fn purge(&self, before: PurgeBefore) -> StoreFuture<'_, u64> {
         done(self.tables().purge(before))
+    }
+
+    fn purge_guests(&self, before: Timestamp, kept: u32) -> StoreFuture<'_, u64> {
+        done(self.tables().purge_guests(before, kept))
     }
 }

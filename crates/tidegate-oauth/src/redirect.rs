@@ -5,6 +5,8 @@ use std::net::{IpAddr, Ipv6Addr};
 use crate::request::percent;
 
 const LONGEST: usize = 2048;
+/// How addresses on a loopback IP literal begin.
+const LOOPBACK: [&str; 2] = ["http://127.0.0.1", "http://[::1]"];
 
 /// Whether a client may register this address: absolute, plain ASCII, no fragment; over `https` with
 /// a host and no user name before it (which would hide the host), over `http` only to this machine,
@@ -92,6 +94,15 @@ pub(crate) fn matches(registered: &str, given: &str) -> bool {
         (Some(registered), Some(given)) => registered == given,
         _ => false,
     }
+}
+
+/// What every registered address begins with that may match `given`: all of it, or what stands
+/// before the port of a loopback IP literal.
+pub(crate) fn certain_part(given: &str) -> &str {
+    LOOPBACK
+        .into_iter()
+        .find(|start| given.starts_with(start))
+        .unwrap_or(given)
 }
 
 /// The host and what follows the port of an `http` address on a loopback IP literal.

@@ -84,6 +84,9 @@ pub trait Store: FlowStore + Send + Sync {
     /// A tenant's clients, by id.
     fn clients<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<Client>>;
 
+    /// The redirect addresses of clients, of whatever tenant, that begin like this.
+    fn redirect_uris_from<'a>(&'a self, start: &'a str) -> StoreFuture<'a, Vec<String>>;
+
     /// Adds a client: `Done` or `Taken`.
     fn insert_client<'a>(&'a self, client: &'a Client) -> StoreFuture<'a, Written>;
 
@@ -258,4 +261,8 @@ pub trait Store: FlowStore + Send + Sync {
 
     /// Takes away what nobody needs any more; returns the number of rows.
     fn purge(&self, before: PurgeBefore) -> StoreFuture<'_, u64>;
+
+    /// Takes away guests' sessions that were refreshed last before this, but the `kept` of each
+    /// tenant that were refreshed last of all; returns the number of rows.
+    fn purge_guests(&self, before: Timestamp, kept: u32) -> StoreFuture<'_, u64>;
 }

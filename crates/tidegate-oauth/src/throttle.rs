@@ -1,6 +1,8 @@
 //! Which attempts are counted, and how many are allowed.
 
+use std::collections::HashMap;
 use std::net::IpAddr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -27,6 +29,9 @@ pub struct Limits {
     pub client: AttemptLimit,
     /// Guest sessions from one address.
     pub guest: AttemptLimit,
+    /// Guest sessions of one tenant that stay however long nobody refreshes them; of those beyond
+    /// only what was refreshed within a day does.
+    pub guest_sessions: u32,
     /// Device codes from one address.
     pub device: AttemptLimit,
     /// Wrong user codes from one address.
@@ -48,7 +53,8 @@ impl Default for Limits {
     /// of an hour, the same after 5 codes of a second factor and after 5 wrong user codes of one
     /// signed-in browser; 30 failures an address, 20 secrets a
     /// client and 10 wrong user codes an address a minute; 1,000 guest sessions and as many device
-    /// codes an address an hour, so that nobody fills their tables; 60 accounts an address an hour.
+    /// codes an address an hour and 100,000 guest sessions a tenant, so that nobody fills their
+    /// tables; 60 accounts an address an hour.
     fn default() -> Self {
         let steady = |count, window| AttemptLimit {
             count,
@@ -69,6 +75,7 @@ impl Default for Limits {
             address: steady(30, MINUTE),
             client: steady(20, MINUTE),
             guest: steady(1_000, HOUR),
+            guest_sessions: 100_000,
             device: steady(1_000, HOUR),
             user_code: steady(10, MINUTE),
             user_code_of_browser: growing(5),
@@ -142,19 +149,51 @@ pub(crate) fn browser(scope: AttemptScope, id: SecretHash) -> AttemptKey {
     AttemptKey { scope, subject }
 }
 
+/// The attempts on this node that are counted and not yet decided, by counter.
+#[derive(Debug, Default)]
+pub(crate) struct InFlight(Mutex<HashMap<AttemptKey, u32>>);
+
+/// How long somebody waits who is refused while others are in flight: they may turn out right and
+/// be given back in a moment.
+const MOMENT: Duration = Duration::from_secs(1);
+
+impl InFlight {
+    fn counts(&self) -> MutexGuard<'_, HashMap<AttemptKey, u32>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn enter(&self, key: &AttemptKey) {
+        *self.counts().entry(key.clone()).or_default() += 1;
+    }
+
+    fn leave(&self, key: &AttemptKey) {
+        let mut counts = self.counts();
+        match counts.get_mut(key) {
+            Some(count) if *count > 1 => *count -= 1,
+            _ => drop(counts.remove(key)),
+        }
+    }
+
+    fn has(&self, key: &AttemptKey) -> bool {
+        self.counts().contains_key(key)
+    }
+}
+
 /// Attempts that are counted and not yet decided. Dropping them leaves them counted: an attempt
 /// that its caller abandoned was an attempt.
 pub(crate) struct Attempts<'a> {
     store: &'a dyn Store,
     clock: &'a dyn Clock,
+    in_flight: &'a InFlight,
     counted: Vec<AttemptKey>,
 }
 
 impl<'a> Attempts<'a> {
-    pub(crate) fn new(store: &'a dyn Store, clock: &'a dyn Clock) -> Self {
+    pub(crate) fn new(store: &'a dyn Store, clock: &'a dyn Clock, in_flight: &'a InFlight) -> Self {
         Self {
             store,
             clock,
+            in_flight,
             counted: Vec::new(),
         }
     }
@@ -164,12 +203,17 @@ impl<'a> Attempts<'a> {
         let now = self.clock.now();
         match self.store.count_attempt(&key, limit, now).await? {
             Counted::Allowed => {
+                self.in_flight.enter(&key);
                 self.counted.push(key);
                 Ok(())
             }
-            Counted::Refused { until } => Err(Error::TooManyAttempts {
-                retry_after: until.since(now),
-            }),
+            Counted::Refused { until } => {
+                let wait = until.since(now);
+                let soon = self.in_flight.has(&key);
+                Err(Error::TooManyAttempts {
+                    retry_after: if soon { wait.min(MOMENT) } else { wait },
+                })
+            }
         }
     }
 
@@ -179,5 +223,13 @@ impl<'a> Attempts<'a> {
             self.store.give_attempt_back(key).await?;
         }
         Ok(())
+    }
+}
+
+impl Drop for Attempts<'_> {
+    fn drop(&mut self) {
+        for key in &self.counted {
+            self.in_flight.leave(key);
+        }
     }
 }

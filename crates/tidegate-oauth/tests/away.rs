@@ -81,6 +81,7 @@ impl Store for Unsteady {
         claim_master_key(fingerprint: &'a str) -> String;
         client(id: &'a str) -> Option<Client>;
         clients(database: &'a str) -> Vec<Client>;
+        redirect_uris_from(start: &'a str) -> Vec<String>;
         insert_client(client: &'a Client) -> Written;
         update_client(read: &'a Client, client: &'a Client) -> bool;
         delete_client(id: &'a str, at: Timestamp) -> bool;
@@ -115,6 +116,7 @@ impl Store for Unsteady {
         append_audit(events: &'a [AuditEvent]) -> ();
         audit(database: &'a str, since: AuditSince, limit: u32) -> AuditPage;
         purge(before: PurgeBefore) -> u64;
+        purge_guests(before: Timestamp, kept: u32) -> u64;
     }
 }
 

@@ -1,8 +1,8 @@
 //! The guest grant.
 
-use tidegate_oauth::{Error, Fault, UserChange, UserKey};
+use tidegate_oauth::{Error, Fault, Issuer, Settings, UserChange, UserKey};
 
-use crate::fixture::{Fixture, code, segment};
+use crate::fixture::{Fixture, HOUR, ISSUER, MASTER, code, segment};
 
 #[tokio::test]
 async fn a_stranger_gets_a_token_of_the_default_user() {
@@ -156,4 +156,41 @@ async fn an_address_cannot_fill_the_table_of_sessions() {
         (refused.fault(), refused.retry_after()),
         (Fault::Throttled, Some(60))
     );
+}
+
+#[tokio::test]
+async fn of_very_many_guests_those_stay_who_come_back() {
+    let api = Fixture::start().await;
+    let mut settings = Settings::new(ISSUER).unwrap();
+    settings.limits.guest_sessions = 2;
+    let keeper = Issuer::start(api.ports.clone(), MASTER.clone(), settings);
+    let keeper = keeper.await.unwrap();
+    let pairs = [("database", "demo"), ("client_id", "app")];
+    let mut guests = Vec::new();
+    for _ in 0..4 {
+        guests.push(api.guest(&pairs).await.unwrap().refresh_token);
+    }
+    api.clock.advance(24 * HOUR);
+    keeper.maintain().await.unwrap();
+    let busy = api.refresh(&guests[0]).await.unwrap().refresh_token;
+    api.clock.advance(HOUR);
+    let second = api.refresh(&guests[1]).await.unwrap().refresh_token;
+    let third = api.refresh(&guests[2]).await.unwrap().refresh_token;
+    api.clock.advance(12 * HOUR);
+    keeper.maintain().await.unwrap();
+    assert_eq!(code(api.refresh(&guests[3]).await), "invalid_grant");
+    for token in [&busy, &second, &third] {
+        api.refresh(token).await.unwrap();
+    }
+    // Two alone stay as long as any session does.
+    let alice = api.alice().await;
+    api.clock.advance(29 * 24 * HOUR);
+    keeper.maintain().await.unwrap();
+    let kept = [&second, &third, &busy];
+    let mut left = 0;
+    for token in kept {
+        left += usize::from(api.refresh(token).await.is_ok());
+    }
+    assert_eq!(left, 2);
+    api.refresh(&alice.refresh_token).await.unwrap();
 }

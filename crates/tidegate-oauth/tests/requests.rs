@@ -17,6 +17,15 @@ fn a_form_is_decoded() {
 }
 
 #[test]
+fn json_that_is_called_a_form_is_told_so() {
+    let error = Parameters::from_form(br#"{"grant_type":"password","a":"b=c&d"}"#).unwrap_err();
+    assert_eq!(error.code(), "invalid_request");
+    assert!(error.to_string().contains("application/json"), "{error}");
+    // A brace alone makes no JSON.
+    Parameters::from_form(b"{=1&grant_type=password").unwrap();
+}
+
+#[test]
 fn json_members_must_be_strings_where_they_matter() {
     let body = br#"{"a":"1","b":null,"n":3,"o":{"x":[1]},"l":[],"t":true}"#;
     let json = Parameters::from_json(body).unwrap();

@@ -101,6 +101,23 @@ async fn a_code_is_good_once() {
 }
 
 #[tokio::test]
+async fn a_code_is_too_old_after_the_step_behind_its_own() {
+    let api = Fixture::start().await;
+    let (_, secret, _) = enrolled(&api).await;
+    let visit = Visit::default();
+    let second = signed_in(&api).await;
+    api.clock.advance(std::time::Duration::from_mins(1));
+    let late = shown(&api, &secret);
+    api.clock.advance(std::time::Duration::from_mins(1));
+    let refused = api.issuer.show_second_factor(&second, &late, &visit).await;
+    assert_eq!(code(refused), "invalid_grant");
+    let slow = shown(&api, &secret);
+    api.clock.advance(std::time::Duration::from_secs(30));
+    let taken = api.issuer.show_second_factor(&second, &slow, &visit).await;
+    taken.unwrap();
+}
+
+#[tokio::test]
 async fn a_recovery_code_is_good_once() {
     let api = Fixture::start().await;
     let (_, _, codes) = enrolled(&api).await;

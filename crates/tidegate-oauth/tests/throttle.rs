@@ -78,6 +78,28 @@ async fn the_eleventh_attempt_waits_and_the_waits_grow() {
 }
 
 #[tokio::test]
+async fn who_is_refused_while_others_are_in_flight_may_come_back_in_a_moment() {
+    let api = Arc::new(Fixture::start().await);
+    let tasks: Vec<_> = (0..30)
+        .map(|number| {
+            let api = api.clone();
+            tokio::spawn(async move { attempt(&api, number, "alice", "alice1234").await })
+        })
+        .collect();
+    let mut waits = Vec::new();
+    for task in tasks {
+        if let Err(error) = task.await.unwrap() {
+            assert_eq!(error.fault(), Fault::Throttled);
+            waits.push(error.retry_after());
+        }
+    }
+    assert!(!waits.is_empty(), "nobody was in anybody's way");
+    assert!(waits.iter().all(|wait| *wait == Some(1)), "{waits:?}");
+    // The clock stands still: what they were told was the truth.
+    attempt(&api, 30, "alice", "alice1234").await.unwrap();
+}
+
+#[tokio::test]
 async fn an_unknown_user_is_counted_as_a_known_one() {
     let api = Fixture::start().await;
     for user in ["alice", "nobody"] {

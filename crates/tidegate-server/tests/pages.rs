@@ -246,6 +246,28 @@ async fn signing_out_is_asked_for_and_returns_to_registered_addresses_only() {
 }
 
 #[tokio::test]
+async fn who_is_nobodys_user_any_more_returns_to_registered_addresses_only_too() {
+    let api = Api::start().await;
+    for (uri, leads) in [
+        (CALLBACK, true),
+        ("http://127.0.0.1:49152/callback", true),
+        ("http://127.0.0.1:5173/callback/", false),
+        ("http://127.0.0.1", false),
+        ("https://evil.example/", false),
+        ("", false),
+    ] {
+        let address = format!("/signout?redirect_uri={}", encoded(uri));
+        let page = api.get(&address).await;
+        assert_eq!(
+            page.header("location"),
+            if leads { uri } else { "" },
+            "{uri}"
+        );
+        assert_eq!(page.status, if leads { 303 } else { 200 }, "{uri}");
+    }
+}
+
+#[tokio::test]
 async fn the_account_page_ends_sessions_and_changes_the_password() {
     let api = Api::start().await;
     let token = api.token("alice").await;

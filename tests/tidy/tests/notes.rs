@@ -62,7 +62,8 @@ fn is_in_api(test: &str) -> bool {
 fn every_row_of_the_notes_names_a_test_that_is_there() {
     let notes = fs::read_to_string(root().join("docs/SPEC-NOTES.md")).unwrap();
     let mut tests = 0;
-    for row in notes.lines().filter(|line| line.starts_with("| ")).skip(1) {
+    let is_row = |line: &&str| line.starts_with("| ") && !line.ends_with("| test |");
+    for row in notes.lines().filter(is_row) {
         let mut crate_named = None;
         for name in named(row) {
             match name.strip_prefix("api::") {

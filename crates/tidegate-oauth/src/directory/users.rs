@@ -168,10 +168,7 @@ impl Directory {
     /// [`Error::NotFound`], [`Error::InvalidMember`], [`Error::DefaultUserTaken`], [`Error::Busy`].
     pub async fn change_user(&self, key: &UserKey, change: UserChange) -> Result<User> {
         let made_default = change.default_user == Some(true);
-        if let Some(Some(group)) = &change.user_group {
-            group_role(&key.database, group)?;
-        }
-        check(&change.of(&self.user(key).await?))?;
+        self.checked_change(key, &change).await?;
         let hash = self.hash(change.password.as_ref()).await?;
         let (before, after) = self.write_change(key, &change).await?;
         // Also when nothing changed: an attempt that failed half way is mended by the next one.
@@ -183,6 +180,21 @@ impl Directory {
             self.replace_password(key, &hash).await?;
         }
         Ok(after)
+    }
+
+    /// The user as it is and as a change would make it, where it may.
+    pub(crate) async fn checked_change(
+        &self,
+        key: &UserKey,
+        change: &UserChange,
+    ) -> Result<(User, User)> {
+        if let Some(Some(group)) = &change.user_group {
+            group_role(&key.database, group)?;
+        }
+        let before = self.user(key).await?;
+        let after = change.of(&before);
+        check(&after)?;
+        Ok((before, after))
     }
 
     /// Writes a change, anew when somebody else changed the user meanwhile: two changes at once
@@ -248,6 +260,13 @@ impl Directory {
         self.audit_user(AuditKind::UserDropped, &UserKey::owner(database))
             .await;
         Ok(())
+    }
+
+    /// Notes in the audit log that what a user may do with a table was set.
+    pub async fn note_privilege(&self, key: &UserKey, privilege: &str, table: &str) {
+        let event = self.event(AuditKind::PrivilegeSet, &key.database);
+        let event = event.about(&format!("{privilege} on {table}"));
+        self.ports.audit(event.of_user(&key.name)).await;
     }
 
     async fn hash(&self, password: Option<&Secret>) -> Result<Option<String>> {

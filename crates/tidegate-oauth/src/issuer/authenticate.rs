@@ -95,6 +95,6 @@ impl Issuer {
     }
 
     pub(crate) fn attempts(&self) -> Attempts<'_> {
-        Attempts::new(&*self.ports.store, &*self.ports.clock)
+        Attempts::new(&*self.ports.store, &*self.ports.clock, &self.in_flight)
     }
 }

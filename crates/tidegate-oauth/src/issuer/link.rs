@@ -4,7 +4,7 @@ use super::social::Purpose;
 use super::{Browser, Claimed, Issuer};
 use crate::{
     AuditKind, Error, ExternalIdentity, IdentityProviders, Letter, LinkedIdentity, Result, Secret,
-    Unlinked, User, Visit,
+    Unlinked, User, UserKey, Visit,
 };
 
 impl Issuer {
@@ -89,7 +89,8 @@ impl Issuer {
         let linked = LinkedIdentity::new(provider, identity, self.ports.clock.now());
         let added = self.ports.store.insert_identity(&user.key, &linked).await?;
         if added {
-            self.tell(AuditKind::IdentityLinked, &user.key, visit).await;
+            let told = (AuditKind::IdentityLinked, identity.issuer.as_str());
+            self.tell_of_identity(told, &user.key, visit).await;
         }
         Ok(added)
     }
@@ -110,11 +111,23 @@ impl Issuer {
             Unlinked::Missing => Err(Error::NotFound("account elsewhere")),
             Unlinked::LastWay => Err(Error::LastWayIn),
             Unlinked::Done => {
-                self.tell(AuditKind::IdentityUnlinked, key, visit).await;
+                let told = (AuditKind::IdentityUnlinked, issuer);
+                self.tell_of_identity(told, key, visit).await;
                 let news = "cannot be used to sign in as you any more";
                 Ok(self.link_letter(&browser.user, (issuer, news)))
             }
         }
+    }
+
+    async fn tell_of_identity(
+        &self,
+        (kind, issuer): (AuditKind, &str),
+        key: &UserKey,
+        visit: &Visit,
+    ) {
+        let event = self.event(kind, Some(&key.database)).of_user(&key.name);
+        let event = event.about(issuer).from(visit.address);
+        self.ports.audit(event).await;
     }
 
     fn link_letter(&self, user: &User, (issuer, news): (&str, &str)) -> Option<Letter> {

@@ -40,22 +40,12 @@ impl Issuer {
         self.attempts().count(key, limit).await
     }
 
-    /// Whether a browser may be sent to this address: the client with this id has registered it,
-    /// or any client of this tenant.
-    pub async fn is_registered(
-        &self,
-        uri: &str,
-        client_id: Option<&str>,
-        database: Option<&str>,
-    ) -> Result<bool> {
-        let mut clients = match database {
-            Some(database) => self.ports.store.clients(database).await?,
-            None => Vec::new(),
-        };
-        if let Some(id) = client_id.filter(|id| id.len() <= 255) {
-            clients.extend(self.ports.store.client(id).await?);
-        }
-        let mut registered = clients.iter().flat_map(|client| &client.redirect_uris);
+    /// Whether a browser may be sent to this address: a client has registered it, of whatever
+    /// tenant, because who signs out twice is nobody's user the second time.
+    pub async fn is_registered(&self, uri: &str) -> Result<bool> {
+        let start = redirect::certain_part(uri);
+        let registered = self.ports.store.redirect_uris_from(start).await?;
+        let mut registered = registered.iter();
         Ok(registered.any(|known| redirect::matches(known, uri)))
     }
 

@@ -158,6 +158,7 @@ impl Issuer {
                 let user = user.await?;
                 let event = self.event(AuditKind::SignedIn, Some(&user.key.database));
                 let event = event.of_user(&user.key.name).of_client(&client.id);
+                let event = event.about(&identity.1.issuer);
                 self.ports.audit(event.from(visit.address)).await;
                 let cookie = self.open_browser(&user, visit, false).await?;
                 Ok(Arrival::SignedIn { cookie, next })

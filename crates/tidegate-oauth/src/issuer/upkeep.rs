@@ -9,6 +9,8 @@ use crate::{AuditKind, Error, PurgeBefore, Result};
 
 /// How long ended and expired sessions are kept, for questions that come late.
 const SESSION_KEPT: Duration = Duration::from_hours(24);
+/// How long a guest's session stays that nobody refreshes where there are very many of them.
+const GUEST_IDLE: Duration = Duration::from_hours(24);
 
 impl Issuer {
     /// Reads which sessions were ended, on whatever node. To be called at least every 5 seconds and
@@ -102,6 +104,9 @@ impl Issuer {
             audit: now.minus(lifetimes.audit),
         };
         self.ports.store.purge(before).await?;
+        let idle = now.minus(GUEST_IDLE.max(lifetimes.denial()));
+        let kept = self.settings.limits.guest_sessions;
+        self.ports.store.purge_guests(idle, kept).await?;
         // A code that comes again after a day is told nothing but that it is dead.
         let flows = now.minus(SESSION_KEPT);
         self.ports.store.purge_flows(flows).await?;

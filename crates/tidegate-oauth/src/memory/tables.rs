@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use super::flows::Flows;
 use crate::{
     AttemptCounter, AttemptKey, AuditEntry, AuditEvent, AuditPage, AuditSince, Client, EndReason,
-    EndedSession, KeyState, LinkedIdentity, Presented, PurgeBefore, Session, SessionEnd, SessionId,
-    SigningKeyRecord, Timestamp, Unlinked, User, UserKey, Written,
+    EndedSession, GrantKind, KeyState, LinkedIdentity, Presented, PurgeBefore, Session, SessionEnd,
+    SessionId, SigningKeyRecord, Timestamp, Unlinked, User, UserKey, Written,
 };
 
 #[derive(Debug, Default)]
@@ -44,6 +44,11 @@ impl Tables {
             ..client.clone()
         };
         true
+    }
+
+    pub(super) fn redirect_uris_from(&self, start: &str) -> Vec<String> {
+        let all = self.clients.values().flat_map(|c| &c.redirect_uris);
+        all.filter(|uri| uri.starts_with(start)).cloned().collect()
     }
 
     /// Takes a tenant's clients away, with their codes.
@@ -255,12 +260,31 @@ impl Tables {
     }
 }
 
+impl Tables {
+    pub(super) fn purge_guests(&mut self, before: Timestamp, kept: u32) -> u64 {
+        let mut guests: BTreeMap<&str, Vec<(Timestamp, SessionId)>> = BTreeMap::new();
+        let of_guests = |session: &&Session| session.grant == GrantKind::Guest;
+        for session in self.sessions.values().filter(of_guests) {
+            let own = guests.entry(&session.user.database).or_default();
+            own.push((session.refreshed_at, session.id));
+        }
+        let mut gone = Vec::new();
+        for own in guests.values_mut() {
+            own.sort_unstable_by(|a, b| b.cmp(a));
+            let beyond = own.iter().skip(kept as usize);
+            gone.extend(beyond.filter(|(at, _)| *at < before).map(|(_, id)| *id));
+        }
+        gone.retain(|id| self.sessions.remove(id).is_some());
+        gone.len() as u64
+    }
+}
+
 fn entry((number, event): &(u64, AuditEvent)) -> AuditEntry {
     AuditEntry {
         number: *number,
         at: event.at,
         event: event.kind.name().to_owned(),
-        detail: event.kind.detail().map(str::to_owned),
+        detail: event.detail().map(str::to_owned),
         user: event.user.clone(),
         client_id: event.client_id.clone(),
         session: event.session,

@@ -35,6 +35,13 @@ impl Parameters {
 
     /// Decodes a body of the type `application/x-www-form-urlencoded`.
     pub fn from_form(body: &[u8]) -> Result<Self> {
+        // What many a program sends that was given a text and not told what it is.
+        if body.starts_with(b"{") && serde_json::from_slice::<IgnoredAny>(body).is_ok() {
+            return Err(Error::Malformed {
+                part: "Content-Type",
+                expected: "application/json for a body that is JSON",
+            });
+        }
         let mut pairs = Vec::new();
         for piece in body
             .split(|&byte| byte == b'&')

@@ -19,6 +19,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use tidegate_sql::{BoxFuture, DatabaseName, RoleName};
+use tokio::sync::Mutex;
 
 pub use adoption::{Adoption, Grantee, Right, RightsChange};
 pub use credentials::RoleCredentials;
@@ -99,12 +100,19 @@ impl fmt::Debug for GroupTurn {
 pub struct Admin {
     config: Config,
     passwords: RolePasswords,
+    /// Changes of users take turns here: PostgreSQL lets no two sessions change the rights on one
+    /// database at once.
+    users: Arc<Mutex<()>>,
 }
 
 impl Admin {
     /// The administrator that `config` names. Connects when something is to be done.
     pub fn new(config: Config, passwords: RolePasswords) -> Self {
-        Self { config, passwords }
+        Self {
+            config,
+            passwords,
+            users: Arc::default(),
+        }
     }
 
     async fn open(&self, database: &str) -> Result<Session> {
@@ -262,8 +270,10 @@ impl Admin {
     /// # Errors
     /// [`Error::ForeignRole`].
     pub async fn create_user(&self, database: &DatabaseName, role: &RoleName) -> Result<()> {
+        let _turn = self.users.lock().await;
         let session = self.open(database.as_str()).await?;
-        tenant::create_user(&session, database.as_str(), role.as_str(), &self.passwords).await
+        let names = (database.as_str(), role.as_str());
+        session::alone(|| tenant::create_user(&session, names, &self.passwords)).await
     }
 
     /// Waits for its turn to change members of a tenant's groups, among all nodes of the cluster;
@@ -300,6 +310,7 @@ impl Admin {
         owner: &RoleName,
         reassign: bool,
     ) -> Result<()> {
+        let _turn = self.users.lock().await;
         let session = self.open(database.as_str()).await?;
         match role::existing(&session, role.as_str()).await? {
             role::Existing::Nothing => return Ok(()),
@@ -309,7 +320,8 @@ impl Admin {
         self.revoke_as_grantors(&session, database, role).await?;
         let home = self.open_home().await?;
         let sessions = (&home, &session);
-        tenant::drop_user(sessions, role.as_str(), owner.as_str(), reassign).await
+        let names = (role.as_str(), owner.as_str());
+        session::alone(|| tenant::drop_user(sessions, names, reassign)).await
     }
 
     /// Takes back what other users of the tenant granted to a role on objects that are not

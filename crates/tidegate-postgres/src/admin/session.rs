@@ -93,3 +93,25 @@ impl Session {
         Ok(script)
     }
 }
+
+/// How often an act is tried that others are in the way of, on other nodes or by SQL of their own.
+const MOST_TRIES: u32 = 20;
+
+/// Does what changes rights, anew when somebody else changed them on the same object meanwhile:
+/// PostgreSQL says so as an internal error, and only once the other change is there. What failed is
+/// rolled back.
+pub(super) async fn alone<F>(act: impl Fn() -> F) -> Result<()>
+where
+    F: Future<Output = Result<()>>,
+{
+    for _ in 1..MOST_TRIES {
+        match act().await {
+            Err(error) if error.sqlstate() == Some(MET_ANOTHER) => {}
+            done => return done,
+        }
+    }
+    act().await
+}
+
+/// `internal_error`, which is what "tuple concurrently updated" has.
+const MET_ANOTHER: &str = "XX000";

@@ -141,8 +141,7 @@ pub(super) async fn abandon(session: &Session, database: &str) {
 /// Makes the role of a user in a tenant. `session` is in the tenant's database.
 pub(super) async fn create_user(
     session: &Session,
-    database: &str,
-    role: &str,
+    (database, role): (&str, &str),
     passwords: &RolePasswords,
 ) -> Result<()> {
     let mut script = role::make(session, role, passwords).await?;
@@ -165,8 +164,7 @@ pub(super) async fn create_user(
 /// with `reassign` the tenant's owner gets what the role owns there.
 pub(super) async fn drop_user(
     (home, session): (&Session, &Session),
-    role: &str,
-    owner: &str,
+    (role, owner): (&str, &str),
     reassign: bool,
 ) -> Result<()> {
     if !reassign && let Some((count, example)) = role::owned(session, role).await? {

@@ -57,11 +57,18 @@ fn beginning(value: &str) -> Result<AuditSince, Failure> {
     if let Ok(number) = value.parse() {
         return Ok(AuditSince::Number(number));
     }
-    match value.parse::<jiff::Timestamp>() {
-        Ok(at) => Ok(AuditSince::Time(Timestamp::from_millis(
+    let midnight = || {
+        let date = value.parse::<jiff::civil::Date>().ok()?;
+        // What has a time has a place too, and is no date.
+        let alone = value.len() == "2026-11-21".len();
+        let midnight = date.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
+        alone.then(|| midnight.timestamp())
+    };
+    match value.parse().ok().or_else(midnight) {
+        Some(at) => Ok(AuditSince::Time(Timestamp::from_millis(
             at.as_millisecond(),
         ))),
-        Err(_) => Err(Failure::input(
+        None => Err(Failure::input(
             "`since`: expected the `next` of another page, or a time such as 2026-11-21T00:00:00Z",
         )),
     }

@@ -14,8 +14,10 @@ use tidegate_sql::{DatabaseName, Login, RoleName, Sharing, Terms};
 use super::Call;
 use super::rest::{self, Members};
 use crate::app::App;
+use crate::authenticate::User;
 use crate::body::Body;
 use crate::error::Failure;
+use crate::forwarded;
 use crate::stack::BodyError;
 
 /// What a sub-user may do, as it is shown.
@@ -29,8 +31,8 @@ struct Shown<'a> {
 }
 
 /// What a sub-user is to be allowed.
-struct Wanted {
-    user: String,
+struct Wanted<'u> {
+    user: &'u Record,
     access: Access,
 }
 
@@ -44,34 +46,56 @@ where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
-    let user = rest::user(&mut call)?;
-    rest::require_owner(&user.claims)?;
-    let database = &user.login.database;
-    let table_name = TableName {
+    let owner = rest::user(&mut call)?;
+    rest::require_owner(&owner.claims)?;
+    let database = &owner.login.database;
+    let users = call.app.store().users(database.as_str()).await;
+    let users = users.map_err(|error| Failure::from_accounts(error.into()))?;
+    let table = TableName {
         database,
         schema,
         table,
     };
-    let users = call.app.store().users(database.as_str()).await;
-    let users = users.map_err(|error| Failure::from_accounts(error.into()))?;
-    let terms = terms(call.app);
-    if call.head.method != Verb::PATCH {
-        return show(call.app, table_name, &users, &terms).await;
+    if call.head.method == Verb::PATCH {
+        return change(call, &owner, table, &users).await;
     }
+    show(call.app, table, &users, &terms(call.app)).await
+}
+
+async fn change<B>(
+    call: Call<'_, B>,
+    owner: &User,
+    table: TableName<'_>,
+    users: &[Record],
+) -> Result<Response<Body>, Failure>
+where
+    B: http_body::Body<Data = Bytes> + Send + Unpin,
+    B::Error: Into<BodyError>,
+{
+    let trusted = call.app.trusted_proxies();
+    let address = forwarded::client_address(call.peer, &call.head.headers, trusted);
     let body = rest::objects(call.app, call.head, call.body).await?;
     let listed = body.listed;
     let place = |failure, index| rest::placed(failure, listed, index);
     let mut wanted = Vec::with_capacity(body.objects.len());
     for (index, object) in body.objects.into_iter().enumerate() {
-        wanted.push(read(object, &users).map_err(|failure| place(failure, index))?);
+        wanted.push(read(object, users).map_err(|failure| place(failure, index))?);
     }
-    let logins: Vec<_> = users.iter().map(|user| login(database, user)).collect();
+    let logins: Vec<_> = users.iter().map(|u| login(table.database, u)).collect();
+    let (executor, terms) = (&**call.app.executor(), terms(call.app));
+    let accounts = call.app.accounts();
+    let directory =
+        accounts.map(|all| all.directory().acting_as(&owner.claims.user, Some(address)));
+    let name = format!("{}.{}", table.schema, table.table);
     for (index, Wanted { user, access }) in wanted.iter().enumerate() {
-        let executor = &**call.app.executor();
-        let asked = (user.as_str(), *access);
-        let set = tidegate_catalog::set_table_access(executor, table_name, asked, &logins, &terms);
+        let asked = (user.role.as_str(), *access);
+        let set = tidegate_catalog::set_table_access(executor, table, asked, &logins, &terms);
         set.await
             .map_err(|error| place(Failure::from_catalog(error, false), index))?;
+        if let Some(directory) = &directory {
+            let noted = directory.note_privilege(&user.key, access.name(), &name);
+            noted.await;
+        }
     }
     // The address as it was asked, so that nothing in it needs to be encoded anew.
     let path = call.head.uri.path().trim_end_matches('/');
@@ -111,7 +135,7 @@ fn shown<'a>(subuser: &'a str, role: &'a RoleAccess) -> Shown<'a> {
     }
 }
 
-fn read(object: Map<String, Value>, users: &[Record]) -> Result<Wanted, Failure> {
+fn read(object: Map<String, Value>, users: &[Record]) -> Result<Wanted<'_>, Failure> {
     let mut members = Members::new(object);
     let name = members.required("subuser")?;
     let privilege = members.required("privilege")?;
@@ -120,10 +144,7 @@ fn read(object: Map<String, Value>, users: &[Record]) -> Result<Wanted, Failure>
         .ok_or_else(|| Failure::input("`privilege`: expected none, read or write"))?;
     let user = users.iter().find(|user| user.key.name == name);
     match user {
-        Some(user) if !user.key.is_owner() => Ok(Wanted {
-            user: user.role.clone(),
-            access,
-        }),
+        Some(user) if !user.key.is_owner() => Ok(Wanted { user, access }),
         _ => Err(Failure::input("`subuser`: there is no such sub-user")),
     }
 }

@@ -63,7 +63,12 @@ fn application(form: &Form<'_>, session: &Session, name: &str, now: Timestamp) -
         li {
             div {
                 strong { (name) }
-                p.hint { "Last used " (ago(now.since(session.refreshed_at))) ", since " (ago(now.since(session.created_at))) }
+                p.hint {
+                    "Connected " (ago(now.since(session.created_at)))
+                    @if session.refreshed_at > session.created_at {
+                        ", last used " (ago(now.since(session.refreshed_at)))
+                    }
+                }
             }
             (form_of(form).around("end_session", &fields))
         }
@@ -173,7 +178,7 @@ fn second_factor(form: &Form<'_>, left: Option<u64>) -> Markup {
         };
     }
     html! {
-        p { "Off. A code of your phone beside the password keeps others out who learn it." }
+        p { "Off. With it, signing in also takes a code from your phone, so that the password alone is of no use to others." }
         (form.around("begin_enrolment", &html! { button type="submit" { "Set up" } }))
     }
 }

@@ -42,7 +42,7 @@ static PAGE: Query = Query::new(
 struct Line<'a> {
     at: String,
     kind: &'static str,
-    detail: Option<&'static str>,
+    detail: Option<String>,
     database: Option<String>,
     user_name: Option<String>,
     client_id: Option<String>,
@@ -110,7 +110,7 @@ fn line(event: &AuditEvent) -> Line<'_> {
     Line {
         at: instant::text(event.at),
         kind: event.kind.name(),
-        detail: event.kind.detail(),
+        detail: event.detail().map(without_zero_bytes),
         database: text(&event.database),
         user_name: text(&event.user),
         client_id: text(&event.client_id),

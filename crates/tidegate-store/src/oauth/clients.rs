@@ -20,6 +20,11 @@ static LIST: Query = Query::new(
      social_signup, grants, created_at from tidegate.clients where database = :database \
      order by id collate \"C\"",
 );
+static ADDRESSES: Query = Query::new(
+    "select distinct uri from tidegate.clients, \
+     pg_catalog.json_array_elements_text(redirect_uris) as uri \
+     where pg_catalog.starts_with(uri, :start)",
+);
 static INSERT: Query = Query::new(
     "with added as (insert into tidegate.clients (id, name, redirect_uris, homepage, description, \
        secret_hash, previous_secret_hash, previous_secret_expires_at, confirm, two_factor, \
@@ -64,6 +69,10 @@ pub(super) async fn find(database: &Database, id: &str) -> Result<Option<Client>
 
 pub(super) async fn list(database: &Database, tenant: &str) -> Result<Vec<Client>> {
     database.rows(&LIST, &[&tenant], read).await
+}
+
+pub(super) async fn redirect_uris_from(database: &Database, start: &str) -> Result<Vec<String>> {
+    database.rows(&ADDRESSES, &[&start], row::string).await
 }
 
 pub(super) async fn insert(database: &Database, client: &Client) -> Result<Written> {

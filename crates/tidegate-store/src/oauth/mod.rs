@@ -122,6 +122,10 @@ impl Store for PgOauthStore {
         step(clients::list(&self.database, database))
     }
 
+    fn redirect_uris_from<'a>(&'a self, start: &'a str) -> StoreFuture<'a, Vec<String>> {
+        step(clients::redirect_uris_from(&self.database, start))
+    }
+
     fn insert_client<'a>(&'a self, client: &'a Client) -> StoreFuture<'a, Written> {
         step(clients::insert(&self.database, client))
     }
@@ -307,5 +311,9 @@ impl Store for PgOauthStore {
 
     fn purge(&self, before: PurgeBefore) -> StoreFuture<'_, u64> {
         step(self.take_away(before))
+    }
+
+    fn purge_guests(&self, before: Timestamp, kept: u32) -> StoreFuture<'_, u64> {
+        step(sessions::purge_guests(&self.database, before, kept))
     }
 }

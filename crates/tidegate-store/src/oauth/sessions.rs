@@ -49,6 +49,16 @@ static ENDED: Query = Query::new(
      where ended_at >= :since::timestamptz and ended_at is not null",
 );
 
+static PURGE_GUESTS: Query = Query::new(
+    "with guests as (select id, refreshed_at, pg_catalog.row_number() over \
+         (partition by database order by refreshed_at desc, id desc) as place \
+       from tidegate.sessions where grant_kind = :guest), \
+     gone as (delete from tidegate.sessions session using guests \
+       where session.id = guests.id and guests.place > :kept::bigint \
+         and session.refreshed_at < :before::timestamptz returning 1) \
+     select pg_catalog.count(*) from gone",
+);
+
 static OF_USER: Query = Query::new(
     "select id, database, user_name, client_id, grant_kind, presented, created_at, refreshed_at, \
      expires_at, closes_at, ended_at, end_reason from tidegate.sessions \
@@ -195,4 +205,11 @@ fn session_end(row: &mut Record<'_>) -> Result<Option<SessionEnd>> {
     // A reason that a newer program knows ends the session all the same.
     let reason = EndReason::from_name(name).unwrap_or(EndReason::Revoked);
     Ok(Some(SessionEnd { at, reason }))
+}
+
+pub(super) async fn purge_guests(database: &Database, before: Timestamp, kept: u32) -> Result<u64> {
+    let (guest, kept) = (GrantKind::Guest.name(), u64::from(kept));
+    let values: [Argument<'_>; 3] = [&guest, &kept, &before];
+    let gone = database.row(&PURGE_GUESTS, &values, row::count).await?;
+    Ok(gone.unwrap_or(0))
 }

@@ -17,6 +17,7 @@ fn event(kind: AuditKind) -> AuditEvent {
     AuditEvent {
         at: NOW,
         kind,
+        detail: None,
         database: Some("shop".to_owned()),
         user: Some("a\0\"lice\\ ü".to_owned()),
         client_id: None,
@@ -72,8 +73,13 @@ async fn a_tenant_reads_its_own_events_page_by_page(store: Arc<dyn Store>) {
         database: Some("other".to_owned()),
         ..event(AuditKind::SignInFailed)
     };
+    let told = AuditEvent {
+        detail: Some("https://id.example".to_owned()),
+        at: later(2),
+        ..event(AuditKind::IdentityLinked)
+    };
     store
-        .append_audit(&[mine(0), other, mine(1), mine(2)])
+        .append_audit(&[mine(0), other, mine(1), told])
         .await
         .unwrap();
     let from = |since, limit| store.audit("shop", since, limit);
@@ -89,6 +95,8 @@ async fn a_tenant_reads_its_own_events_page_by_page(store: Arc<dyn Store>) {
     let rest = from(AuditSince::Number(first.next), 2).await.unwrap();
     assert_eq!(rest.entries.len(), 1);
     assert_eq!(rest.entries[0].at, later(2));
+    let detail = rest.entries[0].detail.as_deref();
+    assert_eq!(detail, Some("https://id.example"));
     let end = from(AuditSince::Number(rest.next), 2).await.unwrap();
     assert_eq!((end.entries, end.next), (vec![], rest.next));
     let beyond = from(AuditSince::Number(u64::MAX), 2).await.unwrap();

@@ -12,6 +12,7 @@ super::cases!(
     an_update_keeps_tenant_and_age,
     a_change_of_what_was_changed_meanwhile_is_refused,
     a_dropped_client_takes_its_sessions_along,
+    redirect_addresses_are_found_by_their_beginning,
 );
 
 async fn a_client_comes_back_as_it_was(store: Arc<dyn Store>) {
@@ -100,4 +101,26 @@ async fn a_dropped_client_takes_its_sessions_along(store: Arc<dyn Store>) {
         .unwrap();
     assert_eq!((end.at, end.reason), (NOW, EndReason::ClientDropped));
     assert_eq!(store.session(stays.id).await.unwrap(), Some(stays));
+}
+
+async fn redirect_addresses_are_found_by_their_beginning(store: Arc<dyn Store>) {
+    let with = |id: &str, database: &str, uris: &[&str]| Client {
+        redirect_uris: uris.iter().map(|uri| (*uri).to_owned()).collect(),
+        ..client(id, database)
+    };
+    let one = with("a", "shop", &["https://a.example/%_", "http://[::1]:1/x"]);
+    let other = with("b", "other", &["https://a.example/%_/more", ""]);
+    for client in [&one, &other] {
+        store.insert_client(client).await.unwrap();
+    }
+    let found = async |start| {
+        let mut found = store.redirect_uris_from(start).await.unwrap();
+        found.sort();
+        found
+    };
+    let both = ["https://a.example/%_", "https://a.example/%_/more"];
+    assert_eq!(found("https://a.example/%_").await, both);
+    assert_eq!(found("http://[::1]").await, ["http://[::1]:1/x"]);
+    assert!(found("https://a.example/x").await.is_empty());
+    assert!(found("http://127.0.0.1").await.is_empty());
 }

@@ -2,7 +2,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_oauth::{
-    EndReason, Presented, PurgeBefore, Session, SessionEnd, SessionId, Store, Timestamp, UserKey,
+    EndReason, GrantKind, Presented, PurgeBefore, Session, SessionEnd, SessionId, Store, Timestamp,
+    UserKey,
 };
 
 use super::samples::{NOW, session};
@@ -18,6 +19,7 @@ super::cases!(
     ending_a_users_sessions_names_them,
     the_denylist_is_what_was_ended_since,
     purging_takes_what_is_long_over,
+    of_very_many_guests_the_idle_go,
 );
 
 fn after(seconds: u64) -> Timestamp {
@@ -298,4 +300,34 @@ async fn purging_takes_what_is_long_over(store: Arc<dyn Store>) {
     assert_eq!(store.purge(before(after(6))).await.unwrap(), 1);
     assert_eq!(store.session(open.id).await.unwrap(), Some(open));
     assert_eq!(store.session(ended.id).await.unwrap(), None);
+}
+
+async fn of_very_many_guests_the_idle_go(store: Arc<dyn Store>) {
+    let guest = |number: u32, database: &str| Session {
+        grant: GrantKind::Guest,
+        refreshed_at: after(number.into()),
+        ..session(number.into(), database, "guest", "app")
+    };
+    let guests: Vec<_> = (1..=5).map(|number| guest(number, "shop")).collect();
+    let person = Session {
+        grant: GrantKind::Password,
+        refreshed_at: NOW,
+        ..session(6, "shop", "alice", "app")
+    };
+    let elsewhere = guest(7, "other");
+    for session in guests.iter().chain([&person, &elsewhere]) {
+        store.insert_session(session).await.unwrap();
+    }
+    // Two may stay in each tenant, and of the others who was there in the last moment.
+    assert_eq!(store.purge_guests(after(0), 2).await.unwrap(), 0);
+    assert_eq!(store.purge_guests(after(3), 2).await.unwrap(), 2);
+    for (session, stays) in guests.iter().zip([false, false, true, true, true]) {
+        let found = store.session(session.id).await.unwrap();
+        assert_eq!(found.is_some(), stays, "{session:?}");
+    }
+    assert_eq!(store.purge_guests(after(60), 2).await.unwrap(), 1);
+    assert_eq!(store.purge_guests(after(60), 2).await.unwrap(), 0);
+    for session in [&person, &elsewhere] {
+        assert!(store.session(session.id).await.unwrap().is_some());
+    }
 }

@@ -31,16 +31,12 @@ where
     }
 }
 
-/// Where the browser goes: to the address that the request names, if the named client or a client
-/// of the user's tenant has registered it.
+/// Where the browser goes: to the address that the request names, if a client has registered it.
 async fn next(visitor: &Visitor<'_>) -> Result<Option<String>, Failure> {
     let Some(uri) = visitor.parameter("redirect_uri") else {
         return Ok(None);
     };
-    let database = visitor.browser.as_ref().map(|b| &*b.user.key.database);
-    let client_id = visitor.parameter("client_id");
-    let issuer = visitor.app.issuer();
-    let known = issuer.is_registered(uri, client_id, database).await;
+    let known = visitor.app.issuer().is_registered(uri).await;
     Ok(known.map_err(failure)?.then(|| uri.to_owned()))
 }
 
