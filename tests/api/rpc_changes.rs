@@ -62,7 +62,10 @@ async fn a_batch_whose_later_method_was_redefined_behind_the_node_runs_all_the_s
         {"method": "c_behind", "q": "select * from c_behind"},
     ]))
     .await;
-    let batch = json!([call("c_first", json!({}), 1), call("c_behind", json!({}), 2)]);
+    let batch = json!([
+        call("c_first", json!({}), 1),
+        call("c_behind", json!({}), 2)
+    ]);
     for column in ["b", "c", "d"] {
         assert!(answer(batch.clone()).await[1]["result"].is_object());
         let alter = format!("alter table c_behind add {column} int");
