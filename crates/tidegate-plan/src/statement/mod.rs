@@ -4,6 +4,7 @@
 mod aggregate;
 mod change;
 mod children;
+mod elements;
 mod flat;
 mod insert;
 mod list;
