@@ -104,8 +104,8 @@ fn cases() -> Vec<(
             "polygon",
             "Polygon",
             "((1,2.5),(0,0),(3,4))",
-            "{ points { x } }",
-            json!({"points": [{"x": 1}, {"x": 0}, {"x": 3}]}),
+            "{ points { x y } }",
+            json!({"points": [point, {"x": 0, "y": 0}, {"x": 3, "y": 4}]}),
         ),
         (
             "int4range",
