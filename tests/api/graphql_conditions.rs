@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::graphql::{ask, data};
+use crate::graphql::{ask, data, known};
 use crate::graphql_operators::{ids, prepare};
 use crate::service::demo;
 
@@ -203,4 +203,54 @@ async fn exact_numbers_and_keys_come_as_numbers_or_strings() {
         data("demo", query, json!({})).await,
         json!({"a": big, "b": big, "c": big, "d": big, "e": [{"id": "1"}]})
     );
+}
+
+/// What PostgreSQL would refuse without a place.
+#[tokio::test]
+async fn a_type_without_an_order_is_named_where_one_is_asked_for() {
+    let setup = "create table if not exists gql_unordered (id int primary key, j json, x xml, jp jsonpath, \
+         p point, bx box, jl json[], jb jsonb, xi xid)";
+    demo().rows("demo", setup, json!({})).await;
+    known("GqlUnordered").await;
+    for column in ["j", "x", "jp", "p", "bx", "jl", "xi"] {
+        for (order, place) in [
+            (json!({column: "asc"}), format!("`orderBy.{column}`")),
+            (
+                json!([{"id": "asc"}, {column: "desc"}]),
+                format!("`orderBy[1].{column}`"),
+            ),
+        ] {
+            let query = "query($o: JSON) { getGqlUnordered(orderBy: $o) { id } }";
+            let answer = ask(Some("demo"), query, json!({"o": order})).await;
+            let error = &answer["errors"][0];
+            assert_eq!(error["extensions"]["code"], "BAD_USER_INPUT", "{answer}");
+            let message = error["message"].as_str().unwrap();
+            assert!(message.contains(&place), "{place}: {message}");
+        }
+    }
+    let by = "query($g: [String!]) { getGqlUnorderedAggregate(groupBy: $g) { count } }";
+    for column in ["j", "jp", "p", "jl"] {
+        let answer = ask(Some("demo"), by, json!({"g": ["id", column]})).await;
+        let message = answer["errors"][0]["message"].to_string();
+        assert!(message.contains("`groupBy[1]`"), "{column}: {answer}");
+    }
+    for (condition, place) in [
+        (json!({"jp": {"eq": "$.a"}}), "`where.jp.eq`"),
+        (json!({"jp": {"gt": "$.a"}}), "`where.jp.gt`"),
+        (json!({"jp": "$.a"}), "`where.jp.eq`"),
+        (json!({"xi": {"gt": 1}}), "`where.xi.gt`"),
+    ] {
+        let query = "query($w: JSON) { getGqlUnordered(where: $w) { id } }";
+        let answer = ask(Some("demo"), query, json!({"w": condition})).await;
+        let error = &answer["errors"][0];
+        assert_eq!(error["extensions"]["code"], "BAD_USER_INPUT", "{answer}");
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains(place), "{message}");
+    }
+    data(
+        "demo",
+        "{ getGqlUnordered(orderBy: {jb: asc}, where: {xi: 1}) { id } }",
+        json!({}),
+    )
+    .await;
 }

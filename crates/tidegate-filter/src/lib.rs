@@ -11,6 +11,7 @@ mod read;
 mod write;
 
 pub use error::{Error, Result};
+pub use family::{has_groups, has_order};
 pub use filter::{Comparison, Filter};
 pub use json::{Elements, Json, Members};
 pub use matcher::{Image, Key, KeyReader, Matcher, Pin, Verdict};
