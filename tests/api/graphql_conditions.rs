@@ -254,3 +254,66 @@ async fn a_type_without_an_order_is_named_where_one_is_asked_for() {
     )
     .await;
 }
+
+/// Not even its name is a text.
+#[tokio::test]
+async fn a_boolean_is_no_text() {
+    let setup = "create table if not exists gql_texts (id text primary key, t text, v varchar(9), c char(3), \
+         n name, l text[], b bigint, m numeric)";
+    demo().rows("demo", setup, json!({})).await;
+    known("GqlTexts").await;
+    let insert = "mutation($d: JSON) { insertGqlTexts(data: $d) { id t l b m } }";
+    let update = "mutation($d: JSON) { updateGqlTexts(id: \"1\", data: $d) { id } }";
+    let read = "query($d: JSON) { getGqlTexts(where: $d) { id } }";
+    let kept = json!({"id": 1, "t": "1", "l": ["true", null], "b": "5", "m": 1.50});
+    let row = json!([{"id": "1", "t": "1", "l": ["true", null], "b": "5", "m": "1.50"}]);
+    let answer = data("demo", insert, json!({"d": kept})).await;
+    assert_eq!(answer["insertGqlTexts"], row);
+    for (column, value) in [
+        ("id", json!(true)),
+        ("t", json!(true)),
+        ("v", json!(false)),
+        ("c", json!(true)),
+        ("n", json!(false)),
+        ("l", json!(["a", true])),
+        ("l", json!([[false]])),
+    ] {
+        for (query, place) in [(insert, "`data."), (update, "`data."), (read, "`where.")] {
+            let given = json!({column: value});
+            refused(query, &given, &format!("{place}{column}`")).await;
+        }
+    }
+    refused(read, &json!({"t": {"in": ["a", true]}}), "`where.t.in[1]`").await;
+    refused(
+        read,
+        &json!({"not": {"t": {"gt": true}}}),
+        "`where.not.t.gt`",
+    )
+    .await;
+    let listed = json!([{"id": "3"}, {"id": "4", "t": true}]);
+    refused(insert, &listed, "`objects[1].t`").await;
+    // An ID, an exact number: as a number or as a string.
+    for condition in [
+        json!({"id": 1}),
+        json!({"id": {"in": [1, "2"]}}),
+        json!({"b": "5", "m": 1.5}),
+        json!({"t": "1", "l": ["true", null]}),
+    ] {
+        let found = data("demo", read, json!({"d": condition})).await;
+        assert_eq!(found["getGqlTexts"], json!([{"id": "1"}]), "{condition}");
+    }
+    let rows = data("demo", "{ getGqlTexts(id: 1) { id t l b m } }", json!({})).await;
+    assert_eq!(rows["getGqlTexts"], row);
+}
+
+/// Asks for what is the caller's fault at a place.
+async fn refused(query: &str, given: &Value, place: &str) {
+    let answer = ask(Some("demo"), query, json!({"d": given})).await;
+    let error = &answer["errors"][0];
+    assert_eq!(
+        error["extensions"]["code"], "BAD_USER_INPUT",
+        "{given}: {answer}"
+    );
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains(place), "{place}: {message}");
+}

@@ -5,10 +5,11 @@ use std::borrow::Cow;
 use bytes::BytesMut;
 use tidegate_catalog::model::{Column, Identity};
 use tidegate_catalog::{ColumnId, Relation, RelationId, Schema};
-use tidegate_filter::Json;
+use tidegate_filter::{Json, has_boolean_for_text};
+use tidegate_sql::json::JsonKind;
 use tidegate_sql::parameter::{self, IsNull};
 use tidegate_sql::statement::{Kind, SqlWriter};
-use tidegate_sql::{BoundStatement, InputError, Parameter, Rejection};
+use tidegate_sql::{BoundStatement, InputError, Parameter, Rejection, TypeKind};
 
 use super::elements::Elements;
 use super::name::target;
@@ -132,11 +133,13 @@ fn members<'a>(
             return Err(wrong(place.object(), problem).into());
         }
     };
-    for (at, (column, _)) in read.iter().enumerate() {
+    for (at, (column, value)) in read.iter().enumerate() {
         if read[..at].iter().any(|(known, _)| known == column) {
             let name = &relation.column(*column).field;
             return Err(wrong(place.column(name), "given twice".to_owned()).into());
         }
+        let column = relation.column(*column);
+        is_text(column, value, || place.column(&column.field))?;
     }
     Ok(read)
 }
@@ -148,6 +151,25 @@ pub(crate) fn is_given(column: &Column, place: impl Fn() -> String) -> Result<()
         return Err(wrong(place(), problem));
     }
     Ok(())
+}
+
+/// Refuses a boolean for a text.
+pub(crate) fn is_text(
+    column: &Column,
+    value: &Json<'_>,
+    place: impl Fn() -> String,
+) -> Result<(), InputError> {
+    if !has_boolean_for_text(&column.r#type, value) {
+        return Ok(());
+    }
+    Err(InputError::InvalidValue {
+        place: place(),
+        expected: match column.r#type.kind() {
+            TypeKind::Array(element) => format!("{}[]", element.name()),
+            _ => column.r#type.name().to_owned(),
+        },
+        problem: format!("{}, expected a string", JsonKind::Bool),
+    })
 }
 
 fn is_object(text: &str) -> bool {

@@ -22,7 +22,7 @@ pub(crate) use aggregate::aggregate;
 pub(crate) use change::{delete, locate_new, update};
 pub(crate) use children::{Children, Template, children};
 pub(crate) use flat::{Above, flat};
-pub(crate) use insert::{Group, groups, insert, is_given, locate};
+pub(crate) use insert::{Group, groups, insert, is_given, is_text, locate};
 pub(crate) use list::list;
 use name::{cast, column, joined_by, relation, type_name};
 pub(crate) use page::Page;
