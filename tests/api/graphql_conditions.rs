@@ -265,8 +265,8 @@ async fn a_boolean_is_no_text() {
     let insert = "mutation($d: JSON) { insertGqlTexts(data: $d) { id t l b m } }";
     let update = "mutation($d: JSON) { updateGqlTexts(id: \"1\", data: $d) { id } }";
     let read = "query($d: JSON) { getGqlTexts(where: $d) { id } }";
-    let kept = json!({"id": 1, "t": "1", "l": ["true", null], "b": "5", "m": 1.50});
-    let row = json!([{"id": "1", "t": "1", "l": ["true", null], "b": "5", "m": "1.50"}]);
+    let kept = json!({"id": 1, "t": "1", "l": ["true", null], "b": "5", "m": 1.5});
+    let row = json!([{"id": "1", "t": "1", "l": ["true", null], "b": "5", "m": "1.5"}]);
     let answer = data("demo", insert, json!({"d": kept})).await;
     assert_eq!(answer["insertGqlTexts"], row);
     for (column, value) in [
@@ -316,4 +316,19 @@ async fn refused(query: &str, given: &Value, place: &str) {
     );
     let message = error["message"].as_str().unwrap();
     assert!(message.contains(place), "{place}: {message}");
+}
+
+/// The greatest of a type that ignores letter case is its own, not that of the texts.
+#[tokio::test]
+async fn citext_has_a_least_and_a_greatest() {
+    prepare().await;
+    let setup = "create table if not exists gql_citexts (id int primary key, c citext)";
+    demo().rows("demo", setup, json!({})).await;
+    known("GqlCitexts").await;
+    let fill = "insert into gql_citexts values (1, 'b'), (2, 'C'), (3, 'A') on conflict do nothing";
+    demo().rows("demo", fill, json!({})).await;
+    let query = "{ getGqlCitextsAggregate { min { c } max { c } } }";
+    let found = data("demo", query, json!({})).await;
+    let expected = json!([{"min": {"c": "A"}, "max": {"c": "C"}}]);
+    assert_eq!(found["getGqlCitextsAggregate"], expected);
 }

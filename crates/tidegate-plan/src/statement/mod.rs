@@ -55,9 +55,9 @@ fn expressions(
                 column,
                 cast: to,
             } => {
-                let relation = schema.relation(program.tables[0]);
-                sql.syntax(aggregate::call(function));
-                name::column(0, &relation.column(column).name, sql);
+                let column = schema.relation(program.tables[0]).column(column);
+                aggregate::call(function, &column.r#type, sql);
+                name::column(0, &column.name, sql);
                 sql.syntax(")");
                 cast(to, sql);
             }
