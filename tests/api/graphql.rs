@@ -140,18 +140,15 @@ async fn null_members_are_absent_and_unknown_ones_mean_nothing() {
 
 #[tokio::test]
 async fn errors_before_the_protocol_have_its_shape() {
-    let unknown = "/api/graphql/schema/nothing";
     let query = Some(r#"{"query":"{ __typename }"}"#.to_owned());
-    let answer = demo()
-        .ask(Method::POST, unknown, Some("demo"), query.clone())
-        .await;
-    assert_eq!(
-        (
-            answer.status,
-            answer.json()["errors"][0]["extensions"]["code"].as_str()
-        ),
-        (404, Some("BAD_USER_INPUT"))
-    );
+    for unknown in ["nothing", "%00", "public%00"] {
+        let path = format!("/api/graphql/schema/{unknown}");
+        let answer = demo()
+            .ask(Method::POST, &path, Some("demo"), query.clone())
+            .await;
+        let code = answer.json()["errors"][0]["extensions"]["code"].clone();
+        assert_eq!((answer.status, code), (404, json!("BAD_USER_INPUT")));
+    }
 
     let request = demo()
         .request(Method::POST, PUBLIC)
@@ -369,4 +366,28 @@ async fn errors_of_objects_say_where() {
     let query = "mutation { updatePlaylists(id: 1, data: {}) { id } }";
     let error = error("alice", query, json!({})).await;
     assert_eq!(error["path"], json!(["updatePlaylists"]), "{error}");
+}
+
+/// A condition of a selection that has no value, wherever it stands.
+#[tokio::test]
+async fn a_condition_without_a_value_says_where() {
+    for (query, column) in [
+        (
+            "query($a: Boolean = true) {\n  __typename @skip(if: $a) }",
+            14,
+        ),
+        (
+            "query($a: Boolean = true) {\n  ... @include(if: $a) { __typename } }",
+            7,
+        ),
+        (
+            "query($a: Boolean = true) { getArtists {\n  id @skip(if: $a) } }",
+            6,
+        ),
+    ] {
+        let error = error("demo", query, json!({"a": null})).await;
+        let locations = json!([{"line": 2, "column": column}]);
+        assert_eq!(error["locations"], locations, "{error}");
+        assert_eq!(error["extensions"]["code"], "BAD_USER_INPUT", "{error}");
+    }
 }

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::graphql::{ask, data};
+use crate::graphql::{ask, data, known};
 use crate::graphql_operators::{ids, prepare};
 use crate::service::demo;
 
@@ -203,4 +203,132 @@ async fn exact_numbers_and_keys_come_as_numbers_or_strings() {
         data("demo", query, json!({})).await,
         json!({"a": big, "b": big, "c": big, "d": big, "e": [{"id": "1"}]})
     );
+}
+
+/// What PostgreSQL would refuse without a place.
+#[tokio::test]
+async fn a_type_without_an_order_is_named_where_one_is_asked_for() {
+    let setup = "create table if not exists gql_unordered (id int primary key, j json, x xml, jp jsonpath, \
+         p point, bx box, jl json[], jb jsonb, xi xid)";
+    demo().rows("demo", setup, json!({})).await;
+    known("GqlUnordered").await;
+    for column in ["j", "x", "jp", "p", "bx", "jl", "xi"] {
+        for (order, place) in [
+            (json!({column: "asc"}), format!("`orderBy.{column}`")),
+            (
+                json!([{"id": "asc"}, {column: "desc"}]),
+                format!("`orderBy[1].{column}`"),
+            ),
+        ] {
+            let query = "query($o: JSON) { getGqlUnordered(orderBy: $o) { id } }";
+            let answer = ask(Some("demo"), query, json!({"o": order})).await;
+            let error = &answer["errors"][0];
+            assert_eq!(error["extensions"]["code"], "BAD_USER_INPUT", "{answer}");
+            let message = error["message"].as_str().unwrap();
+            assert!(message.contains(&place), "{place}: {message}");
+        }
+    }
+    let by = "query($g: [String!]) { getGqlUnorderedAggregate(groupBy: $g) { count } }";
+    for column in ["j", "jp", "p", "jl"] {
+        let answer = ask(Some("demo"), by, json!({"g": ["id", column]})).await;
+        let message = answer["errors"][0]["message"].to_string();
+        assert!(message.contains("`groupBy[1]`"), "{column}: {answer}");
+    }
+    for (condition, place) in [
+        (json!({"jp": {"eq": "$.a"}}), "`where.jp.eq`"),
+        (json!({"jp": {"gt": "$.a"}}), "`where.jp.gt`"),
+        (json!({"jp": "$.a"}), "`where.jp.eq`"),
+        (json!({"xi": {"gt": 1}}), "`where.xi.gt`"),
+    ] {
+        let query = "query($w: JSON) { getGqlUnordered(where: $w) { id } }";
+        let answer = ask(Some("demo"), query, json!({"w": condition})).await;
+        let error = &answer["errors"][0];
+        assert_eq!(error["extensions"]["code"], "BAD_USER_INPUT", "{answer}");
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains(place), "{message}");
+    }
+    data(
+        "demo",
+        "{ getGqlUnordered(orderBy: {jb: asc}, where: {xi: 1}) { id } }",
+        json!({}),
+    )
+    .await;
+}
+
+/// Not even its name is a text.
+#[tokio::test]
+async fn a_boolean_is_no_text() {
+    let setup = "create table if not exists gql_texts (id text primary key, t text, v varchar(9), c char(3), \
+         n name, l text[], b bigint, m numeric)";
+    demo().rows("demo", setup, json!({})).await;
+    known("GqlTexts").await;
+    let insert = "mutation($d: JSON) { insertGqlTexts(data: $d) { id t l b m } }";
+    let update = "mutation($d: JSON) { updateGqlTexts(id: \"1\", data: $d) { id } }";
+    let read = "query($d: JSON) { getGqlTexts(where: $d) { id } }";
+    let kept = json!({"id": 1, "t": "1", "l": ["true", null], "b": "5", "m": 1.5});
+    let row = json!([{"id": "1", "t": "1", "l": ["true", null], "b": "5", "m": "1.5"}]);
+    let answer = data("demo", insert, json!({"d": kept})).await;
+    assert_eq!(answer["insertGqlTexts"], row);
+    for (column, value) in [
+        ("id", json!(true)),
+        ("t", json!(true)),
+        ("v", json!(false)),
+        ("c", json!(true)),
+        ("n", json!(false)),
+        ("l", json!(["a", true])),
+        ("l", json!([[false]])),
+    ] {
+        for (query, place) in [(insert, "`data."), (update, "`data."), (read, "`where.")] {
+            let given = json!({column: value});
+            refused(query, &given, &format!("{place}{column}`")).await;
+        }
+    }
+    refused(read, &json!({"t": {"in": ["a", true]}}), "`where.t.in[1]`").await;
+    refused(
+        read,
+        &json!({"not": {"t": {"gt": true}}}),
+        "`where.not.t.gt`",
+    )
+    .await;
+    let listed = json!([{"id": "3"}, {"id": "4", "t": true}]);
+    refused(insert, &listed, "`objects[1].t`").await;
+    // An ID, an exact number: as a number or as a string.
+    for condition in [
+        json!({"id": 1}),
+        json!({"id": {"in": [1, "2"]}}),
+        json!({"b": "5", "m": 1.5}),
+        json!({"t": "1", "l": ["true", null]}),
+    ] {
+        let found = data("demo", read, json!({"d": condition})).await;
+        assert_eq!(found["getGqlTexts"], json!([{"id": "1"}]), "{condition}");
+    }
+    let rows = data("demo", "{ getGqlTexts(id: 1) { id t l b m } }", json!({})).await;
+    assert_eq!(rows["getGqlTexts"], row);
+}
+
+/// Asks for what is the caller's fault at a place.
+async fn refused(query: &str, given: &Value, place: &str) {
+    let answer = ask(Some("demo"), query, json!({"d": given})).await;
+    let error = &answer["errors"][0];
+    assert_eq!(
+        error["extensions"]["code"], "BAD_USER_INPUT",
+        "{given}: {answer}"
+    );
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains(place), "{place}: {message}");
+}
+
+/// The greatest of a type that ignores letter case is its own, not that of the texts.
+#[tokio::test]
+async fn citext_has_a_least_and_a_greatest() {
+    prepare().await;
+    let setup = "create table if not exists gql_citexts (id int primary key, c citext)";
+    demo().rows("demo", setup, json!({})).await;
+    known("GqlCitexts").await;
+    let fill = "insert into gql_citexts values (1, 'b'), (2, 'C'), (3, 'A') on conflict do nothing";
+    demo().rows("demo", fill, json!({})).await;
+    let query = "{ getGqlCitextsAggregate { min { c } max { c } } }";
+    let found = data("demo", query, json!({})).await;
+    let expected = json!([{"min": {"c": "A"}, "max": {"c": "C"}}]);
+    assert_eq!(found["getGqlCitextsAggregate"], expected);
 }

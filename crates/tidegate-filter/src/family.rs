@@ -21,7 +21,6 @@ pub(crate) enum Family {
     Interval,
     /// Dates and times.
     Moment,
-    Json,
     Jsonb,
     Array,
     Range,
@@ -29,6 +28,8 @@ pub(crate) enum Family {
     Composite,
     /// A geometric type whose rows can be told apart by this operator, if there is one.
     Geometric(Option<&'static str>),
+    /// A type without `=`, such as `json`, `xml` and `jsonpath`.
+    Incomparable,
     /// Any other type, built in or of an extension.
     Other,
 }
@@ -89,7 +90,13 @@ impl Family {
             Type::DATE | Type::TIME | Type::TIMETZ | Type::TIMESTAMP | Type::TIMESTAMPTZ => {
                 Self::Moment
             }
-            Type::JSON | Type::XML => Self::Json,
+            Type::JSON
+            | Type::XML
+            | Type::JSONPATH
+            | Type::REFCURSOR
+            | Type::TXID_SNAPSHOT
+            | Type::PG_SNAPSHOT
+            | Type::PG_NODE_TREE => Self::Incomparable,
             Type::JSONB => Self::Jsonb,
             // `=` of boxes and circles compares areas, that of paths numbers of points.
             Type::POINT | Type::BOX | Type::POLYGON | Type::CIRCLE => Self::Geometric(Some("~=")),
@@ -104,17 +111,17 @@ impl Family {
     pub(crate) fn operators(r#type: &Type) -> impl Iterator<Item = Operator> {
         let family = Self::of(r#type);
         let has_equality = has_equality(r#type);
-        let own: &[&[Operator]] = match family {
-            Self::Text => &[EQUALITY, ORDER, TEXT],
+        let order = if has_order(r#type) { ORDER } else { &[] };
+        let own: [&[Operator]; 3] = match family {
+            Self::Text => [EQUALITY, order, TEXT],
             Self::Array | Self::Range | Self::Multirange if has_equality => {
-                &[EQUALITY, ORDER, CONTAINMENT]
+                [EQUALITY, order, CONTAINMENT]
             }
-            Self::Jsonb => &[EQUALITY, ORDER, CONTAINMENT],
-            Self::Geometric(Some(_)) => &[EQUALITY],
-            _ if has_equality => &[EQUALITY, ORDER],
-            _ => &[NULL],
+            Self::Jsonb => [EQUALITY, order, CONTAINMENT],
+            _ if has_equality => [EQUALITY, order, &[]],
+            _ => [NULL, &[], &[]],
         };
-        own.iter().copied().flatten().copied()
+        own.into_iter().flatten().copied()
     }
 
     /// Whether the JSON form of its values can be an object.
@@ -141,7 +148,34 @@ fn has_equality(r#type: &Type) -> bool {
         TypeKind::Composite(fields) => fields
             .iter()
             .all(|field| has_equality(field.type_()) && !is_geometric(field.type_())),
-        _ => !matches!(Family::of(r#type), Family::Json | Family::Geometric(None)),
+        _ => !matches!(
+            Family::of(r#type),
+            Family::Incomparable | Family::Geometric(None)
+        ),
+    }
+}
+
+/// Whether PostgreSQL can sort by values of the type, down to elements and attributes.
+pub fn has_order(r#type: &Type) -> bool {
+    match r#type.kind() {
+        TypeKind::Domain(inner) | TypeKind::Array(inner) => has_order(inner),
+        TypeKind::Composite(fields) => fields.iter().all(|field| has_order(field.type_())),
+        _ => {
+            let has_none = matches!(*r#type, Type::XID | Type::CID | Type::ACLITEM);
+            !has_none && has_groups(r#type)
+        }
+    }
+}
+
+/// Whether PostgreSQL can make groups of equal values of the type, down to elements and attributes.
+pub fn has_groups(r#type: &Type) -> bool {
+    match r#type.kind() {
+        TypeKind::Domain(inner) | TypeKind::Array(inner) => has_groups(inner),
+        TypeKind::Composite(fields) => fields.iter().all(|field| has_groups(field.type_())),
+        _ => !matches!(
+            Family::of(r#type),
+            Family::Incomparable | Family::Geometric(_)
+        ),
     }
 }
 

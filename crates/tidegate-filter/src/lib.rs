@@ -11,8 +11,10 @@ mod read;
 mod write;
 
 pub use error::{Error, Result};
+pub use family::{has_groups, has_order};
 pub use filter::{Comparison, Filter};
 pub use json::{Elements, Json, Members};
 pub use matcher::{Image, Key, KeyReader, Matcher, Pin, Verdict};
 pub use operator::Operator;
+pub use read::has_boolean_for_text;
 pub use write::Alias;

@@ -11,6 +11,7 @@ mod golden;
 mod injection;
 mod language;
 mod matcher;
+mod orders;
 mod properties;
 mod random;
 mod refusals;

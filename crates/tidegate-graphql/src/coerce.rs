@@ -130,7 +130,7 @@ impl<'a> Variables<'a> {
                         let message = format!(
                             "the variable `${name}` decides over a selection and must not be null"
                         );
-                        return Err(Error::input(message));
+                        return Err(Error::input(message).at(condition.location));
                     }
                 },
                 _ => return Err(Error::new(Code::Internal, "a condition that is no boolean")),

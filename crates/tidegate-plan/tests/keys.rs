@@ -113,3 +113,64 @@ async fn keys_in_a_circle() {
         format!(r#"{{"a":[{{"id":"1","b":{b}}},{{"id":"2","b":{b}}}]}}"#)
     );
 }
+
+/// Keys that an array of their own type cannot carry, beside one another and alone.
+#[tokio::test]
+async fn arrays_and_composite_types_are_keys() {
+    let setup = r#"create type en as enum ('a', 'b,c'); create domain dar as int[];
+        create type "C p" as (a int, b text); create domain dcp as "C p";
+        create table ia (k int[] primary key); create table ia2 (id int, k int[] references ia);
+        insert into ia values ('{1,2}'), ('{{1,2},{3,4}}'), ('{}'), ('[0:1]={1,2}');
+        create table ta (k text[] primary key); create table ta2 (id int, k text[] references ta);
+        insert into ta values ('{a,"b,c","d\"\\",NULL}'), ('{NULL}');
+        create table ea (k en[] primary key); create table ea2 (id int, k en[] references ea);
+        insert into ea values ('{a,"b,c"}');
+        create table da (k dar primary key); create table da2 (id int, k dar references da);
+        insert into da values ('{1}'), ('{1,2}');
+        create table dia (k dar primary key); create table dia2 (id int, k int[] references dia);
+        insert into dia values ('{1}');
+        create table cp (k "C p" primary key); create table cp2 (id int, k "C p" references cp);
+        insert into cp values ('(1,"x,y")'), ('(,"a""b\\")');
+        create table dc (k dcp primary key); create table dc2 (id int, k dcp references dc);
+        insert into dc values ('(1,x)');
+        create table ca (k "C p"[] primary key); create table ca2 (id int, k "C p"[] references ca);
+        insert into ca values ('{"(1,x)",NULL}');
+        create table mx (k int[], l "C p", m int, primary key (k, l, m));
+        create table mx2 (id int, k int[], l "C p", m int, foreign key (k, l, m) references mx);
+        insert into mx values ('{1,2}', '(1,x)', 1), ('{1,2}', '(1,x)', 2);
+        insert into mx2 select row_number() over (), k, l, m from mx"#;
+    let stage = Stage::new("plan_array_keys", setup).await;
+    for (name, expected) in [
+        ("ia", 4),
+        ("ta", 2),
+        ("ea", 1),
+        ("da", 2),
+        ("dia", 1),
+        ("cp", 2),
+        ("dc", 1),
+        ("ca", 1),
+        ("mx", 2),
+    ] {
+        if name != "mx" {
+            let fill = format!("insert into {name}2 select row_number() over (), k from {name}");
+            stage.admin.batch_execute(&fill).await.unwrap();
+        }
+        for below in ["", r#"({"limit": 9})"#] {
+            let list = format!("{name}2{below} {{ id }}");
+            // Two lists, so that each has a statement of its own, and one that joins its rows.
+            for text in [
+                format!("{name} {{ {list} }}"),
+                format!(r#"{name}({{"limit": 9}}) {{ {list} }}"#),
+                format!("{name}2 {{ {name} {{ {list} }} }}"),
+            ] {
+                let data = stage.data(&text).await;
+                assert_eq!(data.matches("id").count(), expected, "{text}: {data}");
+            }
+        }
+        let text = format!(
+            r#"update.{name}2({{"where": {{"id": {{"gt": 0}}}}, "data": {{"id": 7}}}}) {{ id {name} {{ k {name}2 {{ id }} }} }}"#
+        );
+        let back = stage.data(&text).await;
+        assert_eq!(back.matches(r#""k""#).count(), expected, "{text}: {back}");
+    }
+}

@@ -106,8 +106,8 @@ impl Catalogs {
         name: &str,
         terms: &Terms,
     ) -> Result<Option<Arc<Schema>>> {
-        // PostgreSQL has no empty names.
-        if name.is_empty() {
+        // PostgreSQL has no empty names, and none with U+0000.
+        if name.is_empty() || name.contains('\0') {
             return Ok(None);
         }
         let found = self.find(login, name, terms).await?;

@@ -1,8 +1,10 @@
 //! From the JSON of a request to a filter.
 
 mod path;
+mod text;
 mod value;
 
+pub use self::text::has_boolean_for_text;
 pub(crate) use self::value::{is_range_text, part};
 
 use tidegate_catalog::model::Column;
@@ -281,6 +283,7 @@ impl Target<'_> {
             return Err(self.unknown(&Path::Member(path, operator.name())));
         }
         value::check(&self.column.r#type, operator, value, path)?;
+        text::check(&self.column.r#type, operator, value, path)?;
         match operator {
             Operator::In if value.elements(path)?.is_empty() => Ok(Filter::Any(Vec::new())),
             Operator::NotIn if value.elements(path)?.is_empty() => Ok(Filter::everything()),

@@ -109,7 +109,9 @@ fn ordered(r#type: &Type) -> bool {
         Type::OID,
         Type::PG_LSN,
     ];
-    ORDERED.contains(r#type) || matches!(r#type.kind(), SqlKind::Enum(_))
+    // The extension's functions are beside its type.
+    let is_citext = r#type.name() == "citext" && r#type.schema() != "pg_catalog";
+    is_citext || ORDERED.contains(r#type) || matches!(r#type.kind(), SqlKind::Enum(_))
 }
 
 /// Defines the types of a relation's aggregates.

@@ -120,6 +120,8 @@ pub(crate) struct Condition {
     /// What the value must be for the selection to count.
     pub wanted: bool,
     pub value: Value,
+    /// Where the directive stands.
+    pub location: Location,
 }
 
 /// A value as it is written; numbers keep their digits.

@@ -48,6 +48,13 @@ impl<'d> Lowerer<'d> {
                 let message = format!("`groupBy[{at}]` is a column that the role may not read");
                 return Err(Error::input(message));
             }
+            let r#type = &relation.column(column).r#type;
+            if !tidegate_filter::has_groups(r#type) {
+                let name = r#type.name();
+                return Err(Error::input(format!(
+                    "`groupBy[{at}]` cannot be: values of the type {name} make no groups"
+                )));
+            }
             if !columns.contains(&column) {
                 columns.push(column);
             }

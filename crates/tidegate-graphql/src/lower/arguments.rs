@@ -1,7 +1,7 @@
 //! The arguments that choose rows.
 
 use tidegate_catalog::model::{ColumnId, RelationId};
-use tidegate_filter::{Filter, Json};
+use tidegate_filter::{Filter, Json, has_order};
 use tidegate_plan::operation::Order;
 
 use super::Lowerer;
@@ -119,6 +119,13 @@ impl<'d> Lowerer<'d> {
         for (name, direction) in object.members(&place).map_err(|error| refused(&error))? {
             let column = self.readable(relation, &name, place)?;
             let place = format!("{place}.{name}");
+            let r#type = &self.schema.relation(relation).column(column).r#type;
+            if !has_order(r#type) {
+                let name = r#type.name();
+                return Err(Error::input(format!(
+                    "`{place}` cannot be: values of the type {name} have no order"
+                )));
+            }
             let text = direction.string(&place).map_err(|error| refused(&error))?;
             terms.push(term(column, &text).ok_or_else(|| {
                 Error::input(format!(

@@ -81,9 +81,11 @@ impl<'a> Builder<'a> {
                     return Err(InputError::InvalidMember { member, problem }.into());
                 }
                 let model = self.settings.schema.relation(relation);
-                for (id, _) in &wanted.values {
+                for (id, value) in &wanted.values {
                     let column = model.column(*id);
-                    statement::is_given(column, || ["data.", &column.field].concat())?;
+                    let place = || ["data.", &column.field].concat();
+                    statement::is_given(column, place)?;
+                    statement::is_text(column, value, place)?;
                 }
                 let selection = mem::take(&mut wanted.returning);
                 self.level(relation, Source::Update(wanted), selection)

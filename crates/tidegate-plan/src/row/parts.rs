@@ -85,7 +85,7 @@ fn member(
                 // Only an empty range says that it is.
                 (None, _) if *name == "empty" => out.extend_from_slice(b"false"),
                 (None, _) => out.extend_from_slice(b"null"),
-                (Some("\"NaN\"" | "\"Infinity\"" | "\"-Infinity\""), []) => {
+                (Some("\"NaN\"" | "\"Infinity\"" | "\"-Infinity\""), []) if !is_bound(name) => {
                     flaws.push((Vec::new(), NO_NUMBER));
                     return false;
                 }
@@ -98,6 +98,11 @@ fn member(
         }
     }
     true
+}
+
+/// Whether a member is the bound of a range: a text, or a number that is never a float.
+fn is_bound(name: &str) -> bool {
+    matches!(name, "lower" | "upper")
 }
 
 /// Puts a step in front of the paths of flaws found since.

@@ -1,9 +1,10 @@
 //! Counts and sums.
 
 use tidegate_catalog::{RelationId, Schema};
-use tidegate_sql::BoundStatement;
 use tidegate_sql::statement::{Kind, SqlWriter};
+use tidegate_sql::{BoundStatement, Type};
 
+use super::name::operator_schema;
 use super::{column, condition, expressions, relation};
 use crate::operation::{Aggregate, AggregateFunction};
 use crate::row::Program;
@@ -38,12 +39,17 @@ pub(crate) fn aggregate(
     sql.finish(Kind::Read)
 }
 
-/// The call of an aggregate function, up to its argument.
-pub(super) fn call(function: AggregateFunction) -> &'static str {
-    match function {
-        AggregateFunction::Sum => "pg_catalog.sum(",
-        AggregateFunction::Avg => "pg_catalog.avg(",
-        AggregateFunction::Min => "pg_catalog.min(",
-        AggregateFunction::Max => "pg_catalog.max(",
-    }
+/// Appends the call of an aggregate function, up to its argument. An extension's own is beside its
+/// type; PostgreSQL's would take its values for texts.
+pub(super) fn call(function: AggregateFunction, r#type: &Type, sql: &mut SqlWriter) {
+    match operator_schema(r#type) {
+        "pg_catalog" => sql.syntax("pg_catalog"),
+        schema => sql.identifier(schema),
+    };
+    sql.syntax(match function {
+        AggregateFunction::Sum => ".sum(",
+        AggregateFunction::Avg => ".avg(",
+        AggregateFunction::Min => ".min(",
+        AggregateFunction::Max => ".max(",
+    });
 }

@@ -5,6 +5,7 @@ use tidegate_catalog::model::{Collation, Column, Relationship};
 use tidegate_sql::statement::{Kind, SqlWriter};
 use tidegate_sql::{BoundStatement, Parameter, Type, TypeKind};
 
+use super::elements::Elements;
 use super::flat::nulls;
 use super::{
     Page, cast, column, condition, expressions, joined_by, joins, page, relation, type_name,
@@ -158,6 +159,10 @@ impl Children<'_, '_> {
             column(0, &there.name, sql);
             joined_by(there, here, sql);
             sql.numbered("p.k", at);
+            if let Elements::Texts(r#type) = Elements::of_key(&here.r#type) {
+                sql.syntax("::");
+                type_name(r#type, sql);
+            }
         }
     }
 
@@ -204,10 +209,9 @@ impl Children<'_, '_> {
     }
 }
 
-/// Appends an array of key values as a parameter of their type. A domain's constraints have been
-/// checked when the values were stored.
+/// Appends an array of key values as a parameter of their type, or of texts. A domain's constraints
+/// have been checked when the values were stored.
 fn key_array(here: &Column, values: Parameter, sql: &mut SqlWriter) {
     sql.parameter(values).syntax("::");
-    type_name(base(&here.r#type), sql);
-    sql.syntax("[]");
+    Elements::of_key(&here.r#type).write(sql);
 }

@@ -5,17 +5,19 @@ use std::borrow::Cow;
 use bytes::BytesMut;
 use tidegate_catalog::model::{Column, Identity};
 use tidegate_catalog::{ColumnId, Relation, RelationId, Schema};
-use tidegate_filter::Json;
+use tidegate_filter::{Json, has_boolean_for_text};
+use tidegate_sql::json::JsonKind;
 use tidegate_sql::parameter::{self, IsNull};
 use tidegate_sql::statement::{Kind, SqlWriter};
-use tidegate_sql::{BoundStatement, InputError, Parameter, Rejection, Type, TypeKind};
+use tidegate_sql::{BoundStatement, InputError, Parameter, Rejection, TypeKind};
 
+use super::elements::Elements;
 use super::name::target;
 use super::overflow::Overflow;
 use super::{returning, type_name};
 use crate::Result;
 use crate::operation::{ConflictTarget, Insert, OnConflict};
-use crate::row::{Program, base, push_element};
+use crate::row::{Program, push_element};
 
 /// Objects that give the same columns.
 #[derive(Debug)]
@@ -131,11 +133,13 @@ fn members<'a>(
             return Err(wrong(place.object(), problem).into());
         }
     };
-    for (at, (column, _)) in read.iter().enumerate() {
+    for (at, (column, value)) in read.iter().enumerate() {
         if read[..at].iter().any(|(known, _)| known == column) {
             let name = &relation.column(*column).field;
             return Err(wrong(place.column(name), "given twice".to_owned()).into());
         }
+        let column = relation.column(*column);
+        is_text(column, value, || place.column(&column.field))?;
     }
     Ok(read)
 }
@@ -147,6 +151,25 @@ pub(crate) fn is_given(column: &Column, place: impl Fn() -> String) -> Result<()
         return Err(wrong(place(), problem));
     }
     Ok(())
+}
+
+/// Refuses a boolean for a text.
+pub(crate) fn is_text(
+    column: &Column,
+    value: &Json<'_>,
+    place: impl Fn() -> String,
+) -> Result<(), InputError> {
+    if !has_boolean_for_text(&column.r#type, value) {
+        return Ok(());
+    }
+    Err(InputError::InvalidValue {
+        place: place(),
+        expected: match column.r#type.kind() {
+            TypeKind::Array(element) => format!("{}[]", element.name()),
+            _ => column.r#type.name().to_owned(),
+        },
+        problem: format!("{}, expected a string", JsonKind::Bool),
+    })
 }
 
 fn is_object(text: &str) -> bool {
@@ -225,10 +248,9 @@ fn many(relation: &Relation, group: &Group<'_>, sql: &mut SqlWriter) -> Result<(
     for (at, id) in group.columns.iter().enumerate() {
         sql.syntax(separator).numbered("u.c", at);
         separator = ", ";
-        if let Elements::Texts(element) = Elements::of(&relation.column(*id).r#type) {
+        if let Elements::Texts(r#type) = Elements::of(&relation.column(*id).r#type) {
             sql.syntax("::");
-            type_name(element, sql);
-            sql.syntax("[]");
+            type_name(r#type, sql);
         }
     }
     separator = " from rows from (pg_catalog.unnest(";
@@ -239,13 +261,7 @@ fn many(relation: &Relation, group: &Group<'_>, sql: &mut SqlWriter) -> Result<(
         let values = column_values(column, group, at)?;
         sql.placed(values, [MANY, &column.field].concat())
             .syntax("::");
-        match Elements::of(&column.r#type) {
-            Elements::Values(r#type) => type_name(r#type, sql),
-            Elements::Texts(_) => {
-                sql.syntax("pg_catalog.text");
-            }
-        }
-        sql.syntax("[]");
+        Elements::of(&column.r#type).write(sql);
     }
     sql.syntax(")) u(");
     for at in 0..group.columns.len() {
@@ -254,25 +270,6 @@ fn many(relation: &Relation, group: &Group<'_>, sql: &mut SqlWriter) -> Result<(
     }
     sql.syntax(")");
     Ok(())
-}
-
-/// What stands in the array of a column's values.
-enum Elements<'t> {
-    /// The values, of this type.
-    Values(&'t Type),
-    /// Texts of arrays of this type: an array of arrays would be one array of more dimensions.
-    Texts(&'t Type),
-}
-
-impl<'t> Elements<'t> {
-    /// Constraints of domains and lengths are checked where the value is stored.
-    fn of(r#type: &'t Type) -> Self {
-        let r#type = base(r#type);
-        match r#type.kind() {
-            TypeKind::Array(element) => Self::Texts(element),
-            _ => Self::Values(r#type),
-        }
-    }
 }
 
 /// The array literal of a column's values.

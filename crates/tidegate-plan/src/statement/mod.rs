@@ -4,6 +4,7 @@
 mod aggregate;
 mod change;
 mod children;
+mod elements;
 mod flat;
 mod insert;
 mod list;
@@ -21,7 +22,7 @@ pub(crate) use aggregate::aggregate;
 pub(crate) use change::{delete, locate_new, update};
 pub(crate) use children::{Children, Template, children};
 pub(crate) use flat::{Above, flat};
-pub(crate) use insert::{Group, groups, insert, is_given, locate};
+pub(crate) use insert::{Group, groups, insert, is_given, is_text, locate};
 pub(crate) use list::list;
 use name::{cast, column, joined_by, relation, type_name};
 pub(crate) use page::Page;
@@ -54,9 +55,9 @@ fn expressions(
                 column,
                 cast: to,
             } => {
-                let relation = schema.relation(program.tables[0]);
-                sql.syntax(aggregate::call(function));
-                name::column(0, &relation.column(column).name, sql);
+                let column = schema.relation(program.tables[0]).column(column);
+                aggregate::call(function, &column.r#type, sql);
+                name::column(0, &column.name, sql);
                 sql.syntax(")");
                 cast(to, sql);
             }

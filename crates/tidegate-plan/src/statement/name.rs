@@ -52,8 +52,9 @@ pub(crate) fn joined_by(there: &Column, here: &Column, sql: &mut SqlWriter) {
     sql.syntax(".=) ");
 }
 
-/// The schema of a type's operators: only extensions make their own, beside their types.
-fn operator_schema(r#type: &Type) -> &str {
+/// The schema of a type's operators and functions: only extensions make their own, beside their
+/// types.
+pub(super) fn operator_schema(r#type: &Type) -> &str {
     let r#type = base(r#type);
     match r#type.kind() {
         TypeKind::Simple => r#type.schema(),

@@ -129,11 +129,18 @@ fn is_element(element: &Type, json: &str) -> bool {
         Kind::Multirange(_) => !matches!(first(), Some(JsonKind::Array | JsonKind::Null)),
         _ => match *element {
             Type::JSON | Type::JSONB => true,
-            Type::POLYGON => first() == Some(JsonKind::Object),
+            Type::POLYGON => first() == Some(JsonKind::Object) && !begins_with_points(json),
             Type::PATH => first() == Some(JsonKind::Bool),
             _ => false,
         },
     }
+}
+
+/// Whether the first object of an array is a polygon by its only member, not a point.
+fn begins_with_points(json: &str) -> bool {
+    let object = json[1..].trim_ascii_start();
+    let member = object.strip_prefix('{').map(str::trim_ascii_start);
+    member.is_some_and(|member| member.starts_with("\"points\""))
 }
 
 /// What stands between the elements in the text of an array (`pg_type.typdelim`).

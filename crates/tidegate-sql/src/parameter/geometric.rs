@@ -54,16 +54,7 @@ pub(super) fn path(value: Value<'_>, out: &mut BytesMut) -> Written {
             member(value, "open", open)?,
             &Place::Member(value.place, "open"),
         )?;
-        let place = Place::Member(value.place, "points");
-        let list = Value {
-            place: &place,
-            ..member(value, "points", list)?
-        };
-        if list.kind != JsonKind::Array {
-            return Err(list.invalid(format!("{}, expected an array of points", list.kind)));
-        }
-        let list = list.elements()?;
-        return enclosed(open, out, |out| points(value.at(&place), 0, &list, out));
+        return enclosed(open, out, |out| list_member(value, list, out));
     }
     let elements = value.elements()?;
     let Some((open, list)) = elements.split_first() else {
@@ -77,8 +68,12 @@ pub(super) fn path(value: Value<'_>, out: &mut BytesMut) -> Written {
     enclosed(open, out, |out| points(value, 1, list, out))
 }
 
-/// An array of points.
+/// An array of points, or `{"points"}`, the form in which GraphQL shows one.
 pub(super) fn polygon(value: Value<'_>, out: &mut BytesMut) -> Written {
+    if value.kind == JsonKind::Object {
+        let [list] = value.members(["points"])?;
+        return enclosed(false, out, |out| list_member(value, list, out));
+    }
     if value.kind != JsonKind::Array {
         return Err(value.invalid(format!("{}, expected an array of points", value.kind)));
     }
@@ -133,6 +128,19 @@ fn points(
         )?;
     }
     Ok(())
+}
+
+/// Writes the points of a member that is an array of them.
+fn list_member(value: Value<'_>, json: Option<&str>, out: &mut BytesMut) -> Written {
+    let place = Place::Member(value.place, "points");
+    let list = Value {
+        place: &place,
+        ..member(value, "points", json)?
+    };
+    if list.kind != JsonKind::Array {
+        return Err(list.invalid(format!("{}, expected an array of points", list.kind)));
+    }
+    points(list, 0, &list.elements()?, out)
 }
 
 fn point_member(value: Value<'_>, name: &str, json: Option<&str>, out: &mut BytesMut) -> Written {

@@ -95,6 +95,16 @@ fn elements_may_be_of_any_type() {
         &Type::INT4MULTI_RANGE_ARRAY,
         r#"{{"{[1,)}",NULL},{NULL,"{}"}}"#,
     );
+    check(
+        r#"[{"points":[{"x":1,"y":2}]},[{"x":3,"y":4}]]"#,
+        &Type::POLYGON_ARRAY,
+        r#"{"((1,2))","((3,4))"}"#,
+    );
+    check(
+        r#"[[ { "points":[{"x":1,"y":2}]}],[{"points":[]}]]"#,
+        &Type::POLYGON_ARRAY,
+        r#"{{"((1,2))"},{"()"}}"#,
+    );
     check("[[],[]]", &Type::POLYGON_ARRAY, "{}");
     check(
         r#"[{"d":1}]"#,

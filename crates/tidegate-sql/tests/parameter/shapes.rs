@@ -65,6 +65,11 @@ fn geometry_has_its_forms() {
         "((1,2),(3,4))",
     );
     check(
+        r#"{"points":[{"x":1,"y":2},{"x":3,"y":4}]}"#,
+        &Type::POLYGON,
+        "((1,2),(3,4))",
+    );
+    check(
         r#"{"center":{"x":1,"y":2},"radius":3}"#,
         &Type::CIRCLE,
         "<(1,2),3>",
@@ -99,6 +104,26 @@ fn geometry_has_its_forms() {
         r#"[{"x":1,"y":2},5]"#,
         &Type::POLYGON,
         "`params.p[1]` is not a polygon: a number, expected an object of `x`, `y`",
+    );
+    fails(
+        r#"{"points":[{"x":1,"y":2},5]}"#,
+        &Type::POLYGON,
+        "`params.p.points[1]` is not a polygon: a number, expected an object of `x`, `y`",
+    );
+    fails(
+        r#"{"points":{"x":1,"y":2}}"#,
+        &Type::POLYGON,
+        "`params.p.points` is not a polygon: an object, expected an array of points",
+    );
+    fails(
+        "{}",
+        &Type::POLYGON,
+        "`params.p.points` is not a polygon: missing",
+    );
+    fails(
+        r#"{"open":false,"points":[]}"#,
+        &Type::POLYGON,
+        "`params.p.open` is not a polygon: unknown, expected `points`",
     );
     fails(
         r#"[{"x":1,"y":2}]"#,

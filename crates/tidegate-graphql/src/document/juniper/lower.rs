@@ -51,6 +51,7 @@ macro_rules! conditions {
                 Some(Condition {
                     wanted,
                     value: literal::value(&value.item),
+                    location: location(directive.span.start),
                 })
             })
             .collect::<Vec<_>>()
