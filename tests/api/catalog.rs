@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::node::Node;
 use crate::operator::Operator;
-use crate::service::demo;
+use crate::service::{demo, eventually};
 
 /// A change is there within a second; the rest is for a machine that runs many tests.
 const SOON: Duration = Duration::from_secs(4);
@@ -96,6 +96,61 @@ async fn a_definition_through_this_node_is_there_at_once() {
     }
 }
 
+/// What only the database can tell of: definitions by functions and triggers.
+#[tokio::test]
+async fn a_definition_by_code_that_a_statement_runs_is_there_at_once() {
+    let demo = demo();
+    let own = async |q: &str| demo.rows("demo", q, json!({})).await;
+    own(
+        "create function c_make(name text) returns text language plpgsql as \
+         $$ begin execute format('create table %I (id int)', name); return name; end $$",
+    )
+    .await;
+    own("create table c_names (name text)").await;
+    own(
+        "create function c_made() returns trigger language plpgsql as \
+         $$ begin perform c_make(new.name); return new; end $$",
+    )
+    .await;
+    own("create trigger c_made after insert on c_names for each row execute function c_made()")
+        .await;
+    own("create table c_later (name text)").await;
+    own(
+        "create constraint trigger c_later after insert on c_later deferrable initially deferred \
+         for each row execute function c_made()",
+    )
+    .await;
+    let admin = demo.admin().await;
+    let listening = "select count(*) from pg_stat_activity \
+                     where datname = 'demo' and query = 'LISTEN tidegate_catalog'";
+    for number in 0..6 {
+        if number == 3 {
+            // From here on the database tells; before, nobody may know whether it does.
+            eventually("the node listens", || async {
+                let row = admin.query_one(listening, &[]).await.unwrap();
+                row.get::<_, i64>(0) > 0
+            })
+            .await;
+        }
+        let name = |kind: &str| format!("c_{kind}_{number}");
+        for (kind, call) in [
+            ("called", "select c_make('{}')"),
+            ("written", "insert into c_names values ('{}')"),
+            ("deferred", "insert into c_later values ('{}')"),
+        ] {
+            own(&call.replace("{}", &name(kind))).await;
+            assert!(tables(Some("demo")).await.contains(&name(kind)), "{kind}");
+        }
+        let several = json!([
+            {"q": format!("select c_make('{}')", name("first"))},
+            {"q": format!("insert into c_later values ('{}')", name("last"))},
+        ]);
+        assert_eq!(demo.sql(Some("demo"), &several).await.status(), 200);
+        let known = tables(Some("demo")).await;
+        assert!(known.contains(&name("first")) && known.contains(&name("last")));
+    }
+}
+
 #[tokio::test]
 async fn readiness_tells_of_the_catalog() {
     let readiness = demo().ask(Method::GET, "/readyz", None, None).await;
@@ -139,6 +194,22 @@ async fn definitions_are_noticed_with_an_administrator_that_is_no_superuser() {
     let began = Instant::now();
     while !knows("orders").await {
         assert!(began.elapsed() < SOON, "it was never noticed");
+    }
+    // What a statement calls is noticed at once: by now it is known that the database tells nothing.
+    let own = async |q: String| {
+        let (status, answer) = node.post("/api/v4/sql", Some(token), json!({"q": q})).await;
+        assert_eq!(status, 200, "{answer}");
+    };
+    own(
+        "create function make(name text) returns text language plpgsql as \
+         $$ begin execute format('create table %I (id int)', name); return name; end $$"
+            .to_owned(),
+    )
+    .await;
+    for number in 0..20 {
+        let name = format!("made_{number}");
+        own(format!("select make('{name}')")).await;
+        assert!(knows(&name).await, "{name}");
     }
     let row = inside
         .query_one("SELECT count(*) FROM pg_event_trigger", &[])

@@ -15,6 +15,7 @@ mod catalog;
 mod cli;
 mod clients;
 mod demo;
+mod edge;
 mod enumeration;
 mod examples;
 mod faults;

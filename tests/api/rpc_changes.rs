@@ -54,18 +54,21 @@ async fn a_table_that_changes_under_a_prepared_method_is_no_error() {
 #[tokio::test]
 async fn a_batch_whose_later_method_was_redefined_behind_the_node_runs_all_the_same() {
     let admin = demo().admin().await;
-    let create = "create table c_later (a int); alter table c_later owner to demo; \
-                  insert into c_later values (1)";
+    let create = "create table c_behind (a int); alter table c_behind owner to demo; \
+                  insert into c_behind values (1)";
     admin.batch_execute(create).await.unwrap();
     defined(json!([
         {"method": "c_first", "q": "select 1 as n"},
-        {"method": "c_later", "q": "select * from c_later"},
+        {"method": "c_behind", "q": "select * from c_behind"},
     ]))
     .await;
-    let batch = json!([call("c_first", json!({}), 1), call("c_later", json!({}), 2)]);
+    let batch = json!([
+        call("c_first", json!({}), 1),
+        call("c_behind", json!({}), 2)
+    ]);
     for column in ["b", "c", "d"] {
         assert!(answer(batch.clone()).await[1]["result"].is_object());
-        let alter = format!("alter table c_later add {column} int");
+        let alter = format!("alter table c_behind add {column} int");
         admin.batch_execute(&alter).await.unwrap();
         let answers = answer(batch.clone()).await;
         assert_eq!(answers[0]["result"]["data"], json!([{"n": 1}]), "{answers}");

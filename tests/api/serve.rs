@@ -204,11 +204,16 @@ async fn while_postgresql_is_away_a_node_says_so_and_it_comes_back_by_itself() {
     let access = tokens["access_token"].as_str().unwrap();
     // The cluster of a test writes nothing at once, so a crash would lose the session.
     operator.cluster.halt(Shutdown::Fast).await.unwrap();
+    let readiness = format!("{}/readyz", node.url);
     eventually("the node is not ready", || async {
-        let answer = node.client.get(format!("{}/readyz", node.url)).send().await;
+        let answer = node.client.get(&readiness).send().await;
         answer.unwrap().status() == StatusCode::SERVICE_UNAVAILABLE
     })
     .await;
+    let answer = node.client.get(&readiness).send().await.unwrap();
+    let answer: Value = answer.json().await.unwrap();
+    let expected = json!({"database": "unavailable", "catalog": "degraded", "feed": "degraded"});
+    assert_eq!(answer["checks"], expected);
     let health = node
         .client
         .get(format!("{}/healthz", node.url))

@@ -76,6 +76,30 @@ async fn an_expired_token_and_a_refresh_token_are_invalid() {
 }
 
 #[tokio::test]
+async fn a_silent_socket_ends_soon_after_its_session() {
+    let body = json!({"grant_type": "password", "username": "demo", "password": "demo1234",
+        "client_id": "demo-app"});
+    let request = demo().request(reqwest::Method::POST, "/api/v4/oauth");
+    let answer = request.json(&body).send().await.unwrap();
+    let tokens: serde_json::Value = answer.json().await.unwrap();
+    let token = tokens["access_token"].as_str().unwrap();
+    let mut socket = open(&format!("/?token={token}"), &[]).await.unwrap();
+    socket
+        .subscribe("a", "subscription { VenuesMessageAdded { id } }")
+        .await;
+    let revoke = json!({"token": tokens["refresh_token"], "client_id": "demo-app"});
+    let request = demo().request(reqwest::Method::POST, "/api/v4/oauth/revoke");
+    let revoked = request.json(&revoke).send().await.unwrap();
+    assert_eq!(revoked.status(), 200);
+    let began = Instant::now();
+    let error = socket.hear().await;
+    assert_eq!(error["error"], "invalid_token", "{error}");
+    assert_eq!(socket.close_code().await, 4401);
+    // Sooner than with the next ping, which came with 25 s.
+    assert!(began.elapsed() < Duration::from_secs(20));
+}
+
+#[tokio::test]
 async fn a_peer_that_answers_no_ping_is_dead_after_two() {
     let token = demo().cached_token("demo").await;
     let host = demo().url.trim_start_matches("http://");

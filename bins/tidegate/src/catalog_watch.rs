@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate_catalog::{Catalogs, Watched, load};
+use tidegate_catalog::{Catalogs, Telling, Watched, load};
 use tidegate_postgres::control::{Control, Silence};
 use tidegate_server::Probe;
 use tidegate_sql::{BoxFuture, DatabaseName, Terms};
@@ -132,6 +132,11 @@ impl CatalogWatch {
             return;
         };
         place.tells = matches!(event, Event::Told);
+        let telling = match event {
+            Event::Told => Telling::Always,
+            Event::Silent => Telling::Never,
+        };
+        self.catalogs.rely(&database, telling);
         self.look(database);
     }
 

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
-use tidegate_catalog::Definitions;
+use tidegate_catalog::{Definitions, Telling};
 use tidegate_postgres::admin::RoleCredentials;
 use tidegate_postgres::control::Control;
 use tidegate_postgres::pool::{Pool, Settings as PoolSettings, WAIT_BOUNDS};
@@ -67,8 +67,14 @@ impl UserPool {
 }
 
 impl Definitions for UserPool {
-    fn count(&self, database: &DatabaseName) -> u64 {
-        self.postgres.roles().definitions(database)
+    fn count(&self, database: &DatabaseName, telling: Telling) -> u64 {
+        let roles = self.postgres.roles();
+        let untold = match telling {
+            Telling::Always => 0,
+            Telling::Never => roles.calls(database),
+            Telling::Unknown => roles.statements(database),
+        };
+        roles.definitions(database).wrapping_add(untold)
     }
 }
 

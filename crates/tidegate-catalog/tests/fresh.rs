@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use tidegate_catalog::{Catalogs, Watched};
+use tidegate_catalog::{Catalogs, Telling, Watched};
 use tidegate_embedded::{Cluster, testing};
 use tidegate_sql::{
     BoundStatement, BoxFuture, Completion, Description, Error, Executor, Mode, Principal, Result,
@@ -226,6 +226,22 @@ async fn a_definition_through_this_node_is_seen_by_the_next_request() {
     assert!(after.find("b").is_some());
     // Who holds the old one keeps it.
     assert!(before.find("b").is_none());
+}
+
+#[tokio::test]
+async fn what_is_counted_depends_on_whether_the_database_tells() {
+    let stage = Stage::new("fresh_undecided", "create table a (id int)").await;
+    stage.public().await;
+    stage.run("create table b (id int)").await;
+    stage.definitions.run();
+    assert!(stage.public().await.find("b").is_some());
+    stage.catalogs.rely(&stage.database, Telling::Always);
+    stage.public().await;
+    stage.run("create table c (id int)").await;
+    stage.definitions.run();
+    assert!(stage.public().await.find("c").is_none());
+    stage.definitions.define();
+    assert!(stage.public().await.find("c").is_some());
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tidegate_catalog::{Catalogs, Definitions, Schema};
+use tidegate_catalog::{Catalogs, Definitions, Schema, Telling};
 use tidegate_embedded::Cluster;
 use tidegate_postgres::Config;
 use tidegate_postgres::backoff::Jitter;
@@ -12,17 +12,28 @@ use tidegate_sql::{DatabaseName, Login, RoleName, Sharing, Terms};
 
 /// Counts what a test says.
 #[derive(Default)]
-pub(crate) struct Said(AtomicU64);
+pub(crate) struct Said {
+    definitions: AtomicU64,
+    statements: AtomicU64,
+}
 
 impl Said {
     pub(crate) fn define(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
+        self.definitions.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn run(&self) {
+        self.statements.fetch_add(1, Ordering::Relaxed);
     }
 }
 
 impl Definitions for Said {
-    fn count(&self, _: &DatabaseName) -> u64 {
-        self.0.load(Ordering::Relaxed)
+    fn count(&self, _: &DatabaseName, telling: Telling) -> u64 {
+        let statements = match telling {
+            Telling::Always => 0,
+            Telling::Never | Telling::Unknown => self.statements.load(Ordering::Relaxed),
+        };
+        self.definitions.load(Ordering::Relaxed) + statements
     }
 }
 

@@ -1,6 +1,6 @@
 //! What has to be so before a subscription is acknowledged.
 
-use tidegate_sql::log::{Demand, LogPosition};
+use tidegate_sql::log::{Captured, Demand, LogPosition};
 use tokio::time::Instant;
 
 use crate::cursor::Cursor;
@@ -17,30 +17,57 @@ pub(crate) async fn capture(
     demand: Demand,
     deadline: Instant,
 ) -> Result<LogPosition> {
-    let mut captures = database.captures.lock().await;
-    let known = captures.get(&demand.relation).copied();
-    let demand = match known {
-        Some(known) => Demand {
-            changes: demand.changes || known.demand.changes,
-            old_rows: demand.old_rows || known.demand.old_rows,
-            ..demand
-        },
-        None => demand,
+    let settled = match captured(database, demand) {
+        Some(settled) => settled,
+        None => capture_now(database, demand).await?,
     };
-    let used = Instant::now();
-    let settled = match known {
-        Some(known) if known.demand == demand => known.captured,
-        _ => database.log.capture(&database.name, &demand).await?,
-    };
+    database.reach(settled.barrier, deadline).await?;
+    Ok(settled.since)
+}
+
+/// A table that is captured as demanded needs nobody's turn: others may wait long for theirs.
+fn captured(database: &Database, demand: Demand) -> Option<Captured> {
+    let mut captures = database.captures.lock();
+    let known = captures.get_mut(&demand.relation)?;
+    if known.demand != known.demand.with(demand) {
+        return None;
+    }
+    known.used = Instant::now();
+    Some(known.captured)
+}
+
+async fn capture_now(database: &Database, demand: Demand) -> Result<Captured> {
+    let turn = database.turn(demand.relation);
+    let _turn = turn.lock().await;
+    let _capturing = database.capturing.read().await;
+    if let Some(settled) = captured(database, demand) {
+        return Ok(settled);
+    }
+    let known = database.captures.lock().get(&demand.relation).copied();
+    let demand = known.map_or(demand, |known| known.demand.with(demand));
+    let settled = database.log.capture(&database.name, &demand).await?;
     let capture = Capture {
         demand,
         captured: settled,
-        used,
+        used: Instant::now(),
     };
-    captures.insert(demand.relation, capture);
-    drop(captures);
-    database.reach(settled.barrier, deadline).await?;
-    Ok(settled.since)
+    database.captures.lock().insert(demand.relation, capture);
+    Ok(settled)
+}
+
+trait With {
+    /// What both demand, with the patience of the other.
+    fn with(self, other: Self) -> Self;
+}
+
+impl With for Demand {
+    fn with(self, other: Self) -> Self {
+        Self {
+            changes: other.changes || self.changes,
+            old_rows: other.old_rows || self.old_rows,
+            ..other
+        }
+    }
 }
 
 /// Where a definition has changed since the last change of a row, the log has yet to tell it:

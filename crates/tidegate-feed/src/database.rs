@@ -32,8 +32,12 @@ pub(crate) struct Database {
     hub: Mutex<Hub>,
     /// The types that are not built in.
     pub(crate) types: Mutex<Arc<HashMap<u32, Type>>>,
-    /// What is captured; held while that changes.
-    pub(crate) captures: tokio::sync::Mutex<HashMap<u32, Capture>>,
+    /// What is captured.
+    pub(crate) captures: Mutex<HashMap<u32, Capture>>,
+    /// Held while tables are captured, and alone while they are let go of.
+    pub(crate) capturing: tokio::sync::RwLock<()>,
+    /// Held while one table is captured, which waits for its writers.
+    tables: Mutex<HashMap<u32, Arc<tokio::sync::Mutex<()>>>>,
     pub(crate) catch_up: Semaphore,
     pub(crate) stream: watch::Sender<StreamState>,
     /// Asks the worker to find out how far the stream is.
@@ -68,7 +72,9 @@ impl Database {
             executor,
             hub: Mutex::new(Hub::new(Ring::new(settings.ring_bytes))),
             types: Mutex::default(),
-            captures: tokio::sync::Mutex::default(),
+            captures: Mutex::default(),
+            capturing: tokio::sync::RwLock::default(),
+            tables: Mutex::default(),
             catch_up: Semaphore::new(settings.catch_up),
             stream: watch::Sender::new(StreamState::default()),
             poke: Notify::new(),
@@ -78,6 +84,11 @@ impl Database {
             entering: AtomicUsize::new(0),
             settings,
         }
+    }
+
+    /// Serialises what is done to capture a table.
+    pub(crate) fn turn(&self, relation: u32) -> Arc<tokio::sync::Mutex<()>> {
+        self.tables.lock().entry(relation).or_default().clone()
     }
 
     pub(crate) fn next_id(&self) -> u64 {

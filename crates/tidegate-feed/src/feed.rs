@@ -139,6 +139,7 @@ impl Feed {
             tag: request.tag,
             login: request.login,
             relation: request.relation,
+            name: (rights.schema.clone(), rights.name.clone()),
             operations: request.operations,
             selection: Arc::new(request.selection),
             predicate: request.predicate,

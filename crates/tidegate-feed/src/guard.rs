@@ -4,17 +4,16 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use futures_util::{StreamExt as _, stream};
+use tidegate_sql::RoleName;
 use tidegate_sql::log::LogPosition;
-use tidegate_sql::{Principal, RoleName};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 use tracing::{debug, warn};
 
-use crate::database::Database;
+use crate::database::{Capture, Database};
 use crate::error::{Error, Result};
 use crate::pace::AGAIN;
-use crate::question::{self, TextRow};
 use crate::queue::Ended;
-use crate::rights::{self, Answer, Rights, text};
+use crate::rights::{self, Answer, Rights};
 use crate::subscriber::Subscriber;
 
 /// Checks rights again and again, until it is aborted.
@@ -67,33 +66,24 @@ async fn recheck(database: &Database, checked: &mut HashMap<Group, Instant>) {
     }
 }
 
-/// Whether row level security is on for a table.
-const IS_GUARDED: &str = "\
-    SELECT (c.relrowsecurity)::text FROM pg_catalog.pg_class c WHERE c.oid = :relation::oid";
-
 /// How many roles are asked for at once after a table was touched.
 const ROLES: usize = 8;
 
-/// Reads the policies of a table anew for all who are subscribed to it, unless it has none. Where
-/// a role cannot be asked, its subscriptions end: nothing is shown that nobody could judge.
-pub(crate) async fn policies(database: &Database, relation: u32) {
+/// A table was touched: reads anew what all who are subscribed to it may see. Rights belong to the
+/// columns and not to their names, and policies may be others.
+pub(crate) async fn touched(database: &Database, relation: u32) {
     let mut roles: HashMap<RoleName, Vec<Arc<Subscriber>>> = HashMap::new();
     for subscriber in database.describe(relation) {
         let role = subscriber.login.role.clone();
         roles.entry(role).or_default().push(subscriber);
-    }
-    let is_judged = |one: &Arc<Subscriber>| one.judge.is_some();
-    if roles.is_empty()
-        || !roles.values().flatten().any(is_judged) && !is_guarded(database, relation).await
-    {
-        return;
     }
     stream::iter(roles.into_values())
         .for_each_concurrent(ROLES, |subscribers| renew(database, relation, subscribers))
         .await;
 }
 
-/// Reads the policies of a table anew for the subscriptions of one role.
+/// Reads rights and policies anew for the subscriptions of one role. Where it cannot be asked, those
+/// end whose rows somebody has to judge; for the others the checks at intervals go on.
 async fn renew(database: &Database, relation: u32, subscribers: Vec<Arc<Subscriber>>) {
     let Some(first) = subscribers.first() else {
         return;
@@ -111,23 +101,10 @@ async fn renew(database: &Database, relation: u32, subscribers: Vec<Arc<Subscrib
         }
     }
     warn!(role = %first.login.role, relation, "policies could not be read again");
-    for subscriber in &subscribers {
+    for subscriber in subscribers.iter().filter(|one| one.judge.is_some()) {
         subscriber.end(Ended::NotAllowed);
         database.detach(subscriber);
     }
-}
-
-/// Also when nobody can tell.
-async fn is_guarded(database: &Database, relation: u32) -> bool {
-    let who = Principal::Catalog(database.name.clone());
-    let relation = relation.to_string();
-    let asked = [(IS_GUARDED, &[relation.as_str()][..])];
-    let rows = question::ask(&*database.executor, &who, &asked).await;
-    let off = |rows: &Vec<Vec<TextRow>>| {
-        let row = rows.first().and_then(|rows| rows.first());
-        row.is_some_and(|row| &*text(row, 0) == "false")
-    };
-    !rows.as_ref().is_ok_and(off)
 }
 
 /// Ends or renews a role's subscriptions to a table.
@@ -232,23 +209,29 @@ pub(crate) async fn window(database: Arc<Database>, retire: impl Fn(&Arc<Databas
 
 /// Lets go of tables that nobody has needed for a while.
 async fn let_go(database: &Database) {
-    let mut captures = database.captures.lock().await;
-    for subscriber in database.subscribers() {
-        if let Some(capture) = captures.get_mut(&subscriber.relation) {
-            capture.used = Instant::now();
-        }
-    }
     let linger = database.settings.linger;
-    let kept: Vec<u32> = captures
-        .iter()
-        .filter(|(_, capture)| capture.used.elapsed() < linger)
-        .map(|(relation, _)| *relation)
-        .collect();
-    if kept.len() == captures.len() {
+    let used = || {
+        let subscribers = database.subscribers();
+        let mut captures = database.captures.lock();
+        for subscriber in subscribers {
+            if let Some(capture) = captures.get_mut(&subscriber.relation) {
+                capture.used = Instant::now();
+            }
+        }
+        captures
+    };
+    let is_used = |capture: &Capture| capture.used.elapsed() < linger;
+    if used().values().all(is_used) {
         return;
     }
-    match database.log.release(&database.name, &kept).await {
-        Ok(()) => captures.retain(|relation, _| kept.contains(relation)),
-        Err(error) => debug!(%error, "tables that nobody needs are still captured"),
+    let _alone = database.capturing.write().await;
+    // From here on whoever comes finds them not captured, and waits.
+    let kept: Vec<u32> = {
+        let mut captures = used();
+        captures.retain(|_, capture| is_used(capture));
+        captures.keys().copied().collect()
+    };
+    if let Err(error) = database.log.release(&database.name, &kept).await {
+        debug!(%error, "tables that nobody needs are still captured");
     }
 }

@@ -56,7 +56,19 @@ pub(crate) async fn visible(
     let (attempts, pause) = AGAIN;
     for attempt in 0..=attempts {
         match judge.see(changes).await {
-            Ok(visible) => return Ok(visible),
+            Ok(seen) => return Ok(seen),
+            // Policies that take long: fewer rows at a time, down to one.
+            Err(tidegate_sql::Error::Deadline) if changes.len() > 1 => {
+                let (first, rest) = changes.split_at(changes.len() / 2);
+                let mut seen = Box::pin(visible(subscriber, first)).await?;
+                seen.append(&mut Box::pin(visible(subscriber, rest)).await?);
+                return Ok(seen);
+            }
+            Err(error @ tidegate_sql::Error::Deadline) => {
+                warn!(role = %subscriber.login.role, %error,
+                      "the policies of a table take too long for one of its events");
+                break;
+            }
             Err(error @ (tidegate_sql::Error::Rejected(_) | tidegate_sql::Error::Internal(_))) => {
                 warn!(role = %subscriber.login.role, %error, sqlstate = error.sqlstate(),
                       "the policies of a table could not be applied to its events");

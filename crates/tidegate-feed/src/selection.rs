@@ -226,10 +226,13 @@ impl Member {
                 json_string(&plain, out);
                 Ok(())
             }
-            Way::Shown(write) => match write(raw, out).map_err(malformed)? {
-                true => Ok(()),
-                false => Err(Unshowable::Formless),
-            },
+            Way::Shown(write) => {
+                if write(raw, out).map_err(malformed)? {
+                    Ok(())
+                } else {
+                    Err(Unshowable::Formless)
+                }
+            }
         }
     }
 }

@@ -25,6 +25,8 @@ pub(crate) struct Subscriber {
     pub(crate) tag: u64,
     pub(crate) login: Login,
     pub(crate) relation: u32,
+    /// The schema and the name of its table, by which its connection knows it.
+    pub(crate) name: (Box<str>, Box<str>),
     pub(crate) operations: Operations,
     pub(crate) selection: Arc<Selection>,
     pub(crate) predicate: Option<Predicate>,
@@ -95,6 +97,11 @@ impl Subscriber {
 
     /// Readies the filter for a shape.
     pub(crate) fn place(&self, shape: &Shape) -> Result<Option<Arc<Placed>>, Ended> {
+        let (schema, name) = &self.name;
+        if (schema, name) != (&shape.schema, &shape.name) {
+            let problem = format!("it is called {}.{} now", shape.schema, shape.name);
+            return Err(Ended::Changed { problem });
+        }
         let Some(predicate) = &self.predicate else {
             return Ok(None);
         };

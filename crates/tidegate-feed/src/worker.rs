@@ -7,7 +7,7 @@ use tidegate_sql::log::{LogError, LogMessage, LogPosition, LogStart, LogStream};
 use tracing::{info, warn};
 
 use crate::cursor::Place;
-use crate::database::Database;
+use crate::database::{Capture, Database};
 use crate::guard;
 use crate::shape::Shape;
 use crate::stream_state::Problem;
@@ -99,27 +99,33 @@ async fn read(database: &Arc<Database>, stream: Box<dyn LogStream>, goes_on: boo
 /// Sees to it that what was captured still is: while there was no stream, another node may have
 /// let go of it.
 async fn recapture(database: &Arc<Database>, start: LogPosition) -> Result<(), LogError> {
-    let mut captures = database.captures.lock().await;
-    let (mut lost, mut failed) = (Vec::new(), Vec::new());
-    for (relation, capture) in captures.iter_mut() {
-        match database.log.capture(&database.name, &capture.demand).await {
+    let _alone = database.capturing.write().await;
+    let known: Vec<Capture> = database.captures.lock().values().copied().collect();
+    let mut lost = Vec::new();
+    for capture in known {
+        let relation = capture.demand.relation;
+        let renewed = database.log.capture(&database.name, &capture.demand).await;
+        let mut captures = database.captures.lock();
+        match renewed {
             Ok(now) => {
                 if now.since > start && now.since > capture.captured.since {
-                    lost.push(*relation);
+                    lost.push(relation);
                 }
-                capture.captured = now;
+                let renewed = Capture {
+                    captured: now,
+                    ..capture
+                };
+                captures.insert(relation, renewed);
             }
             Err(error @ (LogError::Unavailable(_) | LogError::Internal(_))) => return Err(error),
             // The next check of its subscriptions finds out what is wrong with the table.
             Err(error) => {
                 warn!(relation, %error, "a table is not captured any more");
-                lost.push(*relation);
-                failed.push(*relation);
+                lost.push(relation);
+                captures.remove(&relation);
             }
         }
     }
-    captures.retain(|relation, _| !failed.contains(relation));
-    drop(captures);
     database.tell_gap(&lost, start);
     Ok(())
 }
@@ -198,8 +204,8 @@ impl Reader {
 }
 
 /// A table is like this from here on. PostgreSQL describes it again after whatever touched it, its
-/// policies too, so nobody is shown what is behind before these were read again.
+/// policies too, so nobody is shown what is behind before rights and policies were read again.
 async fn described(database: &Database, shape: &Arc<Shape>) {
-    guard::policies(database, shape.oid).await;
+    guard::touched(database, shape.oid).await;
     database.reshape(shape);
 }

@@ -58,6 +58,42 @@ async fn a_writer_that_was_open_is_waited_for_or_the_time_is_up() {
     assert_eq!(event, "+{\"id\":2}");
 }
 
+#[tokio::test]
+async fn who_waits_for_a_writer_is_in_nobodys_way() {
+    let scene = Scene::new("feed_in_the_way").await;
+    scene
+        .run(
+            "CREATE TABLE t (id int PRIMARY KEY); CREATE TABLE live (id int PRIMARY KEY);
+             CREATE TABLE other (id int PRIMARY KEY); GRANT SELECT ON t, live, other TO PUBLIC",
+        )
+        .await;
+    let _live = scene.all("live", &["id"]).await;
+    let writer = scene.session().await;
+    let open = "BEGIN; INSERT INTO t VALUES (1)";
+    writer.batch_execute(open).await.unwrap();
+    let request = scene.request("t", &["id"]).await;
+    let waiting = scene.subscribe(request);
+    tokio::pin!(waiting);
+    let (again, other) = (
+        scene.request("live", &["id"]).await,
+        scene.request("other", &["id"]).await,
+    );
+    let captured = "SELECT FROM pg_publication_tables WHERE tablename = 't'";
+    tokio::select! {
+        biased;
+        early = &mut waiting => panic!("{:?}", early.err()),
+        () = until(&scene, captured) => {}
+    }
+    tokio::select! {
+        biased;
+        early = &mut waiting => panic!("{:?}", early.err()),
+        listener = scene.subscribe(again) => drop(listener.unwrap()),
+    }
+    writer.batch_execute("COMMIT").await.unwrap();
+    waiting.await.unwrap();
+    scene.subscribe(other).await.unwrap();
+}
+
 /// Waits until a query gives a row.
 async fn until(scene: &Scene, query: &str) {
     let deadline = tokio::time::Instant::now() + Duration::from_secs(20);

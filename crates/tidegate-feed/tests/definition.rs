@@ -57,9 +57,7 @@ async fn a_column_is_never_another_one() {
         Item::Ended(Ended::Changed { problem }) => assert!(problem.contains("`a`"), "{problem}"),
         other => panic!("{other:?}"),
     }
-    scene
-        .run("ALTER TABLE t RENAME TO renamed; INSERT INTO renamed (id) VALUES (8)")
-        .await;
+    scene.run("INSERT INTO t (id) VALUES (8)").await;
     assert_eq!(listener.events(2).await[1], "+{\"id\":8,\"b\":null}");
 }
 
@@ -153,4 +151,27 @@ async fn who_comes_after_a_definition_and_before_a_change_is_served() {
         other => panic!("{other:?}"),
     }
     assert_eq!(old.event().await, "+{\"id\":4}");
+}
+
+#[tokio::test]
+async fn a_table_that_gets_another_name_ends_its_subscriptions() {
+    let scene = Scene::new("feed_renamed").await;
+    scene
+        .run("CREATE TABLE t (id int PRIMARY KEY); GRANT SELECT ON t TO PUBLIC")
+        .await;
+    let mut old = scene.all("t", &["id"]).await;
+    scene.run("INSERT INTO t VALUES (1)").await;
+    assert_eq!(old.event().await, "+{\"id\":1}");
+    scene
+        .run("ALTER TABLE t RENAME TO u; CREATE TABLE t (id int PRIMARY KEY); INSERT INTO u VALUES (2)")
+        .await;
+    match old.next().await {
+        Item::Ended(Ended::Changed { problem }) => {
+            assert!(problem.contains("public.u"), "{problem}");
+        }
+        other => panic!("{other:?}"),
+    }
+    let mut new = scene.all("u", &["id"]).await;
+    scene.run("INSERT INTO u VALUES (3)").await;
+    assert_eq!(new.event().await, "+{\"id\":3}");
 }

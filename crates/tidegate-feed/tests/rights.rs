@@ -271,3 +271,39 @@ async fn row_level_security_hides_the_next_row_already() {
         Item::Ended(Ended::Changed { .. })
     ));
 }
+
+#[tokio::test]
+async fn rights_belong_to_columns_and_not_to_their_names() {
+    let scene = Scene::new("feed_swap").await;
+    scene
+        .run(
+            "CREATE TABLE t (id int PRIMARY KEY, open text, secret text);
+             GRANT SELECT (id, open) ON t TO PUBLIC",
+        )
+        .await;
+    let mut alice = scene.all("t", &["id", "open"]).await;
+    scene.run("INSERT INTO t VALUES (1, 'a', 'b')").await;
+    assert_eq!(alice.event().await, "+{\"id\":1,\"open\":\"a\"}");
+    scene
+        .run(
+            "BEGIN; ALTER TABLE t RENAME open TO other; ALTER TABLE t RENAME secret TO open;
+             ALTER TABLE t RENAME other TO secret; INSERT INTO t VALUES (2, 'a', 'b'); COMMIT",
+        )
+        .await;
+    assert!(matches!(alice.next().await, Item::Ended(Ended::NotAllowed)));
+}
+
+#[tokio::test]
+async fn policies_that_take_long_are_asked_about_fewer_rows() {
+    let scene = Scene::new("feed_slow_policy").await;
+    scene
+        .run(
+            "CREATE TABLE t (id int PRIMARY KEY); GRANT SELECT ON t TO PUBLIC;
+             ALTER TABLE t ENABLE ROW LEVEL SECURITY;
+             CREATE POLICY p ON t USING (id > 0 AND pg_sleep(5.5)::text = '')",
+        )
+        .await;
+    let mut alice = scene.all("t", &["id"]).await;
+    scene.run("INSERT INTO t VALUES (1), (2)").await;
+    assert_eq!(alice.events(2).await, ["+{\"id\":1}", "+{\"id\":2}"]);
+}

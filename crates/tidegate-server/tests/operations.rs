@@ -40,7 +40,8 @@ async fn a_node_is_ready_while_its_parts_are_and_it_does_not_drain() {
     assert_eq!(api.get("/healthz").await.text(), r#"{"status":"ok"}"#);
 }
 
-struct Catalog;
+/// A part that thinks so of itself.
+struct Catalog(bool);
 
 impl Probe for Catalog {
     fn name(&self) -> &'static str {
@@ -52,17 +53,31 @@ impl Probe for Catalog {
     }
 
     fn is_ready(&self) -> BoxFuture<'_, bool> {
-        Box::pin(std::future::ready(false))
+        Box::pin(std::future::ready(self.0))
     }
 }
 
 #[tokio::test]
 async fn a_part_that_is_not_essential_leaves_the_node_ready() {
-    let api = Api::with(|builder| builder.probe(Arc::new(Catalog))).await;
+    let api = Api::with(|builder| builder.probe(Arc::new(Catalog(false)))).await;
     let answer = api.get("/readyz").await;
     assert_eq!(
         (answer.status.as_u16(), answer.text()),
         (200, r#"{"status":"ready","checks":{"catalog":"degraded"}}"#)
+    );
+}
+
+#[tokio::test]
+async fn no_part_is_well_while_an_essential_one_is_not() {
+    let database = Arc::new(Database(AtomicBool::new(false)));
+    let api = Api::with(|builder| builder.probe(Arc::new(Catalog(true))).probe(database)).await;
+    let answer = api.get("/readyz").await;
+    assert_eq!(
+        (answer.status.as_u16(), answer.text()),
+        (
+            503,
+            r#"{"status":"unavailable","checks":{"catalog":"degraded","database":"unavailable"}}"#
+        )
     );
 }
 

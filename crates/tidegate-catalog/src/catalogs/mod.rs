@@ -33,9 +33,22 @@ const KEPT: u64 = 1200;
 
 /// Knows which definitions went through this node, so that the next request sees them.
 pub trait Definitions: Send + Sync {
-    /// A number that changes whenever a statement that may have changed a definition of the
-    /// database has run through this node.
-    fn count(&self, database: &DatabaseName) -> u64;
+    /// A number that grows whenever a statement that may have changed a definition of the database
+    /// has run through this node: by its kind, because the database told so, and as far as that
+    /// does not tell, also one that may have called something that does.
+    fn count(&self, database: &DatabaseName, telling: Telling) -> u64;
+}
+
+/// Whether a database tells of what functions and triggers define in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Telling {
+    /// It may or may not: any statement may have defined something.
+    #[default]
+    Unknown,
+    /// It does not: who calls a function may have defined something.
+    Never,
+    /// It does.
+    Always,
 }
 
 /// Schemas of one role, ordered by name.
@@ -43,7 +56,7 @@ pub type Schemas = Arc<[Arc<Schema>]>;
 
 /// No definitions go through this node.
 impl Definitions for () {
-    fn count(&self, _: &DatabaseName) -> u64 {
+    fn count(&self, _: &DatabaseName, _: Telling) -> u64 {
         0
     }
 }
@@ -152,6 +165,13 @@ impl Catalogs {
         outcome
     }
 
+    /// It is known now, or known better, whether a database in use tells.
+    pub fn rely(&self, database: &DatabaseName, telling: Telling) {
+        if let Some(tenant) = self.tenants.read().get(database) {
+            tenant.rely(telling);
+        }
+    }
+
     /// Forgets a database that is dropped or renamed.
     pub fn forget(&self, database: &DatabaseName) {
         self.tenants.write().remove(database);
@@ -192,7 +212,7 @@ impl Catalogs {
         let tenant = self.tenant(database);
         let now = self.now();
         tenant.touch(now);
-        let count = self.definitions.count(database);
+        let count = self.definitions.count(database, tenant.telling());
         if !tenant.is_compared(count, now)
             && let Err(error) = self.compare(database, &tenant, terms).await
         {
@@ -240,7 +260,7 @@ impl Catalogs {
         if tenant.comparisons() > before + 1 {
             return Ok(false);
         }
-        let count = self.definitions.count(database);
+        let count = self.definitions.count(database, tenant.telling());
         let fingerprint = load::fingerprint(&*self.executor, database, terms).await?;
         Ok(tenant.compared(fingerprint, count, self.now()))
     }

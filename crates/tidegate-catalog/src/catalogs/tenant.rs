@@ -8,8 +8,8 @@ use futures_util::lock::Mutex as Turn;
 use parking_lot::Mutex;
 use tidegate_sql::RoleName;
 
-use super::WATCHED;
 use super::slot::Slot;
+use super::{Telling, WATCHED};
 
 /// The slots of one role: of each schema that it asked for by name, and under the empty name, which
 /// PostgreSQL has not, of all.
@@ -33,8 +33,11 @@ struct State {
     /// What was loaded before this epoch may not be served any more, because the change came
     /// through this node.
     required: u64,
-    /// The definitions that had gone through this node when it was last compared.
-    definitions: u64,
+    /// Whether it tells of what functions and triggers define.
+    telling: Telling,
+    /// The definitions that had gone through this node when it was last compared; not known as
+    /// long as they are counted otherwise.
+    definitions: Option<u64>,
     /// When it was last compared.
     compared: u64,
     /// How often.
@@ -63,27 +66,40 @@ impl Tenant {
         self.state.lock().comparisons
     }
 
+    pub(super) fn telling(&self) -> Telling {
+        self.state.lock().telling
+    }
+
+    /// From now on definitions are counted by what the database tells.
+    pub(super) fn rely(&self, telling: Telling) {
+        let mut state = self.state.lock();
+        if state.telling != telling {
+            state.telling = telling;
+            state.definitions = None;
+        }
+    }
+
     /// Whether what is known still holds: no definition went through this node since, and it is
     /// being watched.
     pub(super) fn is_compared(&self, definitions: u64, now: u64) -> bool {
         let state = self.state.lock();
         state.fingerprint.is_some()
-            && state.definitions == definitions
+            && state.definitions == Some(definitions)
             && now.saturating_sub(state.compared) < WATCHED
     }
 
-    /// Takes a fingerprint that was read after `definitions` were counted; whether it is another
-    /// than before.
+    /// Takes a fingerprint that was read after `definitions` were counted; whether it is another than
+    /// before.
     pub(super) fn compared(&self, fingerprint: String, definitions: u64, now: u64) -> bool {
         let mut state = self.state.lock();
         let known = state.fingerprint.replace(fingerprint);
         let changed = known != state.fingerprint;
         state.epoch += u64::from(changed);
         let unattended = now.saturating_sub(state.compared) >= WATCHED;
-        if state.definitions != definitions || unattended {
+        if state.definitions != Some(definitions) || unattended {
             state.required = state.epoch;
         }
-        state.definitions = definitions;
+        state.definitions = Some(definitions);
         state.compared = now;
         state.comparisons += 1;
         changed && known.is_some()
@@ -92,7 +108,7 @@ impl Tenant {
     /// Believes what is known for a while, because it could not be compared.
     pub(super) fn put_off(&self, definitions: u64, now: u64) {
         let mut state = self.state.lock();
-        state.definitions = definitions;
+        state.definitions = Some(definitions);
         state.compared = now;
     }
 

@@ -25,6 +25,10 @@ use crate::wire::tag;
 use cancel::Canceller;
 use tidegate_sql::{Error, InputError};
 
+/// The SQLSTATE of the notice by which the event trigger tells the session that ran it
+/// (`control/announce_function.sql`).
+const REDEFINED: &str = "TGDEF";
+
 /// A connection that logged in as one role.
 #[expect(
     clippy::struct_excessive_bools,
@@ -47,6 +51,8 @@ pub struct Connection {
     reset_answers: u32,
     /// Whether anything has run since the last reset.
     pub(crate) used: bool,
+    /// Whether the database has told that a statement changed a definition, in whatever way.
+    pub(crate) redefined: bool,
     /// How many rows have come of the reset, however often waiting for it was given up.
     drained_rows: u32,
     broken: bool,
@@ -214,7 +220,12 @@ impl Connection {
     /// settings (PostgreSQL, "Asynchronous Operations").
     pub(crate) fn is_aside(&mut self, tag: u8) -> Result<bool, Error> {
         match tag {
-            tag::NOTICE_RESPONSE | tag::NOTIFICATION_RESPONSE => Ok(true),
+            tag::NOTICE_RESPONSE => {
+                self.redefined |=
+                    crate::wire::body::has_sqlstate(self.channel.inbound.body(), REDEFINED);
+                Ok(true)
+            }
+            tag::NOTIFICATION_RESPONSE => Ok(true),
             tag::PARAMETER_STATUS => {
                 // A reset changes settings back.
                 if self.is_resetting() {

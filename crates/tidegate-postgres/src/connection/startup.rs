@@ -20,6 +20,8 @@ impl StartupPins {
         let mut settings: Vec<(&str, &str)> = vec![
             ("client_encoding", "UTF8"),
             ("application_name", "tidegate"),
+            // By this the event trigger knows whose definitions it must tell at once.
+            ("tidegate.session", "on"),
             (
                 "search_path",
                 self.search_path.as_deref().unwrap_or("\"$user\", public"),

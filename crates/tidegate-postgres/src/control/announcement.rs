@@ -13,18 +13,29 @@ use crate::connection::ConnectError;
 /// Makes the trigger.
 const INSTALL: &str = concat!(
     include_str!("announce.sql"),
+    include_str!("announce_function.sql"),
+    include_str!("announce_trigger.sql"),
     include_str!("own_schema.sql"),
     ";\nCOMMIT"
 );
 
+/// Replaces what an older release made.
+const RENEW: &str = include_str!("announce_function.sql");
+
 /// Leaves what is ours to us alone.
 const OWN: &str = include_str!("own_schema.sql");
 
-/// Whether the trigger is there, fires, and everything behind it is ours; and whether we may make
-/// it, which only superusers may. Where transactions are prepared there should be none: those that
+/// Whether the trigger is there, fires, and everything behind it is ours; whether it also tells the
+/// sessions of the service; and whether we may make it, which only superusers may. Where transactions are prepared there should be none: those that
 /// have notified somebody cannot be.
-const SURVEY: &str = "SELECT EXISTS (
-    SELECT FROM pg_catalog.pg_event_trigger e
+const SURVEY: &str = "SELECT made.current IS NOT NULL, coalesce(made.current, false),
+    (SELECT r.rolsuper
+     AND pg_catalog.current_setting('max_prepared_transactions') OPERATOR(pg_catalog.=) '0'
+     FROM pg_catalog.pg_roles r
+     WHERE r.rolname OPERATOR(pg_catalog.=) current_user)
+    FROM (SELECT) one LEFT JOIN (
+    SELECT pg_catalog.strpos(p.prosrc, 'tidegate.session') OPERATOR(pg_catalog.>) 0 AS current
+    FROM pg_catalog.pg_event_trigger e
     JOIN pg_catalog.pg_proc p ON p.oid OPERATOR(pg_catalog.=) e.evtfoid
     JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace
     JOIN pg_catalog.pg_roles r ON r.oid OPERATOR(pg_catalog.=) p.proowner
@@ -32,11 +43,7 @@ const SURVEY: &str = "SELECT EXISTS (
     WHERE e.evtname OPERATOR(pg_catalog.=) 'tidegate_catalog'
     AND e.evtenabled OPERATOR(pg_catalog.=) ANY (ARRAY['O', 'A']::pg_catalog.\"char\"[])
     AND n.nspname OPERATOR(pg_catalog.=) 'tidegate_catalog'
-    AND (r.rolsuper OR r.rolname OPERATOR(pg_catalog.=) current_user)),
-    (SELECT r.rolsuper
-     AND pg_catalog.current_setting('max_prepared_transactions') OPERATOR(pg_catalog.=) '0'
-     FROM pg_catalog.pg_roles r
-     WHERE r.rolname OPERATOR(pg_catalog.=) current_user)";
+    AND (r.rolsuper OR r.rolname OPERATOR(pg_catalog.=) current_user)) made ON true";
 
 /// What is heard of a database's definitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,33 +100,51 @@ impl Control {
     }
 }
 
+/// What was found of the trigger.
+#[derive(Default)]
+struct Survey {
+    /// It is there.
+    there: bool,
+    /// As this release makes it.
+    current: bool,
+    /// We may make it.
+    may_make: bool,
+}
+
 /// Listens; whether there is anything to hear.
 async fn begin(client: &Client) -> Result<bool, tokio_postgres::Error> {
-    let (mut there, may_make) = survey(client).await?;
-    if !there && may_make {
+    let mut found = survey(client).await?;
+    if !found.there && found.may_make {
         // Another node may be doing the same, or the name is taken.
         if let Err(error) = client.batch_execute(INSTALL).await {
             debug!(%error, "no event trigger");
             client.batch_execute("ROLLBACK").await?;
         }
-        there = survey(client).await?.0;
+        found = survey(client).await?;
     }
-    if there {
-        // Not ours to take back where another administrator made it.
-        if let Err(error) = client.batch_execute(OWN).await {
-            debug!(%error, "the rights on our schema stay as they are");
+    if found.there {
+        // Not ours to change where another administrator made it.
+        let renew = if found.current { "" } else { RENEW };
+        for sql in [renew, OWN] {
+            if let Err(error) = client.batch_execute(sql).await {
+                debug!(%error, "our schema stays as it is");
+            }
         }
         client.batch_execute("LISTEN tidegate_catalog").await?;
     }
-    Ok(there)
+    Ok(found.there)
 }
 
-async fn survey(client: &Client) -> Result<(bool, bool), tokio_postgres::Error> {
+async fn survey(client: &Client) -> Result<Survey, tokio_postgres::Error> {
     let messages = client.simple_query(SURVEY).await?;
     let row = messages.iter().find_map(|message| match message {
         SimpleQueryMessage::Row(row) => Some(row),
         _ => None,
     });
     let is = |place| row.and_then(|row| row.get(place)) == Some("t");
-    Ok((is(0), is(1)))
+    Ok(Survey {
+        there: is(0),
+        current: is(1),
+        may_make: is(2),
+    })
 }

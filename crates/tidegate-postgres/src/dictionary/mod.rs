@@ -34,6 +34,10 @@ pub(crate) struct Dictionary {
     hasher: RandomState,
     /// Counts the definitions that went through this node.
     generation: AtomicU64,
+    /// Counts the statements, and transactions of several, that ended here.
+    statements: AtomicU64,
+    /// Counts those of them that call functions by their text.
+    calls: AtomicU64,
     /// What was learnt of statements before this generation is not believed.
     believed_from: AtomicU64,
     /// What reads may not mention.
@@ -53,6 +57,24 @@ impl Dictionary {
     /// Changes when what was learnt before must not be believed any more.
     pub(crate) fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
+    }
+
+    /// Changes with every statement, or transaction of several, that ends.
+    pub(crate) fn statements(&self) -> u64 {
+        self.statements.load(Ordering::Acquire)
+    }
+
+    /// Changes with every one of them that calls what may be a function of the database's own.
+    pub(crate) fn calls(&self) -> u64 {
+        self.calls.load(Ordering::Acquire)
+    }
+
+    /// Counts a statement, or a transaction of several, that has ended; it may have `called`.
+    pub(crate) fn count(&self, called: bool) {
+        self.statements.fetch_add(1, Ordering::Release);
+        if called {
+            self.calls.fetch_add(1, Ordering::Release);
+        }
     }
 
     /// Forgets everything, because a statement may have changed a definition.

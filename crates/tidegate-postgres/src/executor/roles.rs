@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::RoleConnector;
 use super::transaction::RoleTransaction;
-use crate::connection::Condition;
+use crate::connection::{Condition, Connection};
 use crate::dictionary::{Dictionaries, Dictionary};
 use crate::pool::{Lease, Pool};
 use crate::session::task::{Place, Task};
@@ -77,9 +77,20 @@ impl Roles {
         &self.pool
     }
 
-    /// How many statements that may have changed a definition of the database have run here.
+    /// How many statements that may have changed a definition of the database have run here, by
+    /// their kind or because the database told so.
     pub fn definitions(&self, database: &DatabaseName) -> u64 {
         self.dictionaries.of(database).generation()
+    }
+
+    /// How many statements, and transactions of several, of the database have ended here.
+    pub fn statements(&self, database: &DatabaseName) -> u64 {
+        self.dictionaries.of(database).statements()
+    }
+
+    /// How many of them call, by their text, what may be a function of the database's own.
+    pub fn calls(&self, database: &DatabaseName) -> u64 {
+        self.dictionaries.of(database).calls()
     }
 
     /// Forgets a database that is dropped and closes its connections.
@@ -103,8 +114,12 @@ impl Roles {
         let task = lent.task(login, bound);
         let redefinition = redefinition(&lent.dictionary, bound);
         let outcome = lease.run(&task, sink).await;
-        note(&lent.dictionary, bound);
+        let redefinition = redefinition.or(told(&mut lease, &lent.dictionary));
+        if redefinition.is_some() {
+            lent.dictionary.forget();
+        }
         drop(redefinition);
+        lent.dictionary.count(bound.statement.calls());
         conclude(lease, outcome).await
     }
 
@@ -187,24 +202,19 @@ impl Roles {
     }
 }
 
-/// Marks a statement that may change a definition while it runs.
+/// Marks a statement that may change a definition by its kind, while it runs.
 pub(super) fn redefinition(
     dictionary: &Dictionary,
     bound: &BoundStatement,
 ) -> Option<Redefinition> {
-    redefines(bound).then(|| Redefinition::begin(&dictionary.belief))
+    let redefines = matches!(bound.statement.kind(), Kind::Other | Kind::Procedural);
+    redefines.then(|| Redefinition::begin(&dictionary.belief))
 }
 
-/// Whether a statement may change a definition.
-pub(super) fn redefines(bound: &BoundStatement) -> bool {
-    matches!(bound.statement.kind(), Kind::Other | Kind::Procedural)
-}
-
-/// Tells the dictionary that definitions may have changed.
-pub(super) fn note(dictionary: &Dictionary, bound: &BoundStatement) {
-    if redefines(bound) {
-        dictionary.forget();
-    }
+/// Marks a definition of which only the database could tell: by a function, a trigger, a view.
+pub(super) fn told(connection: &mut Connection, dictionary: &Dictionary) -> Option<Redefinition> {
+    let told = std::mem::take(&mut connection.redefined);
+    told.then(|| Redefinition::begin(&dictionary.belief))
 }
 
 /// Gives the connection back. After a passed deadline the answer waits until nothing runs any

@@ -9,7 +9,7 @@ use tidegate_sql::{
 use tokio::time::Instant;
 
 use super::RoleConnector;
-use super::roles::{conclude, note, redefines, redefinition};
+use super::roles::{conclude, redefinition, told};
 use crate::dictionary::Dictionary;
 use crate::pool::Lease;
 use crate::session::task::{Place, Task};
@@ -26,6 +26,8 @@ pub(super) struct RoleTransaction {
     begun: bool,
     /// There if a definition may have changed.
     redefinition: Option<Redefinition>,
+    /// Whether a statement calls what may be a function of the database's own.
+    called: bool,
     /// Whether something has gone wrong, so that the transaction can only be rolled back.
     failed: bool,
 }
@@ -46,6 +48,7 @@ impl RoleTransaction {
             deadline,
             begun: false,
             redefinition: None,
+            called: false,
             failed: false,
         }
     }
@@ -96,15 +99,14 @@ impl RoleTransaction {
     }
 
     async fn run(&mut self, bound: &BoundStatement, sink: &mut dyn RowSink) -> Result<Completion> {
+        self.called |= bound.statement.calls();
         let redefinition = redefinition(&self.dictionary, bound);
-        if redefinition.is_some() {
-            self.redefinition = redefinition;
-        }
         let (lease, task) = self.task(bound)?;
         let outcome = lease.run(&task, sink).await;
-        if redefines(bound) {
-            note(task.dictionary, bound);
+        if let Some(redefinition) = redefinition.or(told(lease, task.dictionary)) {
+            task.dictionary.forget();
             lease.statements.retire();
+            self.redefinition = Some(redefinition);
         }
         self.remember(outcome)
     }
@@ -121,9 +123,12 @@ impl RoleTransaction {
             return Ok(());
         }
         let outcome = self.lease.commit(self.deadline).await;
-        if self.redefinition.take().is_some() {
+        // What a deferred trigger defined is told by COMMIT.
+        let late = told(&mut self.lease, &self.dictionary);
+        if self.redefinition.take().or(late).is_some() {
             self.dictionary.forget();
         }
+        self.dictionary.count(self.called);
         conclude(self.lease, outcome).await
     }
 }

@@ -99,12 +99,10 @@ impl Layouts {
         layout.order(layout).unwrap_or_default()
     }
 
-    /// Every table is described again, with its next change.
+    /// Every table is looked up and described again, with its next change.
     pub(super) fn describe_again(&mut self) {
         self.described.clear();
-        for known in self.known.values_mut() {
-            known.order = None;
-        }
+        self.known.clear();
     }
 
     /// Looks up what a writer has written down.
@@ -133,8 +131,12 @@ pub(super) async fn current(reader: &Reader, table: u32) -> LogResult<Option<Lay
 }
 
 const LAYOUT: &str = "\
-    SELECT root, schema, name, columns, types, generated FROM tidegate_outbox.layout \
-    WHERE relation = $1 AND layout = $2 LIMIT 1";
+    SELECT l.root, coalesce(n.nspname::text, l.schema), coalesce(c.relname::text, l.name), \
+           l.columns, l.types, l.generated \
+    FROM tidegate_outbox.layout l \
+    LEFT JOIN pg_catalog.pg_class c ON c.oid = l.root \
+    LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+    WHERE l.relation = $1 AND l.layout = $2 LIMIT 1";
 
 const CURRENT: &str = "\
     SELECT c.oid, n.nspname::text, c.relname::text, \

@@ -288,6 +288,8 @@ const TOLD: &str = "\
            pg_catalog.concat_ws(' ', \
                (SELECT pg_catalog.sum(t.xmin::text::bigint) FROM pg_catalog.pg_class t \
                 JOIN tidegate_outbox.captured d ON d.relation = t.oid), \
+               (SELECT pg_catalog.sum(a.xmin::text::bigint) FROM pg_catalog.pg_attribute a \
+                JOIN tidegate_outbox.captured d ON d.relation = a.attrelid), \
                (SELECT pg_catalog.count(*) FROM pg_catalog.pg_policy), \
                (SELECT pg_catalog.sum(p.xmin::text::bigint) FROM pg_catalog.pg_policy p)) \
     FROM tidegate_outbox.state s LEFT JOIN LATERAL (\

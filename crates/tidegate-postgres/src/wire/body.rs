@@ -21,10 +21,15 @@ impl<'a> Reader<'a> {
     }
 
     fn text(&mut self) -> Option<&'a str> {
+        std::str::from_utf8(self.bytes()?).ok()
+    }
+
+    /// Up to a zero, which it leaves behind.
+    fn bytes(&mut self) -> Option<&'a [u8]> {
         let end = self.0.iter().position(|byte| *byte == 0)?;
-        let (text, tail) = self.0.split_at(end);
+        let (bytes, tail) = self.0.split_at(end);
         self.0 = tail.get(1..)?;
-        std::str::from_utf8(text).ok()
+        Some(bytes)
     }
 }
 
@@ -63,6 +68,22 @@ pub(crate) fn parameter_description(body: &[u8]) -> Option<Vec<u32>> {
 pub(crate) fn parameter_status(body: &[u8]) -> Option<(&str, &str)> {
     let mut reader = Reader(body);
     Some((reader.text()?, reader.text()?))
+}
+
+/// Whether an `ErrorResponse` or a `NoticeResponse` has this SQLSTATE.
+pub(crate) fn has_sqlstate(body: &[u8], sqlstate: &str) -> bool {
+    let mut reader = Reader(body);
+    while let Some([field]) = reader.take()
+        && field != 0
+    {
+        let Some(value) = reader.bytes() else {
+            return false;
+        };
+        if field == b'C' {
+            return value == sqlstate.as_bytes();
+        }
+    }
+    false
 }
 
 /// Reads a `CommandComplete`: the command and, where it counts rows, how many.

@@ -190,12 +190,15 @@ async fn connections_that_died_while_idle_are_replaced_unseen() {
     for login in [stage.owner(), stage.guest()] {
         for _ in 0..3 {
             assert_eq!(Sql::new("select 1").value(&stage, &login).await, "1");
-            let kill = "SELECT count(pg_terminate_backend(pid))::text FROM pg_stat_activity \
+            let kill = "SELECT string_agg(CASE WHEN pg_terminate_backend(pid) THEN pid::text END, ',') \
+                FROM pg_stat_activity \
                 WHERE datname = current_database() AND pid <> pg_backend_pid()";
-            stage.value(kill).await;
-            let gone = "SELECT count(*)::text FROM pg_stat_activity \
-                WHERE datname = current_database() AND pid <> pg_backend_pid()";
-            while stage.value(gone).await != "0" {
+            let killed = stage.value(kill).await;
+            // The service may connect anew meanwhile, to look for suspects.
+            let left = format!(
+                "SELECT count(*)::text FROM pg_stat_activity WHERE pid = ANY('{{{killed}}}')"
+            );
+            while stage.value(&left).await != "0" {
                 tokio::task::yield_now().await;
             }
         }

@@ -180,3 +180,68 @@ async fn default_privileges_give_nobody_a_right_on_our_schema() {
     assert_eq!(next(&mut told).await, Some(Announcement::Listening));
     assert_eq!(rights().await, [false; 3]);
 }
+
+/// The notice that the session of a definition gets, if any.
+async fn noticed(url: &str, options: &str, sql: &str) -> Option<String> {
+    let mut config: tokio_postgres::Config = url.parse().unwrap();
+    config.options(options);
+    let (client, mut connection) = config.connect(tokio_postgres::NoTls).await.unwrap();
+    let (tell, mut told) = mpsc::unbounded_channel();
+    let drive = async move {
+        let mut messages = std::pin::pin!(futures_util::stream::poll_fn(
+            move |cx| connection.poll_message(cx)
+        ));
+        while let Some(Ok(message)) = futures_util::StreamExt::next(&mut messages).await {
+            if let tokio_postgres::AsyncMessage::Notice(notice) = message {
+                // The test may have ended.
+                let _ = tell.send(notice.code().code().to_owned());
+            }
+        }
+    };
+    tokio::spawn(drive);
+    client.batch_execute(sql).await.unwrap();
+    told.try_recv().ok()
+}
+
+#[tokio::test]
+async fn sessions_of_the_service_are_told_at_once_and_nobody_else() {
+    let _admin = database("announced_here").await;
+    let mut told = hear(control(&cluster().admin_url()), "announced_here");
+    assert_eq!(next(&mut told).await, Some(Announcement::Listening));
+    let url = cluster().url("announced_here");
+    let ours = "-c tidegate.session=on -c client_min_messages=error";
+    let told = noticed(&url, ours, "create table ours (id int)").await;
+    assert_eq!(told.as_deref(), Some("TGDEF"));
+    for tells in ["grant select on ours to public", "drop table ours"] {
+        let told = noticed(&url, ours, tells).await;
+        assert_eq!(told.as_deref(), Some("TGDEF"), "{tells}");
+    }
+    for silent in [
+        "select 1",
+        "create temp table own (id serial primary key)",
+        "create temp table own as select 1 as id; create index on own (id); alter table own add a int",
+        "select 1 as id into temp own",
+    ] {
+        assert_eq!(noticed(&url, ours, silent).await, None, "{silent}");
+    }
+    assert_eq!(
+        noticed(&url, "", "create table theirs (id int)").await,
+        None
+    );
+}
+
+#[tokio::test]
+async fn what_an_older_release_made_is_renewed() {
+    let admin = database("announced_old").await;
+    let mut told = hear(control(&cluster().admin_url()), "announced_old");
+    assert_eq!(next(&mut told).await, Some(Announcement::Listening));
+    let sql = "create or replace function tidegate_catalog.announce() returns event_trigger \
+               language plpgsql as $$ begin perform pg_notify('tidegate_catalog', ''); end $$";
+    admin.batch_execute(sql).await.unwrap();
+    let mut told = hear(control(&cluster().admin_url()), "announced_old");
+    assert_eq!(next(&mut told).await, Some(Announcement::Listening));
+    let url = cluster().url("announced_old");
+    let sql = "create table ours (id int)";
+    let told = noticed(&url, "-c tidegate.session=on", sql).await;
+    assert_eq!(told.as_deref(), Some("TGDEF"));
+}

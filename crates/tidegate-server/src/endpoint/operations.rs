@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Response, StatusCode};
 use serde_json::{Map, Value};
@@ -20,19 +21,22 @@ pub(crate) fn health() -> Response<Body> {
 }
 
 /// `GET /readyz`: every essential part can do its work; 503 otherwise, and while the node drains.
+/// The others stand on the essential ones, whatever they think of themselves.
 pub(crate) async fn readiness(app: &App) -> Response<Body> {
     let (mut checks, mut sources) = (Map::new(), Map::new());
     let mut ready = !app.is_draining();
     if !ready {
         checks.insert("node".to_owned(), "draining".into());
     }
-    for probe in app.probes() {
-        let is_ready = is_ready(&**probe).await;
-        ready &= is_ready || !probe.is_essential();
-        let word = match (is_ready, probe.is_essential()) {
-            (true, _) => "ok",
-            (false, true) => "unavailable",
-            (false, false) => "degraded",
+    let answers = join_all(app.probes().iter().map(|probe| is_ready(&**probe))).await;
+    let answers = || app.probes().iter().zip(&answers);
+    let sound = answers().all(|(probe, is_ready)| *is_ready || !probe.is_essential());
+    ready &= sound;
+    for (probe, is_ready) in answers() {
+        let word = match (*is_ready, probe.is_essential()) {
+            (true, is_essential) if is_essential || sound => "ok",
+            (_, true) => "unavailable",
+            (_, false) => "degraded",
         };
         checks.insert(probe.name().to_owned(), word.into());
         if let Some(source) = probe.source() {

@@ -35,7 +35,10 @@ use crate::error::Failure;
 const MESSAGE: usize = 256 * 1024;
 /// An idle socket must stay small; the library's own buffers would take a quarter of a megabyte.
 const BUFFER: usize = 2 * 1024;
-const PING: Duration = Duration::from_secs(25);
+/// How often it is looked whether the caller's session has ended meanwhile.
+const LOOK: Duration = Duration::from_millis(2_500);
+/// A ping goes with every so many looks: every 25 s.
+const PING: u8 = 10;
 /// How long the first message of a socket without a token may take.
 const FIRST: Duration = Duration::from_secs(10);
 const SUBSCRIPTIONS: usize = 100;
@@ -52,7 +55,7 @@ enum Happening {
     Done(Result<Done, JoinError>),
     /// Events are due.
     Due(Option<Vec<Delivery>>),
-    /// It is time for a ping.
+    /// It is time for a look.
     Tick,
     /// The first message has not come, or the token has expired.
     Deadline,
@@ -108,7 +111,9 @@ struct Session {
     deadline: Option<Instant>,
     /// Whether `connection_init` has come.
     initialised: bool,
-    ping: Interval,
+    look: Interval,
+    /// Since the last ping.
+    looks: u8,
     unanswered: u8,
     stopped: watch::Receiver<bool>,
     draining: bool,
@@ -140,8 +145,8 @@ pub(crate) async fn run(app: App, opening: Opening, stopped: watch::Receiver<boo
     let io = TokioIo::new(upgraded);
     let socket = WebSocketStream::from_raw_socket(io, Role::Server, Some(config)).await;
     let (outbox, inbox) = queue(QueueLimits::default());
-    let mut ping = tokio::time::interval_at(Instant::now() + PING, PING);
-    ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut look = tokio::time::interval_at(Instant::now() + LOOK, LOOK);
+    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let session = Session {
         socket,
         dialect: opening.dialect,
@@ -151,7 +156,8 @@ pub(crate) async fn run(app: App, opening: Opening, stopped: watch::Receiver<boo
         expires: None,
         deadline: None,
         initialised: false,
-        ping,
+        look,
+        looks: 0,
         unanswered: 0,
         stopped,
         draining: false,
@@ -226,7 +232,7 @@ impl Session {
             heard = self.socket.next(), if reads => Happening::Heard(heard),
             Some(done) = self.operations.join_next() => Happening::Done(done),
             due = self.inbox.next() => Happening::Due(due),
-            _ = self.ping.tick() => Happening::Tick,
+            _ = self.look.tick() => Happening::Tick,
             () = wait(deadline), if deadline.is_some() => Happening::Deadline,
             _ = self.stopped.changed(), if !self.draining => Happening::Drain,
         }
@@ -265,6 +271,11 @@ impl Session {
         {
             return Err(self.unauthorized(&failure).await);
         }
+        self.looks += 1;
+        if self.looks < PING {
+            return Ok(());
+        }
+        self.looks = 0;
         if self.unanswered >= 2 {
             return Err(End::gone());
         }

@@ -2,9 +2,11 @@
 //!
 //! The refusals guard atomicity and give good messages; the security boundary is the login role.
 
-use super::Kind;
+use std::borrow::Cow;
+
 use super::lexer::{Token, TokenKind};
 use super::names::Lower;
+use super::{Kind, escaped};
 use crate::error::InputError;
 
 const LEADING: usize = 4;
@@ -18,8 +20,10 @@ const NOTICES: &str = "a session does not outlive its request; subscribe to chan
 /// Reads the leading words and what else decides about the kind.
 #[derive(Debug, Default)]
 pub(super) struct KindReader<'a> {
-    words: [&'a str; LEADING],
+    words: [Cow<'a, str>; LEADING],
     count: usize,
+    /// `U&"…"` in front of `UESCAPE`.
+    quoted: Option<&'a str>,
     stage: Stage,
     explain: Explain,
     /// A `SELECT`, `VALUES` or `TABLE` outside parentheses has been seen.
@@ -84,15 +88,15 @@ impl<'a> KindReader<'a> {
     /// Takes the next token; `depth` counts the parentheses and brackets that are open.
     pub(super) fn see(&mut self, token: &Token<'a>, previous: Option<&Token<'a>>, depth: usize) {
         match self.stage {
-            Stage::Leading => self.lead(token),
-            Stage::Explain => self.explain(token),
+            Stage::Leading => self.lead(token, previous),
+            Stage::Explain => self.explain(token, previous),
             Stage::ExplainParen => match token.kind {
                 TokenKind::OpenParen => self.stage = Stage::Leading,
                 TokenKind::Word
                     if Lower::of(token.text).any(&["select", "values", "table", "with"]) =>
                 {
                     self.stage = Stage::Leading;
-                    self.lead(token);
+                    self.lead(token, previous);
                 }
                 _ => {
                     self.stage = Stage::ExplainOptions;
@@ -114,7 +118,7 @@ impl<'a> KindReader<'a> {
 
     /// The kind, or the refusal.
     pub(super) fn finish(&self) -> Result<Kind, InputError> {
-        let words = self.words.map(Lower::of);
+        let words = self.words.each_ref().map(|word| Lower::of(word));
         let words = words.each_ref().map(Lower::as_str);
         if self.origin == Origin::Prepared {
             let (keyword, reason) = ("EXECUTE", PREPARED);
@@ -140,22 +144,30 @@ impl<'a> KindReader<'a> {
         })
     }
 
-    fn lead(&mut self, token: &Token<'a>) {
+    fn lead(&mut self, token: &Token<'a>, previous: Option<&Token<'a>>) {
+        let behind_quoted = previous.filter(|previous| previous.kind == TokenKind::Quoted);
         match token.kind {
+            TokenKind::Word if behind_quoted.is_some() && token.is("uescape") => {
+                self.quoted = behind_quoted.map(|quoted| quoted.text);
+            }
+            TokenKind::String if self.quoted.is_some() => {
+                let quoted = self.quoted.take().unwrap_or_default();
+                self.words[self.count - 1] = escaped::name_with(quoted, token.text).into();
+            }
             TokenKind::Word
                 if self.count == 0 && token.is("explain") && self.explain == Explain::No =>
             {
                 self.explain = Explain::Planned;
                 self.stage = Stage::Explain;
             }
-            TokenKind::Word => self.push(token.text),
-            TokenKind::Quoted if self.count > 0 => self.push(token.text.trim_matches('"')),
+            TokenKind::Word => self.push(token.text.into()),
+            TokenKind::Quoted if self.count > 0 => self.push(escaped::name(token.text)),
             TokenKind::OpenParen if self.count == 0 => {}
             _ => self.stage = Stage::Body,
         }
     }
 
-    fn push(&mut self, word: &'a str) {
+    fn push(&mut self, word: Cow<'a, str>) {
         self.words[self.count] = word;
         self.count += 1;
         if self.count == LEADING {
@@ -163,14 +175,14 @@ impl<'a> KindReader<'a> {
         }
     }
 
-    fn explain(&mut self, token: &Token<'a>) {
+    fn explain(&mut self, token: &Token<'a>, previous: Option<&Token<'a>>) {
         if token.kind == TokenKind::OpenParen {
             self.stage = Stage::ExplainParen;
         } else if token.is("analyze") || token.is("analyse") {
             self.explain = Explain::Analyzed;
         } else if !token.is("verbose") {
             self.stage = Stage::Leading;
-            self.lead(token);
+            self.lead(token, previous);
         }
     }
 

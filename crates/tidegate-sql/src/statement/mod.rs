@@ -1,6 +1,7 @@
 //! Statements as text with named placeholders.
 
 mod bound;
+mod escaped;
 mod kind;
 mod lexer;
 mod names;
@@ -32,6 +33,7 @@ pub struct Statement {
     shifts: Vec<(u32, i32)>,
     kind: Kind,
     trust: Trust,
+    calls: bool,
 }
 
 impl Hash for Statement {
@@ -102,6 +104,12 @@ impl Statement {
     /// Whether the statement may leave session state.
     pub fn trust(&self) -> Trust {
         self.trust
+    }
+
+    /// Whether this is a [`Kind::Read`] whose text calls what may be a function of the database's
+    /// own, which can do anything.
+    pub fn calls(&self) -> bool {
+        self.calls
     }
 
     /// The position in the caller's text that belongs to PostgreSQL's position in

@@ -175,7 +175,9 @@ impl<'a> Reader<'a> {
             Kind::Read if self.trust.calls_only_stateless() => Trust::Stateless,
             _ => Trust::Stateful,
         };
-        Ok(self.rewrite.finish(kind, trust))
+        let mut statement = self.rewrite.finish(kind, trust);
+        statement.calls = kind == Kind::Read && self.trust.calls();
+        Ok(statement)
     }
 }
 

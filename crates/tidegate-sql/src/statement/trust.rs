@@ -10,6 +10,8 @@ const HISTORY: usize = 4;
 #[derive(Debug, Default)]
 pub(super) struct TrustReader<'a> {
     stateful: bool,
+    /// Whether one of them is a call.
+    calls: bool,
     /// The last tokens, in turn.
     last: [Option<Token<'a>>; HISTORY],
     count: usize,
@@ -32,12 +34,15 @@ enum TypeName {
 impl<'a> TrustReader<'a> {
     /// Takes the next token; `innermost` is what encloses it.
     pub(super) fn see(&mut self, token: &Token<'a>, innermost: Option<Open>) {
-        if !self.stateful {
+        if !self.calls {
             self.follow_type(token);
-            let suspicious = match token.kind {
+            self.calls = match token.kind {
                 TokenKind::OpenParen => self.calls_unknown(),
+                TokenKind::Word | TokenKind::Quoted => self.calls_attribute(token),
+                _ => false,
+            };
+            let suspicious = match token.kind {
                 TokenKind::String => self.types_literal(),
-                TokenKind::Word | TokenKind::Quoted if self.calls_attribute(token) => true,
                 TokenKind::Word if innermost == Some(Open::Cast) && token.is("as") => {
                     self.type_name = TypeName::Expected;
                     false
@@ -46,7 +51,7 @@ impl<'a> TrustReader<'a> {
                     self.type_name = TypeName::Expected;
                     false
                 }
-                _ => false,
+                _ => self.calls,
             };
             self.stateful |= suspicious;
         }
@@ -57,6 +62,11 @@ impl<'a> TrustReader<'a> {
     /// Whether nothing else was found.
     pub(super) fn calls_only_stateless(&self) -> bool {
         !self.stateful && !matches!(self.type_name, TypeName::Expected | TypeName::Catalog)
+    }
+
+    /// Whether a call was found.
+    pub(super) fn calls(&self) -> bool {
+        self.calls
     }
 
     /// The token before the current one, and those before that.

@@ -90,6 +90,7 @@ impl SqlWriter {
             shifts: Vec::new(),
             kind,
             trust,
+            calls: false,
         };
         BoundStatement {
             statement: Arc::new(statement),

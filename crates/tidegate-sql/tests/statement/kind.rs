@@ -118,6 +118,19 @@ fn refused_kinds_are_named_with_a_reason() {
         ("set local role x", "SET ROLE"),
         ("set session role x", "SET ROLE"),
         ("set \"role\" = 'x'", "SET ROLE"),
+        ("set \"ROLE\" to x", "SET ROLE"),
+        ("set U&\"r\\006fle\" = 'x'", "SET ROLE"),
+        ("set u&\"\\+000072ole\" = 'x'", "SET ROLE"),
+        ("set local U&\"!0072ole\" uescape '!' to x", "SET ROLE"),
+        ("reset U&\"r\\006fle\"", "RESET ROLE"),
+        (
+            "set U&\"session\\005fauthorization\" = 'x'",
+            "SET SESSION AUTHORIZATION",
+        ),
+        (
+            "reset U&\"transaction\\005fread_only\"",
+            "RESET TRANSACTION",
+        ),
         ("set role = 'x'", "SET ROLE"),
         ("reset role", "RESET ROLE"),
         ("set session authorization x", "SET SESSION AUTHORIZATION"),
@@ -216,5 +229,28 @@ fn only_reads_with_known_calls_are_stateless() {
         "select x.U&\"nextv\\0061l\" from t as x",
     ] {
         assert_eq!(read(q).trust(), Trust::Stateful, "{q}");
+    }
+}
+
+#[test]
+fn reads_that_call_what_may_be_a_databases_own_are_told_apart() {
+    let calls = |q: &str| tidegate_sql::Statement::parse(q).unwrap().calls();
+    for q in [
+        "select make_table()",
+        "select 'a'::mood, public.make_table('x')",
+        "select * from \"Make\"('x')",
+        "select (4242).make_table",
+        "with a as (select 1) select make(a.*) from a",
+        "explain analyze select make_table()",
+    ] {
+        assert!(calls(q), "{q}");
+    }
+    for q in [
+        "select 'sad'::mood, cast(a as mood) from t where b = mood 'glad'",
+        "select count(*), lower(t.name) from t where id in (1, 2)",
+        "insert into t (a) values (make())",
+        "create table t (a int)",
+    ] {
+        assert!(!calls(q), "{q}");
     }
 }
