@@ -72,7 +72,14 @@ impl Pool {
     }
 }
 
+/// A quarter of the share of a thread that serves requests, where both want the processor.
+#[cfg(target_os = "linux")]
+const NICE: i32 = 5;
+
 fn work(jobs: &Mutex<Receiver<Job>>) {
+    // On Linux the niceness is the thread's own (nice(2)). Refused, it only takes more than its share.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::nice(NICE);
     while let Some(job) = next(jobs) {
         job();
     }
