@@ -1,11 +1,11 @@
 //! What has to be so before a subscription is acknowledged.
 
 use tidegate_sql::log::{Captured, Demand, LogPosition};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 use crate::cursor::Cursor;
 use crate::database::{Capture, Database};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::hub::From;
 use crate::queue::Resync;
 use crate::subscriber::Subscriber;
@@ -19,7 +19,7 @@ pub(crate) async fn capture(
 ) -> Result<LogPosition> {
     let settled = match captured(database, demand) {
         Some(settled) => settled,
-        None => capture_now(database, demand).await?,
+        None => capture_now(database, demand, deadline).await?,
     };
     database.reach(settled.barrier, deadline).await?;
     Ok(settled.since)
@@ -29,22 +29,26 @@ pub(crate) async fn capture(
 fn captured(database: &Database, demand: Demand) -> Option<Captured> {
     let mut captures = database.captures.lock();
     let known = captures.get_mut(&demand.relation)?;
-    if known.demand != known.demand.with(demand) {
+    if known.demand != joined(known.demand, demand) {
         return None;
     }
     known.used = Instant::now();
     Some(known.captured)
 }
 
-async fn capture_now(database: &Database, demand: Demand) -> Result<Captured> {
+async fn capture_now(database: &Database, demand: Demand, deadline: Instant) -> Result<Captured> {
     let turn = database.turn(demand.relation);
-    let _turn = turn.lock().await;
+    let too_late = |_| Error::Timeout {
+        what: "others who subscribe to the table".to_owned(),
+        limit: demand.patience,
+    };
+    let _turn = timeout_at(deadline, turn.lock()).await.map_err(too_late)?;
     let _capturing = database.capturing.read().await;
     if let Some(settled) = captured(database, demand) {
         return Ok(settled);
     }
     let known = database.captures.lock().get(&demand.relation).copied();
-    let demand = known.map_or(demand, |known| known.demand.with(demand));
+    let demand = known.map_or(demand, |known| joined(known.demand, demand));
     let settled = database.log.capture(&database.name, &demand).await?;
     let capture = Capture {
         demand,
@@ -55,18 +59,12 @@ async fn capture_now(database: &Database, demand: Demand) -> Result<Captured> {
     Ok(settled)
 }
 
-trait With {
-    /// What both demand, with the patience of the other.
-    fn with(self, other: Self) -> Self;
-}
-
-impl With for Demand {
-    fn with(self, other: Self) -> Self {
-        Self {
-            changes: other.changes || self.changes,
-            old_rows: other.old_rows || self.old_rows,
-            ..other
-        }
+/// What both demand, with the patience of the second.
+fn joined(known: Demand, demand: Demand) -> Demand {
+    Demand {
+        changes: demand.changes || known.changes,
+        old_rows: demand.old_rows || known.old_rows,
+        ..demand
     }
 }
 
