@@ -37,7 +37,7 @@ pub(crate) struct Database {
     /// Held while tables are captured, and alone while they are let go of.
     pub(crate) capturing: tokio::sync::RwLock<()>,
     /// Held while one table is captured, which waits for its writers.
-    tables: Mutex<HashMap<u32, Arc<tokio::sync::Mutex<()>>>>,
+    turns: Mutex<HashMap<u32, Arc<tokio::sync::Mutex<()>>>>,
     pub(crate) catch_up: Semaphore,
     pub(crate) stream: watch::Sender<StreamState>,
     /// Asks the worker to find out how far the stream is.
@@ -74,7 +74,7 @@ impl Database {
             types: Mutex::default(),
             captures: Mutex::default(),
             capturing: tokio::sync::RwLock::default(),
-            tables: Mutex::default(),
+            turns: Mutex::default(),
             catch_up: Semaphore::new(settings.catch_up),
             stream: watch::Sender::new(StreamState::default()),
             poke: Notify::new(),
@@ -88,7 +88,7 @@ impl Database {
 
     /// Serialises what is done to capture a table.
     pub(crate) fn turn(&self, relation: u32) -> Arc<tokio::sync::Mutex<()>> {
-        self.tables.lock().entry(relation).or_default().clone()
+        self.turns.lock().entry(relation).or_default().clone()
     }
 
     pub(crate) fn next_id(&self) -> u64 {

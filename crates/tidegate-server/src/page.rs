@@ -34,14 +34,19 @@ pub(crate) const STYLE: &str = include_str!("page/style.css");
 
 const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
 const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
+const SAME_ORIGIN: HeaderValue = HeaderValue::from_static("same-origin");
+const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 
 /// An answer with a page. `returns_to` is the address to which the page's forms may lead a browser
 /// in the end: Chromium holds `form-action` against every redirect that follows a form.
 pub(crate) fn answer(status: StatusCode, page: Markup, returns_to: Option<&str>) -> Response<Body> {
     let mut response = Response::new(Body::from(Bytes::from(page.into_string())));
     *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HTML);
-    protect(response.headers_mut(), returns_to);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HTML);
+    // Whoever opened the page holds no handle on it. A browser that is only sent on keeps its own.
+    headers.insert(OPENER_POLICY, SAME_ORIGIN);
+    protect(headers, returns_to);
     response
 }
 
@@ -75,10 +80,7 @@ fn protect(headers: &mut HeaderMap, returns_to: Option<&str>) {
         ("x-content-type-options", NOSNIFF),
         ("x-frame-options", HeaderValue::from_static("DENY")),
         ("referrer-policy", HeaderValue::from_static("no-referrer")),
-        (
-            "cross-origin-resource-policy",
-            HeaderValue::from_static("same-origin"),
-        ),
+        ("cross-origin-resource-policy", SAME_ORIGIN),
     ] {
         headers.insert(HeaderName::from_static(name), value);
     }

@@ -35,6 +35,7 @@ async fn every_page_carries_the_headers_that_protect_it() {
             ("x-content-type-options", "nosniff"),
             ("cache-control", "no-store"),
             ("referrer-policy", "no-referrer"),
+            ("cross-origin-opener-policy", "same-origin"),
             ("access-control-allow-origin", ""),
         ] {
             assert_eq!(answer.header(name), value, "{path} {name}");
