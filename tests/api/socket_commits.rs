@@ -1,9 +1,11 @@
 //! What happens around commits, nodes and the window in which one may come back (wire.md 8).
 
 use serde_json::{Value, json};
+use tokio_postgres::Client;
 
 use crate::node::{Node, operator};
 use crate::operator::Operator;
+use crate::service::eventually;
 use crate::socket::{Socket, open_at};
 
 const ADDED: &str = "subscription { DocsMessageAdded { id } }";
@@ -37,6 +39,52 @@ async fn resume(socket: &mut Socket, after: &Value) {
         "after": after});
     let answer = socket.ask(message).await;
     assert_eq!(answer, json!({"type": "subscribe_ack", "id": "a"}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_may_come_before_the_commit_returns() {
+    let operator = operator().await;
+    table(&operator).await;
+    let node = Node::start(&operator).await;
+    let mut socket = owner(&node).await;
+    socket.subscribe("a", ADDED).await;
+    let root = operator.root("shop").await;
+    set_standby(&root, "'nobody'").await;
+    let mut row = 0_i64;
+    let writer = loop {
+        row += 1;
+        let writer = operator.root("shop").await;
+        // A cluster for tests does not wait for commits to last, and so for no standby either.
+        let insert = format!("SET synchronous_commit = on; INSERT INTO docs VALUES ({row})");
+        let writing = tokio::spawn(async move { writer.batch_execute(&insert).await });
+        assert_eq!(event(&mut socket).await.0, row.to_string());
+        // The setting reaches the processes one after the other.
+        let waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep' \
+                     AND query LIKE '%INSERT%'";
+        let (root, writing_now) = (&root, &writing);
+        eventually("the writer waits, or is done", || async move {
+            let waits: i64 = root.query_one(waits, &[]).await.unwrap().get(0);
+            waits == 1 || writing_now.is_finished()
+        })
+        .await;
+        if !writing.is_finished() {
+            break writing;
+        }
+        writing.await.unwrap().unwrap();
+    };
+    // The row cannot be read yet, so that the event must hold it.
+    let read = "SELECT FROM docs WHERE id = $1";
+    assert!(root.query(read, &[&row]).await.unwrap().is_empty());
+    assert!(!writer.is_finished());
+    set_standby(&root, "DEFAULT").await;
+    writer.await.unwrap().unwrap();
+    node.stop();
+}
+
+async fn set_standby(root: &Client, names: &str) {
+    let set = format!("ALTER SYSTEM SET synchronous_standby_names = {names}");
+    root.batch_execute(&set).await.unwrap();
+    root.batch_execute("SELECT pg_reload_conf()").await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -266,10 +266,28 @@ async fn row_level_security_hides_the_next_row_already() {
     scene
         .run("ALTER TABLE t ENABLE ROW LEVEL SECURITY; INSERT INTO t VALUES (2)")
         .await;
-    assert!(matches!(
-        free.next().await,
-        Item::Ended(Ended::Changed { .. })
-    ));
+    let item = free.next().await;
+    assert!(
+        matches!(item, Item::Ended(Ended::Changed { .. })),
+        "{item:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_policy_counts_for_the_next_row_already() {
+    let scene = Scene::new("feed_next_policy").await;
+    scene
+        .run(
+            "CREATE TABLE t (id int PRIMARY KEY); GRANT SELECT ON t TO PUBLIC;
+             ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON t USING (true)",
+        )
+        .await;
+    let mut alice = scene.all("t", &["id"]).await;
+    scene.run("INSERT INTO t VALUES (1)").await;
+    assert_eq!(alice.event().await, "+{\"id\":1}");
+    scene.run("ALTER POLICY p ON t USING (id <> 2)").await;
+    scene.run("INSERT INTO t VALUES (2), (3)").await;
+    assert_eq!(alice.event().await, "+{\"id\":3}");
 }
 
 #[tokio::test]
