@@ -54,6 +54,8 @@ impl From<Operation> for Operations {
 #[derive(Debug)]
 pub(crate) struct Change {
     pub(crate) place: Place,
+    /// The lower half of the transaction's number.
+    pub(crate) transaction: u32,
     pub(crate) shape: Arc<Shape>,
     pub(crate) event: Event,
 }

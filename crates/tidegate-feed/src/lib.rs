@@ -26,6 +26,7 @@ mod ring;
 mod selection;
 mod settings;
 mod shape;
+mod shown;
 mod status;
 mod stream_state;
 mod subscriber;

@@ -8,6 +8,7 @@ use tracing::{debug, warn};
 use crate::change::Change;
 use crate::cursor::Place;
 use crate::queue::{Ended, Item, Refused, Resync};
+use crate::shown;
 use crate::subscriber::{Bound, Outcome, Subscriber};
 
 /// How often PostgreSQL is asked again that does not answer, and the pause before that.
@@ -54,9 +55,18 @@ pub(crate) async fn visible(
         return Ok(vec![true; changes.len()]);
     };
     let (attempts, pause) = AGAIN;
-    for attempt in 0..=attempts {
+    let mut early = shown::PAUSE.0;
+    let mut attempt = 0;
+    while attempt <= attempts {
         match judge.see(changes).await {
-            Ok(seen) => return Ok(seen),
+            Ok(Some(seen)) => return Ok(seen),
+            // Nobody sees them yet in queries either, however long that takes.
+            Ok(None) if !subscriber.is_over() => {
+                tokio::time::sleep(early).await;
+                early = (early * 2).min(shown::PAUSE.1);
+                continue;
+            }
+            Ok(None) => break,
             // Policies that take long: fewer rows at a time, down to one.
             Err(tidegate_sql::Error::Deadline) if changes.len() > 1 => {
                 let (first, rest) = changes.split_at(changes.len() / 2);
@@ -77,6 +87,7 @@ pub(crate) async fn visible(
             Err(error) if attempt < attempts && !subscriber.is_over() => {
                 debug!(%error, "waiting for PostgreSQL to judge events");
                 tokio::time::sleep(pause).await;
+                attempt += 1;
             }
             Err(_) => break,
         }

@@ -15,7 +15,7 @@ use tidegate_sql::{Executor, Login, Principal, Type, TypeKind};
 use crate::change::{Change, Event};
 use crate::cursor::Place;
 use crate::pgoutput::{Tuple, Value};
-use crate::question::{TextRow, ask};
+use crate::question::{Asked, TextRow, ask};
 use crate::rights::text;
 use crate::shape::Shape;
 
@@ -176,11 +176,12 @@ impl Judge {
     }
 
     /// Which of the changes may be seen, one verdict each. An image that cannot be judged is not
-    /// seen.
+    /// seen. `None` as long as PostgreSQL does not show yet what their transactions did, which the
+    /// policies may look at.
     ///
     /// # Errors
     /// PostgreSQL did not answer, or the policies failed.
-    pub(crate) async fn see(&self, changes: &[Arc<Change>]) -> tidegate_sql::Result<Vec<bool>> {
+    pub(crate) async fn see(&self, changes: &[Arc<Change>]) -> tidegate_sql::Result<Option<Vec<bool>>> {
         // Whoever comes second finds what the first has learnt.
         let mut state = self.state.lock().await;
         let mut asked = Vec::new();
@@ -200,7 +201,9 @@ impl Judge {
             }
         }
         if !asked.is_empty() {
-            let visible = self.ask(&state.policy, &asked).await?;
+            let Some(visible) = self.ask(&state.policy, &asked).await? else {
+                return Ok(None);
+            };
             for (change, visible) in asked.iter().zip(visible) {
                 state.known.insert(key(change), visible);
             }
@@ -214,18 +217,23 @@ impl Judge {
                 .unwrap_or_default();
             state.known.retain(|(_, place), _| *place >= newest);
         }
-        Ok(seen)
+        Ok(Some(seen))
     }
 
     async fn ask(
         &self,
         policy: &Policy,
         changes: &[&Arc<Change>],
-    ) -> tidegate_sql::Result<Vec<bool>> {
+    ) -> tidegate_sql::Result<Option<Vec<bool>>> {
         let document = document(changes);
         let who = Principal::Role(self.login.clone());
         let values = [document.as_str()];
-        let answers = ask(&*self.executor, &who, &[(&policy.query, &values)]).await?;
+        let mut after: Vec<u32> = changes.iter().map(|change| change.transaction).collect();
+        after.dedup();
+        let questions = [(policy.query.as_str(), &values[..])];
+        let Asked::Answers(answers) = ask(&*self.executor, &who, &after, &questions).await? else {
+            return Ok(None);
+        };
         let mut visible = vec![false; changes.len()];
         for row in answers.iter().flatten() {
             let number: usize = text(row, 0)
@@ -235,7 +243,7 @@ impl Judge {
                 *visible = true;
             }
         }
-        Ok(visible)
+        Ok(Some(visible))
     }
 }
 

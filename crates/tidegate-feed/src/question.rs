@@ -15,20 +15,58 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// A row of texts.
 pub(crate) type TextRow = Vec<Option<String>>;
 
-/// Asks as somebody; every column of the answers must be a text.
+/// What came of questions.
+pub(crate) enum Asked {
+    /// The answers.
+    Answers(Vec<Vec<TextRow>>),
+    /// A transaction that they should be about is not seen yet.
+    TooEarly,
+}
+
+impl Asked {
+    /// The answers; none when it was too early for them.
+    pub(crate) fn answers(self) -> Vec<Vec<TextRow>> {
+        match self {
+            Self::Answers(answers) => answers,
+            Self::TooEarly => Vec::new(),
+        }
+    }
+}
+
+/// The first statement: pins the path, and says whether the snapshot shows some transactions. The
+/// log has the lower half of their numbers, and the next one to be given is near.
+const FIRST: &str = "\
+    SELECT pg_catalog.set_config('search_path', '', true), (\
+        SELECT pg_catalog.bool_and(pg_catalog.txid_visible_in_snapshot(\
+            now.next + ((number - (now.next & 4294967295) + 6442450944) & 4294967295) \
+            - 2147483648, now.shown)) \
+        FROM pg_catalog.unnest(:numbers::pg_catalog.int8[]) AS number, (\
+            SELECT shown, pg_catalog.txid_snapshot_xmax(shown) AS next \
+            FROM pg_catalog.txid_current_snapshot() AS shown) AS now)::text";
+
+/// Asks as somebody, in one snapshot, which must show some transactions; every column of the
+/// answers must be a text.
 pub(crate) async fn ask(
     executor: &dyn Executor,
     who: &Principal,
+    after: &[u32],
     questions: &[(&str, &[&str])],
-) -> Result<Vec<Vec<TextRow>>> {
+) -> Result<Asked> {
     let terms = Terms {
         deadline: Some(Instant::now() + PATIENCE),
     };
     let mut transaction = executor.begin(who, Mode::Snapshot, &terms).await?;
-    let path = "SELECT pg_catalog.set_config('search_path', '', true)";
+    let numbers: Vec<String> = after.iter().map(u32::to_string).collect();
+    let numbers = format!("{{{}}}", numbers.join(","));
+    let mut first = Answers::default();
     transaction
-        .query(&bind(path, &[])?, &mut Answers::default())
+        .query(&bind(FIRST, &[&numbers])?, &mut first)
         .await?;
+    let shown = first.0.first().and_then(|row| row.get(1)?.as_deref());
+    if shown == Some("false") {
+        transaction.commit().await?;
+        return Ok(Asked::TooEarly);
+    }
     let mut answers = Vec::with_capacity(questions.len());
     for (text, values) in questions {
         let mut rows = Answers::default();
@@ -36,7 +74,7 @@ pub(crate) async fn ask(
         answers.push(rows.0);
     }
     transaction.commit().await?;
-    Ok(answers)
+    Ok(Asked::Answers(answers))
 }
 
 /// A statement of our own with its values in text form, in the order of their placeholders.

@@ -19,6 +19,8 @@ pub(crate) struct Assembler {
     shapes: HashMap<u32, Arc<Shape>>,
     /// The last change of the open transaction.
     open: Option<Place>,
+    /// The lower half of its number.
+    number: u32,
 }
 
 /// What a message means.
@@ -56,6 +58,11 @@ impl Assembler {
         self.open.is_some()
     }
 
+    /// The lower half of the number of the transaction that is open, or was last.
+    pub(crate) fn transaction(&self) -> u32 {
+        self.number
+    }
+
     /// Takes a message.
     pub(crate) fn take(
         &mut self,
@@ -63,8 +70,12 @@ impl Assembler {
         types: &HashMap<u32, Type>,
     ) -> Result<Step, StreamError> {
         match decode(message)? {
-            Message::Begin { commit, .. } => {
+            Message::Begin {
+                commit,
+                transaction,
+            } => {
                 self.open = Some(Place::before(commit));
+                self.number = transaction;
                 Ok(Step::Nothing)
             }
             Message::Commit { end, .. } => {
@@ -155,6 +166,7 @@ impl Assembler {
         let place = *place;
         Ok(Change {
             place,
+            transaction: self.number,
             shape,
             event,
         })

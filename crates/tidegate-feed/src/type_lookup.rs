@@ -34,8 +34,9 @@ async fn look_up(database: &Database, unknown: &[u32]) -> tidegate_sql::Result<H
     let who = Principal::Catalog(database.name.clone());
     let list: Vec<String> = unknown.iter().map(u32::to_string).collect();
     let list = format!("{{{}}}", list.join(","));
-    let answers = ask(&*database.executor, &who, &[(NAMES, &[&list])]).await?;
-    let named: Vec<(u32, String)> = answers
+    let asked = ask(&*database.executor, &who, &[], &[(NAMES, &[&list])]).await?;
+    let named: Vec<(u32, String)> = asked
+        .answers()
         .iter()
         .flatten()
         .filter_map(|row| Some((row.first()?.as_deref()?.parse().ok()?, row.get(1)?.clone()?)))

@@ -10,6 +10,7 @@ use crate::cursor::Place;
 use crate::database::{Capture, Database};
 use crate::guard;
 use crate::shape::Shape;
+use crate::shown;
 use crate::stream_state::Problem;
 use crate::transaction::{Assembler, Step};
 use crate::type_lookup;
@@ -183,11 +184,15 @@ impl Reader {
         let step = self.assembler.take(bytes, &types);
         match step.map_err(|error| LogError::Internal(Box::new(error)))? {
             Step::Undescribed(relation, unknown) => {
+                shown::wait(&self.database, self.assembler.transaction()).await?;
                 let types = type_lookup::resolve(&self.database, &unknown).await;
                 let shape = self.assembler.describe(relation, &types);
                 described(&self.database, &shape).await;
             }
-            Step::Described(shape) => described(&self.database, &shape).await,
+            Step::Described(shape) => {
+                shown::wait(&self.database, self.assembler.transaction()).await?;
+                described(&self.database, &shape).await;
+            }
             Step::Changed(change) if change.place > self.seen => self.database.dispatch(change),
             Step::Nothing | Step::Changed(_) => {}
             Step::Truncated(changes) => {

@@ -28,6 +28,8 @@ mod scene;
 #[cfg(test)]
 mod slow;
 #[cfg(test)]
+mod standby;
+#[cfg(test)]
 mod values;
 #[cfg(test)]
 mod workload;

@@ -1,0 +1,109 @@
+//! Transactions that are in the log and not yet seen by others, because they wait for a standby.
+
+use tokio::task::JoinHandle;
+use tokio_postgres::Client;
+
+use crate::scene::{Listener, Scene, Setup, own_cluster};
+
+/// A scene whose commits wait for ever, where their session says so.
+async fn waiting(name: &str) -> Scene {
+    let setup = Setup {
+        cluster: own_cluster(),
+        ..Setup::default()
+    };
+    Scene::with(name, &setup).await
+}
+
+/// Commits something that others do not see before [`let_see`], and returns when it is in the log.
+async fn write_unseen(scene: &Scene, sql: &str) -> JoinHandle<Client> {
+    scene
+        .run("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
+        .await;
+    scene.run("SELECT pg_reload_conf()").await;
+    let session = scene.session().await;
+    // The standby counts only for sessions that have read the setting.
+    until(scene, "current_setting('synchronous_standby_names') <> ''").await;
+    let sql = format!("SET synchronous_commit = on; SELECT; BEGIN; {sql}; COMMIT");
+    let writer = tokio::spawn(async move {
+        session.batch_execute(&sql).await.unwrap();
+        session
+    });
+    let waits = "EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep' \
+                 AND datname = current_database())";
+    until(scene, waits).await;
+    writer
+}
+
+/// Others see what was written from now on.
+async fn let_see(scene: &Scene, writer: JoinHandle<Client>) {
+    scene
+        .run(
+            "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep' \
+             AND datname = current_database()",
+        )
+        .await;
+    writer.await.unwrap();
+}
+
+async fn until(scene: &Scene, condition: &str) {
+    let query = format!("SELECT {condition}");
+    for _ in 0..10_000 {
+        if scene.sql.query_one(&query, &[]).await.unwrap().get(0) {
+            return;
+        }
+        tokio::task::yield_now().await;
+    }
+    panic!("it never came to: {condition}");
+}
+
+/// Waits until the feed has handed out what committed before.
+async fn passed(scene: &Scene, marker: &mut Listener) {
+    scene.run("INSERT INTO marker VALUES (1)").await;
+    assert_eq!(marker.event().await, "+{\"id\":1}");
+}
+
+#[tokio::test]
+async fn a_policy_is_read_when_it_is_seen() {
+    let scene = waiting("feed_unseen_policy").await;
+    scene
+        .run(
+            "CREATE TABLE t (id int PRIMARY KEY); GRANT SELECT ON t TO PUBLIC;
+             ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON t USING (true)",
+        )
+        .await;
+    let mut alice = scene.all("t", &["id"]).await;
+    scene.run("INSERT INTO t VALUES (1)").await;
+    assert_eq!(alice.event().await, "+{\"id\":1}");
+    let change = "ALTER POLICY p ON t USING (id <> 2); INSERT INTO t VALUES (2), (3)";
+    let writer = write_unseen(&scene, change).await;
+    // The stream has it now, and may ask at once.
+    let sent = "(SELECT bool_and(sent_lsn >= pg_current_wal_flush_lsn()) FROM pg_stat_replication)";
+    until(&scene, sent).await;
+    let_see(&scene, writer).await;
+    assert_eq!(alice.event().await, "+{\"id\":3}");
+}
+
+#[tokio::test]
+async fn policies_judge_by_what_was_changed_with_the_row() {
+    let scene = waiting("feed_unseen_member").await;
+    scene
+        .run(
+            "CREATE TABLE members (who name); GRANT SELECT ON members TO PUBLIC;
+             INSERT INTO members VALUES ('feed_unseen_member/alice');
+             CREATE TABLE t (id int PRIMARY KEY); GRANT SELECT ON t TO PUBLIC;
+             ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON t USING \
+                 (id = 3 OR EXISTS (SELECT FROM members WHERE who = current_user AND t.id > 0));
+             CREATE TABLE marker (id int); GRANT SELECT ON marker TO PUBLIC",
+        )
+        .await;
+    let mut alice = scene.all("t", &["id"]).await;
+    let mut marker = scene.all("marker", &["id"]).await;
+    scene.run("INSERT INTO t VALUES (1)").await;
+    assert_eq!(alice.event().await, "+{\"id\":1}");
+    let change = "DELETE FROM members; INSERT INTO t VALUES (2), (3)";
+    let writer = write_unseen(&scene, change).await;
+    // Who needs no policy does not wait for it.
+    passed(&scene, &mut marker).await;
+    let_see(&scene, writer).await;
+    assert_eq!(alice.event().await, "+{\"id\":3}");
+}
