@@ -17,6 +17,12 @@ use crate::wire::tag;
 /// How often the position is reported without being asked; a sixth of PostgreSQL's default
 /// `wal_sender_timeout`.
 const REPORT: Duration = Duration::from_secs(10);
+/// While changes come one upon the other, the stream is read this often at most. PostgreSQL sends
+/// each message apart, and each would wake us: with several thousand transactions a second that
+/// costs both sides more than the changes themselves.
+const GATHER: Duration = Duration::from_millis(1);
+/// So many messages at once mean that PostgreSQL waits for us: then nobody rests.
+const MANY: usize = 128;
 /// How many messages are given at once at most.
 const BATCH: usize = 1024;
 /// The body of a status update.
@@ -29,6 +35,8 @@ pub(super) struct Stream {
     start: LogPosition,
     confirmed: LogPosition,
     report_at: Instant,
+    /// Until when nothing is read, because something has just been.
+    rest_until: Option<Instant>,
     /// PostgreSQL waits for a report. It is given when whoever reads has dealt with what came:
     /// a server that shuts down waits until its very end is confirmed.
     owes_report: bool,
@@ -43,6 +51,7 @@ impl Stream {
             start,
             confirmed: start,
             report_at: Instant::now() + REPORT,
+            rest_until: None,
             owes_report: false,
         }
     }
@@ -104,14 +113,22 @@ impl Stream {
         if owed {
             self.report(false);
         }
+        self.connection.channel.listen().map_err(outage)?;
         loop {
             self.drain(batch)?;
-            if Instant::now() >= self.report_at {
+            let now = Instant::now();
+            if now >= self.report_at {
                 self.report(false);
             }
-            if batch.len() > before {
+            let count = batch.len() - before;
+            if count > 0 {
+                self.rest_until = (count < MANY).then_some(now + GATHER);
                 return Ok(());
             }
+            if let Some(until) = self.rest_until.filter(|until| *until > now) {
+                self.connection.channel.rest(until).await.map_err(outage)?;
+            }
+            self.rest_until = None;
             match self.connection.channel.exchange(Some(self.report_at)).await {
                 Ok(()) | Err(Halt::Deadline) => {}
                 Err(Halt::Io(error)) => return Err(outage(error)),

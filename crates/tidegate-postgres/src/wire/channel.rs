@@ -81,6 +81,19 @@ impl Channel {
         }
     }
 
+    /// Listens to nothing until then: what comes meanwhile wakes nobody, and is read at once. May
+    /// be dropped; whoever goes on calls it again, or [`Channel::listen`].
+    pub(crate) async fn rest(&mut self, until: Instant) -> io::Result<()> {
+        self.stream.hush()?;
+        tokio::time::sleep_until(until).await;
+        self.listen()
+    }
+
+    /// Ends a rest that was dropped.
+    pub(crate) fn listen(&mut self) -> io::Result<()> {
+        self.stream.listen()
+    }
+
     /// Closes the stream and waits until the other side has closed it too.
     pub(crate) async fn close(mut self) -> io::Result<()> {
         poll_fn(|cx| self.poll_send(cx)).await?;

@@ -18,6 +18,16 @@ pub(crate) enum Stream {
     Tcp(TcpStream),
     Unix(UnixStream),
     Tls(Box<TlsStream<TcpStream>>),
+    /// Nobody is told when something comes; see [`Stream::hush`].
+    Hushed(Hushed),
+}
+
+/// A stream that is not registered for being told.
+pub(crate) enum Hushed {
+    Tcp(std::net::TcpStream),
+    Unix(std::os::unix::net::UnixStream),
+    /// It could not be registered again.
+    Lost,
 }
 
 impl std::fmt::Debug for Stream {
@@ -26,6 +36,7 @@ impl std::fmt::Debug for Stream {
             Self::Tcp(_) => "Tcp",
             Self::Unix(_) => "Unix",
             Self::Tls(_) => "Tls",
+            Self::Hushed(_) => "Hushed",
         })
     }
 }
@@ -97,7 +108,31 @@ impl Stream {
 
     /// Whether nobody can listen in.
     pub(crate) fn is_private(&self) -> bool {
-        !matches!(self, Self::Tcp(_))
+        !matches!(self, Self::Tcp(_) | Self::Hushed(Hushed::Tcp(_)))
+    }
+
+    /// From now on what comes wakes nobody: each wake costs both processes, the sender too. An
+    /// encrypted stream stays as it is. Reading and writing fail until [`Stream::listen`].
+    pub(crate) fn hush(&mut self) -> io::Result<()> {
+        *self = match std::mem::replace(self, Self::Hushed(Hushed::Lost)) {
+            Self::Tcp(stream) => Self::Hushed(Hushed::Tcp(stream.into_std()?)),
+            Self::Unix(stream) => Self::Hushed(Hushed::Unix(stream.into_std()?)),
+            other => other,
+        };
+        Ok(())
+    }
+
+    /// Ends what [`Stream::hush`] began.
+    pub(crate) fn listen(&mut self) -> io::Result<()> {
+        if !matches!(self, Self::Hushed(_)) {
+            return Ok(());
+        }
+        *self = match std::mem::replace(self, Self::Hushed(Hushed::Lost)) {
+            Self::Hushed(Hushed::Tcp(stream)) => Self::Tcp(TcpStream::from_std(stream)?),
+            Self::Hushed(Hushed::Unix(stream)) => Self::Unix(UnixStream::from_std(stream)?),
+            other => other,
+        };
+        Ok(())
     }
 }
 
@@ -117,6 +152,7 @@ macro_rules! each {
             Stream::Tcp($stream) => $call,
             Stream::Unix($stream) => $call,
             Stream::Tls($stream) => $call,
+            Stream::Hushed(_) => Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
         }
     };
 }
