@@ -4,6 +4,8 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
+use tokio::time::Instant;
+
 use super::Inner;
 use super::connector::{Condition, Connector, Key};
 use super::state::Entry;
@@ -41,6 +43,12 @@ impl<K: Connector> Lease<K> {
     /// The database and the role that logged in.
     pub fn key(&self) -> &Key {
         &self.entry().key
+    }
+
+    /// Whether others wait for a connection, or this one is to be closed when it comes back.
+    pub(crate) fn is_missed(&self) -> bool {
+        let state = self.inner.state.lock();
+        state.waiting > 0 || state.is_retired(self.entry(), Instant::now())
     }
 
     /// The connector of its pool.
