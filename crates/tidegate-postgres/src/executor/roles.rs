@@ -97,6 +97,11 @@ impl Roles {
         self.dictionaries.of(database).calls()
     }
 
+    /// How many reads were answered on a connection that several shared.
+    pub fn shared_reads(&self) -> u64 {
+        self.crowds.answered()
+    }
+
     /// Forgets a database that is dropped and closes its connections.
     pub fn forget(&self, database: &DatabaseName) {
         self.dictionaries.remove(database);
@@ -154,10 +159,14 @@ impl Roles {
         };
         let Some(answer) = visit.ask(&task) else {
             let (roles, login) = (self.clone(), login.clone());
-            visit.open(&dictionary, || async move { roles.lease(&login, None).await });
+            visit.open(
+                &dictionary,
+                || async move { roles.lease(&login, None).await },
+            );
             return None;
         };
         let answer = answer.await.ok()?;
+        self.crowds.count();
         dictionary.count(bound.statement.calls());
         Some(answer)
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::future::Future;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::available_parallelism;
 use std::time::Duration;
@@ -29,19 +29,33 @@ const REST: Duration = Duration::from_millis(100);
 
 /// The sessions that read, by login.
 #[derive(Default)]
-pub(crate) struct Crowds(RwLock<HashMap<Login, Arc<Crowd>>>);
+pub(crate) struct Crowds {
+    sessions: RwLock<HashMap<Login, Arc<Crowd>>>,
+    /// Reads that a lane answered.
+    answered: AtomicU64,
+}
 
 impl Crowds {
+    /// How many reads lanes have answered.
+    pub(crate) fn answered(&self) -> u64 {
+        self.answered.load(Ordering::Relaxed)
+    }
+
+    /// Counts an answer.
+    pub(crate) fn count(&self) {
+        self.answered.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Counts a read of a session in, until the visit is dropped.
     pub(crate) fn enter(&self, login: &Login) -> Visit {
-        let known = self.0.read().get(login).cloned();
+        let known = self.sessions.read().get(login).cloned();
         let crowd = known.unwrap_or_else(|| self.make(login));
         crowd.running.fetch_add(1, Ordering::Relaxed);
         Visit(crowd)
     }
 
     fn make(&self, login: &Login) -> Arc<Crowd> {
-        let mut crowds = self.0.write();
+        let mut crowds = self.sessions.write();
         if crowds.len() >= SESSIONS {
             crowds.retain(|_, crowd| crowd.running.load(Ordering::Relaxed) > 0);
         }
@@ -140,7 +154,9 @@ impl Lane {
     /// Whether it is to be opened, by whoever is told so.
     fn begins(&self) -> bool {
         let mut state = self.state.lock();
-        let rests = state.rests_until.is_some_and(|until| Instant::now() < until);
+        let rests = state
+            .rests_until
+            .is_some_and(|until| Instant::now() < until);
         !rests && !std::mem::replace(&mut state.claimed, true)
     }
 

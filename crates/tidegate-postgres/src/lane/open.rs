@@ -25,7 +25,7 @@ const DEEPEST: usize = 64;
 /// The largest answer that a lane holds.
 const LARGEST: usize = 64 << 10;
 /// Whoever is not answered after this time blocks the lane.
-pub(super) const STUCK: Duration = Duration::from_millis(20);
+pub(super) const STUCK: Duration = Duration::from_millis(50);
 
 /// A lane whose connection is there.
 pub(super) struct Open {
@@ -207,7 +207,6 @@ impl Open {
         for job in ended {
             let expected = job.prepared.shape.pace.expected();
             self.backlog = self.backlog.saturating_sub(expected);
-            job.prepared.shape.pace.was_served(each);
             let text = job.statement.text();
             // A definition that has come meanwhile may have counted.
             if (self.dictionary.belief).suspects(text, &job.prepared.verdict) {
@@ -219,6 +218,7 @@ impl Open {
                 self.lease.statements.retire();
                 job.fail(now);
             } else {
+                job.prepared.shape.pace.was_served(each);
                 job.end();
             }
         }

@@ -8,15 +8,16 @@ use tokio::time::Instant;
 /// A statement is quick that takes no longer on a connection of its own, where others have the
 /// processors too.
 const QUICK: Duration = Duration::from_millis(2);
-/// So long a statement stays away from lanes that did not do well on one. Not longer: on a busy
-/// machine that need not have been its own fault.
-const AWAY: Duration = Duration::from_secs(1);
+/// So long a statement stays away from lanes that did not do well on one, and twice as long each
+/// time, so many times. Not longer at first: on a busy machine it need not be its own fault.
+const AWAY: (Duration, u32) = (Duration::from_secs(1), 6);
 /// What is assumed of a statement that no lane has served yet.
 const ASSUMED: u32 = 50_000;
-/// The weight of a new measurement is one to this.
-const WEIGHT: u32 = 8;
+/// With each measurement that is longer, what is known grows by one part in so many.
+const GROWTH: u32 = 16;
 
-/// How long a statement takes; moving averages.
+/// How long a statement takes at best: how much longer it takes now and then says more about the
+/// others on the machine.
 #[derive(Debug)]
 pub(crate) struct Pace {
     /// On a connection of its own, in nanoseconds; 0 when that is not known.
@@ -25,6 +26,8 @@ pub(crate) struct Pace {
     served: AtomicU32,
     /// In milliseconds since `born`, until when it stays away from lanes.
     away_until: AtomicU64,
+    /// How often in a row it did not do well.
+    strikes: AtomicU32,
     born: Instant,
 }
 
@@ -34,6 +37,7 @@ impl Default for Pace {
             alone: AtomicU32::new(0),
             served: AtomicU32::new(ASSUMED),
             away_until: AtomicU64::new(0),
+            strikes: AtomicU32::new(0),
             born: Instant::now(),
         }
     }
@@ -42,17 +46,20 @@ impl Default for Pace {
 impl Pace {
     /// It took so long on a connection of its own.
     pub(crate) fn took(&self, time: Duration) {
-        mix(&self.alone, time);
+        learn(&self.alone, time);
     }
 
     /// It took so long on a lane.
     pub(super) fn was_served(&self, time: Duration) {
-        mix(&self.served, time);
+        self.strikes.store(0, Ordering::Relaxed);
+        learn(&self.served, time);
     }
 
     /// It kept others waiting, failed, or returned too much.
     pub(super) fn stay_away(&self, now: Instant) {
-        let until = now + AWAY - self.born;
+        let (first, doublings) = AWAY;
+        let strikes = self.strikes.fetch_add(1, Ordering::Relaxed);
+        let until = now + first * (1 << strikes.min(doublings)) - self.born;
         let until = u64::try_from(until.as_millis()).unwrap_or(u64::MAX);
         self.away_until.store(until, Ordering::Relaxed);
     }
@@ -72,16 +79,15 @@ impl Pace {
     }
 }
 
-/// Moves an average; an update that another thread makes meanwhile may be lost.
-fn mix(average: &AtomicU32, time: Duration) {
+/// Takes a measurement; one that another thread takes meanwhile may be lost.
+fn learn(known: &AtomicU32, time: Duration) {
     let new = u32::try_from(time.as_nanos()).unwrap_or(u32::MAX).max(1);
-    let old = average.load(Ordering::Relaxed);
-    let mixed = if old == 0 {
-        new
-    } else {
-        old - old / WEIGHT + new / WEIGHT
+    let old = known.load(Ordering::Relaxed);
+    let bound = match old {
+        0 => u32::MAX,
+        _ => old.saturating_add(old / GROWTH + 1),
     };
-    average.store(mixed, Ordering::Relaxed);
+    known.store(new.min(bound), Ordering::Relaxed);
 }
 
 #[cfg(test)]
@@ -95,17 +101,20 @@ mod tests {
         assert!(!is_quick(), "nothing is known of it");
         pace.took(Duration::from_micros(200));
         assert!(is_quick());
-        for _ in 0..20 {
+        for _ in 0..100 {
             pace.took(Duration::from_millis(50));
         }
         assert!(!is_quick());
-        for _ in 0..60 {
-            pace.took(Duration::from_micros(200));
-        }
-        assert!(is_quick());
+        pace.took(Duration::from_micros(200));
+        assert!(is_quick(), "it was the others on the machine");
         pace.stay_away(Instant::now());
         assert!(!is_quick());
-        tokio::time::advance(AWAY).await;
+        tokio::time::advance(AWAY.0).await;
+        assert!(is_quick());
+        pace.stay_away(Instant::now());
+        tokio::time::advance(AWAY.0).await;
+        assert!(!is_quick(), "the second time it is twice as long");
+        tokio::time::advance(AWAY.0).await;
         assert!(is_quick());
     }
 }

@@ -10,6 +10,9 @@ use super::Inner;
 use super::connector::{Condition, Connector, Key};
 use super::state::Entry;
 
+/// A role that may have so many connections has one to share.
+const SEVERAL: usize = 4;
+
 /// A connection on loan; dropping it gives it back.
 ///
 /// The pool then asks the connector for its condition: what is certain is lent again, at once or
@@ -45,10 +48,16 @@ impl<K: Connector> Lease<K> {
         &self.entry().key
     }
 
-    /// Whether others wait for a connection, or this one is to be closed when it comes back.
+    /// Whether somebody waits whom this connection could serve when it comes back, or it is to be
+    /// closed then. Requests of a role that has several are better off sharing it.
     pub(crate) fn is_missed(&self) -> bool {
-        let state = self.inner.state.lock();
-        state.waiting > 0 || state.is_retired(self.entry(), Instant::now())
+        let mut state = self.inner.state.lock();
+        let limit = state.settings.per_role;
+        let own = match state.role_mut(self.key()) {
+            Some(role) if limit >= SEVERAL => role.waiters.len(),
+            _ => 0,
+        };
+        state.waiting > own || state.is_retired(self.entry(), Instant::now())
     }
 
     /// The connector of its pool.

@@ -79,7 +79,11 @@ impl Connection {
         if guessed {
             let mut bound = BytesMut::new();
             set.push(&mut bound).ok()?;
-            let types = prepared.shape.parameters.iter().map(tidegate_sql::Type::oid);
+            let types = prepared
+                .shape
+                .parameters
+                .iter()
+                .map(tidegate_sql::Type::oid);
             self.push_parse(task, &prepared.name, types).ok()?;
             self.channel.outbound.unsplit(bound);
         } else {
