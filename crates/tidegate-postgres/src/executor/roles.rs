@@ -141,6 +141,7 @@ impl Roles {
     /// Counts a read that may share a connection among those of its session.
     fn visit(&self, login: &Login, bound: &BoundStatement) -> Option<Visit> {
         let shares = matches!(login.sharing, Sharing::One(_))
+            && self.pool.settings().share
             && self.service.is_some()
             && bound.sets.len() == 1
             && is_stateless(bound);

@@ -238,10 +238,10 @@ impl Open {
     /// pool ends what still runs here.
     pub(super) fn end(mut self) {
         let now = Instant::now();
-        if self.is_stuck(now) || self.jobs.front().is_some_and(|job| job.failed) {
-            if let Some(job) = self.jobs.pop_front() {
-                job.fail(now);
-            }
+        let stuck = self.is_stuck(now);
+        let fails = |job: &mut Job| stuck || job.failed;
+        if let Some(job) = self.jobs.pop_front_if(fails) {
+            job.fail(now);
         }
         let redefinition = told(&mut self.lease, &self.dictionary);
         if redefinition.is_some() {

@@ -14,6 +14,12 @@ const READ: &str = "select name from items where id = :id";
 /// A stage with items 1 to 100, on which reads of the owner share a connection.
 async fn crowded(name: &str) -> Arc<Stage> {
     let stage = Arc::new(Stage::on(tidegate_embedded::testing::cluster(), name, roomy()).await);
+    fill(&stage).await;
+    share(&stage, &stage.owner()).await;
+    stage
+}
+
+async fn fill(stage: &Stage) {
     stage
         .admin
         .batch_execute(
@@ -23,8 +29,6 @@ async fn crowded(name: &str) -> Arc<Stage> {
         )
         .await
         .unwrap();
-    share(&stage, &stage.owner()).await;
-    stage
 }
 
 fn roomy() -> Settings {
@@ -355,6 +359,21 @@ async fn code_of_the_databases_own_is_never_shared() {
 }
 
 #[tokio::test]
+async fn nothing_is_shared_where_that_is_switched_off() {
+    let settings = Settings {
+        share: false,
+        ..roomy()
+    };
+    let cluster = tidegate_embedded::testing::cluster();
+    let stage = Arc::new(Stage::on(cluster, "lane_off", settings).await);
+    fill(&stage).await;
+    for _ in 0..20 {
+        read_all(&stage, &stage.owner()).await;
+    }
+    assert_eq!(stage.roles.shared_reads(), 0);
+}
+
+#[tokio::test]
 async fn the_connection_goes_back_when_others_need_it() {
     let settings = Settings {
         per_role: 2,
@@ -364,15 +383,7 @@ async fn the_connection_goes_back_when_others_need_it() {
     };
     let cluster = tidegate_embedded::testing::cluster();
     let stage = Arc::new(Stage::on(cluster, "lane_scarce", settings).await);
-    stage
-        .admin
-        .batch_execute(
-            "CREATE TABLE items (id int PRIMARY KEY, name text);
-             INSERT INTO items SELECT i, 'item ' || i FROM generate_series(1, 100) AS i;
-             GRANT ALL ON items TO PUBLIC",
-        )
-        .await
-        .unwrap();
+    fill(&stage).await;
     let owner = stage.owner();
     let readers = Readers::start(&stage, &owner);
     for _ in 0..20 {
