@@ -1,5 +1,6 @@
 //! What PostgreSQL says of a statement.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_sql::codec::wire_format;
@@ -22,8 +23,8 @@ pub(crate) struct Shape {
     pub(crate) formats: Vec<i16>,
     /// The columns as PostgreSQL described them.
     pub(crate) fields: Vec<Field>,
-    /// How long it takes.
-    pub(crate) pace: Pace,
+    /// How long it takes, on whichever connection.
+    pub(crate) pace: Arc<Pace>,
     /// The generation of the dictionary's types.
     generation: u64,
     /// Until when it is believed, when it holds types that are not built in.
@@ -59,7 +60,7 @@ impl Shape {
             columns,
             formats,
             fields,
-            pace: Pace::default(),
+            pace: Arc::default(),
             generation,
             perishes,
         }

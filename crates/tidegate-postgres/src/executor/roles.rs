@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tidegate_sql::statement::{BoundStatement, Kind};
 use tidegate_sql::{
@@ -14,7 +15,7 @@ use super::RoleConnector;
 use super::transaction::RoleTransaction;
 use crate::connection::{Condition, Connection};
 use crate::dictionary::{Dictionaries, Dictionary};
-use crate::lane::{Answer, Crowds, Visit};
+use crate::lane::{Answer, Asked, Crowds, Visit};
 use crate::pool::{Lease, Pool};
 use crate::session::reset::is_stateless;
 use crate::session::task::{Place, Task};
@@ -36,6 +37,9 @@ impl fmt::Debug for Roles {
             .finish_non_exhaustive()
     }
 }
+
+/// Whoever has to be done sooner does not share a connection.
+const UNHURRIED: Duration = Duration::from_millis(200);
 
 /// What goes with a lent connection.
 struct Lent {
@@ -59,11 +63,12 @@ impl Lent {
 impl Roles {
     /// Takes its connections from the pool.
     pub fn new(pool: Pool<RoleConnector>) -> Self {
+        let crowds = Arc::new(Crowds::new(pool.settings().of_user()));
         Self {
             pool,
             dictionaries: Arc::default(),
             service: None,
-            crowds: Arc::default(),
+            crowds,
         }
     }
 
@@ -119,7 +124,7 @@ impl Roles {
         terms: &Terms,
         sink: &mut dyn RowSink,
     ) -> Result<Completion> {
-        let visit = self.visit(login, bound);
+        let visit = self.visit(login, bound, terms);
         if let Some(visit) = &visit
             && let Some(answer) = self.share(visit, login, bound).await
         {
@@ -139,12 +144,14 @@ impl Roles {
     }
 
     /// Counts a read that may share a connection among those of its session.
-    fn visit(&self, login: &Login, bound: &BoundStatement) -> Option<Visit> {
+    fn visit(&self, login: &Login, bound: &BoundStatement, terms: &Terms) -> Option<Visit> {
+        let hurries = |deadline| deadline < std::time::Instant::now() + UNHURRIED;
         let shares = matches!(login.sharing, Sharing::One(_))
             && self.pool.settings().share
             && self.service.is_some()
             && bound.sets.len() == 1
-            && is_stateless(bound);
+            && is_stateless(bound)
+            && !terms.deadline.is_some_and(hurries);
         shares.then(|| self.crowds.enter(login))
     }
 
@@ -158,15 +165,17 @@ impl Roles {
             deadline: None,
             place: Place::Alone,
         };
-        let Some(answer) = visit.ask(&task) else {
-            let (roles, login) = (self.clone(), login.clone());
-            visit.open(
-                &dictionary,
-                || async move { roles.lease(&login, None).await },
-            );
-            return None;
+        let answer = match visit.ask(&task) {
+            Asked::Shared(answer) => answer.await.ok()?,
+            Asked::Unfit => return None,
+            Asked::Full => {
+                let (roles, login) = (self.clone(), login.clone());
+                visit.open(&task, &dictionary, || async move {
+                    roles.lease(&login, None).await
+                });
+                return None;
+            }
         };
-        let answer = answer.await.ok()?;
         self.crowds.count();
         dictionary.count(bound.statement.calls());
         Some(answer)

@@ -13,9 +13,11 @@
 mod answer;
 mod crowd;
 mod driver;
+mod intake;
 mod job;
-mod open;
 pub(crate) mod pace;
+mod wire;
 
 pub(crate) use answer::Answer;
 pub(crate) use crowd::{Crowds, Visit};
+pub(crate) use intake::Asked;

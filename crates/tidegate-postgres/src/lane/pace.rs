@@ -11,6 +11,8 @@ const QUICK: Duration = Duration::from_millis(2);
 /// So long a statement stays away from lanes that did not do well on one, and twice as long each
 /// time, so many times. Not longer at first: on a busy machine it need not be its own fault.
 const AWAY: (Duration, u32) = (Duration::from_secs(1), 6);
+/// After so long without a fault the earlier ones are forgotten.
+const FORGIVEN: Duration = Duration::from_mins(1);
 /// What is assumed of a statement that no lane has served yet.
 const ASSUMED: u32 = 50_000;
 /// With each measurement that is longer, what is known grows by one part in so many.
@@ -51,13 +53,19 @@ impl Pace {
 
     /// It took so long on a lane.
     pub(super) fn was_served(&self, time: Duration) {
-        self.strikes.store(0, Ordering::Relaxed);
         learn(&self.served, time);
     }
 
     /// It kept others waiting, failed, or returned too much.
     pub(super) fn stay_away(&self, now: Instant) {
         let (first, doublings) = AWAY;
+        let behaved = (now - self.born).checked_sub(self.away_until());
+        if behaved.is_none() {
+            return;
+        }
+        if behaved > Some(FORGIVEN) {
+            self.strikes.store(0, Ordering::Relaxed);
+        }
         let strikes = self.strikes.fetch_add(1, Ordering::Relaxed);
         let until = now + first * (1 << strikes.min(doublings)) - self.born;
         let until = u64::try_from(until.as_millis()).unwrap_or(u64::MAX);
@@ -67,10 +75,13 @@ impl Pace {
     /// Whether it may be put on a lane.
     pub(super) fn is_quick(&self, now: Instant) -> bool {
         let alone = self.alone.load(Ordering::Relaxed);
-        let away = self.away_until.load(Ordering::Relaxed);
         alone > 0
             && Duration::from_nanos(alone.into()) <= QUICK
-            && (away == 0 || now - self.born >= Duration::from_millis(away))
+            && now - self.born >= self.away_until()
+    }
+
+    fn away_until(&self) -> Duration {
+        Duration::from_millis(self.away_until.load(Ordering::Relaxed))
     }
 
     /// How long a lane is expected to take for it.

@@ -51,13 +51,12 @@ impl<K: Connector> Lease<K> {
     /// Whether somebody waits whom this connection could serve when it comes back, or it is to be
     /// closed then. Requests of a role that has several are better off sharing it.
     pub(crate) fn is_missed(&self) -> bool {
-        let mut state = self.inner.state.lock();
-        let limit = state.settings.per_role;
-        let own = match state.role_mut(self.key()) {
-            Some(role) if limit >= SEVERAL => role.waiters.len(),
-            _ => 0,
-        };
-        state.waiting > own || state.is_retired(self.entry(), Instant::now())
+        let state = self.inner.state.lock();
+        let now = Instant::now();
+        let next = state.next_in_turn(Some(self.key()), now);
+        let own_may_wait = state.settings.of_user() >= SEVERAL;
+        let waits = |next: Key| next != *self.key() || !own_may_wait;
+        next.is_some_and(|(_, next)| waits(next)) || state.is_retired(self.entry(), now)
     }
 
     /// The connector of its pool.

@@ -68,6 +68,11 @@ impl Settings {
         (self.capacity / 2).max(1)
     }
 
+    /// Connections at most of a role that one user has, in fact.
+    pub(crate) fn of_user(&self) -> usize {
+        self.per_role.clamp(1, self.per_tenant())
+    }
+
     /// Connections at most of a role.
     pub(super) fn for_role(&self, strangers: bool) -> usize {
         if strangers {

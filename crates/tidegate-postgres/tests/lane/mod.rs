@@ -161,7 +161,11 @@ async fn who_waits_for_a_lock_keeps_nobody_else_waiting() {
             tokio::spawn(async move { waiter().value(&stage, &owner).await })
         })
         .collect();
-    stage.wait_for_running("from locked", 4).await;
+    // Each on a connection of its own; the lane that one of them blocked may still be ended.
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while stage.running("from locked").await < 4 {
+        assert!(Instant::now() < deadline, "not all of them wait");
+    }
     let began = Instant::now();
     for _ in 0..10 {
         read_all(&stage, &owner).await;
@@ -272,6 +276,58 @@ async fn definitions_that_change_meanwhile_count() {
             let answer = answer.unwrap();
             assert_eq!(answer.columns.len(), 3 + round);
             assert_eq!(value(&answer.values[0]), Some(round.to_string()));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_type_that_changed_elsewhere_is_never_misread() {
+    let stage = crowded("lane_retyped").await;
+    let owner = stage.owner();
+    stage
+        .admin
+        .batch_execute("ALTER TABLE items ADD v int8 DEFAULT 5")
+        .await
+        .unwrap();
+    for round in 0..30 {
+        let (kind, name) = [("float8", "w"), ("int8", "v")][round % 2];
+        let old = ["v", "w"][round % 2];
+        let (types, stars) = (
+            "select v from items where id = 1",
+            "select * from items where id = 1",
+        );
+        let read = |text: &'static str, count: usize| {
+            let (stage, owner) = (&stage, &owner);
+            join_all((0..count).map(move |_| Sql::new(text).run(stage, owner)))
+        };
+        read(types, 10).await;
+        read(stars, 10).await;
+        let change =
+            format!("ALTER TABLE items ALTER v TYPE {kind}; ALTER TABLE items ADD {name} int8");
+        let drop = if round == 0 {
+            String::new()
+        } else {
+            format!("; ALTER TABLE items DROP {old}2")
+        };
+        let change = change.replace(&format!("ADD {name} "), &format!("ADD {name}2 ")) + &drop;
+        stage.admin.batch_execute(&change).await.unwrap();
+        // The next lane is opened on a connection that knows no statement.
+        stage.roles.pool().close(&owner.database);
+        for _ in 0..5 {
+            for answer in read(types, 40).await {
+                let answer = answer.unwrap();
+                assert_eq!(answer.columns[0].r#type.to_string(), kind, "round {round}");
+                assert!(
+                    matches!(&*answer.values[0][0], "5" | "5.0"),
+                    "{:?}",
+                    answer.values
+                );
+            }
+            for answer in read(stars, 40).await {
+                let answer = answer.unwrap();
+                assert_eq!(answer.columns.len(), 4);
+                assert_eq!(&*answer.columns[3].name, format!("{name}2"));
+            }
         }
     }
 }
