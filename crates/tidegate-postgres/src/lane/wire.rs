@@ -173,7 +173,9 @@ impl Wire {
     /// Answers those whose answers have come in whole.
     fn answer(&mut self, ended: Vec<Job>, state: &Mutex<State>) -> Result<(), Broken> {
         if let Some(intake) = &mut state.lock().intake {
-            ended.iter().for_each(|job| intake.end(job));
+            for job in &ended {
+                intake.end(job);
+            }
         }
         let now = Instant::now();
         let count = u32::try_from(ended.len()).unwrap_or(u32::MAX);
