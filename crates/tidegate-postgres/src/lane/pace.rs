@@ -56,6 +56,16 @@ impl Pace {
         learn(&self.served, time);
     }
 
+    /// It took longer than reads on a lane should, or others on the machine did.
+    pub(super) fn was_slow(&self, now: Instant) {
+        self.keep_away(now + AWAY.0);
+    }
+
+    fn keep_away(&self, until: Instant) {
+        let until = u64::try_from((until - self.born).as_millis()).unwrap_or(u64::MAX);
+        self.away_until.fetch_max(until, Ordering::Relaxed);
+    }
+
     /// It kept others waiting, failed, or returned too much.
     pub(super) fn stay_away(&self, now: Instant) {
         let (first, doublings) = AWAY;
@@ -67,9 +77,7 @@ impl Pace {
             self.strikes.store(0, Ordering::Relaxed);
         }
         let strikes = self.strikes.fetch_add(1, Ordering::Relaxed);
-        let until = now + first * (1 << strikes.min(doublings)) - self.born;
-        let until = u64::try_from(until.as_millis()).unwrap_or(u64::MAX);
-        self.away_until.store(until, Ordering::Relaxed);
+        self.keep_away(now + first * (1 << strikes.min(doublings)));
     }
 
     /// Whether it may be put on a lane.

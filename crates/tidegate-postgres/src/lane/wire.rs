@@ -194,7 +194,7 @@ impl Wire {
                 job.fail(now);
             }
             if each > SLOW {
-                pace.stay_away(now);
+                pace.was_slow(now);
             }
             if suspect {
                 self.lease.residue = self.lease.residue.max(Residue::Session);
