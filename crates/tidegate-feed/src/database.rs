@@ -55,6 +55,8 @@ pub(crate) struct Database {
 pub(crate) struct Capture {
     pub(crate) demand: Demand,
     pub(crate) captured: Captured,
+    /// From where on it was captured when it was first asked for.
+    pub(crate) begun: LogPosition,
     /// When it was last needed.
     pub(crate) used: Instant,
 }
@@ -111,6 +113,27 @@ impl Database {
         for subscriber in concerned {
             hub.tell_gap(&subscriber, Place::before(before), Resync::Interrupted);
         }
+    }
+
+    /// Tells the subscriptions to a table that rows came or went with its partitions.
+    pub(crate) fn tell_moved(&self, relation: u32) {
+        let mut hub = self.hub.lock();
+        let head = hub.ring.head();
+        let all = hub.subscribers.values();
+        let concerned: Vec<_> = all
+            .filter(|one| one.relation == relation)
+            .cloned()
+            .collect();
+        for subscriber in concerned {
+            hub.tell_gap(&subscriber, head, Resync::Partitions);
+        }
+    }
+
+    /// The last transactions of which the stream has told that they emptied a table.
+    pub(crate) fn emptied(&self, relation: u32) -> Vec<u32> {
+        let hub = self.hub.lock();
+        let table = hub.tables.get(&relation);
+        table.map_or_else(Vec::new, |table| table.emptied.iter().copied().collect())
     }
 
     /// The last place that was handed out.

@@ -26,7 +26,7 @@ use crate::selection::Selection;
 use crate::settings::Settings;
 use crate::status::DatabaseStatus;
 use crate::subscriber::Subscriber;
-use crate::{admission, guard, worker};
+use crate::{admission, guard, partitions, worker};
 
 /// Hands the changes of databases to subscribers.
 #[derive(Clone)]
@@ -234,6 +234,7 @@ impl Feed {
         let mut tasks = JoinSet::new();
         tasks.spawn(worker::run(database.clone(), first));
         tasks.spawn(guard::rights(database.clone()));
+        tasks.spawn(partitions::watch(database.clone()));
         let shared = Arc::downgrade(&self.shared);
         let retire = move |database: &Arc<Database>| retire(&shared, database);
         tasks.spawn(guard::window(database.clone(), retire));

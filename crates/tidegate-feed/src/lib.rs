@@ -13,6 +13,7 @@ mod hub;
 mod index;
 mod meter;
 mod pace;
+mod partitions;
 pub mod pgoutput;
 mod policy;
 mod predicate;

@@ -82,6 +82,8 @@ pub enum Resync {
     Interrupted,
     /// The table was emptied by TRUNCATE.
     Truncated,
+    /// Rows came or went with partitions of the table.
+    Partitions,
     /// The log did not hold a value that the event has to show.
     Incomplete,
 }

@@ -1,6 +1,6 @@
 //! A table's subscriptions.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -30,7 +30,12 @@ pub(crate) struct Table {
     turn: u64,
     /// The place of its last change; when nothing is known, as far as something may have been.
     pub(crate) last: Place,
+    /// The last transactions that emptied it, by the lower halves of their numbers.
+    pub(crate) emptied: VecDeque<u32>,
 }
+
+/// How many transactions are known that emptied a table.
+const EMPTIED: usize = 64;
 
 /// What equal selections share.
 struct Plan {
@@ -193,6 +198,8 @@ impl Table {
         };
         match &change.event {
             Event::Truncated => {
+                self.emptied.truncate(EMPTIED - 1);
+                self.emptied.push_front(change.transaction);
                 for subscriber in self.live.values() {
                     push(subscriber, Outcome::Gap(Resync::Truncated));
                 }

@@ -9,6 +9,7 @@ pub mod control;
 mod dictionary;
 pub mod executor;
 pub mod outbox;
+mod partitions;
 pub mod pool;
 pub mod replication;
 mod role_password;

@@ -185,6 +185,7 @@ pub(crate) const fn resync_reason(reason: Resync) -> &'static str {
         Resync::OtherLog => "other_log",
         Resync::Interrupted => "interrupted",
         Resync::Truncated => "truncated",
+        Resync::Partitions => "partitions",
         Resync::Incomplete => "incomplete",
     }
 }
