@@ -3,6 +3,7 @@
 use bytes::BytesMut;
 use tidegate_sql::codec::Interval;
 use tidegate_sql::datetime::MomentType;
+use tidegate_sql::json::JsonKind;
 use tidegate_sql::{Type, parameter};
 
 use super::datum::Datum;
@@ -52,6 +53,14 @@ pub(super) fn read(
     };
     let datum = datum.ok_or_else(|| unusual(r#type, place))?;
     Ok(datum.into_owned())
+}
+
+/// The text of a number that was checked when the filter was read.
+pub(super) fn number(json: &Json<'_>, place: &str) -> Result<String> {
+    match json.kind() {
+        JsonKind::String => Ok(json.string(&place)?.trim_ascii().to_owned()),
+        _ => Ok(json.text().trim_ascii().to_owned()),
+    }
 }
 
 /// The error of a text that PostgreSQL may read, and nobody else.

@@ -7,6 +7,7 @@ mod decimal;
 mod key;
 mod pattern;
 mod scalar;
+mod whole;
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
