@@ -22,7 +22,7 @@ use crate::body::{Body, Content, Interrupted, Source};
 use crate::error::{Failure, NO_STORE};
 use crate::negotiate::Preferences;
 use crate::percent;
-use crate::socket::{Refusal, Wanted, of_graphql, resync_reason};
+use crate::socket::{Refusal, Wanted, no_feed, of_graphql, resync_reason};
 
 /// How often a comment is sent, so that nobody on the way takes the answer for dead.
 const COMMENT: Duration = Duration::from_secs(25);
@@ -104,7 +104,11 @@ impl Asked {
         let terms = sql::terms(app, &Preferences::default());
         let api = graphql::api(app, caller, self.needed("schema")?, &terms).await?;
         let document = |errors: Vec<tidegate_graphql::Error>| refused(Refusal::GraphQl(errors));
-        let prepared = api.prepare(self.needed("query")?, self.member("operationName"));
+        let (query, name) = (self.needed("query")?, self.member("operationName"));
+        if app.feed().is_none() && api.means_subscription(query, name) {
+            return Err(refused(no_feed()));
+        }
+        let prepared = api.prepare(query, name);
         let prepared = prepared.map_err(document)?;
         if !prepared.is_subscription() {
             return Err(Failure::input("`query` must be a subscription"));

@@ -94,6 +94,11 @@ pub(crate) fn of_graphql(
     })
 }
 
+/// Why there are no subscriptions on this node.
+pub(crate) fn no_feed() -> Refusal {
+    Refusal::new("feed_unavailable", "this service feeds no changes")
+}
+
 /// The form that a query gives the values of a field.
 fn shown(field: EventField) -> Shown {
     Shown::new(field.name(), move |column| {
@@ -133,8 +138,7 @@ impl Wanted {
         outbox: &Outbox,
         (tag, after): (u64, Option<String>),
     ) -> Result<Subscription, Refusal> {
-        let off = || Refusal::new("feed_unavailable", "this service feeds no changes");
-        let feed = app.feed().ok_or_else(off)?;
+        let feed = app.feed().ok_or_else(no_feed)?;
         let after = match after.as_deref().map(str::parse) {
             Some(Err(wrong)) => {
                 return Err(Refusal::new("invalid_cursor", format!("`after`: {wrong}")));
