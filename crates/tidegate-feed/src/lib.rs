@@ -42,7 +42,7 @@ pub use error::{Error, Result};
 pub use feed::{Feed, Request, Subscription};
 pub use predicate::Predicate;
 pub use queue::{Delivery, Ended, Inbox, Item, Outbox, QueueLimits, Resync, queue};
-pub use selection::{SelectedColumn, Selection, Shown, ValueForm, WriteShown};
+pub use selection::{Flaw, SelectedColumn, Selection, Shown, Step, ValueForm, WriteShown};
 pub use settings::Settings;
 pub use shape::{Shape, ShapeColumn};
 pub use status::DatabaseStatus;

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use bytes::Bytes;
 use tidegate_sql::Login;
 use tracing::warn;
 
@@ -13,7 +12,7 @@ use crate::meter::Meter;
 use crate::policy::Judge;
 use crate::predicate::{Equality, Placed, Predicate};
 use crate::queue::{Delivery, Ended, Item, Outbox, Refused, Resync};
-use crate::selection::{Encoder, Selection, Unshowable};
+use crate::selection::{Encoder, Image, Selection, Unshowable};
 use crate::shape::Shape;
 
 /// A subscription.
@@ -126,9 +125,7 @@ impl Subscriber {
 pub(crate) fn changed(error: &Unshowable) -> Ended {
     let problem = match error {
         Unshowable::NoColumn(name) => format!("the column `{name}` is gone"),
-        Unshowable::Absent | Unshowable::Malformed | Unshowable::Formless => {
-            "a value cannot be shown".to_owned()
-        }
+        Unshowable::Absent | Unshowable::Malformed => "a value cannot be shown".to_owned(),
     };
     Ended::Changed { problem }
 }
@@ -144,7 +141,7 @@ pub(crate) struct Bound {
 #[derive(Debug)]
 pub(crate) enum Outcome {
     Nothing,
-    Event(Operation, Bytes),
+    Event(Operation, Image),
     Gap(Resync),
 }
 
@@ -153,10 +150,11 @@ impl Outcome {
     pub(crate) fn item(self, cursor: Cursor) -> Option<Item> {
         match self {
             Self::Nothing => None,
-            Self::Event(operation, row) => Some(Item::Event {
+            Self::Event(operation, Image { row, flaws }) => Some(Item::Event {
                 cursor,
                 operation,
                 row,
+                flaws,
             }),
             Self::Gap(reason) => Some(Item::Resync { cursor, reason }),
         }
@@ -179,7 +177,7 @@ impl Bound {
             Some(false) => Outcome::Nothing,
             None => Outcome::Gap(Resync::Incomplete),
             Some(true) => match self.encoder.encode(row) {
-                Ok(bytes) => Outcome::Event(operation, bytes),
+                Ok(image) => Outcome::Event(operation, image),
                 Err(error) => gap(&error, &change.shape),
             },
         }

@@ -4,7 +4,6 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use bytes::Bytes;
 use tidegate_sql::log::LogIdentity;
 use tokio::sync::Notify;
 
@@ -12,7 +11,7 @@ use crate::change::{Change, Event, Operation, Operations, Row};
 use crate::cursor::{Cursor, Place};
 use crate::index::{Index, Live};
 use crate::queue::{Ended, Refused, Resync};
-use crate::selection::{Encoder, Selection, Unshowable};
+use crate::selection::{Encoder, Image, Selection, Unshowable};
 use crate::shape::Shape;
 use crate::subscriber::{Outcome, Subscriber, changed, gap, passes};
 
@@ -45,7 +44,7 @@ struct Plan {
 }
 
 /// What happens to an event that was encoded for one and may be needed by others.
-type Encoded = Option<Result<Bytes, Unshowable>>;
+type Encoded = Option<Result<Image, Unshowable>>;
 
 impl Table {
     /// A table without subscriptions, of which changes up to a place may have come.
@@ -241,7 +240,7 @@ impl Table {
                         encoder.ok_or(Unshowable::Absent)?.encode(row)
                     });
                     match shown {
-                        Ok(bytes) => Outcome::Event(operation, bytes.clone()),
+                        Ok(image) => Outcome::Event(operation, image.clone()),
                         Err(error) => gap(error, row.shape),
                     }
                 }

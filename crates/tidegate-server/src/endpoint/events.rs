@@ -22,7 +22,7 @@ use crate::body::{Body, Content, Interrupted, Source};
 use crate::error::{Failure, NO_STORE};
 use crate::negotiate::Preferences;
 use crate::percent;
-use crate::socket::{Refusal, Wanted, no_feed, of_graphql, resync_reason};
+use crate::socket::{Refusal, Wanted, no_feed, of_graphql, resync_reason, write_flaws};
 
 /// How often a comment is sent, so that nobody on the way takes the answer for dead.
 const COMMENT: Duration = Duration::from_secs(25);
@@ -190,12 +190,16 @@ impl Events {
             Item::Acknowledged { cursor } => {
                 format!("event: subscribe_ack\nid: {cursor}\ndata: {{}}\n\n")
             }
-            Item::Event { cursor, row, .. } => {
+            Item::Event {
+                cursor, row, flaws, ..
+            } => {
                 let key = &self.key;
                 out.put_slice(format!("id: {cursor}\ndata: {{\"data\":{{{key}:[").as_bytes());
                 // JSON has no line ends outside of its strings, and ours has none between tokens.
                 out.put_slice(&row);
-                out.put_slice(format!("]}},\"cursor\":\"{cursor}\"}}\n\n").as_bytes());
+                out.put_slice(b"]}");
+                write_flaws(key, flaws.as_deref(), out);
+                out.put_slice(format!(",\"cursor\":\"{cursor}\"}}\n\n").as_bytes());
                 return;
             }
             Item::Resync { cursor, reason } => {

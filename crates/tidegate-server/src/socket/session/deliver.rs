@@ -75,7 +75,8 @@ impl Session {
                 cursor,
                 operation,
                 row,
-            } => frame.event(*operation, row, *cursor),
+                flaws,
+            } => frame.event((*operation, *cursor), row, flaws.as_deref()),
             Item::Resync { cursor, reason } => frame.resync(*reason, *cursor),
             Item::Ended(ended) => {
                 let (code, message, cursor) = answer::ended(ended);
