@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
+use tidegate_filter::Letters;
 use tidegate_sql::log::{Captured, ChangeLog, Demand, LogIdentity, LogPosition};
 use tidegate_sql::{DatabaseName, Executor, Type};
 use tokio::sync::{Notify, Semaphore, watch};
@@ -32,6 +33,9 @@ pub(crate) struct Database {
     hub: Mutex<Hub>,
     /// The types that are not built in.
     pub(crate) types: Mutex<Arc<HashMap<u32, Type>>>,
+    /// How collations fold letters, by their schemas and names; nothing where as in no other
+    /// language.
+    pub(crate) letters: Mutex<HashMap<(Box<str>, Box<str>), Option<Arc<Letters>>>>,
     /// What is captured.
     pub(crate) captures: Mutex<HashMap<u32, Capture>>,
     /// Held while tables are captured, and alone while they are let go of.
@@ -74,6 +78,7 @@ impl Database {
             executor,
             hub: Mutex::new(Hub::new(Ring::new(settings.ring_bytes))),
             types: Mutex::default(),
+            letters: Mutex::default(),
             captures: Mutex::default(),
             capturing: tokio::sync::RwLock::default(),
             turns: Mutex::default(),

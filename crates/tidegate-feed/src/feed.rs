@@ -26,7 +26,7 @@ use crate::selection::Selection;
 use crate::settings::Settings;
 use crate::status::DatabaseStatus;
 use crate::subscriber::Subscriber;
-use crate::{admission, guard, partitions, worker};
+use crate::{admission, guard, letters, partitions, worker};
 
 /// Hands the changes of databases to subscribers.
 #[derive(Clone)]
@@ -111,7 +111,7 @@ impl Feed {
     async fn attempt(
         &self,
         outbox: &Outbox,
-        request: Request,
+        mut request: Request,
         deadline: Instant,
     ) -> Result<Option<Subscription>> {
         let loader = &self.shared.rights;
@@ -122,6 +122,9 @@ impl Feed {
         let entering = self.database(&request);
         let database = entering.0.clone();
         let described = database.described();
+        if let Some(predicate) = &mut request.predicate {
+            letters::learn(&database, request.relation, predicate).await?;
+        }
         database.live(deadline).await?;
         let since = admission::capture(&database, demand, deadline).await?;
         if outbox.is_closed() {

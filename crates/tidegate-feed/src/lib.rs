@@ -11,6 +11,7 @@ mod follower;
 mod guard;
 mod hub;
 mod index;
+mod letters;
 mod meter;
 mod pace;
 mod partitions;

@@ -129,7 +129,7 @@ fn query(
 }
 
 /// An identifier of the catalog, quoted.
-fn quoted(name: &str) -> String {
+pub(crate) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 

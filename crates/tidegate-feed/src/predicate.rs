@@ -1,10 +1,11 @@
 //! Which rows a subscription wants: a filter of the where language, ready for what a table is like
 //! at a place of the log.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use tidegate_catalog::Relation;
-use tidegate_filter::{Filter, Image, Key, KeyReader, Matcher, Verdict};
+use tidegate_filter::{Filter, Image, Key, KeyReader, Letters, Matcher, Verdict};
 use tidegate_sql::{Type, TypeKind};
 
 use crate::change::Row;
@@ -72,6 +73,26 @@ impl Predicate {
     /// The columns that it looks at.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.columns.iter().flatten().map(|column| &*column.name)
+    }
+
+    /// The columns whose letters it folds by the rules of their collations.
+    pub(crate) fn folding(&self) -> Vec<&str> {
+        let named =
+            |id: tidegate_catalog::ColumnId| Some(&*self.columns[id.index()].as_ref()?.name);
+        self.matcher
+            .folding()
+            .into_iter()
+            .filter_map(named)
+            .collect()
+    }
+
+    /// Takes the rules of collations, by the names of columns.
+    pub(crate) fn learn(&mut self, letters: &HashMap<Box<str>, Arc<Letters>>) {
+        let of = |id: tidegate_catalog::ColumnId| {
+            let looked = self.columns[id.index()].as_ref()?;
+            letters.get(&looked.name).cloned()
+        };
+        self.matcher = Arc::new(self.matcher.with_letters(&of));
     }
 
     pub(crate) fn equality(&self) -> Option<&Equality> {

@@ -5,16 +5,19 @@ mod constant;
 mod datum;
 mod decimal;
 mod key;
+mod letters;
 mod pattern;
 mod scalar;
 mod whole;
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use tidegate_catalog::ColumnId;
 
 pub use self::key::{Key, KeyReader, Pin};
+pub use self::letters::Letters;
 
 use self::datum::Datum;
 use self::pattern::Pattern;
@@ -55,8 +58,8 @@ pub enum Verdict {
     /// Unknown, in the sense of SQL: NULL.
     Unknown,
     /// It depends on what only PostgreSQL can tell: on a column that the image lacks, on an enum's
-    /// label that is newer than the schema, or on a letter whose lower case is a matter of
-    /// language.
+    /// label that is newer than the schema, or on a letter whose lower case is a matter of a
+    /// language that was not told ([`Matcher::with_letters`]).
     Undecided,
 }
 
@@ -91,6 +94,24 @@ impl Matcher {
     /// The columns that it looks at, each once, in their order.
     pub fn columns(&self) -> &[ColumnId] {
         &self.columns
+    }
+
+    /// The columns whose letters ILIKE folds by the rules of their collations, each once.
+    pub fn folding(&self) -> Vec<ColumnId> {
+        let mut folding = Vec::new();
+        self.node.folding(&mut folding);
+        folding.sort_unstable();
+        folding.dedup();
+        folding
+    }
+
+    /// The same matcher with the rules of collations, by which it can tell of every text whether it
+    /// is of a pattern.
+    #[must_use]
+    pub fn with_letters(&self, letters: &dyn Fn(ColumnId) -> Option<Arc<Letters>>) -> Self {
+        let mut matcher = self.clone();
+        matcher.node.learn(letters);
+        matcher
     }
 
     /// Equalities that every row that passes fulfils: a hub finds the subscriptions of a row by the
@@ -132,6 +153,32 @@ impl Verdict {
 }
 
 impl Node {
+    fn folding(&self, folding: &mut Vec<ColumnId>) {
+        match self {
+            Self::All(nodes) | Self::Any(nodes) => {
+                nodes.iter().for_each(|node| node.folding(folding));
+            }
+            Self::Not(node) => node.folding(folding),
+            Self::Like(column, pattern) if pattern.folds() => folding.push(*column),
+            Self::Null(..) | Self::Compare(..) | Self::In(..) | Self::Like(..) => {}
+        }
+    }
+
+    fn learn(&mut self, letters: &dyn Fn(ColumnId) -> Option<Arc<Letters>>) {
+        match self {
+            Self::All(nodes) | Self::Any(nodes) => {
+                nodes.iter_mut().for_each(|node| node.learn(letters));
+            }
+            Self::Not(node) => node.learn(letters),
+            Self::Like(column, pattern) if pattern.folds() => {
+                if let Some(letters) = letters(*column) {
+                    pattern.learn(letters);
+                }
+            }
+            Self::Null(..) | Self::Compare(..) | Self::In(..) | Self::Like(..) => {}
+        }
+    }
+
     fn judge<'r>(&self, image: &impl Fn(ColumnId) -> Image<'r>) -> Result<Verdict, Malformed> {
         Ok(match self {
             Self::All(nodes) => joined(nodes, Verdict::False, image)?,

@@ -207,6 +207,7 @@ fn refused(error: &tidegate_feed::Error) -> Refusal {
     let code = match error {
         E::NoTable | E::NoColumn(_) => "not_allowed",
         E::Unsupported(_) => "unsupported_subscription",
+        E::Filter(_) => "unsupported_filter",
         E::CaptureNotAllowed { .. } => "capture_not_allowed",
         E::Timeout { .. } => "subscribe_timeout",
         E::Unavailable(_) => "feed_unavailable",
