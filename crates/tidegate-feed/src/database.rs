@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use crate::change::Change;
 use crate::cursor::{Cursor, Place};
 use crate::hub::{From, Hub, Start};
+use crate::labels::Label;
 use crate::meter::Meter;
 use crate::queue::{Ended, Resync};
 use crate::reading::{Next, Reading};
@@ -36,6 +37,8 @@ pub(crate) struct Database {
     /// How collations fold letters, by their schemas and names; nothing where as in no other
     /// language.
     pub(crate) letters: Mutex<HashMap<(Box<str>, Box<str>), Option<Arc<Letters>>>>,
+    /// The labels of enums that were asked for, and when.
+    pub(crate) asked_labels: Mutex<HashMap<Label, std::time::Instant>>,
     /// What is captured.
     pub(crate) captures: Mutex<HashMap<u32, Capture>>,
     /// Held while tables are captured, and alone while they are let go of.
@@ -79,6 +82,7 @@ impl Database {
             hub: Mutex::new(Hub::new(Ring::new(settings.ring_bytes))),
             types: Mutex::default(),
             letters: Mutex::default(),
+            asked_labels: Mutex::default(),
             captures: Mutex::default(),
             capturing: tokio::sync::RwLock::default(),
             turns: Mutex::default(),

@@ -11,6 +11,7 @@ mod follower;
 mod guard;
 mod hub;
 mod index;
+mod labels;
 mod letters;
 mod meter;
 mod pace;

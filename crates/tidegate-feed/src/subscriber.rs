@@ -90,7 +90,7 @@ impl Subscriber {
     }
 
     /// What it compares for equality, if it does.
-    pub(crate) fn equality(&self) -> Option<&Equality> {
+    pub(crate) fn equality(&self) -> Option<&Arc<Equality>> {
         self.predicate.as_ref()?.equality()
     }
 

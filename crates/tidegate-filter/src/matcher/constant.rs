@@ -37,7 +37,7 @@ pub(super) fn read(
         Scalar::Text | Scalar::Padded | Scalar::Bytea | Scalar::Uuid => {
             scalar.text(text.as_bytes())
         }
-        Scalar::Enum(_) => match scalar.text(text.as_bytes()) {
+        Scalar::Enum(..) => match scalar.text(text.as_bytes()) {
             Some(Datum::Unplaced(_)) => return Err(invalid(r#type, place, "no label of the enum")),
             label => label,
         },

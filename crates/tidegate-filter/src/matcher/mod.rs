@@ -7,6 +7,7 @@ mod decimal;
 mod key;
 mod letters;
 mod pattern;
+mod relabel;
 mod scalar;
 mod whole;
 
@@ -242,9 +243,10 @@ impl Operand {
 
 fn compare(found: &Datum<'_>, operator: Operator, value: &Datum<'static>) -> Verdict {
     let order = match operator {
+        // It may be a known one by another name.
+        _ if matches!(found, Datum::Unplaced(_)) => return Verdict::Undecided,
         Operator::Eq => return Verdict::of(found == value),
         Operator::Neq => return Verdict::of(found != value),
-        _ if matches!(found, Datum::Unplaced(_)) => return Verdict::Undecided,
         _ => found.cmp(value),
     };
     Verdict::of(match operator {
@@ -257,6 +259,9 @@ fn compare(found: &Datum<'_>, operator: Operator, value: &Datum<'static>) -> Ver
 
 impl List {
     fn judge(&self, found: &Datum<'_>) -> Verdict {
+        if matches!(found, Datum::Unplaced(_)) && !self.values.is_empty() {
+            return Verdict::Undecided;
+        }
         // A set of values that live for ever is one of values that live less long.
         let values: &HashSet<Datum<'_>> = &self.values;
         let verdict = match values.contains(found) {
