@@ -63,6 +63,9 @@ pub enum Item {
         row: Bytes,
         /// What its forms could not show.
         flaws: Option<Arc<[Flaw]>>,
+        /// The columns of the table's primary key, where the selection asks for them; nothing as
+        /// long as they are what they were at the beginning.
+        key: Option<Arc<[Box<str>]>>,
     },
     /// There is a gap: what is known of the table must be read again. Events go on behind it.
     Resync {

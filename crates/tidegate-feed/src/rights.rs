@@ -15,6 +15,8 @@ pub(crate) struct Rights {
     pub(crate) schema: Box<str>,
     pub(crate) name: Box<str>,
     pub(crate) columns: Vec<ColumnRights>,
+    /// The columns of the primary key, in its order.
+    pub(crate) primary: Arc<[Box<str>]>,
     /// What row level security asks of a row, where it applies to the role.
     pub(crate) policy: Option<Policy>,
 }
@@ -74,10 +76,12 @@ const COLUMNS: &str = "\
             AND a.atttypid <> 'pg_catalog.numeric'::pg_catalog.regtype \
             AND NOT (a.atttypid IN ('pg_catalog.varchar'::pg_catalog.regtype, \
                                     'pg_catalog.bpchar'::pg_catalog.regtype) \
-                     AND a.atttypmod BETWEEN 1 AND 500))::text \
+                     AND a.atttypmod BETWEEN 1 AND 500))::text, \
+           pg_catalog.array_position(p.indkey::pg_catalog.int2[], a.attnum)::text \
     FROM pg_catalog.pg_class c \
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
     JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped \
+    LEFT JOIN pg_catalog.pg_index p ON p.indrelid = c.oid AND p.indisprimary \
     WHERE c.oid = ANY (:relations::oid[]) ORDER BY c.oid, a.attnum";
 
 /// The columns of [`COLUMNS`].
@@ -92,6 +96,7 @@ mod at {
     pub(super) const GENERATED: usize = 7;
     pub(super) const KEY: usize = 8;
     pub(super) const LONG: usize = 9;
+    pub(super) const PRIMARY: usize = 10;
 }
 
 /// Of each policy: its table, whether it is permissive, its condition, the columns that it names.
@@ -204,9 +209,15 @@ impl Rights {
             key: is_true(row, at::KEY),
             long: is_true(row, at::LONG),
         };
+        let mut primary: Vec<(usize, Box<str>)> = columns
+            .iter()
+            .filter_map(|row| Some((text(row, at::PRIMARY).parse().ok()?, text(row, at::COLUMN))))
+            .collect();
+        primary.sort_unstable();
         Some(Self {
             schema,
             name,
+            primary: primary.into_iter().map(|(_, name)| name).collect(),
             columns: columns.iter().map(column).collect(),
             policy,
         })

@@ -17,6 +17,8 @@ use crate::shape::Shape;
 pub struct Selection {
     /// The members of the object, in order.
     pub columns: Box<[SelectedColumn]>,
+    /// Whether events tell which columns the primary key has; they must be among those shown.
+    pub key: bool,
 }
 
 /// A member of an event's object.
@@ -88,6 +90,8 @@ pub(crate) struct Image {
     pub(crate) row: Bytes,
     /// What could not be shown.
     pub(crate) flaws: Option<Arc<[Flaw]>>,
+    /// The columns of the primary key, where that is asked for and known.
+    pub(crate) key: Option<Arc<[Box<str>]>>,
 }
 
 impl Shown {
@@ -136,7 +140,14 @@ impl Selection {
         };
         Self {
             columns: columns.into_iter().map(selected).collect(),
+            key: false,
         }
+    }
+
+    /// The same with the columns of the primary key.
+    #[must_use]
+    pub fn with_key(self) -> Self {
+        Self { key: true, ..self }
     }
 
     /// The columns that are shown.
@@ -158,6 +169,8 @@ pub(crate) enum Unshowable {
     Absent,
     /// A value is not of its type.
     Malformed,
+    /// The primary key has a column that is not shown.
+    OtherKey,
 }
 
 /// A selection for one shape.
@@ -166,6 +179,7 @@ pub(crate) struct Encoder {
     members: Box<[Member]>,
     /// What stands behind the last value.
     end: Bytes,
+    key: Option<Arc<[Box<str>]>>,
 }
 
 #[derive(Debug)]
@@ -235,9 +249,15 @@ impl Encoder {
             });
         }
         text.extend_from_slice(b"}");
+        let key = shape.primary().filter(|_| selection.key);
+        let is_shown = |name: &Box<str>| selection.names().any(|shown| *shown == **name);
+        if key.is_some_and(|key| !key.iter().all(is_shown)) {
+            return Err(Unshowable::OtherKey);
+        }
         Ok(Self {
             members: members.into(),
             end: text.freeze(),
+            key: key.cloned(),
         })
     }
 
@@ -259,6 +279,7 @@ impl Encoder {
                 return Ok(Image {
                     row: Bytes::from_static(b"null"),
                     flaws: Some(flaws.into()),
+                    key: self.key.clone(),
                 });
             }
         }
@@ -266,6 +287,7 @@ impl Encoder {
         Ok(Image {
             row: out.freeze(),
             flaws: (!flaws.is_empty()).then(|| flaws.into()),
+            key: self.key.clone(),
         })
     }
 }

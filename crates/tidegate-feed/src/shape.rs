@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use tidegate_sql::{Column, Type, TypeKind, WireFormat};
 
@@ -22,6 +23,8 @@ pub struct Shape {
     pub name: Box<str>,
     /// Its columns, in the order of a row's values.
     pub columns: Box<[ShapeColumn]>,
+    /// The columns of its primary key, which the log does not tell.
+    primary: OnceLock<Arc<[Box<str>]>>,
 }
 
 /// A column of a [`Shape`].
@@ -49,12 +52,25 @@ impl Shape {
             schema: relation.schema,
             name: relation.name,
             columns: columns.collect(),
+            primary: OnceLock::new(),
         }
     }
 
     /// Whether rows of both look the same.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
-        (&self.schema, &self.name, &self.columns) == (&other.schema, &other.name, &other.columns)
+        (&self.schema, &self.name, &self.columns, self.primary())
+            == (&other.schema, &other.name, &other.columns, other.primary())
+    }
+
+    /// The columns of its primary key, where that is known.
+    pub(crate) fn primary(&self) -> Option<&Arc<[Box<str>]>> {
+        self.primary.get()
+    }
+
+    /// Takes the columns of its primary key.
+    pub(crate) fn learn_primary(&self, columns: Arc<[Box<str>]>) {
+        // It is described once.
+        let _ = self.primary.set(columns);
     }
 
     /// The same with types as they are known today.
@@ -73,6 +89,7 @@ impl Shape {
             schema: self.schema.clone(),
             name: self.name.clone(),
             columns: columns.collect(),
+            primary: self.primary.clone(),
         }
     }
 

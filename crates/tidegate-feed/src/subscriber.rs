@@ -125,6 +125,7 @@ impl Subscriber {
 pub(crate) fn changed(error: &Unshowable) -> Ended {
     let problem = match error {
         Unshowable::NoColumn(name) => format!("the column `{name}` is gone"),
+        Unshowable::OtherKey => "its primary key is another one".to_owned(),
         Unshowable::Absent | Unshowable::Malformed => "a value cannot be shown".to_owned(),
     };
     Ended::Changed { problem }
@@ -150,11 +151,12 @@ impl Outcome {
     pub(crate) fn item(self, cursor: Cursor) -> Option<Item> {
         match self {
             Self::Nothing => None,
-            Self::Event(operation, Image { row, flaws }) => Some(Item::Event {
+            Self::Event(operation, Image { row, flaws, key }) => Some(Item::Event {
                 cursor,
                 operation,
                 row,
                 flaws,
+                key,
             }),
             Self::Gap(reason) => Some(Item::Resync { cursor, reason }),
         }

@@ -221,6 +221,8 @@ impl Reader {
 /// A table is like this from here on. PostgreSQL describes it again after whatever touched it, its
 /// policies too, so nobody is shown what is behind before rights and policies were read again.
 async fn described(database: &Database, shape: &Arc<Shape>) {
-    guard::touched(database, shape.oid).await;
+    if let Some(primary) = guard::touched(database, shape.oid).await {
+        shape.learn_primary(primary);
+    }
     database.reshape(shape);
 }

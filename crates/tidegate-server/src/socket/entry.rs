@@ -86,22 +86,22 @@ impl Frame {
         &self,
         (operation, cursor): (Operation, Cursor),
         row: &[u8],
-        flaws: Option<&[Flaw]>,
+        (flaws, key): (Option<&[Flaw]>, Option<&[Box<str>]>),
     ) -> Bytes {
-        let (dialect, before, key) = match self {
+        let (dialect, before, name) = match self {
             Self::GraphQl {
                 dialect,
                 before,
-                key,
+                key: name,
                 ..
-            } => (dialect, before, key),
-            Self::Raw(raw) => return raw.batch(&[(operation, row)], cursor),
+            } => (dialect, before, &**name),
+            Self::Raw(raw) => return raw.batch(&[(operation, row)], key, cursor),
         };
         let mut out = BytesMut::with_capacity(before.len() + row.len() + 64);
         out.put_slice(before);
         out.put_slice(row);
         out.put_slice(b"]}");
-        write_flaws(key, flaws, &mut out);
+        write_flaws(name, flaws, &mut out);
         let end = match dialect {
             Dialect::Own => format!(",\"cursor\":\"{cursor}\"}}"),
             _ => format!(",\"extensions\":{{\"cursor\":\"{cursor}\"}}}}}}"),

@@ -91,7 +91,10 @@ pub(crate) fn of_graphql(
             Change::Updated => Operation::Update,
             Change::Deleted => Operation::Delete,
         }),
-        selection: Selection { columns },
+        selection: Selection {
+            columns,
+            key: false,
+        },
         predicate,
     })
 }

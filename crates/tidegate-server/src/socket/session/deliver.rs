@@ -76,7 +76,12 @@ impl Session {
                 operation,
                 row,
                 flaws,
-            } => frame.event((*operation, *cursor), row, flaws.as_deref()),
+                key,
+            } => frame.event(
+                (*operation, *cursor),
+                row,
+                (flaws.as_deref(), key.as_deref()),
+            ),
             Item::Resync { cursor, reason } => frame.resync(*reason, *cursor),
             Item::Ended(ended) => {
                 let (code, message, cursor) = answer::ended(ended);
