@@ -15,6 +15,7 @@ use crate::change::Change;
 use crate::cursor::{Cursor, Place};
 use crate::hub::{From, Hub, Start};
 use crate::labels::Label;
+use crate::letters::Collation;
 use crate::meter::Meter;
 use crate::queue::{Ended, Resync};
 use crate::reading::{Next, Reading};
@@ -36,7 +37,7 @@ pub(crate) struct Database {
     pub(crate) types: Mutex<Arc<HashMap<u32, Type>>>,
     /// How collations fold letters, by their schemas and names; nothing where as in no other
     /// language.
-    pub(crate) letters: Mutex<HashMap<(Box<str>, Box<str>), Option<Arc<Letters>>>>,
+    pub(crate) letters: Mutex<HashMap<Collation, Option<Arc<Letters>>>>,
     /// The labels of enums that were asked for, and when.
     pub(crate) asked_labels: Mutex<HashMap<Label, std::time::Instant>>,
     /// What is captured.

@@ -20,6 +20,9 @@ const COLLATIONS: &str = "\
     JOIN pg_catalog.pg_namespace n ON n.oid = c.collnamespace \
     WHERE a.attrelid = :relation::oid AND a.attnum > 0 AND NOT a.attisdropped";
 
+/// The schema and the name of a collation.
+pub(crate) type Collation = (Box<str>, Box<str>);
+
 /// Has a filter know how its columns fold letters.
 ///
 /// # Errors
@@ -56,38 +59,35 @@ pub(crate) async fn learn(
 }
 
 /// The rules of a collation.
-async fn letters(
-    database: &Database,
-    (schema, name): &(Box<str>, Box<str>),
-) -> Result<Arc<Letters>> {
-    let key = (schema.clone(), name.clone());
-    let known = database.letters.lock().get(&key).cloned();
-    let letters = match known {
-        Some(letters) => letters,
-        None => {
-            let lower = match lower(database, &key, Letters::SAMPLE).await {
-                // The encoding of the database has not all of these letters.
-                Err(tidegate_sql::Error::Rejected(_)) => {
-                    lower(database, &key, Letters::ASCII).await
-                }
-                lower => lower,
-            };
-            let lower = lower.map_err(|error| Error::Rights(Arc::new(error)))?;
-            let letters = Letters::of(&lower).map(Arc::new);
-            database.letters.lock().insert(key, letters.clone());
-            letters
-        }
+async fn letters(database: &Database, collation: &Collation) -> Result<Arc<Letters>> {
+    let known = database.letters.lock().get(collation).cloned();
+    let letters = if let Some(letters) = known {
+        letters
+    } else {
+        let lower = match lower(database, collation, Letters::SAMPLE).await {
+            // The encoding of the database has not all of these letters.
+            Err(tidegate_sql::Error::Rejected(_)) => {
+                lower(database, collation, Letters::ASCII).await
+            }
+            lower => lower,
+        };
+        let lower = lower.map_err(|error| Error::Rights(Arc::new(error)))?;
+        let letters = Letters::of(&lower).map(Arc::new);
+        let mut known = database.letters.lock();
+        known.insert(collation.clone(), letters.clone());
+        letters
     };
     letters.ok_or_else(|| {
         Error::Filter(format!(
-            "letter case under the collation {name} is judged by PostgreSQL only"
+            "letter case under the collation {} is judged by PostgreSQL only",
+            collation.1
         ))
     })
 }
 
 async fn lower(
     database: &Database,
-    (schema, name): &(Box<str>, Box<str>),
+    (schema, name): &Collation,
     sample: &str,
 ) -> tidegate_sql::Result<Box<str>> {
     let who = Principal::Catalog(database.name.clone());

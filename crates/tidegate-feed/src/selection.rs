@@ -250,8 +250,8 @@ impl Encoder {
         }
         text.extend_from_slice(b"}");
         let key = shape.primary().filter(|_| selection.key);
-        let is_shown = |name: &Box<str>| selection.names().any(|shown| *shown == **name);
-        if key.is_some_and(|key| !key.iter().all(is_shown)) {
+        let is_shown = |name: &str| selection.names().any(|shown| shown == name);
+        if key.is_some_and(|key| !key.iter().all(|name| is_shown(name))) {
             return Err(Unshowable::OtherKey);
         }
         Ok(Self {

@@ -198,9 +198,10 @@ impl Level<'_> {
             Operator::In | Operator::NotIn => self.write_list(column, comparison, sql),
             _ => {
                 let json = comparison.json();
-                let (value, r#type) = match comparison.number {
-                    true => (comparison.value.clone(), number_type(&column.r#type)),
-                    false => operand(&column.r#type, comparison.operator, &json),
+                let (value, r#type) = if comparison.number {
+                    (comparison.value.clone(), number_type(&column.r#type))
+                } else {
+                    operand(&column.r#type, comparison.operator, &json)
                 };
                 self.write_pair(
                     column,
@@ -231,9 +232,10 @@ impl Level<'_> {
 
     /// `column = any (array)`, and its negation; elements that are arrays are compared one by one.
     fn write_list(&self, column: &Column, comparison: &Comparison, sql: &mut SqlWriter) {
-        let r#type = match comparison.number {
-            true => number_type(&column.r#type),
-            false => compared_type(&column.r#type),
+        let r#type = if comparison.number {
+            number_type(&column.r#type)
+        } else {
+            compared_type(&column.r#type)
         };
         let within = comparison.operator == Operator::In;
         let operator = if within { Operator::Eq } else { Operator::Neq };

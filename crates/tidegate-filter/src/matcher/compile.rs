@@ -135,9 +135,10 @@ impl Target<'_> {
 
     fn constant(&self, scalar: &Scalar, json: &Json<'_>) -> Result<Datum<'static>> {
         // What is read as a value of another type compares with values of the column all the same.
-        let (r#type, scalar) = match self.comparison.number {
-            true => (number_type(&self.column.r#type), &Scalar::Float8),
-            false => (&self.column.r#type, scalar),
+        let (r#type, scalar) = if self.comparison.number {
+            (number_type(&self.column.r#type), &Scalar::Float8)
+        } else {
+            (&self.column.r#type, scalar)
         };
         constant::read(r#type, scalar, json, &self.comparison.place)
     }
