@@ -134,7 +134,8 @@ impl Feed {
         let judge = rights.policy.as_ref().map(|policy| {
             self.judge(&request.login, request.relation, || {
                 let executor = self.shared.executor.clone();
-                Judge::new(executor, request.login.clone(), policy.clone())
+                let stamp = rights.stamp.clone();
+                Judge::new(executor, request.login.clone(), policy.clone(), stamp)
             })
         });
         let subscriber = Arc::new(Subscriber {
@@ -150,6 +151,7 @@ impl Feed {
             outbox: outbox.clone(),
             meter: database.meter.clone(),
             judge,
+            rights: Mutex::new(rights.clone()),
             over: AtomicBool::new(false),
             turn: AtomicU64::new(0),
         });

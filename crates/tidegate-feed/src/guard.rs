@@ -78,11 +78,40 @@ pub(crate) async fn touched(database: &Database, relation: u32) -> Option<Arc<[B
         let role = subscriber.login.role.clone();
         roles.entry(role).or_default().push(subscriber);
     }
-    stream::iter(roles.into_values())
+    // PostgreSQL describes a table again for little, and to every stream: most know all of it.
+    let stamp = if roles.is_empty() {
+        None
+    } else {
+        let stamp = rights::stamp(&*database.executor, &database.name, relation).await;
+        stamp.ok().filter(|stamp| !stamp.is_empty())
+    };
+    let mut primary = None;
+    let mut stale = Vec::new();
+    for subscribers in roles.into_values() {
+        match &stamp {
+            Some(stamp) if are_checked(&subscribers, stamp).await => {
+                let first = subscribers.first();
+                primary = first.map(|first| first.rights.lock().primary.clone());
+            }
+            _ => stale.push(subscribers),
+        }
+    }
+    stream::iter(stale)
         .map(|subscribers| renew(database, relation, subscribers))
         .buffer_unordered(ROLES)
-        .fold(None, |known, primary| std::future::ready(primary.or(known)))
+        .fold(primary, |known, primary| {
+            std::future::ready(primary.or(known))
+        })
         .await
+}
+
+async fn are_checked(subscribers: &[Arc<Subscriber>], stamp: &str) -> bool {
+    for subscriber in subscribers {
+        if !subscriber.is_checked(stamp).await {
+            return false;
+        }
+    }
+    true
 }
 
 /// Reads rights and policies anew for the subscriptions of one role. Where it cannot be asked, those
@@ -138,7 +167,10 @@ async fn apply(
         } else if let Ok(rights) = &rights
             && let (Some(policy), Some(judge)) = (&rights.policy, &subscriber.judge)
         {
-            judge.renew(policy).await;
+            judge.renew(policy, &rights.stamp).await;
+            *subscriber.rights.lock() = rights.clone();
+        } else if let Ok(rights) = &rights {
+            *subscriber.rights.lock() = rights.clone();
         }
     }
     if let (Err(error), Some(first)) = (rights, subscribers.first()) {

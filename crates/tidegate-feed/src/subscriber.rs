@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use parking_lot::Mutex;
 use tidegate_sql::Login;
 use tracing::warn;
 
@@ -12,6 +13,7 @@ use crate::meter::Meter;
 use crate::policy::Judge;
 use crate::predicate::{Equality, Placed, Predicate};
 use crate::queue::{Delivery, Ended, Item, Outbox, Refused, Resync};
+use crate::rights::Rights;
 use crate::selection::{Encoder, Image, Selection, Unshowable};
 use crate::shape::Shape;
 
@@ -35,6 +37,8 @@ pub(crate) struct Subscriber {
     pub(crate) meter: Arc<Meter>,
     /// Who decides which rows the role may see, where row level security applies.
     pub(crate) judge: Option<Arc<Judge>>,
+    /// The rights that it was last checked by.
+    pub(crate) rights: Mutex<Arc<Rights>>,
     pub(crate) over: AtomicBool,
     /// The last of its table's changes that was pushed to it when it came, by the table's count.
     pub(crate) turn: AtomicU64,
@@ -44,6 +48,15 @@ impl Subscriber {
     /// Whether nothing may be delivered any more.
     pub(crate) fn is_over(&self) -> bool {
         self.over.load(Ordering::Acquire) || self.outbox.is_closed()
+    }
+
+    /// Whether its rights, and the policies of its role, were read when its table had this stamp.
+    pub(crate) async fn is_checked(&self, stamp: &str) -> bool {
+        let checked = *self.rights.lock().stamp == *stamp;
+        match &self.judge {
+            Some(judge) => checked && judge.is_of(stamp).await,
+            None => checked,
+        }
     }
 
     /// Ends the subscription, once.
