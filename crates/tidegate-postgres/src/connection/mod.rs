@@ -122,6 +122,12 @@ impl Connection {
         self.outstanding += 1;
     }
 
+    /// Counts the answers of pipelines that others have put together, each with its Sync.
+    pub(crate) fn expect_answers(&mut self, count: usize) {
+        self.used = true;
+        self.outstanding += u32::try_from(count).unwrap_or(u32::MAX);
+    }
+
     /// Ends the pipeline so that nothing of it stays: a message that must fail goes in front.
     pub(crate) fn abort(&mut self) {
         let failing = postgres_protocol::message::frontend::describe(

@@ -1,11 +1,13 @@
 //! What PostgreSQL says of a statement.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_sql::codec::wire_format;
 use tidegate_sql::{Column, Type, TypeKind, WireFormat};
 use tokio::time::Instant;
 
+use crate::lane::pace::Pace;
 use crate::wire::body::Field;
 
 /// How long types are believed that somebody else may change without PostgreSQL telling:
@@ -21,6 +23,8 @@ pub(crate) struct Shape {
     pub(crate) formats: Vec<i16>,
     /// The columns as PostgreSQL described them.
     pub(crate) fields: Vec<Field>,
+    /// How long it takes, on whichever connection.
+    pub(crate) pace: Arc<Pace>,
     /// The generation of the dictionary's types.
     generation: u64,
     /// Until when it is believed, when it holds types that are not built in.
@@ -56,6 +60,7 @@ impl Shape {
             columns,
             formats,
             fields,
+            pace: Arc::default(),
             generation,
             perishes,
         }

@@ -4,9 +4,14 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
+use tokio::time::Instant;
+
 use super::Inner;
 use super::connector::{Condition, Connector, Key};
 use super::state::Entry;
+
+/// A role that may have so many connections has one to share.
+const SEVERAL: usize = 4;
 
 /// A connection on loan; dropping it gives it back.
 ///
@@ -41,6 +46,17 @@ impl<K: Connector> Lease<K> {
     /// The database and the role that logged in.
     pub fn key(&self) -> &Key {
         &self.entry().key
+    }
+
+    /// Whether somebody waits whom this connection could serve when it comes back, or it is to be
+    /// closed then. Requests of a role that has several are better off sharing it.
+    pub(crate) fn is_missed(&self) -> bool {
+        let state = self.inner.state.lock();
+        let now = Instant::now();
+        let next = state.next_in_turn(Some(self.key()), now);
+        let own_may_wait = state.settings.of_user() >= SEVERAL;
+        let waits = |next: Key| next != *self.key() || !own_may_wait;
+        next.is_some_and(|(_, next)| waits(next)) || state.is_retired(self.entry(), now)
     }
 
     /// The connector of its pool.

@@ -197,7 +197,7 @@ impl<K: Connector> State<K> {
 
     /// The role whose turn it is, among those that lack a connection and may have one. With
     /// `freed`, as if the connection of that role were closed.
-    fn next_in_turn(&self, freed: Option<&Key>, now: Instant) -> Option<(Rank, Key)> {
+    pub(super) fn next_in_turn(&self, freed: Option<&Key>, now: Instant) -> Option<(Rank, Key)> {
         if self.held >= self.settings.capacity && self.idle == 0 && freed.is_none() {
             return None;
         }

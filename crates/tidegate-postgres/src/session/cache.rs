@@ -4,8 +4,10 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::sync::Arc;
 
+use tidegate_sql::statement::{Kind, Trust};
 use tidegate_sql::{BoundStatement, Statement, TypeHint};
 
+use super::task::Task;
 use crate::dictionary::shape::Shape;
 use crate::suspects::Verdict;
 
@@ -17,7 +19,7 @@ pub(crate) struct Prepared {
     /// What PostgreSQL said of it.
     pub(crate) shape: Arc<Shape>,
     /// Whether it mentions a suspect.
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: Arc<Verdict>,
 }
 
 /// Prepared statements by text and hints; the least recently used makes room.
@@ -67,6 +69,41 @@ impl StatementCache {
         Some(entry.prepared.clone())
     }
 
+    /// What is known of a read or write: prepared here, or described to the role before, which is
+    /// a guess here.
+    pub(crate) fn known(&mut self, task: &Task<'_>) -> Option<(Arc<Prepared>, bool)> {
+        if task.is_kept()
+            && let Some(prepared) = self.find(task.bound)
+        {
+            if task.dictionary.believes(&prepared.shape) {
+                return Some((prepared, false));
+            }
+            self.forget(task.bound);
+        }
+        let shape = task.dictionary.shape(task.bound, &task.login.role)?;
+        // On a guess runs what can be run again, and what shows nothing.
+        let harmless = match task.bound.statement.kind() {
+            Kind::Read => task.bound.trust() == Trust::Stateless,
+            Kind::Write => shape.columns.is_empty(),
+            Kind::Procedural | Kind::Other => false,
+        };
+        if !harmless {
+            return None;
+        }
+        let name = if task.is_kept() {
+            self.name()
+        } else {
+            String::new()
+        };
+        let verdict = Arc::default();
+        let prepared = Prepared {
+            name,
+            shape,
+            verdict,
+        };
+        Some((Arc::new(prepared), true))
+    }
+
     /// A name that nobody can guess who has not looked into the session.
     pub(crate) fn name(&mut self) -> String {
         self.clock += 1;
@@ -109,6 +146,14 @@ impl StatementCache {
     pub(crate) fn forget(&mut self, bound: &BoundStatement) {
         let key = self.key(bound);
         self.remove(key);
+    }
+
+    /// Forgets a statement that turned out not to fit any more.
+    pub(crate) fn forget_prepared(&mut self, prepared: &Arc<Prepared>) {
+        let is_it = |(_, entry): &(&u64, &Entry)| Arc::ptr_eq(&entry.prepared, prepared);
+        if let Some(key) = self.entries.iter().find(is_it).map(|(key, _)| *key) {
+            self.remove(key);
+        }
     }
 
     /// Has a name closed that was not kept.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tidegate_sql::statement::{Kind, Trust};
+use tidegate_sql::statement::Kind;
 use tidegate_sql::{Completion, Error, Flow, RawRow, Rejection, RowSink};
 use tokio::time::Instant;
 
@@ -11,7 +11,6 @@ use super::pipeline::Progress;
 use super::reset::{Residue, is_stateless};
 use super::task::{Failure, Place, Task};
 use crate::connection::{Condition, Connection, TransactionStatus, outage};
-use crate::suspects::Verdict;
 use crate::wire::body::{self, Field};
 use crate::wire::rejection::ServerError;
 use crate::wire::tag;
@@ -19,6 +18,7 @@ use crate::wire::tag;
 /// One attempt to run a statement.
 struct Run<'a> {
     task: &'a Task<'a>,
+    began: Instant,
     prepared: Arc<Prepared>,
     /// Whether the shape is that of an earlier use and has not been confirmed yet.
     guessed: bool,
@@ -70,7 +70,7 @@ impl Connection {
     ) -> Result<Completion, Failure> {
         // Also when it fails at once: what is in doubt is reset.
         self.leave(task, false);
-        let (prepared, guessed) = match self.known(task) {
+        let (prepared, guessed) = match self.statements.known(task) {
             Some(known) => known,
             None => (self.prepare(task).await?, false),
         };
@@ -91,40 +91,6 @@ impl Connection {
             self.push_parse(task, &run.prepared.name, types)?;
         }
         self.exchange_sets(&mut run, sink).await
-    }
-
-    /// What is known of the statement: prepared here, or described to the role before.
-    fn known(&mut self, task: &Task<'_>) -> Option<(Arc<Prepared>, bool)> {
-        if task.is_kept()
-            && let Some(prepared) = self.statements.find(task.bound)
-        {
-            if task.dictionary.believes(&prepared.shape) {
-                return Some((prepared, false));
-            }
-            self.statements.forget(task.bound);
-        }
-        let shape = task.dictionary.shape(task.bound, &task.login.role)?;
-        // On a guess runs what can be run again, and what shows nothing.
-        let harmless = match task.bound.statement.kind() {
-            Kind::Read => task.bound.trust() == Trust::Stateless,
-            Kind::Write => shape.columns.is_empty(),
-            Kind::Procedural | Kind::Other => false,
-        };
-        if !harmless {
-            return None;
-        }
-        let name = if task.is_kept() {
-            self.statements.name()
-        } else {
-            String::new()
-        };
-        let verdict = Verdict::default();
-        let prepared = Prepared {
-            name,
-            shape,
-            verdict,
-        };
-        Some((Arc::new(prepared), true))
     }
 
     /// Back to where an attempt can start again.
@@ -206,7 +172,9 @@ impl Connection {
             // the statement's; whoever serves the reader decides how long it may take.
             let began = Instant::now();
             sink.ready().await?;
-            run.deadline = run.deadline.map(|deadline| deadline + began.elapsed());
+            let waited = began.elapsed();
+            run.deadline = run.deadline.map(|deadline| deadline + waited);
+            run.began += waited;
         }
         Ok(())
     }
@@ -284,6 +252,7 @@ impl Connection {
                 .into());
         }
         run.announce(sink)?;
+        run.prepared.shape.pace.took(run.began.elapsed());
         if run.guessed && run.task.is_kept() {
             self.statements.keep(run.task.bound, run.prepared.clone());
         }
@@ -297,6 +266,7 @@ impl<'a> Run<'a> {
     fn new(task: &'a Task<'a>, prepared: Arc<Prepared>, guessed: bool) -> Self {
         Self {
             task,
+            began: Instant::now(),
             prepared,
             guessed,
             deadline: task.deadline,

@@ -4,7 +4,7 @@ pub(crate) mod cache;
 mod commit;
 pub(crate) mod execute;
 pub(crate) mod lookup;
-mod pipeline;
+pub(crate) mod pipeline;
 pub(crate) mod prepare;
 pub(crate) mod reset;
 pub(crate) mod task;

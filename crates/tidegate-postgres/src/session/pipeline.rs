@@ -5,7 +5,8 @@ use postgres_protocol::message::frontend::{self, BindError};
 use tidegate_sql::parameter::{self, IsNull};
 use tidegate_sql::{Error, InputError};
 
-use super::cache::Prepared;
+use super::cache::{Prepared, StatementCache};
+use super::prepare::push_parse;
 use super::reset::Residue;
 use super::task::{Place, Task};
 use crate::connection::Connection;
@@ -78,6 +79,37 @@ impl Connection {
             self.push_reset(residue);
         }
     }
+}
+
+/// Queues a read with one set and its end into a buffer of several, or nothing: when a value does
+/// not fit, whoever asks on a connection of its own is told.
+pub(crate) fn push_read(
+    statements: &mut StatementCache,
+    out: &mut BytesMut,
+    task: &Task<'_>,
+    (prepared, guessed): (&Prepared, bool),
+) -> Option<()> {
+    let set = Set {
+        task,
+        prepared,
+        index: 0,
+        describe: guessed,
+    };
+    if guessed {
+        let mut bound = BytesMut::new();
+        set.push(&mut bound).ok()?;
+        let types = prepared
+            .shape
+            .parameters
+            .iter()
+            .map(tidegate_sql::Type::oid);
+        push_parse(statements, out, task, (&prepared.name, types)).ok()?;
+        out.extend_from_slice(&bound);
+    } else {
+        set.push(out).ok()?;
+    }
+    frontend::sync(out);
+    Some(())
 }
 
 enum Wrong {

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use bytes::BytesMut;
 use postgres_protocol::message::frontend;
 use tidegate_sql::{Error, Mode, Type};
 
-use super::cache::Prepared;
+use super::cache::{Prepared, StatementCache};
 use super::task::{Failure, Place, Task};
 use crate::connection::{Connection, TransactionStatus};
 use crate::dictionary::shape::Shape;
-use crate::suspects::Verdict;
 use crate::wire::body::{self, Field};
 use crate::wire::rejection::ServerError;
 use crate::wire::tag;
@@ -40,7 +40,7 @@ impl Connection {
         )?;
         let described = self.describe(task, &name).await?;
         let shape = self.shape(task, described, generation).await?;
-        let verdict = Verdict::default();
+        let verdict = Arc::default();
         let prepared = Arc::new(Prepared {
             name,
             shape,
@@ -63,18 +63,8 @@ impl Connection {
         name: &str,
         types: impl Iterator<Item = u32>,
     ) -> Result<(), Error> {
-        let dropped = self.statements.take_dropped();
         let out = &mut self.channel.outbound;
-        let start = out.len();
-        let queued = dropped
-            .iter()
-            .try_for_each(|name| frontend::close(b'S', name, out))
-            .and_then(|()| frontend::parse(name, task.bound.statement.text(), types, out));
-        queued.map_err(|error| {
-            // The lexer lets neither a zero byte nor so many placeholders pass.
-            self.channel.outbound.truncate(start);
-            Error::internal(error)
-        })
+        push_parse(&mut self.statements, out, task, (name, types))
     }
 
     /// Queues the `BEGIN` of a transaction whose first statement follows: if it fails, PostgreSQL
@@ -176,11 +166,31 @@ impl Connection {
             .chain(columns)
             .collect();
         let types = self.resolve(task.dictionary, &oids, task.deadline).await?;
-        Ok(Arc::new(Shape::new(
-            described.parameters.len(),
-            described.fields,
-            types,
-            generation,
-        )))
+        let count = described.parameters.len();
+        let mut shape = Shape::new(count, described.fields, types, generation);
+        if let Some(known) = task.dictionary.shape(task.bound, &task.login.role) {
+            shape.pace = known.pace.clone();
+        }
+        Ok(Arc::new(shape))
     }
+}
+
+/// [`Connection::push_parse`] into any buffer.
+pub(super) fn push_parse(
+    statements: &mut StatementCache,
+    out: &mut BytesMut,
+    task: &Task<'_>,
+    (name, types): (&str, impl Iterator<Item = u32>),
+) -> Result<(), Error> {
+    let dropped = statements.take_dropped();
+    let start = out.len();
+    let queued = dropped
+        .iter()
+        .try_for_each(|name| frontend::close(b'S', name, out))
+        .and_then(|()| frontend::parse(name, task.bound.statement.text(), types, out));
+    queued.map_err(|error| {
+        // The lexer lets neither a zero byte nor so many placeholders pass.
+        out.truncate(start);
+        Error::internal(error)
+    })
 }
