@@ -1,8 +1,8 @@
 //! Values of events over GraphQL have the forms that a query gives them (wire.md 8).
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::graphql::{data, known};
+use crate::graphql::{ask, data, known};
 use crate::service::demo;
 use crate::socket::socket;
 
@@ -56,27 +56,42 @@ async fn an_event_shows_a_row_as_a_query_does() {
 }
 
 #[tokio::test]
-async fn what_graphql_cannot_show_is_a_gap_and_no_other_value() {
+async fn what_graphql_cannot_show_is_null_with_an_error_at_its_path_as_in_a_query() {
     prepare("odd").await;
+    let more = "alter table ev_forms_odd add sure float8 not null default 1, add price numeric";
+    demo().admin().await.batch_execute(more).await.unwrap();
     known("EvFormsOdd").await;
     let mut socket = socket("demo").await;
-    socket
-        .subscribe(
-            "a",
-            "subscription { EvFormsOddMessageAdded { id ratio ratios flags at { x } } }",
-        )
-        .await;
-    for columns in [
-        "(id, ratio) values (1, 'NaN')",
-        "(id, ratios) values (2, '{1,Infinity}')",
-        "(id, flags) values (3, '{{t},{f}}')",
-        "(id, at) values (4, '(NaN,1)')",
+    let fields = "id sure ratio ratios flags at { x y } shapes { points { x } } day moment price";
+    let document = format!("subscription {{ rows: EvFormsOddMessageAdded {{ {fields} }} }}");
+    socket.subscribe("a", &document).await;
+    for (id, columns, flaws) in [
+        (1, "(id, ratio) values (1, 'NaN')", 1),
+        (2, "(id, ratios) values (2, '{1,Infinity}')", 1),
+        (
+            3,
+            "(id, flags, ratio) values (3, '{{t},{f}}', '-Infinity')",
+            2,
+        ),
+        (4, "(id, at) values (4, '(NaN,1)')", 1),
+        (5, "(id, sure, ratio) values (5, 'NaN', 2)", 1),
+        (
+            6,
+            "(id, day, moment, price) values (6, 'infinity', '-infinity', 'NaN')",
+            0,
+        ),
+        (7, "(id, shapes) values (7, '{\"((0,0),(NaN,1))\"}')", 1),
     ] {
         let insert = format!("insert into ev_forms_odd {columns}");
         demo().rows("demo", &insert, json!({})).await;
-        let gap = socket.hear().await;
-        let said = [&gap["type"], &gap["id"], &gap["reason"]].map(Value::as_str);
-        let wanted = [Some("resync"), Some("a"), Some("incomplete")];
-        assert_eq!(said, wanted, "{columns}: {gap}");
+        let event = socket.hear().await;
+        assert_eq!(event["type"], "subscription", "{event}");
+        assert!(event["cursor"].is_string(), "{event}");
+        let query = format!("{{ rows: getEvFormsOdd(id: {id}) {{ {fields} }} }}");
+        let answer = ask(Some("demo"), &query, json!({})).await;
+        assert_eq!(event["data"], answer["data"], "{columns}");
+        assert_eq!(event["errors"], answer["errors"], "{columns}");
+        let found = event["errors"].as_array().map_or(0, Vec::len);
+        assert_eq!(found, flaws, "{columns}: {event}");
     }
 }

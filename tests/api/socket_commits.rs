@@ -49,6 +49,9 @@ async fn an_event_may_come_before_the_commit_returns() {
     let mut socket = owner(&node).await;
     socket.subscribe("a", ADDED).await;
     let root = operator.root("shop").await;
+    // The log describes the table before its first row, and what is described must be seen first.
+    run(&operator, "INSERT INTO docs VALUES (0)").await;
+    assert_eq!(event(&mut socket).await.0, "0");
     set_standby(&root, "'nobody'").await;
     let mut row = 0_i64;
     let writer = loop {
@@ -191,5 +194,43 @@ async fn events_of_partitions_carry_the_name_of_the_root() {
         "UPDATE 1",
     ];
     assert_eq!(heard, expected);
+    node.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn raw_events_have_the_primary_key_as_it_is_now() {
+    let operator = operator().await;
+    run(
+        &operator,
+        "CREATE TABLE keyed (id int PRIMARY KEY, code text NOT NULL, part int NOT NULL);
+         ALTER TABLE keyed OWNER TO shop",
+    )
+    .await;
+    let node = Node::start(&operator).await;
+    let mut socket = owner(&node).await;
+    let all = json!({"type": "subscription", "id": "all", "schema": "public", "rel": "keyed"});
+    assert_eq!(socket.ask(all).await["type"], "subscription_ack");
+    let mut other = owner(&node).await;
+    let some = json!({"type": "subscription", "id": "some", "schema": "public", "rel": "keyed",
+        "columns": ["part"]});
+    assert_eq!(other.ask(some).await["type"], "subscription_ack");
+    run(&operator, "INSERT INTO keyed VALUES (1, 'a', 7)").await;
+    let inserted = |message: &Value| message["batch"]["shop"]["public.keyed"]["INSERT"].clone();
+    assert_eq!(inserted(&socket.hear().await), json!([["id", 1]]));
+    assert_eq!(inserted(&other.hear().await), json!([["id", 1]]));
+    run(
+        &operator,
+        "ALTER TABLE keyed DROP CONSTRAINT keyed_pkey, ADD PRIMARY KEY (part, code);
+         INSERT INTO keyed VALUES (2, 'b', 8); DELETE FROM keyed WHERE id = 2",
+    )
+    .await;
+    let expected = json!([["part", 8, "code", "b"]]);
+    assert_eq!(inserted(&socket.hear().await), expected);
+    let gone = socket.hear().await;
+    let deleted = &gone["batch"]["shop"]["public.keyed"]["DELETE"];
+    assert_eq!(deleted, &expected, "{gone}");
+    // Who does not show its columns has another table before him.
+    let ended = other.hear().await;
+    assert_eq!(ended["error"], "table_changed", "{ended}");
     node.stop();
 }

@@ -268,8 +268,27 @@ async fn without_logical_decoding_subscriptions_are_refused_and_the_rest_works()
         (&json!("feed_unavailable"), &json!("a")),
         "{refused}"
     );
+    // The same over GraphQL, of which the schema has no subscriptions now.
+    let document = "subscription { OrdersMessageAdded { id } }";
+    let message = json!({"type": "subscribe", "id": "g", "schema": "public", "query": document});
+    let refused = socket.ask(message).await;
+    assert_eq!(
+        (&refused["error"], &refused["id"]),
+        (&json!("feed_unavailable"), &json!("g")),
+        "{refused}"
+    );
     let answer = socket.ask(json!({"q": "select 1 as one"})).await;
     assert_eq!(answer["data"], json!([{"one": 1}]), "{answer}");
+    let stream = node
+        .client
+        .get(format!("{}/api/v4/events/stream", node.url));
+    let tokens = node.sign_in("shop", "shop", "owner-password").await;
+    let token = tokens["access_token"].as_str().unwrap();
+    let query = [("schema", "public"), ("query", document), ("token", token)];
+    let answer = stream.query(&query).send().await.unwrap();
+    assert_eq!(answer.status(), 503);
+    let answer: Value = answer.json().await.unwrap();
+    assert!(answer.to_string().contains("FEED_UNAVAILABLE"), "{answer}");
     let log = node.stop();
     assert!(log.contains("wal_level"), "the log says why");
 }

@@ -97,6 +97,7 @@ async fn show(client: &tokio_postgres::Client, inbox: &mut Inbox) -> Fallible<()
                 cursor,
                 operation,
                 row,
+                ..
             } = delivery.item
             {
                 println!("{cursor} {operation:?} {}", String::from_utf8_lossy(&row));

@@ -53,6 +53,7 @@ async fn capture_now(database: &Database, demand: Demand, deadline: Instant) -> 
     let capture = Capture {
         demand,
         captured: settled,
+        begun: known.map_or(settled.since, |known| known.begun),
         used: Instant::now(),
     };
     database.captures.lock().insert(demand.relation, capture);

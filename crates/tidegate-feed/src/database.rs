@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
+use tidegate_filter::Letters;
 use tidegate_sql::log::{Captured, ChangeLog, Demand, LogIdentity, LogPosition};
 use tidegate_sql::{DatabaseName, Executor, Type};
 use tokio::sync::{Notify, Semaphore, watch};
@@ -13,6 +14,8 @@ use tokio::time::Instant;
 use crate::change::Change;
 use crate::cursor::{Cursor, Place};
 use crate::hub::{From, Hub, Start};
+use crate::labels::Label;
+use crate::letters::Collation;
 use crate::meter::Meter;
 use crate::queue::{Ended, Resync};
 use crate::reading::{Next, Reading};
@@ -32,6 +35,11 @@ pub(crate) struct Database {
     hub: Mutex<Hub>,
     /// The types that are not built in.
     pub(crate) types: Mutex<Arc<HashMap<u32, Type>>>,
+    /// How collations fold letters, by their schemas and names; nothing where as in no other
+    /// language.
+    pub(crate) letters: Mutex<HashMap<Collation, Option<Arc<Letters>>>>,
+    /// The labels of enums that were asked for, and when.
+    pub(crate) asked_labels: Mutex<HashMap<Label, std::time::Instant>>,
     /// What is captured.
     pub(crate) captures: Mutex<HashMap<u32, Capture>>,
     /// Held while tables are captured, and alone while they are let go of.
@@ -55,6 +63,8 @@ pub(crate) struct Database {
 pub(crate) struct Capture {
     pub(crate) demand: Demand,
     pub(crate) captured: Captured,
+    /// From where on it was captured when it was first asked for.
+    pub(crate) begun: LogPosition,
     /// When it was last needed.
     pub(crate) used: Instant,
 }
@@ -72,6 +82,8 @@ impl Database {
             executor,
             hub: Mutex::new(Hub::new(Ring::new(settings.ring_bytes))),
             types: Mutex::default(),
+            letters: Mutex::default(),
+            asked_labels: Mutex::default(),
             captures: Mutex::default(),
             capturing: tokio::sync::RwLock::default(),
             turns: Mutex::default(),
@@ -111,6 +123,27 @@ impl Database {
         for subscriber in concerned {
             hub.tell_gap(&subscriber, Place::before(before), Resync::Interrupted);
         }
+    }
+
+    /// Tells the subscriptions to a table that rows came or went with its partitions.
+    pub(crate) fn tell_moved(&self, relation: u32) {
+        let mut hub = self.hub.lock();
+        let head = hub.ring.head();
+        let all = hub.subscribers.values();
+        let concerned: Vec<_> = all
+            .filter(|one| one.relation == relation)
+            .cloned()
+            .collect();
+        for subscriber in concerned {
+            hub.tell_gap(&subscriber, head, Resync::Partitions);
+        }
+    }
+
+    /// The last transactions of which the stream has told that they emptied a table.
+    pub(crate) fn emptied(&self, relation: u32) -> Vec<u32> {
+        let hub = self.hub.lock();
+        let table = hub.tables.get(&relation);
+        table.map_or_else(Vec::new, |table| table.emptied.iter().copied().collect())
     }
 
     /// The last place that was handed out.

@@ -20,6 +20,9 @@ pub enum Error {
     /// The table or a column gives no changes.
     #[error("{0}")]
     Unsupported(String),
+    /// The filter cannot be judged outside of PostgreSQL.
+    #[error("{0}")]
+    Filter(String),
     /// The service may not capture the changes.
     #[error("the changes may not be captured: {reason}; {remedy}")]
     CaptureNotAllowed {

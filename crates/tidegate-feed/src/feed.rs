@@ -26,7 +26,7 @@ use crate::selection::Selection;
 use crate::settings::Settings;
 use crate::status::DatabaseStatus;
 use crate::subscriber::Subscriber;
-use crate::{admission, guard, worker};
+use crate::{admission, guard, letters, partitions, worker};
 
 /// Hands the changes of databases to subscribers.
 #[derive(Clone)]
@@ -111,7 +111,7 @@ impl Feed {
     async fn attempt(
         &self,
         outbox: &Outbox,
-        request: Request,
+        mut request: Request,
         deadline: Instant,
     ) -> Result<Option<Subscription>> {
         let loader = &self.shared.rights;
@@ -122,6 +122,9 @@ impl Feed {
         let entering = self.database(&request);
         let database = entering.0.clone();
         let described = database.described();
+        if let Some(predicate) = &mut request.predicate {
+            letters::learn(&database, request.relation, predicate).await?;
+        }
         database.live(deadline).await?;
         let since = admission::capture(&database, demand, deadline).await?;
         if outbox.is_closed() {
@@ -131,7 +134,8 @@ impl Feed {
         let judge = rights.policy.as_ref().map(|policy| {
             self.judge(&request.login, request.relation, || {
                 let executor = self.shared.executor.clone();
-                Judge::new(executor, request.login.clone(), policy.clone())
+                let stamp = rights.stamp.clone();
+                Judge::new(executor, request.login.clone(), policy.clone(), stamp)
             })
         });
         let subscriber = Arc::new(Subscriber {
@@ -147,6 +151,7 @@ impl Feed {
             outbox: outbox.clone(),
             meter: database.meter.clone(),
             judge,
+            rights: Mutex::new(rights.clone()),
             over: AtomicBool::new(false),
             turn: AtomicU64::new(0),
         });
@@ -234,6 +239,7 @@ impl Feed {
         let mut tasks = JoinSet::new();
         tasks.spawn(worker::run(database.clone(), first));
         tasks.spawn(guard::rights(database.clone()));
+        tasks.spawn(partitions::watch(database.clone()));
         let shared = Arc::downgrade(&self.shared);
         let retire = move |database: &Arc<Database>| retire(&shared, database);
         tasks.spawn(guard::window(database.clone(), retire));

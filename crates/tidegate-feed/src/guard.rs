@@ -70,31 +70,68 @@ async fn recheck(database: &Database, checked: &mut HashMap<Group, Instant>) {
 const ROLES: usize = 8;
 
 /// A table was touched: reads anew what all who are subscribed to it may see. Rights belong to the
-/// columns and not to their names, and policies may be others.
-pub(crate) async fn touched(database: &Database, relation: u32) {
+/// columns and not to their names, and policies may be others. Gives the columns of its primary key,
+/// where there is somebody as whom to ask.
+pub(crate) async fn touched(database: &Database, relation: u32) -> Option<Arc<[Box<str>]>> {
     let mut roles: HashMap<RoleName, Vec<Arc<Subscriber>>> = HashMap::new();
     for subscriber in database.describe(relation) {
         let role = subscriber.login.role.clone();
         roles.entry(role).or_default().push(subscriber);
     }
-    stream::iter(roles.into_values())
-        .for_each_concurrent(ROLES, |subscribers| renew(database, relation, subscribers))
-        .await;
+    // PostgreSQL describes a table again for little, and to every stream: most know all of it.
+    let stamp = if roles.is_empty() {
+        None
+    } else {
+        let stamp = rights::stamp(&*database.executor, &database.name, relation).await;
+        stamp.ok().filter(|stamp| !stamp.is_empty())
+    };
+    let mut primary = None;
+    let mut stale = Vec::new();
+    for subscribers in roles.into_values() {
+        match &stamp {
+            Some(stamp) if are_checked(&subscribers, stamp).await => {
+                let first = subscribers.first();
+                primary = first.map(|first| first.rights.lock().primary.clone());
+            }
+            _ => stale.push(subscribers),
+        }
+    }
+    stream::iter(stale)
+        .map(|subscribers| renew(database, relation, subscribers))
+        .buffer_unordered(ROLES)
+        .fold(primary, |known, primary| {
+            std::future::ready(primary.or(known))
+        })
+        .await
+}
+
+async fn are_checked(subscribers: &[Arc<Subscriber>], stamp: &str) -> bool {
+    for subscriber in subscribers {
+        if !subscriber.is_checked(stamp).await {
+            return false;
+        }
+    }
+    true
 }
 
 /// Reads rights and policies anew for the subscriptions of one role. Where it cannot be asked, those
 /// end whose rows somebody has to judge; for the others the checks at intervals go on.
-async fn renew(database: &Database, relation: u32, subscribers: Vec<Arc<Subscriber>>) {
-    let Some(first) = subscribers.first() else {
-        return;
-    };
+async fn renew(
+    database: &Database,
+    relation: u32,
+    subscribers: Vec<Arc<Subscriber>>,
+) -> Option<Arc<[Box<str>]>> {
+    let first = subscribers.first()?;
     let (attempts, pause) = AGAIN;
     for attempt in 0..=attempts {
         let answers = rights::ask(&*database.executor, &first.login, &[relation]).await;
         let answer = answers.into_values().next().unwrap_or(Answer::NoTable);
         if !matches!(answer, Answer::Restless | Answer::Failed(_)) {
             let mut now = Instant::now();
-            return apply(database, &subscribers, answer.into_result(), &mut now).await;
+            let rights = answer.into_result();
+            let primary = rights.as_ref().ok().map(|rights| rights.primary.clone());
+            apply(database, &subscribers, rights, &mut now).await;
+            return primary;
         }
         if attempt < attempts {
             sleep(pause).await;
@@ -105,6 +142,7 @@ async fn renew(database: &Database, relation: u32, subscribers: Vec<Arc<Subscrib
         subscriber.end(Ended::NotAllowed);
         database.detach(subscriber);
     }
+    None
 }
 
 /// Ends or renews a role's subscriptions to a table.
@@ -129,7 +167,10 @@ async fn apply(
         } else if let Ok(rights) = &rights
             && let (Some(policy), Some(judge)) = (&rights.policy, &subscriber.judge)
         {
-            judge.renew(policy).await;
+            judge.renew(policy, &rights.stamp).await;
+            *subscriber.rights.lock() = rights.clone();
+        } else if let Ok(rights) = &rights {
+            *subscriber.rights.lock() = rights.clone();
         }
     }
     if let (Err(error), Some(first)) = (rights, subscribers.first()) {

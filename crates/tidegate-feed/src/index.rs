@@ -27,6 +27,8 @@ pub(crate) struct Live {
 pub(crate) struct Index {
     keyed: Vec<Keyed>,
     rest: Vec<Live>,
+    /// By what the subscriptions were put in that compare something for equality.
+    equalities: HashMap<u64, Arc<Equality>>,
 }
 
 /// Those that want certain values in a column.
@@ -52,6 +54,9 @@ impl Keyed {
         let Some(key) = self.reader.read(image(value)).ok()? else {
             return Some(&[]);
         };
+        if !key.is_placed() {
+            return None;
+        }
         // A map of keys that live for ever is one of keys that live less long.
         let by_value: &HashMap<Key<'_>, Vec<Live>> = &self.by_value;
         Some(by_value.get(&key).map_or(&[], Vec::as_slice))
@@ -60,10 +65,16 @@ impl Keyed {
 
 impl Index {
     pub(crate) fn insert(&mut self, live: &Live, shape: Option<&Shape>) {
-        let Some(equality) = live.subscriber.equality() else {
+        let equality = match &live.placed {
+            Some(placed) => placed.equality(),
+            None => live.subscriber.equality(),
+        };
+        let Some(equality) = equality else {
             self.rest.push(live.clone());
             return;
         };
+        let id = live.subscriber.id;
+        self.equalities.insert(id, equality.clone());
         let keyed = self.keyed(equality, shape);
         for key in &equality.keys {
             keyed
@@ -91,11 +102,11 @@ impl Index {
 
     pub(crate) fn remove(&mut self, subscriber: &Subscriber) {
         let other = |live: &Live| live.subscriber.id != subscriber.id;
-        let Some(equality) = subscriber.equality() else {
+        let Some(equality) = self.equalities.remove(&subscriber.id) else {
             self.rest.retain(other);
             return;
         };
-        let Some(keyed) = self.keyed.iter_mut().find(|keyed| keyed.is_of(equality)) else {
+        let Some(keyed) = self.keyed.iter_mut().find(|keyed| keyed.is_of(&equality)) else {
             return;
         };
         for key in &equality.keys {

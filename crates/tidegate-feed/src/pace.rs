@@ -64,9 +64,7 @@ pub(crate) async fn visible(
             Ok(None) if !subscriber.is_over() => {
                 tokio::time::sleep(early).await;
                 early = (early * 2).min(shown::PAUSE.1);
-                continue;
             }
-            Ok(None) => break,
             // Policies that take long: fewer rows at a time, down to one.
             Err(tidegate_sql::Error::Deadline) if changes.len() > 1 => {
                 let (first, rest) = changes.split_at(changes.len() / 2);
@@ -89,7 +87,7 @@ pub(crate) async fn visible(
                 tokio::time::sleep(pause).await;
                 attempt += 1;
             }
-            Err(_) => break,
+            Ok(None) | Err(_) => break,
         }
     }
     subscriber.end(Ended::NotAllowed);

@@ -129,7 +129,7 @@ fn query(
 }
 
 /// An identifier of the catalog, quoted.
-fn quoted(name: &str) -> String {
+pub(crate) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
@@ -142,6 +142,8 @@ pub(crate) struct Judge {
 
 struct State {
     policy: Policy,
+    /// The stamp of the rights that the policy came with.
+    stamp: Box<str>,
     /// By shape too: another log may have the same places.
     known: HashMap<(u64, Place), bool>,
 }
@@ -155,24 +157,36 @@ impl std::fmt::Debug for Judge {
 }
 
 impl Judge {
-    pub(crate) fn new(executor: Arc<dyn Executor>, login: Login, policy: Policy) -> Self {
+    pub(crate) fn new(
+        executor: Arc<dyn Executor>,
+        login: Login,
+        policy: Policy,
+        stamp: Box<str>,
+    ) -> Self {
         Self {
             executor,
             login,
             state: tokio::sync::Mutex::new(State {
                 policy,
+                stamp,
                 known: HashMap::new(),
             }),
         }
     }
 
     /// Takes the policies as they are now.
-    pub(crate) async fn renew(&self, policy: &Policy) {
+    pub(crate) async fn renew(&self, policy: &Policy, stamp: &str) {
         let mut state = self.state.lock().await;
+        state.stamp = stamp.into();
         if state.policy != *policy {
             state.policy = policy.clone();
             state.known.clear();
         }
+    }
+
+    /// Whether its policies came with rights of this stamp.
+    pub(crate) async fn is_of(&self, stamp: &str) -> bool {
+        *self.state.lock().await.stamp == *stamp
     }
 
     /// Which of the changes may be seen, one verdict each. An image that cannot be judged is not

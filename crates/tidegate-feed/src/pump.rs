@@ -11,6 +11,7 @@ use crate::change::Change;
 use crate::cursor::Place;
 use crate::database::Database;
 use crate::follower;
+use crate::labels;
 use crate::pace::{self, Over};
 use crate::queue::Resync;
 use crate::reading::Reading;
@@ -180,7 +181,13 @@ async fn step(
             assembler.describe(relation, &types);
             Ok(Vec::new())
         }
-        Step::Changed(change) => Ok(vec![change]),
+        Step::Changed(mut change) => {
+            let strange = labels::strange(database, &change);
+            if !strange.is_empty() {
+                labels::learn(database, assembler, strange, &mut change).await?;
+            }
+            Ok(vec![change])
+        }
         Step::Truncated(changes) => Ok(changes),
         Step::Nothing | Step::Described(_) | Step::Committed(_) => Ok(Vec::new()),
     }

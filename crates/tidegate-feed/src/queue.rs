@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use crate::change::Operation;
 use crate::cursor::Cursor;
+use crate::selection::Flaw;
 
 /// How much a connection may leave unread.
 #[derive(Clone, Copy, Debug)]
@@ -57,8 +58,14 @@ pub enum Item {
         cursor: Cursor,
         /// What happened.
         operation: Operation,
-        /// The selected columns as a JSON object, shared with everybody who selects the same.
+        /// The selected columns as a JSON object, shared with everybody who selects the same; null
+        /// where one that must not be null cannot be shown.
         row: Bytes,
+        /// What its forms could not show.
+        flaws: Option<Arc<[Flaw]>>,
+        /// The columns of the table's primary key, where the selection asks for them; nothing as
+        /// long as they are what they were at the beginning.
+        key: Option<Arc<[Box<str>]>>,
     },
     /// There is a gap: what is known of the table must be read again. Events go on behind it.
     Resync {
@@ -82,6 +89,8 @@ pub enum Resync {
     Interrupted,
     /// The table was emptied by TRUNCATE.
     Truncated,
+    /// Rows came or went with partitions of the table.
+    Partitions,
     /// The log did not hold a value that the event has to show.
     Incomplete,
 }

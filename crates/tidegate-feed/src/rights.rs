@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tidegate_sql::{Executor, Login, Principal};
+use tidegate_sql::{DatabaseName, Executor, Login, Principal};
 
 use crate::error::{Error, Result};
 use crate::policy::Policy;
@@ -15,6 +15,10 @@ pub(crate) struct Rights {
     pub(crate) schema: Box<str>,
     pub(crate) name: Box<str>,
     pub(crate) columns: Vec<ColumnRights>,
+    /// The columns of the primary key, in its order.
+    pub(crate) primary: Arc<[Box<str>]>,
+    /// Another text once any of this may be something else.
+    pub(crate) stamp: Box<str>,
     /// What row level security asks of a row, where it applies to the role.
     pub(crate) policy: Option<Policy>,
 }
@@ -74,11 +78,28 @@ const COLUMNS: &str = "\
             AND a.atttypid <> 'pg_catalog.numeric'::pg_catalog.regtype \
             AND NOT (a.atttypid IN ('pg_catalog.varchar'::pg_catalog.regtype, \
                                     'pg_catalog.bpchar'::pg_catalog.regtype) \
-                     AND a.atttypmod BETWEEN 1 AND 500))::text \
+                     AND a.atttypmod BETWEEN 1 AND 500))::text, \
+           pg_catalog.array_position(p.indkey::pg_catalog.int2[], a.attnum)::text \
     FROM pg_catalog.pg_class c \
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
     JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped \
+    LEFT JOIN pg_catalog.pg_index p ON p.indrelid = c.oid AND p.indisprimary \
     WHERE c.oid = ANY (:relations::oid[]) ORDER BY c.oid, a.attnum";
+
+/// Of each table a text that is another one after whatever changes in the catalog what somebody may
+/// read of it: the table, its columns, its schema, its indexes and its policies, with their rights.
+/// Roles and their memberships are not among these.
+const STAMPS: &str = "\
+    SELECT c.oid::text, pg_catalog.md5(pg_catalog.concat_ws(' ', c.xmin, n.xmin, \
+        (SELECT pg_catalog.string_agg(a.xmin::text, ',' ORDER BY a.attnum) \
+         FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0), \
+        (SELECT pg_catalog.string_agg(i.indexrelid::text || '/' || i.xmin::text, ',' \
+                                      ORDER BY i.indexrelid) \
+         FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid), \
+        (SELECT pg_catalog.string_agg(p.oid::text || '/' || p.xmin::text, ',' ORDER BY p.oid) \
+         FROM pg_catalog.pg_policy p WHERE p.polrelid = c.oid))) \
+    FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+    WHERE c.oid = ANY (:relations::oid[])";
 
 /// The columns of [`COLUMNS`].
 mod at {
@@ -92,6 +113,7 @@ mod at {
     pub(super) const GENERATED: usize = 7;
     pub(super) const KEY: usize = 8;
     pub(super) const LONG: usize = 9;
+    pub(super) const PRIMARY: usize = 10;
 }
 
 /// Of each policy: its table, whether it is permissive, its condition, the columns that it names.
@@ -164,11 +186,11 @@ async fn read(
     let list = format!("{{{}}}", list.join(","));
     let values = [list.as_str()];
     let who = Principal::Role(login.clone());
-    let questions = [COLUMNS, POLICIES].map(|text| (text, &values[..]));
+    let questions = [COLUMNS, POLICIES, STAMPS].map(|text| (text, &values[..]));
     let answers = question::ask(executor, &who, &[], &questions)
         .await?
         .answers();
-    let [columns, policies] = answers.as_slice() else {
+    let [columns, policies, stamps] = answers.as_slice() else {
         let problem = "as many answers as questions are needed";
         return Err(tidegate_sql::Error::internal(problem));
     };
@@ -177,15 +199,31 @@ async fn read(
         let relation = text(&columns[0], at::RELATION);
         let of_it = |policy: &&TextRow| text(policy, 0) == relation;
         let policies: Vec<&TextRow> = policies.iter().filter(of_it).collect();
-        let rights = Rights::of(columns, &policies).map(Arc::new);
+        let stamp = stamps.iter().find(|stamp| text(stamp, 0) == relation);
+        let stamp = stamp.map(|stamp| text(stamp, 1)).unwrap_or_default();
+        let rights = Rights::of(columns, &policies, stamp).map(Arc::new);
         Some((relation.parse().ok()?, rights))
     });
     Ok(tables.flatten().collect())
 }
 
+/// The stamp of a table now, as the service sees it; empty where there is no such table.
+pub(crate) async fn stamp(
+    executor: &dyn Executor,
+    database: &DatabaseName,
+    relation: u32,
+) -> tidegate_sql::Result<Box<str>> {
+    let who = Principal::Catalog(database.clone());
+    let list = format!("{{{relation}}}");
+    let asked = question::ask(executor, &who, &[], &[(STAMPS, &[&list])]).await?;
+    let answers = asked.answers();
+    let row = answers.iter().flatten().next();
+    Ok(row.map(|row| text(row, 1)).unwrap_or_default())
+}
+
 impl Rights {
     /// Puts together what was read of a table, unless it was changed meanwhile.
-    fn of(columns: &[TextRow], policies: &[&TextRow]) -> Option<Self> {
+    fn of(columns: &[TextRow], policies: &[&TextRow], stamp: Box<str>) -> Option<Self> {
         let is_unknown = |row: &TextRow| row.get(at::READABLE).is_none_or(Option::is_none);
         if columns.iter().any(is_unknown) {
             return None;
@@ -204,9 +242,16 @@ impl Rights {
             key: is_true(row, at::KEY),
             long: is_true(row, at::LONG),
         };
+        let mut primary: Vec<(usize, Box<str>)> = columns
+            .iter()
+            .filter_map(|row| Some((text(row, at::PRIMARY).parse().ok()?, text(row, at::COLUMN))))
+            .collect();
+        primary.sort_unstable();
         Some(Self {
             schema,
             name,
+            stamp,
+            primary: primary.into_iter().map(|(_, name)| name).collect(),
             columns: columns.iter().map(column).collect(),
             policy,
         })

@@ -17,6 +17,8 @@ use crate::shape::Shape;
 pub struct Selection {
     /// The members of the object, in order.
     pub columns: Box<[SelectedColumn]>,
+    /// Whether events tell which columns the primary key has; they must be among those shown.
+    pub key: bool,
 }
 
 /// A member of an event's object.
@@ -48,26 +50,61 @@ pub enum ValueForm {
 #[derive(Clone)]
 pub struct Shown {
     name: Arc<str>,
+    not_null: bool,
     writer: MakeWriter,
 }
 
 type MakeWriter = Arc<dyn Fn(Column) -> WriteShown + Send + Sync>;
 
-/// Appends a value, given as PostgreSQL's text, as JSON; tells whether the form can show it.
+/// Appends a value, given as PostgreSQL's text, as JSON; tells whether the form can show it, and
+/// adds what it cannot show of it.
 ///
 /// # Errors
 /// The bytes are no value of the column's type.
-pub type WriteShown = Box<dyn Fn(&[u8], &mut BytesMut) -> tidegate_sql::Result<bool> + Send + Sync>;
+pub type WriteShown =
+    Box<dyn Fn(&[u8], &mut BytesMut, &mut Vec<Flaw>) -> tidegate_sql::Result<bool> + Send + Sync>;
+
+/// Something that a form cannot show: null stands in its place, or in that of the row where the
+/// value must not be null.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Flaw {
+    /// The way to it: from the value on when a writer tells it, from the row on in an event.
+    pub path: Vec<Step>,
+    /// Why it cannot be shown.
+    pub problem: &'static str,
+}
+
+/// A step of the way to a flaw.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The member of an object.
+    Key(Arc<str>),
+    /// The element of a list, from 0.
+    Index(usize),
+}
+
+/// A row as events show it.
+#[derive(Clone, Debug)]
+pub(crate) struct Image {
+    /// An object, or null.
+    pub(crate) row: Bytes,
+    /// What could not be shown.
+    pub(crate) flaws: Option<Arc<[Flaw]>>,
+    /// The columns of the primary key, where that is asked for and known.
+    pub(crate) key: Option<Arc<[Box<str>]>>,
+}
 
 impl Shown {
-    /// A form by its name, which is the same for forms that write alike, and what makes the writer
-    /// for a column as the log tells it.
+    /// A form by its name, which is the same for forms that write alike, whether it must not be
+    /// null, and what makes the writer for a column as the log tells it.
     pub fn new(
         name: impl Into<Arc<str>>,
+        not_null: bool,
         writer: impl Fn(Column) -> WriteShown + Send + Sync + 'static,
     ) -> Self {
         Self {
             name: name.into(),
+            not_null,
             writer: Arc::new(writer),
         }
     }
@@ -103,7 +140,14 @@ impl Selection {
         };
         Self {
             columns: columns.into_iter().map(selected).collect(),
+            key: false,
         }
+    }
+
+    /// The same with the columns of the primary key.
+    #[must_use]
+    pub fn with_key(self) -> Self {
+        Self { key: true, ..self }
     }
 
     /// The columns that are shown.
@@ -125,8 +169,8 @@ pub(crate) enum Unshowable {
     Absent,
     /// A value is not of its type.
     Malformed,
-    /// The form has no way to show a value.
-    Formless,
+    /// The primary key has a column that is not shown.
+    OtherKey,
 }
 
 /// A selection for one shape.
@@ -135,6 +179,7 @@ pub(crate) struct Encoder {
     members: Box<[Member]>,
     /// What stands behind the last value.
     end: Bytes,
+    key: Option<Arc<[Box<str>]>>,
 }
 
 #[derive(Debug)]
@@ -150,7 +195,14 @@ enum Way {
     Json(ValueWriter),
     /// Its text stands in a string.
     String(ValueWriter),
-    Shown(WriteShown),
+    Shown(ShownWay),
+}
+
+/// Somebody else's way.
+struct ShownWay {
+    key: Arc<str>,
+    not_null: bool,
+    write: WriteShown,
 }
 
 impl fmt::Debug for Way {
@@ -181,7 +233,11 @@ impl Encoder {
             let column = shape.find(&selected.column).ok_or_else(gone)?;
             let wire = shape.wire_column(column).ok_or_else(gone)?;
             let way = match &selected.form {
-                ValueForm::Shown(shown) => Way::Shown((shown.writer)(wire)),
+                ValueForm::Shown(shown) => Way::Shown(ShownWay {
+                    key: (&*selected.key).into(),
+                    not_null: shown.not_null,
+                    write: (shown.writer)(wire),
+                }),
                 ValueForm::String => Way::String(ValueWriter::new(&wire)),
                 ValueForm::Json | ValueForm::Text(_) => Way::Json(ValueWriter::new(&wire)),
             };
@@ -193,46 +249,87 @@ impl Encoder {
             });
         }
         text.extend_from_slice(b"}");
+        let key = shape.primary().filter(|_| selection.key);
+        let is_shown = |name: &str| selection.names().any(|shown| shown == name);
+        if key.is_some_and(|key| !key.iter().all(|name| is_shown(name))) {
+            return Err(Unshowable::OtherKey);
+        }
         Ok(Self {
             members: members.into(),
             end: text.freeze(),
+            key: key.cloned(),
         })
     }
 
-    /// The row as an object.
-    pub(crate) fn encode(&self, row: Row<'_>) -> Result<Bytes, Unshowable> {
+    /// The row as an object; null where a value that must not be null cannot be shown.
+    pub(crate) fn encode(&self, row: Row<'_>) -> Result<Image, Unshowable> {
         let mut out = BytesMut::with_capacity(64 + 24 * self.members.len());
+        let mut flaws = Vec::new();
         for member in &self.members {
             out.extend_from_slice(&member.prefix);
-            match row.value(member.column) {
-                Value::Null => out.extend_from_slice(b"null"),
+            let shown = match row.value(member.column) {
+                Value::Null => {
+                    out.extend_from_slice(b"null");
+                    true
+                }
                 Value::Absent => return Err(Unshowable::Absent),
-                Value::Text(raw) => member.write(raw, &mut out)?,
+                Value::Text(raw) => member.write(raw, &mut out, &mut flaws)?,
+            };
+            if !shown {
+                return Ok(Image {
+                    row: Bytes::from_static(b"null"),
+                    flaws: Some(flaws.into()),
+                    key: self.key.clone(),
+                });
             }
         }
         out.extend_from_slice(&self.end);
-        Ok(out.freeze())
+        Ok(Image {
+            row: out.freeze(),
+            flaws: (!flaws.is_empty()).then(|| flaws.into()),
+            key: self.key.clone(),
+        })
     }
 }
 
 impl Member {
-    fn write(&self, raw: &[u8], out: &mut BytesMut) -> Result<(), Unshowable> {
+    /// Appends a value; says whether the row can be shown with it.
+    fn write(
+        &self,
+        raw: &[u8],
+        out: &mut BytesMut,
+        flaws: &mut Vec<Flaw>,
+    ) -> Result<bool, Unshowable> {
         let malformed = |_| Unshowable::Malformed;
         match &self.way {
-            Way::Json(writer) => writer.json(raw, out).map_err(malformed),
+            Way::Json(writer) => writer.json(raw, out).map_err(malformed)?,
             Way::String(writer) => {
                 let mut plain = BytesMut::new();
                 writer.plain(raw, &mut plain).map_err(malformed)?;
                 json_string(&plain, out);
-                Ok(())
             }
-            Way::Shown(write) => {
-                if write(raw, out).map_err(malformed)? {
-                    Ok(())
-                } else {
-                    Err(Unshowable::Formless)
-                }
-            }
+            Way::Shown(shown) => return shown.write(raw, out, flaws).map_err(malformed),
         }
+        Ok(true)
+    }
+}
+
+impl ShownWay {
+    fn write(
+        &self,
+        raw: &[u8],
+        out: &mut BytesMut,
+        flaws: &mut Vec<Flaw>,
+    ) -> tidegate_sql::Result<bool> {
+        let (start, known) = (out.len(), flaws.len());
+        let shown = (self.write)(raw, out, flaws)?;
+        for flaw in &mut flaws[known..] {
+            flaw.path.insert(0, Step::Key(self.key.clone()));
+        }
+        if !shown {
+            out.truncate(start);
+            out.extend_from_slice(b"null");
+        }
+        Ok(shown || !self.not_null)
     }
 }

@@ -18,6 +18,8 @@ pub struct Settings {
     pub recheck: Duration,
     /// How long subscriptions go on when their rights cannot be checked.
     pub unchecked: Duration,
+    /// How often it is looked whether rows came or went with partitions.
+    pub partitions: Duration,
     /// How often the retention window moves on.
     pub retain: Duration,
     /// How long a database without subscribers, and a table without any, stay captured.
@@ -36,6 +38,7 @@ impl Default for Settings {
             questions: 8,
             recheck: Duration::from_secs(10),
             unchecked: Duration::from_secs(20),
+            partitions: Duration::from_secs(1),
             retain: Duration::from_secs(15),
             linger: Duration::from_mins(5),
             catch_up: 2,

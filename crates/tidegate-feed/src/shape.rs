@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
-use tidegate_sql::{Column, Type, WireFormat};
+use tidegate_sql::{Column, Type, TypeKind, WireFormat};
 
-use crate::pgoutput::Relation;
+use crate::pgoutput::{Relation, Tuple, Value};
+use crate::predicate::base;
 
 /// A table as the changes behind it have it. Every definition that comes through the log makes
 /// another shape.
@@ -21,6 +23,8 @@ pub struct Shape {
     pub name: Box<str>,
     /// Its columns, in the order of a row's values.
     pub columns: Box<[ShapeColumn]>,
+    /// The columns of its primary key, which the log does not tell.
+    primary: OnceLock<Arc<[Box<str>]>>,
 }
 
 /// A column of a [`Shape`].
@@ -37,24 +41,73 @@ pub struct ShapeColumn {
 impl Shape {
     /// Puts a shape together; `types` has those that are not built in.
     pub(crate) fn new(relation: Relation, types: &HashMap<u32, Type>) -> Self {
-        static GENERATIONS: AtomicU64 = AtomicU64::new(1);
         let columns = relation.columns.into_iter().map(|column| ShapeColumn {
             r#type: resolve(column.r#type, types).unwrap_or(Type::UNKNOWN),
             name: column.name,
             key: column.key,
         });
         Self {
-            generation: GENERATIONS.fetch_add(1, Ordering::Relaxed),
+            generation: next_generation(),
             oid: relation.oid,
             schema: relation.schema,
             name: relation.name,
             columns: columns.collect(),
+            primary: OnceLock::new(),
         }
     }
 
     /// Whether rows of both look the same.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
-        (&self.schema, &self.name, &self.columns) == (&other.schema, &other.name, &other.columns)
+        (&self.schema, &self.name, &self.columns, self.primary())
+            == (&other.schema, &other.name, &other.columns, other.primary())
+    }
+
+    /// The columns of its primary key, where that is known.
+    pub(crate) fn primary(&self) -> Option<&Arc<[Box<str>]>> {
+        self.primary.get()
+    }
+
+    /// Takes the columns of its primary key.
+    pub(crate) fn learn_primary(&self, columns: Arc<[Box<str>]>) {
+        // It is described once.
+        let _ = self.primary.set(columns);
+    }
+
+    /// The same with types as they are known today.
+    pub(crate) fn retyped(&self, types: &HashMap<u32, Type>) -> Self {
+        let columns = self.columns.iter().map(|column| ShapeColumn {
+            name: column.name.clone(),
+            r#type: types
+                .get(&column.r#type.oid())
+                .unwrap_or(&column.r#type)
+                .clone(),
+            key: column.key,
+        });
+        Self {
+            generation: next_generation(),
+            oid: self.oid,
+            schema: self.schema.clone(),
+            name: self.name.clone(),
+            columns: columns.collect(),
+            primary: self.primary.clone(),
+        }
+    }
+
+    /// The labels in a row that the enums of its columns do not have, with the numbers of those.
+    pub(crate) fn strange_labels(&self, row: &Tuple) -> Vec<(u32, Box<[u8]>)> {
+        let mut strange = Vec::new();
+        for (at, column) in self.columns.iter().enumerate() {
+            let r#type = base(&column.r#type);
+            let TypeKind::Enum(labels) = r#type.kind() else {
+                continue;
+            };
+            if let Value::Text(raw) = row.value(at)
+                && !labels.iter().any(|label| label.as_bytes() == raw)
+            {
+                strange.push((r#type.oid(), raw.into()));
+            }
+        }
+        strange
     }
 
     /// The place of a column.
@@ -72,6 +125,11 @@ impl Shape {
             origin: None,
         })
     }
+}
+
+fn next_generation() -> u64 {
+    static GENERATIONS: AtomicU64 = AtomicU64::new(1);
+    GENERATIONS.fetch_add(1, Ordering::Relaxed)
 }
 
 fn resolve(oid: u32, types: &HashMap<u32, Type>) -> Option<Type> {

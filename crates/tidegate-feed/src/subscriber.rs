@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use bytes::Bytes;
+use parking_lot::Mutex;
 use tidegate_sql::Login;
 use tracing::warn;
 
@@ -13,7 +13,8 @@ use crate::meter::Meter;
 use crate::policy::Judge;
 use crate::predicate::{Equality, Placed, Predicate};
 use crate::queue::{Delivery, Ended, Item, Outbox, Refused, Resync};
-use crate::selection::{Encoder, Selection, Unshowable};
+use crate::rights::Rights;
+use crate::selection::{Encoder, Image, Selection, Unshowable};
 use crate::shape::Shape;
 
 /// A subscription.
@@ -36,6 +37,8 @@ pub(crate) struct Subscriber {
     pub(crate) meter: Arc<Meter>,
     /// Who decides which rows the role may see, where row level security applies.
     pub(crate) judge: Option<Arc<Judge>>,
+    /// The rights that it was last checked by.
+    pub(crate) rights: Mutex<Arc<Rights>>,
     pub(crate) over: AtomicBool,
     /// The last of its table's changes that was pushed to it when it came, by the table's count.
     pub(crate) turn: AtomicU64,
@@ -45,6 +48,15 @@ impl Subscriber {
     /// Whether nothing may be delivered any more.
     pub(crate) fn is_over(&self) -> bool {
         self.over.load(Ordering::Acquire) || self.outbox.is_closed()
+    }
+
+    /// Whether its rights, and the policies of its role, were read when its table had this stamp.
+    pub(crate) async fn is_checked(&self, stamp: &str) -> bool {
+        let checked = *self.rights.lock().stamp == *stamp;
+        match &self.judge {
+            Some(judge) => checked && judge.is_of(stamp).await,
+            None => checked,
+        }
     }
 
     /// Ends the subscription, once.
@@ -91,7 +103,7 @@ impl Subscriber {
     }
 
     /// What it compares for equality, if it does.
-    pub(crate) fn equality(&self) -> Option<&Equality> {
+    pub(crate) fn equality(&self) -> Option<&Arc<Equality>> {
         self.predicate.as_ref()?.equality()
     }
 
@@ -126,9 +138,8 @@ impl Subscriber {
 pub(crate) fn changed(error: &Unshowable) -> Ended {
     let problem = match error {
         Unshowable::NoColumn(name) => format!("the column `{name}` is gone"),
-        Unshowable::Absent | Unshowable::Malformed | Unshowable::Formless => {
-            "a value cannot be shown".to_owned()
-        }
+        Unshowable::OtherKey => "its primary key is another one".to_owned(),
+        Unshowable::Absent | Unshowable::Malformed => "a value cannot be shown".to_owned(),
     };
     Ended::Changed { problem }
 }
@@ -144,7 +155,7 @@ pub(crate) struct Bound {
 #[derive(Debug)]
 pub(crate) enum Outcome {
     Nothing,
-    Event(Operation, Bytes),
+    Event(Operation, Image),
     Gap(Resync),
 }
 
@@ -153,10 +164,12 @@ impl Outcome {
     pub(crate) fn item(self, cursor: Cursor) -> Option<Item> {
         match self {
             Self::Nothing => None,
-            Self::Event(operation, row) => Some(Item::Event {
+            Self::Event(operation, Image { row, flaws, key }) => Some(Item::Event {
                 cursor,
                 operation,
                 row,
+                flaws,
+                key,
             }),
             Self::Gap(reason) => Some(Item::Resync { cursor, reason }),
         }
@@ -179,7 +192,7 @@ impl Bound {
             Some(false) => Outcome::Nothing,
             None => Outcome::Gap(Resync::Incomplete),
             Some(true) => match self.encoder.encode(row) {
-                Ok(bytes) => Outcome::Event(operation, bytes),
+                Ok(image) => Outcome::Event(operation, image),
                 Err(error) => gap(&error, &change.shape),
             },
         }

@@ -1,10 +1,9 @@
 //! A table's subscriptions.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use bytes::Bytes;
 use tidegate_sql::log::LogIdentity;
 use tokio::sync::Notify;
 
@@ -12,7 +11,7 @@ use crate::change::{Change, Event, Operation, Operations, Row};
 use crate::cursor::{Cursor, Place};
 use crate::index::{Index, Live};
 use crate::queue::{Ended, Refused, Resync};
-use crate::selection::{Encoder, Selection, Unshowable};
+use crate::selection::{Encoder, Image, Selection, Unshowable};
 use crate::shape::Shape;
 use crate::subscriber::{Outcome, Subscriber, changed, gap, passes};
 
@@ -30,7 +29,12 @@ pub(crate) struct Table {
     turn: u64,
     /// The place of its last change; when nothing is known, as far as something may have been.
     pub(crate) last: Place,
+    /// The last transactions that emptied it, by the lower halves of their numbers.
+    pub(crate) emptied: VecDeque<u32>,
 }
+
+/// How many transactions are known that emptied a table.
+const EMPTIED: usize = 64;
 
 /// What equal selections share.
 struct Plan {
@@ -40,7 +44,7 @@ struct Plan {
 }
 
 /// What happens to an event that was encoded for one and may be needed by others.
-type Encoded = Option<Result<Bytes, Unshowable>>;
+type Encoded = Option<Result<Image, Unshowable>>;
 
 impl Table {
     /// A table without subscriptions, of which changes up to a place may have come.
@@ -193,6 +197,8 @@ impl Table {
         };
         match &change.event {
             Event::Truncated => {
+                self.emptied.truncate(EMPTIED - 1);
+                self.emptied.push_front(change.transaction);
                 for subscriber in self.live.values() {
                     push(subscriber, Outcome::Gap(Resync::Truncated));
                 }
@@ -234,7 +240,7 @@ impl Table {
                         encoder.ok_or(Unshowable::Absent)?.encode(row)
                     });
                     match shown {
-                        Ok(bytes) => Outcome::Event(operation, bytes.clone()),
+                        Ok(image) => Outcome::Event(operation, image.clone()),
                         Err(error) => gap(error, row.shape),
                     }
                 }

@@ -135,6 +135,13 @@ impl Assembler {
         shape
     }
 
+    /// Takes what a table is like now that more is known of its types.
+    pub(crate) fn retype(&mut self, shape: &Shape, types: &HashMap<u32, Type>) -> Arc<Shape> {
+        let shape = Arc::new(shape.retyped(types));
+        self.shapes.insert(shape.oid, shape.clone());
+        shape
+    }
+
     fn row(
         &mut self,
         relation: u32,

@@ -9,6 +9,7 @@ use tracing::{info, warn};
 use crate::cursor::Place;
 use crate::database::{Capture, Database};
 use crate::guard;
+use crate::labels;
 use crate::shape::Shape;
 use crate::shown;
 use crate::stream_state::Problem;
@@ -193,7 +194,16 @@ impl Reader {
                 shown::wait(&self.database, self.assembler.transaction()).await?;
                 described(&self.database, &shape).await;
             }
-            Step::Changed(change) if change.place > self.seen => self.database.dispatch(change),
+            Step::Changed(mut change) if change.place > self.seen => {
+                let strange = labels::strange(&self.database, &change);
+                if !strange.is_empty() {
+                    shown::wait(&self.database, change.transaction).await?;
+                    let (database, assembler) = (&self.database, &mut self.assembler);
+                    labels::learn(database, assembler, strange, &mut change).await?;
+                    self.database.reshape(&change.shape);
+                }
+                self.database.dispatch(change);
+            }
             Step::Nothing | Step::Changed(_) => {}
             Step::Truncated(changes) => {
                 for change in changes {
@@ -211,6 +221,8 @@ impl Reader {
 /// A table is like this from here on. PostgreSQL describes it again after whatever touched it, its
 /// policies too, so nobody is shown what is behind before rights and policies were read again.
 async fn described(database: &Database, shape: &Arc<Shape>) {
-    guard::touched(database, shape.oid).await;
+    if let Some(primary) = guard::touched(database, shape.oid).await {
+        shape.learn_primary(primary);
+    }
     database.reshape(shape);
 }

@@ -20,6 +20,8 @@ mod messages;
 #[cfg(test)]
 mod order;
 #[cfg(test)]
+mod partitions;
+#[cfg(test)]
 mod resume;
 #[cfg(test)]
 mod rights;

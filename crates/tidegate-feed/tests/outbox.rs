@@ -11,6 +11,8 @@ mod live;
 #[cfg(test)]
 mod outbox_capture;
 #[cfg(test)]
+mod partitions;
+#[cfg(test)]
 mod resume;
 #[cfg(test)]
 mod rights;

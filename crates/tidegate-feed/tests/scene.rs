@@ -198,6 +198,13 @@ impl Scene {
         listen(&self.feed, request).await
     }
 
+    /// A listener to the changes of a table that pass a filter.
+    pub(crate) async fn some(&self, table: &str, filter: &str) -> Result<Listener, Error> {
+        let mut request = self.request(table, &["id"]).await;
+        request.predicate = Some(self.filter("/alice", table, filter).await.unwrap());
+        self.subscribe(request).await
+    }
+
     /// A listener to every change of a table.
     pub(crate) async fn all(&self, table: &str, columns: &[&str]) -> Listener {
         self.subscribe(self.request(table, columns).await)

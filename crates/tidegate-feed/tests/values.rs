@@ -1,6 +1,6 @@
 //! Values are those of the SQL endpoint.
 
-use tidegate_feed::Operation;
+use tidegate_feed::{Error, Operation};
 
 use crate::SOURCE;
 use crate::scene::{Scene, Source};
@@ -135,4 +135,72 @@ async fn a_filter_on_a_domain_judges_values_of_its_base() {
         .await;
     assert_eq!(same.event().await, "+{\"id\":3,\"few\":3}");
     assert_eq!(more.events(2).await, ["+{\"id\":3}", "+{\"id\":4}"]);
+}
+
+/// Columns of texts by different collations.
+const LETTERED: [(&str, &str); 5] = [
+    ("plain", "text"),
+    ("bytes", "text COLLATE \"C\""),
+    ("icu", "text COLLATE \"en-x-icu\""),
+    ("german", "varchar(20) COLLATE \"de-x-icu\""),
+    ("padded", "char(4) COLLATE \"und-x-icu\""),
+];
+
+#[tokio::test]
+async fn letters_are_folded_as_the_collation_of_the_column_folds_them() {
+    let scene = Scene::new("feed_letters").await;
+    let defined: Vec<_> = LETTERED
+        .map(|(name, r#type)| format!("{name} {type}"))
+        .into();
+    scene
+        .run(&format!(
+            "CREATE TABLE t (id int PRIMARY KEY, turkish text COLLATE \"tr-x-icu\", {}); \
+             GRANT SELECT ON t TO PUBLIC",
+            defined.join(", ")
+        ))
+        .await;
+    let texts = [
+        "İ",
+        "\u{212a}",
+        "aİb",
+        "i",
+        "I",
+        "K\u{212a}k",
+        "é",
+        "İİ",
+        "ik",
+    ];
+    let patterns = [
+        "i", "k", "_", "__", "a_b", "a__b", "i%", "%k%", "k_K", "____",
+    ];
+    let mut listeners = Vec::new();
+    for (column, _) in LETTERED {
+        for pattern in patterns {
+            let like = format!(r#"{{"{column}": {{"ilike": "{pattern}"}}}}"#);
+            // The last row is everybody's: what comes before it is all.
+            let filter = format!(r#"{{"OR": [{{"id": 99}}, {like}]}}"#);
+            let listener = scene.some("t", &filter).await.unwrap();
+            listeners.push((column, pattern, listener));
+        }
+    }
+    for (id, text) in texts.iter().enumerate() {
+        let values = vec![format!("'{text}'"); LETTERED.len()].join(", ");
+        scene
+            .run(&format!("INSERT INTO t VALUES ({id}, NULL, {values})"))
+            .await;
+    }
+    scene.run("INSERT INTO t (id) VALUES (99)").await;
+    for (column, pattern, mut listener) in listeners {
+        let query =
+            format!("SELECT id FROM t WHERE {column} ILIKE '{pattern}' OR id = 99 ORDER BY id");
+        for row in scene.sql.query(&query, &[]).await.unwrap() {
+            let id: i32 = row.get(0);
+            let expected = format!("+{{\"id\":{id}}}");
+            assert_eq!(listener.event().await, expected, "{column} ILIKE {pattern}");
+        }
+    }
+    // Where even the letter i is a matter of its own, nobody guesses.
+    let turkish = scene.some("t", r#"{"turkish": {"ilike": "i"}}"#).await;
+    let refused = turkish.err().unwrap();
+    assert!(matches!(refused, Error::Filter(_)), "{refused}");
 }

@@ -191,6 +191,16 @@ pub(crate) fn base(r#type: &Type) -> &Type {
     }
 }
 
+/// The type as which PostgreSQL compares a column with a number of an SQL text that is none of the
+/// column's own type (PostgreSQL, "Operators", type resolution).
+pub(crate) fn number_type(r#type: &Type) -> &Type {
+    match base(r#type) {
+        &Type::FLOAT4 => &Type::FLOAT8,
+        &Type::INT2 | &Type::INT4 | &Type::INT8 => &Type::NUMERIC,
+        base => base,
+    }
+}
+
 /// Whether it is the extension's text type that ignores letter case.
 pub(crate) fn is_citext(r#type: &Type) -> bool {
     r#type.name() == "citext" && r#type.schema() != "pg_catalog"

@@ -32,6 +32,9 @@ pub struct Comparison {
     /// with elements; for [`Operator::IsNull`] and [`Operator::IsNotNull`] nothing, which is
     /// `Parameter::Null`. No other value is NULL.
     pub value: Parameter,
+    /// Whether the value is a number in an SQL text that PostgreSQL compares as a number of a type
+    /// of its own, and not as one of the column's.
+    pub number: bool,
     /// Where the value stands in the request, such as `where.and[1].price.gt`.
     pub place: Box<str>,
 }

@@ -14,7 +14,7 @@ pub use error::{Error, Result};
 pub use family::{has_groups, has_order};
 pub use filter::{Comparison, Filter};
 pub use json::{Elements, Json, Members};
-pub use matcher::{Image, Key, KeyReader, Matcher, Pin, Verdict};
+pub use matcher::{Image, Key, KeyReader, Letters, Matcher, Pin, Verdict};
 pub use operator::Operator;
 pub use read::has_boolean_for_text;
 pub use write::Alias;

@@ -7,7 +7,7 @@ use tidegate_catalog::{Relation, RelationId, Schema};
 use tidegate_sql::statement::SqlWriter;
 use tidegate_sql::{Parameter, Type};
 
-use crate::family::{Family, base, is_citext, operator_schema};
+use crate::family::{Family, base, is_citext, number_type, operator_schema};
 use crate::filter::{Comparison, Filter};
 use crate::json::{Json, write_string};
 use crate::operator::Operator;
@@ -198,7 +198,11 @@ impl Level<'_> {
             Operator::In | Operator::NotIn => self.write_list(column, comparison, sql),
             _ => {
                 let json = comparison.json();
-                let (value, r#type) = operand(&column.r#type, comparison.operator, &json);
+                let (value, r#type) = if comparison.number {
+                    (comparison.value.clone(), number_type(&column.r#type))
+                } else {
+                    operand(&column.r#type, comparison.operator, &json)
+                };
                 self.write_pair(
                     column,
                     comparison,
@@ -228,7 +232,11 @@ impl Level<'_> {
 
     /// `column = any (array)`, and its negation; elements that are arrays are compared one by one.
     fn write_list(&self, column: &Column, comparison: &Comparison, sql: &mut SqlWriter) {
-        let r#type = compared_type(&column.r#type);
+        let r#type = if comparison.number {
+            number_type(&column.r#type)
+        } else {
+            compared_type(&column.r#type)
+        };
         let within = comparison.operator == Operator::In;
         let operator = if within { Operator::Eq } else { Operator::Neq };
         if comparison.is_listed_singly(self.relation) {

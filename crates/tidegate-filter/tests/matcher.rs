@@ -211,6 +211,35 @@ async fn check(stage: &Stage, json: &Value) {
     }
 }
 
+/// A condition text, which PostgreSQL reads too.
+async fn check_condition(stage: &Stage, text: &str) {
+    let filter = Filter::parse_condition(text, stage.relation())
+        .unwrap_or_else(|error| panic!("{text}: {error}"));
+    let matcher = Matcher::compile(&filter, stage.relation())
+        .unwrap_or_else(|error| panic!("{text}: {error}"));
+    let rows = stage
+        .client
+        .query(&format!("select ({text}) from rows order by id"), &[])
+        .await
+        .unwrap_or_else(|error| panic!("{text}: {error}"));
+    let written = judged_by_postgresql(stage, &filter).await;
+    let written = written.unwrap_or_else(|error| panic!("{text}: {error}"));
+    for (id, row) in rows.iter().enumerate() {
+        let expected: Option<bool> = row.get(0);
+        assert_eq!(written[id], expected, "{text}, written as SQL again");
+        for (rows, binary) in [(&stage.text, false), (&stage.binary, true)] {
+            let verdict = matcher.judge(image(&rows[id], binary)).unwrap();
+            assert!(
+                same(verdict, expected),
+                "{text}: PostgreSQL finds {expected:?}, the matcher {verdict:?} in row {id}"
+            );
+            if verdict.passes() {
+                pinned(stage, &matcher, &rows[id], (binary, text));
+            }
+        }
+    }
+}
+
 /// The only letters of which the matcher may say that it cannot tell.
 fn holds_a_letter_that_folds_to_ascii(row: &Row) -> bool {
     let texts = row
@@ -274,6 +303,61 @@ async fn patterns_are_judged_as_postgresql_judges_them() {
                 check(&stage, &json!({column: {operator: pattern}})).await;
             }
         }
+    }
+}
+
+/// PostgreSQL gives a number without quotes a type of its own.
+#[tokio::test]
+async fn numbers_without_quotes_are_compared_as_postgresql_compares_them() {
+    let stage = stage("filter_numbers", 200).await;
+    let numbers = [
+        "0",
+        "-0",
+        "0.1",
+        "-0.1",
+        "1.5",
+        "1e30",
+        "16777217",
+        "16777216",
+        "1e-45",
+        "4.5",
+        "-1",
+        "2.0",
+        "2.5",
+        ".5",
+        "5.",
+        "007",
+        "-.5",
+        "1e3",
+        "99999999999",
+        "9223372036854775807",
+        "9223372036854775808",
+        "-9223372036854775808",
+        "-9223372036854775809",
+        "1e100",
+        "-1e100",
+        "32767.5",
+        "-32768.5",
+    ];
+    for column in ["f4", "f8", "n", "i2", "i4", "i8", "d"] {
+        for number in numbers {
+            for operator in ["=", "<>", "<", "<=", ">", ">="] {
+                check_condition(&stage, &format!("{column} {operator} {number}")).await;
+            }
+            check_condition(&stage, &format!("{number} < {column}")).await;
+            check_condition(&stage, &format!("{column} in ({number})")).await;
+            // As a `real`, which it is in a longer list, it is too large for PostgreSQL too.
+            if column != "f4" || !number.ends_with("e100") {
+                check_condition(&stage, &format!("{column} in ({number}, 1, -0.1)")).await;
+                check_condition(&stage, &format!("{column} not in ({number}, null)")).await;
+            }
+            check_condition(&stage, &format!("{column} between {number} and 2.5")).await;
+        }
+        check_condition(&stage, &format!("{column} = '1'")).await;
+        check_condition(&stage, &format!("{column} in ('1', 2)")).await;
+    }
+    for text in ["f4 = '0.1'", "f4 in ('0.1', 1.5)", "f4 in ('0.1')"] {
+        check_condition(&stage, text).await;
     }
 }
 

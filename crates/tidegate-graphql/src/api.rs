@@ -104,6 +104,19 @@ impl Api {
         Ok(Prepared { known, operation })
     }
 
+    /// Whether the operation that a document means is a subscription, whatever else is wrong with
+    /// it: an API without subscriptions finds much wrong with one.
+    pub fn means_subscription(&self, query: &str, operation_name: Option<&str>) -> bool {
+        if query.len() > self.limits.document {
+            return false;
+        }
+        let document = self.validator.parse(query);
+        document.is_some_and(|document| {
+            choose(&document, operation_name)
+                .is_ok_and(|at| document.operations[at].kind == OperationKind::Subscription)
+        })
+    }
+
     fn read(&self, query: &str) -> Known {
         if query.len() > self.limits.document {
             let most = self.limits.document;

@@ -10,6 +10,7 @@ mod dictionary;
 pub mod executor;
 mod lane;
 pub mod outbox;
+mod partitions;
 pub mod pool;
 pub mod replication;
 mod role_password;

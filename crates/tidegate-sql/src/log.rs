@@ -81,6 +81,19 @@ pub trait ChangeLog: Send + Sync {
         demand: &'a Demand,
     ) -> BoxFuture<'a, LogResult<Captured>>;
 
+    /// Looks whether rows of a captured table came or went with its partitions, which no stream
+    /// tells: partitions that were attached with rows, detached, dropped or emptied. Returns the
+    /// position before which that happened last; nothing when it never did.
+    ///
+    /// `told` are the transactions, by the lower halves of their numbers, of which the stream has
+    /// told that they emptied the whole table.
+    fn partitions<'a>(
+        &'a self,
+        database: &'a DatabaseName,
+        relation: u32,
+        told: &'a [u32],
+    ) -> BoxFuture<'a, LogResult<Option<LogPosition>>>;
+
     /// Takes tables out of the capture and puts back what was changed for them: all those that
     /// are captured, except `kept`.
     fn release<'a>(

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::json::{Json, write_string};
 use crate::operator::Operator;
-use crate::read::{MOST_CONDITIONS, Path, Target};
+use crate::read::{Compared, MOST_CONDITIONS, Path, Target};
 
 /// How many parentheses and NOTs may stand inside each other.
 const DEEPEST: usize = 64;
@@ -72,8 +72,25 @@ struct Parser<'a> {
     relation: &'a Relation,
 }
 
-/// A value of the text as JSON, and its position.
-type Literal = (Json<'static>, usize);
+/// A value of the text, or a list of values.
+struct Literal {
+    json: Json<'static>,
+    /// The numbers in it that stand without quotes.
+    numbers: Vec<Json<'static>>,
+    position: usize,
+}
+
+impl Literal {
+    /// Whether it is a number of which PostgreSQL tells the type by itself. Those of a list it
+    /// brings to one type with the column, unless it is a list of one.
+    fn is_number(&self) -> bool {
+        let alone = match self.json.kind() {
+            JsonKind::Array => self.json.elements(&"").is_ok_and(|all| all.len() == 1),
+            _ => true,
+        };
+        alone && !self.numbers.is_empty()
+    }
+}
 
 impl<'a> Parser<'a> {
     /// Terms with OR between them.
@@ -190,19 +207,25 @@ impl<'a> Parser<'a> {
     fn list(&mut self) -> Result<Literal> {
         let position = self.position();
         self.expect("(")?;
-        let mut values = Vec::new();
+        let (mut values, mut numbers) = (Vec::new(), Vec::new());
         loop {
             if self.takes("null") {
                 values.push(Json::NULL);
             } else {
-                values.push(self.value()?.0);
+                let mut value = self.value()?;
+                numbers.append(&mut value.numbers);
+                values.push(value.json);
             }
             if !self.symbol(",") {
                 break;
             }
         }
         self.expect(")")?;
-        Ok((Json::List(values), position))
+        Ok(Literal {
+            json: Json::List(values),
+            numbers,
+            position,
+        })
     }
 
     fn operator(&mut self) -> Result<Operator> {
@@ -253,17 +276,22 @@ impl<'a> Parser<'a> {
 
     /// A literal, when one comes next. A column may be called `true`, in double quotes.
     fn literal(&mut self) -> Option<Literal> {
-        let json = match self.peek() {
-            Kind::Text(text) => string(text),
-            Kind::Number(number) if is_json(number) => Json::from(number.clone()),
-            Kind::Number(number) => string(number),
-            kind if kind.is("true") => Json::from("true"),
-            kind if kind.is("false") => Json::from("false"),
+        let (json, is_number) = match self.peek() {
+            Kind::Text(text) => (string(text), false),
+            Kind::Number(number) if is_json(number) => (Json::from(number.clone()), true),
+            Kind::Number(number) => (string(number), true),
+            kind if kind.is("true") => (Json::from("true"), false),
+            kind if kind.is("false") => (Json::from("false"), false),
             _ => return None,
         };
+        let numbers = is_number.then(|| json.clone()).into_iter().collect();
         let position = self.position();
         self.at += 1;
-        Some((json, position))
+        Some(Literal {
+            json,
+            numbers,
+            position,
+        })
     }
 
     fn peek(&self) -> &Kind {
@@ -315,14 +343,27 @@ fn place(position: usize) -> String {
     format!("where at character {position}")
 }
 
-fn compare(target: &Target<'_>, operator: Operator, (value, position): &Literal) -> Result<Filter> {
-    let place = place(*position);
-    target
-        .compare(operator, value, &Path::Root(&place))
-        .map_err(|error| Error::Condition {
-            position: *position,
-            problem: error.without_place(),
-        })
+fn compare(target: &Target<'_>, operator: Operator, literal: &Literal) -> Result<Filter> {
+    let place = place(literal.position);
+    let path = &Path::Root(&place);
+    let is_number = match target.compared() {
+        Compared::Real => literal.is_number(),
+        // What is no value of the column's type is a number all the same.
+        Compared::Integer => {
+            let fits = |number| target.compare(Operator::Eq, number, path).is_ok();
+            !literal.numbers.iter().all(fits)
+        }
+        Compared::Other => false,
+    };
+    let compared = if is_number {
+        target.compare_number(operator, &literal.json, path)
+    } else {
+        target.compare(operator, &literal.json, path)
+    };
+    compared.map_err(|error| Error::Condition {
+        position: literal.position,
+        problem: error.without_place(),
+    })
 }
 
 /// The operator with its sides changed.

@@ -1,5 +1,6 @@
 //! From a filter to a matcher.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use tidegate_catalog::model::{Collation, Column};
@@ -8,9 +9,10 @@ use tidegate_catalog::{ColumnId, Relation};
 use super::datum::Datum;
 use super::pattern::{Fold, Pattern};
 use super::scalar::Scalar;
+use super::whole::Bounds;
 use super::{List, Matcher, Node, Operand, constant, key};
 use crate::error::{Error, Result};
-use crate::family::written;
+use crate::family::{number_type, written};
 use crate::filter::{Comparison, Filter};
 use crate::json::Json;
 use crate::operator::Operator;
@@ -78,6 +80,9 @@ impl Compiler<'_> {
             ));
         };
         let json = comparison.json();
+        if comparison.number && !matches!(scalar, Scalar::Float4) {
+            return target.integer(scalar, &json);
+        }
         match comparison.operator {
             Operator::IsNull => Ok(Node::Null(comparison.column, true)),
             Operator::IsNotNull => Ok(Node::Null(comparison.column, false)),
@@ -129,7 +134,45 @@ impl Target<'_> {
     }
 
     fn constant(&self, scalar: &Scalar, json: &Json<'_>) -> Result<Datum<'static>> {
-        constant::read(&self.column.r#type, scalar, json, &self.comparison.place)
+        // What is read as a value of another type compares with values of the column all the same.
+        let (r#type, scalar) = if self.comparison.number {
+            (number_type(&self.column.r#type), &Scalar::Float8)
+        } else {
+            (&self.column.r#type, scalar)
+        };
+        constant::read(r#type, scalar, json, &self.comparison.place)
+    }
+
+    /// Compares an integer with numbers that are none of its type.
+    fn integer(&self, scalar: Scalar, json: &Json<'_>) -> Result<Node> {
+        let place = &*self.comparison.place;
+        let operand = self.operand(scalar);
+        let bounds = |json: &Json<'_>| {
+            Bounds::of(&constant::number(json, place)?).ok_or_else(|| Error::Unsupported {
+                place: place.to_owned(),
+                problem: "the number is too long".to_owned(),
+            })
+        };
+        let (within, elements) = match self.comparison.operator {
+            Operator::In => (true, json.elements(&place)?),
+            Operator::NotIn => (false, json.elements(&place)?),
+            Operator::Eq => (true, vec![Cow::Borrowed(json)]),
+            Operator::Neq => (false, vec![Cow::Borrowed(json)]),
+            operator => return Ok(bounds(json)?.compare(operand, operator)),
+        };
+        let mut list = List {
+            values: HashSet::new(),
+            has_null: false,
+            negated: !within,
+        };
+        for element in elements {
+            if element.is_null() {
+                list.has_null = true;
+            } else if let Some(integer) = bounds(&element)?.integer() {
+                list.values.insert(Datum::Int(integer));
+            }
+        }
+        Ok(Node::In(operand, Box::new(list)))
     }
 
     fn operand(&self, scalar: Scalar) -> Operand {

@@ -3,6 +3,7 @@
 use bytes::BytesMut;
 use tidegate_sql::codec::Interval;
 use tidegate_sql::datetime::MomentType;
+use tidegate_sql::json::JsonKind;
 use tidegate_sql::{Type, parameter};
 
 use super::datum::Datum;
@@ -36,7 +37,7 @@ pub(super) fn read(
         Scalar::Text | Scalar::Padded | Scalar::Bytea | Scalar::Uuid => {
             scalar.text(text.as_bytes())
         }
-        Scalar::Enum(_) => match scalar.text(text.as_bytes()) {
+        Scalar::Enum(..) => match scalar.text(text.as_bytes()) {
             Some(Datum::Unplaced(_)) => return Err(invalid(r#type, place, "no label of the enum")),
             label => label,
         },
@@ -52,6 +53,14 @@ pub(super) fn read(
     };
     let datum = datum.ok_or_else(|| unusual(r#type, place))?;
     Ok(datum.into_owned())
+}
+
+/// The text of a number that was checked when the filter was read.
+pub(super) fn number(json: &Json<'_>, place: &str) -> Result<String> {
+    match json.kind() {
+        JsonKind::String => Ok(json.string(&place)?.trim_ascii().to_owned()),
+        _ => Ok(json.text().trim_ascii().to_owned()),
+    }
 }
 
 /// The error of a text that PostgreSQL may read, and nobody else.

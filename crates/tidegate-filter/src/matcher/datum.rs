@@ -9,8 +9,8 @@ pub(super) enum Datum<'a> {
     Int(i64),
     Wide(i128),
     Bytes(Cow<'a, [u8]>),
-    /// Told apart from all others, but of no known place among them: the label of an enum that is
-    /// newer than the schema.
+    /// Of no known place among the others: the label of an enum that is newer than the schema, or
+    /// another name of one that is known.
     Unplaced(Cow<'a, [u8]>),
 }
 

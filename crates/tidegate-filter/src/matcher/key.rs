@@ -23,10 +23,17 @@ pub struct Pin {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Key<'a>(Datum<'a>);
 
+impl Key<'_> {
+    /// Whether it is known which values it equals; not of the label of an enum that nobody knows.
+    pub fn is_placed(&self) -> bool {
+        !matches!(self.0, Datum::Unplaced(_))
+    }
+}
+
 /// Reads the keys of a column out of images.
 #[derive(Clone, Debug)]
 pub struct KeyReader {
-    scalar: Scalar,
+    pub(super) scalar: Scalar,
 }
 
 impl KeyReader {

@@ -5,15 +5,20 @@ mod constant;
 mod datum;
 mod decimal;
 mod key;
+mod letters;
 mod pattern;
+mod relabel;
 mod scalar;
+mod whole;
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use tidegate_catalog::ColumnId;
 
 pub use self::key::{Key, KeyReader, Pin};
+pub use self::letters::Letters;
 
 use self::datum::Datum;
 use self::pattern::Pattern;
@@ -54,8 +59,8 @@ pub enum Verdict {
     /// Unknown, in the sense of SQL: NULL.
     Unknown,
     /// It depends on what only PostgreSQL can tell: on a column that the image lacks, on an enum's
-    /// label that is newer than the schema, or on a letter whose lower case is a matter of
-    /// language.
+    /// label that is newer than the schema, or on a letter whose lower case is a matter of a
+    /// language that was not told ([`Matcher::with_letters`]).
     Undecided,
 }
 
@@ -90,6 +95,24 @@ impl Matcher {
     /// The columns that it looks at, each once, in their order.
     pub fn columns(&self) -> &[ColumnId] {
         &self.columns
+    }
+
+    /// The columns whose letters ILIKE folds by the rules of their collations, each once.
+    pub fn folding(&self) -> Vec<ColumnId> {
+        let mut folding = Vec::new();
+        self.node.folding(&mut folding);
+        folding.sort_unstable();
+        folding.dedup();
+        folding
+    }
+
+    /// The same matcher with the rules of collations, by which it can tell of every text whether it
+    /// is of a pattern.
+    #[must_use]
+    pub fn with_letters(&self, letters: &dyn Fn(ColumnId) -> Option<Arc<Letters>>) -> Self {
+        let mut matcher = self.clone();
+        matcher.node.learn(letters);
+        matcher
     }
 
     /// Equalities that every row that passes fulfils: a hub finds the subscriptions of a row by the
@@ -131,6 +154,32 @@ impl Verdict {
 }
 
 impl Node {
+    fn folding(&self, folding: &mut Vec<ColumnId>) {
+        match self {
+            Self::All(nodes) | Self::Any(nodes) => {
+                nodes.iter().for_each(|node| node.folding(folding));
+            }
+            Self::Not(node) => node.folding(folding),
+            Self::Like(column, pattern) if pattern.folds() => folding.push(*column),
+            Self::Null(..) | Self::Compare(..) | Self::In(..) | Self::Like(..) => {}
+        }
+    }
+
+    fn learn(&mut self, letters: &dyn Fn(ColumnId) -> Option<Arc<Letters>>) {
+        match self {
+            Self::All(nodes) | Self::Any(nodes) => {
+                nodes.iter_mut().for_each(|node| node.learn(letters));
+            }
+            Self::Not(node) => node.learn(letters),
+            Self::Like(column, pattern) if pattern.folds() => {
+                if let Some(letters) = letters(*column) {
+                    pattern.learn(letters);
+                }
+            }
+            Self::Null(..) | Self::Compare(..) | Self::In(..) | Self::Like(..) => {}
+        }
+    }
+
     fn judge<'r>(&self, image: &impl Fn(ColumnId) -> Image<'r>) -> Result<Verdict, Malformed> {
         Ok(match self {
             Self::All(nodes) => joined(nodes, Verdict::False, image)?,
@@ -194,9 +243,10 @@ impl Operand {
 
 fn compare(found: &Datum<'_>, operator: Operator, value: &Datum<'static>) -> Verdict {
     let order = match operator {
+        // It may be a known one by another name.
+        _ if matches!(found, Datum::Unplaced(_)) => return Verdict::Undecided,
         Operator::Eq => return Verdict::of(found == value),
         Operator::Neq => return Verdict::of(found != value),
-        _ if matches!(found, Datum::Unplaced(_)) => return Verdict::Undecided,
         _ => found.cmp(value),
     };
     Verdict::of(match operator {
@@ -209,6 +259,9 @@ fn compare(found: &Datum<'_>, operator: Operator, value: &Datum<'static>) -> Ver
 
 impl List {
     fn judge(&self, found: &Datum<'_>) -> Verdict {
+        if matches!(found, Datum::Unplaced(_)) && !self.values.is_empty() {
+            return Verdict::Undecided;
+        }
         // A set of values that live for ever is one of values that live less long.
         let values: &HashSet<Datum<'_>> = &self.values;
         let verdict = match values.contains(found) {

@@ -1,8 +1,11 @@
 //! LIKE and ILIKE (PostgreSQL, "Pattern Matching").
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use memchr::memmem::Finder;
+
+use super::letters::Letters;
 
 /// Longer pieces of a pattern with `_` are left to PostgreSQL, which can be interrupted.
 const LONGEST: usize = 256;
@@ -17,6 +20,8 @@ pub(super) struct Pattern {
     /// What the text ends with.
     last: Option<Piece>,
     fold: Fold,
+    /// How the language folds, once that is known.
+    letters: Option<Arc<Letters>>,
 }
 
 /// What stands between two `%`.
@@ -98,7 +103,18 @@ impl Pattern {
             middle: middle.map(|piece| Piece::new(piece)).collect(),
             last,
             fold,
+            letters: None,
         }
+    }
+
+    /// Whether letters are folded by the rules of a language.
+    pub(super) fn folds(&self) -> bool {
+        self.fold == Fold::Language
+    }
+
+    /// Takes the rules of the language.
+    pub(super) fn learn(&mut self, letters: Arc<Letters>) {
+        self.letters = Some(letters);
     }
 
     /// Whether the text as a whole is of the pattern; `None` where the rules of the language would
@@ -106,7 +122,7 @@ impl Pattern {
     pub(super) fn matches(&self, text: &[u8]) -> Option<bool> {
         let text = match self.fold {
             Fold::None => Cow::Borrowed(text),
-            Fold::Language if folds_to_ascii(text) => return None,
+            Fold::Language if folds_to_ascii(text) => Cow::Owned(self.letters.as_ref()?.fold(text)),
             Fold::Language => Cow::Owned(text.to_ascii_lowercase()),
         };
         Some(self.is_matched(&text))

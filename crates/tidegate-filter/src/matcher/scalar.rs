@@ -41,8 +41,8 @@ pub(super) enum Scalar {
     Uuid,
     Moment(MomentType),
     Interval,
-    /// The labels in their order.
-    Enum(Arc<[String]>),
+    /// The labels in their order, and those that places were called by before.
+    Enum(Arc<[String]>, Arc<[String]>),
 }
 
 impl Scalar {
@@ -65,7 +65,7 @@ impl Scalar {
             Type::INTERVAL => Self::Interval,
             _ => match r#type.kind() {
                 TypeKind::Simple => Self::Moment(MomentType::of(r#type)?),
-                TypeKind::Enum(labels) => Self::Enum(labels.as_slice().into()),
+                TypeKind::Enum(labels) => Self::Enum(labels.as_slice().into(), Arc::default()),
                 _ => return None,
             },
         })
@@ -99,7 +99,7 @@ impl Scalar {
             Self::Bytea | Self::Uuid => Datum::Bytes(Cow::Borrowed(raw)),
             Self::Moment(moment) => Datum::moment(moment.binary(raw).ok()?),
             Self::Interval => Datum::interval(Interval::binary(raw).ok()?),
-            Self::Text | Self::Padded | Self::Enum(_) => return self.text(raw),
+            Self::Text | Self::Padded | Self::Enum(..) => return self.text(raw),
         })
     }
 
@@ -122,10 +122,14 @@ impl Scalar {
             Self::Uuid => Datum::Bytes(Cow::Owned(uuid(raw)?)),
             Self::Moment(moment) => Datum::moment(moment.text(raw)?),
             Self::Interval => Datum::interval(Interval::text(raw)?),
-            Self::Enum(labels) => match labels.iter().position(|label| label.as_bytes() == raw) {
-                Some(place) => Datum::Int(i64::try_from(place).ok()?),
-                None => Datum::Unplaced(Cow::Borrowed(raw)),
-            },
+            Self::Enum(labels, former) => {
+                let place =
+                    |labels: &[String]| labels.iter().position(|label| label.as_bytes() == raw);
+                match place(labels).or_else(|| place(former)) {
+                    Some(place) => Datum::Int(i64::try_from(place).ok()?),
+                    None => Datum::Unplaced(Cow::Borrowed(raw)),
+                }
+            }
         })
     }
 }

@@ -9,12 +9,12 @@ pub(crate) use self::value::{is_range_text, part};
 
 use tidegate_catalog::model::Column;
 use tidegate_catalog::{ColumnId, Relation, RelationId, Schema};
-use tidegate_sql::Parameter;
 use tidegate_sql::json::JsonKind;
+use tidegate_sql::{Parameter, Type};
 
 pub(crate) use self::path::Path;
 use crate::error::{Error, Result};
-use crate::family::{Family, written};
+use crate::family::{Family, base, number_type, written};
 use crate::filter::{Comparison, Filter};
 use crate::json::{Json, Members};
 use crate::operator::Operator;
@@ -220,6 +220,18 @@ impl<'s> Reader<'s> {
     }
 }
 
+/// How PostgreSQL compares a column with a number of an SQL text (PostgreSQL, "Operators", type
+/// resolution).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Compared {
+    /// As `double precision`.
+    Real,
+    /// As `numeric`, where the number is no integer of the column's type.
+    Integer,
+    /// As any other value.
+    Other,
+}
+
 /// A column that is compared.
 pub(crate) struct Target<'a> {
     pub(crate) id: ColumnId,
@@ -291,9 +303,40 @@ impl Target<'_> {
                 column: self.id,
                 operator,
                 value: value.parameter(),
+                number: false,
                 place: path.to_string().into(),
             })),
         }
+    }
+
+    /// How PostgreSQL compares the column with a number of an SQL text.
+    pub(crate) fn compared(&self) -> Compared {
+        match *base(&self.column.r#type) {
+            Type::FLOAT4 => Compared::Real,
+            Type::INT2 | Type::INT4 | Type::INT8 => Compared::Integer,
+            _ => Compared::Other,
+        }
+    }
+
+    /// A comparison with a number of an SQL text, or with a list of such, by its own type: PostgreSQL
+    /// compares `real` with one as `double precision`, and an integer as `numeric`.
+    pub(crate) fn compare_number(
+        &self,
+        operator: Operator,
+        value: &Json<'_>,
+        path: &Path<'_>,
+    ) -> Result<Filter> {
+        if !Family::operators(&self.column.r#type).any(|own| own == operator) {
+            return Err(self.unknown(&Path::Member(path, operator.name())));
+        }
+        value::check(number_type(&self.column.r#type), operator, value, path)?;
+        Ok(Filter::Compare(Comparison {
+            column: self.id,
+            operator,
+            value: value.parameter(),
+            number: true,
+            place: path.to_string().into(),
+        }))
     }
 
     pub(crate) fn null(&self, operator: Operator, path: &Path<'_>) -> Filter {
@@ -301,6 +344,7 @@ impl Target<'_> {
             column: self.id,
             operator,
             value: Parameter::Null,
+            number: false,
             place: path.to_string().into(),
         })
     }

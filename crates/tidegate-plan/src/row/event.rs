@@ -10,6 +10,7 @@ use tidegate_sql::{Column, Result, Type};
 use super::cell::Cell;
 use super::program::Form;
 use super::shown::{Cast, cast};
+use crate::Flaw;
 use crate::operation::Part;
 
 /// A column as a GraphQL event shows it: with the form that a query gives the same value.
@@ -17,6 +18,7 @@ use crate::operation::Part;
 pub struct EventField {
     form: Arc<Form>,
     cast: Cast,
+    not_null: bool,
 }
 
 impl EventField {
@@ -31,15 +33,26 @@ impl EventField {
         Self {
             form: Arc::new(form),
             cast: cast(relation, column),
+            not_null: relation.column(column).not_null,
         }
+    }
+
+    /// Whether its GraphQL type is non-null, so that a flaw takes the whole row.
+    #[must_use]
+    pub fn not_null(&self) -> bool {
+        self.not_null
     }
 
     /// A text that is the same for fields that show the same of a column.
     #[must_use]
     pub fn name(&self) -> String {
         let mut name = String::new();
-        let Self { form, cast } = self;
-        write!(name, "{form:?} {cast:?}").expect("a String takes everything");
+        let Self {
+            form,
+            cast,
+            not_null,
+        } = self;
+        write!(name, "{form:?} {cast:?} {not_null}").expect("a String takes everything");
         name
     }
 
@@ -67,14 +80,20 @@ pub struct EventWriter {
 }
 
 impl EventWriter {
-    /// Appends a value as JSON. Tells whether GraphQL can show it: no NaN, no infinite number, no
-    /// array of several dimensions; what was appended otherwise is of no use.
+    /// Appends a value as JSON. Tells whether GraphQL can show it; what was appended otherwise is
+    /// of no use. `flaws` takes what it cannot show (NaN, an infinite number, an array of several
+    /// dimensions), also inside of the value, with the path from the value on.
     ///
     /// # Errors
     /// [`tidegate_sql::Error::Internal`] when the bytes are no value of the column's type.
-    pub fn write(&self, raw: &[u8], out: &mut BytesMut) -> Result<bool> {
-        let mut flaws = Vec::new();
-        let shown = self.cell.write(raw, &self.form, out, &mut flaws)?;
-        Ok(shown && flaws.is_empty())
+    pub fn write(&self, raw: &[u8], out: &mut BytesMut, flaws: &mut Vec<Flaw>) -> Result<bool> {
+        let mut found = Vec::new();
+        let shown = self.cell.write(raw, &self.form, out, &mut found)?;
+        flaws.extend(
+            found
+                .into_iter()
+                .map(|(path, problem)| Flaw { path, problem }),
+        );
+        Ok(shown)
     }
 }

@@ -37,7 +37,9 @@ pub(super) async fn capture(
         let rest = deadline.saturating_duration_since(Instant::now());
         writers::wait_for_their_end(&admin.client, rest).await?;
     }
-    let work = Work::Rows(MARK, &[&demand.relation]);
+    let seen = admin.partitions(demand.relation).await?;
+    let partitions = seen.map(|seen| seen.partitions.to_text());
+    let work = Work::Rows(MARK, &[&demand.relation, &partitions]);
     let rows = admin.insist(deadline, work).await?;
     let row = rows.first().ok_or_else(|| unreadable("a position"))?;
     Ok(settled(position(row.get(0))))
@@ -184,7 +186,8 @@ const TABLE: &str = "\
            AND EXISTS (SELECT FROM pg_catalog.pg_trigger t WHERE t.tgrelid = c.oid \
                    AND t.tgfoid = 'tidegate_outbox.note_truncate()'::pg_catalog.regprocedure \
                    AND t.tgenabled = 'A'), \
-           (SELECT d.since FROM tidegate_outbox.captured d WHERE d.relation = c.oid), \
+           (SELECT CASE WHEN d.since IS NOT NULL THEN greatest(d.since, d.changed) END \
+            FROM tidegate_outbox.captured d WHERE d.relation = c.oid), \
            ARRAY(SELECT t.tgname::text FROM pg_catalog.pg_trigger t WHERE t.tgrelid = c.oid \
                  AND t.tgname IN ('!tidegate_outbox', '!tidegate_outbox_truncate')), \
            ARRAY(SELECT pg_catalog.format('%I.%I', m.nspname, p.relname) \
@@ -203,6 +206,7 @@ const MAY_CHANGE: &str = "\
     FROM pg_catalog.pg_roles r WHERE r.rolname = $1::text::name";
 
 const MARK: &str = "\
-    INSERT INTO tidegate_outbox.captured (relation, since) \
-    VALUES ($1, tidegate_outbox.advance()) \
-    ON CONFLICT (relation) DO UPDATE SET since = EXCLUDED.since RETURNING since";
+    INSERT INTO tidegate_outbox.captured AS known (relation, since, partitions) \
+    VALUES ($1, tidegate_outbox.advance(), $2) \
+    ON CONFLICT (relation) DO UPDATE SET since = EXCLUDED.since, \
+        partitions = coalesce(known.partitions, EXCLUDED.partitions) RETURNING since";

@@ -9,6 +9,7 @@ mod image;
 mod layout;
 mod message;
 mod open;
+mod parted;
 mod reader;
 mod release;
 mod removal;
@@ -145,6 +146,15 @@ impl ChangeLog for Outbox {
         demand: &'a Demand,
     ) -> BoxFuture<'a, LogResult<Captured>> {
         Box::pin(capture::capture(&self.shared, database, demand))
+    }
+
+    fn partitions<'a>(
+        &'a self,
+        database: &'a DatabaseName,
+        relation: u32,
+        told: &'a [u32],
+    ) -> BoxFuture<'a, LogResult<Option<LogPosition>>> {
+        Box::pin(parted::look(&self.shared, database, relation, told))
     }
 
     fn release<'a>(

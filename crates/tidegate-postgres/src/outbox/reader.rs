@@ -282,7 +282,7 @@ const ADVANCE: &str = "\
     SELECT tidegate_outbox.advance(), (SELECT renewed::text FROM tidegate_outbox.state)";
 
 /// The transactions from a position on, whether that is not kept any more, and what changes with
-/// every definition of a table and every policy: who wrote them, and how many there are.
+/// every definition of a table, of its indexes and every policy: who wrote them, and how many there are.
 const TOLD: &str = "\
     SELECT c.position, c.xid::text, c.changes, c.bytes, s.earliest > $1, \
            pg_catalog.concat_ws(' ', \
@@ -290,6 +290,8 @@ const TOLD: &str = "\
                 JOIN tidegate_outbox.captured d ON d.relation = t.oid), \
                (SELECT pg_catalog.sum(a.xmin::text::bigint) FROM pg_catalog.pg_attribute a \
                 JOIN tidegate_outbox.captured d ON d.relation = a.attrelid), \
+               (SELECT pg_catalog.sum(i.xmin::text::bigint) FROM pg_catalog.pg_index i \
+                JOIN tidegate_outbox.captured d ON d.relation = i.indrelid), \
                (SELECT pg_catalog.count(*) FROM pg_catalog.pg_policy), \
                (SELECT pg_catalog.sum(p.xmin::text::bigint) FROM pg_catalog.pg_policy p)) \
     FROM tidegate_outbox.state s LEFT JOIN LATERAL (\

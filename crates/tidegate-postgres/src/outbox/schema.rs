@@ -56,7 +56,7 @@ pub(super) async fn settle(admin: &Actor) -> LogResult<()> {
 
 /// Whether there is an outbox that was made here. Once it is known to be there.
 async fn is_current(admin: &Actor) -> LogResult<bool> {
-    Ok(exists(admin).await? && is_here(admin).await?)
+    Ok(exists(admin).await? && is_whole(admin).await? && is_here(admin).await?)
 }
 
 async fn is_here(admin: &Actor) -> LogResult<bool> {
@@ -64,9 +64,15 @@ async fn is_here(admin: &Actor) -> LogResult<bool> {
     Ok(rows.first().is_some_and(|row| row.get(0)))
 }
 
+/// Whether it has what this release made it with.
+async fn is_whole(admin: &Actor) -> LogResult<bool> {
+    Ok(!admin.rows(WHOLE, &[]).await?.is_empty())
+}
+
 /// Makes the outbox or begins it anew; another node may have done it meanwhile.
 async fn make(shared: &Shared, database: &DatabaseName, admin: &Actor) -> LogResult<()> {
     if exists(admin).await? {
+        admin.run(COMPLETE).await?;
         if !is_here(admin).await? {
             info!(%database, "the outbox begins anew: the database is another than it was");
             admin.run("SELECT tidegate_outbox.restart()").await?;
@@ -110,6 +116,15 @@ const EXISTS: &str = "\
     FROM pg_catalog.pg_namespace WHERE nspname = 'tidegate_outbox'";
 
 const HERE: &str = "SELECT origin = tidegate_outbox.origin() FROM tidegate_outbox.state";
+
+const WHOLE: &str = "\
+    SELECT FROM pg_catalog.pg_attribute \
+    WHERE attrelid = 'tidegate_outbox.captured'::pg_catalog.regclass AND attname = 'partitions'";
+
+/// What an earlier release has made did not look at partitions.
+const COMPLETE: &str = "\
+    ALTER TABLE tidegate_outbox.captured ADD COLUMN IF NOT EXISTS changed bigint, \
+        ADD COLUMN IF NOT EXISTS partitions text";
 
 const MAY_CREATE: &str =
     "SELECT pg_catalog.has_database_privilege(pg_catalog.current_database(), 'CREATE')";

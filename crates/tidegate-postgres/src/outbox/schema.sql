@@ -47,10 +47,13 @@ CREATE TABLE tidegate_outbox.layout (
 );
 CREATE INDEX layout_of ON tidegate_outbox.layout (relation, layout);
 
--- The tables that are captured, and from which position on without a gap.
+-- The tables that are captured, and from which position on without a gap; of partitioned ones the
+-- partitions as they were last seen, and the position before which rows came or went with them.
 CREATE TABLE tidegate_outbox.captured (
     relation oid PRIMARY KEY,
-    since bigint
+    since bigint,
+    changed bigint,
+    partitions text
 );
 
 CREATE TABLE tidegate_outbox.state (

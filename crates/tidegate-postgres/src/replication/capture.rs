@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use tidegate_sql::DatabaseName;
 use tidegate_sql::log::{Captured, Demand, LogError, LogPosition, LogResult};
 
+use super::ledger::Entry;
 use super::survey::Survey;
 use super::{EVERYTHING, INSERTS, Shared, unreadable, writers};
 use crate::actor::Actor;
@@ -58,7 +59,7 @@ impl Actor {
         if raised.is_empty()
             && published
             && survey.tells_generated
-            && let Some(since) = entry.and_then(|entry| entry.since)
+            && let Some(since) = entry.and_then(Entry::complete)
         {
             return Ok(Added::Captured(since));
         }
@@ -117,17 +118,28 @@ impl Actor {
         }
     }
 
+    /// Where the log ends: whatever is seen by now was committed before.
+    pub(super) async fn now(&self) -> LogResult<LogPosition> {
+        let rows = self
+            .rows("SELECT pg_catalog.pg_current_wal_insert_lsn()::text", &[])
+            .await?;
+        let text: &str = rows.first().map(|row| row.get(0)).unwrap_or_default();
+        text.parse().map_err(|()| unreadable("a position"))
+    }
+
     /// Writes down from where on the table is captured without a gap.
     async fn mark(&self, relation: u32) -> LogResult<LogPosition> {
         self.begin().await?;
         let marked = async {
             let mut survey = Survey::of(self, relation).await?;
-            let rows = self
-                .rows("SELECT pg_catalog.pg_current_wal_insert_lsn()::text", &[])
-                .await?;
-            let text: &str = rows.first().map(|row| row.get(0)).unwrap_or_default();
-            let since: LogPosition = text.parse().map_err(|()| unreadable("a position"))?;
-            survey.ledger.0.entry(relation).or_default().since = Some(since);
+            let seen = self.partitions(relation).await?;
+            let since = self.now().await?;
+            let entry = survey.ledger.0.entry(relation).or_default();
+            entry.since = Some(since);
+            // What others may have yet to be told of is left as it is.
+            if entry.partitions.is_none() {
+                entry.partitions = seen.map(|seen| seen.partitions);
+            }
             self.run(&comment(&survey)).await?;
             Ok(since)
         };

@@ -3,22 +3,36 @@
 //! It is gone with the publication, every node sees it, and it changes in the transaction of the
 //! change. A line is `table since identity`: `since` is the position from which the table is
 //! captured without a gap (`-` as long as that is not known), `identity` what its replica identity
-//! was before the service raised it (`-` when it did not).
+//! was before the service raised it (`-` when it did not). Behind these a partitioned table has
+//! `changed partitions`: its partitions as they were last seen, and the position before which rows
+//! last came or went with one of them (`-` when they never did).
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use tidegate_sql::log::LogPosition;
 
+use crate::partitions::Partitions;
+
 /// The tables that the service has touched.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Ledger(pub(super) BTreeMap<u32, Entry>);
 
 /// What is known of a table.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) since: Option<LogPosition>,
     pub(super) before: Option<Identity>,
+    /// The position before which rows came or went with partitions.
+    pub(super) changed: Option<LogPosition>,
+    pub(super) partitions: Option<Partitions>,
+}
+
+impl Entry {
+    /// From where on a reader of the log misses nothing.
+    pub(super) fn complete(&self) -> Option<LogPosition> {
+        self.since.max(self.since.and(self.changed))
+    }
 }
 
 /// A replica identity that was put aside.
@@ -43,8 +57,13 @@ impl Ledger {
                 ("i", index) => Some(Identity::Index(index.parse().ok()?)),
                 _ => None,
             };
-            let since = since.parse().ok();
-            Some((table, Entry { since, before }))
+            let entry = Entry {
+                since: since.parse().ok(),
+                before,
+                changed: words.next().and_then(|word| word.parse().ok()),
+                partitions: words.next().and_then(Partitions::parse),
+            };
+            Some((table, entry))
         };
         Self(comment.lines().filter_map(line).collect())
     }
@@ -53,16 +72,22 @@ impl Ledger {
     pub(super) fn to_comment(&self) -> String {
         let mut comment = String::from("Tidegate: do not edit\n");
         for (table, entry) in &self.0 {
-            let since = entry
-                .since
-                .map_or("-".to_owned(), |since| since.to_string());
+            let position = |position: Option<LogPosition>| {
+                position.map_or("-".to_owned(), |position| position.to_string())
+            };
+            let since = position(entry.since);
             let identity = match entry.before {
                 None => "-".to_owned(),
                 Some(Identity::Default) => "d".to_owned(),
                 Some(Identity::Nothing) => "n".to_owned(),
                 Some(Identity::Index(index)) => format!("i{index}"),
             };
-            writeln!(comment, "{table} {since} {identity}").expect("a String takes everything");
+            write!(comment, "{table} {since} {identity}").expect("a String takes everything");
+            if let Some(partitions) = &entry.partitions {
+                let (changed, partitions) = (position(entry.changed), partitions.to_text());
+                write!(comment, " {changed} {partitions}").expect("a String takes everything");
+            }
+            comment.push('\n');
         }
         comment
     }
@@ -74,7 +99,16 @@ mod tests {
 
     #[test]
     fn a_ledger_reads_what_it_writes() {
-        let entry = |since, before| Entry { since, before };
+        let entry = |since, before| Entry {
+            since,
+            before,
+            ..Entry::default()
+        };
+        let parted = |changed, partitions| Entry {
+            changed,
+            partitions: Partitions::parse(partitions),
+            ..Entry::default()
+        };
         let ledger = Ledger(BTreeMap::from([
             (1, entry(None, None)),
             (
@@ -83,11 +117,13 @@ mod tests {
             ),
             (3, entry(None, Some(Identity::Nothing))),
             (4, entry(None, Some(Identity::Index(77)))),
+            (5, parted(Some(LogPosition(3)), "8/9,10")),
+            (6, parted(None, ".")),
         ]));
         let comment = ledger.to_comment();
         assert_eq!(
             comment,
-            "Tidegate: do not edit\n1 - -\n2 1/2 d\n3 - n\n4 - i77\n"
+            "Tidegate: do not edit\n1 - -\n2 1/2 d\n3 - n\n4 - i77\n5 - - 0/3 8/9,10\n6 - - - .\n"
         );
         assert_eq!(Ledger::parse(&comment), ledger);
         assert_eq!(Ledger::parse("somebody's words"), Ledger::default());

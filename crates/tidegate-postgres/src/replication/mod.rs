@@ -8,6 +8,7 @@
 
 mod capture;
 mod ledger;
+mod parted;
 pub(crate) mod refusal;
 mod release;
 mod removal;
@@ -139,6 +140,15 @@ impl ChangeLog for Replication {
         demand: &'a Demand,
     ) -> BoxFuture<'a, LogResult<Captured>> {
         Box::pin(capture::capture(&self.shared, database, demand))
+    }
+
+    fn partitions<'a>(
+        &'a self,
+        database: &'a DatabaseName,
+        relation: u32,
+        told: &'a [u32],
+    ) -> BoxFuture<'a, LogResult<Option<LogPosition>>> {
+        Box::pin(parted::look(&self.shared, database, relation, told))
     }
 
     fn release<'a>(

@@ -140,7 +140,7 @@ pub(super) async fn captured(
         .collect();
     for row in admin.rows(RAISED, &[&raised]).await? {
         let (table, name): (u32, &str) = (row.get(0), row.get(1));
-        let entry = ledger.0.get(&table).copied().unwrap_or_default();
+        let entry = ledger.0.get(&table).cloned().unwrap_or_default();
         let mut sql = String::new();
         admin.put_back(&entry, name, &mut sql).await?;
         capture.raised.push(RaisedIdentity {

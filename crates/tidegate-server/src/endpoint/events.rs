@@ -22,7 +22,7 @@ use crate::body::{Body, Content, Interrupted, Source};
 use crate::error::{Failure, NO_STORE};
 use crate::negotiate::Preferences;
 use crate::percent;
-use crate::socket::{Refusal, Wanted, of_graphql, resync_reason};
+use crate::socket::{Refusal, Wanted, no_feed, of_graphql, resync_reason, write_flaws};
 
 /// How often a comment is sent, so that nobody on the way takes the answer for dead.
 const COMMENT: Duration = Duration::from_secs(25);
@@ -104,7 +104,11 @@ impl Asked {
         let terms = sql::terms(app, &Preferences::default());
         let api = graphql::api(app, caller, self.needed("schema")?, &terms).await?;
         let document = |errors: Vec<tidegate_graphql::Error>| refused(Refusal::GraphQl(errors));
-        let prepared = api.prepare(self.needed("query")?, self.member("operationName"));
+        let (query, name) = (self.needed("query")?, self.member("operationName"));
+        if app.feed().is_none() && api.means_subscription(query, name) {
+            return Err(refused(no_feed()));
+        }
+        let prepared = api.prepare(query, name);
         let prepared = prepared.map_err(document)?;
         if !prepared.is_subscription() {
             return Err(Failure::input("`query` must be a subscription"));
@@ -186,12 +190,16 @@ impl Events {
             Item::Acknowledged { cursor } => {
                 format!("event: subscribe_ack\nid: {cursor}\ndata: {{}}\n\n")
             }
-            Item::Event { cursor, row, .. } => {
+            Item::Event {
+                cursor, row, flaws, ..
+            } => {
                 let key = &self.key;
                 out.put_slice(format!("id: {cursor}\ndata: {{\"data\":{{{key}:[").as_bytes());
                 // JSON has no line ends outside of its strings, and ours has none between tokens.
                 out.put_slice(&row);
-                out.put_slice(format!("]}},\"cursor\":\"{cursor}\"}}\n\n").as_bytes());
+                out.put_slice(b"]}");
+                write_flaws(key, flaws.as_deref(), out);
+                out.put_slice(format!(",\"cursor\":\"{cursor}\"}}\n\n").as_bytes());
                 return;
             }
             Item::Resync { cursor, reason } => {

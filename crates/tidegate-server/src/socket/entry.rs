@@ -4,14 +4,14 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::{BufMut, Bytes, BytesMut};
 use serde_json::json;
-use tidegate_feed::{Cursor, Operation, Resync, Subscription};
+use tidegate_feed::{Cursor, Flaw, Operation, Resync, Subscription};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::AbortHandle;
 
 use super::answer;
 use super::handshake::Dialect;
 use super::raw::RawFrame;
-use super::subscribe::resync_reason;
+use super::subscribe::{resync_reason, write_flaws};
 
 /// An operation or a subscription.
 pub(super) struct Entry {
@@ -42,6 +42,8 @@ pub(super) enum Frame {
         dialect: Dialect,
         id: Box<str>,
         before: Bytes,
+        /// The response key, as JSON.
+        key: Box<str>,
     },
     /// As batches of a table's rows.
     Raw(RawFrame),
@@ -49,7 +51,7 @@ pub(super) enum Frame {
 
 impl Frame {
     pub(super) fn graphql(dialect: Dialect, id: &str, key: &str) -> Self {
-        let key = json!(key);
+        let key = json!(key).to_string();
         let before = match dialect {
             Dialect::Own => {
                 format!("{{\"type\":\"subscription\",\"id\":{id},\"data\":{{{key}:[")
@@ -60,6 +62,7 @@ impl Frame {
             dialect,
             id: id.into(),
             before: before.into(),
+            key: key.into(),
         }
     }
 
@@ -79,22 +82,29 @@ impl Frame {
         text.into()
     }
 
-    pub(super) fn event(&self, operation: Operation, row: &[u8], cursor: Cursor) -> Bytes {
-        let Self::GraphQl {
-            dialect, before, ..
-        } = self
-        else {
-            let Self::Raw(raw) = self else {
-                return Bytes::new();
-            };
-            return raw.batch(&[(operation, row)], cursor);
+    pub(super) fn event(
+        &self,
+        (operation, cursor): (Operation, Cursor),
+        row: &[u8],
+        (flaws, key): (Option<&[Flaw]>, Option<&[Box<str>]>),
+    ) -> Bytes {
+        let (dialect, before, name) = match self {
+            Self::GraphQl {
+                dialect,
+                before,
+                key: name,
+                ..
+            } => (dialect, before, &**name),
+            Self::Raw(raw) => return raw.batch(&[(operation, row)], key, cursor),
         };
         let mut out = BytesMut::with_capacity(before.len() + row.len() + 64);
         out.put_slice(before);
         out.put_slice(row);
+        out.put_slice(b"]}");
+        write_flaws(name, flaws, &mut out);
         let end = match dialect {
-            Dialect::Own => format!("]}},\"cursor\":\"{cursor}\"}}"),
-            _ => format!("]}},\"extensions\":{{\"cursor\":\"{cursor}\"}}}}}}"),
+            Dialect::Own => format!(",\"cursor\":\"{cursor}\"}}"),
+            _ => format!(",\"extensions\":{{\"cursor\":\"{cursor}\"}}}}}}"),
         };
         out.put_slice(end.as_bytes());
         out.freeze()

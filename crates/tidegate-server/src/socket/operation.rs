@@ -13,7 +13,7 @@ use super::entry::{Frame, Framed};
 use super::handshake::Dialect;
 use super::message::{self, Id};
 use super::raw;
-use super::subscribe::{Refusal, Wanted, of_graphql};
+use super::subscribe::{Refusal, Wanted, no_feed, of_graphql};
 use crate::app::App;
 use crate::authenticate::Caller;
 use crate::endpoint::{call, graphql, sql};
@@ -130,7 +130,11 @@ impl Work {
         };
         let terms = sql::terms(&self.app, &Preferences::default());
         let api = graphql::api(&self.app, &self.caller, schema, &terms).await?;
-        let prepared = match api.prepare(&request.query, request.operation_name.as_deref()) {
+        let name = request.operation_name.as_deref();
+        if self.app.feed().is_none() && api.means_subscription(&request.query, name) {
+            return Ok(Outcome::Refused(no_feed()));
+        }
+        let prepared = match api.prepare(&request.query, name) {
             Ok(prepared) => prepared,
             Err(errors) => return Ok(self.refused(id, &errors)),
         };

@@ -19,7 +19,7 @@ pub(super) struct RawFrame {
     database: String,
     /// `schema.rel`, as JSON.
     relation: String,
-    /// The columns of the primary key.
+    /// The columns of the primary key at the beginning.
     key: Vec<Box<str>>,
     /// The columns that were asked for.
     shown: Vec<Box<str>>,
@@ -69,7 +69,7 @@ pub(super) fn wanted(
         key: "".into(),
         relation: relation.oid,
         operations: operations(fields)?,
-        selection: Selection::of(selected),
+        selection: Selection::of(selected).with_key(),
         predicate: predicate(fields.find("where").map(RawValue::get), schema, id)?,
     };
     let frame = RawFrame {
@@ -126,8 +126,15 @@ fn operations(fields: &Fields<'_>) -> Result<Operations, Refusal> {
 }
 
 impl RawFrame {
-    /// Changes that are due together, in one message; the cursor is that of the last of them.
-    pub(super) fn batch(&self, changes: &[(Operation, &[u8])], cursor: Cursor) -> Bytes {
+    /// Changes that are due together, in one message; the cursor is that of the last of them, and
+    /// `key` the primary key where it is another one than at the beginning.
+    pub(super) fn batch(
+        &self,
+        changes: &[(Operation, &[u8])],
+        key: Option<&[Box<str>]>,
+        cursor: Cursor,
+    ) -> Bytes {
+        let key = key.unwrap_or(&self.key);
         let mut lists = [String::new(), String::new(), String::new()];
         let mut rows = String::new();
         for (operation, row) in changes {
@@ -140,8 +147,7 @@ impl RawFrame {
             let list = &mut lists[*operation as usize];
             separate(list);
             // A key of several columns is name, value, name, value.
-            let pairs: Vec<_> = self
-                .key
+            let pairs: Vec<_> = key
                 .iter()
                 .map(|name| format!("{},{}", json!(name), value(name)))
                 .collect();

@@ -2,17 +2,19 @@
 
 use std::sync::Arc;
 
+use bytes::{BufMut as _, BytesMut};
+use serde_json::json;
 use serde_json::value::RawValue;
 use tidegate_catalog::Schema;
 use tidegate_catalog::model::RelationId;
 use tidegate_feed::{
-    Operation, Operations, Outbox, Predicate, Request, Resync, SelectedColumn, Selection, Shown,
-    Subscription, ValueForm,
+    Flaw, Operation, Operations, Outbox, Predicate, Request, Resync, SelectedColumn, Selection,
+    Shown, Step, Subscription, ValueForm,
 };
 use tidegate_filter::{Filter, Json};
 use tidegate_graphql::{Api, Change, Error, Prepared};
-use tidegate_plan::EventField;
 use tidegate_plan::operation::Shows;
+use tidegate_plan::{EventField, Segment};
 use tidegate_sql::Login;
 
 use crate::app::App;
@@ -89,17 +91,64 @@ pub(crate) fn of_graphql(
             Change::Updated => Operation::Update,
             Change::Deleted => Operation::Delete,
         }),
-        selection: Selection { columns },
+        selection: Selection {
+            columns,
+            key: false,
+        },
         predicate,
     })
 }
 
+/// Why there are no subscriptions on this node.
+pub(crate) fn no_feed() -> Refusal {
+    Refusal::new("feed_unavailable", "this service feeds no changes")
+}
+
 /// The form that a query gives the values of a field.
 fn shown(field: EventField) -> Shown {
-    Shown::new(field.name(), move |column| {
+    Shown::new(field.name(), field.not_null(), move |column| {
         let writer = field.writer(column);
-        Box::new(move |raw, out| writer.write(raw, out))
+        Box::new(move |raw, out, flaws| {
+            let mut found = Vec::new();
+            let shown = writer.write(raw, out, &mut found)?;
+            flaws.extend(found.into_iter().map(|flaw| Flaw {
+                path: flaw.path.into_iter().map(step).collect(),
+                problem: flaw.problem,
+            }));
+            Ok(shown)
+        })
     })
+}
+
+fn step(segment: Segment) -> Step {
+    match segment {
+        Segment::Key(key) => Step::Key(key),
+        Segment::Index(index) => Step::Index(index),
+    }
+}
+
+/// The member `errors` of an event, behind a comma; nothing where everything could be shown. `key`
+/// is the response key, as JSON.
+pub(crate) fn write_flaws(key: &str, flaws: Option<&[Flaw]>, out: &mut BytesMut) {
+    let Some(flaws) = flaws else {
+        return;
+    };
+    let mut comma = "";
+    out.put_slice(b",\"errors\":[");
+    for flaw in flaws {
+        let message = json!(flaw.problem);
+        out.put_slice(format!("{comma}{{\"message\":{message},\"path\":[{key},0").as_bytes());
+        for step in &flaw.path {
+            let step = match step {
+                Step::Key(key) => json!(&**key),
+                Step::Index(index) => json!(index),
+            };
+            out.put_slice(format!(",{step}").as_bytes());
+        }
+        out.put_slice(b"],\"extensions\":{\"code\":\"BAD_USER_INPUT\"}}");
+        comma = ",";
+    }
+    out.put_slice(b"]");
 }
 
 /// The filter that a `where` means: an object, or a string with a condition text.
@@ -133,8 +182,7 @@ impl Wanted {
         outbox: &Outbox,
         (tag, after): (u64, Option<String>),
     ) -> Result<Subscription, Refusal> {
-        let off = || Refusal::new("feed_unavailable", "this service feeds no changes");
-        let feed = app.feed().ok_or_else(off)?;
+        let feed = app.feed().ok_or_else(no_feed)?;
         let after = match after.as_deref().map(str::parse) {
             Some(Err(wrong)) => {
                 return Err(Refusal::new("invalid_cursor", format!("`after`: {wrong}")));
@@ -162,6 +210,7 @@ fn refused(error: &tidegate_feed::Error) -> Refusal {
     let code = match error {
         E::NoTable | E::NoColumn(_) => "not_allowed",
         E::Unsupported(_) => "unsupported_subscription",
+        E::Filter(_) => "unsupported_filter",
         E::CaptureNotAllowed { .. } => "capture_not_allowed",
         E::Timeout { .. } => "subscribe_timeout",
         E::Unavailable(_) => "feed_unavailable",
@@ -185,6 +234,7 @@ pub(crate) const fn resync_reason(reason: Resync) -> &'static str {
         Resync::OtherLog => "other_log",
         Resync::Interrupted => "interrupted",
         Resync::Truncated => "truncated",
+        Resync::Partitions => "partitions",
         Resync::Incomplete => "incomplete",
     }
 }

@@ -43,6 +43,12 @@ impl Validator {
         }
     }
 
+    /// Reads a document as far as its own text goes; `None` where it cannot be read.
+    pub(crate) fn parse(&self, text: &str) -> Option<Document> {
+        let parsed = parse_document_source(text, &self.blank.schema).ok()?;
+        lower::document(&parsed).ok()
+    }
+
     /// Reads and checks a document.
     ///
     /// # Errors

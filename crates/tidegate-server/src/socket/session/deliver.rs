@@ -75,7 +75,13 @@ impl Session {
                 cursor,
                 operation,
                 row,
-            } => frame.event(*operation, row, *cursor),
+                flaws,
+                key,
+            } => frame.event(
+                (*operation, *cursor),
+                row,
+                (flaws.as_deref(), key.as_deref()),
+            ),
             Item::Resync { cursor, reason } => frame.resync(*reason, *cursor),
             Item::Ended(ended) => {
                 let (code, message, cursor) = answer::ended(ended);
