@@ -122,6 +122,8 @@ const ERRORS: &[(&str, usize, &str)] = &[
     ("id = 99999999999999999999", 6, "is not between"),
     ("id like 'a'", 9, "no such comparison for int8"),
     ("title = true", 9, "expected a string"),
+    ("title = 5", 9, "a number, expected a string"),
+    ("title in ('a', 5)", 10, "a number, expected a string"),
     ("title = 'a", 9, "never closed"),
     ("\"title = 'a'", 1, "never closed"),
     ("id in ()", 8, "`)`, expected a text"),

@@ -85,7 +85,7 @@ impl<'a> Builder<'a> {
                     let column = model.column(*id);
                     let place = || ["data.", &column.field].concat();
                     statement::is_given(column, place)?;
-                    statement::is_text(column, value, place)?;
+                    statement::is_text(model, *id, value, place)?;
                 }
                 let selection = mem::take(&mut wanted.returning);
                 self.level(relation, Source::Update(wanted), selection)
