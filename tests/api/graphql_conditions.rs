@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::graphql::{ask, data, known};
+use crate::graphql::{ask, data, known, nothing};
 use crate::graphql_operators::{ids, prepare};
 use crate::service::demo;
 
@@ -132,7 +132,7 @@ async fn a_value_of_the_wrong_kind_is_named() {
             message.contains(&format!("where.not.{column}")),
             "{condition}: {message}"
         );
-        assert_eq!(answer["data"], Value::Null, "{condition}");
+        assert!(nothing(&answer["data"]), "{condition}: {answer}");
     }
 }
 
@@ -286,12 +286,7 @@ async fn a_text_is_a_string() {
         }
     }
     refused(read, &json!({"t": {"in": ["a", 1]}}), "`where.t.in[1]`").await;
-    refused(
-        read,
-        &json!({"not": {"t": {"gt": 1}}}),
-        "`where.not.t.gt`",
-    )
-    .await;
+    refused(read, &json!({"not": {"t": {"gt": 1}}}), "`where.not.t.gt`").await;
     let listed = json!([{"id": "3"}, {"id": 4, "t": 5}]);
     refused(insert, &listed, "`objects[1].t`").await;
     // An ID, an exact number: as a number or as a string.

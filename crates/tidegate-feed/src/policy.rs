@@ -181,7 +181,10 @@ impl Judge {
     ///
     /// # Errors
     /// PostgreSQL did not answer, or the policies failed.
-    pub(crate) async fn see(&self, changes: &[Arc<Change>]) -> tidegate_sql::Result<Option<Vec<bool>>> {
+    pub(crate) async fn see(
+        &self,
+        changes: &[Arc<Change>],
+    ) -> tidegate_sql::Result<Option<Vec<bool>>> {
         // Whoever comes second finds what the first has learnt.
         let mut state = self.state.lock().await;
         let mut asked = Vec::new();

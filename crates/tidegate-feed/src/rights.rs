@@ -165,7 +165,9 @@ async fn read(
     let values = [list.as_str()];
     let who = Principal::Role(login.clone());
     let questions = [COLUMNS, POLICIES].map(|text| (text, &values[..]));
-    let answers = question::ask(executor, &who, &[], &questions).await?.answers();
+    let answers = question::ask(executor, &who, &[], &questions)
+        .await?
+        .answers();
     let [columns, policies] = answers.as_slice() else {
         let problem = "as many answers as questions are needed";
         return Err(tidegate_sql::Error::internal(problem));

@@ -14,7 +14,8 @@ use crate::database::Database;
 use crate::question::{Asked, ask};
 
 /// The waits between questions: the first and the longest.
-pub(crate) const PAUSE: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(250));
+pub(crate) const PAUSE: (Duration, Duration) =
+    (Duration::from_millis(2), Duration::from_millis(250));
 /// How long the stream waits for one transaction before it is opened again: shorter than the
 /// `wal_sender_timeout` of most servers.
 const PATIENCE: Duration = Duration::from_secs(20);

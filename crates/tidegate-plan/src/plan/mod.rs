@@ -2,6 +2,7 @@
 
 mod build;
 mod flat;
+mod harmless;
 mod level;
 mod measure;
 mod merge;
@@ -35,6 +36,8 @@ pub struct Plan<'a> {
     levels: Vec<Level<'a>>,
     /// The level whose statement comes next or is running.
     at: usize,
+    /// How many levels have not given all their statements yet.
+    left: usize,
     /// The statement that was given last.
     statement: Option<BoundStatement>,
 }
@@ -69,7 +72,7 @@ pub struct Step<'p> {
 pub enum Way {
     /// At most one statement: `Executor::query`, no explicit transaction.
     Alone,
-    /// `Mode::Snapshot`.
+    /// `Mode::Snapshot`: a query of several statements, or of one that could write.
     Snapshot,
     /// `Mode::ReadWrite`.
     ReadWrite,
@@ -96,6 +99,28 @@ impl<'a> Plan<'a> {
         self.way
     }
 
+    /// Begins with the statements of this root field, by its number, and goes round: the answer
+    /// keeps its order. Of a query only, before its first statement.
+    pub fn begin_with(&mut self, root: usize) {
+        let first = self.levels.iter().position(|level| level.root >= root);
+        self.at = first.unwrap_or(0);
+    }
+
+    /// The root fields, by number, whose statements have not all been run to their end.
+    pub fn unfinished(&self) -> Vec<usize> {
+        let levels = self.levels.iter().cycle().skip(self.at).take(self.left);
+        let mut roots: Vec<_> = levels.map(|level| level.root).collect();
+        roots.dedup();
+        roots
+    }
+
+    /// Shows null at a root field, by its number, whatever its statements gave or did not.
+    pub fn lose(&mut self, root: usize) {
+        if let Some(root) = self.roots.get_mut(root) {
+            root.shows = RootShows::Verbatim(Bytes::from_static(b"null"));
+        }
+    }
+
     /// The next statement, once the one before it has been run to its end; `None` when there is
     /// none left.
     ///
@@ -105,15 +130,16 @@ impl<'a> Plan<'a> {
     #[expect(clippy::should_implement_trait, reason = "its items borrow the plan")]
     pub fn next(&mut self) -> Result<Option<Step<'_>>> {
         self.statement = None;
-        while self.statement.is_none() {
-            let at = self.at.min(self.levels.len());
-            let (before, rest) = self.levels.split_at_mut(at);
+        while self.statement.is_none() && self.left > 0 {
+            let (before, rest) = self.levels.split_at_mut(self.at);
             let Some(level) = rest.first_mut() else {
-                return Ok(None);
+                self.at = 0;
+                continue;
             };
             self.statement = level.next(&self.settings, before)?;
             if self.statement.is_none() {
                 self.at += 1;
+                self.left -= 1;
             }
         }
         let level = self.levels.get_mut(self.at);
@@ -153,7 +179,8 @@ impl<'a> Plan<'a> {
         measure::size(&self.roots, &self.levels)
     }
 
-    /// Appends the whole data object, `{"getArtists":[…]}`, once all statements have been run.
+    /// Appends the whole data object, `{"getArtists":[…]}`, once all statements have been run, but
+    /// those of fields that are lost.
     ///
     /// # Errors
     ///
