@@ -46,7 +46,7 @@ async fn every_sqlstate_has_its_code_and_shows_what_postgresql_says() {
         ("P0001", "BAD_USER_INPUT"),
         ("MY001", "BAD_USER_INPUT"),
         ("0A000", "BAD_USER_INPUT"),
-        ("44000", "BAD_USER_INPUT"),
+        ("44000", "CONSTRAINT_VIOLATION"),
         ("23000", "CONSTRAINT_VIOLATION"),
         ("23P01", "CONSTRAINT_VIOLATION"),
         ("23503", "CONSTRAINT_VIOLATION"),
@@ -299,5 +299,33 @@ async fn constraints_name_their_column_and_what_was_there() {
         assert_eq!(error["path"], json!(["x"]), "{error}");
         // Nothing of it happened.
         assert_eq!(count("select count(*) from gql_named").await, 1);
+    }
+}
+
+/// PostgreSQL names the view in its message only.
+#[tokio::test]
+async fn a_row_that_its_view_would_not_show_names_the_view() {
+    run(
+        "create table if not exists gql_barred (id int primary key, n int);
+         create or replace view gql_barring as select * from gql_barred where n > 0
+             with cascaded check option;
+         insert into gql_barred values (1, 1) on conflict do nothing;
+         alter table gql_barred owner to demo; alter view gql_barring owner to demo",
+    )
+    .await;
+    known("GqlBarring").await;
+    for query in [
+        "mutation { before: insertGqlBarring(data: {id: 2, n: 2}) { id } x: insertGqlBarring(data: {id: 3, n: 0}) { id } }",
+        "mutation { before: insertGqlBarring(data: {id: 2, n: 2}) { id } x: updateGqlBarring(where: {id: 1}, data: {n: -1}) { id } }",
+    ] {
+        let error = error("demo", query, json!({})).await;
+        let extensions = &error["extensions"];
+        assert_eq!(extensions["code"], "CONSTRAINT_VIOLATION", "{error}");
+        assert_eq!(extensions["sqlstate"], "44000", "{error}");
+        assert_eq!(extensions["table"], "gql_barring", "{error}");
+        let detail = extensions["detail"].as_str().unwrap();
+        assert!(detail.contains("Failing row contains"), "{error}");
+        assert_eq!(error["path"], json!(["x"]), "{error}");
+        assert_eq!(count("select count(*) from gql_barred").await, 1);
     }
 }

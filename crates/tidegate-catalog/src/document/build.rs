@@ -92,6 +92,7 @@ fn column(
         number: entry.number.unwrap_or(next),
         r#type: types.resolve(&entry.r#type)?,
         modifier: entry.modifier.or_else(|| types.modifier(&entry.r#type)),
+        has_least: types.has_least(&entry.r#type),
         not_null,
         has_default,
         generated: entry.generated,

@@ -17,6 +17,9 @@ pub(crate) use self::level::Source;
 use self::level::{Level, Settings};
 use crate::{Error, Limits, Operation, Outcome, Result};
 
+/// The SQLSTATE of a row that its view would not show.
+const WITH_CHECK_OPTION: &str = "44000";
+
 /// An operation on its way: statements come out, rows go in, the response's data comes out.
 ///
 /// ```text
@@ -160,13 +163,18 @@ impl<'a> Plan<'a> {
 
     /// Says where the value stands that PostgreSQL refused in the statement that was given last.
     /// Of an insert of many objects PostgreSQL sees one array a column, and tells the column alone;
-    /// of a value beyond the length or precision of its column it tells the limit alone. Any other
-    /// error is given back as it is.
+    /// of a value beyond the length or precision of its column it tells the limit alone. Of a row
+    /// that a view does not let in (WITH CHECK OPTION) it names no relation, so the one that was
+    /// written is named. Any other error is given back as it is.
     pub fn locate(&self, error: tidegate_sql::Error) -> tidegate_sql::Error {
         match (error, self.levels.get(self.at)) {
             (tidegate_sql::Error::Rejected(mut rejection), Some(level)) => {
                 if let Some(place) = level.locate(&self.settings, &rejection) {
                     rejection.place = Some(place);
+                }
+                if rejection.sqlstate == WITH_CHECK_OPTION && rejection.table.is_none() {
+                    let relation = self.settings.schema.relation(level.relation);
+                    rejection.table = Some(relation.name.to_string());
                 }
                 tidegate_sql::Error::Rejected(rejection)
             }
