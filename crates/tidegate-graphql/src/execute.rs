@@ -253,9 +253,8 @@ async fn drive(plan: &mut Plan<'_>, context: Context<'_>) -> Result<(), (Trouble
         Way::Snapshot => Mode::Snapshot,
         Way::ReadWrite => Mode::ReadWrite,
     };
-    let begin = executor.begin(principal, mode, &terms);
-    let begun = begin.await;
-    let mut transaction = begun.map_err(|error| (Trouble::of_sql(error, anonymous), false))?;
+    let opening = executor.begin(principal, mode, &terms).await;
+    let mut transaction = opening.map_err(|error| (Trouble::of_sql(error, anonymous), false))?;
     while let Some(step) = plan.next().map_err(wrong)? {
         let query = transaction.query(step.statement, step.sink);
         let ran = query.await;
