@@ -32,6 +32,7 @@ impl UserPool {
         let limits = PoolSettings {
             per_role: usize::try_from(settings.role_connections).unwrap_or(usize::MAX),
             wait: settings.pool_timeout.0,
+            share: settings.shared_reads,
             ..PoolSettings::for_server(server.max_connections, reserved, nodes)
         };
         let control: Arc<dyn Executor> = service.control.clone();
@@ -118,6 +119,7 @@ impl MetricsSource for UserPool {
         }
         let counters = &stats.counters;
         for (event, count) in [
+            ("shared", self.postgres.roles().shared_reads()),
             ("reused", counters.reused),
             ("opened", counters.opened),
             ("open_failed", counters.open_failures),

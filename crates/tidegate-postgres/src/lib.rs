@@ -8,6 +8,7 @@ pub mod connection;
 pub mod control;
 mod dictionary;
 pub mod executor;
+mod lane;
 pub mod outbox;
 pub mod pool;
 pub mod replication;

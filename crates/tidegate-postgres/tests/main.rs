@@ -11,6 +11,8 @@ mod control;
 #[cfg(test)]
 mod isolation;
 #[cfg(test)]
+mod lane;
+#[cfg(test)]
 mod outbox;
 #[cfg(test)]
 mod pool;

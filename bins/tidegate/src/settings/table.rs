@@ -199,6 +199,8 @@ settings! {
     connections: u32 = Some("10000"), Open;
     /// Most connections to PostgreSQL for one role
     role_connections: u32 = Some("16"), Open;
+    /// Whether the quick reads of a session share a connection to PostgreSQL while many run at once
+    shared_reads: bool = Some("true"), Open;
     /// Longest time that a request waits for a connection to PostgreSQL
     pool_timeout: Span = Some("5s"), Open;
     /// Threads that hash passwords; half the cores, at least one, when left out

@@ -6,6 +6,7 @@ use tidegate_sql::codec::wire_format;
 use tidegate_sql::{Column, Type, TypeKind, WireFormat};
 use tokio::time::Instant;
 
+use crate::lane::pace::Pace;
 use crate::wire::body::Field;
 
 /// How long types are believed that somebody else may change without PostgreSQL telling:
@@ -21,6 +22,8 @@ pub(crate) struct Shape {
     pub(crate) formats: Vec<i16>,
     /// The columns as PostgreSQL described them.
     pub(crate) fields: Vec<Field>,
+    /// How long it takes.
+    pub(crate) pace: Pace,
     /// The generation of the dictionary's types.
     generation: u64,
     /// Until when it is believed, when it holds types that are not built in.
@@ -56,6 +59,7 @@ impl Shape {
             columns,
             formats,
             fields,
+            pace: Pace::default(),
             generation,
             perishes,
         }

@@ -14,6 +14,7 @@ use tidegate_sql::{
 
 pub use connector::{Credential, Credentials, RoleConnector};
 pub use roles::Roles;
+pub(crate) use roles::told;
 
 /// Runs statements as users on connections that logged in as their roles, and as the service on
 /// connections of its own.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use tidegate_sql::statement::{BoundStatement, Kind};
 use tidegate_sql::{
-    Completion, DatabaseName, Description, Error, Executor, Login, Mode, Result, RowSink, Terms,
-    Transaction,
+    Completion, DatabaseName, Description, Error, Executor, Login, Mode, Result, RowSink, Sharing,
+    Terms, Transaction,
 };
 use tokio::time::{Instant, timeout_at};
 
@@ -14,7 +14,9 @@ use super::RoleConnector;
 use super::transaction::RoleTransaction;
 use crate::connection::{Condition, Connection};
 use crate::dictionary::{Dictionaries, Dictionary};
+use crate::lane::{Answer, Crowds, Visit};
 use crate::pool::{Lease, Pool};
+use crate::session::reset::is_stateless;
 use crate::session::task::{Place, Task};
 use crate::suspects::Redefinition;
 
@@ -24,6 +26,7 @@ pub struct Roles {
     pool: Pool<RoleConnector>,
     dictionaries: Arc<Dictionaries>,
     service: Option<Arc<dyn Executor>>,
+    crowds: Arc<Crowds>,
 }
 
 impl fmt::Debug for Roles {
@@ -60,6 +63,7 @@ impl Roles {
             pool,
             dictionaries: Arc::default(),
             service: None,
+            crowds: Arc::default(),
         }
     }
 
@@ -93,6 +97,11 @@ impl Roles {
         self.dictionaries.of(database).calls()
     }
 
+    /// How many reads were answered on a connection that several shared.
+    pub fn shared_reads(&self) -> u64 {
+        self.crowds.answered()
+    }
+
     /// Forgets a database that is dropped and closes its connections.
     pub fn forget(&self, database: &DatabaseName) {
         self.dictionaries.remove(database);
@@ -110,6 +119,12 @@ impl Roles {
         terms: &Terms,
         sink: &mut dyn RowSink,
     ) -> Result<Completion> {
+        let visit = self.visit(login, bound);
+        if let Some(visit) = &visit
+            && let Some(answer) = self.share(visit, login, bound).await
+        {
+            return answer.push(sink).await;
+        }
         let (mut lease, lent) = self.lend(login, terms).await?;
         let task = lent.task(login, bound);
         let redefinition = redefinition(&lent.dictionary, bound);
@@ -121,6 +136,49 @@ impl Roles {
         drop(redefinition);
         lent.dictionary.count(bound.statement.calls());
         conclude(lease, outcome).await
+    }
+
+    /// Counts a read that may share a connection among those of its session.
+    fn visit(&self, login: &Login, bound: &BoundStatement) -> Option<Visit> {
+        let shares = matches!(login.sharing, Sharing::One(_))
+            && self.pool.settings().share
+            && self.service.is_some()
+            && bound.sets.len() == 1
+            && is_stateless(bound);
+        shares.then(|| self.crowds.enter(login))
+    }
+
+    /// The answer of a lane, if one gives it.
+    async fn share(&self, visit: &Visit, login: &Login, bound: &BoundStatement) -> Option<Answer> {
+        let dictionary = self.dictionary(login);
+        let task = Task {
+            bound,
+            login,
+            dictionary: &dictionary,
+            deadline: None,
+            place: Place::Alone,
+        };
+        let Some(answer) = visit.ask(&task) else {
+            let (roles, login) = (self.clone(), login.clone());
+            visit.open(
+                &dictionary,
+                || async move { roles.lease(&login, None).await },
+            );
+            return None;
+        };
+        let answer = answer.await.ok()?;
+        self.crowds.count();
+        dictionary.count(bound.statement.calls());
+        Some(answer)
+    }
+
+    /// What is known of the login's database; what is believed of it is renewed when that is due.
+    fn dictionary(&self, login: &Login) -> Arc<Dictionary> {
+        let dictionary = self.dictionaries.of(&login.database);
+        if let Some(service) = &self.service {
+            dictionary.belief.refresh(service, &login.database);
+        }
+        dictionary
     }
 
     /// Opens a transaction; `BEGIN` travels with its first statement.
@@ -162,12 +220,8 @@ impl Roles {
     async fn lend(&self, login: &Login, terms: &Terms) -> Result<(Lease<RoleConnector>, Lent)> {
         let deadline = terms.deadline.map(Instant::from_std);
         let lease = self.lease(login, deadline).await?;
-        let dictionary = self.dictionaries.of(&login.database);
-        if let Some(service) = &self.service {
-            dictionary.belief.refresh(service, &login.database);
-        }
         let lent = Lent {
-            dictionary,
+            dictionary: self.dictionary(login),
             deadline,
         };
         Ok((lease, lent))
@@ -212,7 +266,7 @@ pub(super) fn redefinition(
 }
 
 /// Marks a definition of which only the database could tell: by a function, a trigger, a view.
-pub(super) fn told(connection: &mut Connection, dictionary: &Dictionary) -> Option<Redefinition> {
+pub(crate) fn told(connection: &mut Connection, dictionary: &Dictionary) -> Option<Redefinition> {
     let told = std::mem::take(&mut connection.redefined);
     told.then(|| Redefinition::begin(&dictionary.belief))
 }

@@ -4,9 +4,14 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
+use tokio::time::Instant;
+
 use super::Inner;
 use super::connector::{Condition, Connector, Key};
 use super::state::Entry;
+
+/// A role that may have so many connections has one to share.
+const SEVERAL: usize = 4;
 
 /// A connection on loan; dropping it gives it back.
 ///
@@ -41,6 +46,18 @@ impl<K: Connector> Lease<K> {
     /// The database and the role that logged in.
     pub fn key(&self) -> &Key {
         &self.entry().key
+    }
+
+    /// Whether somebody waits whom this connection could serve when it comes back, or it is to be
+    /// closed then. Requests of a role that has several are better off sharing it.
+    pub(crate) fn is_missed(&self) -> bool {
+        let mut state = self.inner.state.lock();
+        let limit = state.settings.per_role;
+        let own = match state.role_mut(self.key()) {
+            Some(role) if limit >= SEVERAL => role.waiters.len(),
+            _ => 0,
+        };
+        state.waiting > own || state.is_retired(self.entry(), Instant::now())
     }
 
     /// The connector of its pool.

@@ -119,6 +119,11 @@ impl<K: Connector> Pool<K> {
         });
     }
 
+    /// Its bounds.
+    pub fn settings(&self) -> &Settings {
+        &self.inner.limits
+    }
+
     /// What the pool holds now and what happened since the start.
     pub fn stats(&self) -> PoolStats {
         self.inner.state.lock().stats()

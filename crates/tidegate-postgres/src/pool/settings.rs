@@ -27,6 +27,8 @@ pub struct Settings {
     pub reset: Duration,
     /// How often a role may be repaired.
     pub repair: Duration,
+    /// Whether the quick reads of a session may share a connection while many run at once.
+    pub share: bool,
 }
 
 impl Default for Settings {
@@ -42,6 +44,7 @@ impl Default for Settings {
             open: Duration::from_secs(5),
             reset: Duration::from_secs(5),
             repair: Duration::from_mins(1),
+            share: true,
         }
     }
 }

@@ -17,12 +17,13 @@ use crate::wire::tag;
 /// How often the position is reported without being asked; a sixth of PostgreSQL's default
 /// `wal_sender_timeout`.
 const REPORT: Duration = Duration::from_secs(10);
-/// While changes come one upon the other, the stream is read this often at most. PostgreSQL sends
-/// each message apart, and each would wake us: with several thousand transactions a second that
-/// costs both sides more than the changes themselves.
+/// While transactions come one upon the other, the stream is read this often at most. PostgreSQL
+/// sends each message apart, and each would wake us: with several thousand transactions a second
+/// that costs more than the changes themselves.
 const GATHER: Duration = Duration::from_millis(1);
-/// So many messages at once mean that PostgreSQL waits for us: then nobody rests.
-const MANY: usize = 128;
+/// Transactions come one upon the other when they come this soon after those before, or so many of
+/// them at once.
+const DENSE: (Duration, usize) = (Duration::from_micros(300), 3);
 /// How many messages are given at once at most.
 const BATCH: usize = 1024;
 /// The body of a status update.
@@ -35,7 +36,9 @@ pub(super) struct Stream {
     start: LogPosition,
     confirmed: LogPosition,
     report_at: Instant,
-    /// Until when nothing is read, because something has just been.
+    /// When something came last.
+    came_at: Instant,
+    /// Until when nothing is read, because transactions come one upon the other.
     rest_until: Option<Instant>,
     /// PostgreSQL waits for a report. It is given when whoever reads has dealt with what came:
     /// a server that shuts down waits until its very end is confirmed.
@@ -51,6 +54,7 @@ impl Stream {
             start,
             confirmed: start,
             report_at: Instant::now() + REPORT,
+            came_at: Instant::now(),
             rest_until: None,
             owes_report: false,
         }
@@ -120,9 +124,10 @@ impl Stream {
             if now >= self.report_at {
                 self.report(false);
             }
-            let count = batch.len() - before;
-            if count > 0 {
-                self.rest_until = (count < MANY).then_some(now + GATHER);
+            if batch.len() > before {
+                let is_dense = is_dense(&batch[before..], now - self.came_at);
+                self.rest_until = is_dense.then_some(now + GATHER);
+                self.came_at = now;
                 return Ok(());
             }
             if let Some(until) = self.rest_until.filter(|until| *until > now) {
@@ -157,6 +162,18 @@ impl LogStream for Stream {
     fn ask(&mut self) {
         self.report(true);
     }
+}
+
+/// Whether the next transactions will be here soon, so that it is worth while to wait for some.
+/// Not in the midst of one: PostgreSQL may wait for us.
+fn is_dense(messages: &[LogMessage], pause: Duration) -> bool {
+    let is_end = |message: &LogMessage| match message {
+        LogMessage::Change(bytes) => bytes.first() == Some(&b'C'),
+        LogMessage::Reached(_) => false,
+    };
+    let ends = messages.iter().filter(|message| is_end(message)).count();
+    let (soon, many) = DENSE;
+    messages.last().is_some_and(is_end) && (pause < soon || ends >= many)
 }
 
 fn outage(error: io::Error) -> LogError {

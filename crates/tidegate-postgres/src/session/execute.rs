@@ -19,6 +19,7 @@ use crate::wire::tag;
 /// One attempt to run a statement.
 struct Run<'a> {
     task: &'a Task<'a>,
+    began: Instant,
     prepared: Arc<Prepared>,
     /// Whether the shape is that of an earlier use and has not been confirmed yet.
     guessed: bool,
@@ -94,7 +95,7 @@ impl Connection {
     }
 
     /// What is known of the statement: prepared here, or described to the role before.
-    fn known(&mut self, task: &Task<'_>) -> Option<(Arc<Prepared>, bool)> {
+    pub(crate) fn known(&mut self, task: &Task<'_>) -> Option<(Arc<Prepared>, bool)> {
         if task.is_kept()
             && let Some(prepared) = self.statements.find(task.bound)
         {
@@ -284,6 +285,7 @@ impl Connection {
                 .into());
         }
         run.announce(sink)?;
+        run.prepared.shape.pace.took(run.began.elapsed());
         if run.guessed && run.task.is_kept() {
             self.statements.keep(run.task.bound, run.prepared.clone());
         }
@@ -297,6 +299,7 @@ impl<'a> Run<'a> {
     fn new(task: &'a Task<'a>, prepared: Arc<Prepared>, guessed: bool) -> Self {
         Self {
             task,
+            began: Instant::now(),
             prepared,
             guessed,
             deadline: task.deadline,

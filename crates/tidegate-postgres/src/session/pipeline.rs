@@ -62,6 +62,38 @@ impl Connection {
         Ok(())
     }
 
+    /// Queues a read with one set and its end, behind those of others, or nothing: when a value
+    /// does not fit, whoever asks in a session of their own is told.
+    pub(crate) fn push_read(
+        &mut self,
+        task: &Task<'_>,
+        prepared: &Prepared,
+        guessed: bool,
+    ) -> Option<()> {
+        let set = Set {
+            task,
+            prepared,
+            index: 0,
+            describe: guessed,
+        };
+        if guessed {
+            let mut bound = BytesMut::new();
+            set.push(&mut bound).ok()?;
+            let types = prepared
+                .shape
+                .parameters
+                .iter()
+                .map(tidegate_sql::Type::oid);
+            self.push_parse(task, &prepared.name, types).ok()?;
+            self.channel.outbound.unsplit(bound);
+        } else {
+            set.push(&mut self.channel.outbound).ok()?;
+        }
+        self.begin_pipeline();
+        self.sync();
+        Some(())
+    }
+
     /// Ends the pipeline early, because a set has failed.
     pub(super) fn cut(&mut self, task: &Task<'_>, progress: &mut Progress) {
         if !progress.ended {

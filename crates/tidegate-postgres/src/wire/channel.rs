@@ -102,7 +102,8 @@ impl Channel {
         Ok(())
     }
 
-    fn poll_exchange(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    /// [`Channel::exchange`], polled.
+    pub(crate) fn poll_exchange(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let sending = self.is_sending();
         let sent = self.poll_send(cx)?.is_ready();
         if self.poll_receive(cx)?.is_ready() || (sending && sent) {

@@ -58,6 +58,12 @@ impl Inbound {
         self.buffer.get(HEADER..self.current).unwrap_or_default()
     }
 
+    /// The current message with its tag and length.
+    #[inline]
+    pub(crate) fn message(&self) -> &[u8] {
+        self.buffer.get(..self.current).unwrap_or_default()
+    }
+
     /// The buffer with room for a read.
     pub(crate) fn spare(&mut self) -> &mut BytesMut {
         if self.buffer.capacity() - self.buffer.len() < READ / 4 {

@@ -1,0 +1,120 @@
+//! How long a statement takes, as far as it is known.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// A statement is quick that takes no longer on a connection of its own, where others have the
+/// processors too.
+const QUICK: Duration = Duration::from_millis(2);
+/// So long a statement stays away from lanes that did not do well on one, and twice as long each
+/// time, so many times. Not longer at first: on a busy machine it need not be its own fault.
+const AWAY: (Duration, u32) = (Duration::from_secs(1), 6);
+/// What is assumed of a statement that no lane has served yet.
+const ASSUMED: u32 = 50_000;
+/// With each measurement that is longer, what is known grows by one part in so many.
+const GROWTH: u32 = 16;
+
+/// How long a statement takes at best: how much longer it takes now and then says more about the
+/// others on the machine.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    /// On a connection of its own, in nanoseconds; 0 when that is not known.
+    alone: AtomicU32,
+    /// On a lane, from the end of the one before, in nanoseconds.
+    served: AtomicU32,
+    /// In milliseconds since `born`, until when it stays away from lanes.
+    away_until: AtomicU64,
+    /// How often in a row it did not do well.
+    strikes: AtomicU32,
+    born: Instant,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self {
+            alone: AtomicU32::new(0),
+            served: AtomicU32::new(ASSUMED),
+            away_until: AtomicU64::new(0),
+            strikes: AtomicU32::new(0),
+            born: Instant::now(),
+        }
+    }
+}
+
+impl Pace {
+    /// It took so long on a connection of its own.
+    pub(crate) fn took(&self, time: Duration) {
+        learn(&self.alone, time);
+    }
+
+    /// It took so long on a lane.
+    pub(super) fn was_served(&self, time: Duration) {
+        self.strikes.store(0, Ordering::Relaxed);
+        learn(&self.served, time);
+    }
+
+    /// It kept others waiting, failed, or returned too much.
+    pub(super) fn stay_away(&self, now: Instant) {
+        let (first, doublings) = AWAY;
+        let strikes = self.strikes.fetch_add(1, Ordering::Relaxed);
+        let until = now + first * (1 << strikes.min(doublings)) - self.born;
+        let until = u64::try_from(until.as_millis()).unwrap_or(u64::MAX);
+        self.away_until.store(until, Ordering::Relaxed);
+    }
+
+    /// Whether it may be put on a lane.
+    pub(super) fn is_quick(&self, now: Instant) -> bool {
+        let alone = self.alone.load(Ordering::Relaxed);
+        let away = self.away_until.load(Ordering::Relaxed);
+        alone > 0
+            && Duration::from_nanos(alone.into()) <= QUICK
+            && (away == 0 || now - self.born >= Duration::from_millis(away))
+    }
+
+    /// How long a lane is expected to take for it.
+    pub(super) fn expected(&self) -> Duration {
+        Duration::from_nanos(self.served.load(Ordering::Relaxed).into())
+    }
+}
+
+/// Takes a measurement; one that another thread takes meanwhile may be lost.
+fn learn(known: &AtomicU32, time: Duration) {
+    let new = u32::try_from(time.as_nanos()).unwrap_or(u32::MAX).max(1);
+    let old = known.load(Ordering::Relaxed);
+    let bound = match old {
+        0 => u32::MAX,
+        _ => old.saturating_add(old / GROWTH + 1),
+    };
+    known.store(new.min(bound), Ordering::Relaxed);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_statement_is_quick_when_it_was_and_comes_back_after_a_while() {
+        let pace = Pace::default();
+        let is_quick = || pace.is_quick(Instant::now());
+        assert!(!is_quick(), "nothing is known of it");
+        pace.took(Duration::from_micros(200));
+        assert!(is_quick());
+        for _ in 0..100 {
+            pace.took(Duration::from_millis(50));
+        }
+        assert!(!is_quick());
+        pace.took(Duration::from_micros(200));
+        assert!(is_quick(), "it was the others on the machine");
+        pace.stay_away(Instant::now());
+        assert!(!is_quick());
+        tokio::time::advance(AWAY.0).await;
+        assert!(is_quick());
+        pace.stay_away(Instant::now());
+        tokio::time::advance(AWAY.0).await;
+        assert!(!is_quick(), "the second time it is twice as long");
+        tokio::time::advance(AWAY.0).await;
+        assert!(is_quick());
+    }
+}

@@ -1,0 +1,463 @@
+//! Reads that share a connection.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use tidegate_postgres::pool::Settings;
+use tidegate_sql::{Error, Login, Sharing};
+
+use crate::stage::{Sql, Stage};
+
+const READ: &str = "select name from items where id = :id";
+
+/// A stage with items 1 to 100, on which reads of the owner share a connection.
+async fn crowded(name: &str) -> Arc<Stage> {
+    let stage = Arc::new(Stage::on(tidegate_embedded::testing::cluster(), name, roomy()).await);
+    fill(&stage).await;
+    share(&stage, &stage.owner()).await;
+    stage
+}
+
+async fn fill(stage: &Stage) {
+    stage
+        .admin
+        .batch_execute(
+            "CREATE TABLE items (id int PRIMARY KEY, name text);
+             INSERT INTO items SELECT i, 'item ' || i FROM generate_series(1, 100) AS i;
+             GRANT ALL ON items TO PUBLIC",
+        )
+        .await
+        .unwrap();
+}
+
+fn roomy() -> Settings {
+    Settings {
+        per_role: 32,
+        ..Settings::default()
+    }
+}
+
+fn read(id: usize) -> Sql {
+    Sql::new(READ).set([&id.to_string()])
+}
+
+/// Reads so much at once until a connection is shared.
+async fn share(stage: &Arc<Stage>, login: &Login) {
+    let before = stage.roles.shared_reads();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while stage.roles.shared_reads() == before {
+        assert!(Instant::now() < deadline, "nothing is ever shared");
+        read_all(stage, login).await;
+    }
+}
+
+/// Reads all items at once.
+async fn read_all(stage: &Arc<Stage>, login: &Login) {
+    let one = |id: usize| async move {
+        assert_eq!(read(id).value(stage, login).await, format!("\"item {id}\""));
+    };
+    join_all((1..=100).map(one)).await;
+}
+
+/// Reads all the time until it is dropped.
+struct Readers(Vec<tokio::task::JoinHandle<()>>);
+
+impl Readers {
+    fn start(stage: &Arc<Stage>, login: &Login) -> Self {
+        let reader = |number: usize| {
+            let (stage, login) = (stage.clone(), login.clone());
+            tokio::spawn(async move {
+                for round in 0.. {
+                    let id = (number * 7 + round) % 100 + 1;
+                    let value = read(id).value(&stage, &login).await;
+                    assert_eq!(value, format!("\"item {id}\""));
+                }
+            })
+        };
+        Self((0..16).map(reader).collect())
+    }
+
+    /// Ends them; none may have failed.
+    async fn stop(mut self) {
+        for reader in &self.0 {
+            assert!(!reader.is_finished(), "a reader has failed");
+            reader.abort();
+        }
+        for reader in self.0.drain(..) {
+            assert!(reader.await.unwrap_err().is_cancelled(), "a reader failed");
+        }
+    }
+}
+
+#[tokio::test]
+async fn each_read_gets_its_own_rows() {
+    let stage = crowded("lane_rows").await;
+    let owner = stage.owner();
+    let wanted = stage.roles.shared_reads() + 1000;
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while stage.roles.shared_reads() < wanted {
+        assert!(Instant::now() < deadline, "few are shared");
+        read_all(&stage, &owner).await;
+    }
+    // One after the other is no crowd.
+    let before = stage.roles.shared_reads();
+    for id in 1..=20 {
+        read(id).value(&stage, &owner).await;
+    }
+    assert_eq!(stage.roles.shared_reads(), before);
+}
+
+#[tokio::test]
+async fn several_rows_nulls_and_none_are_as_on_a_connection_of_ones_own() {
+    let stage = crowded("lane_shapes").await;
+    let owner = stage.owner();
+    let text = "select id, nullif(id, 3) as odd from items where id between :a and :b order by id";
+    let run = |a: usize, b: usize| {
+        let query = Sql::new(text).set([&a.to_string(), &b.to_string()]);
+        let (stage, owner) = (&stage, &owner);
+        async move { query.run(stage, owner).await.unwrap() }
+    };
+    let alone = run(2, 4).await;
+    assert_eq!(alone.values, [["2", "2"], ["3", "null"], ["4", "4"]]);
+    let before = stage.roles.shared_reads();
+    for _ in 0..20 {
+        for (nth, rows) in join_all((0..40).map(|nth| run(nth, nth + nth % 3)))
+            .await
+            .iter()
+            .enumerate()
+        {
+            let ids: Vec<_> = rows.values.iter().map(|row| row[0].clone()).collect();
+            let wanted = (nth.max(1)..=nth + nth % 3).map(|id| id.to_string());
+            assert_eq!(ids, wanted.collect::<Vec<_>>());
+            assert_eq!(rows.columns.len(), 2);
+            assert_eq!(rows.affected, alone.affected);
+        }
+    }
+    assert!(stage.roles.shared_reads() > before);
+}
+
+#[tokio::test]
+async fn who_waits_for_a_lock_keeps_nobody_else_waiting() {
+    let stage = crowded("lane_lock").await;
+    let owner = stage.owner();
+    let blocked = "select count(*)::int4 from locked where id > :id";
+    stage
+        .admin
+        .batch_execute("CREATE TABLE locked (id int); GRANT ALL ON locked TO PUBLIC")
+        .await
+        .unwrap();
+    let waiter = || Sql::new(blocked).set(["0"]);
+    waiter().value(&stage, &owner).await;
+    stage
+        .admin
+        .batch_execute("BEGIN; LOCK TABLE locked IN ACCESS EXCLUSIVE MODE")
+        .await
+        .unwrap();
+    let readers = Readers::start(&stage, &owner);
+    let waiting: Vec<_> = (0..4)
+        .map(|_| {
+            let (stage, owner) = (stage.clone(), owner.clone());
+            tokio::spawn(async move { waiter().value(&stage, &owner).await })
+        })
+        .collect();
+    stage.wait_for_running("from locked", 4).await;
+    let began = Instant::now();
+    for _ in 0..10 {
+        read_all(&stage, &owner).await;
+    }
+    assert!(began.elapsed() < Duration::from_secs(5));
+    assert!(waiting.iter().all(|one| !one.is_finished()));
+    stage.admin.batch_execute("COMMIT").await.unwrap();
+    for one in waiting {
+        assert_eq!(one.await.unwrap(), "0");
+    }
+    readers.stop().await;
+}
+
+#[tokio::test]
+async fn an_error_is_that_of_its_own_read() {
+    let stage = crowded("lane_error").await;
+    let owner = stage.owner();
+    let text = "select 100 / :divisor::int4 from items where id = 1";
+    let divide = |divisor: i32| Sql::new(text).set([&divisor.to_string()]);
+    divide(5).value(&stage, &owner).await;
+    for round in 0..20 {
+        let one = |nth: i32| {
+            let (stage, owner) = (&stage, &owner);
+            async move {
+                let outcome = divide(nth).run(stage, owner).await;
+                match nth {
+                    0 => assert_eq!(outcome.unwrap_err().sqlstate(), Some("22012")),
+                    _ => assert_eq!(outcome.unwrap().values, [[(100 / nth).to_string()]]),
+                }
+            }
+        };
+        let all = (0..20).map(|nth| one((nth + round) % 20));
+        join_all(all).await;
+        read_all(&stage, &owner).await;
+    }
+    // What does not fit is told with its place, as ever.
+    let wrong = |id: usize| {
+        let value = if id == 50 {
+            "\"x\"".to_owned()
+        } else {
+            id.to_string()
+        };
+        let query = Sql::new(READ).set([&value]);
+        let (stage, owner) = (&stage, &owner);
+        async move { query.run(stage, owner).await.is_err() }
+    };
+    let failed = join_all((1..=100).map(wrong)).await;
+    assert_eq!(failed.iter().filter(|failed| **failed).count(), 1);
+    assert!(failed[49]);
+}
+
+#[tokio::test]
+async fn a_large_answer_comes_in_whole() {
+    let stage = crowded("lane_large").await;
+    let owner = stage.owner();
+    let text = "select repeat('x', :length::int4) as long from items where id = 7";
+    let long = |length: usize| {
+        let query = Sql::new(text).set([&length.to_string()]);
+        let (stage, owner) = (&stage, &owner);
+        async move { query.value(stage, owner).await.len() - 2 }
+    };
+    long(10).await;
+    for _ in 0..5 {
+        let lengths = (0..20).map(|nth| nth * 10_000);
+        let read = join_all(lengths.clone().map(long)).await;
+        assert_eq!(read, lengths.collect::<Vec<_>>());
+    }
+}
+
+#[tokio::test]
+async fn who_goes_away_disturbs_nobody() {
+    let stage = crowded("lane_gone").await;
+    let owner = stage.owner();
+    for round in 0..100_u64 {
+        let gone = tokio::time::timeout(
+            Duration::from_micros(round * 20),
+            join_all((1..=20).map(|id| read(id).value(&stage, &owner))),
+        );
+        let (_, ()) = tokio::join!(gone, read_all(&stage, &owner));
+    }
+}
+
+#[tokio::test]
+async fn definitions_that_change_meanwhile_count() {
+    let stage = crowded("lane_definition").await;
+    let owner = stage.owner();
+    let text = "select * from items where id = 5";
+    for round in 0..10 {
+        let value = |row: &[String]| row.last().cloned();
+        let rows = |count: usize| {
+            let (stage, owner) = (&stage, &owner);
+            join_all((0..count).map(move |_| Sql::new(text).run(stage, owner)))
+        };
+        for _ in 0..10 {
+            for answer in rows(20).await {
+                let answer = answer.unwrap();
+                assert_eq!(answer.columns.len(), 2 + round);
+            }
+        }
+        stage
+            .admin
+            .batch_execute(&format!(
+                "ALTER TABLE items ADD COLUMN c{round} int DEFAULT {round}"
+            ))
+            .await
+            .unwrap();
+        for answer in rows(40).await {
+            let answer = answer.unwrap();
+            assert_eq!(answer.columns.len(), 3 + round);
+            assert_eq!(value(&answer.values[0]), Some(round.to_string()));
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_one_session_does_no_other_one_shares() {
+    let stage = crowded("lane_sessions").await;
+    let session = |number| Login {
+        sharing: Sharing::One(number),
+        ..stage.owner()
+    };
+    // Each writes and then reads what it wrote, beside readers of the other.
+    let readers = Readers::start(&stage, &session(10));
+    let other = Readers::start(&stage, &session(11));
+    for round in 0..50 {
+        let login = session(10 + round % 2);
+        Sql::new("update items set name = :name where id = 100")
+            .set([&format!("\"item 100\"")])
+            .run(&stage, &login)
+            .await
+            .unwrap();
+        let text = "insert into items values (:id, :name)";
+        let id = (1000 + round).to_string();
+        let written = Sql::new(text).set([&id, "\"new\""]);
+        written.run(&stage, &login).await.unwrap();
+        let seen = Sql::new(READ).set([&id]).value(&stage, &login).await;
+        assert_eq!(seen, "\"new\"", "whoever wrote it sees it");
+    }
+    readers.stop().await;
+    other.stop().await;
+    // Strangers share nothing at all.
+    let before = stage.roles.shared_reads();
+    let guest = stage.guest();
+    for _ in 0..5 {
+        join_all((1..=20).map(|id| read(id).value(&stage, &guest))).await;
+    }
+    assert_eq!(stage.roles.shared_reads(), before);
+}
+
+#[tokio::test]
+async fn code_of_the_databases_own_is_never_shared() {
+    let stage = crowded("lane_code").await;
+    let owner = stage.owner();
+    stage
+        .admin
+        .batch_execute(
+            "CREATE VIEW seen AS SELECT id, name FROM items; GRANT SELECT ON seen TO PUBLIC",
+        )
+        .await
+        .unwrap();
+    let view = |id: usize| Sql::new("select name from seen where id = :id").set([&id.to_string()]);
+    let before = stage.roles.shared_reads();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while stage.roles.shared_reads() == before {
+        assert!(Instant::now() < deadline, "a harmless view is never shared");
+        join_all((1..=20).map(|id| view(id).value(&stage, &owner))).await;
+    }
+    // From the next statement on it is not harmless.
+    Sql::new(
+        "create function leave(text) returns text language plpgsql as \
+         $$ begin perform set_config('tidegate.left', 'poison', false); return $1; end $$",
+    )
+    .run(&stage, &owner)
+    .await
+    .unwrap();
+    stage
+        .admin
+        .batch_execute("CREATE OR REPLACE VIEW seen AS SELECT id, leave(name) AS name FROM items")
+        .await
+        .unwrap();
+    // What an administrator changes beside us counts a second later.
+    let settled = Instant::now() + Duration::from_millis(1500);
+    while Instant::now() < settled {
+        join_all((1..=20).map(|id| view(id).value(&stage, &owner))).await;
+    }
+    for _ in 0..20 {
+        let before = stage.roles.shared_reads();
+        join_all((1..=20).map(|id| view(id).value(&stage, &owner))).await;
+        assert_eq!(stage.roles.shared_reads(), before);
+        let left = "select coalesce(current_setting('tidegate.left', true), '')";
+        for left in join_all((0..20).map(|_| Sql::new(left).value(&stage, &owner))).await {
+            assert_eq!(left, "\"\"", "a session kept what a view left");
+        }
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_shared_where_that_is_switched_off() {
+    let settings = Settings {
+        share: false,
+        ..roomy()
+    };
+    let cluster = tidegate_embedded::testing::cluster();
+    let stage = Arc::new(Stage::on(cluster, "lane_off", settings).await);
+    fill(&stage).await;
+    for _ in 0..20 {
+        read_all(&stage, &stage.owner()).await;
+    }
+    assert_eq!(stage.roles.shared_reads(), 0);
+}
+
+#[tokio::test]
+async fn the_connection_goes_back_when_others_need_it() {
+    let settings = Settings {
+        per_role: 2,
+        capacity: 4,
+        wait: Duration::from_secs(5),
+        ..Settings::default()
+    };
+    let cluster = tidegate_embedded::testing::cluster();
+    let stage = Arc::new(Stage::on(cluster, "lane_scarce", settings).await);
+    fill(&stage).await;
+    let owner = stage.owner();
+    let readers = Readers::start(&stage, &owner);
+    for _ in 0..20 {
+        // Two writers at once need both connections of the role.
+        let write = || {
+            Sql::new(
+                "insert into items values (1000 + random() * 100000000, 'x') on conflict do nothing",
+            )
+        };
+        let began = Instant::now();
+        let both = tokio::join!(write().run(&stage, &owner), write().run(&stage, &owner));
+        both.0.unwrap();
+        both.1.unwrap();
+        assert!(
+            began.elapsed() < Duration::from_secs(2),
+            "{:?}",
+            began.elapsed()
+        );
+    }
+    let alice = stage.alice();
+    assert_eq!(read(1).value(&stage, &alice).await, "\"item 1\"");
+    readers.stop().await;
+}
+
+#[tokio::test]
+async fn reads_are_shared_again_after_their_session_was_killed() {
+    let stage = crowded("lane_killed").await;
+    let owner = stage.owner();
+    for _ in 0..10 {
+        let kill = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+            WHERE datname = 'lane_killed' AND usename = 'lane_killed'";
+        let one = |id: usize| {
+            let (stage, owner) = (&stage, &owner);
+            async move {
+                match read(id).run(stage, owner).await {
+                    Ok(rows) => assert_eq!(rows.values, [[format!("\"item {id}\"")]]),
+                    // Those on connections of their own are told.
+                    Err(error) => assert!(matches!(error, Error::Unavailable { .. }), "{error:?}"),
+                }
+            }
+        };
+        let reads = join_all((1..=100).map(one));
+        let (_, killed) = tokio::join!(reads, stage.admin.batch_execute(kill));
+        killed.unwrap();
+        share_whatever_fails(&stage, &owner).await;
+    }
+}
+
+/// Reads until a connection is shared; connections that were killed may still be found.
+async fn share_whatever_fails(stage: &Arc<Stage>, login: &Login) {
+    let before = stage.roles.shared_reads();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while stage.roles.shared_reads() == before {
+        assert!(Instant::now() < deadline, "nothing is shared again");
+        drop(join_all((1..=100).map(|id| read(id).run(stage, login))).await);
+    }
+}
+
+#[tokio::test]
+async fn a_database_can_be_closed_while_reads_are_shared() {
+    let stage = crowded("lane_closed").await;
+    let owner = stage.owner();
+    let readers = Readers::start(&stage, &owner);
+    share(&stage, &owner).await;
+    let held = || {
+        let query = "SELECT count(*) FROM pg_stat_activity WHERE usename = 'lane_closed'";
+        stage.admin.query_one(query, &[])
+    };
+    assert!(held().await.unwrap().get::<_, i64>(0) > 0);
+    readers.stop().await;
+    stage.roles.pool().close(&owner.database);
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while held().await.unwrap().get::<_, i64>(0) > 0 {
+        assert!(Instant::now() < deadline, "a connection stays");
+        tokio::task::yield_now().await;
+    }
+}
