@@ -177,6 +177,54 @@ async fn a_mutation_that_fails_has_no_data() {
     assert_eq!(found["getPlaylists"], json!([]));
 }
 
+/// Policies that call nothing of the database's own cost no transaction; those that lead to a
+/// function in whatever way do.
+async fn policies() {
+    let read_only = "pg_catalog.current_setting('transaction_read_only') = 'on'";
+    for (name, policy, expected) in [
+        (
+            "plain",
+            "id > 0 and current_user = 'demo/alice'".to_owned(),
+            false,
+        ),
+        (
+            "cased",
+            "lower(coalesce(current_setting('no.such', true), 'A')) = 'a'".to_owned(),
+            false,
+        ),
+        ("volatile", "random() >= 0".to_owned(), true),
+        (
+            "sub",
+            "exists (select from gql_tracer_stub)".to_owned(),
+            true,
+        ),
+        ("own", "gql_stub() = 1".to_owned(), true),
+        ("domain", "id::gql_stub_id > 0".to_owned(), true),
+        (
+            "array",
+            "array_length(('{' || id || '}')::gql_stub_id[], 1) = 1".to_owned(),
+            true,
+        ),
+    ] {
+        run(&format!(
+            "create table if not exists gql_policy_{name} (id int primary key);
+             insert into gql_policy_{name} values (1) on conflict do nothing;
+             alter table gql_policy_{name} enable row level security;
+             create policy gql_policy on gql_policy_{name} using ({policy});
+             create policy gql_sees on gql_policy_{name} as restrictive using (({read_only}) = {expected});
+             grant select on gql_policy_{name} to \"demo/alice\""
+        ))
+        .await;
+        let field = format!("getGqlPolicy{}{}", name[..1].to_uppercase(), &name[1..]);
+        let answer = settled(Some("alice"), &format!("{{ x: {field}(id: 1) {{ id }} }}")).await;
+        assert_eq!(
+            answer["data"],
+            json!({"x": [{"id": "1"}]}),
+            "{name}: {answer}"
+        );
+    }
+}
+
 /// Whatever a query reads is read only: views, policies, and what a condition looks at.
 #[tokio::test]
 async fn a_query_does_not_write() {
@@ -191,6 +239,10 @@ async fn a_query_does_not_write() {
          alter table gql_tracing enable row level security;
          drop policy if exists gql_trace on gql_tracing;
          create policy gql_trace on gql_tracing using (gql_trace() = 1);
+         create or replace view gql_tracer_stub as select 1 as id;
+         grant select on gql_tracer_stub to \"demo/alice\";
+         create or replace function gql_stub() returns int language sql stable as 'select 1';
+         do $$ begin create domain gql_stub_id as int check (value > 0); exception when duplicate_object then null; end $$;
          create or replace view gql_tracer as select gql_trace() as id;
          create or replace view gql_tracer_of as select id from gql_tracer;
          grant select on gql_traced, gql_tracing, gql_tracer, gql_tracer_of to \"demo/alice\"",
@@ -216,6 +268,7 @@ async fn a_query_does_not_write() {
         assert_eq!(extensions["sqlstate"], "25006", "{query}: {answer}");
         assert_eq!(extensions["code"], "FORBIDDEN", "{query}: {answer}");
     }
+    policies().await;
     let admin = demo().admin().await;
     let traces = admin
         .query_one("select count(*) from gql_traces", &[])

@@ -58,6 +58,7 @@ fn relation(
         kind: entry.kind,
         persistence: entry.persistence,
         row_security: entry.row_security,
+        plain_policies: entry.plain_policies,
         comment: entry.comment.clone(),
         rights: RelationRights {
             select: entry.rights.select || any(|rights| rights.select),

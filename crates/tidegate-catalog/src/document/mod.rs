@@ -101,6 +101,9 @@ struct RelationEntry {
     /// Whether row level security is on and applies to the role.
     #[serde(default)]
     row_security: bool,
+    /// Whether no policy calls more than built-in functions that cannot write.
+    #[serde(default)]
+    plain_policies: bool,
     comment: Option<Box<str>>,
     /// The rights on all columns.
     rights: Rights,

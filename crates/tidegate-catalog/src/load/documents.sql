@@ -177,6 +177,25 @@ with caller as materialized (
                case when r.relpersistence operator(pg_catalog.=) 'u' then 'unlogged'
                     when r.relpersistence operator(pg_catalog.=) 't' then 'temporary' end as persistence,
                case when r.row_security then true end as row_security,
+               -- What a policy calls stands in its tree, by the numbers of functions. A subquery, a
+               -- domain and a type of the database's own may lead to others.
+               case when r.row_security and not exists (
+                   select from pg_catalog.pg_policy p
+                   cross join lateral (values (p.polqual::pg_catalog.text)) q(tree)
+                   where p.polrelid operator(pg_catalog.=) r.oid
+                     and (q.tree operator(pg_catalog.~) '\{(SUBLINK|COERCETODOMAIN)'
+                          or exists (
+                              select from pg_catalog.regexp_matches(q.tree, ':resulttype ([0-9]+)', 'g') m(number)
+                              where m.number[1]::pg_catalog.oid operator(pg_catalog.>=) 16384::pg_catalog.oid)
+                          or exists (
+                              select from pg_catalog.regexp_matches(q.tree, 'funcid ([0-9]+)', 'g') m(number)
+                              left join pg_catalog.pg_proc f
+                                on f.oid operator(pg_catalog.=) m.number[1]::pg_catalog.oid
+                              where m.number[1] operator(pg_catalog.<>) '0'
+                                and (f.provolatile is null
+                                     or f.provolatile operator(pg_catalog.=) 'v'
+                                     or f.oid operator(pg_catalog.>=) 16384::pg_catalog.oid)))
+               ) then true end as plain_policies,
                m.description as comment,
                r.rights,
                coalesce(c.document, '[]') as columns,

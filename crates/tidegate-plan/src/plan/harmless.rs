@@ -7,7 +7,7 @@ use tidegate_filter::Filter;
 use super::level::{Level, Settings, Source};
 
 /// Whether the statement of a level reads nothing but rows as they are stored: no view, no foreign
-/// table, and no table with policies, which can all call functions.
+/// table, and no table with policies that can write, as functions can.
 pub(super) fn is(settings: &Settings<'_>, level: &Level<'_>) -> bool {
     stores_rows(settings.schema.relation(level.relation))
         && match &level.source {
@@ -49,5 +49,5 @@ fn stores_rows(relation: &Relation) -> bool {
         relation.kind,
         RelationKind::Table | RelationKind::Partitioned | RelationKind::MaterializedView
     );
-    stored && !relation.row_security
+    stored && (!relation.row_security || relation.plain_policies)
 }
