@@ -25,10 +25,16 @@ pub(crate) async fn data(user: &str, query: &str, variables: Value) -> Value {
     answer["data"].take()
 }
 
+/// Whether a document has shown nothing: neither the whole nor any of its root fields.
+pub(crate) fn nothing(data: &Value) -> bool {
+    let lost = |fields: &serde_json::Map<String, Value>| fields.values().all(Value::is_null);
+    data.as_object().map_or(data.is_null(), lost)
+}
+
 /// The first error of a document.
 pub(crate) async fn error(user: &str, query: &str, variables: Value) -> Value {
     let mut answer = ask(Some(user), query, variables).await;
-    assert!(answer["data"].is_null(), "{query}: {answer}");
+    assert!(nothing(&answer["data"]), "{query}: {answer}");
     assert!(answer["errors"].is_array(), "{query}: {answer}");
     answer["errors"][0].take()
 }

@@ -297,5 +297,29 @@ async fn every_limit_is_a_setting() {
         answer["errors"][0]["extensions"]["code"], "TOO_COMPLEX",
         "{answer}"
     );
-    assert_eq!(answer["data"], Value::Null);
+    assert_eq!(answer["data"], json!({"getPlaylists": null}));
+}
+
+/// Limits are those of the role that asks; all others keep theirs.
+#[tokio::test]
+async fn a_role_has_limits_of_its_own() {
+    let folder = demo_folder();
+    let setting = "--graphql-role-limits=demo=4/30/3,demo/guest=2/10/1";
+    let service = Service::start(folder.path().to_str().unwrap(), &[setting]);
+    bounds(&service, [4, 30, 3, 1 << 20]).await;
+    let code_of = async |user: Option<&str>, query: String| {
+        let body = json!({"query": query}).to_string();
+        let answer = service.ask(Method::POST, PUBLIC, user, Some(body)).await;
+        answer.json()["errors"][0]["extensions"]["code"].clone()
+    };
+    for (user, [depth, fields, roots]) in [(None, [2, 10, 1]), (Some("alice"), [15, 1_000, 20])] {
+        for (fits, beyond) in [
+            (deep(depth), deep(depth + 1)),
+            (wide(fields), wide(fields + 1)),
+            (many(roots), many(roots + 1)),
+        ] {
+            assert_eq!(code_of(user, fits).await, Value::Null, "{user:?}");
+            assert_eq!(code_of(user, beyond).await, "TOO_COMPLEX", "{user:?}");
+        }
+    }
 }

@@ -10,15 +10,20 @@ async fn prepare() {
          create table if not exists gql_lists (id int primary key, i2 int2, i4 int4, i8 int8,
              n numeric, f4 float4, f8 float8, t text, v varchar(9), c char(3), d date, tm time,
              tz timetz, ts timestamp, tt timestamptz, iv interval, mo money, e gql_size, b bool,
-             u uuid, r int4range, ip inet, ne cidr, oi oid, ls pg_lsn, \"max\" int, count int);
+             u uuid, r int4range, ip inet, ne cidr, oi oid, ls pg_lsn, \"max\" int, count int,
+             ta text[], ia int[], ea gql_size[], ti tid, x8 xid8, dm gql_lists_size, by bytea, js json[], ra int4range[], dp gql_lists_pair, df gql_lists_few, dd gql_lists_pair[]);
          insert into gql_lists values
-             (1, 1, 10, 100, 1.10, 0.5, 1.5, 'b', 'x', 'aa', '2024-01-01', '10:00', '10:00+02', '2024-01-01 10:00', '2024-01-01 10:00Z', '1 day', 1.5, 'small', true, '00000000-0000-0000-0000-000000000001', '[1,2)', '10.0.0.1', '10.0.0.0/8', 5, '0/1', 4, 7),
-             (2, 2, 20, 9007199254740993, 2.25, 0.25, 2.5, 'a', 'y', 'bb', '2024-02-01', '11:00', '11:00+02', '2024-02-01 10:00', '2024-02-01 10:00Z', '2 days', 2.5, 'large', false, '00000000-0000-0000-0000-000000000002', '[2,3)', '10.0.0.2', '11.0.0.0/8', 6, '0/2', 5, 8),
-             (3, 2, null, null, null, null, null, 'a', null, null, null, null, null, null, null, null, null, 'small', null, null, null, null, null, null, null, 6, 9)
+             (1, 1, 10, 100, 1.10, 0.5, 1.5, 'b', 'x', 'aa', '2024-01-01', '10:00', '10:00+02', '2024-01-01 10:00', '2024-01-01 10:00Z', '1 day', 1.5, 'small', true, '00000000-0000-0000-0000-000000000001', '[1,2)', '10.0.0.1', '10.0.0.0/8', 5, '0/1', 4, 7,
+              '{b,a}', '{2,1}', '{large}', '(1,2)', '7', 'large', '\\x01', '{1}', '{[1\\,2)}', '{1}', 1, '{\"{1}\"}'),
+             (2, 2, 20, 9007199254740993, 2.25, 0.25, 2.5, 'a', 'y', 'bb', '2024-02-01', '11:00', '11:00+02', '2024-02-01 10:00', '2024-02-01 10:00Z', '2 days', 2.5, 'large', false, '00000000-0000-0000-0000-000000000002', '[2,3)', '10.0.0.2', '11.0.0.0/8', 6, '0/2', 5, 8,
+              '{b}', '{2}', '{small,large}', '(1,1)', '12', 'small', '\\x02', '{2}', '{[1\\,3)}', '{2}', 2, '{\"{2}\"}'),
+             (3, 2, null, null, null, null, null, 'a', null, null, null, null, null, null, null, null, null, 'small', null, null, null, null, null, null, null, 6, 9,
+              null, null, null, null, null, null, null, null, null, null, null, null)
          on conflict do nothing";
     let admin = demo().admin().await;
     let all = format!(
         "begin; do $$ begin create type gql_size as enum ('small', 'large'); exception when duplicate_object then null; end $$;
+         do $$ begin create domain gql_lists_size as gql_size; create domain gql_lists_pair as int[]; create domain gql_lists_few as int; exception when duplicate_object then null; end $$;
          {sql}; alter table gql_lists owner to demo; commit"
     );
     // Another test may make the type at this moment.
@@ -145,7 +150,7 @@ fn form(function: &str, column: &str, sql: &str) -> String {
     match column {
         "ts" => format!("to_char({sql}, 'YYYY-MM-DD\"T\"HH24:MI:SS')"),
         "tt" => format!("to_char({sql} at time zone 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"')"),
-        "c" | "ip" => format!("to_json({sql})"),
+        "c" | "ip" | "ta" | "ia" | "ea" | "dp" | "df" => format!("to_json({sql})"),
         "tz" => format!("({sql})::text || ':00'"),
         _ => format!("({sql})::text"),
     }
@@ -154,7 +159,7 @@ fn form(function: &str, column: &str, sql: &str) -> String {
 const NUMBERS: &[&str] = &["i2", "i4", "i8", "n", "f4", "f8"];
 const ORDERED: &[&str] = &[
     "i2", "i4", "i8", "n", "f4", "f8", "t", "v", "c", "d", "tm", "tz", "ts", "tt", "iv", "mo", "e",
-    "ip", "ne", "oi", "ls",
+    "ip", "ne", "oi", "ls", "ta", "ia", "ea", "ti", "dp", "df",
 ];
 
 #[tokio::test]
@@ -191,6 +196,27 @@ async fn every_function_over_every_column_says_what_sql_says() {
                 "{query}"
             );
         }
+    }
+}
+
+/// `min` and `max` are there for exactly the columns that this version of PostgreSQL has them for,
+/// but for lists of objects.
+#[tokio::test]
+async fn every_column_that_has_a_least_value_shows_it() {
+    prepare().await;
+    let query = "{ __type(name: \"GqlListsAggregateMin\") { fields { name } } all: __type(name: \"GqlLists\") { fields { name } } }";
+    let found = data("demo", query, json!({})).await;
+    let names = |of: &str| -> Vec<String> {
+        let fields = found[of]["fields"].as_array().unwrap().iter();
+        let name = |field: &Value| field["name"].as_str().unwrap().to_owned();
+        fields.map(name).collect()
+    };
+    let shown = names("__type");
+    let admin = demo().admin().await;
+    for column in names("all") {
+        let text = format!("select min(\"{column}\")::text from gql_lists");
+        let has_least = admin.query_one(&text, &[]).await.is_ok() && column != "ra";
+        assert_eq!(shown.contains(&column), has_least, "{column}");
     }
 }
 

@@ -9,13 +9,13 @@ use crate::graphql::{PUBLIC, ask, code, data, settled};
 use crate::service::{demo, eventually};
 
 /// A gate: a document that reads the view `gql_gate_<number>` waits there until it is opened.
-struct Gate {
+pub(crate) struct Gate {
     number: u32,
-    admin: Client,
+    pub(crate) admin: Client,
 }
 
 impl Gate {
-    async fn new(number: u32) -> Self {
+    pub(crate) async fn new(number: u32) -> Self {
         let admin = demo().admin().await;
         let view = format!(
             "create or replace function gql_wait_{number}() returns int language plpgsql as
@@ -36,7 +36,7 @@ impl Gate {
     }
 
     /// Sends a document and waits until it stands before the gate.
-    async fn held(&self, query: &str) -> JoinHandle<Value> {
+    pub(crate) async fn held(&self, query: &str) -> JoinHandle<Value> {
         let query = query.replace("GATE", &format!("gate: getGqlGate{} {{ id }}", self.number));
         let asked = tokio::spawn(async move { ask(Some("demo"), &query, json!({})).await });
         eventually("the document waits", || async {
@@ -53,7 +53,7 @@ impl Gate {
         asked
     }
 
-    async fn open(&self) {
+    pub(crate) async fn open(&self) {
         let unlock = format!("select pg_advisory_unlock({})", self.number);
         self.admin.batch_execute(&unlock).await.unwrap();
     }

@@ -120,6 +120,16 @@ async fn only_tables_with_a_log_have_subscriptions_and_only_of_their_columns() {
             "",
         ),
         ("subscription { __typename }", "", ""),
+        (
+            "subscription { GqlFollowedMessageAdded(where: {name: 5}) { id } }",
+            "bad_user_input",
+            "`where.name` is a number, expected a string",
+        ),
+        (
+            "subscription { GqlFollowedMessageAdded(where: \"name in ('a', 5)\") { id } }",
+            "bad_user_input",
+            "a number, expected a string",
+        ),
     ] {
         let message =
             json!({"type": "subscribe", "id": "x", "schema": "public", "query": document});

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::graphql::{ask, code, data, error};
+use crate::graphql::{ask, code, data, error, nothing};
 use crate::service::{demo, eventually};
 
 async fn table(name: &str) {
@@ -276,7 +276,7 @@ async fn definitions_are_seen_within_a_second_and_a_lost_right_is_no_surprise() 
             code.is_null() || code == "GRAPHQL_VALIDATION_FAILED" || code == "FORBIDDEN",
             "{answer}"
         );
-        (answer["data"] != json!(null)) == expected
+        nothing(&answer["data"]) != expected
     };
     eventually("alice sees the table", || sees(true)).await;
     admin

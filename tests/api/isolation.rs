@@ -196,6 +196,19 @@ async fn a_setting_that_only_a_superuser_may_change_holds_for_strangers() {
     assert_eq!(answer["data"], json!([{"v": "2MB"}]), "{answer}");
 }
 
+/// Nor does a role's own setting change what a null in an array of its request means.
+#[tokio::test]
+async fn a_null_in_an_array_is_null_whatever_the_role_has_set() {
+    let folder = demo_folder();
+    let demo = Service::start(folder.path().to_str().unwrap(), &[]);
+    let sql = "alter role \"demo/alice\" set array_nulls = off";
+    demo.admin().await.batch_execute(sql).await.unwrap();
+    let asked =
+        json!({"q": "select :a as v", "params": {"a": [1, null]}, "type_hints": {"a": "int[]"}});
+    let answer: Value = demo.sql(Some("alice"), &asked).await.json().await.unwrap();
+    assert_eq!(answer["data"], json!([{"v": [1, null]}]), "{answer}");
+}
+
 #[tokio::test]
 async fn who_shares_a_role_ends_nobodys_session() {
     for function in ["pg_terminate_backend", "pg_cancel_backend"] {

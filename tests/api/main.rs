@@ -38,6 +38,7 @@ mod graphql_names;
 mod graphql_operators;
 mod graphql_reading;
 mod graphql_relations;
+mod graphql_roots;
 mod graphql_signatures;
 mod graphql_snapshots;
 mod graphql_subscriptions;

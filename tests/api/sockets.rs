@@ -110,6 +110,19 @@ async fn a_query_is_answered_by_next_and_complete() {
         .ask(json!({"type": "subscribe", "id": "a", "schema": "public", "query": "{ __typename }"}))
         .await;
     assert_eq!(answer["data"], json!({"__typename": "Query"}));
+    assert_eq!(socket.hear().await, json!({"type": "complete", "id": "a"}));
+    // What fails stands beside what does not.
+    let query = "{ a: getArtists(id: 1) { id } b: getArtists(where: {nix: 1}) { id } }";
+    let answer = socket
+        .ask(json!({"type": "subscribe", "id": "a", "schema": "public", "query": query}))
+        .await;
+    assert_eq!(
+        (&answer["type"], &answer["data"]),
+        (&json!("next"), &json!({"a": [{"id": "1"}], "b": null})),
+        "{answer}"
+    );
+    assert_eq!(answer["errors"][0]["path"], json!(["b"]), "{answer}");
+    assert_eq!(socket.hear().await, json!({"type": "complete", "id": "a"}));
 }
 
 #[tokio::test]

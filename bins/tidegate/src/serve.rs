@@ -12,7 +12,7 @@ use tidegate_oauth::{Issuer, Mail};
 use tidegate_outbound::SmtpMail;
 use tidegate_postgres::admin::doctor::Verdict;
 use tidegate_postgres::backoff::Backoff;
-use tidegate_server::{App, Certificate, Graphiql, Limits, Listener, Origins};
+use tidegate_server::{App, Certificate, Graphiql, Limits, Listener, Origins, RoleLimits};
 use tidegate_sql::DatabaseName;
 use tokio::net::TcpListener;
 
@@ -22,7 +22,7 @@ use crate::feed::{self, FeedStatus};
 use crate::password_metrics::PasswordMetrics;
 use crate::pool::{ControlProbe, UserPool};
 use crate::service::{self, Service};
-use crate::settings::{Origin, Settings};
+use crate::settings::{Origin, RoleLimit, Settings};
 use crate::traces::Traces;
 use crate::upkeep::Upkeep;
 use crate::{graphiql, identity, ports, signal};
@@ -193,6 +193,7 @@ impl Node {
             .catalogs(catalogs.clone())
             .node(u64::from_be_bytes(ports::bytes()))
             .limits(limits(settings)?)
+            .graphql_roles(role_limits(&settings.graphql_role_limits)?)
             .trusted_proxies(settings.trusted_proxies.clone())
             .origins(origins(&settings.cors_origins)?)
             .anonymous_database(settings.anonymous_database.as_ref().map(DatabaseName::new))
@@ -269,11 +270,25 @@ fn mail(settings: &Settings) -> Result<Option<Arc<dyn Mail>>> {
     }
 }
 
-fn limits(settings: &Settings) -> Result<Limits> {
-    let fits = |number: u64| {
-        usize::try_from(number)
-            .map_err(|_| Failure::Usage("a limit is too large for this machine".to_owned()))
+fn fits(number: u64) -> Result<usize> {
+    usize::try_from(number)
+        .map_err(|_| Failure::Usage("a limit is too large for this machine".to_owned()))
+}
+
+fn role_limits(roles: &[RoleLimit]) -> Result<Vec<RoleLimits>> {
+    let read = |own: &RoleLimit| {
+        let [depth, fields, roots] = own.limits;
+        Ok(RoleLimits {
+            role: own.role.as_str().into(),
+            depth: fits(depth.into())?,
+            fields: fits(fields.into())?,
+            roots: fits(roots.into())?,
+        })
     };
+    roles.iter().map(read).collect()
+}
+
+fn limits(settings: &Settings) -> Result<Limits> {
     let mut limits = Limits {
         request_body: settings.body_limit.0,
         sql_text: fits(settings.statement_limit.0)?,

@@ -16,5 +16,5 @@ pub use filter::{Comparison, Filter};
 pub use json::{Elements, Json, Members};
 pub use matcher::{Image, Key, KeyReader, Letters, Matcher, Pin, Verdict};
 pub use operator::Operator;
-pub use read::has_boolean_for_text;
+pub use read::no_text;
 pub use write::Alias;

@@ -124,6 +124,8 @@ const ERRORS: &[(&str, usize, &str)] = &[
     ("id in (1, '4.5')", 7, "4.5 is no integer"),
     ("id like 'a'", 9, "no such comparison for int8"),
     ("title = true", 9, "expected a string"),
+    ("title = 5", 9, "a number, expected a string"),
+    ("title in ('a', 5)", 10, "a number, expected a string"),
     ("title = 'a", 9, "never closed"),
     ("\"title = 'a'", 1, "never closed"),
     ("id in ()", 8, "`)`, expected a text"),

@@ -9,7 +9,7 @@ use tokio::task::spawn_blocking;
 use crate::api::Api;
 use crate::cache::Cache;
 use crate::error::{Code, Error};
-use crate::limits::Limits;
+use crate::limits::{Limits, RoleLimits};
 
 /// APIs at once, and what they may take together by a rough estimate.
 const MOST: usize = 1_024;
@@ -19,38 +19,42 @@ const EMPTY: usize = 64 << 10;
 const RELATION: usize = 12 << 10;
 
 /// The APIs of schemas, each made when it is first asked for. Roles that share a schema share its
-/// API; a schema that changed is another one.
+/// API, but those with limits of their own; a schema that changed is another one.
 #[derive(Debug)]
 pub struct Apis {
     by_schema: Cache<usize, Arc<Slot>>,
     feed: bool,
     limits: Limits,
+    roles: Box<[RoleLimits]>,
 }
 
 #[derive(Debug)]
 struct Slot {
     /// Keeps the schema's address from being given to another one.
     schema: Arc<Schema>,
-    api: OnceCell<Arc<Api>>,
+    /// For the roles with limits of their own, in their order, and for all others.
+    apis: Box<[OnceCell<Arc<Api>>]>,
 }
 
 impl Apis {
-    /// No APIs yet; they will have subscriptions when changes are fed.
-    pub fn new(feed: bool, limits: Limits) -> Self {
+    /// No APIs yet; they will have subscriptions when changes are fed. Some roles have limits of
+    /// their own.
+    pub fn new(feed: bool, limits: Limits, roles: Vec<RoleLimits>) -> Self {
         Self {
             by_schema: Cache::new(MOST, BYTES),
             feed,
             limits,
+            roles: roles.into(),
         }
     }
 
-    /// The API of a schema. Making one is work for a thread of its own: a tenth of a second for a
+    /// The API of a schema for a role. Making one is work for a thread of its own: a tenth of a second for a
     /// thousand tables.
     ///
     /// # Errors
     ///
     /// Only when that thread dies.
-    pub async fn of(&self, schema: &Arc<Schema>) -> Result<Arc<Api>, Error> {
+    pub async fn of(&self, schema: &Arc<Schema>, role: &str) -> Result<Arc<Api>, Error> {
         let address = Arc::as_ptr(schema).addr();
         let slot = self.by_schema.get(&address).unwrap_or_else(|| {
             // What nobody else holds is an old version.
@@ -58,24 +62,27 @@ impl Apis {
                 .retain(|slot: &Arc<Slot>| Arc::strong_count(&slot.schema) > in_slot(slot));
             let slot = Arc::new(Slot {
                 schema: Arc::clone(schema),
-                api: OnceCell::new(),
+                apis: (0..=self.roles.len()).map(|_| OnceCell::new()).collect(),
             });
             let size = EMPTY + RELATION * schema.relations().count();
             self.by_schema.put(address, Arc::clone(&slot), size);
             slot
         });
-        let (feed, limits) = (self.feed, self.limits);
+        let own = self.roles.iter().position(|own| &*own.role == role);
+        let feed = self.feed;
+        let limits = own.map_or(self.limits, |at| self.roles[at].with(self.limits));
         let make = || async {
             let schema = Arc::clone(&slot.schema);
             let made = spawn_blocking(move || Arc::new(Api::new(schema, feed, limits)));
             made.await
                 .map_err(|_| Error::new(Code::Internal, "internal error"))
         };
-        slot.api.get_or_try_init(make).await.cloned()
+        let api = &slot.apis[own.unwrap_or(self.roles.len())];
+        api.get_or_try_init(make).await.cloned()
     }
 }
 
 /// How often a slot itself holds its schema.
 fn in_slot(slot: &Slot) -> usize {
-    1 + usize::from(slot.api.initialized())
+    1 + slot.apis.iter().filter(|api| api.initialized()).count()
 }

@@ -1,5 +1,6 @@
 //! Running an operation.
 
+use std::mem;
 use std::sync::Arc;
 
 use bytes::{BufMut, BytesMut};
@@ -11,9 +12,9 @@ use tokio::runtime::RuntimeFlavor;
 use crate::api::{Api, Prepared};
 use crate::coerce::Variables;
 use crate::collect::Collector;
-use crate::document::Operation;
+use crate::document::{Operation, OperationKind};
 use crate::error::{Code, Error, Location};
-use crate::lower::{self, Lowerer};
+use crate::lower::{self, Lost, Lowerer};
 use crate::response::{self, Answer};
 
 /// As whom and on what terms an operation runs.
@@ -44,16 +45,45 @@ enum Failure {
     /// It is wrong in itself: nothing was executed.
     Refused(Vec<Error>),
     /// It was executed and failed.
-    Failed(Error),
+    Failed(Fault),
     /// A definition changed between its statements. Nothing of it has happened.
-    Redefined(Error),
+    Redefined(Fault),
+    /// A root field of a query is lost; the others are to be read again, from this one on.
+    Lost(usize),
     /// The database cannot be reached now.
     Away(tidegate_sql::Error),
+}
+
+/// An error, and the root field at which it happened, by its number.
+struct Fault {
+    error: Error,
+    root: Option<usize>,
+}
+
+/// What the attempts at an operation have led to so far.
+#[derive(Default)]
+struct Tries {
+    lost: Lost,
+    /// The root field to begin with. Those behind one that failed come before those that were
+    /// read, so that none is read in vain more than once as long as others fail.
+    first: usize,
+    /// Whether a definition has changed under an attempt.
+    redefined: bool,
+}
+
+impl Fault {
+    /// Whether the time of the whole operation is over.
+    fn is_deadline(&self) -> bool {
+        self.error.code == Code::Timeout && self.error.rejection.is_none()
+    }
 }
 
 impl Api {
     /// Runs an operation: a query in one snapshot, a mutation in one transaction. An operation
     /// that needs one statement takes one round trip.
+    ///
+    /// A root field of a query that fails is null, and the other ones are read in one snapshot
+    /// again; a mutation that fails has no data.
     ///
     /// # Errors
     ///
@@ -68,8 +98,11 @@ impl Api {
         match self.run(prepared, variables, context).await {
             Ok(answer) => Ok(answer),
             Err(Failure::Refused(errors)) => Ok(Answer::refused(&errors)),
-            Err(Failure::Failed(error) | Failure::Redefined(error)) => Ok(Answer::failed(&[error])),
+            Err(Failure::Failed(fault) | Failure::Redefined(fault)) => {
+                Ok(Answer::failed(&[fault.error]))
+            }
             Err(Failure::Away(error)) => Err(error),
+            Err(Failure::Lost(_)) => Err(tidegate_sql::Error::internal("a field that stays lost")),
         }
     }
 
@@ -88,10 +121,14 @@ impl Api {
             document,
             variables: &variables,
         };
-        match self.attempt(collect, operation, context).await {
-            // The statements are prepared anew, so the definitions may be what they are now.
-            Err(Failure::Redefined(_)) => self.attempt(collect, operation, context).await,
-            outcome => outcome,
+        let mut tries = Tries::default();
+        loop {
+            match self.attempt(collect, operation, context, &mut tries).await {
+                // The statements are prepared anew, so the definitions may be what they are now.
+                Err(Failure::Redefined(_)) => tries.redefined = true,
+                Err(Failure::Lost(at)) => tries.first = at + 1,
+                outcome => return outcome,
+            }
         }
     }
 
@@ -100,8 +137,9 @@ impl Api {
         collect: Collector<'_>,
         operation: &Operation,
         context: Context<'_>,
+        tries: &mut Tries,
     ) -> Result<Answer, Failure> {
-        let planned = self.lower(collect, operation)?;
+        let planned = self.lower(collect, operation, &mut tries.lost)?;
         let failed = |trouble, key: Option<&Arc<str>>| match trouble {
             Trouble::Away(error) => Failure::Away(error),
             Trouble::Error(error) => Failure::Failed(locate(error, key, collect, operation)),
@@ -112,8 +150,11 @@ impl Api {
             tidegate_plan::Error::Root(key, error) => failed(Trouble::of_plan(*error), Some(&key)),
             error => failed(Trouble::of_plan(error), None),
         })?;
-        let driven = drive(&mut plan, context).await;
-        driven.map_err(|trouble| failed(trouble, plan.key()))?;
+        plan.begin_with(tries.first);
+        if let Err((trouble, begun)) = drive(&mut plan, context).await {
+            let failure = failed(trouble, plan.key().filter(|_| begun));
+            lose(failure, &mut plan, (collect, operation), tries)?;
+        }
         let size = plan.size();
         let most = self.limits().rows.bytes;
         let finish = || {
@@ -121,7 +162,11 @@ impl Api {
             body.put_slice(response::BEGIN);
             let outcome = plan.finish(&mut body);
             let outcome = outcome.map_err(|error| failed(Trouble::of_plan(error), None))?;
-            Ok(response::end(body, &outcome))
+            Ok(response::end(
+                body,
+                &outcome,
+                mem::take(&mut tries.lost).into_values(),
+            ))
         };
         // A few rows that refer to each other on many levels can make an answer of any size.
         if size > most.saturating_mul(2) {
@@ -138,6 +183,7 @@ impl Api {
         &'d self,
         collect: Collector<'d>,
         operation: &'d Operation,
+        lost: &mut Lost,
     ) -> Result<Planned<'d>, Failure> {
         let lowerer = Lowerer {
             schema: self.schema(),
@@ -146,11 +192,11 @@ impl Api {
             variables: collect.variables,
             introspect: self,
         };
-        lower::lower(lowerer, operation, self.limits()).map_err(|error| {
+        lower::lower(lowerer, operation, self.limits(), lost).map_err(|error| {
             if error.path.is_empty() {
                 Failure::Refused(vec![error])
             } else {
-                Failure::Failed(error)
+                Failure::Failed(Fault { error, root: None })
             }
         })
     }
@@ -185,18 +231,19 @@ impl Trouble {
     }
 }
 
-/// Runs the statements of a plan.
-async fn drive(plan: &mut Plan<'_>, context: Context<'_>) -> Result<(), Trouble> {
+/// Runs the statements of a plan. With what went wrong comes whether a statement was to blame.
+async fn drive(plan: &mut Plan<'_>, context: Context<'_>) -> Result<(), (Trouble, bool)> {
     let Context {
         executor,
         principal,
         anonymous,
         terms,
     } = context;
-    let refused = |error| Trouble::of_sql(error, anonymous);
+    let refused = |error| (Trouble::of_sql(error, anonymous), true);
+    let wrong = |error| (Trouble::of_plan(error), true);
     let mode = match plan.way() {
         Way::Alone => {
-            while let Some(step) = plan.next().map_err(Trouble::of_plan)? {
+            while let Some(step) = plan.next().map_err(wrong)? {
                 let query = executor.query(principal, step.statement, &terms, step.sink);
                 let ran = query.await;
                 ran.map_err(|error| refused(plan.locate(error)))?;
@@ -206,9 +253,9 @@ async fn drive(plan: &mut Plan<'_>, context: Context<'_>) -> Result<(), Trouble>
         Way::Snapshot => Mode::Snapshot,
         Way::ReadWrite => Mode::ReadWrite,
     };
-    let begin = executor.begin(principal, mode, &terms);
-    let mut transaction = begin.await.map_err(refused)?;
-    while let Some(step) = plan.next().map_err(Trouble::of_plan)? {
+    let opening = executor.begin(principal, mode, &terms).await;
+    let mut transaction = opening.map_err(|error| (Trouble::of_sql(error, anonymous), false))?;
+    while let Some(step) = plan.next().map_err(wrong)? {
         let query = transaction.query(step.statement, step.sink);
         let ran = query.await;
         ran.map_err(|error| refused(plan.locate(error)))?;
@@ -226,11 +273,49 @@ fn locate(
     key: Option<&Arc<str>>,
     collect: Collector<'_>,
     operation: &Operation,
-) -> Error {
-    let Some(key) = key else { return error };
+) -> Fault {
+    let Some(key) = key else {
+        return Fault { error, root: None };
+    };
     let groups = collect.fields(&operation.selection).unwrap_or_default();
-    let mut groups = groups.iter();
-    let group = groups.find(|group| group.key() == key);
-    let location = group.map_or_else(Location::default, |group| group.field.location);
-    error.within(key, location)
+    let root = groups.iter().position(|group| group.key() == key);
+    let location = root.map_or_else(Location::default, |at| groups[at].field.location);
+    Fault {
+        error: error.within(key, location),
+        root,
+    }
+}
+
+/// Takes a failure for that of a root field, which is then lost: of a query, where it is one. All
+/// that has not been read is lost when the time is over; the rest was read in one snapshot.
+fn lose(
+    failure: Failure,
+    plan: &mut Plan<'_>,
+    (collect, operation): (Collector<'_>, &Operation),
+    tries: &mut Tries,
+) -> Result<(), Failure> {
+    let fault = match failure {
+        Failure::Redefined(fault) if tries.redefined => fault,
+        Failure::Failed(fault) => fault,
+        other => return Err(other),
+    };
+    let is_over = fault.is_deadline();
+    let is_of_field = is_over || fault.root.is_some();
+    if operation.kind != OperationKind::Query || !is_of_field {
+        return Err(Failure::Failed(fault));
+    }
+    let groups = collect.fields(&operation.selection).unwrap_or_default();
+    for at in plan.unfinished() {
+        if fault.root == Some(at) {
+            tries.lost.insert(at, fault.error.clone());
+        } else if let Some(group) = groups.get(at).filter(|_| is_over) {
+            let error = Error::new(fault.error.code, fault.error.message.clone());
+            let error = error.within(group.key(), group.field.location);
+            tries.lost.insert(at, error);
+        } else {
+            return Err(Failure::Lost(fault.root.unwrap_or_default()));
+        }
+        plan.lose(at);
+    }
+    Ok(())
 }

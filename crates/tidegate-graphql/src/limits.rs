@@ -15,6 +15,31 @@ pub struct Limits {
     pub rows: tidegate_plan::Limits,
 }
 
+/// What the requests of one role may ask for, in place of what those of all others may.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RoleLimits {
+    /// The role, as PostgreSQL spells it.
+    pub role: Box<str>,
+    /// As [`Limits::depth`].
+    pub depth: usize,
+    /// As [`Limits::fields`].
+    pub fields: usize,
+    /// As [`Limits::roots`].
+    pub roots: usize,
+}
+
+impl RoleLimits {
+    /// With all that is not the role's own.
+    pub(crate) const fn with(&self, others: Limits) -> Limits {
+        Limits {
+            depth: self.depth,
+            fields: self.fields,
+            roots: self.roots,
+            ..others
+        }
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {

@@ -29,7 +29,7 @@ impl Answer {
         }
     }
 
-    /// The response to an operation that failed.
+    /// The response to an operation that failed as a whole.
     pub(crate) fn failed(errors: &[Error]) -> Self {
         let mut body = BytesMut::with_capacity(256);
         body.put_slice(b"{\"data\":null,");
@@ -45,17 +45,18 @@ impl Answer {
 /// How a response begins, before its data.
 pub(crate) const BEGIN: &[u8] = b"{\"data\":";
 
-/// Ends a response behind its data.
-pub(crate) fn end(mut body: BytesMut, outcome: &Outcome) -> Answer {
-    if !outcome.flaws.is_empty() {
-        let errors: Vec<_> = outcome
-            .flaws
-            .iter()
-            .map(|flaw| Error {
-                path: flaw.path.iter().map(step).collect(),
-                ..Error::new(Code::BadUserInput, flaw.problem)
-            })
-            .collect();
+/// Ends a response behind its data; `lost` are the errors of root fields.
+pub(crate) fn end(
+    mut body: BytesMut,
+    outcome: &Outcome,
+    lost: impl IntoIterator<Item = Error>,
+) -> Answer {
+    let mut errors: Vec<_> = lost.into_iter().collect();
+    errors.extend(outcome.flaws.iter().map(|flaw| Error {
+        path: flaw.path.iter().map(step).collect(),
+        ..Error::new(Code::BadUserInput, flaw.problem)
+    }));
+    if !errors.is_empty() {
         body.put_slice(b",");
         write_errors(&errors, &mut body);
     }

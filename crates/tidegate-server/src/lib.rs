@@ -34,4 +34,5 @@ pub use metrics::MetricsSource;
 pub use otlp::{Exporter, OtlpError};
 pub use serve::{Certificate, CertificateError, Listener, serve};
 pub use stack::{Origins, service};
+pub use tidegate_graphql::RoleLimits;
 pub use trace::{Place, Span, SpanSink};

@@ -185,6 +185,34 @@ impl Element for Origin {
     const EXPECTED_LIST: &'static str = "a list of origins such as https://app.example.com, or *";
 }
 
+/// What the GraphQL requests of a role may ask for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RoleLimit {
+    /// The role, as PostgreSQL spells it.
+    pub(crate) role: String,
+    /// Levels, fields, root fields.
+    pub(crate) limits: [u32; 3],
+}
+
+kind!(
+    RoleLimit,
+    Text,
+    "a role and its limits such as shop/guest=8/200/5",
+    |text| {
+        let (role, limits) = text.rsplit_once('=')?;
+        let limits: Option<Vec<u32>> = limits.split('/').map(u32::parse).collect();
+        Some(Self {
+            role: (!role.is_empty()).then(|| role.to_owned())?,
+            limits: limits?.try_into().ok()?,
+        })
+    }
+);
+
+impl Element for RoleLimit {
+    const EXPECTED_LIST: &'static str =
+        "a list of roles and their limits such as shop/guest=8/200/5";
+}
+
 /// The address at which the service is reached from outside, without a slash at its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PublicUrl(pub(crate) String);

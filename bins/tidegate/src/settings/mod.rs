@@ -13,7 +13,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 pub(crate) use flags::SettingFlags;
-pub(crate) use kind::{DatabaseUrl, FeedSource, LogFormat, LogLevel, Origin, Secret};
+pub(crate) use kind::{DatabaseUrl, FeedSource, LogFormat, LogLevel, Origin, RoleLimit, Secret};
 pub(crate) use table::Settings;
 use table::{Setting, TABLE};
 

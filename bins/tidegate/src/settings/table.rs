@@ -8,8 +8,8 @@ use ipnet::IpNet;
 use tidegate_postgres::TlsMode;
 
 use super::kind::{
-    DatabaseUrl, FeedSource, Kind, LogFormat, LogLevel, MailUrl, Origin, PublicUrl, Secret, Shape,
-    Size, Span,
+    DatabaseUrl, FeedSource, Kind, LogFormat, LogLevel, MailUrl, Origin, PublicUrl, RoleLimit,
+    Secret, Shape, Size, Span,
 };
 use super::{Effective, Error};
 
@@ -181,6 +181,8 @@ settings! {
     graphql_row_limit: u32 = Some("10000"), Open;
     /// Most GraphQL requests in one array
     graphql_batch_limit: u32 = Some("50"), Open;
+    /// Roles with limits of GraphQL of their own: `role=depth/fields/root fields`
+    graphql_role_limits: Vec<RoleLimit> = None, Open;
     /// Longest time that a statement may run
     statement_timeout: Span = Some("60s"), Open;
     /// Longest time that the head of a request may take

@@ -58,6 +58,7 @@ fn relation(
         kind: entry.kind,
         persistence: entry.persistence,
         row_security: entry.row_security,
+        plain_policies: entry.plain_policies,
         comment: entry.comment.clone(),
         rights: RelationRights {
             select: entry.rights.select || any(|rights| rights.select),
@@ -92,6 +93,7 @@ fn column(
         number: entry.number.unwrap_or(next),
         r#type: types.resolve(&entry.r#type)?,
         modifier: entry.modifier.or_else(|| types.modifier(&entry.r#type)),
+        has_least: types.has_least(&entry.r#type),
         not_null,
         has_default,
         generated: entry.generated,

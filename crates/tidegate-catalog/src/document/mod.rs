@@ -35,7 +35,7 @@ impl Schema {
 #[serde(deny_unknown_fields)]
 struct Document {
     name: Box<str>,
-    /// The types that are not built in.
+    /// The types: those that are not built in, at least.
     #[serde(default)]
     types: Vec<TypeEntry>,
     relations: Vec<RelationEntry>,
@@ -64,6 +64,9 @@ struct TypeEntry {
     /// Of a domain.
     #[serde(default)]
     has_default: bool,
+    /// Whether there are `min` and `max` of it.
+    #[serde(default)]
+    has_least: bool,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -98,6 +101,9 @@ struct RelationEntry {
     /// Whether row level security is on and applies to the role.
     #[serde(default)]
     row_security: bool,
+    /// Whether no policy calls more than built-in functions that cannot write.
+    #[serde(default)]
+    plain_policies: bool,
     comment: Option<Box<str>>,
     /// The rights on all columns.
     rights: Rights,

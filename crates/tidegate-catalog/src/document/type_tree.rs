@@ -12,6 +12,32 @@ const DEEPEST: usize = 32;
 /// Behind the numbers of the built-in types (PostgreSQL, "System Catalog Initial Data").
 const BUILT_IN: u32 = 12_000;
 
+/// The built-in types that have `min` and `max` on every server (PostgreSQL, "Aggregate
+/// Functions"), for documents that tell nothing of built-in types.
+const HAVE_LEAST: [Type; 21] = [
+    Type::INT2,
+    Type::INT4,
+    Type::INT8,
+    Type::FLOAT4,
+    Type::FLOAT8,
+    Type::NUMERIC,
+    Type::TEXT,
+    Type::VARCHAR,
+    Type::BPCHAR,
+    Type::DATE,
+    Type::TIME,
+    Type::TIMETZ,
+    Type::TIMESTAMP,
+    Type::TIMESTAMPTZ,
+    Type::INTERVAL,
+    Type::MONEY,
+    Type::INET,
+    Type::CIDR,
+    Type::OID,
+    Type::PG_LSN,
+    Type::TID,
+];
+
 /// The types of a document.
 pub(super) struct TypeTree<'a> {
     entries: HashMap<u32, &'a TypeEntry>,
@@ -44,6 +70,23 @@ impl<'a> TypeTree<'a> {
     /// The type modifier of a domain, or of one that it is over.
     pub(super) fn modifier(&mut self, name: &TypeName) -> Option<i32> {
         self.of_domain(name, |domain| domain.modifier)
+    }
+
+    /// Whether there are `min` and `max` of the type, or of what a domain is over.
+    pub(super) fn has_least(&mut self, name: &TypeName) -> bool {
+        let mut next = self.number(name).ok();
+        for _ in 0..DEEPEST {
+            let Some(entry) = next.and_then(|oid| self.entries.get(&oid).copied()) else {
+                let built_in = next.and_then(Type::from_oid);
+                return built_in.is_some_and(|built_in| HAVE_LEAST.contains(&built_in));
+            };
+            if !matches!(entry.kind, TypeEntryKind::Domain) {
+                return entry.has_least;
+            }
+            let inner = entry.inner.as_ref();
+            next = inner.and_then(|inner| self.number(inner).ok());
+        }
+        false
     }
 
     /// What the outermost domain tells that tells anything.

@@ -177,6 +177,25 @@ with caller as materialized (
                case when r.relpersistence operator(pg_catalog.=) 'u' then 'unlogged'
                     when r.relpersistence operator(pg_catalog.=) 't' then 'temporary' end as persistence,
                case when r.row_security then true end as row_security,
+               -- What a policy calls stands in its tree, by the numbers of functions. A subquery, a
+               -- domain and a type of the database's own may lead to others.
+               case when r.row_security and not exists (
+                   select from pg_catalog.pg_policy p
+                   cross join lateral (values (p.polqual::pg_catalog.text)) q(tree)
+                   where p.polrelid operator(pg_catalog.=) r.oid
+                     and (q.tree operator(pg_catalog.~) '\{(SUBLINK|COERCETODOMAIN)'
+                          or exists (
+                              select from pg_catalog.regexp_matches(q.tree, ':resulttype ([0-9]+)', 'g') m(number)
+                              where m.number[1]::pg_catalog.oid operator(pg_catalog.>=) 16384::pg_catalog.oid)
+                          or exists (
+                              select from pg_catalog.regexp_matches(q.tree, 'funcid ([0-9]+)', 'g') m(number)
+                              left join pg_catalog.pg_proc f
+                                on f.oid operator(pg_catalog.=) m.number[1]::pg_catalog.oid
+                              where m.number[1] operator(pg_catalog.<>) '0'
+                                and (f.provolatile is null
+                                     or f.provolatile operator(pg_catalog.=) 'v'
+                                     or f.oid operator(pg_catalog.>=) 16384::pg_catalog.oid)))
+               ) then true end as plain_policies,
                m.description as comment,
                r.rights,
                coalesce(c.document, '[]') as columns,
@@ -246,7 +265,32 @@ with caller as materialized (
                       and a.attnum operator(pg_catalog.>) 0 and not a.attisdropped) end as attributes,
                case when t.typtypmod operator(pg_catalog.>=) 0 then t.typtypmod end as modifier,
                case when t.typnotnull then true end as not_null,
-               case when t.typdefault is not null then true end as has_default
+               case when t.typdefault is not null then true end as has_default,
+               -- Nobody but the server or the extension that the type is of makes an aggregate
+               -- function that others call unawares.
+               case when exists (
+                   select from pg_catalog.pg_proc f
+                   where f.proname operator(pg_catalog.=) 'min'
+                     and f.prokind operator(pg_catalog.=) 'a'
+                     and f.pronargs operator(pg_catalog.=) 1
+                     and f.proargtypes[0] operator(pg_catalog.=) case t.oid
+                         when 'pg_catalog.varchar'::pg_catalog.regtype then 'pg_catalog.text'::pg_catalog.regtype
+                         when 'pg_catalog.cidr'::pg_catalog.regtype then 'pg_catalog.inet'::pg_catalog.regtype
+                         else t.oid end
+                     and f.pronamespace operator(pg_catalog.=) t.typnamespace
+                     and (f.pronamespace operator(pg_catalog.=) 'pg_catalog'::pg_catalog.regnamespace
+                          or exists (
+                              select from pg_catalog.pg_depend a
+                              join pg_catalog.pg_depend b
+                                on b.refclassid operator(pg_catalog.=) a.refclassid
+                               and b.refobjid operator(pg_catalog.=) a.refobjid
+                              where a.classid operator(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass
+                                and a.objid operator(pg_catalog.=) f.oid
+                                and a.deptype operator(pg_catalog.=) 'e'
+                                and b.classid operator(pg_catalog.=) 'pg_catalog.pg_type'::pg_catalog.regclass
+                                and b.objid operator(pg_catalog.=) t.oid
+                                and b.deptype operator(pg_catalog.=) 'e'))
+               ) then true end as has_least
     ) d
     group by needed.relnamespace
 )

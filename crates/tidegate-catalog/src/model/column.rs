@@ -18,6 +18,9 @@ pub struct Column {
     /// What its type, or its domain, lets in of it: the length of `varchar(n)`, the precision and
     /// scale of `numeric(p, s)`, as `pg_attribute.atttypmod` has them.
     pub modifier: Option<i32>,
+    /// Whether the server, or the extension that the type is of, has `min` and `max` of it, which
+    /// differs from version to version. Of what is built up of other types nothing is told.
+    pub has_least: bool,
     /// Whether NULL is refused, by the column or by its domain.
     pub not_null: bool,
     /// Whether an INSERT may leave it out although it is NOT NULL: it (or its domain) has a default,

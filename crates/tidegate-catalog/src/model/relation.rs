@@ -19,6 +19,9 @@ pub struct Relation {
     pub persistence: Persistence,
     /// Whether row level security is on and applies to the role.
     pub row_security: bool,
+    /// Whether it is known of all its policies that they call nothing but built-in functions that
+    /// cannot write.
+    pub plain_policies: bool,
     /// `COMMENT ON`.
     pub comment: Option<Box<str>>,
     /// The visible columns, by `attnum`.

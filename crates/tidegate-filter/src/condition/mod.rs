@@ -260,10 +260,7 @@ impl<'a> Parser<'a> {
             ))
         })?;
         self.at += 1;
-        Ok(Target {
-            id,
-            column: self.relation.column(id),
-        })
+        Ok(Target::of(self.relation, id))
     }
 
     fn value(&mut self) -> Result<Literal> {

@@ -4,7 +4,7 @@ mod path;
 mod text;
 mod value;
 
-pub use self::text::has_boolean_for_text;
+pub use self::text::no_text;
 pub(crate) use self::value::{is_range_text, part};
 
 use tidegate_catalog::model::Column;
@@ -63,10 +63,7 @@ impl Filter {
         column: ColumnId,
         place: &str,
     ) -> Result<Self> {
-        let target = Target {
-            id: column,
-            column: relation.column(column),
-        };
+        let target = Target::of(relation, column);
         target.compare(Operator::Eq, json, &Path::Root(place))
     }
 }
@@ -116,8 +113,7 @@ impl<'s> Reader<'s> {
     ) -> Result<Filter> {
         let found = self.schema.relation(relation);
         if let Some(id) = found.find_column(name) {
-            let column = found.column(id);
-            return self.column(&Target { id, column }, value, path);
+            return self.column(&Target::of(found, id), value, path);
         }
         if let Some(id) = found.find_relationship(name) {
             let target = found.relationship(id).target;
@@ -236,6 +232,18 @@ pub(crate) enum Compared {
 pub(crate) struct Target<'a> {
     pub(crate) id: ColumnId,
     pub(crate) column: &'a Column,
+    /// Whether it belongs to the primary key: an ID may be a number, whatever the column holds.
+    is_key: bool,
+}
+
+impl<'a> Target<'a> {
+    pub(crate) fn of(relation: &'a Relation, id: ColumnId) -> Self {
+        Self {
+            id,
+            column: relation.column(id),
+            is_key: relation.is_key(id),
+        }
+    }
 }
 
 impl Target<'_> {
@@ -295,7 +303,7 @@ impl Target<'_> {
             return Err(self.unknown(&Path::Member(path, operator.name())));
         }
         value::check(&self.column.r#type, operator, value, path)?;
-        text::check(&self.column.r#type, operator, value, path)?;
+        text::check(self, operator, value, path)?;
         match operator {
             Operator::In if value.elements(path)?.is_empty() => Ok(Filter::Any(Vec::new())),
             Operator::NotIn if value.elements(path)?.is_empty() => Ok(Filter::everything()),

@@ -1,40 +1,47 @@
-//! Booleans where a text is wanted. PostgreSQL would take their names for texts.
+//! Numbers and booleans where a text is wanted. PostgreSQL would take their digits and names for
+//! texts.
 
+use tidegate_catalog::model::Column;
 use tidegate_sql::json::JsonKind;
 use tidegate_sql::{Type, TypeKind};
 
+use super::Target;
 use super::path::Path;
 use crate::error::{Error, Result};
 use crate::family::{Family, base, written};
 use crate::json::Json;
 use crate::operator::Operator;
 
-/// Whether a value for a column of texts, or of arrays of them, holds a boolean instead of one.
-/// False for other columns.
-pub fn has_boolean_for_text(r#type: &Type, value: &Json<'_>) -> bool {
-    if Family::of(innermost(r#type)) != Family::Text {
-        return false;
+/// What a value for a column of texts, or of arrays of them, holds instead of one: a boolean, or a
+/// number, which is right where the column is part of the primary key (`is_key`) and so an ID.
+/// `None` for other columns and where there is nothing of the kind.
+pub fn no_text(column: &Column, is_key: bool, value: &Json<'_>) -> Option<JsonKind> {
+    let r#type = &column.r#type;
+    if !is_text(innermost(r#type)) {
+        return None;
     }
     let is_list = matches!(base(r#type).kind(), TypeKind::Array(_));
     // An array for a text, and no array for an array of them, is wrong in another way.
-    is_list == (value.kind() == JsonKind::Array) && has_boolean(value)
+    (is_list == (value.kind() == JsonKind::Array))
+        .then(|| odd(value, is_key))
+        .flatten()
 }
 
 /// Checks the value of an operator.
 pub(super) fn check(
-    r#type: &Type,
+    target: &Target<'_>,
     operator: Operator,
     value: &Json<'_>,
     path: &Path<'_>,
 ) -> Result<()> {
     let refuse = |value: &Json<'_>, path: &Path<'_>| {
-        if !has_boolean_for_text(r#type, value) {
+        let Some(found) = no_text(target.column, target.is_key, value) else {
             return Ok(());
-        }
+        };
         Err(Error::WrongKind {
             place: path.to_string(),
-            found: JsonKind::Bool,
-            expected: format!("a string ({})", written(r#type)),
+            found,
+            expected: format!("a string ({})", written(&target.column.r#type)),
         })
     };
     if !matches!(operator, Operator::In | Operator::NotIn) {
@@ -44,16 +51,27 @@ pub(super) fn check(
     elements.try_for_each(|(at, element)| refuse(&element, &Path::Element(path, at)))
 }
 
-/// Whether it is a boolean, or an array, whatever its dimensions, with one.
-fn has_boolean(value: &Json<'_>) -> bool {
+/// The first boolean or number of an array, whatever its dimensions, or the value itself.
+fn odd(value: &Json<'_>, is_key: bool) -> Option<JsonKind> {
     match value.kind() {
-        JsonKind::Bool => true,
+        JsonKind::Number if is_key => None,
+        kind @ (JsonKind::Number | JsonKind::Bool) => Some(kind),
         JsonKind::Array => {
             let elements = value.elements(&"").unwrap_or_default();
-            elements.iter().any(|element| has_boolean(element))
+            elements.iter().find_map(|element| odd(element, is_key))
         }
-        _ => false,
+        _ => None,
     }
+}
+
+/// Whether a number is no way to write the type's values: texts, and types whose text may look
+/// like a number and is none.
+fn is_text(r#type: &Type) -> bool {
+    let looks_so = matches!(
+        *r#type,
+        Type::BIT | Type::VARBIT | Type::TS_VECTOR | Type::TSQUERY
+    );
+    looks_so || Family::of(r#type) == Family::Text
 }
 
 fn innermost(r#type: &Type) -> &Type {

@@ -69,13 +69,19 @@ pub(crate) fn aggregated(
         Type::MONEY if function == AggregateFunction::Sum => Some("String"),
         _ => None,
     };
-    let name = match function {
-        AggregateFunction::Sum | AggregateFunction::Avg => number,
+    match function {
+        AggregateFunction::Sum | AggregateFunction::Avg => number.map(TypeReference::nullable),
         AggregateFunction::Min | AggregateFunction::Max => {
-            ordered(r#type).then(|| Kind::of_column(relation, id).name())
+            let shown = matches!(Kind::of_column(relation, id).named, Named::Scalar(_));
+            // The function of all enums takes none of their domains.
+            let is_enum = matches!(column.r#type.kind(), SqlKind::Enum(_));
+            let ordered = shown && (is_enum || column.has_least || is_ordered_list(r#type));
+            ordered.then(|| TypeReference {
+                not_null: false,
+                ..column_type(relation, id)
+            })
         }
-    };
-    name.map(TypeReference::nullable)
+    }
 }
 
 fn base(r#type: &Type) -> &Type {
@@ -85,33 +91,13 @@ fn base(r#type: &Type) -> &Type {
     }
 }
 
-/// Whether PostgreSQL has `min` and `max` for the type (PostgreSQL, "Aggregate Functions").
-fn ordered(r#type: &Type) -> bool {
-    const ORDERED: [Type; 20] = [
-        Type::INT2,
-        Type::INT4,
-        Type::INT8,
-        Type::FLOAT4,
-        Type::FLOAT8,
-        Type::NUMERIC,
-        Type::TEXT,
-        Type::VARCHAR,
-        Type::BPCHAR,
-        Type::DATE,
-        Type::TIME,
-        Type::TIMETZ,
-        Type::TIMESTAMP,
-        Type::TIMESTAMPTZ,
-        Type::INTERVAL,
-        Type::MONEY,
-        Type::INET,
-        Type::CIDR,
-        Type::OID,
-        Type::PG_LSN,
-    ];
-    // The extension's functions are beside its type.
-    let is_citext = r#type.name() == "citext" && r#type.schema() != "pg_catalog";
-    is_citext || ORDERED.contains(r#type) || matches!(r#type.kind(), SqlKind::Enum(_))
+/// Whether it is a list of values that have an order, for which PostgreSQL has `min` and `max`.
+fn is_ordered_list(r#type: &Type) -> bool {
+    match r#type.kind() {
+        SqlKind::Array(_) if matches!(*r#type, Type::INT2_VECTOR | Type::OID_VECTOR) => false,
+        SqlKind::Array(element) => tidegate_filter::has_order(element),
+        _ => false,
+    }
 }
 
 /// Defines the types of a relation's aggregates.

@@ -60,7 +60,7 @@ fn code(sqlstate: &str, anonymous: bool) -> Option<Code> {
         "40001" | "40P01" | "55P03" | "42P01" | "42703" => Code::Conflict,
         "57014" => Code::Timeout,
         _ => match sqlstate.get(..2).unwrap_or_default() {
-            "23" => Code::ConstraintViolation,
+            "23" | "44" => Code::ConstraintViolation,
             "28" => Code::Forbidden,
             "40" => Code::Conflict,
             "08" | "53" | "58" | "F0" | "XX" => return None,
@@ -80,6 +80,7 @@ mod tests {
         let cases = [
             ("23505", Some(Code::ConstraintViolation)),
             ("23502", Some(Code::ConstraintViolation)),
+            ("44000", Some(Code::ConstraintViolation)),
             ("42501", Some(Code::Forbidden)),
             ("40001", Some(Code::Conflict)),
             ("57014", Some(Code::Timeout)),

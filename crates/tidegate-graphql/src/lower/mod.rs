@@ -6,6 +6,7 @@ mod introspection;
 mod mutation;
 mod selection;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -32,15 +33,20 @@ pub(crate) struct Lowerer<'d> {
     pub introspect: &'d dyn Introspector,
 }
 
-/// Lowers a query or a mutation.
+/// The root fields of a query that failed, by their number: each shows null.
+pub(crate) type Lost = BTreeMap<usize, Error>;
+
+/// Lowers a query or a mutation. Of a query the fields that are `lost` show null, and so do those
+/// that get lost here.
 ///
 /// # Errors
 ///
-/// Errors with the path of their root field: `BAD_USER_INPUT`, `TOO_COMPLEX`.
+/// Errors of the whole operation; those of a root field of a mutation have its path.
 pub(crate) fn lower<'d>(
     lowerer: Lowerer<'d>,
     operation: &'d Operation,
     limits: &Limits,
+    lost: &mut Lost,
 ) -> Result<Planned<'d>, Error> {
     let groups = lowerer.collect.fields(&operation.selection)?;
     if groups.len() > limits.roots {
@@ -51,12 +57,21 @@ pub(crate) fn lower<'d>(
         );
         return Err(Error::new(Code::TooComplex, message).at(operation.location));
     }
-    let roots = groups.iter().map(|group| {
+    let roots = groups.iter().enumerate().map(|(at, group)| {
+        let key = Arc::clone(group.key());
+        if lost.contains_key(&at) {
+            return Ok(PlannedRoot { key, field: NULL });
+        }
         let field = lowerer.root(operation.kind, group);
-        Ok(PlannedRoot {
-            key: Arc::clone(group.key()),
-            field: field.map_err(|error| error.within(group.key(), group.field.location))?,
-        })
+        let field = field.map_err(|error| error.within(group.key(), group.field.location));
+        let field = match field {
+            Err(error) if is_nullable(operation.kind, group) => {
+                lost.insert(at, error);
+                NULL
+            }
+            field => field?,
+        };
+        Ok(PlannedRoot { key, field })
     });
     let roots = roots.collect::<Result<_, Error>>()?;
     match operation.kind {
@@ -66,6 +81,15 @@ pub(crate) fn lower<'d>(
             "a subscription is sent over a WebSocket, not over HTTP",
         )),
     }
+}
+
+/// What a field shows that failed.
+const NULL: RootField<'static> = RootField::Verbatim(Bytes::from_static(b"null"));
+
+/// Whether null can stand in place of a root field: a mutation happens as a whole or not at all,
+/// and `__schema` and `__typename` are never null (GraphQL, section 6.4.4).
+fn is_nullable(kind: OperationKind, group: &Group<'_>) -> bool {
+    kind == OperationKind::Query && !matches!(&*group.field.name, "__schema" | "__typename")
 }
 
 /// What the documents of this crate mean by a field that validation should have refused.

@@ -7,9 +7,9 @@ use tidegate_catalog::RelationId;
 use tidegate_catalog::model::Relationship;
 use tidegate_sql::InputError;
 
-use super::flat;
 use super::level::{Level, Settings, Source};
 use super::{Plan, Root, RootShows, Way};
+use super::{flat, harmless};
 use crate::operation::{self, RootField, Selection};
 use crate::row::{Compiler, KeyKind, Keys, Rows, aggregate};
 use crate::statement;
@@ -36,12 +36,19 @@ pub(super) fn plan<'a>(settings: Settings<'a>, operation: Operation<'a>) -> Resu
     let mut levels: Vec<_> = builder.levels.into_iter().flatten().collect();
     flat::join(&settings, &mut levels);
     let statements: usize = levels.iter().map(Level::statements).sum();
+    let way = match many {
+        _ if statements > 1 => many,
+        // One statement is a snapshot of its own, but it could write.
+        Way::Snapshot if !levels.iter().all(|level| harmless::is(&settings, level)) => many,
+        _ => Way::Alone,
+    };
     Ok(Plan {
         settings,
-        way: if statements > 1 { many } else { Way::Alone },
+        way,
         roots,
-        levels,
         at: 0,
+        left: levels.len(),
+        levels,
         statement: None,
     })
 }
@@ -85,7 +92,7 @@ impl<'a> Builder<'a> {
                     let column = model.column(*id);
                     let place = || ["data.", &column.field].concat();
                     statement::is_given(column, place)?;
-                    statement::is_text(column, value, place)?;
+                    statement::is_text(model, *id, value, place)?;
                 }
                 let selection = mem::take(&mut wanted.returning);
                 self.level(relation, Source::Update(wanted), selection)

@@ -2,6 +2,7 @@
 
 mod build;
 mod flat;
+mod harmless;
 mod level;
 mod measure;
 mod merge;
@@ -15,6 +16,9 @@ use tidegate_sql::{BoundStatement, InputError, RowSink};
 pub(crate) use self::level::Source;
 use self::level::{Level, Settings};
 use crate::{Error, Limits, Operation, Outcome, Result};
+
+/// The SQLSTATE of a row that its view would not show.
+const WITH_CHECK_OPTION: &str = "44000";
 
 /// An operation on its way: statements come out, rows go in, the response's data comes out.
 ///
@@ -35,6 +39,8 @@ pub struct Plan<'a> {
     levels: Vec<Level<'a>>,
     /// The level whose statement comes next or is running.
     at: usize,
+    /// How many levels have not given all their statements yet.
+    left: usize,
     /// The statement that was given last.
     statement: Option<BoundStatement>,
 }
@@ -69,7 +75,7 @@ pub struct Step<'p> {
 pub enum Way {
     /// At most one statement: `Executor::query`, no explicit transaction.
     Alone,
-    /// `Mode::Snapshot`.
+    /// `Mode::Snapshot`: a query of several statements, or of one that could write.
     Snapshot,
     /// `Mode::ReadWrite`.
     ReadWrite,
@@ -96,6 +102,28 @@ impl<'a> Plan<'a> {
         self.way
     }
 
+    /// Begins with the statements of this root field, by its number, and goes round: the answer
+    /// keeps its order. Of a query only, before its first statement.
+    pub fn begin_with(&mut self, root: usize) {
+        let first = self.levels.iter().position(|level| level.root >= root);
+        self.at = first.unwrap_or(0);
+    }
+
+    /// The root fields, by number, whose statements have not all been run to their end.
+    pub fn unfinished(&self) -> Vec<usize> {
+        let levels = self.levels.iter().cycle().skip(self.at).take(self.left);
+        let mut roots: Vec<_> = levels.map(|level| level.root).collect();
+        roots.dedup();
+        roots
+    }
+
+    /// Shows null at a root field, by its number, whatever its statements gave or did not.
+    pub fn lose(&mut self, root: usize) {
+        if let Some(root) = self.roots.get_mut(root) {
+            root.shows = RootShows::Verbatim(Bytes::from_static(b"null"));
+        }
+    }
+
     /// The next statement, once the one before it has been run to its end; `None` when there is
     /// none left.
     ///
@@ -105,15 +133,16 @@ impl<'a> Plan<'a> {
     #[expect(clippy::should_implement_trait, reason = "its items borrow the plan")]
     pub fn next(&mut self) -> Result<Option<Step<'_>>> {
         self.statement = None;
-        while self.statement.is_none() {
-            let at = self.at.min(self.levels.len());
-            let (before, rest) = self.levels.split_at_mut(at);
+        while self.statement.is_none() && self.left > 0 {
+            let (before, rest) = self.levels.split_at_mut(self.at);
             let Some(level) = rest.first_mut() else {
-                return Ok(None);
+                self.at = 0;
+                continue;
             };
             self.statement = level.next(&self.settings, before)?;
             if self.statement.is_none() {
                 self.at += 1;
+                self.left -= 1;
             }
         }
         let level = self.levels.get_mut(self.at);
@@ -134,13 +163,18 @@ impl<'a> Plan<'a> {
 
     /// Says where the value stands that PostgreSQL refused in the statement that was given last.
     /// Of an insert of many objects PostgreSQL sees one array a column, and tells the column alone;
-    /// of a value beyond the length or precision of its column it tells the limit alone. Any other
-    /// error is given back as it is.
+    /// of a value beyond the length or precision of its column it tells the limit alone. Of a row
+    /// that a view does not let in (WITH CHECK OPTION) it names no relation, so the one that was
+    /// written is named. Any other error is given back as it is.
     pub fn locate(&self, error: tidegate_sql::Error) -> tidegate_sql::Error {
         match (error, self.levels.get(self.at)) {
             (tidegate_sql::Error::Rejected(mut rejection), Some(level)) => {
                 if let Some(place) = level.locate(&self.settings, &rejection) {
                     rejection.place = Some(place);
+                }
+                if rejection.sqlstate == WITH_CHECK_OPTION && rejection.table.is_none() {
+                    let relation = self.settings.schema.relation(level.relation);
+                    rejection.table = Some(relation.name.to_string());
                 }
                 tidegate_sql::Error::Rejected(rejection)
             }
@@ -153,7 +187,8 @@ impl<'a> Plan<'a> {
         measure::size(&self.roots, &self.levels)
     }
 
-    /// Appends the whole data object, `{"getArtists":[…]}`, once all statements have been run.
+    /// Appends the whole data object, `{"getArtists":[…]}`, once all statements have been run, but
+    /// those of fields that are lost.
     ///
     /// # Errors
     ///

@@ -5,8 +5,7 @@ use std::borrow::Cow;
 use bytes::BytesMut;
 use tidegate_catalog::model::{Column, Identity};
 use tidegate_catalog::{ColumnId, Relation, RelationId, Schema};
-use tidegate_filter::{Json, has_boolean_for_text};
-use tidegate_sql::json::JsonKind;
+use tidegate_filter::{Json, no_text};
 use tidegate_sql::parameter::{self, IsNull};
 use tidegate_sql::statement::{Kind, SqlWriter};
 use tidegate_sql::{BoundStatement, InputError, Parameter, Rejection, TypeKind};
@@ -138,8 +137,8 @@ fn members<'a>(
             let name = &relation.column(*column).field;
             return Err(wrong(place.column(name), "given twice".to_owned()).into());
         }
-        let column = relation.column(*column);
-        is_text(column, value, || place.column(&column.field))?;
+        let place = || place.column(&relation.column(*column).field);
+        is_text(relation, *column, value, place)?;
     }
     Ok(read)
 }
@@ -153,22 +152,24 @@ pub(crate) fn is_given(column: &Column, place: impl Fn() -> String) -> Result<()
     Ok(())
 }
 
-/// Refuses a boolean for a text.
+/// Refuses a number or a boolean for a text. Keys are IDs, and an ID may be a number.
 pub(crate) fn is_text(
-    column: &Column,
+    relation: &Relation,
+    id: ColumnId,
     value: &Json<'_>,
     place: impl Fn() -> String,
 ) -> Result<(), InputError> {
-    if !has_boolean_for_text(&column.r#type, value) {
+    let column = relation.column(id);
+    let Some(found) = no_text(column, relation.is_key(id), value) else {
         return Ok(());
-    }
+    };
     Err(InputError::InvalidValue {
         place: place(),
         expected: match column.r#type.kind() {
             TypeKind::Array(element) => format!("{}[]", element.name()),
             _ => column.r#type.name().to_owned(),
         },
-        problem: format!("{}, expected a string", JsonKind::Bool),
+        problem: format!("{found}, expected a string"),
     })
 }
 

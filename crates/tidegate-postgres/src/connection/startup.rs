@@ -31,6 +31,8 @@ impl StartupPins {
             ("IntervalStyle", "postgres"),
             ("extra_float_digits", "1"),
             ("bytea_output", "hex"),
+            // We write arrays with NULL in them.
+            ("array_nulls", "on"),
             ("standard_conforming_strings", "on"),
             ("row_security", "on"),
             ("jit", "off"),

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use ipnet::IpNet;
 use tidegate_catalog::Catalogs;
 use tidegate_feed::Feed;
-use tidegate_graphql::Apis;
+use tidegate_graphql::{Apis, RoleLimits};
 use tidegate_methods::{MemoryMethodStore, Registry};
 use tidegate_oauth::{Accounts, IdentityProviders, Issuer, Mail, Store};
 use tidegate_rpc::Dispatcher;
@@ -23,7 +23,7 @@ use crate::statements::Statements;
 use crate::trace::SpanSink;
 
 /// Puts an [`App`] together; what is not said has the default of the API's contract.
-pub struct AppBuilder(Parts);
+pub struct AppBuilder(Parts, Vec<RoleLimits>);
 
 impl AppBuilder {
     pub(super) fn new(
@@ -32,12 +32,12 @@ impl AppBuilder {
         store: Arc<dyn Store>,
     ) -> Self {
         let methods = Arc::new(Registry::new(Arc::new(MemoryMethodStore::new())));
-        Self(Parts {
+        let parts = Parts {
             catalogs: Arc::new(Catalogs::new(Arc::clone(&executor), Arc::new(()))),
             dispatcher: Dispatcher::new(Arc::clone(&methods), Arc::clone(&executor)),
             methods,
             executor,
-            apis: graphql(false, &Limits::default()),
+            apis: graphql(false, &Limits::default(), Vec::new()),
             feed: None,
             issuer,
             store: store.clone(),
@@ -63,7 +63,8 @@ impl AppBuilder {
             requests: AtomicU64::new(0),
             traced: AtomicU64::new(0),
             draining: AtomicBool::new(false),
-        })
+        };
+        Self(parts, Vec::new())
     }
 
     /// The schemas that requests work with. Without it they are loaded once: nobody watches them.
@@ -97,13 +98,17 @@ impl AppBuilder {
     pub fn limits(mut self, limits: Limits) -> Self {
         self.0.limits = limits;
         self.0.memory = Memory::new(limits.memory);
-        self.0.apis = graphql(self.0.feed.is_some(), &limits);
+        self
+    }
+
+    /// Roles whose GraphQL requests have limits of their own.
+    pub fn graphql_roles(mut self, roles: Vec<RoleLimits>) -> Self {
+        self.1 = roles;
         self
     }
 
     /// The changes of rows. Without it there are no subscriptions.
     pub fn feed(mut self, feed: Option<Feed>) -> Self {
-        self.0.apis = graphql(feed.is_some(), &self.0.limits);
         self.0.feed = feed;
         self
     }
@@ -183,15 +188,17 @@ impl AppBuilder {
 
     /// The app.
     pub fn build(self) -> App {
-        App(Arc::new(self.0))
+        let Self(mut parts, roles) = self;
+        parts.apis = graphql(parts.feed.is_some(), &parts.limits, roles);
+        App(Arc::new(parts))
     }
 }
 
 /// No APIs yet.
-fn graphql(feed: bool, limits: &Limits) -> Apis {
+fn graphql(feed: bool, limits: &Limits, roles: Vec<RoleLimits>) -> Apis {
     let mut asked = limits.graphql;
     asked.rows.bytes = limits.response;
-    Apis::new(feed, asked)
+    Apis::new(feed, asked, roles)
 }
 
 impl fmt::Debug for AppBuilder {

@@ -114,7 +114,9 @@ pub(crate) async fn api(
     terms: &Terms,
 ) -> Result<Arc<Api>, Failure> {
     let schema = self::schema(app, caller, schema, terms).await?;
-    app.apis().of(&schema).await.map_err(Failure::internal)
+    let role = caller.login().map_or("", |login| login.role.as_str());
+    let api = app.apis().of(&schema, role).await;
+    api.map_err(Failure::internal)
 }
 
 /// A schema as the caller sees it.

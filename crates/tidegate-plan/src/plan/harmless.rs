@@ -1,0 +1,53 @@
+//! Whether reading rows can run code of somebody's own, which could write.
+
+use tidegate_catalog::RelationId;
+use tidegate_catalog::model::{Relation, RelationKind};
+use tidegate_filter::Filter;
+
+use super::level::{Level, Settings, Source};
+
+/// Whether the statement of a level reads nothing but rows as they are stored: no view, no foreign
+/// table, and no table with policies that can write, as functions can.
+pub(super) fn is(settings: &Settings<'_>, level: &Level<'_>) -> bool {
+    stores_rows(settings.schema.relation(level.relation))
+        && match &level.source {
+            Source::List(list) | Source::Children(list) => {
+                passes(settings, level.relation, &list.filter)
+            }
+            // The level below has left its condition here.
+            Source::Flat(list, each) => {
+                let below = level.rows.program.children.first();
+                passes(settings, level.relation, &list.filter)
+                    && below.is_some_and(|child| {
+                        passes(settings, child.relationship.target, &each.filter)
+                    })
+            }
+            Source::Aggregate(wanted) => passes(settings, level.relation, &wanted.filter),
+            _ => true,
+        }
+}
+
+/// Whether the condition looks at such tables only.
+fn passes(settings: &Settings<'_>, relation: RelationId, filter: &Filter) -> bool {
+    match filter {
+        Filter::All(filters) | Filter::Any(filters) => {
+            let mut filters = filters.iter();
+            filters.all(|filter| passes(settings, relation, filter))
+        }
+        Filter::Not(filter) => passes(settings, relation, filter),
+        Filter::Exists(relationship, filter) => {
+            let relation = settings.schema.relation(relation);
+            let target = relation.relationship(*relationship).target;
+            stores_rows(settings.schema.relation(target)) && passes(settings, target, filter)
+        }
+        Filter::Compare(_) => true,
+    }
+}
+
+fn stores_rows(relation: &Relation) -> bool {
+    let stored = matches!(
+        relation.kind,
+        RelationKind::Table | RelationKind::Partitioned | RelationKind::MaterializedView
+    );
+    stored && (!relation.row_security || relation.plain_policies)
+}

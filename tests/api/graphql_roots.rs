@@ -1,0 +1,277 @@
+//! Root fields of a query that fail while others do not (GraphQL, section 6.4.4), and queries that
+//! would write.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use tokio::sync::OnceCell;
+
+use crate::graphql::{PUBLIC, ask, data, known, nothing, settled};
+use crate::graphql_snapshots::Gate;
+use crate::service::{Answer, demo};
+
+async fn run(statements: &str) {
+    let admin = demo().admin().await;
+    admin.batch_execute(statements).await.unwrap();
+}
+
+/// Views whose rows cannot be read.
+async fn broken() {
+    static MADE: OnceCell<()> = OnceCell::const_new();
+    MADE.get_or_init(make_broken).await;
+}
+
+async fn make_broken() {
+    run(
+        "create or replace view gql_broken as select id, 1 / (id - id) as q from artists;
+         create or replace view gql_broken_late as
+             select id, case when id < 1000 then id else 1 / (id - id) end as q
+             from generate_series(990, 1000) id;
+         alter view gql_broken owner to demo; alter view gql_broken_late owner to demo",
+    )
+    .await;
+    known("GqlBroken").await;
+    known("GqlBrokenLate").await;
+}
+
+fn codes(answer: &Value) -> Vec<(&str, &str)> {
+    let errors = answer["errors"].as_array().unwrap().iter();
+    errors
+        .map(|error| {
+            let path = error["path"].as_array().unwrap();
+            assert_eq!(path.len(), 1, "{error}");
+            assert_eq!(error["locations"].as_array().unwrap().len(), 1, "{error}");
+            let code = error["extensions"]["code"].as_str().unwrap();
+            (path[0].as_str().unwrap(), code)
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn a_root_field_that_fails_is_null_and_the_others_are_there() {
+    broken().await;
+    let artist = json!([{"id": "1"}]);
+    let wrong = "BAD_USER_INPUT";
+    for (query, expected, lost) in [
+        (
+            "{ a: getGqlBroken { q } }",
+            json!({"a": null}),
+            vec![("a", wrong)],
+        ),
+        (
+            "{ a: getArtists(id: 1) { id } b: getGqlBroken { q } c: getArtists(id: 1) { id } }",
+            json!({"a": artist, "b": null, "c": artist}),
+            vec![("b", wrong)],
+        ),
+        // The last one, the first one, several, with what needs no statement between them.
+        (
+            "{ a: getArtists(id: 1) { id } t: __typename b: getGqlBrokenLate { q } }",
+            json!({"a": artist, "t": "Query", "b": null}),
+            vec![("b", wrong)],
+        ),
+        (
+            "{ a: getGqlBrokenLate { q } b: getArtists(id: 1) { id } c: getGqlBroken { q } \
+             d: __type(name: \"Date\") { name } e: getArtists(id: 1) { id } f: getGqlBroken { q } }",
+            json!({"a": null, "b": artist, "c": null, "d": {"name": "Date"}, "e": artist, "f": null}),
+            vec![("a", wrong), ("c", wrong), ("f", wrong)],
+        ),
+        // What is refused before anything runs, beside what PostgreSQL refuses.
+        (
+            "{ a: getArtists(where: {nix: 1}) { id } b: getArtists(id: 1) { id } \
+             c: getGqlBroken { q } d: getArtists(where: {name: 5}) { id } \
+             e: getArtists(where: {id: \"x\"}) { id } }",
+            json!({"a": null, "b": artist, "c": null, "d": null, "e": null}),
+            vec![("a", wrong), ("c", wrong), ("d", wrong), ("e", wrong)],
+        ),
+        // A root field is read as a whole: what fails below it is its own error.
+        (
+            "{ a: getArtists(id: 1) { id albums(where: {title: {regex: \"(\"}}) { id } } \
+             b: getArtists(id: 1) { id } }",
+            json!({"a": null, "b": artist}),
+            vec![("a", wrong)],
+        ),
+        (
+            "{ a: getGqlBrokenAggregate { sum { q } } b: getArtistsAggregate(where: {id: 1}) { count } }",
+            json!({"a": null, "b": [{"count": 1}]}),
+            vec![("a", wrong)],
+        ),
+    ] {
+        let answer = ask(Some("demo"), query, json!({})).await;
+        assert_eq!(answer["data"], expected, "{query}: {answer}");
+        assert_eq!(codes(&answer), lost, "{query}: {answer}");
+    }
+}
+
+/// Whatever is read first, the members come in the order of the document.
+#[tokio::test]
+async fn the_order_of_the_fields_stays() {
+    broken().await;
+    let query = "{ c: getArtists(id: 1) { id } x: getGqlBroken { q } b: getArtists(id: 1) { id } \
+                 t: __typename y: getGqlBroken { q } a: getArtists(id: 1) { id } }";
+    let body = json!({"query": query}).to_string();
+    let answer = demo()
+        .ask(Method::POST, PUBLIC, Some("demo"), Some(body))
+        .await;
+    let artist = "[{\"id\":\"1\"}]";
+    let expected = format!(
+        "{{\"data\":{{\"c\":{artist},\"x\":null,\"b\":{artist},\"t\":\"Query\",\"y\":null,\"a\":{artist}}},\"errors\":["
+    );
+    assert!(answer.text.starts_with(&expected), "{answer:?}");
+}
+
+/// The fields that are read again are read at one moment.
+#[tokio::test]
+async fn what_is_left_of_a_query_is_one_snapshot() {
+    broken().await;
+    let gate = Gate::new(8210).await;
+    let setup = "create table if not exists gql_left (id int primary key, n int);
+         insert into gql_left values (1, 0) on conflict do nothing;
+         alter table gql_left owner to demo";
+    gate.admin.batch_execute(setup).await.unwrap();
+    settled(Some("demo"), "{ getGqlLeft { id } }").await;
+    // The failure makes the document begin anew, behind it: `b`, the gate, `c`, and then `a`.
+    let query = "{ a: getGqlLeft { n } x: getGqlBroken { q } b: getGqlLeft { n } GATE c: getGqlLeft { n } }";
+    let asked = gate.held(query).await;
+    let change = "update gql_left set n = 1";
+    gate.admin.batch_execute(change).await.unwrap();
+    gate.open().await;
+    let answer = asked.await.unwrap();
+    let old = json!([{"n": 0}]);
+    assert_eq!(
+        answer["data"],
+        json!({"a": old, "x": null, "b": old, "gate": [{"id": 1}], "c": old}),
+        "{answer}"
+    );
+}
+
+/// What was read in time is shown; the time is that of the whole document.
+#[tokio::test]
+async fn a_deadline_takes_what_was_not_read_in_time() {
+    run(
+        "create or replace view gql_sleeper as select 1 as id, pg_sleep(50)::text as slept;
+         alter view gql_sleeper owner to demo",
+    )
+    .await;
+    known("GqlSleeper").await;
+    let query = "{ a: getArtists(id: 1) { id } x: getGqlSleeper { slept } b: getArtists(id: 1) { id } __typename }";
+    let request = demo()
+        .request(Method::POST, PUBLIC)
+        .bearer_auth(demo().cached_token("demo").await)
+        .header("prefer", "wait=1")
+        .json(&json!({"query": query}));
+    let answer = Answer::of(request).await.json();
+    let expected = json!({"a": [{"id": "1"}], "x": null, "b": null, "__typename": "Query"});
+    assert_eq!(answer["data"], expected, "{answer}");
+    assert_eq!(codes(&answer), [("x", "TIMEOUT"), ("b", "TIMEOUT")]);
+}
+
+/// A mutation is all or nothing, also what it would only have read.
+#[tokio::test]
+async fn a_mutation_that_fails_has_no_data() {
+    let query = "mutation { t: __typename a: insertPlaylists(data: {name: \"gql roots\"}) { id } \
+                 b: updatePlaylists(where: {nix: 1}, data: {name: \"x\"}) { id } }";
+    let answer = ask(Some("demo"), query, json!({})).await;
+    assert_eq!(answer["data"], Value::Null, "{answer}");
+    assert_eq!(codes(&answer), [("b", "BAD_USER_INPUT")]);
+    let read = "{ getPlaylists(where: {name: \"gql roots\"}) { id } }";
+    let found = data("demo", read, json!({})).await;
+    assert_eq!(found["getPlaylists"], json!([]));
+}
+
+/// Policies that call nothing of the database's own cost no transaction; those that lead to a
+/// function in whatever way do.
+async fn policies() {
+    let read_only = "pg_catalog.current_setting('transaction_read_only') = 'on'";
+    for (name, policy, expected) in [
+        (
+            "plain",
+            "id > 0 and current_user = 'demo/alice'".to_owned(),
+            false,
+        ),
+        (
+            "cased",
+            "lower(coalesce(current_setting('no.such', true), 'A')) = 'a'".to_owned(),
+            false,
+        ),
+        ("volatile", "random() >= 0".to_owned(), true),
+        (
+            "sub",
+            "exists (select from gql_tracer_stub)".to_owned(),
+            true,
+        ),
+        ("own", "gql_stub() = 1".to_owned(), true),
+        ("domain", "id::gql_stub_id > 0".to_owned(), true),
+        (
+            "array",
+            "array_length(('{' || id || '}')::gql_stub_id[], 1) = 1".to_owned(),
+            true,
+        ),
+    ] {
+        run(&format!(
+            "create table if not exists gql_policy_{name} (id int primary key);
+             insert into gql_policy_{name} values (1) on conflict do nothing;
+             alter table gql_policy_{name} enable row level security;
+             create policy gql_policy on gql_policy_{name} using ({policy});
+             create policy gql_sees on gql_policy_{name} as restrictive using (({read_only}) = {expected});
+             grant select on gql_policy_{name} to \"demo/alice\""
+        ))
+        .await;
+        let field = format!("getGqlPolicy{}{}", name[..1].to_uppercase(), &name[1..]);
+        let answer = settled(Some("alice"), &format!("{{ x: {field}(id: 1) {{ id }} }}")).await;
+        assert_eq!(
+            answer["data"],
+            json!({"x": [{"id": "1"}]}),
+            "{name}: {answer}"
+        );
+    }
+}
+
+/// Whatever a query reads is read only: views, policies, and what a condition looks at.
+#[tokio::test]
+async fn a_query_does_not_write() {
+    run(
+        "create table if not exists gql_traces (id serial primary key);
+         create or replace function gql_trace() returns int language plpgsql volatile security definer as
+         $$ begin insert into gql_traces default values; return 1; end $$;
+         create table if not exists gql_traced (id int primary key);
+         create table if not exists gql_tracing (id int primary key, of int references gql_traced);
+         insert into gql_traced values (1) on conflict do nothing;
+         insert into gql_tracing values (1, 1) on conflict do nothing;
+         alter table gql_tracing enable row level security;
+         drop policy if exists gql_trace on gql_tracing;
+         create policy gql_trace on gql_tracing using (gql_trace() = 1);
+         create or replace view gql_tracer_stub as select 1 as id;
+         grant select on gql_tracer_stub to \"demo/alice\";
+         create or replace function gql_stub() returns int language sql stable as 'select 1';
+         do $$ begin create domain gql_stub_id as int check (value > 0); exception when duplicate_object then null; end $$;
+         create or replace view gql_tracer as select gql_trace() as id;
+         create or replace view gql_tracer_of as select id from gql_tracer;
+         grant select on gql_traced, gql_tracing, gql_tracer, gql_tracer_of to \"demo/alice\"",
+    )
+    .await;
+    let sees = "{ getGqlTracer { id } getGqlTracerOf { id } getGqlTracing { id } getGqlTraced { id gqlTracing { id } } }";
+    settled(Some("alice"), sees).await;
+    for query in [
+        "{ x: getGqlTracer { id } }",
+        "{ x: getGqlTracerOf(limit: 1) { id } }",
+        "{ x: getGqlTracerAggregate { count max { id } } }",
+        "{ x: getGqlTracing(id: 1) { id } }",
+        "{ x: getGqlTracingAggregate { count } }",
+        "{ x: getGqlTraced(where: {gqlTracing: {id: 1}}) { id } }",
+        "{ x: getGqlTraced(where: {not: {or: [{gqlTracing: {}}]}}) { id } }",
+        "{ x: getGqlTraced(id: 1) { id gqlTracing { id } } }",
+        "{ x: getGqlTraced { id gqlTracing { id } } }",
+        "{ x: getGqlTracer { id } y: getGqlTracing { id } }",
+    ] {
+        let answer = ask(Some("alice"), query, json!({})).await;
+        assert!(nothing(&answer["data"]), "{query}: {answer}");
+        let extensions = &answer["errors"][0]["extensions"];
+        assert_eq!(extensions["sqlstate"], "25006", "{query}: {answer}");
+        assert_eq!(extensions["code"], "FORBIDDEN", "{query}: {answer}");
+    }
+    policies().await;
+    let admin = demo().admin().await;
+    let traces = admin
+        .query_one("select count(*) from gql_traces", &[])
+        .await;
+    assert_eq!(traces.unwrap().get::<_, i64>(0), 0);
+}
