@@ -1,0 +1,115 @@
+//! Where the shared connection comes from, and when it goes.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use tidegate_postgres::pool::Settings;
+use tidegate_sql::{Error, Login};
+
+use super::{Readers, crowded, fill, read, read_all, roomy, share};
+use crate::stage::{Sql, Stage};
+
+#[tokio::test]
+async fn nothing_is_shared_where_that_is_switched_off() {
+    let settings = Settings {
+        share: false,
+        ..roomy()
+    };
+    let cluster = tidegate_embedded::testing::cluster();
+    let stage = Arc::new(Stage::on(cluster, "lane_off", settings).await);
+    fill(&stage).await;
+    for _ in 0..20 {
+        read_all(&stage, &stage.owner()).await;
+    }
+    assert_eq!(stage.roles.shared_reads(), 0);
+}
+
+#[tokio::test]
+async fn the_connection_goes_back_when_others_need_it() {
+    let settings = Settings {
+        per_role: 2,
+        capacity: 4,
+        wait: Duration::from_secs(5),
+        ..Settings::default()
+    };
+    let cluster = tidegate_embedded::testing::cluster();
+    let stage = Arc::new(Stage::on(cluster, "lane_scarce", settings).await);
+    fill(&stage).await;
+    let owner = stage.owner();
+    let readers = Readers::start(&stage, &owner);
+    for _ in 0..20 {
+        // Two writers at once need both connections of the role.
+        let write = || {
+            Sql::new(
+                "insert into items values (1000 + random() * 100000000, 'x') on conflict do nothing",
+            )
+        };
+        let began = Instant::now();
+        let both = tokio::join!(write().run(&stage, &owner), write().run(&stage, &owner));
+        both.0.unwrap();
+        both.1.unwrap();
+        assert!(
+            began.elapsed() < Duration::from_secs(2),
+            "{:?}",
+            began.elapsed()
+        );
+    }
+    let alice = stage.alice();
+    assert_eq!(read(1).value(&stage, &alice).await, "\"item 1\"");
+    readers.stop().await;
+}
+
+#[tokio::test]
+async fn reads_are_shared_again_after_their_session_was_killed() {
+    let stage = crowded("lane_killed").await;
+    let owner = stage.owner();
+    for _ in 0..10 {
+        let kill = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+            WHERE datname = 'lane_killed' AND usename = 'lane_killed'";
+        let one = |id: usize| {
+            let (stage, owner) = (&stage, &owner);
+            async move {
+                match read(id).run(stage, owner).await {
+                    Ok(rows) => assert_eq!(rows.values, [[format!("\"item {id}\"")]]),
+                    // Those on connections of their own are told.
+                    Err(error) => assert!(matches!(error, Error::Unavailable { .. }), "{error:?}"),
+                }
+            }
+        };
+        let reads = join_all((1..=100).map(one));
+        let (_, killed) = tokio::join!(reads, stage.admin.batch_execute(kill));
+        killed.unwrap();
+        share_whatever_fails(&stage, &owner).await;
+    }
+}
+
+/// Reads until a connection is shared; connections that were killed may still be found.
+async fn share_whatever_fails(stage: &Arc<Stage>, login: &Login) {
+    let before = stage.roles.shared_reads();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while stage.roles.shared_reads() == before {
+        assert!(Instant::now() < deadline, "nothing is shared again");
+        drop(join_all((1..=100).map(|id| read(id).run(stage, login))).await);
+    }
+}
+
+#[tokio::test]
+async fn a_database_can_be_closed_while_reads_are_shared() {
+    let stage = crowded("lane_closed").await;
+    let owner = stage.owner();
+    let readers = Readers::start(&stage, &owner);
+    share(&stage, &owner).await;
+    let held = || {
+        let query = "SELECT count(*) FROM pg_stat_activity WHERE usename = 'lane_closed'";
+        stage.admin.query_one(query, &[])
+    };
+    assert!(held().await.unwrap().get::<_, i64>(0) > 0);
+    readers.stop().await;
+    stage.roles.pool().close(&owner.database);
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while held().await.unwrap().get::<_, i64>(0) > 0 {
+        assert!(Instant::now() < deadline, "a connection stays");
+        tokio::task::yield_now().await;
+    }
+}
