@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use tidegate_postgres::pool::Settings;
-use tidegate_sql::{Error, Login, Sharing};
+use tidegate_sql::{Login, Sharing};
 
 use crate::stage::{Sql, Stage};
 
