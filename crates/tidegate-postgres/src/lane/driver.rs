@@ -5,6 +5,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use tokio::time::{Instant, MissedTickBehavior, interval};
+use tracing::debug;
 
 use super::crowd::Claim;
 use super::wire::Wire;
@@ -34,7 +35,7 @@ pub(super) async fn drive(claim: Claim, mut wire: Wire) {
     };
     let mut tick = interval(TICK);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
+    let why = loop {
         let moved = poll_fn(|cx| {
             if wire.poll(&claim.lane().state, cx).is_ready() {
                 return Poll::Ready(Due::End);
@@ -58,10 +59,15 @@ pub(super) async fn drive(claim: Claim, mut wire: Wire) {
                     wire.load(intake);
                 }
             }
-            Due::Check if !watch.is_over(&claim, &wire) => {}
-            Due::Check | Due::End => break,
+            Due::Check => {
+                if let Some(why) = watch.over(&claim, &wire) {
+                    break why;
+                }
+            }
+            Due::End => break "it broke",
         }
-    }
+    };
+    debug!(why, "a shared connection goes back");
     wire.end(claim.close());
 }
 
@@ -89,15 +95,20 @@ struct Watch {
 }
 
 impl Watch {
-    fn is_over(&mut self, claim: &Claim, wire: &Wire) -> bool {
+    /// Why it has to, if it has.
+    fn over(&mut self, claim: &Claim, wire: &Wire) -> Option<&'static str> {
         let now = Instant::now();
         if wire.is_stuck(now) {
-            return true;
+            return Some("a read is stuck");
         }
         let (idle, missed) = (wire.is_idle(), wire.is_missed());
         let mut state = claim.lane().state.lock();
         self.idle = if idle { self.idle + 1 } else { 0 };
         state.closing |= missed || now - self.began > LIFE;
-        idle && (state.closing || self.idle >= IDLE)
+        match (idle, state.closing) {
+            (true, true) => Some("it is old, or somebody waits"),
+            (true, false) if self.idle >= IDLE => Some("nothing to do"),
+            _ => None,
+        }
     }
 }

@@ -11,6 +11,8 @@ const QUICK: Duration = Duration::from_millis(2);
 /// So long a statement stays away from lanes that did not do well on one, and twice as long each
 /// time, so many times. Not longer at first: on a busy machine it need not be its own fault.
 const AWAY: (Duration, u32) = (Duration::from_secs(1), 6);
+/// What a slow answer weighs, where one that is not takes back 1; and what is too much.
+const SLOWNESS: (u32, u32) = (16, 64);
 /// After so long without a fault the earlier ones are forgotten.
 const FORGIVEN: Duration = Duration::from_mins(1);
 /// What is assumed of a statement that no lane has served yet.
@@ -30,6 +32,8 @@ pub(crate) struct Pace {
     away_until: AtomicU64,
     /// How often in a row it did not do well.
     strikes: AtomicU32,
+    /// Grows with each slow answer and shrinks with the others.
+    slowness: AtomicU32,
     born: Instant,
 }
 
@@ -40,6 +44,7 @@ impl Default for Pace {
             served: AtomicU32::new(ASSUMED),
             away_until: AtomicU64::new(0),
             strikes: AtomicU32::new(0),
+            slowness: AtomicU32::new(0),
             born: Instant::now(),
         }
     }
@@ -53,12 +58,21 @@ impl Pace {
 
     /// It took so long on a lane.
     pub(super) fn was_served(&self, time: Duration) {
+        let slowness = self.slowness.load(Ordering::Relaxed);
+        self.slowness
+            .store(slowness.saturating_sub(1), Ordering::Relaxed);
         learn(&self.served, time);
     }
 
-    /// It took longer than reads on a lane should, or others on the machine did.
+    /// It took longer than reads on a lane should. Now and then that is the machine's fault.
     pub(super) fn was_slow(&self, now: Instant) {
-        self.keep_away(now + AWAY.0);
+        let (each, most) = SLOWNESS;
+        let slowness = self.slowness.load(Ordering::Relaxed) + each;
+        self.slowness.store(slowness % most, Ordering::Relaxed);
+        if slowness >= most {
+            tracing::debug!("a statement is often slow on a shared connection");
+            self.keep_away(now + AWAY.0);
+        }
     }
 
     fn keep_away(&self, until: Instant) {
@@ -112,6 +126,24 @@ fn learn(known: &AtomicU32, time: Duration) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn one_in_ten_is_too_often_slow_and_one_in_a_hundred_is_not() {
+        let is_quick_after = |often: u32| {
+            let pace = Pace::default();
+            pace.took(Duration::from_micros(200));
+            for read in 0..1000 {
+                if read % often == 0 {
+                    pace.was_slow(Instant::now());
+                } else {
+                    pace.was_served(Duration::from_micros(10));
+                }
+            }
+            pace.is_quick(Instant::now())
+        };
+        assert!(is_quick_after(100));
+        assert!(!is_quick_after(10));
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_statement_is_quick_when_it_was_and_comes_back_after_a_while() {

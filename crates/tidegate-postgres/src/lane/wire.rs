@@ -42,6 +42,20 @@ pub(super) struct Wire {
 /// The lane cannot go on.
 pub(super) struct Broken;
 
+/// Answers a read that took so long.
+fn end_one(job: Job, each: Duration, now: Instant) {
+    if !job.is_good() {
+        return job.fail(now);
+    }
+    let pace = job.prepared.shape.pace.clone();
+    job.end();
+    if each > SLOW {
+        pace.was_slow(now);
+    } else {
+        pace.was_served(each);
+    }
+}
+
 impl Wire {
     /// Takes over a connection; gives the side for requests.
     pub(super) fn new(
@@ -182,20 +196,11 @@ impl Wire {
         let each = (now - self.mark) / count;
         self.mark = now;
         for job in ended {
-            let pace = job.prepared.shape.pace.clone();
             let (text, verdict) = (job.statement.text(), job.prepared.verdict.clone());
             // A definition that has come meanwhile may have counted, and those behind have run in
             // what it left.
             let suspect = self.dictionary.belief.suspects(text, &verdict);
-            if job.is_good() {
-                pace.was_served(each);
-                job.end();
-            } else {
-                job.fail(now);
-            }
-            if each > SLOW {
-                pace.was_slow(now);
-            }
+            end_one(job, each, now);
             if suspect {
                 self.lease.residue = self.lease.residue.max(Residue::Session);
                 self.lease.stirred = true;
