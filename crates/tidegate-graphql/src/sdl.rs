@@ -27,12 +27,11 @@ impl<'s> Printer<'s> {
         let Some(fields) = &mut self.fields else {
             return self.begin(out);
         };
-        match fields.next() {
-            Some(field) => print_field(&field, out),
-            None => {
-                out.push_str("}\n");
-                self.fields = None;
-            }
+        if let Some(field) = fields.next() {
+            print_field(&field, out);
+        } else {
+            out.push_str("}\n");
+            self.fields = None;
         }
         true
     }
