@@ -9,7 +9,7 @@ use crate::node::{Node, operator};
 use crate::service::{PATIENCE, demo};
 
 /// A schema of this name in the demo, made by these statements as its owner.
-async fn prepare(schema: &str, statements: &str) {
+pub(crate) async fn prepare(schema: &str, statements: &str) {
     let admin = demo().admin().await;
     let all = format!(
         "begin; create schema {schema} authorization demo; set local role demo; \

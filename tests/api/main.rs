@@ -32,6 +32,7 @@ mod graphql_conditions;
 mod graphql_errors;
 mod graphql_events;
 mod graphql_injection;
+mod graphql_large;
 mod graphql_limits;
 mod graphql_lists;
 mod graphql_names;

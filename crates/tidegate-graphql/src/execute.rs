@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::{BufMut, BytesMut};
 use serde_json::value::RawValue;
-use tidegate_plan::{Operation as Planned, Plan, Way};
+use tidegate_plan::{Plan, Way};
 use tidegate_sql::{Executor, Mode, Principal, Terms};
 use tokio::runtime::RuntimeFlavor;
 
@@ -14,7 +14,7 @@ use crate::coerce::Variables;
 use crate::collect::Collector;
 use crate::document::{Operation, OperationKind};
 use crate::error::{Code, Error, Location};
-use crate::lower::{self, Lost, Lowerer};
+use crate::lower::{self, Lost, Lowered, Lowerer};
 use crate::response::{self, Answer};
 
 /// As whom and on what terms an operation runs.
@@ -139,13 +139,14 @@ impl Api {
         context: Context<'_>,
         tries: &mut Tries,
     ) -> Result<Answer, Failure> {
-        let planned = self.lower(collect, operation, &mut tries.lost)?;
+        let lowered = self.lower(collect, operation, &mut tries.lost)?;
+        let introspections = lowered.introspections;
         let failed = |trouble, key: Option<&Arc<str>>| match trouble {
             Trouble::Away(error) => Failure::Away(error),
             Trouble::Error(error) => Failure::Failed(locate(error, key, collect, operation)),
             Trouble::Redefined(error) => Failure::Redefined(locate(error, key, collect, operation)),
         };
-        let plan = Plan::new(self.schema(), planned, &self.limits().rows);
+        let plan = Plan::new(self.schema(), lowered.planned, &self.limits().rows);
         let mut plan = plan.map_err(|error| match error {
             tidegate_plan::Error::Root(key, error) => failed(Trouble::of_plan(*error), Some(&key)),
             error => failed(Trouble::of_plan(error), None),
@@ -162,11 +163,8 @@ impl Api {
             body.put_slice(response::BEGIN);
             let outcome = plan.finish(&mut body);
             let outcome = outcome.map_err(|error| failed(Trouble::of_plan(error), None))?;
-            Ok(response::end(
-                body,
-                &outcome,
-                mem::take(&mut tries.lost).into_values(),
-            ))
+            let lost = mem::take(&mut tries.lost).into_values();
+            Ok(response::end(body, &outcome, lost, introspections))
         };
         // A few rows that refer to each other on many levels can make an answer of any size.
         if size > most.saturating_mul(2) {
@@ -184,7 +182,7 @@ impl Api {
         collect: Collector<'d>,
         operation: &'d Operation,
         lost: &mut Lost,
-    ) -> Result<Planned<'d>, Failure> {
+    ) -> Result<Lowered<'d>, Failure> {
         let lowerer = Lowerer {
             schema: self.schema(),
             roots: self.roots(),

@@ -11,7 +11,7 @@ use tidegate_sql::{
 use crate::fixture::api;
 
 /// Who comes to ask for statements has coerced everything.
-struct Away;
+pub(crate) struct Away;
 
 impl Executor for Away {
     fn query<'a>(
@@ -58,7 +58,7 @@ async fn refusal(document: &str, variables: &str) -> Option<(String, bool)> {
         .execute(&prepared, Some(&variables), context)
         .await
         .ok()?;
-    let body: Value = serde_json::from_slice(&answer.body).unwrap();
+    let body: Value = serde_json::from_slice(&answer.body.into_bytes().unwrap()).unwrap();
     let error = &body["errors"][0];
     assert_eq!(error["extensions"]["code"], "BAD_USER_INPUT", "{body}");
     Some((

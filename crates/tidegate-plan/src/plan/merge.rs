@@ -43,6 +43,7 @@ pub(super) fn data(
         merge.out.extend_from_slice(b":");
         match &root.shows {
             RootShows::Verbatim(text) => merge.out.extend_from_slice(text),
+            RootShows::Gap => merge.outcome.gaps.push(merge.out.len()),
             RootShows::Level(level) => {
                 merge.path.push(Crumb::Key(&root.key));
                 merge.list(*level, 0)?;
