@@ -55,6 +55,8 @@ const INVALID: &[(&str, &str)] = &[
     ("", "GRAPHQL_PARSE_FAILED"),
     ("{ getArtists(limit: 01) { id } }", "GRAPHQL_PARSE_FAILED"),
     ("{ getArtists { name \u{1} } }", "GRAPHQL_PARSE_FAILED"),
+    ("{ __typename }\0", "GRAPHQL_PARSE_FAILED"),
+    ("{ __typename } # \0", "GRAPHQL_PARSE_FAILED"),
     ("{ nothing }", "GRAPHQL_VALIDATION_FAILED"),
     ("{ getArtists }", "GRAPHQL_VALIDATION_FAILED"),
     ("{ getArtists { id { x } } }", "GRAPHQL_VALIDATION_FAILED"),

@@ -69,6 +69,9 @@ impl Validator {
     /// `GRAPHQL_PARSE_FAILED`, `GRAPHQL_VALIDATION_FAILED` (all of them) and `TOO_COMPLEX`, with
     /// their places.
     pub(crate) fn read(&self, text: &str, limits: &Limits) -> Result<Document, Vec<Error>> {
+        if let Some(at) = text.find('\0') {
+            return Err(vec![no_character(&text[..at])]);
+        }
         let mut parsed = parse_document_source(text, &self.blank.schema)
             .map_err(|error| vec![parse_error(&error)])?;
         let document = lower::document(&parsed)?;
@@ -103,6 +106,17 @@ fn location(position: juniper::parser::SourcePosition) -> Location {
         line: one_based(position.line()),
         column: one_based(position.column()),
     }
+}
+
+/// The error of a U+0000 behind a text: no document has one, and juniper takes it for the end.
+fn no_character(before: &str) -> Error {
+    let begin = before.rfind('\n').map_or(0, |at| at + 1);
+    let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    let place = Location {
+        line: number(before.matches('\n').count() + 1),
+        column: number(before[begin..].chars().count() + 1),
+    };
+    Error::new(Code::ParseFailed, "Syntax error: unknown character U+0000").at(place)
 }
 
 fn parse_error(error: &Spanning<ParseError>) -> Error {
