@@ -378,3 +378,24 @@ async fn what_cannot_be_done_about_a_conflict_is_named() {
         assert_eq!(found["x"], json!([{"name": name, "b": 2}]));
     }
 }
+
+/// The ID of a row finds it again, whatever its key is made of.
+#[tokio::test]
+async fn an_id_of_json_finds_its_row_again() {
+    let setup = "create table gql_documents (k jsonb primary key, n int)";
+    demo().rows("demo", setup, json!({})).await;
+    let fill = r#"insert into gql_documents values ('{"a": 1}', 1), ('5', 2), ('"s"', 3), ('"5"', 4), ('[1, "x"]', 5), ('true', 6)"#;
+    demo().rows("demo", fill, json!({})).await;
+    known("GqlDocuments").await;
+    let rows = data("demo", "{ x: getGqlDocuments { k n } }", json!({})).await;
+    let rows = rows["x"].as_array().unwrap();
+    assert_eq!(rows.len(), 6);
+    for row in rows {
+        let query = "query($k: ID) { x: getGqlDocuments(id: $k) { k n } }";
+        let found = data("demo", query, json!({"k": row["k"]})).await;
+        assert_eq!(found["x"], json!([row]));
+        let query = "mutation($k: ID) { x: updateGqlDocuments(id: $k, data: {n: 9}) { k } y: deleteGqlDocuments(id: $k) { n } }";
+        let found = data("demo", query, json!({"k": row["k"]})).await;
+        assert_eq!(found, json!({"x": [{"k": row["k"]}], "y": [{"n": 9}]}));
+    }
+}

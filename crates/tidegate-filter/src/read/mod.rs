@@ -7,6 +7,7 @@ mod value;
 pub use self::text::no_text;
 pub(crate) use self::value::{is_range_text, part};
 
+use serde_json::value::RawValue;
 use tidegate_catalog::model::Column;
 use tidegate_catalog::{ColumnId, Relation, RelationId, Schema};
 use tidegate_sql::json::JsonKind;
@@ -52,7 +53,8 @@ impl Filter {
         }
     }
 
-    /// The rows whose column has this value, which must not be null.
+    /// The rows whose column has this value, which must not be null. A string for a jsonb column is
+    /// the text of its value, as an ID of one is shown, or is the value where it is no such text.
     ///
     /// # Errors
     ///
@@ -64,8 +66,19 @@ impl Filter {
         place: &str,
     ) -> Result<Self> {
         let target = Target::of(relation, column);
+        let shown = (Family::of(&target.column.r#type) == Family::Jsonb)
+            .then(|| shown(json))
+            .flatten();
+        let json = shown.as_ref().unwrap_or(json);
         target.compare(Operator::Eq, json, &Path::Root(place))
     }
+}
+
+/// The document that a JSON string holds.
+fn shown(json: &Json<'_>) -> Option<Json<'static>> {
+    let text = json.string(&"").ok()?;
+    serde_json::from_str::<&RawValue>(&text).ok()?;
+    Some(Json::from(text.into_owned())).filter(|document| !document.is_null())
 }
 
 /// Reads one filter.
