@@ -123,8 +123,8 @@ fn types_are_resolved_to_the_bottom() {
     );
     assert!(d.not_null && d.has_default && !m.not_null);
     // Of a view's column the domain says nothing.
-    let v = &schema[schema.find("v").unwrap()];
-    assert!(!v.columns[0].not_null);
+    let view = &schema[schema.find("v").unwrap()];
+    assert!(!view.columns[0].not_null);
     let TypeKind::Composite(fields) = p.r#type.kind() else {
         panic!()
     };

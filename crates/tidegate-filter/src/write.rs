@@ -7,7 +7,9 @@ use tidegate_catalog::{Relation, RelationId, Schema};
 use tidegate_sql::statement::SqlWriter;
 use tidegate_sql::{Parameter, Type};
 
-use crate::family::{Family, base, cast_to_compare, is_citext, number_type, operator_schema};
+use crate::family::{
+    Family, base, cast_to_compare, compared_type, number_type, operator_schema, pattern_type,
+};
 use crate::filter::{Comparison, Filter};
 use crate::json::{Json, write_string};
 use crate::operator::Operator;
@@ -359,23 +361,6 @@ fn literal(text: &str) -> Cow<'_, str> {
         escaped.push(character);
     }
     Cow::Owned(escaped)
-}
-
-/// The type of a value that is compared with a column. The input of a domain checks its
-/// constraints and that of `name` cuts off, which would refuse or change what is only compared.
-fn compared_type(r#type: &Type) -> &Type {
-    match base(r#type) {
-        &Type::VARCHAR | &Type::NAME => &Type::TEXT,
-        base => base,
-    }
-}
-
-/// The type of a pattern.
-fn pattern_type(r#type: &Type) -> &Type {
-    match base(r#type) {
-        citext if is_citext(citext) => citext,
-        _ => &Type::TEXT,
-    }
 }
 
 /// The schema of the `=` between both ends of a foreign key.
