@@ -78,6 +78,7 @@ mod socket_slow;
 mod socket_time;
 mod sockets;
 mod sql;
+mod sql_definitions;
 mod sql_errors;
 mod sql_outputs;
 mod sql_schema;
