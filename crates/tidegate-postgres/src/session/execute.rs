@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::cache::Prepared;
 use super::pipeline::Progress;
-use super::reset::{Residue, is_stateless};
+use super::reset::{Residue, is_stateless, names_settings};
 use super::task::{Failure, Place, Task};
 use crate::connection::{Condition, Connection, TransactionStatus, outage};
 use crate::wire::body::{self, Field};
@@ -114,6 +114,7 @@ impl Connection {
         let left = Residue::of(task.bound, task.login.sharing, suspect);
         self.residue = self.residue.max(left);
         self.stirred |= suspect || !is_stateless(task.bound);
+        self.marked |= names_settings(task.bound, task.login.sharing);
     }
 
     fn forget(&mut self, task: &Task<'_>) {
