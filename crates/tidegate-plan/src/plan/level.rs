@@ -31,6 +31,8 @@ pub(crate) enum Source<'a> {
     Children(List),
     /// Single rows that hang on the rows above.
     One,
+    /// Nothing: null stands in their place.
+    Lost,
     Aggregate(Aggregate),
     Insert(Insert<'a>, Vec<Group<'a>>),
     Update(Update<'a>),
@@ -58,7 +60,7 @@ impl<'a> Level<'a> {
     pub(crate) fn statements(&self) -> usize {
         match &self.source {
             Source::Insert(_, groups) => groups.len(),
-            Source::Below => 0,
+            Source::Below | Source::Lost => 0,
             _ => 1,
         }
     }
@@ -85,6 +87,7 @@ impl<'a> Level<'a> {
                 self.rows.restart();
                 Ok(self.repeated(settings, above))
             }
+            (Source::Lost, _) => Ok(None),
             (Source::Below, 0) => {
                 self.rows = flat::part(above)?;
                 Ok(None)
@@ -114,7 +117,11 @@ impl<'a> Level<'a> {
             }
             Source::Update(wanted) => statement::update(schema, relation, wanted, program),
             Source::Delete(wanted) => statement::delete(schema, relation, wanted, program),
-            Source::Insert(..) | Source::Children(_) | Source::One | Source::Below => {
+            Source::Insert(..)
+            | Source::Children(_)
+            | Source::One
+            | Source::Below
+            | Source::Lost => {
                 return Err(Error::Internal("a level without a statement of its own"));
             }
         })
