@@ -1,12 +1,10 @@
 //! Fields of a query that fail below its root fields (GraphQL, section 6.4.4): they are null, with an
 //! error at each of their places, and the rest is there.
 
-use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
-use crate::graphql::{PUBLIC, ask, data, settled};
-use crate::service::{Answer, demo};
+use crate::graphql::{ask, data, hurried, run, settled};
 
 /// Tables whose rows the guest cannot read: their policies fail, or take their time.
 async fn failing() {
@@ -28,7 +26,7 @@ async fn failing() {
             alter table gql_below_late enable row level security;
             create policy gql_below_late on gql_below_late using (pg_sleep(50)::text is not null);
             grant select on gql_below_owner, gql_below_wrong, gql_below_late, gql_below_user to \"demo/alice\"";
-        demo().admin().await.batch_execute(setup).await.unwrap();
+        run(setup).await;
         let all = "{ a: __type(name: \"GqlBelowUser\") { name } getGqlBelowUser(limit: 0) { id } \
                    getGqlBelowOwner(limit: 0) { gqlBelowWrong { id } gqlBelowLate { id } } }";
         settled(Some("alice"), all).await;
@@ -120,12 +118,7 @@ async fn a_row_that_cannot_be_read_is_null_where_there_is_a_key() {
 async fn a_deadline_takes_below_a_row_what_was_not_read_in_time() {
     failing().await;
     let query = "{ a: getGqlBelowOwner { n l: gqlBelowLate { id gqlBelowOwner { id } } } b: getGqlBelowOwner { id } }";
-    let request = demo()
-        .request(Method::POST, PUBLIC)
-        .bearer_auth(demo().cached_token("alice").await)
-        .header("prefer", "wait=1")
-        .json(&json!({"query": query}));
-    let answer = Answer::of(request).await.json();
+    let answer = hurried("alice", query).await;
     let rows = json!({"a": [{"n": 1, "l": null}, {"n": 2, "l": null}], "b": null});
     assert_eq!(answer["data"], rows, "{answer}");
     let expected = [

@@ -5,14 +5,9 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
-use crate::graphql::{PUBLIC, ask, data, known, nothing, settled};
+use crate::graphql::{PUBLIC, ask, data, hurried, known, nothing, run, settled};
 use crate::graphql_snapshots::Gate;
-use crate::service::{Answer, demo};
-
-async fn run(statements: &str) {
-    let admin = demo().admin().await;
-    admin.batch_execute(statements).await.unwrap();
-}
+use crate::service::demo;
 
 /// Views whose rows cannot be read.
 async fn broken() {
@@ -146,12 +141,7 @@ async fn a_deadline_takes_what_was_not_read_in_time() {
     .await;
     known("GqlSleeper").await;
     let query = "{ a: getArtists(id: 1) { id } x: getGqlSleeper { slept } b: getArtists(id: 1) { id } __typename }";
-    let request = demo()
-        .request(Method::POST, PUBLIC)
-        .bearer_auth(demo().cached_token("demo").await)
-        .header("prefer", "wait=1")
-        .json(&json!({"query": query}));
-    let answer = Answer::of(request).await.json();
+    let answer = hurried("demo", query).await;
     let expected = json!({"a": [{"id": "1"}], "x": null, "b": null, "__typename": "Query"});
     assert_eq!(answer["data"], expected, "{answer}");
     assert_eq!(codes(&answer), [("x", "TIMEOUT"), ("b", "TIMEOUT")]);

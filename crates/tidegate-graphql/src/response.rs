@@ -23,25 +23,22 @@ pub struct Answer {
 impl Answer {
     /// The response to a request that was not executed.
     pub fn refused(errors: &[Error]) -> Self {
-        let mut body = BytesMut::with_capacity(256);
-        body.put_slice(b"{");
-        write_errors(errors, &mut body);
-        body.put_slice(b"}");
-        Self {
-            body: body.into(),
-            executed: false,
-        }
+        Self::without_data(b"{", errors, false)
     }
 
     /// The response to an operation that failed as a whole.
     pub(crate) fn failed(errors: &[Error]) -> Self {
+        Self::without_data(b"{\"data\":null,", errors, true)
+    }
+
+    fn without_data(begin: &[u8], errors: &[Error], executed: bool) -> Self {
         let mut body = BytesMut::with_capacity(256);
-        body.put_slice(b"{\"data\":null,");
+        body.put_slice(begin);
         write_errors(errors, &mut body);
         body.put_slice(b"}");
         Self {
             body: body.into(),
-            executed: true,
+            executed,
         }
     }
 

@@ -7,7 +7,7 @@ use tidegate_sql::{BoundStatement, Rejection};
 
 use super::flat;
 use crate::operation::{Aggregate, Delete, Insert, List, Update};
-use crate::row::{Grouping, Keys, Program, Rows, Slot};
+use crate::row::{Child, Grouping, Keys, Program, Rows, Slot};
 use crate::statement::{self, Children, Group, Page, Template};
 use crate::{Error, Limits, Result};
 
@@ -149,14 +149,13 @@ impl<'a> Level<'a> {
         }
         let (page, list) = page(&self.source, self.relation, settings);
         self.rows.most = narrow(page.most);
-        let here = here(settings.schema, &above[parent].rows.program, child);
-        let wanted = Children {
-            schema: settings.schema,
-            relationship: above[parent].rows.program.children[child].relationship,
-            here: &here,
-            list,
-            program: &self.rows.program,
-        };
+        let program = &above[parent].rows.program;
+        let here = here(settings.schema, program, child);
+        let wanted = wanted(
+            &program.children[child],
+            &here,
+            (list, settings, &self.rows.program),
+        );
         let template = if page.given {
             Template::Limited
         } else {
@@ -187,14 +186,13 @@ impl<'a> Level<'a> {
             Grouping::One => return None,
         };
         let (page, list) = page(&self.source, self.relation, settings);
-        let here = here(settings.schema, &above[parent].rows.program, child);
-        let wanted = Children {
-            schema: settings.schema,
-            relationship: above[parent].rows.program.children[child].relationship,
-            here: &here,
-            list,
-            program: &self.rows.program,
-        };
+        let program = &above[parent].rows.program;
+        let here = here(settings.schema, program, child);
+        let wanted = wanted(
+            &program.children[child],
+            &here,
+            (list, settings, &self.rows.program),
+        );
         let statement = statement::children(&wanted, Template::Limited, (&page, &keys, 0));
         self.rows.grouping = Grouping::Ordinal(keys);
         Some(statement)
@@ -235,6 +233,21 @@ impl<'a> Level<'a> {
         if groups.len() > 1 && objects.len() == self.rows.list.len() {
             self.rows.arrange(&objects);
         }
+    }
+}
+
+/// What the statements of a level below ask for.
+fn wanted<'w, 'a>(
+    child: &Child<'a>,
+    here: &'w [&'a Column],
+    (list, settings, program): (Option<&'w List>, &Settings<'a>, &'w Program<'a>),
+) -> Children<'w, 'a> {
+    Children {
+        schema: settings.schema,
+        relationship: child.relationship,
+        here,
+        list,
+        program,
     }
 }
 
