@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::graphql::{PUBLIC, ask, data, error, hurried, known, nothing, run, settled};
-use crate::service::{Answer, demo, eventually};
+use crate::service::{demo, eventually};
 
 async fn count(sql: &str) -> i64 {
     let row = demo().admin().await.query_one(sql, &[]).await.unwrap();
