@@ -58,6 +58,24 @@ pub(crate) async fn settled(user: Option<&str>, query: &str) -> Value {
     }
 }
 
+/// Runs statements as the cluster's administrator.
+pub(crate) async fn run(statements: &str) {
+    let admin = demo().admin().await;
+    admin.batch_execute(statements).await.unwrap();
+}
+
+/// The answer to a document that has a second.
+pub(crate) async fn hurried(user: &str, query: &str) -> Value {
+    let request = demo()
+        .request(Method::POST, PUBLIC)
+        .bearer_auth(demo().cached_token(user).await)
+        .header("prefer", "wait=1")
+        .json(&json!({"query": query}));
+    let answer = Answer::of(request).await;
+    assert_eq!(answer.status, 200, "{query}: {answer:?}");
+    answer.json()
+}
+
 /// Waits until the owner's schema has a type: somebody else made its table.
 pub(crate) async fn known(name: &str) {
     let query = "query($t: String!) { __type(name: $t) { name } }";

@@ -3,17 +3,8 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::graphql::{PUBLIC, ask, data, error, known, nothing, settled};
-use crate::service::{Answer, demo, eventually};
-
-async fn run(statements: &str) {
-    demo()
-        .admin()
-        .await
-        .batch_execute(statements)
-        .await
-        .unwrap();
-}
+use crate::graphql::{PUBLIC, ask, data, error, hurried, known, nothing, run, settled};
+use crate::service::{demo, eventually};
 
 async fn count(sql: &str) -> i64 {
     let row = demo().admin().await.query_one(sql, &[]).await.unwrap();
@@ -122,15 +113,7 @@ async fn a_deadline_that_passed_is_a_timeout_and_ends_the_statement() {
     )
     .await;
     known("GqlSlow").await;
-    let query = json!({"query": "{ x: getGqlSlow { slept } }"});
-    let request = demo()
-        .request(Method::POST, PUBLIC)
-        .bearer_auth(demo().cached_token("demo").await)
-        .header("prefer", "wait=1")
-        .json(&query);
-    let answer = Answer::of(request).await;
-    assert_eq!(answer.status, 200, "{answer:?}");
-    let answer = answer.json();
+    let answer = hurried("demo", "{ x: getGqlSlow { slept } }").await;
     assert_eq!(answer["data"], json!({"x": null}));
     assert_eq!(
         answer["errors"][0]["extensions"]["code"], "TIMEOUT",

@@ -28,6 +28,7 @@ mod github;
 mod grants;
 mod graphiql;
 mod graphql;
+mod graphql_below;
 mod graphql_conditions;
 mod graphql_errors;
 mod graphql_events;

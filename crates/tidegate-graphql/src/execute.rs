@@ -1,21 +1,22 @@
 //! Running an operation.
 
-use std::mem;
-use std::sync::Arc;
+mod lose;
 
 use bytes::{BufMut, BytesMut};
 use serde_json::value::RawValue;
-use tidegate_plan::{Plan, Way};
+use tidegate_plan::{Place, Plan, Way};
 use tidegate_sql::{Executor, Mode, Principal, Terms, Transaction};
 use tokio::runtime::RuntimeFlavor;
 
 use crate::api::{Api, Prepared};
 use crate::coerce::Variables;
 use crate::collect::Collector;
-use crate::document::{Operation, OperationKind};
-use crate::error::{Code, Error, Location};
+use crate::document::Operation;
+use crate::error::{Code, Error};
 use crate::lower::{self, Lost, Lowered, Lowerer};
 use crate::response::{self, Answer};
+
+use self::lose::{Fault, Fields, Tries, lose};
 
 /// As whom and on what terms an operation runs.
 #[derive(Clone, Copy)]
@@ -50,27 +51,10 @@ enum Failure {
     Failed(Fault),
     /// A definition changed between its statements. Nothing of it has happened.
     Redefined(Fault),
-    /// A root field of a query is lost; the others are to be read again, from this one on.
-    Lost(usize),
+    /// It is to be run again: what failed is known better now.
+    Again,
     /// The database cannot be reached now.
     Away(tidegate_sql::Error),
-}
-
-/// An error, and the root field at which it happened, by its number.
-struct Fault {
-    error: Error,
-    root: Option<usize>,
-}
-
-/// What the attempts at an operation have led to so far.
-#[derive(Default)]
-struct Tries {
-    lost: Lost,
-    /// The root field to begin with. Those behind one that failed come before those that were
-    /// read, so that none is read in vain more than once as long as others fail.
-    first: usize,
-    /// Whether a definition has changed under an attempt.
-    redefined: bool,
 }
 
 impl Failure {
@@ -83,19 +67,12 @@ impl Failure {
     }
 }
 
-impl Fault {
-    /// Whether the time of the whole operation is over.
-    fn is_deadline(&self) -> bool {
-        self.error.code == Code::Timeout && self.error.rejection.is_none()
-    }
-}
-
 impl Api {
     /// Runs an operation: a query in one snapshot, a mutation in one transaction. An operation
     /// that needs one statement takes one round trip.
     ///
-    /// A root field of a query that fails is null, and the other ones are read in one snapshot
-    /// again; a mutation that fails has no data.
+    /// A field of a query that fails is null, if it is a root field or the end of a relationship,
+    /// and the other ones are read in one snapshot again; a mutation that fails has no data.
     ///
     /// # Errors
     ///
@@ -114,7 +91,9 @@ impl Api {
                 Ok(Answer::failed(&[fault.error]))
             }
             Err(Failure::Away(error)) => Err(error),
-            Err(Failure::Lost(_)) => Err(tidegate_sql::Error::internal("a field that stays lost")),
+            Err(Failure::Again) => {
+                Err(tidegate_sql::Error::internal("an operation without an end"))
+            }
         }
     }
 
@@ -138,7 +117,7 @@ impl Api {
             match self.attempt(collect, operation, context, &mut tries).await {
                 // The statements are prepared anew, so the definitions may be what they are now.
                 Err(Failure::Redefined(_)) => tries.redefined = true,
-                Err(Failure::Lost(at)) => tries.first = at + 1,
+                Err(Failure::Again) => {}
                 outcome => return outcome,
             }
         }
@@ -153,24 +132,28 @@ impl Api {
     ) -> Result<Answer, Failure> {
         let lowered = self.lower(collect, operation, &mut tries.lost)?;
         let introspections = lowered.introspections;
-        let failed = |trouble, key: Option<&Arc<str>>| match trouble {
+        let fields = Fields { collect, operation };
+        let failed = |trouble, place: Option<Place>| match trouble {
             Trouble::Away(error) => Failure::Away(error),
-            Trouble::Error(error) => Failure::Failed(locate(error, key, collect, operation)),
-            Trouble::Redefined(error) => Failure::Redefined(locate(error, key, collect, operation)),
+            Trouble::Error(error) => Failure::Failed(fields.locate(error, place)),
+            Trouble::Redefined(error) => Failure::Redefined(fields.locate(error, place)),
         };
         let mut limits = self.limits().rows;
         limits.bytes = limits.bytes.min(context.room);
-        let plan = Plan::new(self.schema(), lowered.planned, &limits);
+        let make = if tries.apart { Plan::apart } else { Plan::new };
+        let plan = make(self.schema(), lowered.planned, &limits);
         let mut plan = plan.map_err(|error| match error {
-            tidegate_plan::Error::Root(key, error) => failed(Trouble::of_plan(*error), Some(&key)),
+            tidegate_plan::Error::Root(key, error) => {
+                failed(Trouble::of_plan(*error), fields.root(&key))
+            }
             error => failed(Trouble::of_plan(error), None),
         })?;
         plan.begin_with(tries.first);
         let written = match drive(&mut plan, context).await {
             Ok(written) => written,
             Err((trouble, begun)) => {
-                let failure = failed(trouble, plan.key().filter(|_| begun));
-                lose(failure, &mut plan, (collect, operation), tries)?;
+                let failure = failed(trouble, plan.place().filter(|_| begun));
+                lose(failure, &mut plan, fields, tries)?;
                 None
             }
         };
@@ -180,8 +163,7 @@ impl Api {
             body.put_slice(response::BEGIN);
             let outcome = plan.finish(&mut body);
             let outcome = outcome.map_err(|error| failed(Trouble::of_plan(error), None))?;
-            let lost = mem::take(&mut tries.lost).into_values();
-            Ok(response::end(body, &outcome, lost, introspections))
+            Ok(response::end(body, &outcome, &tries.lost, introspections))
         };
         // A few rows that refer to each other on many levels can make an answer of any size.
         if size > limits.bytes.saturating_mul(2) {
@@ -220,7 +202,7 @@ impl Api {
             if error.path.is_empty() {
                 Failure::Refused(vec![error])
             } else {
-                Failure::Failed(Fault { error, root: None })
+                Failure::Failed(Fault { error, place: None })
             }
         })
     }
@@ -291,56 +273,4 @@ async fn drive<'c>(
     }
     // A snapshot that is dropped is ended behind the answer; there is nothing to keep of it.
     Ok((mode == Mode::ReadWrite).then_some(transaction))
-}
-
-/// Says at which root field an error happened.
-fn locate(
-    error: Error,
-    key: Option<&Arc<str>>,
-    collect: Collector<'_>,
-    operation: &Operation,
-) -> Fault {
-    let Some(key) = key else {
-        return Fault { error, root: None };
-    };
-    let groups = collect.fields(&operation.selection).unwrap_or_default();
-    let root = groups.iter().position(|group| group.key() == key);
-    let location = root.map_or_else(Location::default, |at| groups[at].field.location);
-    Fault {
-        error: error.within(key, location),
-        root,
-    }
-}
-
-/// Takes a failure for that of a root field, which is then lost: of a query, where it is one. All
-/// that has not been read is lost when the time is over; the rest was read in one snapshot.
-fn lose(
-    failure: Failure,
-    plan: &mut Plan<'_>,
-    (collect, operation): (Collector<'_>, &Operation),
-    tries: &mut Tries,
-) -> Result<(), Failure> {
-    let fault = match failure.for_good(tries) {
-        Failure::Failed(fault) => fault,
-        other => return Err(other),
-    };
-    let is_over = fault.is_deadline();
-    let is_of_field = is_over || fault.root.is_some();
-    if operation.kind != OperationKind::Query || !is_of_field {
-        return Err(Failure::Failed(fault));
-    }
-    let groups = collect.fields(&operation.selection).unwrap_or_default();
-    for at in plan.unfinished() {
-        if fault.root == Some(at) {
-            tries.lost.insert(at, fault.error.clone());
-        } else if let Some(group) = groups.get(at).filter(|_| is_over) {
-            let error = Error::new(fault.error.code, fault.error.message.clone());
-            let error = error.within(group.key(), group.field.location);
-            tries.lost.insert(at, error);
-        } else {
-            return Err(Failure::Lost(fault.root.unwrap_or_default()));
-        }
-        plan.lose(at);
-    }
-    Ok(())
 }
