@@ -15,8 +15,7 @@ use tidegate_sql::{Executor, Login, Principal, Type, TypeKind};
 use crate::change::{Change, Event};
 use crate::cursor::Place;
 use crate::pgoutput::{Tuple, Value};
-use crate::question::{Asked, TextRow, ask};
-use crate::rights::text;
+use crate::question::{Asked, ask, text};
 use crate::shape::Shape;
 
 /// How many verdicts are remembered for others with the same role.
@@ -33,35 +32,42 @@ pub(crate) struct Policy {
     hopeless: bool,
 }
 
+/// One policy of a table.
+pub(crate) struct Clause {
+    pub(crate) permissive: bool,
+    pub(crate) condition: Box<str>,
+    /// The numbers of the columns that it names, between commas.
+    pub(crate) columns: Box<str>,
+}
+
 impl Policy {
     /// Puts the policies of a role together as PostgreSQL does: one of the permissive ones must
     /// hold, and every restrictive one (PostgreSQL, "Row Security Policies"). `numbers` has the
     /// columns with what policies call them.
     pub(crate) fn new(
         (schema, name): (&str, &str),
-        policies: &[&TextRow],
+        policies: Vec<Clause>,
         numbers: &[(Box<str>, Box<str>)],
     ) -> Self {
         let (mut permissive, mut restrictive) = (Vec::new(), Vec::new());
         let mut columns = Some(Vec::new());
         for policy in policies {
-            let condition = text(policy, 2);
             // A policy that looks at the row as a whole looks at every column.
-            if condition.contains(".*") {
+            if policy.condition.contains(".*") {
                 columns = None;
             }
-            for number in text(policy, 3).split(',') {
+            for number in policy.columns.split(',') {
                 let named = numbers.iter().find(|(known, _)| &**known == number);
                 if let (Some(columns), Some((_, name))) = (&mut columns, named) {
                     columns.push(name.clone());
                 }
             }
-            let side = if &*text(policy, 1) == "true" {
+            let side = if policy.permissive {
                 &mut permissive
             } else {
                 &mut restrictive
             };
-            side.push(condition);
+            side.push(policy.condition);
         }
         let hopeless = permissive.is_empty();
         let condition = condition(&permissive, &restrictive);

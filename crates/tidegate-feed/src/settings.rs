@@ -12,7 +12,7 @@ pub struct Settings {
     pub window: Duration,
     /// How long subscribing may take.
     pub patience: Duration,
-    /// How many roles may be asked about at once when they subscribe; each takes a connection.
+    /// How many databases may be asked at once what roles may read when they subscribe.
     pub questions: usize,
     /// How often rights are checked again.
     pub recheck: Duration,

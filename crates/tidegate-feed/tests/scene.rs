@@ -95,9 +95,7 @@ impl Scene {
     pub(crate) async fn with(name: &str, setup: &Setup) -> Self {
         let root = connect(&setup.cluster.url("postgres")).await;
         for role in [name.to_owned(), format!("{name}/alice")] {
-            let verifier = scram_verifier(&role_password(&MASTER, &role, 1), &[3; 16]);
-            let make = format!("CREATE ROLE \"{role}\" LOGIN PASSWORD '{verifier}'");
-            root.batch_execute(&make).await.unwrap();
+            make_role(&root, &role, "").await;
         }
         root.batch_execute(&format!("CREATE DATABASE \"{name}\""))
             .await
@@ -117,6 +115,11 @@ impl Scene {
             cluster: setup.cluster,
             executor: executor(setup),
         }
+    }
+
+    /// Makes a role that may log in, with further options.
+    pub(crate) async fn role(&self, user: &str, options: &str) {
+        make_role(&self.sql, &format!("{}{user}", self.name), options).await;
     }
 
     /// The major version of the server.
@@ -213,8 +216,20 @@ impl Scene {
     }
 }
 
+async fn make_role(sql: &Client, role: &str, options: &str) {
+    let verifier = scram_verifier(&role_password(&MASTER, role, 1), &[3; 16]);
+    let name = role.replace('"', "\"\"");
+    let make = format!("CREATE ROLE \"{name}\" LOGIN PASSWORD '{verifier}' {options}");
+    sql.batch_execute(&make).await.unwrap();
+}
+
 /// A feed of its own, as another node would have it.
 pub(crate) fn node(setup: &Setup) -> Feed {
+    node_with(setup, executor(setup))
+}
+
+/// A feed that asks `executor`.
+pub(crate) fn node_with(setup: &Setup, executor: Arc<dyn Executor>) -> Feed {
     let config = Config::from_url(&setup.cluster.socket_url("postgres")).unwrap();
     let credentials: Arc<dyn Credentials> = Arc::new(Passwords);
     let owners = setup.owners.then_some(credentials);
@@ -227,10 +242,10 @@ pub(crate) fn node(setup: &Setup) -> Feed {
         )),
         Source::Outbox => Arc::new(OutboxLog::new(config, owners, setup.outbox.clone())),
     };
-    Feed::new(log, executor(setup), setup.settings.clone())
+    Feed::new(log, executor, setup.settings.clone())
 }
 
-fn executor(setup: &Setup) -> Arc<dyn Executor> {
+pub(crate) fn executor(setup: &Setup) -> Arc<dyn Executor> {
     let config = Arc::new(Config::from_url(&setup.cluster.socket_url("postgres")).unwrap());
     let control = Arc::new(Control::new(config.clone(), Jitter::none()).unwrap());
     let connector = RoleConnector::new(config, Arc::new(Passwords), control.clone());
