@@ -87,8 +87,8 @@ async fn shown(scene: &Scene, user: &str) -> Vec<String> {
     rows.unwrap().iter().map(row).collect()
 }
 
-#[tokio::test]
-async fn each_role_is_shown_what_postgresql_shows_it() {
+/// A table with policies, and roles of every kind.
+async fn matrix() -> Scene {
     let scene = Scene::with("feed_matrix", &rechecked_every(Duration::from_hours(1))).await;
     for (user, options) in [
         ("/team", ""),
@@ -116,6 +116,12 @@ async fn each_role_is_shown_what_postgresql_shows_it() {
              CREATE POLICY quoted ON t TO \"feed_matrix/quoted\"\"\\'\" USING (id = 3)",
         )
         .await;
+    scene
+}
+
+#[tokio::test]
+async fn each_role_is_shown_what_postgresql_shows_it() {
+    let scene = matrix().await;
     let users = [
         "/owner",
         "/root",
