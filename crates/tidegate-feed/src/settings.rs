@@ -45,3 +45,17 @@ impl Default for Settings {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_promised_holds_where_nothing_is_set() {
+        let settings = Settings::default();
+        assert_eq!(settings.window, Duration::from_mins(5));
+        // From the change of a right to the end of its subscriptions, also where nobody answers.
+        let longest = settings.recheck + settings.unchecked;
+        assert!(longest <= Duration::from_secs(30));
+    }
+}
