@@ -287,3 +287,98 @@ async fn its_issuer_is_the_address_on_which_it_listens() {
     let metadata: Value = answer.json().await.unwrap();
     assert_eq!(metadata["issuer"], demo.url.as_str());
 }
+
+/// The demo's tables; other tests make more beside them.
+const TABLES: &str = "('artists', 'albums', 'tracks', 'venues', 'concerts', 'playlists', \
+                      'playlist_tracks', 'notes')";
+
+#[tokio::test]
+async fn its_tables_have_these_columns() {
+    let q = format!(
+        "select c.relname::text as name, string_agg(a.attname || ' ' || \
+         format_type(a.atttypid, a.atttypmod), ', ' order by a.attnum) as columns \
+         from pg_class c join pg_attribute a on a.attrelid = c.oid \
+         where c.relnamespace = 'public'::regnamespace and c.relname in {TABLES} \
+         and a.attnum > 0 and not a.attisdropped group by c.relname order by c.relname"
+    );
+    let found = demo().rows("demo", &q, json!({})).await;
+    let expected = [
+        (
+            "albums",
+            "id integer, artist_id integer, title text, released date, price numeric(8,2), \
+             tags text[], created_at timestamp with time zone",
+        ),
+        (
+            "artists",
+            "id integer, name text, country character(2), formed date, website text",
+        ),
+        (
+            "concerts",
+            "id integer, artist_id integer, venue_id uuid, during tstzrange, ages int4range, \
+             ticket numeric, status text",
+        ),
+        ("notes", "id integer, owner text, body text"),
+        (
+            "playlist_tracks",
+            "playlist_id integer, track_id integer, position integer",
+        ),
+        ("playlists", "id integer, name text"),
+        (
+            "tracks",
+            "id integer, album_id integer, title text, seconds integer, \
+             rating double precision, explicit boolean, meta jsonb",
+        ),
+        ("venues", "id uuid, name text, location point, area polygon"),
+    ];
+    let expected = expected.map(|(name, columns)| json!({"name": name, "columns": columns}));
+    assert_eq!(found["data"], json!(expected));
+}
+
+#[tokio::test]
+async fn alice_and_strangers_read_everything_and_alice_writes_three_tables() {
+    let q = format!(
+        "select c.relname::text as name, has_table_privilege(r.oid, c.oid, 'SELECT') as reads, \
+         has_table_privilege(r.oid, c.oid, 'INSERT') as inserts, \
+         has_table_privilege(r.oid, c.oid, 'UPDATE') as updates, \
+         has_table_privilege(r.oid, c.oid, 'DELETE') as deletes, \
+         has_table_privilege(r.oid, c.oid, 'TRUNCATE') as truncates \
+         from pg_class c cross join pg_roles r \
+         where c.relnamespace = 'public'::regnamespace and c.relname in {TABLES} \
+         and r.rolname = :who"
+    );
+    for (role, written) in [
+        ("demo/alice", &["notes", "playlist_tracks", "playlists"][..]),
+        ("demo/guest", &[]),
+    ] {
+        let found = demo().rows("demo", &q, json!({"who": role})).await;
+        let found = found["data"].as_array().unwrap();
+        assert_eq!(found.len(), 8, "{found:?}");
+        for table in found {
+            let writes = written.contains(&table["name"].as_str().unwrap());
+            let expected = json!({
+                "name": table["name"], "reads": true, "inserts": writes, "updates": writes,
+                "deletes": writes, "truncates": false,
+            });
+            assert_eq!(*table, expected, "{role}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn its_clients_return_to_a_page_on_this_machine() {
+    for (client, public) in [("demo-app", true), ("demo-server", false)] {
+        let path = format!("/api/v4/clients/{client}");
+        let shown = demo()
+            .rest(Some("demo"), ("GET", &path), &Value::Null)
+            .await;
+        assert_eq!(shown.status, 200, "{shown:?}");
+        assert_eq!(shown.body["public"], public, "{client}");
+        let uris = shown.body["redirect_uri"].as_array().unwrap();
+        for uri in [
+            "http://127.0.0.1:5173/callback",
+            "http://localhost:5173/callback",
+        ] {
+            assert!(uris.contains(&json!(uri)), "{client}: {uris:?}");
+        }
+    }
+}

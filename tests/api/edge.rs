@@ -238,3 +238,25 @@ async fn collected(mut stream: TcpStream) -> String {
         }
     }
 }
+
+#[tokio::test]
+async fn what_holds_too_much_is_told_in_the_form_of_its_path() {
+    let folder = demo_folder();
+    let settings = [("TIDEGATE_MEMORY_LIMIT", "2MiB")];
+    let demo = Service::start_with(folder.path().to_str().unwrap(), &[], &settings);
+    let long = "x".repeat(3 << 20);
+    let query = json!({"query": "{ __typename }", "variables": {"v": long}});
+    let request = demo.request(Method::POST, "/api/graphql/schema/public");
+    let refused = Answer::of(request.json(&query)).await;
+    assert_eq!(refused.status, 429, "{:.200}", refused.text);
+    assert_eq!(refused.header("retry-after"), "1");
+    let told = refused.json();
+    assert!(told["errors"][0]["message"].is_string(), "{told}");
+    assert_eq!(told.get("success"), None, "{told}");
+    let call = json!({"jsonrpc": "2.0", "method": "none", "params": {"v": long}, "id": 1});
+    for path in ["/api/v4/call", "/api/v4/rpc"] {
+        let refused = Answer::of(demo.request(Method::POST, path).json(&call)).await;
+        assert_eq!(refused.error(), (429, "TOO_MANY_REQUESTS".to_owned()));
+        assert_eq!(refused.header("retry-after"), "1", "{path}");
+    }
+}

@@ -234,3 +234,71 @@ async fn a_bad_token_never_becomes_anonymous() {
         assert!(header.contains("error=\"invalid_token\""), "{header}");
     }
 }
+
+#[tokio::test]
+async fn the_database_in_the_path_counts_before_the_one_in_the_header() {
+    let who = json!({"q": "select current_user::text as c"});
+    let ask = async |path: &str, named: &str| {
+        let request = demo().request(Method::POST, path);
+        let request = request.header("tidegate-database", named).json(&who);
+        let answer = request.send().await.unwrap();
+        let status = answer.status().as_u16();
+        (status, answer.json::<Value>().await.unwrap())
+    };
+    let (status, answer) = ask("/api/v4/sql/database/demo", "nowhere").await;
+    assert_eq!(
+        (status, &answer["data"]),
+        (200, &json!([{"c": "demo/guest"}])),
+        "{answer}"
+    );
+    let (status, error) = ask("/api/v4/sql/database/nowhere", "demo").await;
+    assert_eq!(
+        (status, error["errorCode"].as_str()),
+        (404, Some("NO_DEFAULT_USER_FOUND")),
+        "{error}"
+    );
+    // The header counts before the setting, also where nothing is posted.
+    for path in ["/api/v4/sql/schema", "/api/v4/sql/schema/public"] {
+        for (named, status) in [("demo", 200), ("nowhere", 401)] {
+            let request = demo().request(Method::GET, path);
+            let answer = request.header("tidegate-database", named).send().await;
+            assert_eq!(answer.unwrap().status(), status, "{path} {named}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_grant_of_columns_is_for_these_columns_only() {
+    let demo = demo();
+    for q in [
+        "drop table if exists i_columns",
+        "create table i_columns (open int, shut int)",
+        "insert into i_columns values (1, 2)",
+        "grant select (open), update (open) on i_columns to \"demo/alice\"",
+    ] {
+        demo.rows("demo", q, json!({})).await;
+    }
+    let read = demo
+        .rows("alice", "select open from i_columns", json!({}))
+        .await;
+    assert_eq!(read["data"], json!([{"open": 1}]));
+    let written = demo
+        .rows("alice", "update i_columns set open = 3", json!({}))
+        .await;
+    assert_eq!(written["affected_rows"], 1);
+    for q in [
+        "select shut from i_columns",
+        "select * from i_columns",
+        "select open from i_columns where shut = 2",
+        "update i_columns set shut = 3",
+        "update i_columns set open = shut",
+        "delete from i_columns",
+    ] {
+        let (status, error) = demo.refusal("alice", &json!({"q": q})).await;
+        assert_eq!(
+            (status, error["sqlstate"].as_str()),
+            (403, Some("42501")),
+            "{q}: {error}"
+        );
+    }
+}

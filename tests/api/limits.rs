@@ -1,4 +1,5 @@
-//! How often secrets may be tried (wire.md 3, "Brute force"), and what a client may not ask.
+//! How often secrets may be tried (wire.md 3, "Brute force"), what a client may not ask, and
+//! over which transport secrets come (wire.md 3, "HTTPS").
 
 use reqwest::{Client, StatusCode};
 use serde_json::{Value, json};
@@ -177,5 +178,35 @@ async fn a_grant_that_nobody_knows_is_unsupported() {
             (400, Some(expected)),
             "{grant:?}: {refused:?}"
         );
+    }
+}
+
+#[tokio::test]
+async fn credentials_travel_in_the_clear_only_where_the_settings_say_so() {
+    let operator = operator().await;
+    let proxy = ["--trusted-proxies", "127.0.0.1"];
+    let open = ["--trusted-proxies", "127.0.0.1", "--insecure-http"];
+    for (flags, expected) in [
+        (&proxy[..], StatusCode::BAD_REQUEST),
+        (&open[..], StatusCode::OK),
+    ] {
+        let client = Client::builder().timeout(PATIENCE).build().unwrap();
+        let node = Node::start_with(&operator, flags, ("http", client)).await;
+        let request = node.client.post(format!("{}/api/v4/oauth", node.url));
+        // Who is elsewhere came to the proxy over plain HTTP.
+        let request = request.header("x-forwarded-for", "203.0.113.7");
+        let body = password("shop", "owner-password");
+        let answer = request.json(&body).send().await.unwrap();
+        assert_eq!(answer.status(), expected, "{flags:?}");
+        let told: Value = answer.json().await.unwrap();
+        let refused = (expected == StatusCode::BAD_REQUEST).then_some("invalid_request");
+        assert_eq!(told["error"].as_str(), refused, "{told}");
+        // The documents need no credentials.
+        let keys = node
+            .client
+            .get(format!("{}/.well-known/jwks.json", node.url));
+        let keys = keys.header("x-forwarded-for", "203.0.113.7").send().await;
+        assert_eq!(keys.unwrap().status(), StatusCode::OK, "{flags:?}");
+        node.stop();
     }
 }

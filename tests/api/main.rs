@@ -56,6 +56,7 @@ mod oauth2_client;
 mod oauth_input;
 mod operations;
 mod privileges;
+mod prompts;
 mod rpc;
 mod rpc_batches;
 mod rpc_changes;

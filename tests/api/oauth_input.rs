@@ -332,3 +332,31 @@ async fn nothing_that_opens_a_door_is_stored_as_it_was_given() {
         204
     );
 }
+
+#[tokio::test]
+async fn who_is_slowed_down_at_the_guest_endpoint_is_told_in_both_forms() {
+    // A demo of its own, because wrong secrets count against client and address.
+    let folder = demo_folder();
+    let own = Service::start(folder.path().to_str().unwrap(), &[]);
+    let mut body = members();
+    body["client_id"] = SERVER.0.into();
+    body["client_secret"] = "wrong".into();
+    let body = body.to_string();
+    let body = ["application/json", body.as_str()];
+    for n in 0..20 {
+        let refused = send(&own, "/guest", None, &body).await;
+        assert_eq!(refused.status, 401, "{n}: {refused:?}");
+    }
+    let refused = send(&own, "/guest", None, &body).await;
+    assert_eq!(refused.status, 429, "{refused:?}");
+    assert!(refused.header("retry-after").parse::<u64>().unwrap() > 0);
+    check(&refused, "429");
+    let told = refused.json();
+    assert_eq!(told["errorCode"], told["error"], "{told}");
+    assert_eq!(told["message"], told["error_description"], "{told}");
+    assert_eq!(
+        (&told["success"], &told["code"]),
+        (&json!(false), &json!(429)),
+        "{told}"
+    );
+}

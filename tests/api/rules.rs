@@ -391,3 +391,30 @@ async fn an_error_of_postgresql_has_its_members_in_order() {
     ];
     assert_eq!(members, expected);
 }
+
+#[tokio::test]
+async fn no_error_names_a_file_of_the_server() {
+    // What PostgreSQL says of a file that it does not find names the folder where it looked.
+    for (users, q) in [
+        (
+            &[Some("demo"), Some("alice"), None][..],
+            "create extension no_such_extension_4718",
+        ),
+        (
+            &[Some("demo")],
+            "create text search dictionary no_such_words \
+             (template = simple, stopwords = no_such_words_4718)",
+        ),
+    ] {
+        for user in users {
+            let answer = demo().sql(*user, &json!({"q": q})).await;
+            assert!(answer.status().as_u16() >= 400, "{user:?} {q}");
+            let text = answer.text().await.unwrap();
+            let error: Value = serde_json::from_str(&text).unwrap();
+            assert_eq!(error["success"], false, "{text}");
+            for part in ["/usr", "/share/", "/tsearch_data/", "/extension/"] {
+                assert!(!text.contains(part), "{user:?} {q}: {text}");
+            }
+        }
+    }
+}

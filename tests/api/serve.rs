@@ -242,7 +242,24 @@ async fn while_postgresql_is_away_a_node_says_so_and_it_comes_back_by_itself() {
         assert!(!text.contains(": "), "{path}: {text}");
         let error: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(error["error"], "temporarily_unavailable", "{path}");
+        if path.ends_with("/guest") {
+            assert_eq!(error["errorCode"], "temporarily_unavailable", "{error}");
+            assert_eq!(
+                (&error["success"], &error["code"]),
+                (&json!(false), &json!(503))
+            );
+            assert_eq!(error["message"], error["error_description"], "{error}");
+        }
     }
+    let query = json!({"query": "{ __typename }"});
+    let graphql = format!("{}/api/graphql/schema/public", node.url);
+    let graphql = node.client.post(graphql).bearer_auth(access).json(&query);
+    let answer = graphql.send().await.unwrap();
+    assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert!(answer.headers().contains_key("retry-after"));
+    let error: Value = answer.json().await.unwrap();
+    assert!(error["errors"][0]["message"].is_string(), "{error}");
+    assert_eq!(error.get("success"), None, "{error}");
     assert_eq!(node.status(access).await, StatusCode::SERVICE_UNAVAILABLE);
     operator.cluster.resume().await.unwrap();
     eventually("statements run again", || async {
@@ -372,5 +389,30 @@ async fn a_user_that_spoilt_its_own_role_is_let_in_again() {
         (status, &answer["data"]),
         (StatusCode::OK, &json!([{"orders": 1}]))
     );
+    node.stop();
+}
+
+#[tokio::test]
+async fn the_issuer_is_the_public_url_wherever_the_node_listens() {
+    use base64::Engine as _;
+    let operator = operator().await;
+    let node = Node::start(&operator).await;
+    let path = "/.well-known/oauth-authorization-server";
+    let metadata = node.client.get(format!("{}{path}", node.url)).send().await;
+    let metadata: Value = metadata.unwrap().json().await.unwrap();
+    for (name, value) in [
+        ("issuer", "http://api.example"),
+        ("token_endpoint", "http://api.example/api/v4/oauth"),
+        ("jwks_uri", "http://api.example/.well-known/jwks.json"),
+    ] {
+        assert_eq!(metadata[name], value, "{name}");
+    }
+    let tokens = node.sign_in("shop", "shop", "owner-password").await;
+    let claims = tokens["access_token"].as_str().unwrap().split('.').nth(1);
+    let claims = base64::engine::general_purpose::URL_SAFE_NO_PAD.decode(claims.unwrap());
+    let claims: Value = serde_json::from_slice(&claims.unwrap()).unwrap();
+    for name in ["iss", "aud"] {
+        assert_eq!(claims[name], "http://api.example", "{name}");
+    }
     node.stop();
 }

@@ -159,3 +159,31 @@ async fn other_constraints_comments_and_foreign_schemas_are_shown() {
         "{referenced:?}"
     );
 }
+
+#[tokio::test]
+async fn a_schema_that_a_role_may_not_use_is_as_if_it_were_not_there() {
+    for q in [
+        "create schema if not exists s_hidden",
+        "create table if not exists s_hidden.t (a int)",
+    ] {
+        demo().rows("demo", q, json!({})).await;
+    }
+    let (status, _) = schema(Some("demo"), "/api/v4/sql/schema/s_hidden").await;
+    assert_eq!(status, 200);
+    for user in [Some("alice"), None] {
+        for path in [
+            "/api/v4/sql/schema/s_hidden",
+            "/api/v4/sql/schema?schema=s_hidden",
+        ] {
+            let (status, error) = schema(user, path).await;
+            assert_eq!(
+                (status, error["errorCode"].as_str()),
+                (404, Some("NOT_FOUND")),
+                "{user:?} {path}: {error}"
+            );
+        }
+        let (_, all) = schema(user, "/api/v4/sql/schema").await;
+        let mut all = all.as_array().unwrap().iter();
+        assert!(all.all(|one| one["name"] != "s_hidden"), "{user:?}");
+    }
+}

@@ -32,6 +32,8 @@ pub(crate) struct Written {
     pub(crate) transactions: usize,
     /// Transactions a second.
     pub(crate) rate: f64,
+    /// Milliseconds a transaction took, on average.
+    pub(crate) latency: f64,
 }
 
 impl Writer {
@@ -61,6 +63,7 @@ impl Writer {
         Ok(Written {
             transactions: transactions as usize,
             rate: number(&text, "tps = ")?,
+            latency: number(&text, "latency average = ")?,
         })
     }
 

@@ -25,6 +25,8 @@ enum Listener {
 /// What a round came to.
 struct Round {
     rate: f64,
+    /// Milliseconds that a transaction took, on average.
+    latency: f64,
     /// Microseconds of the server's and of PostgreSQL's CPU for each transaction.
     server: f64,
     database: f64,
@@ -36,50 +38,60 @@ const WRITER: Writer = Writer {
     clients: 16,
     rate: None,
 };
+/// Transactions a second that leave the processors something for others.
+const CALM: u32 = 8000;
 
-/// Writes flat out, in turn with each kind of listener.
+/// Writes flat out and calmly, in turn with each kind of listener.
 pub(crate) async fn measure(service: &Service, arguments: &Arguments) -> Result<()> {
     let apart = Service::start(arguments.binary.as_deref()).await?;
     apart.run(TABLE).await?;
-    let mut rounds: [Vec<Round>; 3] = Default::default();
-    for _ in 0..ROUNDS {
-        rounds[0].push(round(&apart, Listener::Nobody).await?);
-        rounds[1].push(round(service, Listener::ToNothing).await?);
-        rounds[2].push(round(service, Listener::ToAll).await?);
-    }
-    drop(apart);
-    let [nobody, nothing, all] = &rounds;
-    println!(
-        "\n{NAME}: {} clients, {ROUNDS} rounds of {SECONDS} s in turn, medians; without a feed \
-         {:.0} transactions/s, {:.1} us of PostgreSQL's CPU each",
-        WRITER.clients,
-        median(nobody, |round| round.rate),
-        median(nobody, |round| round.database),
-    );
-    for (what, rounds) in [("wants nothing", nothing), ("wants everything", all)] {
-        let mut ratios = rounds
-            .iter()
-            .zip(nobody)
-            .map(|(on, off)| on.rate / off.rate);
-        let ratios: Vec<f64> = ratios.by_ref().collect();
-        println!(
-            "  a subscription that {what}: {:.0}/s, {:.2} of it (rounds {}), {:.1} us of \
-             PostgreSQL's CPU and {:.1} of the server's",
-            median(rounds, |round| round.rate),
-            middle(ratios.clone()),
-            ratios
-                .iter()
-                .map(|ratio| format!("{ratio:.2}"))
-                .collect::<Vec<_>>()
-                .join(" "),
-            median(rounds, |round| round.database),
-            median(rounds, |round| round.server),
-        );
+    for rate in [None, Some(CALM)] {
+        let writer = Writer { rate, ..WRITER };
+        let mut rounds: [Vec<Round>; 3] = Default::default();
+        for _ in 0..ROUNDS {
+            rounds[0].push(round(&apart, writer, Listener::Nobody).await?);
+            rounds[1].push(round(service, writer, Listener::ToNothing).await?);
+            rounds[2].push(round(service, writer, Listener::ToAll).await?);
+        }
+        show(writer, &rounds);
     }
     Ok(())
 }
 
-async fn round(service: &Service, listener: Listener) -> Result<Round> {
+fn show(writer: Writer, [nobody, nothing, all]: &[Vec<Round>; 3]) {
+    let how = match writer.rate {
+        Some(rate) => format!("{rate} transactions/s offered"),
+        None => "flat out".to_owned(),
+    };
+    println!(
+        "\n{NAME}, {how}: {} clients, {ROUNDS} rounds of {SECONDS} s in turn, medians; without a \
+         feed {:.0} transactions/s of {:.2} ms, {:.1} us of PostgreSQL's CPU each",
+        writer.clients,
+        median(nobody, |round| round.rate),
+        median(nobody, |round| round.latency),
+        median(nobody, |round| round.database),
+    );
+    for (what, rounds) in [("wants nothing", nothing), ("wants everything", all)] {
+        let ratios: Vec<f64> = rounds
+            .iter()
+            .zip(nobody)
+            .map(|(on, off)| on.rate / off.rate)
+            .collect();
+        let each: Vec<String> = ratios.iter().map(|ratio| format!("{ratio:.2}")).collect();
+        println!(
+            "  a subscription that {what}: {:.0}/s of {:.2} ms, {:.2} of it (rounds {}), {:.1} us \
+             of PostgreSQL's CPU and {:.1} of the server's",
+            median(rounds, |round| round.rate),
+            median(rounds, |round| round.latency),
+            middle(ratios),
+            each.join(" "),
+            median(rounds, |round| round.database),
+            median(rounds, |round| round.server),
+        );
+    }
+}
+
+async fn round(service: &Service, writer: Writer, listener: Listener) -> Result<Round> {
     let query = |condition: &str| {
         vec![vec![format!(
             "subscription {{ BenchFeedMessageAdded{condition} {{ id key note }} }}"
@@ -95,7 +107,7 @@ async fn round(service: &Service, listener: Listener) -> Result<Round> {
         process::cpu(service.server)?,
         process::family_cpu(service.postmaster)?,
     );
-    let written = WRITER.run(service, SECONDS).await?;
+    let written = writer.run(service, SECONDS).await?;
     if let Listener::ToAll = listener {
         let all = |heard: &super::audience::Heard| heard.events >= written.transactions;
         audience.until(Duration::from_mins(1), all).await?;
@@ -103,6 +115,7 @@ async fn round(service: &Service, listener: Listener) -> Result<Round> {
     let transactions = written.transactions as f64;
     Ok(Round {
         rate: written.rate,
+        latency: written.latency,
         server: (process::cpu(service.server)? - before.0) * 1e6 / transactions,
         database: (process::family_cpu(service.postmaster)? - before.1) * 1e6 / transactions,
     })

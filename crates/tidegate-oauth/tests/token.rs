@@ -285,3 +285,42 @@ async fn nothing_secret_is_in_a_debug_text() {
         }
     }
 }
+
+#[tokio::test]
+async fn the_claims_tell_whose_token_it_is_and_of_which_session() {
+    let api = Fixture::start().await;
+    let first = api.alice().await;
+    let claims = segment(&first.access_token, 1);
+    for (name, value) in [
+        ("sub", "demo/alice"),
+        ("client_id", "app"),
+        ("database", "demo"),
+    ] {
+        assert_eq!(claims[name], value, "{name}");
+    }
+    let next = api.refresh(&first.refresh_token).await.unwrap();
+    let next = segment(&next.access_token, 1);
+    let other = segment(&api.alice().await.access_token, 1);
+    assert!(claims["sid"].is_string() && claims["jti"].is_string());
+    assert_eq!(next["sid"], claims["sid"], "a session keeps its id");
+    assert_ne!(other["sid"], claims["sid"], "another sign-in is another");
+    for token in [&next, &other] {
+        assert_ne!(token["jti"], claims["jti"], "each token has its own");
+    }
+}
+
+#[tokio::test]
+async fn an_owners_token_says_so() {
+    let api = Fixture::start().await;
+    let pairs = [
+        ("grant_type", "password"),
+        ("client_id", "app"),
+        ("username", "demo"),
+        ("password", "demo1234"),
+    ];
+    let claims = segment(&api.token(&pairs).await.unwrap().access_token, 1);
+    assert_eq!(claims["superUser"], true);
+    for name in ["sub", "uid", "database"] {
+        assert_eq!(claims[name], "demo", "{name}");
+    }
+}

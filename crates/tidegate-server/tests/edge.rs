@@ -196,3 +196,18 @@ async fn head_is_the_head_of_get() {
         assert_eq!(head.header("etag"), get.header("etag"));
     }
 }
+
+#[tokio::test]
+async fn an_answer_of_a_kibibyte_is_sent_as_it_is_and_one_byte_more_is_compressed() {
+    let api = Api::start().await;
+    let of = |size: usize| json!({"q": format!("select rows 1 {size}")});
+    let around = api.sql(&of(1)).await.body.len() - 1;
+    for (size, coding) in [(1024, ""), (1025, "gzip")] {
+        let plain = api.sql(&of(size - around)).await;
+        assert_eq!(plain.body.len(), size);
+        let answer = api
+            .sql_with("accept-encoding", "gzip", &of(size - around))
+            .await;
+        assert_eq!(answer.header("content-encoding"), coding, "{size}");
+    }
+}

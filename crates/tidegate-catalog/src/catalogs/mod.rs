@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::load;
 use crate::model::Schema;
 use intern::Intern;
-use tenant::Tenant;
+use tenant::{Counted, Tenant};
 
 /// A database that nobody asked about for so many ticks is not watched any more: who comes next
 /// lets it be compared first.
@@ -212,7 +212,7 @@ impl Catalogs {
         let tenant = self.tenant(database);
         let now = self.now();
         tenant.touch(now);
-        let count = self.definitions.count(database, tenant.telling());
+        let count = self.counted(database, &tenant);
         if !tenant.is_compared(count, now)
             && let Err(error) = self.compare(database, &tenant, terms).await
         {
@@ -260,9 +260,17 @@ impl Catalogs {
         if tenant.comparisons() > before + 1 {
             return Ok(false);
         }
-        let count = self.definitions.count(database, tenant.telling());
+        let count = self.counted(database, tenant);
         let fingerprint = load::fingerprint(&*self.executor, database, terms).await?;
         Ok(tenant.compared(fingerprint, count, self.now()))
+    }
+
+    fn counted(&self, database: &DatabaseName, tenant: &Tenant) -> Counted {
+        let telling = tenant.telling();
+        Counted {
+            telling,
+            count: self.definitions.count(database, telling),
+        }
     }
 
     async fn load(

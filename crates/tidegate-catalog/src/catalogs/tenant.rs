@@ -25,6 +25,14 @@ pub(super) struct Tenant {
     failing: AtomicBool,
 }
 
+/// How many definitions have gone through this node. Numbers that were counted in different ways
+/// say nothing about each other, even if they are equal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Counted {
+    pub(super) telling: Telling,
+    pub(super) count: u64,
+}
+
 #[derive(Default)]
 struct State {
     fingerprint: Option<String>,
@@ -35,9 +43,8 @@ struct State {
     required: u64,
     /// Whether it tells of what functions and triggers define.
     telling: Telling,
-    /// The definitions that had gone through this node when it was last compared; not known as
-    /// long as they are counted otherwise.
-    definitions: Option<u64>,
+    /// The definitions that had gone through this node when it was last compared.
+    definitions: Option<Counted>,
     /// When it was last compared.
     compared: u64,
     /// How often.
@@ -72,16 +79,12 @@ impl Tenant {
 
     /// From now on definitions are counted by what the database tells.
     pub(super) fn rely(&self, telling: Telling) {
-        let mut state = self.state.lock();
-        if state.telling != telling {
-            state.telling = telling;
-            state.definitions = None;
-        }
+        self.state.lock().telling = telling;
     }
 
     /// Whether what is known still holds: no definition went through this node since, and it is
     /// being watched.
-    pub(super) fn is_compared(&self, definitions: u64, now: u64) -> bool {
+    pub(super) fn is_compared(&self, definitions: Counted, now: u64) -> bool {
         let state = self.state.lock();
         state.fingerprint.is_some()
             && state.definitions == Some(definitions)
@@ -90,7 +93,7 @@ impl Tenant {
 
     /// Takes a fingerprint that was read after `definitions` were counted; whether it is another than
     /// before.
-    pub(super) fn compared(&self, fingerprint: String, definitions: u64, now: u64) -> bool {
+    pub(super) fn compared(&self, fingerprint: String, definitions: Counted, now: u64) -> bool {
         let mut state = self.state.lock();
         let known = state.fingerprint.replace(fingerprint);
         let changed = known != state.fingerprint;
@@ -106,7 +109,7 @@ impl Tenant {
     }
 
     /// Believes what is known for a while, because it could not be compared.
-    pub(super) fn put_off(&self, definitions: u64, now: u64) {
+    pub(super) fn put_off(&self, definitions: Counted, now: u64) {
         let mut state = self.state.lock();
         state.definitions = Some(definitions);
         state.compared = now;
@@ -183,5 +186,29 @@ impl Tenant {
             !slots.is_empty()
         });
         !state.roles.is_empty() || self.age(now) < kept
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_that_was_counted_otherwise_says_nothing() {
+        let tenant = Tenant::default();
+        let before = Counted {
+            telling: tenant.telling(),
+            count: 3,
+        };
+        // While the fingerprint is read it becomes known that the database tells nothing.
+        tenant.rely(Telling::Never);
+        tenant.compared("a fingerprint".to_owned(), before, 0);
+        let now = Counted {
+            telling: tenant.telling(),
+            count: 3,
+        };
+        assert!(!tenant.is_compared(now, 0));
+        tenant.compared("a fingerprint".to_owned(), now, 0);
+        assert!(tenant.is_compared(now, 0));
     }
 }

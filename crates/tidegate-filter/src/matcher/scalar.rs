@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use tidegate_sql::codec::Interval;
+use tidegate_sql::codec::{Interval, bytea};
 use tidegate_sql::datetime::{Moment, MomentType};
 use tidegate_sql::{Error, Type, TypeKind};
 
@@ -118,7 +118,7 @@ impl Scalar {
             Self::Numeric => Datum::Bytes(Cow::Owned(decimal::text(text()?)?)),
             Self::Text => Datum::Bytes(Cow::Borrowed(raw)),
             Self::Padded => Datum::Bytes(Cow::Borrowed(unpadded(raw))),
-            Self::Bytea => Datum::Bytes(Cow::Owned(bytea(raw)?)),
+            Self::Bytea => Datum::Bytes(Cow::Owned(bytea::from_text(raw)?)),
             Self::Uuid => Datum::Bytes(Cow::Owned(uuid(raw)?)),
             Self::Moment(moment) => Datum::moment(moment.text(raw)?),
             Self::Interval => Datum::interval(Interval::text(raw)?),
@@ -189,42 +189,6 @@ pub(super) fn float<F: Float>(text: &str) -> Option<F> {
     (named || !(value.is_infinite() || underflow)).then_some(value)
 }
 
-/// `\x` and hex digits, or the older form with escapes.
-fn bytea(raw: &[u8]) -> Option<Vec<u8>> {
-    if let Some(digits) = raw.strip_prefix(b"\\x") {
-        return hex(digits);
-    }
-    let mut bytes = Vec::with_capacity(raw.len());
-    let mut rest = raw;
-    while let Some((&byte, tail)) = rest.split_first() {
-        rest = tail;
-        if byte != b'\\' {
-            bytes.push(byte);
-        } else if let Some(tail) = rest.strip_prefix(b"\\") {
-            bytes.push(b'\\');
-            rest = tail;
-        } else {
-            let (octal, tail) = rest.split_at_checked(3)?;
-            bytes.push(u8::from_str_radix(std::str::from_utf8(octal).ok()?, 8).ok()?);
-            rest = tail;
-        }
-    }
-    Some(bytes)
-}
-
-fn hex(digits: &[u8]) -> Option<Vec<u8>> {
-    let (pairs, rest) = digits.as_chunks::<2>();
-    let digit = |byte: u8| {
-        char::from(byte)
-            .to_digit(16)
-            .and_then(|digit| u8::try_from(digit).ok())
-    };
-    let bytes = pairs
-        .iter()
-        .map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?));
-    rest.is_empty().then(|| bytes.collect())?
-}
-
 /// Thirty-two hex digits, with or without the hyphens of the usual form.
 fn uuid(raw: &[u8]) -> Option<Vec<u8>> {
     let raw = raw
@@ -236,5 +200,5 @@ fn uuid(raw: &[u8]) -> Option<Vec<u8>> {
         return None;
     }
     let digits: Vec<u8> = raw.iter().copied().filter(|byte| *byte != b'-').collect();
-    hex(&digits).filter(|bytes| bytes.len() == 16)
+    bytea::from_hex(&digits).filter(|bytes| bytes.len() == 16)
 }

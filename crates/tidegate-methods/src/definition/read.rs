@@ -1,6 +1,7 @@
 //! From the JSON of a body to definitions and patches.
 
 use serde_json::value::RawValue;
+use tidegate_sql::json::JsonKind;
 use tidegate_sql::request::RequestError;
 use tidegate_sql::{InputError, OutputFormat, Statement};
 
@@ -53,7 +54,7 @@ pub(super) fn patch(body: &[u8], limits: Limits) -> Result<Patch> {
 
 fn only_objects(document: &RawValue, expected: &str) -> Result<(), RequestError> {
     match json::kind(document) {
-        "an object" => Ok(()),
+        JsonKind::Object => Ok(()),
         found => Err(RequestError::InvalidBody {
             problem: format!("{found}, expected {expected}"),
         }),
@@ -96,7 +97,7 @@ fn read(raw: &RawValue, place: Place, limits: Limits) -> Result<Read> {
     for (name, raw) in json::members(raw, &|member| place.member(member))? {
         let null = raw.get() == "null";
         let member = || place.member(&name);
-        match name.as_str() {
+        match &*name {
             "method" if null => read.null_name = true,
             "q" if null => read.null_q = true,
             "method" => {
@@ -179,8 +180,8 @@ fn texts(raw: &RawValue, member: &str) -> Result<Texts, InputError> {
         "" => member.to_owned(),
         name => format!("{member}.{name}"),
     };
-    if json::kind(raw) != "an object" {
-        let found = json::kind(raw);
+    let found = json::kind(raw);
+    if found != JsonKind::Object {
         let problem = format!("{found}, expected an object of strings");
         return Err(invalid(member.to_owned(), problem));
     }
@@ -192,7 +193,7 @@ fn texts(raw: &RawValue, member: &str) -> Result<Texts, InputError> {
                 return Err(invalid(member.to_owned(), problem));
             }
             let text = json::text(raw, || place(&name))?;
-            Ok((name, text))
+            Ok((name.into_owned(), text))
         })
         .collect()
 }

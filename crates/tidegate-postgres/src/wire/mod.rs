@@ -3,6 +3,7 @@
 pub(crate) mod body;
 pub(crate) mod channel;
 pub(crate) mod inbound;
+mod paths;
 pub(crate) mod rejection;
 pub(crate) mod stream;
 pub(crate) mod tag;

@@ -2,6 +2,8 @@
 
 use tidegate_sql::Rejection;
 
+use super::paths;
+
 /// An error as PostgreSQL sent it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ServerError {
@@ -38,6 +40,7 @@ impl ServerError {
                 _ => {}
             }
         }
+        paths::hide(&mut error.rejection);
         error
     }
 

@@ -27,25 +27,7 @@ where
     B::Error: Into<BodyError>,
 {
     let caller = authenticate::caller(call.app, &call.head.headers).await?;
-    call.subject.login = caller.login().cloned();
-    let asked = Asked::read(call.app, call.head, call.body).await?;
-    let payload = match asked.payload(call.app) {
-        Ok(payload) => payload,
-        Err(reply) => return Ok(asked.reply(reply)),
-    };
-    let answering = Answering {
-        app: call.app,
-        head: call.head,
-        subject: call.subject,
-        caller: &caller,
-        asked: &asked,
-    };
-    match (&payload, streamed(call.head)) {
-        (Payload::Single(single), Some(format)) if single.id.is_some() => {
-            Box::pin(answering.rows(single, format)).await
-        }
-        _ => answering.envelopes(&payload, false).await,
-    }
+    answer(call, &caller, false).await
 }
 
 /// `POST /api/v4/call/dry`: nothing runs, PostgreSQL describes.
@@ -55,7 +37,14 @@ where
     B::Error: Into<BodyError>,
 {
     let user = authenticate::user(call.app, &call.head.headers)?;
-    let caller = Caller::from(user);
+    answer(call, &Caller::from(user), true).await
+}
+
+async fn answer<B>(call: Call<'_, B>, caller: &Caller, dry: bool) -> Result<Response<Body>, Failure>
+where
+    B: http_body::Body<Data = Bytes> + Send + Unpin,
+    B::Error: Into<BodyError>,
+{
     call.subject.login = caller.login().cloned();
     let asked = Asked::read(call.app, call.head, call.body).await?;
     let payload = match asked.payload(call.app) {
@@ -66,10 +55,15 @@ where
         app: call.app,
         head: call.head,
         subject: call.subject,
-        caller: &caller,
+        caller,
         asked: &asked,
     };
-    answering.envelopes(&payload, true).await
+    match (&payload, streamed(call.head)) {
+        (Payload::Single(single), Some(format)) if !dry && single.id.is_some() => {
+            Box::pin(answering.rows(single, format)).await
+        }
+        _ => answering.envelopes(&payload, dry).await,
+    }
 }
 
 /// What the head and the body of a request say.

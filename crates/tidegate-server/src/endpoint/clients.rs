@@ -74,7 +74,7 @@ impl Desk {
         let mut found = Vec::with_capacity(ids.len());
         for id in ids {
             let client = self.directory.client(&self.database, id).await;
-            found.push(client.map_err(|error| about(error, id))?);
+            found.push(client.map_err(|error| rest::about(error, "client", id))?);
         }
         Ok(found)
     }
@@ -156,7 +156,10 @@ async fn change(
         let done = desk
             .directory
             .change_client(&desk.database, id, change.clone());
-        changed.push(done.await.map_err(|error| about(error, id))?);
+        changed.push(
+            done.await
+                .map_err(|error| rest::about(error, "client", id))?,
+        );
     }
     if changed.iter().any(|client| client.secret.is_some()) {
         return told(StatusCode::OK, &changed, ids.len() > 1);
@@ -172,16 +175,6 @@ pub(super) async fn refuse_ended(app: &App) -> Result<(), Failure> {
 
 pub(super) fn absent() -> Failure {
     Failure::not_found("there is no such path")
-}
-
-/// Says which of several is meant.
-fn about(error: tidegate_oauth::Error, id: &str) -> Failure {
-    match error {
-        tidegate_oauth::Error::NotFound(_) => {
-            Failure::not_found(format!("there is no client {id}"))
-        }
-        error => Failure::from_accounts(error),
-    }
 }
 
 fn shown(client: &Client) -> Shown<'_> {

@@ -57,6 +57,16 @@ pub(crate) fn user<B>(call: &mut Call<'_, B>) -> Result<User, Failure> {
     Ok(user)
 }
 
+/// Says which of several is meant: `kind` is a client or a user.
+pub(super) fn about(error: tidegate_oauth::Error, kind: &str, name: &str) -> Failure {
+    match error {
+        tidegate_oauth::Error::NotFound(_) => {
+            Failure::not_found(format!("there is no {kind} {name}"))
+        }
+        error => Failure::from_accounts(error),
+    }
+}
+
 /// Refuses everybody but the tenant's owner.
 pub(crate) fn require_owner(claims: &Claims) -> Result<(), Failure> {
     if claims.owner {

@@ -69,7 +69,7 @@ impl Desk {
         let mut found = Vec::with_capacity(names.len());
         for name in names {
             let user = self.accounts.directory().user(&self.key(name)).await;
-            found.push(user.map_err(|error| about(error, name))?);
+            found.push(user.map_err(|error| rest::about(error, "user", name))?);
         }
         Ok(found)
     }
@@ -151,7 +151,9 @@ where
             for name in &names {
                 let key = desk.key(name);
                 let changed = desk.accounts.change(&key, change.clone());
-                changed.await.map_err(|error| about(error, name))?;
+                changed
+                    .await
+                    .map_err(|error| rest::about(error, "user", name))?;
             }
             desk.settle(call.app).await?;
             rest::linked(StatusCode::SEE_OTHER, BASE, &names)
@@ -162,7 +164,7 @@ where
             desk.find(&names).await?;
             for name in &names {
                 let dropped = desk.accounts.drop(&desk.key(name), reassign).await;
-                dropped.map_err(|error| about(error, name))?;
+                dropped.map_err(|error| rest::about(error, "user", name))?;
             }
             desk.settle(call.app).await?;
             Ok(no_content())
@@ -183,16 +185,6 @@ fn reassign(head: &http::request::Parts) -> Result<bool, Failure> {
         Some("true") => Ok(true),
         Some("false") | None => Ok(false),
         Some(_) => Err(Failure::input("`reassign`: expected true or false")),
-    }
-}
-
-/// Says which of several is meant.
-fn about(error: tidegate_oauth::Error, name: &str) -> Failure {
-    match error {
-        tidegate_oauth::Error::NotFound(_) => {
-            Failure::not_found(format!("there is no user {name}"))
-        }
-        error => Failure::from_accounts(error),
     }
 }
 

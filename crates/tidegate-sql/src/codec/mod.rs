@@ -24,6 +24,7 @@
 //! neither names nor types here: they are `f1`, `f2` … and strings.
 
 mod binary;
+pub mod bytea;
 mod form;
 mod geometric;
 mod geometry;

@@ -7,7 +7,7 @@ use bytes::BytesMut;
 use super::binary::MOST_DIMENSIONS;
 use super::form::{Array, Attribute, Form};
 use super::token::Tokens;
-use super::{geometry, interval, json, malformed, number, range};
+use super::{bytea, geometry, interval, json, malformed, number, range};
 use crate::error::Result;
 
 /// Appends a value as JSON.
@@ -21,7 +21,7 @@ pub(super) fn json(form: &Form, raw: &[u8], out: &mut BytesMut) -> Result<()> {
         Form::Json | Form::Jsonb => json::raw_text(raw, out),
         Form::Bytea => {
             out.extend_from_slice(b"\"");
-            json::base64(&bytes(raw)?, out);
+            json::base64(&bytea::from_text(raw).ok_or_else(malformed)?, out);
             out.extend_from_slice(b"\"");
         }
         Form::Moment(moment, format) => match (moment.text(raw), format) {
@@ -35,7 +35,7 @@ pub(super) fn json(form: &Form, raw: &[u8], out: &mut BytesMut) -> Result<()> {
         },
         Form::Interval => interval::text(raw, out).unwrap_or_else(|| json::string(raw, out)),
         Form::Geometric(shape) => shape.text(raw, out)?,
-        Form::Geometry => geometry::json(&hex(raw)?, out)?,
+        Form::Geometry => geometry::json(&bytea::from_hex(raw).ok_or_else(malformed)?, out)?,
         Form::Array(inner) => array(inner, raw, out)?,
         Form::Range(inner) => whole(raw, |tokens| range::text(inner, tokens, out))?,
         Form::Multirange(inner) => whole(raw, |tokens| multirange(inner, tokens, out))?,
@@ -56,7 +56,7 @@ pub(super) fn plain(form: &Form, raw: &[u8], out: &mut BytesMut) -> Result<()> {
         Form::Text | Form::Foreign | Form::Numeric | Form::Uuid => json::raw_text(raw, out),
         Form::Float4 => drop(number::float(parse::<f32>(raw)?, out)),
         Form::Float8 => drop(number::float(parse::<f64>(raw)?, out)),
-        Form::Bytea => json::base64(&bytes(raw)?, out),
+        Form::Bytea => json::base64(&bytea::from_text(raw).ok_or_else(malformed)?, out),
         Form::Quoted(inner) => plain(inner, raw, out)?,
         Form::Moment(moment, format) => match (moment.text(raw), format) {
             (Some(moment), Some(format)) => format.write(moment, out)?,
@@ -99,45 +99,6 @@ fn integer(raw: &[u8], out: &mut BytesMut) -> Result<()> {
 pub(super) fn parse<N: std::str::FromStr>(raw: &[u8]) -> Result<N> {
     let text = std::str::from_utf8(raw).map_err(|_| malformed())?;
     text.parse().map_err(|_| malformed())
-}
-
-/// Reads pairs of hexadecimal digits.
-fn hex(raw: &[u8]) -> Result<Vec<u8>> {
-    let digit = |byte: u8| {
-        char::from(byte)
-            .to_digit(16)
-            .and_then(|digit| u8::try_from(digit).ok())
-    };
-    let (pairs, rest) = raw.as_chunks::<2>();
-    let bytes = pairs
-        .iter()
-        .map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?));
-    let bytes = bytes.collect::<Option<_>>();
-    bytes.filter(|_| rest.is_empty()).ok_or_else(malformed)
-}
-
-/// Reads a `bytea` under either `bytea_output`.
-fn bytes(raw: &[u8]) -> Result<Vec<u8>> {
-    if let Some(digits) = raw.strip_prefix(b"\\x") {
-        return hex(digits);
-    }
-    let mut bytes = Vec::with_capacity(raw.len());
-    let mut rest = raw;
-    while let Some((&byte, tail)) = rest.split_first() {
-        rest = tail;
-        if byte != b'\\' {
-            bytes.push(byte);
-        } else if let Some(tail) = tail.strip_prefix(b"\\") {
-            bytes.push(b'\\');
-            rest = tail;
-        } else {
-            let (octal, tail) = tail.split_at_checked(3).ok_or_else(malformed)?;
-            let octal = std::str::from_utf8(octal).map_err(|_| malformed())?;
-            bytes.push(u8::from_str_radix(octal, 8).map_err(|_| malformed())?);
-            rest = tail;
-        }
-    }
-    Ok(bytes)
 }
 
 /// Reads a text to its end.

@@ -1,0 +1,77 @@
+//! What the command line asks of a person before it drops something, and that no password stands
+//! on it.
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use crate::operator::{Operator, text, tidegate};
+use crate::service::BINARY;
+
+#[test]
+fn no_password_stands_on_the_command_line() {
+    for arguments in [
+        &["tenant", "create", "shop", "--password", "topsecret"][..],
+        &["tenant", "adopt", "shop", "--password", "topsecret"],
+        &["user", "create", "shop", "ann", "--password", "topsecret"],
+        &["user", "create", "shop", "ann", "topsecret"],
+        &["user", "password", "shop", "ann", "--password=topsecret"],
+        &["user", "password", "shop", "ann", "topsecret"],
+    ] {
+        let output = tidegate(arguments).stdin(Stdio::null()).output().unwrap();
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(
+            said.contains("unexpected argument"),
+            "{arguments:?}: {said}"
+        );
+    }
+}
+
+/// Runs a command at a terminal where a person types a line; returns its code and what is shown.
+#[cfg(target_os = "linux")]
+fn at_a_terminal(operator: &Operator, arguments: &str, typed: &str) -> (Option<i32>, String) {
+    let mut child = Command::new("script")
+        .args(["-qec", &format!("{BINARY} {arguments}"), "/dev/null"])
+        .env("TIDEGATE_ADMIN_URL", &operator.admin_url)
+        .env(
+            "TIDEGATE_MASTER_KEY_FILE",
+            operator.folder.path().join("master.key"),
+        )
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut keyboard = child.stdin.take().unwrap();
+    keyboard.write_all(typed.as_bytes()).unwrap();
+    drop(keyboard);
+    let output = child.wait_with_output().unwrap();
+    (output.status.code(), text(&output.stdout))
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn what_is_dropped_is_named_again() {
+    let operator = Operator::new().await;
+    operator.succeeds(
+        &["tenant", "create", "shop", "--password-file", "-"],
+        "owner-password\n",
+    );
+    operator.succeeds(&["user", "create", "shop", "ann", "--no-password"], "");
+    let uri = ["--redirect-uri", "http://127.0.0.1:5000/callback"];
+    let create = ["client", "create", "shop", "Till", "--id", "till"];
+    operator.succeeds(&[&create[..], &uri].concat(), "");
+    for (drop, name, list) in [
+        ("client drop till", "till", &["client", "list", "shop"][..]),
+        ("user drop shop ann", "ann", &["user", "list", "shop"]),
+        ("tenant drop shop", "shop", &["tenant", "list"]),
+    ] {
+        let (code, shown) = at_a_terminal(&operator, drop, "another\n");
+        assert_eq!(code, Some(1), "{drop}: {shown}");
+        assert!(shown.contains(&format!("Type {name} to go on")), "{shown}");
+        assert!(shown.contains("nothing was dropped"), "{shown}");
+        assert!(operator.succeeds(list, "").contains(name), "{drop}");
+        let (code, shown) = at_a_terminal(&operator, drop, &format!("{name}\n"));
+        assert_eq!(code, Some(0), "{drop}: {shown}");
+        assert!(!operator.succeeds(list, "").contains(name), "{drop}");
+    }
+}
