@@ -5,7 +5,7 @@ use tokio_postgres::Client;
 
 use crate::node::{Node, operator};
 use crate::operator::Operator;
-use crate::socket::{Socket, open_at};
+use crate::socket::{Socket, owner, socket_at};
 
 const ADDED: &str = "subscription { DocsMessageAdded { id } }";
 
@@ -14,9 +14,7 @@ async fn scene(table: &str) -> (Operator, Client, Node, Socket) {
     let root = operator.root("shop").await;
     root.batch_execute(table).await.unwrap();
     let node = Node::start(&operator).await;
-    let tokens = node.sign_in("shop", "shop", "owner-password").await;
-    let path = format!("/?token={}", tokens["access_token"].as_str().unwrap());
-    let socket = open_at(&node.url, &path, &[]).await.unwrap();
+    let socket = owner(&node).await;
     (operator, root, node, socket)
 }
 
@@ -131,7 +129,7 @@ async fn a_table_without_a_key_keeps_taking_every_change() {
             let rows = changes["full_data"].as_array().unwrap();
             let kinds = ["INSERT", "UPDATE", "DELETE"];
             let is_there = |kind: &&str| !changes[kind].as_array().unwrap().is_empty();
-            let kind = kinds.into_iter().find(|kind| is_there(&kind)).unwrap();
+            let kind = kinds.into_iter().find(is_there).unwrap();
             heard.extend(rows.iter().map(|row| (kind, row.clone())));
         }
         let row = |(kind, a, b): (&'static str, i32, &str)| (kind, json!({"a": a, "b": b}));
@@ -151,9 +149,7 @@ async fn every_column_that_a_subscription_uses_must_be_readable_and_stay_so() {
     operator.succeeds(&create, "users-password\n");
     let grant = "GRANT SELECT (id, open) ON docs TO \"shop/ann\"";
     root.batch_execute(grant).await.unwrap();
-    let tokens = node.sign_in("shop", "ann", "users-password").await;
-    let path = format!("/?token={}", tokens["access_token"].as_str().unwrap());
-    let mut ann = open_at(&node.url, &path, &[]).await.unwrap();
+    let mut ann = socket_at(&node, "ann", "users-password").await;
     let raw = |members: Value| {
         let mut raw = json!({"type": "subscription", "id": "r", "schema": "public", "rel": "docs"});
         let raw_members = raw.as_object_mut().unwrap();

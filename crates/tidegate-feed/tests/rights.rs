@@ -2,23 +2,14 @@
 
 use std::time::Duration;
 
-use tidegate_feed::{Ended, Error, Item, Operation, Settings};
+use tidegate_feed::{Ended, Error, Item, Operation};
 
 use crate::asked::{Asked, RIGHTS};
 use crate::scene::{Scene, Setup};
 
 /// A scene that checks rights often.
 async fn strict(name: &str) -> Scene {
-    let settings = Settings {
-        recheck: Duration::from_millis(50),
-        unchecked: Duration::from_millis(500),
-        ..Settings::default()
-    };
-    let setup = Setup {
-        settings,
-        ..Setup::default()
-    };
-    Scene::with(name, &setup).await
+    Scene::with(name, &Setup::rechecked_every(Duration::from_millis(50))).await
 }
 
 #[tokio::test]
@@ -277,15 +268,7 @@ async fn row_level_security_hides_the_next_row_already() {
 #[tokio::test]
 async fn a_policy_counts_for_the_next_row_already() {
     let scene = Scene::new("feed_next_policy").await;
-    scene
-        .run(
-            "CREATE TABLE t (id int PRIMARY KEY); GRANT SELECT ON t TO PUBLIC;
-             ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON t USING (true)",
-        )
-        .await;
-    let mut alice = scene.all("t", &["id"]).await;
-    scene.run("INSERT INTO t VALUES (1)").await;
-    assert_eq!(alice.event().await, "+{\"id\":1}");
+    let mut alice = scene.judged().await;
     scene.run("ALTER POLICY p ON t USING (id <> 2)").await;
     scene.run("INSERT INTO t VALUES (2), (3)").await;
     assert_eq!(alice.event().await, "+{\"id\":3}");
@@ -330,14 +313,7 @@ async fn policies_that_take_long_are_asked_about_fewer_rows() {
 #[tokio::test]
 async fn a_table_that_is_as_it_was_has_nobody_asked_again() {
     // Nobody is asked at intervals meanwhile.
-    let settings = Settings {
-        recheck: Duration::from_hours(1),
-        ..Settings::default()
-    };
-    let setup = Setup {
-        settings,
-        ..Setup::default()
-    };
+    let setup = Setup::rechecked_every(Duration::from_hours(1));
     let (scene, asked) = Asked::scene("feed_unasked", &setup).await;
     scene
         .run("CREATE TABLE t (id int PRIMARY KEY); GRANT SELECT ON t TO PUBLIC")

@@ -2,21 +2,10 @@
 
 use std::time::Duration;
 
-use tidegate_feed::{Ended, Item, Settings};
+use tidegate_feed::{Ended, Item};
 
 use crate::asked::{Asked, RIGHTS};
 use crate::scene::{Listener, Scene, Setup};
-
-fn rechecked_every(recheck: Duration) -> Setup {
-    let settings = Settings {
-        recheck,
-        ..Settings::default()
-    };
-    Setup {
-        settings,
-        ..Setup::default()
-    }
-}
 
 async fn listener(scene: &Scene, user: &str, columns: &[&str]) -> Listener {
     let mut request = scene.request("t", columns).await;
@@ -28,7 +17,7 @@ const ROLES: usize = 600;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn many_roles_are_asked_about_at_once_and_none_of_them_logs_in() {
-    let setup = rechecked_every(Duration::from_hours(1));
+    let setup = Setup::rechecked_every(Duration::from_hours(1));
     let (scene, asked) = Asked::scene("feed_roles", &setup).await;
     // Nobody could log in as them: they have no password.
     scene
@@ -89,7 +78,11 @@ async fn shown(scene: &Scene, user: &str) -> Vec<String> {
 
 /// A table with policies, and roles of every kind.
 async fn matrix() -> Scene {
-    let scene = Scene::with("feed_matrix", &rechecked_every(Duration::from_hours(1))).await;
+    let scene = Scene::with(
+        "feed_matrix",
+        &Setup::rechecked_every(Duration::from_hours(1)),
+    )
+    .await;
     for (user, options) in [
         ("/team", ""),
         ("/above", "IN ROLE \"feed_matrix/team\""),
@@ -164,7 +157,11 @@ async fn each_role_is_shown_what_postgresql_shows_it() {
 
 #[tokio::test]
 async fn a_role_that_may_not_come_any_more_is_shown_nothing() {
-    let scene = Scene::with("feed_gone", &rechecked_every(Duration::from_millis(50))).await;
+    let scene = Scene::with(
+        "feed_gone",
+        &Setup::rechecked_every(Duration::from_millis(50)),
+    )
+    .await;
     let users = ["/dropped", "/locked", "/late", "/unconnected", "/stays"];
     scene
         .run(

@@ -68,6 +68,20 @@ impl Default for Setup {
     }
 }
 
+impl Setup {
+    /// A feed that checks rights this often.
+    pub(crate) fn rechecked_every(recheck: Duration) -> Self {
+        let settings = Settings {
+            recheck,
+            ..Settings::default()
+        };
+        Self {
+            settings,
+            ..Self::default()
+        }
+    }
+}
+
 /// A cluster of the test's own, for as long as the process lives.
 pub(crate) fn own_cluster() -> &'static Cluster {
     let levels = [(Source::Log, "logical"), (Source::Outbox, "replica")];
@@ -206,6 +220,19 @@ impl Scene {
         let mut request = self.request(table, &["id"]).await;
         request.predicate = Some(self.filter("/alice", table, filter).await.unwrap());
         self.subscribe(request).await
+    }
+
+    /// Makes a table `t` with a policy `p` that lets every row through, and a listener to it.
+    pub(crate) async fn judged(&self) -> Listener {
+        self.run(
+            "CREATE TABLE t (id int PRIMARY KEY); GRANT SELECT ON t TO PUBLIC;
+             ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON t USING (true)",
+        )
+        .await;
+        let mut alice = self.all("t", &["id"]).await;
+        self.run("INSERT INTO t VALUES (1)").await;
+        assert_eq!(alice.event().await, "+{\"id\":1}");
+        alice
     }
 
     /// A listener to every change of a table.
