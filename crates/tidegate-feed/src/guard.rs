@@ -58,8 +58,15 @@ async fn recheck(database: &Database, checked: &mut HashMap<Pair, Instant>) {
         let silent = last.elapsed() > database.settings.unchecked;
         apply(database, &groups[&pair], rights, silent)
     };
-    let renewals: Vec<_> = answers.into_iter().map(apply).collect();
-    renew_all(renewals).await;
+    for (rights, judges) in answers.into_iter().filter_map(apply) {
+        for judge in judges {
+            // The next check of others does not wait for who judges for long.
+            if !judge.try_renew(&rights) {
+                let rights = rights.clone();
+                tokio::spawn(async move { judge.renew(&rights).await });
+            }
+        }
+    }
 }
 
 /// A table was touched: reads anew what all who are subscribed to it may see. Rights belong to the
@@ -108,7 +115,7 @@ async fn renew(database: &Database, mut groups: Groups) -> Option<Arc<[Box<str>]
             return primary;
         }
         let answers = rights_question::ask(&*database.executor, &database.name, pairs).await;
-        let mut renewals = Vec::new();
+        let mut renewals: Vec<Renewal> = Vec::new();
         for (pair, answer) in answers {
             if matches!(answer, Answer::Restless | Answer::Failed(_)) {
                 continue;
@@ -117,7 +124,7 @@ async fn renew(database: &Database, mut groups: Groups) -> Option<Arc<[Box<str>]
             let known = rights.as_ref().ok();
             primary = primary.or_else(|| known.map(|rights| rights.primary.clone()));
             let subscribers = groups.remove(&pair).unwrap_or_default();
-            renewals.push(apply(database, &subscribers, rights, false));
+            renewals.extend(apply(database, &subscribers, rights, false));
         }
         renew_all(renewals).await;
         if attempt < attempts && !groups.is_empty() {
@@ -154,7 +161,7 @@ fn apply(
             subscriber.end(why);
             database.detach(subscriber);
         } else if let Ok(rights) = &rights {
-            *subscriber.rights.lock() = rights.clone();
+            subscriber.renew(rights);
             judges.extend(subscriber.judge.clone());
         }
     }
@@ -170,18 +177,14 @@ fn apply(
     }
 }
 
-/// Has judges take their policies, each when it is done with what it judges: nobody waits for the
-/// slowest but those who called.
-async fn renew_all(renewals: Vec<Option<Renewal>>) {
-    let renewals = renewals.into_iter().flatten();
+/// Has judges take their policies, each when it is done with what it judges.
+async fn renew_all(renewals: Vec<Renewal>) {
     let renew = |(rights, judges): Renewal| async move {
         for judge in judges {
-            if let Some(policy) = &rights.policy {
-                judge.renew(policy, &rights.stamp).await;
-            }
+            judge.renew(&rights).await;
         }
     };
-    join_all(renewals.map(renew)).await;
+    join_all(renewals.into_iter().map(renew)).await;
 }
 
 /// Whether a subscription must end.

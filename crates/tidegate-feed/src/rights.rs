@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use tokio::time::Instant;
+
 use crate::error::{Error, Result};
 use crate::policy::Policy;
 
@@ -15,6 +17,8 @@ pub(crate) struct Rights {
     pub(crate) primary: Arc<[Box<str>]>,
     /// Another text once any of this may be something else.
     pub(crate) stamp: Box<str>,
+    /// When it was asked for: what was asked for later counts.
+    pub(crate) asked: Instant,
     /// What row level security asks of a row, where it applies to the role.
     pub(crate) policy: Option<Policy>,
 }

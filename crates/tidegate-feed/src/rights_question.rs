@@ -7,6 +7,7 @@ use std::sync::Arc;
 use bytes::BytesMut;
 use tidegate_sql::codec::json_string;
 use tidegate_sql::{DatabaseName, Executor, Principal, RoleName};
+use tokio::time::Instant;
 
 use crate::policy::{Clause, Policy};
 use crate::question::{self, TextRow, is_true, text};
@@ -215,6 +216,7 @@ async fn read(
     database: &DatabaseName,
     pairs: &[Pair],
 ) -> tidegate_sql::Result<HashMap<Pair, Answer>> {
+    let begin = Instant::now();
     let of_tables = pairs.chunk_by(|one, other| one.1 == other.1);
     let relations: Vec<u32> = of_tables.map(|pairs| pairs[0].1).collect();
     let (relations, document) = (array(&relations), document(pairs));
@@ -232,7 +234,7 @@ async fn read(
         let problem = "as many answers as questions are needed";
         return Err(tidegate_sql::Error::internal(problem));
     };
-    let tables = tables(columns, policies, stamps);
+    let tables = tables(columns, policies, stamps, begin);
     let key = |row: &TextRow| (text(row, role::RELATION), text(row, role::NAME));
     let roles: HashMap<_, _> = roles.iter().map(|row| (key(row), row)).collect();
     // Most roles of a table have the same rights.
@@ -290,12 +292,14 @@ struct Table<'a> {
     columns: &'a [TextRow],
     policies: Vec<&'a TextRow>,
     stamp: Box<str>,
+    asked: Instant,
 }
 
 fn tables<'a>(
     columns: &'a [TextRow],
     policies: &'a [TextRow],
     stamps: &[TextRow],
+    asked: Instant,
 ) -> HashMap<Box<str>, Table<'a>> {
     let same = |one: &TextRow, other: &TextRow| one.first() == other.first();
     let table = |columns: &'a [TextRow]| {
@@ -306,6 +310,7 @@ fn tables<'a>(
             columns,
             policies: policies.iter().filter(of_it).collect(),
             stamp: stamp.map(|stamp| text(stamp, 1)).unwrap_or_default(),
+            asked,
         };
         (relation, table)
     };
@@ -337,6 +342,7 @@ impl Table<'_> {
             columns: self.columns.iter().enumerate().map(column).collect(),
             primary: self.primary(),
             stamp: self.stamp.clone(),
+            asked: self.asked,
             schema,
             name,
         }))

@@ -200,3 +200,49 @@ async fn a_role_that_may_not_come_any_more_is_shown_nothing() {
     request.login = scene.login("/locked");
     assert!(scene.subscribe(request).await.is_err());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_judges_for_long_keeps_nobody_elses_rights() {
+    let setup = Setup::rechecked_every(Duration::from_millis(50));
+    let scene = Scene::with("feed_long_judge", &setup).await;
+    scene.role("/bob", "").await;
+    scene
+        .run(
+            "CREATE TABLE t (id int PRIMARY KEY, a text);
+             GRANT SELECT ON t TO \"feed_long_judge/alice\", \"feed_long_judge/bob\";
+             ALTER TABLE t ENABLE ROW LEVEL SECURITY;
+             CREATE POLICY slow ON t TO \"feed_long_judge/alice\" \
+                 USING (pg_advisory_xact_lock_shared(7) IS NOT NULL);
+             CREATE POLICY quick ON t TO \"feed_long_judge/bob\" USING (true);
+             SELECT pg_advisory_lock(7)",
+        )
+        .await;
+    let mut alice = listener(&scene, "/alice", &["id"]).await;
+    let mut bob = listener(&scene, "/bob", &["id"]).await;
+    scene.run("INSERT INTO t VALUES (1)").await;
+    assert_eq!(bob.event().await, "+{\"id\":1}");
+    let waits = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 7 \
+                 AND NOT granted AND database = \
+                 (SELECT oid FROM pg_database WHERE datname = current_database())";
+    while scene
+        .sql
+        .query_one(waits, &[])
+        .await
+        .unwrap()
+        .get::<_, i64>(0)
+        == 0
+    {
+        tokio::task::yield_now().await;
+    }
+    // Alice's row is being judged, for as long as the lock is held.
+    scene
+        .run("REVOKE SELECT ON t FROM \"feed_long_judge/bob\"")
+        .await;
+    tokio::select! {
+        biased;
+        item = alice.next() => panic!("{item:?}"),
+        item = bob.next() => assert_eq!(item, Item::Ended(Ended::NotAllowed)),
+    }
+    scene.run("SELECT pg_advisory_unlock(7)").await;
+    assert_eq!(alice.event().await, "+{\"id\":1}");
+}
