@@ -397,3 +397,64 @@ async fn a_condition_without_a_value_says_where() {
         assert_eq!(error["extensions"]["code"], "BAD_USER_INPUT", "{error}");
     }
 }
+
+/// What is wrong with a document says where, and all of it is told.
+#[tokio::test]
+async fn what_is_wrong_with_a_document_says_where() {
+    for (query, expected, places) in [
+        (
+            "{ getArtists { id }\n  ) }",
+            "GRAPHQL_PARSE_FAILED",
+            &[[2, 3]][..],
+        ),
+        (
+            "{\n  one\n  two\n}",
+            "GRAPHQL_VALIDATION_FAILED",
+            &[[2, 3], [3, 3]],
+        ),
+        (
+            "{ getArtists(limit: 1) { id }\n  getAlbums(nope: 1) { id } }",
+            "GRAPHQL_VALIDATION_FAILED",
+            &[[2, 13]],
+        ),
+        (
+            "query(\n  $i: Int!) { getArtists(limit: $i) { id } }",
+            "BAD_USER_INPUT",
+            &[[2, 3]],
+        ),
+    ] {
+        let answer = ask(Some("demo"), query, json!({})).await;
+        assert_eq!(answer.get("data"), None, "{query}: {answer}");
+        let errors = answer["errors"].as_array().unwrap();
+        let found: Vec<_> = errors
+            .iter()
+            .map(|error| {
+                assert_eq!(error["extensions"]["code"], expected, "{query}: {answer}");
+                error["locations"][0].clone()
+            })
+            .collect();
+        let places: Vec<_> = places
+            .iter()
+            .map(|[line, column]| json!({"line": line, "column": column}))
+            .collect();
+        assert_eq!(found, places, "{query}: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn null_parameters_of_an_address_are_absent() {
+    let path = format!(
+        "{PUBLIC}?query=%7B__typename%7D&variables=null&operationName=&extensions=null&more=1"
+    );
+    let answer = demo().ask(Method::GET, &path, Some("demo"), None).await;
+    assert_eq!(
+        (answer.status, &*answer.text),
+        (200, r#"{"data":{"__typename":"Query"}}"#)
+    );
+    // A null query is a missing one, whatever the media type.
+    let answer = post(None, r#"{"query":null}"#).await;
+    assert_eq!(answer.status, 400, "{answer:?}");
+    let body = answer.json();
+    let message = body["errors"][0]["message"].as_str().unwrap();
+    assert!(message.contains("`query` is missing"), "{message}");
+}

@@ -329,3 +329,27 @@ async fn citext_has_a_least_and_a_greatest() {
     let expected = json!([{"min": {"c": "A"}, "max": {"c": "C"}}]);
     assert_eq!(found["getGqlCitextsAggregate"], expected);
 }
+
+/// A column of exactly that name is the column; the combinator is to be had in another letter case.
+#[tokio::test]
+async fn columns_may_be_called_like_combinators() {
+    let setup = "create table if not exists gql_words (id int primary key, \"and\" int, \"or\" int, \"not\" int, eq int)";
+    demo().rows("demo", setup, json!({})).await;
+    let fill =
+        "insert into gql_words values (1, 1, 2, 3, 4), (2, 4, 5, 6, 7) on conflict do nothing";
+    demo().rows("demo", fill, json!({})).await;
+    known("GqlWords").await;
+    for (condition, ids) in [
+        (json!({"and": 1}), &["1"][..]),
+        (json!({"or": {"gt": 2}, "eq": {"eq": 7}}), &["2"]),
+        (json!({"not": null}), &[]),
+        (json!({"NOT": {"not": 3}}), &["2"]),
+        (json!({"Or": [{"or": 2}, {"and": 4}]}), &["1", "2"]),
+        (json!({"AND": [{"and": 1}, {"or": 5}]}), &[]),
+    ] {
+        let query = "query($w: JSON) { x: getGqlWords(where: $w, orderBy: {id: asc}) { id } }";
+        let found = data("demo", query, json!({"w": condition})).await;
+        let ids: Vec<_> = ids.iter().map(|id| json!({"id": id})).collect();
+        assert_eq!(found["x"], json!(ids), "{condition}");
+    }
+}

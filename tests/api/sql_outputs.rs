@@ -164,7 +164,8 @@ async fn a_slow_reader_costs_no_memory_and_no_other_reader() {
     assert!(size > 300_000_000, "{size}");
 }
 
-async fn memory() -> f64 {
+/// What the server holds, in bytes.
+pub(crate) async fn memory() -> f64 {
     let text = demo()
         .request(Method::GET, "/metrics")
         .send()

@@ -76,6 +76,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         principal: &Principal::Control,
         anonymous: false,
         terms: Terms::default(),
+        room: u64::MAX,
     };
     for what in ["first", "second"] {
         let begin = Instant::now();
@@ -83,7 +84,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
             .prepare(INTROSPECTION, None)
             .map_err(|errors| format!("{errors:?}"))?;
         let answer = api.execute(&prepared, None, context).await?;
-        let size = answer.body.len() >> 20;
+        let (mut size, mut reader) = (0, answer.body.read());
+        while let Some(bytes) = reader.next().await {
+            size += bytes?.len();
+        }
+        let size = size >> 20;
         println!("{what} introspection: {:?}, {size} MiB", begin.elapsed());
     }
     println!("resident: {} MiB", resident()? >> 20);

@@ -13,13 +13,17 @@ const DOCUMENT: &str = r#"{"name": "public", "relations": [
      "columns": [{"name": "id", "type": "int4", "not_null": true}, {"name": "name", "type": "text"}],
      "constraints": [{"name": "harbours_pkey", "kind": "primary", "columns": ["id"]}]}]}"#;
 
-fn main() -> Result<(), Box<dyn Error>> {
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error>> {
     let document = match std::env::args().nth(1) {
         Some(path) => std::fs::read_to_string(path)?,
         None => DOCUMENT.to_owned(),
     };
     let schema = Schema::parse(&document)?;
     let api = Api::new(Arc::new(schema), false, Limits::default());
-    std::io::stdout().write_all(&api.sdl())?;
+    let mut reader = api.sdl().read();
+    while let Some(bytes) = reader.next().await {
+        std::io::stdout().write_all(&bytes?)?;
+    }
     Ok(())
 }

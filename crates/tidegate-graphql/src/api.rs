@@ -2,36 +2,37 @@
 
 use std::sync::{Arc, OnceLock};
 
-use bytes::Bytes;
 use tidegate_catalog::model::Schema;
 
 use crate::cache::Cache;
 use crate::collect::{Collector, Group};
-use crate::definition::{Definitions, Roots};
+use crate::definition::{Roots, Types};
 use crate::document::{Document, Operation, OperationKind, Validator, check_limits};
 use crate::error::{Code, Error};
-use crate::introspection::{self, Node};
+use crate::introspection::Node;
 use crate::limits::Limits;
 use crate::lower::Introspector;
-use crate::sdl;
+use crate::text::Text;
+use crate::unwritten::{Unwritten, Written};
 
 /// Documents that are kept, by number and by bytes of text.
 const DOCUMENTS: (usize, usize) = (1_000, 4 << 20);
 /// A document of that many bytes takes about that many times as much when it is kept.
 const WEIGHT: usize = 8;
 /// Introspections that are kept.
-const INTROSPECTIONS: (usize, usize) = (16, 64 << 20);
+const INTROSPECTIONS: (usize, usize) = (16, 16 << 20);
+/// About what is kept of one that is large: that it is.
+const NODE: usize = 64 << 10;
 
 /// The GraphQL API of a schema. It never changes: a schema that changed gets a new one.
 #[derive(Debug)]
 pub struct Api {
-    schema: Arc<Schema>,
-    roots: Roots,
+    types: Arc<Types>,
     validator: Validator,
     limits: Limits,
     documents: Cache<Arc<str>, Arc<Known>>,
-    introspections: Cache<Arc<Node>, Bytes>,
-    sdl: OnceLock<Bytes>,
+    introspections: Cache<Arc<Node>, Written>,
+    sdl: OnceLock<Written>,
 }
 
 /// What is known of a document: itself, or what is wrong with it.
@@ -48,22 +49,20 @@ impl Api {
     /// The API of a schema; with subscriptions when changes are fed. It takes about a tenth of a
     /// millisecond a table.
     pub fn new(schema: Arc<Schema>, feed: bool, limits: Limits) -> Self {
-        let roots = Roots::of(&schema, feed);
-        let validator = Validator::new(&Definitions::of(&schema, &roots));
+        let types = Arc::new(Types::of(schema, feed));
         Self {
-            roots,
-            validator,
+            validator: Validator::new(&types),
             limits,
             documents: Cache::new(DOCUMENTS.0, DOCUMENTS.1 * WEIGHT),
             introspections: Cache::new(INTROSPECTIONS.0, INTROSPECTIONS.1),
             sdl: OnceLock::new(),
-            schema,
+            types,
         }
     }
 
     /// The schema.
     pub fn schema(&self) -> &Arc<Schema> {
-        &self.schema
+        self.types.schema()
     }
 
     /// The limits.
@@ -72,13 +71,13 @@ impl Api {
     }
 
     pub(crate) fn roots(&self) -> &Roots {
-        &self.roots
+        self.types.roots()
     }
 
     /// The schema in the schema definition language.
-    pub fn sdl(&self) -> Bytes {
-        let print = || sdl::print(&Definitions::of(&self.schema, &self.roots)).into();
-        self.sdl.get_or_init(print).clone()
+    pub fn sdl(&self) -> Text {
+        let write = || Unwritten::Sdl(Arc::clone(&self.types)).write();
+        self.sdl.get_or_init(write).clone().into()
     }
 
     /// Reads a document and finds an operation in it; both are remembered.
@@ -173,16 +172,18 @@ impl Prepared {
 }
 
 impl Introspector for Api {
-    fn introspect<'d>(&self, group: &Group<'d>, collect: Collector<'d>) -> Result<Bytes, Error> {
+    fn introspect<'d>(&self, group: &Group<'d>, collect: Collector<'d>) -> Result<Written, Error> {
         let node = Arc::new(Node::of(group, collect, collect.variables)?);
         if let Some(known) = self.introspections.get(&node) {
             return Ok(known);
         }
-        let definitions = Definitions::of(&self.schema, &self.roots);
-        let mut text = String::with_capacity(1 << 14);
-        introspection::write(&node, &definitions, &mut text);
-        let text = Bytes::from(text);
-        self.introspections.put(node, text.clone(), text.len() * 2);
-        Ok(text)
+        let text = Unwritten::Introspection(Arc::clone(&node), Arc::clone(&self.types));
+        let written = text.write();
+        let size = match &written {
+            Written::Whole(text) => text.len() * 2,
+            Written::Large(_) => NODE,
+        };
+        self.introspections.put(node, written.clone(), size);
+        Ok(written)
     }
 }

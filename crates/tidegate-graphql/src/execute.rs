@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use bytes::{BufMut, BytesMut};
 use serde_json::value::RawValue;
-use tidegate_plan::{Operation as Planned, Plan, Way};
-use tidegate_sql::{Executor, Mode, Principal, Terms};
+use tidegate_plan::{Plan, Way};
+use tidegate_sql::{Executor, Mode, Principal, Terms, Transaction};
 use tokio::runtime::RuntimeFlavor;
 
 use crate::api::{Api, Prepared};
@@ -14,7 +14,7 @@ use crate::coerce::Variables;
 use crate::collect::Collector;
 use crate::document::{Operation, OperationKind};
 use crate::error::{Code, Error, Location};
-use crate::lower::{self, Lost, Lowerer};
+use crate::lower::{self, Lost, Lowered, Lowerer};
 use crate::response::{self, Answer};
 
 /// As whom and on what terms an operation runs.
@@ -29,6 +29,8 @@ pub struct Context<'a> {
     pub anonymous: bool,
     /// The deadline.
     pub terms: Terms,
+    /// How many bytes the data may have where that is less than the API allows.
+    pub room: u64,
 }
 
 /// From this size on to put an answer together takes so long that other requests must not wait.
@@ -69,6 +71,16 @@ struct Tries {
     first: usize,
     /// Whether a definition has changed under an attempt.
     redefined: bool,
+}
+
+impl Failure {
+    /// A definition that changes again and again is an error like another.
+    fn for_good(self, tries: &Tries) -> Self {
+        match self {
+            Self::Redefined(fault) if tries.redefined => Self::Failed(fault),
+            other => other,
+        }
+    }
 }
 
 impl Fault {
@@ -139,44 +151,56 @@ impl Api {
         context: Context<'_>,
         tries: &mut Tries,
     ) -> Result<Answer, Failure> {
-        let planned = self.lower(collect, operation, &mut tries.lost)?;
+        let lowered = self.lower(collect, operation, &mut tries.lost)?;
+        let introspections = lowered.introspections;
         let failed = |trouble, key: Option<&Arc<str>>| match trouble {
             Trouble::Away(error) => Failure::Away(error),
             Trouble::Error(error) => Failure::Failed(locate(error, key, collect, operation)),
             Trouble::Redefined(error) => Failure::Redefined(locate(error, key, collect, operation)),
         };
-        let plan = Plan::new(self.schema(), planned, &self.limits().rows);
+        let mut limits = self.limits().rows;
+        limits.bytes = limits.bytes.min(context.room);
+        let plan = Plan::new(self.schema(), lowered.planned, &limits);
         let mut plan = plan.map_err(|error| match error {
             tidegate_plan::Error::Root(key, error) => failed(Trouble::of_plan(*error), Some(&key)),
             error => failed(Trouble::of_plan(error), None),
         })?;
         plan.begin_with(tries.first);
-        if let Err((trouble, begun)) = drive(&mut plan, context).await {
-            let failure = failed(trouble, plan.key().filter(|_| begun));
-            lose(failure, &mut plan, (collect, operation), tries)?;
-        }
+        let written = match drive(&mut plan, context).await {
+            Ok(written) => written,
+            Err((trouble, begun)) => {
+                let failure = failed(trouble, plan.key().filter(|_| begun));
+                lose(failure, &mut plan, (collect, operation), tries)?;
+                None
+            }
+        };
         let size = plan.size();
-        let most = self.limits().rows.bytes;
         let finish = || {
             let mut body = BytesMut::with_capacity(1024);
             body.put_slice(response::BEGIN);
             let outcome = plan.finish(&mut body);
             let outcome = outcome.map_err(|error| failed(Trouble::of_plan(error), None))?;
-            Ok(response::end(
-                body,
-                &outcome,
-                mem::take(&mut tries.lost).into_values(),
-            ))
+            let lost = mem::take(&mut tries.lost).into_values();
+            Ok(response::end(body, &outcome, lost, introspections))
         };
         // A few rows that refer to each other on many levels can make an answer of any size.
-        if size > most.saturating_mul(2) {
-            let error = tidegate_plan::Error::TooLarge(most);
+        if size > limits.bytes.saturating_mul(2) {
+            let error = tidegate_plan::Error::TooLarge(limits.bytes);
             return Err(failed(Trouble::of_plan(error), None));
         }
-        if size > LARGE && may_block() {
-            return tokio::task::block_in_place(finish);
+        let answer = if size > LARGE && may_block() {
+            tokio::task::block_in_place(finish)?
+        } else {
+            finish()?
+        };
+        // Only what can be answered is written.
+        if let Some(transaction) = written
+            && let Err(error) = transaction.commit().await
+        {
+            let failure = failed(Trouble::of_sql(error, context.anonymous), None);
+            return Err(failure.for_good(tries));
         }
-        finish()
+        Ok(answer)
     }
 
     fn lower<'d>(
@@ -184,7 +208,7 @@ impl Api {
         collect: Collector<'d>,
         operation: &'d Operation,
         lost: &mut Lost,
-    ) -> Result<Planned<'d>, Failure> {
+    ) -> Result<Lowered<'d>, Failure> {
         let lowerer = Lowerer {
             schema: self.schema(),
             roots: self.roots(),
@@ -231,13 +255,18 @@ impl Trouble {
     }
 }
 
-/// Runs the statements of a plan. With what went wrong comes whether a statement was to blame.
-async fn drive(plan: &mut Plan<'_>, context: Context<'_>) -> Result<(), (Trouble, bool)> {
+/// Runs the statements of a plan; what they wrote is still to be committed where a transaction
+/// comes back. With what went wrong comes whether a statement was to blame.
+async fn drive<'c>(
+    plan: &mut Plan<'_>,
+    context: Context<'c>,
+) -> Result<Option<Box<dyn Transaction + 'c>>, (Trouble, bool)> {
     let Context {
         executor,
         principal,
         anonymous,
         terms,
+        ..
     } = context;
     let refused = |error| (Trouble::of_sql(error, anonymous), true);
     let wrong = |error| (Trouble::of_plan(error), true);
@@ -248,7 +277,7 @@ async fn drive(plan: &mut Plan<'_>, context: Context<'_>) -> Result<(), (Trouble
                 let ran = query.await;
                 ran.map_err(|error| refused(plan.locate(error)))?;
             }
-            return Ok(());
+            return Ok(None);
         }
         Way::Snapshot => Mode::Snapshot,
         Way::ReadWrite => Mode::ReadWrite,
@@ -260,11 +289,8 @@ async fn drive(plan: &mut Plan<'_>, context: Context<'_>) -> Result<(), (Trouble
         let ran = query.await;
         ran.map_err(|error| refused(plan.locate(error)))?;
     }
-    if mode == Mode::ReadWrite {
-        transaction.commit().await.map_err(refused)?;
-    }
     // A snapshot that is dropped is ended behind the answer; there is nothing to keep of it.
-    Ok(())
+    Ok((mode == Mode::ReadWrite).then_some(transaction))
 }
 
 /// Says at which root field an error happened.
@@ -294,8 +320,7 @@ fn lose(
     (collect, operation): (Collector<'_>, &Operation),
     tries: &mut Tries,
 ) -> Result<(), Failure> {
-    let fault = match failure {
-        Failure::Redefined(fault) if tries.redefined => fault,
+    let fault = match failure.for_good(tries) {
         Failure::Failed(fault) => fault,
         other => return Err(other),
     };

@@ -17,6 +17,8 @@ mod request;
 mod response;
 mod sdl;
 mod subscription;
+mod text;
+mod unwritten;
 
 pub use api::{Api, Prepared};
 pub use apis::Apis;
@@ -26,3 +28,4 @@ pub use limits::{Limits, RoleLimits};
 pub use request::{Request, Requests, parse};
 pub use response::Answer;
 pub use subscription::{Change, Subscription};
+pub use text::{Broken, Reader, Text};

@@ -2,16 +2,18 @@
 
 use std::fmt::Write as _;
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{BufMut, BytesMut};
 use tidegate_plan::{Outcome, Segment};
 
 use crate::error::{Code, Error, Step};
+use crate::text::Text;
+use crate::unwritten::Unwritten;
 
 /// A response that is ready to be sent.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// The JSON text.
-    pub body: Bytes,
+    pub body: Text,
     /// Whether it has the member `data`: the operation was executed, if only to fail.
     pub executed: bool,
 }
@@ -24,7 +26,7 @@ impl Answer {
         write_errors(errors, &mut body);
         body.put_slice(b"}");
         Self {
-            body: body.freeze(),
+            body: body.into(),
             executed: false,
         }
     }
@@ -36,8 +38,25 @@ impl Answer {
         write_errors(errors, &mut body);
         body.put_slice(b"}");
         Self {
-            body: body.freeze(),
+            body: body.into(),
             executed: true,
+        }
+    }
+
+    /// The answer with all bytes of its text there, for whoever cannot take one after the other;
+    /// that it is too large (`TOO_COMPLEX`), when it has more than `most`.
+    pub async fn collect(self, most: u64) -> Self {
+        let body = match self.body.into_bytes() {
+            Ok(bytes) => Ok(Ok(bytes)),
+            Err(text) => text.read().collect(most).await,
+        };
+        match body {
+            Ok(Ok(bytes)) => Self {
+                body: bytes.into(),
+                executed: self.executed,
+            },
+            Ok(Err(_)) => Self::failed(&[Error::new(Code::Internal, "internal error")]),
+            Err(error) => Self::failed(&[Error::new(Code::TooComplex, error.to_string())]),
         }
     }
 }
@@ -45,11 +64,13 @@ impl Answer {
 /// How a response begins, before its data.
 pub(crate) const BEGIN: &[u8] = b"{\"data\":";
 
-/// Ends a response behind its data; `lost` are the errors of root fields.
+/// Ends a response behind its data; `lost` are the errors of root fields, and the introspections
+/// belong into its gaps.
 pub(crate) fn end(
     mut body: BytesMut,
     outcome: &Outcome,
     lost: impl IntoIterator<Item = Error>,
+    introspections: Vec<Unwritten>,
 ) -> Answer {
     let mut errors: Vec<_> = lost.into_iter().collect();
     errors.extend(outcome.flaws.iter().map(|flaw| Error {
@@ -72,8 +93,9 @@ pub(crate) fn end(
         body.put_slice(b"]}");
     }
     body.put_slice(b"}");
+    let gaps = outcome.gaps.iter().copied().zip(introspections);
     Answer {
-        body: body.freeze(),
+        body: Text::with(body.freeze(), gaps),
         executed: true,
     }
 }

@@ -1,45 +1,71 @@
 //! A schema in the schema definition language (GraphQL, section 3).
 
-use crate::definition::{
-    ArgumentDefinition, Definitions, FieldDefinition, TypeDefinition, TypeKind,
-};
+use crate::definition::{ArgumentDefinition, FieldDefinition, Fields, TypeDefinition, Types};
+use crate::unwritten::Fill;
 
-/// Prints a schema, ordered by name.
-pub(crate) fn print(definitions: &Definitions<'_>) -> String {
-    let mut out = String::with_capacity(definitions.types.len() * 512);
-    for definition in &definitions.types {
-        print_type(definition, &mut out);
-    }
-    out
+/// Prints a schema, ordered by name. It can stop behind any field.
+pub(crate) struct Printer<'s> {
+    types: Box<dyn Iterator<Item = TypeDefinition<'s>> + Send + 's>,
+    /// What is left of the type whose end has not been printed.
+    fields: Option<Fields<'s>>,
+    first: bool,
 }
 
-fn print_type(definition: &TypeDefinition<'_>, out: &mut String) {
-    match &definition.kind {
-        TypeKind::Scalar(true) => return,
-        TypeKind::Scalar(false) => {
-            between(out);
-            describe(definition.description.as_deref(), "", out);
+impl<'s> Printer<'s> {
+    /// A printer that has printed nothing.
+    pub(crate) fn new(types: &'s Types) -> Self {
+        let types = types.iter().filter(|defined| !defined.is_standard());
+        Self {
+            types: Box::new(types),
+            fields: None,
+            first: true,
+        }
+    }
+
+    /// Prints a field, a beginning or an end; `false` when there is nothing left.
+    fn step(&mut self, out: &mut String) -> bool {
+        let Some(fields) = &mut self.fields else {
+            return self.begin(out);
+        };
+        if let Some(field) = fields.next() {
+            print_field(&field, out);
+        } else {
+            out.push_str("}\n");
+            self.fields = None;
+        }
+        true
+    }
+
+    fn begin(&mut self, out: &mut String) -> bool {
+        let Some(defined) = self.types.next() else {
+            return false;
+        };
+        if !std::mem::take(&mut self.first) {
+            out.push('\n');
+        }
+        describe(defined.description().as_deref(), "", out);
+        if defined.is_scalar() {
             out.push_str("scalar ");
-            out.push_str(&definition.name);
-        }
-        TypeKind::Object(fields) => {
-            between(out);
-            describe(definition.description.as_deref(), "", out);
+            out.push_str(defined.name());
+            out.push('\n');
+        } else {
             out.push_str("type ");
-            out.push_str(&definition.name);
+            out.push_str(defined.name());
             out.push_str(" {\n");
-            for field in fields {
-                print_field(field, out);
-            }
-            out.push('}');
+            self.fields = Some(defined.fields());
         }
+        true
     }
-    out.push('\n');
 }
 
-fn between(out: &mut String) {
-    if !out.is_empty() {
-        out.push('\n');
+impl Fill for Printer<'_> {
+    fn fill(&mut self, out: &mut String, bytes: usize) -> bool {
+        while out.len() < bytes {
+            if !self.step(out) {
+                return false;
+            }
+        }
+        true
     }
 }
 

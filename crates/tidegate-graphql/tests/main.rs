@@ -7,6 +7,7 @@
 
 mod documents;
 mod fixture;
+mod large;
 mod sdl;
 mod subscriptions;
 mod variables;

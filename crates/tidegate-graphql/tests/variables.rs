@@ -11,7 +11,7 @@ use tidegate_sql::{
 use crate::fixture::api;
 
 /// Who comes to ask for statements has coerced everything.
-struct Away;
+pub(crate) struct Away;
 
 impl Executor for Away {
     fn query<'a>(
@@ -53,12 +53,13 @@ async fn refusal(document: &str, variables: &str) -> Option<(String, bool)> {
         principal: &Principal::Control,
         anonymous: false,
         terms: Terms::default(),
+        room: u64::MAX,
     };
     let answer = api
         .execute(&prepared, Some(&variables), context)
         .await
         .ok()?;
-    let body: Value = serde_json::from_slice(&answer.body).unwrap();
+    let body: Value = serde_json::from_slice(&answer.body.into_bytes().unwrap()).unwrap();
     let error = &body["errors"][0];
     assert_eq!(error["extensions"]["code"], "BAD_USER_INPUT", "{body}");
     Some((

@@ -42,6 +42,10 @@ pub enum RootField<'a> {
     Delete(RelationId, Delete),
     /// JSON text that is known already: `__typename`, introspection.
     Verbatim(Bytes),
+    /// Text that the caller puts there: the answer has a gap, and [`Outcome::gaps`] its place.
+    ///
+    /// [`Outcome::gaps`]: crate::Outcome::gaps
+    Gap,
 }
 
 /// The rows of a relation, or of one end of a relationship.

@@ -22,6 +22,10 @@ pub struct Outcome {
     pub flaws: Vec<Flaw>,
     /// The lists that have more rows than are shown, because of [`Limits`](crate::Limits).
     pub truncated: Vec<Path>,
+    /// Where in the output the text of each [`RootField::Gap`] belongs, in their order.
+    ///
+    /// [`RootField::Gap`]: crate::operation::RootField::Gap
+    pub gaps: Vec<usize>,
 }
 
 /// A value that GraphQL cannot show.

@@ -7,7 +7,7 @@ use tidegate_plan::operation::AggregateFunction;
 use tidegate_sql::{Type, TypeKind as SqlKind};
 
 use super::table::column_type;
-use super::{FieldDefinition, TypeDefinition, TypeKind, TypeReference};
+use super::{FieldDefinition, Fields, TypeReference};
 use crate::kind::{Kind, Named};
 
 /// The functions over columns, with their field names.
@@ -100,63 +100,56 @@ fn is_ordered_list(r#type: &Type) -> bool {
     }
 }
 
-/// Defines the types of a relation's aggregates.
-pub(super) fn define<'s>(relation: &'s Relation, types: &mut Vec<TypeDefinition<'s>>) {
-    let mut fields = vec![FieldDefinition {
+/// The fields of a group.
+pub(super) fn group_fields(relation: &Relation) -> Fields<'_> {
+    let count = FieldDefinition {
         name: "count".into(),
         description: Some("How many rows.".into()),
         arguments: &[],
         r#type: TypeReference::required("Int"),
-    }];
-    for (at, (function_name, function)) in AGGREGATE_FUNCTIONS.iter().enumerate() {
-        let members = members(relation, *function);
-        if members.is_empty() {
-            continue;
-        }
-        let name = function_type(relation, at);
-        fields.push(FieldDefinition {
-            name: (*function_name).into(),
-            description: None,
-            arguments: &[],
-            r#type: TypeReference {
-                name: name.clone().into(),
-                ..TypeReference::nullable("")
-            },
-        });
-        types.push(TypeDefinition {
-            name: name.into(),
-            description: None,
-            kind: TypeKind::Object(members),
-        });
-    }
-    fields.extend(
-        group_columns(relation).map(|(name, column)| FieldDefinition {
-            name,
-            description: Some("The value by which `groupBy` has made the group.".into()),
-            arguments: &[],
-            r#type: TypeReference {
-                not_null: false,
-                ..column_type(relation, column)
-            },
-        }),
-    );
-    types.push(TypeDefinition {
-        name: aggregate_type(relation).into(),
-        description: Some(format!("Counts and sums over the rows of {}.", relation.name).into()),
-        kind: TypeKind::Object(fields),
+    };
+    let functions = (0..AGGREGATE_FUNCTIONS.len()).filter(|at| takes_any(relation, *at));
+    let functions = functions.map(|at| FieldDefinition {
+        name: AGGREGATE_FUNCTIONS[at].0.into(),
+        description: None,
+        arguments: &[],
+        r#type: TypeReference {
+            name: function_type(relation, at).into(),
+            ..TypeReference::nullable("")
+        },
     });
+    let columns = group_columns(relation).map(|(name, column)| FieldDefinition {
+        name,
+        description: Some("The value by which `groupBy` has made the group.".into()),
+        arguments: &[],
+        r#type: TypeReference {
+            not_null: false,
+            ..column_type(relation, column)
+        },
+    });
+    Box::new(std::iter::once(count).chain(functions).chain(columns))
 }
 
-fn members(relation: &Relation, function: AggregateFunction) -> Vec<FieldDefinition<'_>> {
-    let columns = relation.columns();
-    columns
-        .filter_map(|(id, column)| {
-            Some(FieldDefinition {
-                name: (&*column.field).into(),
-                description: None,
-                arguments: &[],
-                r#type: aggregated(relation, id, function)?,
-            })
+/// What the type of a group says of itself.
+pub(super) fn describe_group(relation: &Relation) -> String {
+    format!("Counts and sums over the rows of {}.", relation.name)
+}
+
+/// Whether a function, by its place in [`AGGREGATE_FUNCTIONS`], takes any column: else it has no
+/// type.
+pub(super) fn takes_any(relation: &Relation, function: usize) -> bool {
+    function_fields(relation, function).next().is_some()
+}
+
+/// The fields of a function's object, by its place in [`AGGREGATE_FUNCTIONS`].
+pub(super) fn function_fields(relation: &Relation, function: usize) -> Fields<'_> {
+    let (_, function) = AGGREGATE_FUNCTIONS[function];
+    Box::new(relation.columns().filter_map(move |(id, column)| {
+        Some(FieldDefinition {
+            name: (&*column.field).into(),
+            description: None,
+            arguments: &[],
+            r#type: aggregated(relation, id, function)?,
         })
-        .collect()
+    }))
 }

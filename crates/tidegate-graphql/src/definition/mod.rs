@@ -1,45 +1,26 @@
 //! The GraphQL types of a catalog schema as values.
 //!
-//! From them come the validator's schema, introspection and SDL. They are made when one of these
-//! is needed and dropped again: a schema of ten thousand tables has a hundred thousand of them.
+//! From them come the validator's schema, introspection and SDL. Only the names of types are kept;
+//! what a type says is made while one of these reads it, field by field: a schema of ten thousand
+//! tables has a hundred thousand types.
 
 mod aggregate;
 mod roots;
 mod table;
+mod types;
 mod value;
 
 use std::borrow::Cow;
 use std::fmt;
 
-use tidegate_catalog::model::Schema;
-
 pub(crate) use aggregate::{
     AGGREGATE_FUNCTIONS, aggregate_type, aggregated, function_type, group_columns,
 };
 pub(crate) use roots::{Root, Roots};
+pub(crate) use types::{TypeDefinition, Types};
 
 /// The field of a type that would have none: the type's name.
 pub(crate) const EMPTY: &str = "_type";
-
-/// A named type.
-#[derive(Debug)]
-pub(crate) struct TypeDefinition<'s> {
-    /// Its name.
-    pub name: Cow<'s, str>,
-    /// Its description.
-    pub description: Option<Cow<'s, str>>,
-    /// What it is.
-    pub kind: TypeKind<'s>,
-}
-
-/// What a named type is.
-#[derive(Debug)]
-pub(crate) enum TypeKind<'s> {
-    /// A scalar; `true` for those of GraphQL itself.
-    Scalar(bool),
-    /// An object with its fields.
-    Object(Vec<FieldDefinition<'s>>),
-}
 
 /// A field of an object.
 #[derive(Debug)]
@@ -109,6 +90,17 @@ impl<'s> TypeReference<'s> {
         reference.elements_not_null = true;
         reference
     }
+
+    /// The type without its outermost `!` or brackets.
+    pub(crate) fn unwrapped(mut self) -> Self {
+        if self.not_null {
+            self.not_null = false;
+        } else {
+            self.list = false;
+            self.not_null = std::mem::take(&mut self.elements_not_null);
+        }
+        self
+    }
 }
 
 impl fmt::Display for TypeReference<'_> {
@@ -123,61 +115,21 @@ impl fmt::Display for TypeReference<'_> {
     }
 }
 
-/// All named types of a schema, ordered by name.
-#[derive(Debug)]
-pub(crate) struct Definitions<'s> {
-    /// The types.
-    pub types: Vec<TypeDefinition<'s>>,
-    /// Whether there is a type `Mutation`.
-    pub mutation: bool,
-    /// Whether there is a type `Subscription`.
-    pub subscription: bool,
-}
-
-impl<'s> Definitions<'s> {
-    /// Defines the types of a schema.
-    pub(crate) fn of(schema: &'s Schema, roots: &Roots) -> Self {
-        let mut types = value::definitions();
-        for (_, relation) in schema.relations() {
-            types.push(table::definition(schema, relation));
-            if relation.rights.select {
-                aggregate::define(relation, &mut types);
-            }
-        }
-        let [query, mutation, subscription] = roots.definitions(schema);
-        let (has_mutation, has_subscription) = (mutation.is_some(), subscription.is_some());
-        types.extend(query);
-        types.extend(mutation);
-        types.extend(subscription);
-        types.sort_unstable_by(|one, other| one.name.cmp(&other.name));
-        Self {
-            types,
-            mutation: has_mutation,
-            subscription: has_subscription,
-        }
-    }
-
-    /// Finds a type by its name.
-    pub(crate) fn find(&self, name: &str) -> Option<&TypeDefinition<'s>> {
-        let at = self
-            .types
-            .binary_search_by(|known| (*known.name).cmp(name))
-            .ok()?;
-        Some(&self.types[at])
-    }
-}
+/// The fields of a type, made one after the other.
+pub(crate) type Fields<'s> = Box<dyn Iterator<Item = FieldDefinition<'s>> + Send + 's>;
 
 /// Fields for a type that would have none, which GraphQL forbids.
-fn never_empty(mut fields: Vec<FieldDefinition<'_>>) -> Vec<FieldDefinition<'_>> {
-    if fields.is_empty() {
-        fields.push(FieldDefinition {
-            name: EMPTY.into(),
-            description: Some("The type's name: the role may read nothing else here.".into()),
-            arguments: &[],
-            r#type: TypeReference::required("String"),
-        });
+fn never_empty<'s>(fields: impl Iterator<Item = FieldDefinition<'s>> + Send + 's) -> Fields<'s> {
+    let mut fields = fields.peekable();
+    if fields.peek().is_some() {
+        return Box::new(fields);
     }
-    fields
+    Box::new(std::iter::once(FieldDefinition {
+        name: EMPTY.into(),
+        description: Some("The type's name: the role may read nothing else here.".into()),
+        arguments: &[],
+        r#type: TypeReference::required("String"),
+    }))
 }
 
 fn text(comment: Option<&str>) -> Option<Cow<'_, str>> {

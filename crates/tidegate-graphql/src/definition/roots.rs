@@ -1,14 +1,13 @@
 //! The root fields and what they mean: the map between names and relations, kept both ways.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use tidegate_catalog::model::{Persistence, Relation, RelationId, RelationKind, Schema};
 
 use super::aggregate::aggregate_type;
 use super::table::{LIST, LIST_BY_KEY};
-use super::{
-    ArgumentDefinition, FieldDefinition, TypeDefinition, TypeKind, TypeReference, never_empty,
-};
+use super::{ArgumentDefinition, FieldDefinition, Fields, TypeReference, never_empty};
+use crate::document::OperationKind;
 use crate::subscription::Change;
 
 /// What a root field does.
@@ -30,12 +29,12 @@ pub(crate) enum Root {
     Empty,
 }
 
-/// The root fields of a schema.
+/// The root fields of a schema, ordered by name.
 #[derive(Debug, Default)]
 pub(crate) struct Roots {
-    query: HashMap<Box<str>, Root>,
-    mutation: HashMap<Box<str>, Root>,
-    subscription: HashMap<Box<str>, Root>,
+    query: BTreeMap<Box<str>, Root>,
+    mutation: BTreeMap<Box<str>, Root>,
+    subscription: BTreeMap<Box<str>, Root>,
 }
 
 const WHERE: ArgumentDefinition = ArgumentDefinition {
@@ -136,40 +135,27 @@ impl Roots {
         self.subscription.get(field).copied()
     }
 
-    /// The types `Query`, `Mutation` and `Subscription`, the latter two where they have fields.
-    pub(super) fn definitions<'s>(&self, schema: &'s Schema) -> [Option<TypeDefinition<'s>>; 3] {
-        let define =
-            |name: &'static str, description: &'static str, roots: &HashMap<Box<str>, Root>| {
-                let mut fields: Vec<_> = roots
-                    .iter()
-                    .filter_map(|(name, root)| field(schema, name, *root))
-                    .collect();
-                fields.sort_unstable_by(|one, other| one.name.cmp(&other.name));
-                TypeDefinition {
-                    name: name.into(),
-                    description: Some(description.into()),
-                    kind: TypeKind::Object(never_empty(fields)),
-                }
-            };
-        let some = |roots: &HashMap<Box<str>, Root>| !roots.is_empty();
-        [
-            Some(define("Query", "Reads, all in one snapshot.", &self.query)),
-            some(&self.mutation).then(|| {
-                let text = "Writes, in their order and in one transaction.";
-                define("Mutation", text, &self.mutation)
-            }),
-            some(&self.subscription).then(|| {
-                define(
-                    "Subscription",
-                    "Changes as they are committed.",
-                    &self.subscription,
-                )
-            }),
-        ]
+    /// Whether operations of a kind have any field.
+    pub(super) fn has(&self, kind: OperationKind) -> bool {
+        !self.kind(kind).is_empty()
+    }
+
+    /// The fields of operations of a kind.
+    pub(super) fn fields<'s>(&'s self, kind: OperationKind, schema: &'s Schema) -> Fields<'s> {
+        let fields = self.kind(kind).iter();
+        never_empty(fields.filter_map(|(name, root)| field(schema, name, *root)))
+    }
+
+    fn kind(&self, kind: OperationKind) -> &BTreeMap<Box<str>, Root> {
+        match kind {
+            OperationKind::Query => &self.query,
+            OperationKind::Mutation => &self.mutation,
+            OperationKind::Subscription => &self.subscription,
+        }
     }
 }
 
-fn field<'s>(schema: &'s Schema, name: &str, root: Root) -> Option<FieldDefinition<'s>> {
+fn field<'s>(schema: &'s Schema, name: &'s str, root: Root) -> Option<FieldDefinition<'s>> {
     let rows = |id: RelationId| TypeReference::list(&schema.relation(id).type_name);
     let by_key = |id: RelationId| schema.relation(id).single_key().is_some();
     let (arguments, r#type) = match root {
@@ -191,12 +177,13 @@ fn field<'s>(schema: &'s Schema, name: &str, root: Root) -> Option<FieldDefiniti
         Root::Empty => return None,
     };
     Some(FieldDefinition {
-        name: name.to_owned().into(),
+        name: name.into(),
         description: describe(schema, root).map(Into::into),
         arguments,
         r#type,
     })
 }
+
 fn describe(schema: &Schema, root: Root) -> Option<String> {
     let name = |id: RelationId| &schema.relation(id).name;
     Some(match root {

@@ -2,9 +2,7 @@
 
 use tidegate_catalog::model::{Cardinality, ColumnId, Relation, Relationship, Schema};
 
-use super::{
-    ArgumentDefinition, FieldDefinition, TypeDefinition, TypeKind, TypeReference, never_empty, text,
-};
+use super::{ArgumentDefinition, FieldDefinition, Fields, TypeReference, never_empty, text};
 use crate::kind::Kind;
 
 /// What the rows of a list take.
@@ -45,8 +43,8 @@ pub(super) static LIST_BY_KEY: &[ArgumentDefinition] = list_arguments!(ArgumentD
     description: "Only the row with this primary key.",
 });
 
-/// Defines the type of a relation's rows.
-pub(super) fn definition<'s>(schema: &'s Schema, relation: &'s Relation) -> TypeDefinition<'s> {
+/// The fields of a relation's rows.
+pub(super) fn fields<'s>(schema: &'s Schema, relation: &'s Relation) -> Fields<'s> {
     let columns = relation
         .columns()
         .filter(|(_, column)| column.rights.select)
@@ -55,11 +53,7 @@ pub(super) fn definition<'s>(schema: &'s Schema, relation: &'s Relation) -> Type
         .relationships
         .iter()
         .map(|relationship| related(schema, relationship));
-    TypeDefinition {
-        name: (&*relation.type_name).into(),
-        description: text(relation.comment.as_deref()),
-        kind: TypeKind::Object(never_empty(columns.chain(relationships).collect())),
-    }
+    never_empty(columns.chain(relationships))
 }
 
 fn column(relation: &Relation, id: ColumnId) -> FieldDefinition<'_> {

@@ -1,28 +1,11 @@
-//! Scalars, and objects for the values of columns.
+//! Objects for the values of columns.
 
-use super::{FieldDefinition, TypeDefinition, TypeKind, TypeReference};
-use crate::kind::{Holds, Member, SCALARS, VALUE_OBJECTS, ValueObject};
+use super::{FieldDefinition, Fields, TypeReference};
+use crate::kind::{Holds, Member, ValueObject};
 
-/// The types that every schema has.
-pub(super) fn definitions<'s>() -> Vec<TypeDefinition<'s>> {
-    let scalars = SCALARS
-        .iter()
-        .map(|&(name, description, builtin)| TypeDefinition {
-            name: name.into(),
-            description: Some(description.into()),
-            kind: TypeKind::Scalar(builtin),
-        });
-    scalars
-        .chain(VALUE_OBJECTS.iter().map(|object| define(object)))
-        .collect()
-}
-
-fn define<'s>(object: &'static ValueObject) -> TypeDefinition<'s> {
-    TypeDefinition {
-        name: object.name.into(),
-        description: Some(object.description.into()),
-        kind: TypeKind::Object(object.members.iter().map(field).collect()),
-    }
+/// The fields of such an object.
+pub(super) fn fields<'s>(object: &'static ValueObject) -> Fields<'s> {
+    Box::new(object.members.iter().map(field))
 }
 
 fn field<'s>(member: &'static Member) -> FieldDefinition<'s> {

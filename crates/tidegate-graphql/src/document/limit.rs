@@ -7,6 +7,10 @@ use crate::limits::Limits;
 /// However few fields an operation may have, its document may spread fragments so often.
 const SPREADS: usize = 100;
 
+/// So many lists of introspection may stand in each other: each multiplies what the one around it
+/// shows, and no tool asks for more than one.
+const LISTS: usize = 3;
+
 /// What a selection is written with.
 #[derive(Clone, Copy, Debug, Default)]
 struct Text {
@@ -66,6 +70,10 @@ fn count(selection: &[Selection]) -> Text {
 struct Size {
     fields: usize,
     depth: usize,
+    /// Fields in each other that are called as the lists of introspection.
+    lists: usize,
+    /// The most of them in an introspection.
+    introspected: usize,
 }
 
 impl Size {
@@ -73,6 +81,8 @@ impl Size {
         Self {
             fields: self.fields.saturating_add(other.fields),
             depth: self.depth.max(other.depth),
+            lists: self.lists.max(other.lists),
+            introspected: self.introspected.max(other.introspected),
         }
     }
 }
@@ -99,10 +109,21 @@ pub(crate) fn check(
             "the operation has {} fields, at most {} are allowed",
             size.fields, limits.fields
         )
+    } else if size.introspected > LISTS {
+        format!(
+            "the introspection has {} lists in each other, at most {LISTS} are allowed",
+            size.introspected
+        )
     } else {
         return Ok(());
     };
     Err(Error::new(Code::TooComplex, problem).at(operation.location))
+}
+
+/// Whether the field of an introspection is a list that can be long.
+fn is_list(name: &str) -> bool {
+    let lists = ["fields", "interfaces", "possibleTypes", "inputFields"];
+    lists.contains(&name)
 }
 
 fn measure(document: &Document, selection: &[Selection], known: &mut [Option<Size>]) -> Size {
@@ -116,6 +137,12 @@ fn measure(document: &Document, selection: &[Selection], known: &mut [Option<Siz
                 Size {
                     fields: inner.fields.saturating_add(1),
                     depth: if introspection { 1 } else { inner.depth + 1 },
+                    lists: inner.lists + usize::from(is_list(&field.name)),
+                    introspected: if introspection {
+                        inner.lists
+                    } else {
+                        inner.introspected
+                    },
                 }
             }
             Selection::Inline(parts, _) => measure(document, parts, known),

@@ -33,6 +33,17 @@ pub(crate) enum OperationKind {
     Subscription,
 }
 
+impl OperationKind {
+    /// The type whose fields are the root fields of such operations.
+    pub(crate) const fn type_name(self) -> &'static str {
+        match self {
+            Self::Query => "Query",
+            Self::Mutation => "Mutation",
+            Self::Subscription => "Subscription",
+        }
+    }
+}
+
 /// An operation.
 #[derive(Debug)]
 pub(crate) struct Operation {

@@ -20,6 +20,7 @@ use crate::definition::{EMPTY, Root, Roots};
 use crate::document::{Operation, OperationKind};
 use crate::error::{Code, Error};
 use crate::limits::Limits;
+use crate::unwritten::{Unwritten, Written};
 
 pub(crate) use introspection::Introspector;
 
@@ -36,6 +37,14 @@ pub(crate) struct Lowerer<'d> {
 /// The root fields of a query that failed, by their number: each shows null.
 pub(crate) type Lost = BTreeMap<usize, Error>;
 
+/// What an operation asks of the tables, and the introspections that belong into the gaps of its
+/// answer.
+#[derive(Debug)]
+pub(crate) struct Lowered<'d> {
+    pub planned: Planned<'d>,
+    pub introspections: Vec<Unwritten>,
+}
+
 /// Lowers a query or a mutation. Of a query the fields that are `lost` show null, and so do those
 /// that get lost here.
 ///
@@ -47,7 +56,7 @@ pub(crate) fn lower<'d>(
     operation: &'d Operation,
     limits: &Limits,
     lost: &mut Lost,
-) -> Result<Planned<'d>, Error> {
+) -> Result<Lowered<'d>, Error> {
     let groups = lowerer.collect.fields(&operation.selection)?;
     if groups.len() > limits.roots {
         let message = format!(
@@ -57,12 +66,13 @@ pub(crate) fn lower<'d>(
         );
         return Err(Error::new(Code::TooComplex, message).at(operation.location));
     }
+    let mut introspections = Vec::new();
     let roots = groups.iter().enumerate().map(|(at, group)| {
         let key = Arc::clone(group.key());
         if lost.contains_key(&at) {
             return Ok(PlannedRoot { key, field: NULL });
         }
-        let field = lowerer.root(operation.kind, group);
+        let field = lowerer.root(operation.kind, group, &mut introspections);
         let field = field.map_err(|error| error.within(group.key(), group.field.location));
         let field = match field {
             Err(error) if is_nullable(operation.kind, group) => {
@@ -74,13 +84,18 @@ pub(crate) fn lower<'d>(
         Ok(PlannedRoot { key, field })
     });
     let roots = roots.collect::<Result<_, Error>>()?;
-    match operation.kind {
-        OperationKind::Query => Ok(Planned::Query(roots)),
-        OperationKind::Mutation => Ok(Planned::Mutation(roots)),
-        OperationKind::Subscription => Err(Error::input(
-            "a subscription is sent over a WebSocket, not over HTTP",
-        )),
-    }
+    let planned = match operation.kind {
+        OperationKind::Query => Planned::Query(roots),
+        OperationKind::Mutation => Planned::Mutation(roots),
+        OperationKind::Subscription => {
+            let text = "a subscription is sent over a WebSocket, not over HTTP";
+            return Err(Error::input(text));
+        }
+    };
+    Ok(Lowered {
+        planned,
+        introspections,
+    })
 }
 
 /// What a field shows that failed.
@@ -98,7 +113,12 @@ pub(crate) fn unknown_field(name: &str) -> Error {
 }
 
 impl<'d> Lowerer<'d> {
-    fn root(&self, kind: OperationKind, group: &Group<'d>) -> Result<RootField<'d>, Error> {
+    fn root(
+        &self,
+        kind: OperationKind,
+        group: &Group<'d>,
+        introspections: &mut Vec<Unwritten>,
+    ) -> Result<RootField<'d>, Error> {
         let name = &*group.field.name;
         let verbatim =
             |text: &'static str| Ok(RootField::Verbatim(Bytes::from_static(text.as_bytes())));
@@ -106,8 +126,13 @@ impl<'d> Lowerer<'d> {
             ("__typename", OperationKind::Mutation) => return verbatim("\"Mutation\""),
             ("__typename", _) => return verbatim("\"Query\""),
             ("__schema" | "__type", _) => {
-                let text = self.introspect.introspect(group, self.collect)?;
-                return Ok(RootField::Verbatim(text));
+                return match self.introspect.introspect(group, self.collect)? {
+                    Written::Whole(text) => Ok(RootField::Verbatim(text)),
+                    Written::Large(introspection) => {
+                        introspections.push(introspection);
+                        Ok(RootField::Gap)
+                    }
+                };
             }
             _ => {}
         }

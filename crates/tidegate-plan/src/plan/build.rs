@@ -64,6 +64,7 @@ impl<'a> Builder<'a> {
     fn root_field(&mut self, key: &Arc<str>, field: RootField<'a>) -> Result<RootShows> {
         let level = match field {
             RootField::Verbatim(text) => return Ok(RootShows::Verbatim(text)),
+            RootField::Gap => return Ok(RootShows::Gap),
             RootField::Get(relation, mut list) => {
                 let selection = mem::take(&mut list.selection);
                 self.level(relation, Source::List(list), selection)

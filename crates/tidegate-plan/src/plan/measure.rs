@@ -16,6 +16,7 @@ pub(super) fn size(roots: &[Root], levels: &[Level<'_>]) -> u64 {
     }
     let sizes = roots.iter().map(|root| match &root.shows {
         RootShows::Verbatim(text) => text.len() as u64,
+        RootShows::Gap => 0,
         RootShows::Level(level) => of(&lists, *level, 0),
     });
     sizes.fold(0, u64::saturating_add)

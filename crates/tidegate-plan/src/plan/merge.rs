@@ -43,6 +43,7 @@ pub(super) fn data(
         merge.out.extend_from_slice(b":");
         match &root.shows {
             RootShows::Verbatim(text) => merge.out.extend_from_slice(text),
+            RootShows::Gap => merge.outcome.gaps.push(merge.out.len()),
             RootShows::Level(level) => {
                 merge.path.push(Crumb::Key(&root.key));
                 merge.list(*level, 0)?;
@@ -53,9 +54,7 @@ pub(super) fn data(
     merge
         .out
         .extend_from_slice(if roots.is_empty() { b"{}" } else { b"}" });
-    if merge.out.len() > merge.most {
-        return Err(Error::TooLarge(limits.bytes));
-    }
+    merge.check()?;
     Ok(merge.outcome)
 }
 
@@ -98,7 +97,12 @@ impl<'p> Merge<'p, '_> {
             self.outcome.truncated.push(self.path(&[]));
         }
         self.out.extend_from_slice(b"]");
-        if self.out.len() > self.most {
+        self.check()
+    }
+
+    /// The rows of one level are counted when they come: what they changed is not undone later.
+    fn check(&self) -> Result<()> {
+        if self.out.len() > self.most && self.levels.len() > 1 {
             return Err(Error::TooLarge(self.limit));
         }
         Ok(())

@@ -59,6 +59,8 @@ enum RootShows {
     Level(usize),
     /// Ready text.
     Verbatim(Bytes),
+    /// What the caller puts there.
+    Gap,
 }
 
 /// A statement to run, and who takes its rows.

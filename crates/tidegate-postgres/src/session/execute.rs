@@ -193,6 +193,9 @@ impl Connection {
             tag::COMMAND_COMPLETE => {
                 run.ended += 1;
                 run.count(body::command_tag(self.channel.inbound.body()));
+                if run.ended == run.task.bound.sets.len() {
+                    self.cut(run.task, &mut run.progress);
+                }
             }
             tag::ROW_DESCRIPTION => match body::row_description(self.channel.inbound.body()) {
                 Some(fields) => run.confirm(&fields, sink)?,

@@ -10,16 +10,21 @@ use http::{HeaderValue, Method, Response, StatusCode};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{self, Poll, ready};
 use tidegate_catalog::Schema;
-use tidegate_graphql::{Answer, Api, Code, Context, Error, Prepared, Request, Requests};
+use tidegate_graphql::{
+    Answer, Api, Code, Context, Error, Prepared, Reader, Request, Requests, Text,
+};
 use tidegate_sql::Terms;
 
 use super::{Call, sql};
 use crate::app::App;
 use crate::authenticate::{self, Caller};
-use crate::body::{Body, Content};
+use crate::body::{Body, Content, Interrupted, Source};
 use crate::error::{Failure, NO_STORE};
+use crate::memory::Share;
 use crate::negotiate::{ContentType, Preferences};
 use crate::percent;
 use crate::request_body::{self, RequestBody};
@@ -29,7 +34,7 @@ pub(crate) use media::Media;
 pub(crate) use page::asset;
 
 /// Answers from this size on count against the memory for large ones.
-const LARGE: usize = 256 * 1024;
+const LARGE: u64 = 256 * 1024;
 
 /// `GET` and `POST /api/graphql/schema/{schema}`.
 pub(crate) async fn serve<B>(call: Call<'_, B>, schema: &str) -> Result<Response<Body>, Failure>
@@ -83,7 +88,7 @@ pub(crate) async fn sdl<B>(call: Call<'_, B>, schema: &str) -> Result<Response<B
     subject.login = caller.login().cloned();
     let preferences = Preferences::of(&head.headers)?;
     let api = api(app, &caller, schema, &sql::terms(app, &preferences)).await?;
-    let mut response = Response::new(Body::from(api.sdl()));
+    let mut response = Response::new(Body::from(content(app, api.sdl())));
     let headers = response.headers_mut();
     headers.insert(
         CONTENT_TYPE,
@@ -133,11 +138,11 @@ pub(crate) async fn schema(
     found.ok_or_else(missing)
 }
 
-/// Runs a query or a mutation.
+/// Runs a query or a mutation whose data may have so many bytes, or as many as the API allows.
 pub(crate) async fn execute(
     (app, api): (&App, &Api),
     caller: &Caller,
-    terms: Terms,
+    (terms, room): (Terms, u64),
     prepared: &Prepared,
     variables: Option<&RawValue>,
 ) -> Result<Answer, Failure> {
@@ -146,6 +151,7 @@ pub(crate) async fn execute(
         principal: &caller.principal,
         anonymous: caller.anonymous,
         terms,
+        room,
     };
     let executed = api.execute(prepared, variables, context).await;
     executed.map_err(|error| Failure::from_sql(error, caller.anonymous))
@@ -165,27 +171,38 @@ impl Work<'_> {
         let requests = tidegate_graphql::parse(body, self.app.limits().graphql_batch);
         let requests = match requests.map_err(|error| Failure::input(error.message))? {
             Requests::One(request) => {
-                let answer = Box::pin(self.run(&request, true)).await?;
+                let answer = Box::pin(self.run(&request, true, u64::MAX)).await?;
                 return Ok(self.respond(answer.body, media.status(answer.executed), media));
             }
             Requests::Many(requests) => requests,
         };
         let mut all = BytesMut::with_capacity(1024);
+        let mut text = Text::default();
         for (at, request) in requests.iter().enumerate() {
+            // What was done before is not taken back, so who comes when there is no room left
+            // does nothing.
+            let held = text.held() + all.len() as u64;
+            let room = self.app.limits().response.saturating_sub(held);
             all.put_u8(if at == 0 { b'[' } else { b',' });
             let answer = match request {
-                Ok(request) => Box::pin(self.run(request, true)).await,
+                Ok(request) => Box::pin(self.run(request, true, room)).await,
                 Err(error) => Ok(Answer::refused(std::slice::from_ref(error))),
             };
             // Those before it have happened, so this one cannot take the whole answer.
             let answer = answer.unwrap_or_else(|failure| {
                 Answer::refused(&[Error::new(Code::Internal, failure.message)])
             });
-            all.put_slice(&answer.body);
-            self.check_size(all.len())?;
+            match answer.body.into_bytes() {
+                Ok(bytes) => all.put_slice(&bytes),
+                Err(streamed) => {
+                    text.append(all.split());
+                    text.append(streamed);
+                }
+            }
         }
         all.put_u8(b']');
-        Ok(self.respond(all.freeze(), StatusCode::OK, media))
+        text.append(all);
+        Ok(self.respond(text, StatusCode::OK, media))
     }
 
     /// A request in the query of the address.
@@ -208,11 +225,16 @@ impl Work<'_> {
             operation_name: find("operationName").map(Cow::Borrowed),
             variables,
         };
-        let answer = self.run(&request, false).await?;
+        let answer = self.run(&request, false, u64::MAX).await?;
         Ok(self.respond(answer.body, media.status(answer.executed), media))
     }
 
-    async fn run(&self, request: &Request<'_>, may_write: bool) -> Result<Answer, Failure> {
+    async fn run(
+        &self,
+        request: &Request<'_>,
+        may_write: bool,
+        room: u64,
+    ) -> Result<Answer, Failure> {
         let operation = request.operation_name.as_deref();
         let prepared = match self.api.prepare(&request.query, operation) {
             Ok(prepared) => prepared,
@@ -228,25 +250,12 @@ impl Work<'_> {
             return Ok(Answer::refused(&[Error::input(text)]));
         }
         let parts = (self.app, self.api);
-        execute(parts, self.caller, self.terms, &prepared, request.variables).await
+        let terms = (self.terms, room);
+        execute(parts, self.caller, terms, &prepared, request.variables).await
     }
 
-    /// A large answer is paid for until its reader has taken it. What was done cannot be undone,
-    /// so one that nobody can pay for leaves all the same.
-    fn paid(&self, body: Bytes) -> Content {
-        let mut share = self.app.memory().share();
-        if body.len() < LARGE || share.take(body.len() as u64).is_err() {
-            return Content::Whole(body);
-        }
-        Content::Pieces {
-            size: body.len() as u64,
-            pieces: VecDeque::from([body]),
-            _share: Some(share),
-        }
-    }
-
-    fn respond(&self, body: Bytes, status: StatusCode, media: Media) -> Response<Body> {
-        let mut response = Response::new(Body::from(self.paid(body)));
+    fn respond(&self, body: Text, status: StatusCode, media: Media) -> Response<Body> {
+        let mut response = Response::new(Body::from(content(self.app, body)));
         *response.status_mut() = status;
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, media.header());
@@ -254,15 +263,42 @@ impl Work<'_> {
         headers.append(VARY, HeaderValue::from_static("Accept"));
         response
     }
+}
 
-    fn check_size(&self, size: usize) -> Result<(), Failure> {
-        let most = self.app.limits().response;
-        if size as u64 > most {
-            return Err(Failure::too_large(format!(
-                "the answers are larger than {most} bytes"
-            )));
-        }
-        Ok(())
+/// A text as the content of an answer. A large one is paid for until its reader has taken it. What
+/// was done cannot be undone, so one that nobody can pay for leaves all the same.
+fn content(app: &App, text: Text) -> Content {
+    let mut share = app.memory().share();
+    let held = text.held();
+    let paid = held >= LARGE && share.take(held).is_ok();
+    match text.into_bytes() {
+        Ok(bytes) if paid => Content::Pieces {
+            size: held,
+            pieces: VecDeque::from([bytes]),
+            _share: Some(share),
+        },
+        Ok(bytes) => Content::Whole(bytes),
+        Err(text) => Content::Streamed(Box::pin(Written {
+            reader: text.read(),
+            _share: share,
+        })),
+    }
+}
+
+/// An answer that is written while it is read.
+struct Written {
+    reader: Reader,
+    /// What pays for the bytes that are there.
+    _share: Share,
+}
+
+impl Source for Written {
+    fn poll_next(
+        mut self: Pin<&mut Self>,
+        cx: &mut task::Context<'_>,
+    ) -> Poll<Option<Result<Bytes, Interrupted>>> {
+        let next = ready!(self.reader.poll_next(cx));
+        Poll::Ready(next.map(|bytes| bytes.map_err(|_| Interrupted)))
     }
 }
 

@@ -95,30 +95,32 @@ pub(super) fn failure(dialect: Dialect, id: Option<&str>, failure: &Failure) -> 
 /// Why a subscription was refused.
 pub(super) fn refusal(dialect: Dialect, id: &str, refusal: &Refusal) -> Bytes {
     match refusal {
-        Refusal::GraphQl(errors) => graphql(dialect, id, &Answer::refused(errors))
+        Refusal::GraphQl(errors) => graphql(dialect, id, Answer::refused(errors))
             .concat()
             .into(),
         Refusal::Other { code, message } => error(dialect, Some(id), code, message),
     }
 }
 
-/// The answer to a GraphQL operation; nothing follows an error, and `complete` follows an answer.
-pub(super) fn graphql(dialect: Dialect, id: &str, answer: &Answer) -> Texts {
-    let mut out = BytesMut::with_capacity(answer.body.len() + id.len() + 64);
+/// The answer to a GraphQL operation, which has been collected; nothing follows an error, and
+/// `complete` follows an answer.
+pub(super) fn graphql(dialect: Dialect, id: &str, answer: Answer) -> Texts {
+    let body = answer.body.into_bytes().unwrap_or_default();
+    let mut out = BytesMut::with_capacity(body.len() + id.len() + 64);
     put(&mut out, b"{\"id\":", id);
     if answer.executed {
         if dialect == Dialect::Own {
             // The answer is an object that is not empty: its members follow ours.
             out.put_slice(b",\"type\":\"next\",");
-            out.put_slice(answer.body.get(1..).unwrap_or_default());
+            out.put_slice(body.get(1..).unwrap_or_default());
         } else {
             out.put_slice(b",\"type\":\"next\",\"payload\":");
-            out.put_slice(&answer.body);
+            out.put_slice(&body);
             out.put_slice(b"}");
         }
         return vec![out.freeze(), complete(id)];
     }
-    let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+    let body: Value = serde_json::from_slice(&body).unwrap_or_default();
     let errors = &body["errors"];
     if dialect == Dialect::Own {
         let code = errors[0]["extensions"]["code"].as_str().unwrap_or_default();

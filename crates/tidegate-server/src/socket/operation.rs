@@ -142,12 +142,14 @@ impl Work {
             let run = graphql::execute(
                 (&self.app, &api),
                 &self.caller,
-                terms,
+                (terms, u64::MAX),
                 &prepared,
                 request.variables,
             );
+            // A message is one frame, so that its bytes must all be there.
             let answer = Box::pin(run).await?;
-            return Ok(Outcome::Texts(answer::graphql(self.dialect, id, &answer)));
+            let answer = answer.collect(self.app.limits().response).await;
+            return Ok(Outcome::Texts(answer::graphql(self.dialect, id, answer)));
         }
         match of_graphql(&api, &prepared, request.variables) {
             Ok(wanted) => {
@@ -198,7 +200,7 @@ impl Work {
     }
 
     fn refused(&self, id: &str, errors: &[tidegate_graphql::Error]) -> Outcome {
-        Outcome::Texts(answer::graphql(self.dialect, id, &Answer::refused(errors)))
+        Outcome::Texts(answer::graphql(self.dialect, id, Answer::refused(errors)))
     }
 
     fn failed(&self, id: Option<&str>, failure: &Failure) -> Bytes {

@@ -11,12 +11,14 @@ mod lower;
 mod register;
 mod rules;
 
+use std::sync::Arc;
+
 use juniper::parser::{ParseError, parse_document_source};
 use juniper::validation::{ValidatorContext, visit_all_rules};
 use juniper::{DefaultScalarValue, RuleError, SchemaType, Spanning};
 
 use super::{Document, OperationKind, check_text};
-use crate::definition::Definitions;
+use crate::definition::Types;
 use crate::error::{Code, Error, Location};
 use crate::limits::Limits;
 
@@ -36,9 +38,9 @@ impl std::fmt::Debug for Validator {
 
 impl Validator {
     /// A validator of documents for a schema.
-    pub(crate) fn new(definitions: &Definitions<'_>) -> Self {
+    pub(crate) fn new(types: &Arc<Types>) -> Self {
         Self {
-            schema: register::schema(definitions),
+            schema: register::schema(types),
             blank: blank::root(),
         }
     }

@@ -1,7 +1,7 @@
 //! The true schema for juniper. Every type is registered flat and named by text, so that no chain
 //! of foreign keys becomes a chain of calls.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use juniper::{
@@ -11,38 +11,26 @@ use juniper::{
 
 use super::Scalar;
 use crate::definition::{
-    ArgumentDefinition, Definitions, FieldDefinition, TypeKind, TypeReference,
+    ArgumentDefinition, FieldDefinition, TypeDefinition, TypeReference, Types,
 };
-
-/// The fields of objects by name, handed to juniper one by one and dropped: it copies them.
-type Objects = Arc<Mutex<HashMap<arcstr::ArcStr, Vec<meta::Field<Scalar>>>>>;
+use crate::document::OperationKind;
 
 /// Registers all types of a schema.
-pub(super) fn schema(definitions: &Definitions<'_>) -> SchemaType<Scalar> {
-    let mut names = Names::default();
-    let mut objects = HashMap::with_capacity(definitions.types.len());
-    for definition in &definitions.types {
-        if let TypeKind::Object(fields) = &definition.kind {
-            let fields = fields.iter().map(|field| names.field(field)).collect();
-            objects.insert(names.get(&definition.name), fields);
-        }
-    }
-    let objects: Objects = Arc::new(Mutex::new(objects));
-    let info = |name: &str| Info {
-        name: name.into(),
-        objects: Arc::clone(&objects),
+pub(super) fn schema(types: &Arc<Types>) -> SchemaType<Scalar> {
+    let names = Arc::new(Mutex::new(Names::default()));
+    let info = |kind: OperationKind| Info {
+        name: match types.operation(kind) {
+            Some(r#type) => r#type.name().into(),
+            None => format!("_Empty{}", kind.type_name()).into(),
+        },
+        types: Arc::clone(types),
+        names: Arc::clone(&names),
     };
-    let mutation = if definitions.mutation {
-        "Mutation"
-    } else {
-        "_EmptyMutation"
-    };
-    let subscription = if definitions.subscription {
-        "Subscription"
-    } else {
-        "_EmptySubscription"
-    };
-    SchemaType::new::<Query, Object, Object>(&info("Query"), &info(mutation), &info(subscription))
+    SchemaType::new::<Query, Object, Object>(
+        &info(OperationKind::Query),
+        &info(OperationKind::Mutation),
+        &info(OperationKind::Subscription),
+    )
 }
 
 /// Texts that are kept once, however many fields have them.
@@ -92,9 +80,25 @@ impl Names {
     }
 }
 
+/// What juniper asks an object type about. It copies fields, so they are made for it and dropped.
 struct Info {
     name: arcstr::ArcStr,
-    objects: Objects,
+    types: Arc<Types>,
+    names: Arc<Mutex<Names>>,
+}
+
+impl Info {
+    fn name(&self, name: &str) -> arcstr::ArcStr {
+        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        names.get(name)
+    }
+
+    fn fields(&self) -> Vec<meta::Field<Scalar>> {
+        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        let fields = self.types.find(&self.name).map(TypeDefinition::fields);
+        let fields = fields.into_iter().flatten();
+        fields.map(|field| names.field(&field)).collect()
+    }
 }
 
 /// Any object type but the first.
@@ -106,11 +110,8 @@ impl GraphQLType<Scalar> for Object {
     }
 
     fn meta(info: &Info, registry: &mut Registry<Scalar>) -> meta::MetaType<Scalar> {
-        let mut objects = info.objects.lock().unwrap_or_else(PoisonError::into_inner);
-        let fields = objects.remove(&info.name).unwrap_or_default();
-        drop(objects);
         registry
-            .build_object_type::<Self>(info, &fields)
+            .build_object_type::<Self>(info, &info.fields())
             .into_meta()
     }
 }
@@ -141,14 +142,13 @@ impl GraphQLType<Scalar> for Query {
         for name in ["ID", "Date", "Time", "DateTime"] {
             registry.get_type::<Opaque<false>>(&name);
         }
-        let objects = info.objects.lock().unwrap_or_else(PoisonError::into_inner);
-        let names: Vec<_> = objects.keys().cloned().collect();
-        drop(objects);
-        for name in names {
-            if !matches!(name.as_str(), "Query" | "Mutation" | "Subscription") {
+        let objects = info.types.iter().filter(|defined| !defined.is_scalar());
+        for name in objects.map(TypeDefinition::name) {
+            if !matches!(name, "Query" | "Mutation" | "Subscription") {
                 registry.get_type::<Object>(&Info {
-                    name,
-                    objects: Arc::clone(&info.objects),
+                    name: info.name(name),
+                    types: Arc::clone(&info.types),
+                    names: Arc::clone(&info.names),
                 });
             }
         }

@@ -1,0 +1,180 @@
+//! The named types of a schema: their names are kept, the rest is made while it is read.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use tidegate_catalog::model::{RelationId, Schema};
+
+use super::aggregate::{self, AGGREGATE_FUNCTIONS};
+use super::{Fields, Roots, table, text, value};
+use crate::document::OperationKind;
+use crate::kind::{SCALARS, VALUE_OBJECTS, ValueObject};
+
+/// All named types of a schema, ordered by name.
+pub(crate) struct Types {
+    schema: Arc<Schema>,
+    roots: Roots,
+    entries: Box<[Entry]>,
+}
+
+struct Entry {
+    name: Box<str>,
+    source: Source,
+}
+
+/// What a type is made from.
+#[derive(Clone, Copy)]
+enum Source {
+    /// A scalar: its description, and whether it is one of GraphQL itself.
+    Scalar(&'static str, bool),
+    /// An object that is the value of one column.
+    Value(&'static ValueObject),
+    /// The rows of a relation.
+    Relation(RelationId),
+    /// Groups of a relation's rows.
+    Group(RelationId),
+    /// A function over groups of a relation's rows, by its place in [`AGGREGATE_FUNCTIONS`].
+    Function(RelationId, usize),
+    /// `Query` and its like.
+    Operation(OperationKind),
+}
+
+/// A named type.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TypeDefinition<'s> {
+    types: &'s Types,
+    at: usize,
+}
+
+impl Types {
+    /// The types of a schema; those of subscriptions only when changes are fed.
+    pub(crate) fn of(schema: Arc<Schema>, feed: bool) -> Self {
+        let roots = Roots::of(&schema, feed);
+        let mut entries = Vec::new();
+        let mut add = |name: &str, source| {
+            let name = name.into();
+            entries.push(Entry { name, source });
+        };
+        for (name, description, standard) in SCALARS {
+            add(name, Source::Scalar(description, standard));
+        }
+        for object in VALUE_OBJECTS {
+            add(object.name, Source::Value(object));
+        }
+        for (id, relation) in schema.relations() {
+            add(&relation.type_name, Source::Relation(id));
+            if !relation.rights.select {
+                continue;
+            }
+            add(&aggregate::aggregate_type(relation), Source::Group(id));
+            for at in 0..AGGREGATE_FUNCTIONS.len() {
+                if aggregate::takes_any(relation, at) {
+                    let name = aggregate::function_type(relation, at);
+                    add(&name, Source::Function(id, at));
+                }
+            }
+        }
+        for kind in [
+            OperationKind::Query,
+            OperationKind::Mutation,
+            OperationKind::Subscription,
+        ] {
+            if roots.has(kind) {
+                add(kind.type_name(), Source::Operation(kind));
+            }
+        }
+        entries.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+        Self {
+            schema,
+            roots,
+            entries: entries.into(),
+        }
+    }
+
+    /// The schema.
+    pub(crate) fn schema(&self) -> &Arc<Schema> {
+        &self.schema
+    }
+
+    /// The root fields.
+    pub(crate) fn roots(&self) -> &Roots {
+        &self.roots
+    }
+
+    /// All of them, in the order of their names.
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = TypeDefinition<'_>> + Send + Clone {
+        (0..self.entries.len()).map(|at| TypeDefinition { types: self, at })
+    }
+
+    /// Finds a type by its name.
+    pub(crate) fn find(&self, name: &str) -> Option<TypeDefinition<'_>> {
+        let known = |entry: &Entry| (*entry.name).cmp(name);
+        let at = self.entries.binary_search_by(known).ok()?;
+        Some(TypeDefinition { types: self, at })
+    }
+
+    /// The type of operations of a kind, if there are any.
+    pub(crate) fn operation(&self, kind: OperationKind) -> Option<TypeDefinition<'_>> {
+        self.find(kind.type_name()).filter(|_| self.roots.has(kind))
+    }
+}
+
+impl fmt::Debug for Types {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Types")
+            .field("number", &self.entries.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'s> TypeDefinition<'s> {
+    fn entry(self) -> &'s Entry {
+        &self.types.entries[self.at]
+    }
+
+    /// Its name.
+    pub(crate) fn name(self) -> &'s str {
+        &self.entry().name
+    }
+
+    /// Its description.
+    pub(crate) fn description(self) -> Option<Cow<'s, str>> {
+        let relation = |id| self.types.schema.relation(id);
+        match self.entry().source {
+            Source::Scalar(description, _) => Some(description.into()),
+            Source::Value(object) => Some(object.description.into()),
+            Source::Relation(id) => text(relation(id).comment.as_deref()),
+            Source::Group(id) => Some(aggregate::describe_group(relation(id)).into()),
+            Source::Function(..) => None,
+            Source::Operation(kind) => Some(Cow::Borrowed(match kind {
+                OperationKind::Query => "Reads, all in one snapshot.",
+                OperationKind::Mutation => "Writes, in their order and in one transaction.",
+                OperationKind::Subscription => "Changes as they are committed.",
+            })),
+        }
+    }
+
+    /// Whether it is a scalar of GraphQL itself.
+    pub(crate) fn is_standard(self) -> bool {
+        matches!(self.entry().source, Source::Scalar(_, true))
+    }
+
+    /// Whether it is a scalar: everything else is an object.
+    pub(crate) fn is_scalar(self) -> bool {
+        matches!(self.entry().source, Source::Scalar(..))
+    }
+
+    /// Its fields: none of a scalar, at least one of an object.
+    pub(crate) fn fields(self) -> Fields<'s> {
+        let schema = &*self.types.schema;
+        match self.entry().source {
+            Source::Scalar(..) => Box::new(std::iter::empty()),
+            Source::Value(object) => value::fields(object),
+            Source::Relation(id) => table::fields(schema, schema.relation(id)),
+            Source::Group(id) => aggregate::group_fields(schema.relation(id)),
+            Source::Function(id, at) => aggregate::function_fields(schema.relation(id), at),
+            Source::Operation(kind) => self.types.roots.fields(kind, schema),
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! A schema whose introspection is too large to be held (wire.md 6, "Introspection fully").
+
+use futures_util::StreamExt;
+use reqwest::{Method, Response};
+use serde_json::{Value, json};
+use tokio::sync::OnceCell;
+
+use crate::graphql_names::prepare;
+use crate::service::{PATIENCE, demo};
+use crate::socket::socket;
+use crate::sql_outputs::memory;
+
+const PATH: &str = "/api/graphql/schema/gql_large";
+const TABLES: usize = 150;
+const TYPES: &str = "{ __schema { types { kind name description fields { name description \
+    args { name description type { kind name ofType { kind name } } defaultValue } \
+    type { kind name ofType { kind name ofType { kind name ofType { name } } } } } } } }";
+
+/// Makes the schema.
+async fn schema() {
+    static MADE: OnceCell<()> = OnceCell::const_new();
+    let tables: String = (1..=TABLES)
+        .map(|at| {
+            let key = if at > 1 {
+                format!(", before int references t{}", at - 1)
+            } else {
+                String::new()
+            };
+            format!("create table t{at} (id int primary key, a text, b int, c float8{key});")
+        })
+        .collect();
+    MADE.get_or_init(async || prepare("gql_large", tables.trim_end_matches(';')).await)
+        .await;
+}
+
+async fn post(body: &Value, encoding: Option<&str>) -> Response {
+    let mut request = demo()
+        .request(Method::POST, PATH)
+        .bearer_auth(demo().cached_token("demo").await)
+        .json(body);
+    if let Some(encoding) = encoding {
+        request = request.header("accept-encoding", encoding);
+    }
+    let answer = request.send().await.unwrap();
+    assert_eq!(answer.status(), 200);
+    answer
+}
+
+/// Whether it has all tables, and no type twice.
+fn check(types: &Value) {
+    let types = types.as_array().unwrap();
+    let mut names: Vec<_> = types.iter().map(|one| one["name"].to_string()).collect();
+    let known = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), known);
+    for table in 1..=TABLES {
+        assert!(names.binary_search(&format!("\"T{table}\"")).is_ok());
+    }
+}
+
+#[tokio::test]
+async fn its_introspection_is_streamed_and_whole() {
+    schema().await;
+    for _ in 0..2 {
+        let answer = post(&json!({"query": TYPES}), None).await;
+        assert!(!answer.headers().contains_key("content-length"));
+        let text = answer.text().await.unwrap();
+        assert!(text.len() > 1 << 20, "{}", text.len());
+        let body: Value = serde_json::from_str(&text).unwrap();
+        check(&body["data"]["__schema"]["types"]);
+        for encoding in ["gzip", "zstd"] {
+            let answer = post(&json!({"query": TYPES}), Some(encoding)).await;
+            assert_eq!(answer.headers()["content-encoding"], encoding);
+            let size = answer.bytes().await.unwrap().len();
+            assert!((1..text.len() / 5).contains(&size), "{size}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn it_may_stand_between_other_answers() {
+    schema().await;
+    let batch = json!([
+        {"query": "{ __typename }"},
+        {"query": TYPES},
+        {"query": "{"},
+        {"query": TYPES},
+    ]);
+    let body: Value = post(&batch, None).await.json().await.unwrap();
+    assert_eq!(body[0], json!({"data": {"__typename": "Query"}}));
+    check(&body[1]["data"]["__schema"]["types"]);
+    assert!(body[2]["errors"].is_array());
+    assert_eq!(body[3], body[1]);
+    assert_eq!(body.as_array().unwrap().len(), 4);
+    let message = json!({"type": "subscribe", "id": "a", "schema": "gql_large", "query": TYPES});
+    let mut socket = socket("demo").await;
+    let answer = socket.ask(message).await;
+    assert_eq!(answer["type"], "next");
+    assert_eq!(answer["data"], body[1]["data"]);
+    assert_eq!(socket.hear().await, json!({"type": "complete", "id": "a"}));
+}
+
+#[tokio::test]
+async fn one_of_a_hundred_megabytes_costs_what_is_read_of_it() {
+    schema().await;
+    let described = "name description args { name description type { name description } }";
+    let named = format!(
+        "name ofType {{ fields {{ {described} type {{ name fields {{ {described} type {{ name \
+         description ofType {{ name }} }} }} }} }} }}"
+    );
+    let roots: String = (0..20)
+        .map(|at| {
+            format!(
+                "r{at}: __schema {{ types {{ fields {{ {described} type {{ {named} }} }} }} }} "
+            )
+        })
+        .collect();
+    let before = memory().await;
+    let answer = post(&json!({"query": format!("{{ {roots} }}")}), None).await;
+    let (mut size, mut stream) = (0, answer.bytes_stream());
+    while size < 8 << 20 {
+        let chunk = tokio::time::timeout(PATIENCE, stream.next()).await.unwrap();
+        let chunk = chunk.unwrap_or_else(|| panic!("it ends behind {size} bytes"));
+        size += chunk.unwrap().len();
+    }
+    // It goes on beside these, if it goes on.
+    for _ in 0..20 {
+        demo().rows("demo", "select 1 as n", json!({})).await;
+    }
+    let after = memory().await;
+    let most = 64.0 * 1024.0 * 1024.0;
+    assert!(after < before + most, "{before} grew to {after}");
+}
