@@ -77,6 +77,7 @@ mod socket_filters;
 mod socket_forms;
 mod socket_slow;
 mod socket_time;
+mod socket_writers;
 mod sockets;
 mod sql;
 mod sql_definitions;
