@@ -66,43 +66,85 @@ async fn every_sqlstate_has_its_code_and_shows_what_postgresql_says() {
     }
 }
 
+/// What a statement runs into while its session lives is its own trouble, whatever PostgreSQL calls
+/// it; of what may name hosts and files only the code is told.
 #[tokio::test]
-async fn a_database_that_fails_is_an_internal_error_with_a_status() {
+async fn a_statement_that_the_database_cannot_run_fails_alone() {
     failing().await;
-    for (sqlstate, status) in [
-        ("XX000", 500),
-        ("58030", 500),
-        ("53200", 503),
-        ("57P03", 503),
+    run("create or replace function gql_trouble(how text) returns int language plpgsql as $$
+         begin raise exception using errcode = how, message = 'as ' || how, hint = 'ask db-7'; end $$;
+         create or replace view gql_troubled as select h as id, gql_trouble(h) as n
+             from unnest(array['XX000', '58030', 'F0000', '53200', '08001', '57P01', '57P03']) h;
+         alter view gql_troubled owner to demo")
+    .await;
+    known("GqlTroubled").await;
+    for (sqlstate, told) in [
+        ("XX000", true),
+        ("58030", true),
+        ("F0000", true),
+        ("53200", false),
+        ("08001", false),
+        ("57P01", false),
+        ("57P03", false),
     ] {
-        let query = "mutation($d: JSON) { insertGqlFailing(data: $d) { id } }";
-        let body = json!({"query": query, "variables": {"d": {"id": 1, "how": sqlstate}}});
-        let one = body.to_string();
-        let answer = demo()
-            .ask(Method::POST, PUBLIC, Some("demo"), Some(one))
-            .await;
-        assert_eq!(answer.status, status, "{sqlstate}: {answer:?}");
-        let answer = answer.json();
-        assert_eq!(answer.get("data"), None, "{answer}");
-        let error = &answer["errors"][0];
-        assert_eq!(
-            error["extensions"]["code"], "INTERNAL_SERVER_ERROR",
-            "{answer}"
+        let message = format!("as {sqlstate}");
+        let message = if told {
+            &*message
+        } else {
+            "the database cannot do this now"
+        };
+        let mut extensions = json!({"code": "INTERNAL_SERVER_ERROR", "sqlstate": sqlstate});
+        if told {
+            extensions["hint"] = json!("ask db-7");
+        }
+        let place = json!([{"line": 2, "column": 1}]);
+        let expected = json!({"data": {"x": null, "y": [{"id": "1"}]}, "errors": [{
+            "message": message, "locations": place, "path": ["x"], "extensions": extensions}]});
+        let query = format!(
+            "{{\nx: getGqlTroubled(where: {{id: \"{sqlstate}\"}}) {{ n }} y: getArtists(limit: 1) {{ id }} }}"
         );
-        // Those before it in an array have happened, so it cannot take their answers.
-        let many = json!([{"query": "{ __typename }"}, body, {"query": "{ a: __typename }"}]);
+        let found = ask(Some("demo"), &query, json!({})).await;
+        assert_eq!(found, expected);
+        let query = json!({"query": query});
+        let many = json!([{"query": "{ __typename }"}, query, query]).to_string();
         let answer = demo()
-            .ask(Method::POST, PUBLIC, Some("demo"), Some(many.to_string()))
+            .ask(Method::POST, PUBLIC, Some("demo"), Some(many))
             .await;
-        assert_eq!(answer.status, 200, "{sqlstate}: {answer:?}");
-        let answer = answer.json();
-        assert_eq!(answer[0]["data"]["__typename"], "Query");
+        let first = json!({"data": {"__typename": "Query"}});
         assert_eq!(
-            answer[1]["errors"][0]["extensions"]["code"],
-            "INTERNAL_SERVER_ERROR"
+            (answer.status, answer.json()),
+            (200, json!([first, expected, expected]))
         );
-        assert_eq!(answer[2]["data"]["a"], "Query");
+        let query = "mutation($d: JSON) { x: insertGqlFailing(data: $d) { id } }";
+        let error = error("demo", query, json!({"d": {"id": 1, "how": sqlstate}})).await;
+        assert_eq!(error["extensions"]["code"], "INTERNAL_SERVER_ERROR");
+        assert_eq!(error["extensions"]["sqlstate"], sqlstate, "{error}");
+        assert_eq!(error["path"], json!(["x"]), "{error}");
+        let shown = error["extensions"].get("table").is_some();
+        assert_eq!(shown, told, "{error}");
     }
+}
+
+#[tokio::test]
+async fn only_a_lost_session_takes_the_whole_document() {
+    run(
+        "create or replace view gql_ended as select 1 as id, pg_terminate_backend(pg_backend_pid());
+         alter view gql_ended owner to demo",
+    )
+    .await;
+    known("GqlEnded").await;
+    let query = json!({"query": "{ x: getGqlEnded { id pg_terminate_backend } y: __typename }"});
+    let answer = demo()
+        .ask(Method::POST, PUBLIC, Some("demo"), Some(query.to_string()))
+        .await;
+    assert_eq!(answer.status, 503, "{answer:?}");
+    assert_eq!(answer.header("retry-after"), "1");
+    let answer = answer.json();
+    assert_eq!(answer.get("data"), None, "{answer}");
+    let extensions = json!({"code": "INTERNAL_SERVER_ERROR", "sqlstate": "57P01"});
+    assert_eq!(answer["errors"][0]["extensions"], extensions, "{answer}");
+    let found = ask(Some("demo"), "{ getArtists(limit: 1) { id } }", json!({})).await;
+    assert_eq!(found, json!({"data": {"getArtists": [{"id": "1"}]}}));
 }
 
 #[tokio::test]

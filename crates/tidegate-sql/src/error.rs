@@ -28,7 +28,8 @@ pub enum Error {
     Unavailable {
         /// When to try again.
         retry_after: Duration,
-        /// What failed, for the log; a [`Rejection`] where PostgreSQL said so of a statement.
+        /// What failed, for the log; a [`Rejection`] where PostgreSQL said so of a statement, which
+        /// is [fatal](Rejection::fatal) where the session is gone.
         #[source]
         source: Option<Box<dyn std::error::Error + Send + Sync>>,
     },
@@ -87,6 +88,8 @@ pub struct Rejection {
     /// How the request names the value that could not be read as its parameter's type, such as
     /// `params.id` or `params[2].id`; `None` when the statement itself failed.
     pub place: Option<String>,
+    /// Whether the session ended with it: PostgreSQL is then the trouble, not the statement.
+    pub fatal: bool,
 }
 
 impl Rejection {

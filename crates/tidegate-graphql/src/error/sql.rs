@@ -1,8 +1,13 @@
 //! What errors of statements mean to a GraphQL client.
 
+use std::time::Duration;
+
 use tidegate_sql::{InputError, Rejection};
 
 use super::{Code, Error};
+
+/// When a request whose session ended may come again.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 impl Error {
     /// What an error of a statement means; `anonymous` tells whether the caller might do better
@@ -10,7 +15,8 @@ impl Error {
     ///
     /// # Errors
     ///
-    /// The error itself when the database is away or broken: that is no answer of this protocol.
+    /// The error itself when the database is away, or the session is gone, or the fault is ours:
+    /// that is no answer of this protocol.
     pub(crate) fn of_sql(
         error: tidegate_sql::Error,
         anonymous: bool,
@@ -22,12 +28,33 @@ impl Error {
                 problem,
             }) => Self::input(format!("`{place}` is not a {expected}: {problem}")),
             tidegate_sql::Error::Input(error) => Self::input(error.to_string()),
-            tidegate_sql::Error::Rejected(rejection) => {
-                match code(&rejection.sqlstate, anonymous) {
-                    Some(code) => Self::rejected(code, rejection),
-                    None => return Err(tidegate_sql::Error::Rejected(rejection)),
-                }
+            tidegate_sql::Error::Rejected(rejection) if rejection.fatal => {
+                return Err(tidegate_sql::Error::Unavailable {
+                    retry_after: RETRY_AFTER,
+                    source: Some(rejection),
+                });
             }
+            tidegate_sql::Error::Rejected(rejection) => {
+                Self::rejected(code(&rejection.sqlstate, anonymous), rejection)
+            }
+            tidegate_sql::Error::Unavailable {
+                retry_after,
+                source: Some(source),
+            } => match source.downcast::<Rejection>() {
+                Ok(rejection) if !rejection.fatal => Self::withheld(&rejection),
+                Ok(rejection) => {
+                    return Err(tidegate_sql::Error::Unavailable {
+                        retry_after,
+                        source: Some(rejection),
+                    });
+                }
+                Err(source) => {
+                    return Err(tidegate_sql::Error::Unavailable {
+                        retry_after,
+                        source: Some(source),
+                    });
+                }
+            },
             tidegate_sql::Error::Deadline => {
                 Self::new(Code::Timeout, "the request did not end before its deadline")
             }
@@ -48,12 +75,24 @@ impl Error {
         error.rejection = Some(rejection);
         error
     }
+
+    /// A statement that failed for want of something behind the database: memory, a disk, a server
+    /// of a foreign table. The words may name hosts and files, so only the log has them.
+    fn withheld(rejection: &Rejection) -> Self {
+        tracing::warn!(cause = %rejection, "PostgreSQL could not run a statement");
+        let code = Rejection {
+            sqlstate: rejection.sqlstate.clone(),
+            ..Rejection::default()
+        };
+        let mut error = Self::new(Code::Internal, "the database cannot do this now");
+        error.rejection = Some(Box::new(code));
+        error
+    }
 }
 
-/// The word for an SQLSTATE (PostgreSQL, "PostgreSQL Error Codes"); `None` when the database is
-/// away or broken, which whoever serves tells its log.
-fn code(sqlstate: &str, anonymous: bool) -> Option<Code> {
-    Some(match sqlstate {
+/// The word for an SQLSTATE (PostgreSQL, "PostgreSQL Error Codes").
+fn code(sqlstate: &str, anonymous: bool) -> Code {
+    match sqlstate {
         "42501" if anonymous => Code::Unauthenticated,
         "42501" | "25006" => Code::Forbidden,
         // What the schema said is not true any more; the next request knows the new one.
@@ -63,12 +102,12 @@ fn code(sqlstate: &str, anonymous: bool) -> Option<Code> {
             "23" | "44" => Code::ConstraintViolation,
             "28" => Code::Forbidden,
             "40" => Code::Conflict,
-            "08" | "53" | "58" | "F0" | "XX" => return None,
-            "57" if sqlstate.starts_with("57P0") => return None,
+            "08" | "53" | "58" | "F0" | "XX" => Code::Internal,
+            "57" if sqlstate.starts_with("57P0") => Code::Internal,
             "54" => Code::TooComplex,
             _ => Code::BadUserInput,
         },
-    })
+    }
 }
 
 #[cfg(test)]
@@ -78,22 +117,55 @@ mod tests {
     #[test]
     fn each_class_has_its_word() {
         let cases = [
-            ("23505", Some(Code::ConstraintViolation)),
-            ("23502", Some(Code::ConstraintViolation)),
-            ("44000", Some(Code::ConstraintViolation)),
-            ("42501", Some(Code::Forbidden)),
-            ("40001", Some(Code::Conflict)),
-            ("57014", Some(Code::Timeout)),
-            ("22P02", Some(Code::BadUserInput)),
-            ("P0001", Some(Code::BadUserInput)),
-            ("MY001", Some(Code::BadUserInput)),
-            ("53300", None),
-            ("57P01", None),
-            ("XX000", None),
+            ("23505", Code::ConstraintViolation),
+            ("23502", Code::ConstraintViolation),
+            ("44000", Code::ConstraintViolation),
+            ("42501", Code::Forbidden),
+            ("40001", Code::Conflict),
+            ("57014", Code::Timeout),
+            ("22P02", Code::BadUserInput),
+            ("P0001", Code::BadUserInput),
+            ("MY001", Code::BadUserInput),
+            ("53300", Code::Internal),
+            ("57P01", Code::Internal),
+            ("XX000", Code::Internal),
         ];
         for (sqlstate, expected) in cases {
             assert_eq!(code(sqlstate, false), expected, "{sqlstate}");
         }
-        assert_eq!(code("42501", true), Some(Code::Unauthenticated));
+        assert_eq!(code("42501", true), Code::Unauthenticated);
+    }
+    #[test]
+    fn only_what_a_living_session_says_is_of_a_field() {
+        let said = |fatal| Rejection {
+            sqlstate: "57P01".to_owned(),
+            message: "the host is db-7".to_owned(),
+            hint: Some("ask db-8".to_owned()),
+            fatal,
+            ..Rejection::default()
+        };
+        let away = |source: Box<dyn std::error::Error + Send + Sync>| {
+            let (retry_after, source) = (RETRY_AFTER, Some(source));
+            let error = tidegate_sql::Error::Unavailable {
+                retry_after,
+                source,
+            };
+            Error::of_sql(error, false)
+        };
+        let error = away(Box::new(said(false))).unwrap();
+        assert_eq!(error.code, Code::Internal);
+        let rejection = *error.rejection.unwrap();
+        assert_eq!(
+            rejection,
+            Rejection {
+                sqlstate: "57P01".to_owned(),
+                ..Rejection::default()
+            }
+        );
+        assert!(!error.message.contains("db-"), "{}", error.message);
+        away(Box::new(said(true))).unwrap_err();
+        away("no route".into()).unwrap_err();
+        let gone = tidegate_sql::Error::Rejected(Box::new(said(true)));
+        Error::of_sql(gone, false).unwrap_err();
     }
 }

@@ -3,7 +3,7 @@
 use std::io;
 
 use tidegate_sql::{BoundStatement, Error, Rejection};
-use tokio_postgres::error::{DbError, ErrorPosition};
+use tokio_postgres::error::{DbError, ErrorPosition, Severity};
 
 use crate::connection::{ConnectError, is_outage, outage};
 
@@ -65,6 +65,7 @@ fn rejection(said: &DbError) -> Rejection {
         column: owned(said.column()),
         constraint: owned(said.constraint()),
         place: None,
+        fatal: !matches!(said.parsed_severity(), Some(Severity::Error)),
     }
 }
 

@@ -148,7 +148,10 @@ impl Connection {
         task: &Task<'_>,
     ) -> Error {
         match said {
-            Some(said) if !matches!(ended, Error::Deadline) => self.rejected(said, task.bound),
+            Some(mut said) if !matches!(ended, Error::Deadline) => {
+                said.rejection.fatal = true;
+                self.rejected(said, task.bound)
+            }
             _ => ended,
         }
     }

@@ -27,6 +27,8 @@ impl ServerError {
             let value = String::from_utf8_lossy(value).into_owned();
             match kind {
                 b'C' => rejection.sqlstate = value,
+                // The severity that is not translated: FATAL and PANIC end the session.
+                b'V' => rejection.fatal = value != "ERROR",
                 b'M' => rejection.message = value,
                 b'D' => rejection.detail = Some(value),
                 b'H' => rejection.hint = Some(value),
