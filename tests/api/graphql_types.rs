@@ -429,3 +429,22 @@ async fn what_cannot_be_shown_is_an_error_at_its_path() {
         json!(["getGqlFlaws", 2, "must"])
     );
 }
+
+/// A domain that is never null says nothing of a column of a view: the row that would hold its value
+/// may be missing.
+#[tokio::test]
+async fn a_column_of_a_view_may_be_null_whatever_its_domain_says() {
+    let setup = "create domain gql_sure as int not null;
+         create table gql_sure_a (id int primary key);
+         create table gql_sure_b (id int primary key, s gql_sure);
+         create view gql_sure_both as select a.id, b.s from gql_sure_a a left join gql_sure_b b using (id);
+         insert into gql_sure_a values (1);
+         alter table gql_sure_a owner to demo; alter table gql_sure_b owner to demo;
+         alter view gql_sure_both owner to demo";
+    demo().admin().await.batch_execute(setup).await.unwrap();
+    known("GqlSureBoth").await;
+    assert_eq!(fields("GqlSureB").await[1].1, "Int!");
+    assert_eq!(fields("GqlSureBoth").await[1].1, "Int");
+    let answer = ask(Some("demo"), "{ x: getGqlSureBoth { id s } }", json!({})).await;
+    assert_eq!(answer, json!({"data": {"x": [{"id": 1, "s": null}]}}));
+}

@@ -111,7 +111,11 @@ impl Family {
     pub(crate) fn operators(r#type: &Type) -> impl Iterator<Item = Operator> {
         let family = Self::of(r#type);
         let has_equality = has_equality(r#type);
-        let order = if has_order(r#type) { ORDER } else { &[] };
+        let order = if has_order(r#type) && !is_hstore(r#type) {
+            ORDER
+        } else {
+            &[]
+        };
         let own: [&[Operator]; 3] = match family {
             Self::Text => [EQUALITY, order, TEXT],
             Self::Array | Self::Range | Self::Multirange if has_equality => {
@@ -191,6 +195,13 @@ pub(crate) fn base(r#type: &Type) -> &Type {
     }
 }
 
+/// The type as which a column has to be cast before PostgreSQL compares it: it does not take a
+/// domain over an enum for the enum that its operators are made for.
+pub(crate) fn cast_to_compare(r#type: &Type) -> Option<&Type> {
+    let is_domain = matches!(r#type.kind(), TypeKind::Domain(_));
+    Some(base(r#type)).filter(|base| is_domain && matches!(base.kind(), TypeKind::Enum(_)))
+}
+
 /// The type as which PostgreSQL compares a column with a number of an SQL text that is none of the
 /// column's own type (PostgreSQL, "Operators", type resolution).
 pub(crate) fn number_type(r#type: &Type) -> &Type {
@@ -204,6 +215,12 @@ pub(crate) fn number_type(r#type: &Type) -> &Type {
 /// Whether it is the extension's text type that ignores letter case.
 pub(crate) fn is_citext(r#type: &Type) -> bool {
     r#type.name() == "citext" && r#type.schema() != "pg_catalog"
+}
+
+/// Whether it is the extension's type of pairs, which can be sorted but has no `<`.
+fn is_hstore(r#type: &Type) -> bool {
+    let r#type = base(r#type);
+    r#type.name() == "hstore" && r#type.schema() != "pg_catalog"
 }
 
 /// The schema of the type's operators. Those of built-in types, and the polymorphic ones of

@@ -7,7 +7,7 @@ use tidegate_catalog::{Relation, RelationId, Schema};
 use tidegate_sql::statement::SqlWriter;
 use tidegate_sql::{Parameter, Type};
 
-use crate::family::{Family, base, is_citext, number_type, operator_schema};
+use crate::family::{Family, base, cast_to_compare, is_citext, number_type, operator_schema};
 use crate::filter::{Comparison, Filter};
 use crate::json::{Json, write_string};
 use crate::operator::Operator;
@@ -26,7 +26,7 @@ impl Filter {
     /// that nothing else may be written to its left that binds more tightly than `not`.
     ///
     /// Every value is a parameter, every name is quoted, every operator has its schema; no column
-    /// is cast. Filters of the same shape give the same text.
+    /// is cast but of a domain over an enum. Filters of the same shape give the same text.
     ///
     /// Inside, relations of other levels are called `f1`, `f2` and so on.
     pub fn write(&self, sql: &mut SqlWriter, schema: &Schema, relation: RelationId, alias: Alias) {
@@ -188,6 +188,14 @@ impl Level<'_> {
             .identifier(&column.name);
     }
 
+    /// A column beside an operator.
+    fn write_compared(&self, column: &Column, sql: &mut SqlWriter) {
+        self.write_column(column, sql);
+        if let Some(r#type) = cast_to_compare(&column.r#type) {
+            write_cast(r#type, sql);
+        }
+    }
+
     fn write_comparison(&self, comparison: &Comparison, sql: &mut SqlWriter) {
         let column = self.relation.column(comparison.column);
         match comparison.operator {
@@ -223,7 +231,7 @@ impl Level<'_> {
     ) {
         let (symbol, negated) = symbol(operator, Family::of(&column.r#type));
         sql.syntax(if negated { "(not " } else { "" });
-        self.write_column(column, sql);
+        self.write_compared(column, sql);
         write_operator(operator_schema(&column.r#type), symbol, sql);
         sql.placed(value, &*comparison.place);
         write_cast(r#type, sql);
@@ -256,7 +264,7 @@ impl Level<'_> {
         }
         let (symbol, negated) = symbol(operator, Family::of(&column.r#type));
         sql.syntax(if negated { "(not " } else { "" });
-        self.write_column(column, sql);
+        self.write_compared(column, sql);
         write_operator(operator_schema(&column.r#type), symbol, sql);
         sql.syntax(if within || negated { "any (" } else { "all (" })
             .placed(comparison.value.clone(), &*comparison.place);

@@ -6,7 +6,7 @@ use super::{ColumnEntry, ConstraintEntry, ConstraintEntryKind, Document, Relatio
 use crate::error::{Error, Result};
 use crate::model::{
     Column, ColumnId, ColumnRights, Constraint, ConstraintKind, ForeignKey, Key, Referenced,
-    Relation, RelationRights, Schema,
+    Relation, RelationKind, RelationRights, Schema,
 };
 use crate::naming;
 
@@ -48,7 +48,13 @@ fn relation(
     for (column, field) in entry.columns.iter().zip(naming::fields(&names)) {
         let next = columns.last().map_or(1, |last| last.number + 1);
         let rights = column.rights.unwrap_or(entry.rights);
-        columns.push(self::column(column, field, next, rights, types)?);
+        columns.push(self::column(
+            (column, field),
+            next,
+            rights,
+            entry.kind,
+            types,
+        )?);
     }
     let any = |right: fn(&ColumnRights) -> bool| columns.iter().any(|c| right(&c.rights));
     Ok(Relation {
@@ -76,13 +82,17 @@ fn relation(
 }
 
 fn column(
-    entry: &ColumnEntry,
-    field: Box<str>,
+    (entry, field): (&ColumnEntry, Box<str>),
     next: i16,
     rights: Rights,
+    kind: RelationKind,
     types: &mut TypeTree<'_>,
 ) -> Result<Column> {
-    let not_null = entry.not_null || types.is_domain(&entry.r#type, |domain| domain.not_null);
+    // A domain speaks of the values that are stored. In a view a row that would hold the value may
+    // be missing, and nobody has checked what a foreign server gives.
+    let stored = matches!(kind, RelationKind::Table | RelationKind::Partitioned);
+    let sure = stored && types.is_domain(&entry.r#type, |domain| domain.not_null);
+    let not_null = entry.not_null || sure;
     let has_default = entry.has_default
         || entry.generated.is_some()
         || entry.identity.is_some()
