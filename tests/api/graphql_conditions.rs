@@ -313,7 +313,6 @@ async fn citext_has_a_least_and_a_greatest() {
     assert_eq!(found["getGqlCitextsAggregate"], expected);
 }
 
-<<<<<<< HEAD
 /// A column of exactly that name is the column; the combinator is to be had in another letter case.
 #[tokio::test]
 async fn columns_may_be_called_like_combinators() {
@@ -335,7 +334,9 @@ async fn columns_may_be_called_like_combinators() {
         let found = data("demo", query, json!({"w": condition})).await;
         let ids: Vec<_> = ids.iter().map(|id| json!({"id": id})).collect();
         assert_eq!(found["x"], json!(ids), "{condition}");
-=======
+    }
+}
+
 /// PostgreSQL has no operators for a domain over an enum, only for the enum; nor foreign keys.
 #[tokio::test]
 async fn domains_over_enums_are_compared_as_their_enums() {
@@ -409,6 +410,5 @@ async fn pairs_have_no_order_operators() {
     for operator in ["gt", "gte", "lt", "lte"] {
         let place = format!("`where.h.{operator}` is no operator for hstore");
         refused(query, &json!({"h": {operator: "a=>1"}}), &place).await;
->>>>>>> c7
     }
 }
