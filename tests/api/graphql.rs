@@ -476,3 +476,22 @@ async fn null_parameters_of_an_address_are_absent() {
     let message = body["errors"][0]["message"].as_str().unwrap();
     assert!(message.contains("`query` is missing"), "{message}");
 }
+
+/// A character that no document has is the parser's to refuse, wherever it stands.
+#[tokio::test]
+async fn a_zero_character_is_a_syntax_error_with_its_place() {
+    for (query, column) in [
+        ("{ __typename }\n\0", 1),
+        ("\n{ a: \0__typename }", 6),
+        ("\n# \0\n{ __typename }", 3),
+        ("\n{ getArtists(where: {name: \"é\0\"}) { id } }", 30),
+    ] {
+        let answer = ask(None, query, json!({})).await;
+        assert_eq!(answer.get("data"), None, "{query:?}: {answer}");
+        let error = &answer["errors"][0];
+        let code = &error["extensions"]["code"];
+        assert_eq!(code, "GRAPHQL_PARSE_FAILED", "{query:?}: {answer}");
+        let place = json!([{"line": 2, "column": column}]);
+        assert_eq!(error["locations"], place, "{query:?}: {answer}");
+    }
+}

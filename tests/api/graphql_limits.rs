@@ -122,6 +122,11 @@ async fn a_large_document_is_refused_before_it_is_validated() {
         let message = error["message"].as_str().unwrap();
         assert!(message.starts_with(problem), "{message}");
     }
+    // As many as are allowed, all of one key.
+    let titles = |count| format!("{{ getAlbums(limit: 1) {{ {}}} }}", "title ".repeat(count));
+    assert_eq!(code(demo(), &titles(999)).await, None);
+    let beyond = code(demo(), &titles(1_000)).await;
+    assert_eq!(beyond.as_deref(), Some("TOO_COMPLEX"));
     let mut directives = String::new();
     for at in 0..40_000 {
         write!(directives, "@d{at} ").unwrap();

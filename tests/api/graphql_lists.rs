@@ -323,3 +323,35 @@ async fn lists_below_rows_are_cut_and_named_each() {
         json!({"truncated": [["getGqlAbove", 0, "x"], ["getGqlAbove", 2, "x"]]})
     );
 }
+
+/// Groups of ranges show by which of them they were made.
+#[tokio::test]
+async fn groups_of_ranges_can_be_told_apart() {
+    let setup = "create table gql_spans (id int primary key, r int4range, rs int4range[], count daterange, pt point)";
+    demo().rows("demo", setup, json!({})).await;
+    let fill = "insert into gql_spans values (1, '[1,4)', '{\"[1,2)\"}', '[2024-01-01,)', '(1,1)'), (2, '[1,4)', null, null, null), (3, null, null, null, null)";
+    demo().rows("demo", fill, json!({})).await;
+    known("GqlSpans").await;
+    let query = "{ x: getGqlSpansAggregate(groupBy: [\"r\", \"rs\", \"count\"], where: {id: 1}) { s: r { from: lower upper __typename } rs { lower empty } count_ { lower upper } count }
+        y: getGqlSpansAggregate(groupBy: \"r\") { count r { lower } } }";
+    let mut found = data("demo", query, json!({})).await;
+    assert_eq!(
+        found["x"],
+        json!([{"s": {"from": 1, "upper": 4, "__typename": "Int4range"}, "rs": [{"lower": 1, "empty": false}],
+            "count_": {"lower": "2024-01-01", "upper": null}, "count": 1}])
+    );
+    let groups = found["y"].as_array_mut().unwrap();
+    groups.sort_by_key(|group| group["count"].as_i64());
+    assert_eq!(
+        *groups,
+        [
+            json!({"count": 1, "r": null}),
+            json!({"count": 2, "r": {"lower": 1}})
+        ]
+    );
+    // Points make no groups.
+    let query = "{ getGqlSpansAggregate { pt { x } } }";
+    let answer = ask(Some("demo"), query, json!({})).await;
+    let code = &answer["errors"][0]["extensions"]["code"];
+    assert_eq!(code, "GRAPHQL_VALIDATION_FAILED", "{answer}");
+}

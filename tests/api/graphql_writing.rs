@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::graphql::{ask, code, data, error, nothing};
+use crate::graphql::{ask, code, data, error, known, nothing};
 use crate::service::{demo, eventually};
 
 async fn table(name: &str) {
@@ -414,4 +414,45 @@ async fn a_row_that_cannot_be_shown_is_written_all_the_same() {
     assert_eq!(error["path"], json!(["x", 0, "f"]), "{answer}");
     assert_eq!(error["extensions"]["code"], "BAD_USER_INPUT", "{answer}");
     assert_eq!(count("gql_unshown").await, 1);
+}
+
+/// What cannot be a conflict, or its end, is told before PostgreSQL finds it.
+#[tokio::test]
+async fn what_cannot_be_done_about_a_conflict_is_named() {
+    let setup = "create table gql_meets (id int primary key, name text, b int generated always as (id * 2) stored, n int generated always as identity)";
+    demo().rows("demo", setup, json!({})).await;
+    known("GqlMeets").await;
+    let query = "mutation($c: JSON) { x: insertGqlMeets(data: {id: 1, name: \"a\"}, onConflict: $c) { id } }";
+    for (conflict, place) in [
+        (json!({"columns": []}), "`onConflict.columns` is empty"),
+        (
+            json!({"columns": ["id"], "update": ["name", "b"]}),
+            "`onConflict.update[1]` is `b`",
+        ),
+        (
+            json!({"columns": ["id"], "update": ["n"]}),
+            "`onConflict.update[0]` is `n`",
+        ),
+        (
+            json!({"constraint": "gql_meets_pkey", "update": ["name", "name"]}),
+            "`onConflict.update[1]` is `name`, which stands there twice",
+        ),
+    ] {
+        let error = error("demo", query, json!({"c": conflict})).await;
+        assert_eq!(
+            error["extensions"],
+            json!({"code": "BAD_USER_INPUT"}),
+            "{error}"
+        );
+        assert_eq!(error["path"], json!(["x"]), "{error}");
+        let message = error["message"].as_str().unwrap();
+        assert!(message.starts_with(place), "{message}");
+    }
+    for name in ["a", "b"] {
+        let query = format!(
+            "mutation {{ x: insertGqlMeets(data: {{id: 1, name: \"{name}\"}}, onConflict: {{columns: [\"id\", \"id\"], update: [\"name\"]}}) {{ name b }} }}"
+        );
+        let found = data("demo", &query, json!({})).await;
+        assert_eq!(found["x"], json!([{"name": name, "b": 2}]));
+    }
 }

@@ -107,8 +107,9 @@ fn types_are_resolved_to_the_bottom() {
             {"oid":20004,"name":"surer","schema":"s","kind":"domain","inner":20003,"has_default":true},
             {"oid":20005,"name":"pair","schema":"s","kind":"composite",
              "attributes":[{"name":"a","type":"surer"},{"name":"b","type":"int4[]"}]}],
-          "relations":[{"name":"t","kind":"view","rights":"s","columns":[
-            {"name":"m","type":"mood[]"},{"name":"d","type":"surer"},{"name":"p","type":"pair"}]}]}"#,
+          "relations":[{"name":"t","kind":"table","rights":"s","columns":[
+            {"name":"m","type":"mood[]"},{"name":"d","type":"surer"},{"name":"p","type":"pair"}]},
+           {"name":"v","kind":"view","rights":"s","columns":[{"name":"d","type":"surer"}]}]}"#,
     )
     .unwrap();
     let t = &schema[schema.find("t").unwrap()];
@@ -121,6 +122,9 @@ fn types_are_resolved_to_the_bottom() {
         &TypeKind::Enum(vec!["sad".into(), "ok".into()])
     );
     assert!(d.not_null && d.has_default && !m.not_null);
+    // Of a view's column the domain says nothing.
+    let v = &schema[schema.find("v").unwrap()];
+    assert!(!v.columns[0].not_null);
     let TypeKind::Composite(fields) = p.r#type.kind() else {
         panic!()
     };

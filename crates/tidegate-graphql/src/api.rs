@@ -7,7 +7,9 @@ use tidegate_catalog::model::Schema;
 use crate::cache::Cache;
 use crate::collect::{Collector, Group};
 use crate::definition::{Roots, Types};
-use crate::document::{Document, Operation, OperationKind, Validator, check_limits};
+use crate::document::{
+    Document, Operation, OperationKind, Validator, check_limits, check_overlaps,
+};
 use crate::error::{Code, Error};
 use crate::introspection::Node;
 use crate::limits::Limits;
@@ -126,6 +128,7 @@ impl Api {
         for operation in &document.operations {
             check_limits(&document, operation, &self.limits).map_err(|error| vec![error])?;
         }
+        check_overlaps(&document)?;
         Ok(document)
     }
 }

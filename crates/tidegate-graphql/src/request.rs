@@ -86,7 +86,7 @@ impl<'a> Request<'a> {
             match (&*name, kind) {
                 ("query" | "operationName" | "variables" | "extensions", JsonKind::Null)
                 | ("extensions", JsonKind::Object) => {}
-                ("query", JsonKind::String) => query = Some(string("query", value)?),
+                ("query", JsonKind::String) => query = Some(document(value)?),
                 ("operationName", JsonKind::String) => {
                     operation_name = Some(string("operationName", value)?);
                 }
@@ -102,6 +102,14 @@ impl<'a> Request<'a> {
             variables,
         })
     }
+}
+
+/// A document may have characters that a value may not: its parser says where they stand.
+fn document(value: &RawValue) -> Result<Cow<'_, str>, Error> {
+    string("query", value).or_else(|error| {
+        let text = serde_json::from_str(value.get());
+        text.map(Cow::Owned).map_err(|_| error)
+    })
 }
 
 fn string<'a>(name: &str, value: &'a RawValue) -> Result<Cow<'a, str>, Error> {

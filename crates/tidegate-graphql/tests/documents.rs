@@ -35,6 +35,8 @@ const VALID: &[&str] = &[
     "query($a: JSON) { x: getArtists(where: {id: 1, name: $a}) { id } y: getArtists(where: {id: 1, name: $a}) { id } }",
     "{ getArtists(where: {id: 1}) { id } ...f } fragment f on Query { getArtists(where: {id: 1}) { name } }",
     "query($d: Date, $i: ID!) { getArtists(where: {born: {gt: $d}, id: $i}) { id } }",
+    "{ getArtists(where: {id: 1, name: {eq: \"x\", neq: \"y\"}}) { id } getArtists(where: {name: {neq: \"y\", eq: \"x\"}, id: 1}) { name } }",
+    "query($a: ID) { getArtists(limit: 1, where: {or: [{id: $a}]}) { id } ...f ...f } fragment f on Query { getArtists(where: {or: [{id: $a}]}, limit: 1) { id albums { id } } ... { getArtists(limit: 1, where: {or: [{id: $a}]}) { albums { title: id } } } }",
     "{ __schema { types { name fields(includeDeprecated: true) { name } } } __type(name: \"Artists\") { name } }",
     "query($t: String!) { __type(name: $t) { name } }",
 ];
@@ -53,6 +55,8 @@ const INVALID: &[(&str, &str)] = &[
     ("", "GRAPHQL_PARSE_FAILED"),
     ("{ getArtists(limit: 01) { id } }", "GRAPHQL_PARSE_FAILED"),
     ("{ getArtists { name \u{1} } }", "GRAPHQL_PARSE_FAILED"),
+    ("{ __typename }\0", "GRAPHQL_PARSE_FAILED"),
+    ("{ __typename } # \0", "GRAPHQL_PARSE_FAILED"),
     ("{ nothing }", "GRAPHQL_VALIDATION_FAILED"),
     ("{ getArtists }", "GRAPHQL_VALIDATION_FAILED"),
     ("{ getArtists { id { x } } }", "GRAPHQL_VALIDATION_FAILED"),
@@ -166,6 +170,30 @@ const INVALID: &[(&str, &str)] = &[
         "{ getArtists(where: {id: 1}) { id } ...f } fragment f on Query { getArtists(where: {id: 2}) { name } }",
         "GRAPHQL_VALIDATION_FAILED",
     ),
+    (
+        "{ getArtists(where: {or: [{id: 1}, {id: 2}]}) { id } getArtists(where: {or: [{id: 2}, {id: 1}]}) { id } }",
+        "GRAPHQL_VALIDATION_FAILED",
+    ),
+    (
+        "{ getArtists(where: {id: 1}) { id } getArtists(where: {id: \"1\"}) { id } }",
+        "GRAPHQL_VALIDATION_FAILED",
+    ),
+    (
+        "{ getArtists(where: {id: 1}) { id } getArtists(where: {id: 1, name: \"x\"}) { id } }",
+        "GRAPHQL_VALIDATION_FAILED",
+    ),
+    (
+        "{ getArtists(limit: 1) { id } getArtists { id } }",
+        "GRAPHQL_VALIDATION_FAILED",
+    ),
+    (
+        "{ getArtists { albums { a: id } } ...f } fragment f on Query { getArtists { ...g } } fragment g on Artists { albums { ... { a: title } } }",
+        "GRAPHQL_VALIDATION_FAILED",
+    ),
+    (
+        "{ a: getArtists { id } ... { a: getAlbums { id } } }",
+        "GRAPHQL_VALIDATION_FAILED",
+    ),
     ("{ __typename } { __typename }", "GRAPHQL_VALIDATION_FAILED"),
     (
         "mutation { insertTotals(data: {}) { sum } }",
@@ -262,4 +290,48 @@ fn an_operation_is_chosen_by_its_name() {
         let errors = api.prepare(document, name).unwrap_err();
         assert_eq!(errors[0].code.as_str(), "BAD_USER_INPUT");
     }
+}
+
+#[test]
+fn fields_that_overlap_are_told_with_both_places() {
+    let document =
+        "{ getArtists { a: id\n a: name\n a: id ...f } } fragment f on Artists { a: born }";
+    let errors = api().prepare(document, None).unwrap_err();
+    let places: Vec<_> = errors
+        .iter()
+        .map(|error| error.locations.iter().map(|at| (at.line, at.column)))
+        .map(Vec::from_iter)
+        .collect();
+    assert_eq!(places, [[(1, 16), (2, 2)], [(1, 16), (3, 41)]]);
+    let message = &errors[0].message;
+    assert!(
+        message.contains("`id` and `name` are different"),
+        "{message}"
+    );
+}
+
+/// The same key may stand as often as fields are allowed.
+#[test]
+fn as_many_fields_as_are_allowed_may_overlap() {
+    let api = api();
+    let repeated = |times: usize| format!("{{ getArtists {{{}}} }}", " name".repeat(times));
+    assert_eq!(codes(&api, &repeated(999)), [""; 0]);
+    assert_eq!(codes(&api, &repeated(1_000)), ["TOO_COMPLEX"]);
+    let spread = |times: usize| {
+        let fragment = format!("fragment f on Artists {{{}}}", " name".repeat(99));
+        format!("{{ getArtists {{{}}} }} {fragment}", " ...f".repeat(times))
+    };
+    assert_eq!(codes(&api, &spread(10)), [""; 0]);
+    assert_eq!(codes(&api, &spread(11)), ["TOO_COMPLEX"]);
+}
+
+/// What is different in a thousand fields is told of the first hundred.
+#[test]
+fn not_every_conflict_is_told() {
+    let mut document = String::from("{ getArtists {");
+    for _ in 0..499 {
+        document.push_str("\n name name: id");
+    }
+    document.push_str("} }");
+    assert_eq!(codes(&api(), &document), ["GRAPHQL_VALIDATION_FAILED"; 100]);
 }

@@ -100,7 +100,7 @@ pub enum Shows {
 }
 
 /// A part of a value that has parts.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Part {
     /// The response key.
     pub key: Arc<str>,
@@ -111,7 +111,7 @@ pub struct Part {
 }
 
 /// What a part shows.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum PartShows {
     /// The name of the value's GraphQL type.
     Typename(Arc<str>),
@@ -212,8 +212,8 @@ pub enum AggregateShows {
     Typename(Arc<str>),
     /// How many rows.
     Count,
-    /// The value of a column that the rows are grouped by.
-    Group(ColumnId),
+    /// The value of a column that the rows are grouped by, or parts of it.
+    Group(ColumnId, Vec<Part>),
     /// An object of one value a column.
     Function(AggregateFunction, Vec<(Arc<str>, AggregateColumn)>),
 }

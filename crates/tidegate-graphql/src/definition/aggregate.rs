@@ -30,7 +30,7 @@ pub(crate) fn function_type(relation: &Relation, function: usize) -> String {
 }
 
 /// The fields of a group that show a column: its own field name, with `_` behind it where that
-/// is the name of a function. Values that have parts make no groups.
+/// is the name of a function. Geometric values make no groups.
 pub(crate) fn group_columns(relation: &Relation) -> impl Iterator<Item = (Cow<'_, str>, ColumnId)> {
     let taken = |name: &str| {
         let function = matches!(name, "count" | "sum" | "avg" | "min" | "max");
@@ -38,7 +38,8 @@ pub(crate) fn group_columns(relation: &Relation) -> impl Iterator<Item = (Cow<'_
     };
     let readable = relation.columns().filter(|(id, column)| {
         let scalar = matches!(Kind::of_column(relation, *id).named, Named::Scalar(_));
-        scalar && column.rights.select
+        let grouped = scalar || tidegate_filter::has_groups(&column.r#type);
+        grouped && column.rights.select
     });
     readable.map(move |(id, column)| {
         if !matches!(&*column.field, "count" | "sum" | "avg" | "min" | "max") {

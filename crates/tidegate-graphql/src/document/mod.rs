@@ -5,11 +5,13 @@
 
 mod juniper;
 mod limit;
+mod overlap;
 
 use std::sync::Arc;
 
 pub(crate) use juniper::Validator;
 pub(crate) use limit::{check as check_limits, check_text};
+pub(crate) use overlap::check as check_overlaps;
 
 use crate::error::Location;
 

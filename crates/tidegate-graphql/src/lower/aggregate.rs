@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use tidegate_catalog::model::{ColumnId, RelationId};
+use tidegate_filter::Json;
 use tidegate_plan::operation::{
     Aggregate, AggregateColumn, AggregateField, AggregateFunction, AggregateShows,
 };
+use tidegate_sql::json::JsonKind;
 
 use super::{Lowerer, unknown_field};
 use crate::coerce::Missing;
@@ -14,12 +16,18 @@ use crate::definition::{
     AGGREGATE_FUNCTIONS, aggregate_type, aggregated, function_type, group_columns,
 };
 use crate::error::Error;
+use crate::kind::{Kind, Named};
 
 impl<'d> Lowerer<'d> {
     pub(super) fn aggregate(&self, id: RelationId, group: &Group<'d>) -> Result<Aggregate, Error> {
         let by = self.argument(group.field, "groupBy", Missing::Omit)?;
         let by = by.filter(|value| !value.is_null());
-        let by = by.map(|value| self.group_by(id, &value));
+        // One value stands for a list of it (GraphQL, section 3.11, "Input Coercion").
+        let listed = |value: Json<'d>| match value.kind() {
+            JsonKind::Array => value,
+            _ => Json::List(vec![value]),
+        };
+        let by = by.map(|value| self.group_by(id, &listed(value)));
         let group_by = by.transpose()?.unwrap_or_default();
         let groups = self.collect.below(group)?;
         let fields = groups.iter().map(|group| {
@@ -36,11 +44,7 @@ impl<'d> Lowerer<'d> {
         })
     }
 
-    fn group_by(
-        &self,
-        id: RelationId,
-        value: &tidegate_filter::Json<'_>,
-    ) -> Result<Vec<ColumnId>, Error> {
+    fn group_by(&self, id: RelationId, value: &Json<'_>) -> Result<Vec<ColumnId>, Error> {
         let relation = self.schema.relation(id);
         let mut columns = Vec::new();
         for (at, column) in self.columns(id, value, "groupBy")?.into_iter().enumerate() {
@@ -85,7 +89,11 @@ impl<'d> Lowerer<'d> {
         let column = columns.find(|(known, _)| known == name);
         let (_, column) = column.ok_or_else(|| unknown_field(name))?;
         if group_by.contains(&column) {
-            Ok(AggregateShows::Group(column))
+            let parts = match Kind::of_column(relation, column).named {
+                Named::Scalar(_) => Vec::new(),
+                Named::Object(object) => self.parts(object, group)?,
+            };
+            Ok(AggregateShows::Group(column, parts))
         } else {
             let column = &relation.column(column).field;
             Err(Error::input(format!(

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use tidegate_catalog::model::{ColumnId, RelationId};
+use tidegate_catalog::model::{ColumnId, Identity, RelationId};
 use tidegate_filter::{Filter, Json};
 use tidegate_plan::operation::{ConflictTarget, Delete, Insert, OnConflict, Update};
 use tidegate_sql::json::{self, JsonKind};
@@ -58,8 +58,8 @@ impl<'d> Lowerer<'d> {
                             .into(),
                     );
                 }
-                "columns" => columns = Some(self.columns(id, &value, &place)?),
-                "update" => update = self.columns(id, &value, &place)?,
+                "columns" => columns = Some(self.key(id, &value, &place)?),
+                "update" => update = self.updated(id, &value, &place)?,
                 _ => {
                     return Err(Error::input(format!(
                         "`{place}` is not known, expected constraint, columns or update"
@@ -77,6 +77,42 @@ impl<'d> Lowerer<'d> {
             }
         };
         Ok(OnConflict { target, update })
+    }
+
+    /// The columns of a unique index.
+    fn key(&self, id: RelationId, value: &Json<'_>, place: &str) -> Result<Vec<ColumnId>, Error> {
+        let columns = self.columns(id, value, place)?;
+        if columns.is_empty() {
+            let message = format!("`{place}` is empty, expected the columns of a unique index");
+            return Err(Error::input(message));
+        }
+        Ok(columns)
+    }
+
+    /// The columns that take the new row's values.
+    fn updated(
+        &self,
+        id: RelationId,
+        value: &Json<'_>,
+        place: &str,
+    ) -> Result<Vec<ColumnId>, Error> {
+        let columns = self.columns(id, value, place)?;
+        for (at, known) in columns.iter().enumerate() {
+            let column = self.schema.relation(id).column(*known);
+            let problem = if column.generated.is_some() || column.identity == Some(Identity::Always)
+            {
+                "which PostgreSQL alone sets"
+            } else if columns[..at].contains(known) {
+                "which stands there twice"
+            } else {
+                continue;
+            };
+            let name = &column.field;
+            return Err(Error::input(format!(
+                "`{place}[{at}]` is `{name}`, {problem}"
+            )));
+        }
+        Ok(columns)
     }
 
     /// A list of columns by name.

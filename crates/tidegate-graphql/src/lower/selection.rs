@@ -77,7 +77,11 @@ impl<'d> Lowerer<'d> {
     }
 
     /// The selection below a column whose values are objects.
-    fn parts(&self, object: &'static ValueObject, group: &Group<'d>) -> Result<Vec<Part>, Error> {
+    pub(super) fn parts(
+        &self,
+        object: &'static ValueObject,
+        group: &Group<'d>,
+    ) -> Result<Vec<Part>, Error> {
         let groups = self.collect.below(group)?;
         let parts = groups.iter().map(|group| self.part(object, group));
         parts.collect()

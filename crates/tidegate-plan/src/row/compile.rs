@@ -265,8 +265,12 @@ impl Compiler<'_, '_> {
                 self.program.expressions.push(Expression::Count);
                 self.computed(&field.key, Form::Count, None);
             }
-            AggregateShows::Group(column) => {
-                let form = self.form(*column);
+            AggregateShows::Group(column, parts) => {
+                let form = if parts.is_empty() {
+                    self.form(*column)
+                } else {
+                    Form::Parts(parts.clone().into())
+                };
                 let relation = &self.schema[self.program.tables[0]];
                 self.program.expressions.push(Expression::Column {
                     table: 0,

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use juniper::parser::{ParseError, parse_document_source};
 use juniper::validation::{ValidatorContext, visit_all_rules};
-use juniper::{DefaultScalarValue, RuleError, SchemaType, Spanning};
+use juniper::{DefaultScalarValue, Definition, RuleError, SchemaType, Spanning};
 
 use super::{Document, OperationKind, check_text};
 use crate::definition::Types;
@@ -45,28 +45,44 @@ impl Validator {
         }
     }
 
+    /// What is wrong with every document: juniper's rule on overlapping fields, which compares all
+    /// pairs of fields and of fragments and gives up at a number of its own, is left out where the
+    /// other rules have found something. `document::overlap` has the rule.
+    fn unused(&self) -> Option<Definition<'static, Scalar>> {
+        let mut parsed = parse_document_source(UNUSED, &self.blank.schema).ok()?;
+        if let Some(Definition::Fragment(fragment)) = parsed.first_mut() {
+            fragment.item.name.item = " ";
+        }
+        parsed.pop()
+    }
+
     /// Reads a document as far as its own text goes; `None` where it cannot be read.
     pub(crate) fn parse(&self, text: &str) -> Option<Document> {
         let parsed = parse_document_source(text, &self.blank.schema).ok()?;
         lower::document(&parsed).ok()
     }
 
-    /// Reads and checks a document.
+    /// Reads and checks a document, but not its limits as an operation nor whether fields overlap.
     ///
     /// # Errors
     ///
     /// `GRAPHQL_PARSE_FAILED`, `GRAPHQL_VALIDATION_FAILED` (all of them) and `TOO_COMPLEX`, with
     /// their places.
     pub(crate) fn read(&self, text: &str, limits: &Limits) -> Result<Document, Vec<Error>> {
+        if let Some(at) = text.find('\0') {
+            return Err(vec![no_character(&text[..at])]);
+        }
         let mut parsed = parse_document_source(text, &self.blank.schema)
             .map_err(|error| vec![parse_error(&error)])?;
         let document = lower::document(&parsed)?;
         check_text(&document, limits).map_err(|error| vec![error])?;
         rules::check_types(&document)?;
         adapt::adapt(&mut parsed, &self.schema, &document);
+        parsed.extend(self.unused());
         let mut context = ValidatorContext::new(&self.schema, &parsed);
         visit_all_rules(&mut context, &parsed);
-        let errors = context.into_errors();
+        let mut errors = context.into_errors();
+        errors.retain(|error| error.message() != UNUSED_TOLD);
         if errors.is_empty() {
             rules::check(&document, |kind| match kind {
                 OperationKind::Query => true,
@@ -79,12 +95,28 @@ impl Validator {
     }
 }
 
+/// A fragment that nothing spreads, and what juniper says of it once its name is a blank, which no
+/// document can write.
+const UNUSED: &str = "fragment unused on Query { __typename }";
+const UNUSED_TOLD: &str = "Fragment \" \" is never used";
+
 fn location(position: juniper::parser::SourcePosition) -> Location {
     let one_based = |number: usize| u32::try_from(number + 1).unwrap_or(u32::MAX);
     Location {
         line: one_based(position.line()),
         column: one_based(position.column()),
     }
+}
+
+/// The error of a U+0000 behind a text: no document has one, and juniper takes it for the end.
+fn no_character(before: &str) -> Error {
+    let begin = before.rfind('\n').map_or(0, |at| at + 1);
+    let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    let place = Location {
+        line: number(before.matches('\n').count() + 1),
+        column: number(before[begin..].chars().count() + 1),
+    };
+    Error::new(Code::ParseFailed, "Syntax error: unknown character U+0000").at(place)
 }
 
 fn parse_error(error: &Spanning<ParseError>) -> Error {

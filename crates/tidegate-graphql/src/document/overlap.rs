@@ -1,0 +1,153 @@
+//! Fields of one key are one field (GraphQL, section 5.3.2, "Field Selection Merging").
+//!
+//! All types are objects and all fragments apply, so what stands beside each other under one key is
+//! merged wherever it came from. To be the same field is transitive: each is compared with the
+//! first of its key only, and a document takes time that grows with its fields.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{Argument, Document, Field, Selection, Value};
+use crate::error::{Code, Error};
+
+/// More conflicts than that help nobody.
+const MOST: usize = 100;
+
+/// Checks the operations of a document that is valid otherwise and within its limits.
+///
+/// # Errors
+///
+/// `GRAPHQL_VALIDATION_FAILED`, with both places.
+pub(crate) fn check(document: &Document) -> Result<(), Vec<Error>> {
+    let mut check = Check {
+        document,
+        errors: Vec::new(),
+    };
+    for operation in &document.operations {
+        check.merged(&[&operation.selection]);
+    }
+    if check.errors.is_empty() {
+        Ok(())
+    } else {
+        Err(check.errors)
+    }
+}
+
+struct Check<'d> {
+    document: &'d Document,
+    errors: Vec<Error>,
+}
+
+/// The fields beside each other, by key, in their order.
+#[derive(Default)]
+struct Beside<'d> {
+    places: HashMap<&'d str, usize>,
+    groups: Vec<Vec<&'d Field>>,
+    /// The fragments that have been looked at: their fields are here already.
+    seen: HashSet<usize>,
+}
+
+impl<'d> Beside<'d> {
+    fn collect(&mut self, document: &'d Document, selection: &'d [Selection]) {
+        for part in selection {
+            match part {
+                Selection::Field(field) => {
+                    let next = self.groups.len();
+                    let at = *self.places.entry(&field.key).or_insert(next);
+                    if at == next {
+                        self.groups.push(Vec::new());
+                    }
+                    self.groups[at].push(field);
+                }
+                Selection::Inline(parts, _) => self.collect(document, parts),
+                Selection::Spread(at, _) => {
+                    if self.seen.insert(*at) {
+                        self.collect(document, &document.fragments[*at].selection);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl<'d> Check<'d> {
+    /// Checks selections that become one.
+    fn merged(&mut self, selections: &[&'d [Selection]]) {
+        let mut beside = Beside::default();
+        for selection in selections {
+            beside.collect(self.document, selection);
+        }
+        for fields in beside.groups {
+            let Some((first, others)) = fields.split_first() else {
+                continue;
+            };
+            let mut below = vec![&*first.selection];
+            for other in others {
+                match difference(first, other) {
+                    None => below.push(&other.selection),
+                    Some(reason) => self.fail(first, other, &reason),
+                }
+            }
+            below.retain(|selection| !selection.is_empty());
+            if !below.is_empty() {
+                self.merged(&below);
+            }
+        }
+    }
+
+    fn fail(&mut self, first: &Field, other: &Field, reason: &str) {
+        let key = &first.key;
+        let message =
+            format!("Fields `{key}` conflict because {reason}; different aliases would fetch both");
+        let mut error = Error::new(Code::ValidationFailed, message);
+        error.locations = vec![first.location, other.location];
+        if self.errors.len() < MOST && !self.errors.contains(&error) {
+            self.errors.push(error);
+        }
+    }
+}
+
+fn difference(one: &Field, other: &Field) -> Option<String> {
+    if one.name != other.name {
+        let (one, other) = (&one.name, &other.name);
+        return Some(format!("`{one}` and `{other}` are different fields"));
+    }
+    let same = has_same_arguments(&one.arguments, other);
+    (!same).then(|| "they have different arguments".to_owned())
+}
+
+fn has_same_arguments(arguments: &[Argument], other: &Field) -> bool {
+    arguments.len() == other.arguments.len()
+        && arguments.iter().all(|argument| {
+            let found = other.argument(&argument.name);
+            found.is_some_and(|found| is_same(&argument.value, &found.value))
+        })
+}
+
+/// Whether two literals are the same value: the members of an object have no order (GraphQL,
+/// section 2.9.8).
+fn is_same(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::List(one), Value::List(other)) => {
+            one.len() == other.len()
+                && one
+                    .iter()
+                    .zip(other)
+                    .all(|(one, other)| is_same(one, other))
+        }
+        (Value::Object(one), Value::Object(other)) => {
+            if one.len() != other.len() {
+                return false;
+            }
+            let (one, other) = (sorted(one), sorted(other));
+            let mut pairs = one.iter().zip(&other);
+            pairs.all(|(one, other)| one.0 == other.0 && is_same(&one.1, &other.1))
+        }
+        _ => one == other,
+    }
+}
+
+fn sorted(members: &[(Box<str>, Value)]) -> Vec<&(Box<str>, Value)> {
+    let mut members: Vec<_> = members.iter().collect();
+    members.sort_unstable_by(|one, other| one.0.cmp(&other.0));
+    members
+}
