@@ -112,8 +112,10 @@ fn types_are_resolved_to_the_bottom() {
            {"name":"v","kind":"view","rights":"s","columns":[{"name":"d","type":"surer"}]}]}"#,
     )
     .unwrap();
-    let t = &schema[schema.find("t").unwrap()];
-    let [m, d, p] = &t.columns[..] else { panic!() };
+    let table = &schema[schema.find("t").unwrap()];
+    let [m, d, p] = &table.columns[..] else {
+        panic!()
+    };
     let TypeKind::Array(mood) = m.r#type.kind() else {
         panic!()
     };
@@ -123,8 +125,8 @@ fn types_are_resolved_to_the_bottom() {
     );
     assert!(d.not_null && d.has_default && !m.not_null);
     // Of a view's column the domain says nothing.
-    let v = &schema[schema.find("v").unwrap()];
-    assert!(!v.columns[0].not_null);
+    let view = &schema[schema.find("v").unwrap()];
+    assert!(!view.columns[0].not_null);
     let TypeKind::Composite(fields) = p.r#type.kind() else {
         panic!()
     };
