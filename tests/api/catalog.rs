@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use reqwest::Method;
+use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::node::Node;
+use crate::graphql;
+use crate::node::{Node, operator};
 use crate::operator::Operator;
 use crate::service::{demo, eventually};
 
@@ -216,4 +217,92 @@ async fn definitions_are_noticed_with_an_administrator_that_is_no_superuser() {
         .await;
     assert_eq!(row.unwrap().get::<_, i64>(0), 0);
     node.stop();
+}
+
+/// GraphQL follows as soon.
+#[tokio::test]
+async fn a_definition_by_somebody_else_is_in_graphql_soon() {
+    let admin = demo().admin().await;
+    graphql::data("demo", "{ __typename }", json!({})).await;
+    for (sql, query) in [
+        (
+            "create table c_graphql (id int primary key); alter table c_graphql owner to demo",
+            "{ x: getCGraphql { id } }",
+        ),
+        (
+            "alter table c_graphql add column more int",
+            "{ x: getCGraphql { more } }",
+        ),
+        (
+            "alter table c_graphql rename to c_graphql_two",
+            "{ x: getCGraphqlTwo { more } }",
+        ),
+    ] {
+        admin.batch_execute(sql).await.unwrap();
+        let began = Instant::now();
+        let answer = loop {
+            let answer = graphql::ask(Some("demo"), query, json!({})).await;
+            if answer["errors"][0]["extensions"]["code"] != "GRAPHQL_VALIDATION_FAILED" {
+                break answer;
+            }
+            assert!(began.elapsed() < SOON, "{sql}: {answer}");
+        };
+        assert_eq!(answer, json!({"data": {"x": []}}), "{sql}");
+    }
+}
+
+/// A schema that cannot be loaded again stays as it was, and that is told.
+#[tokio::test]
+async fn a_catalog_that_cannot_be_loaded_is_kept_and_told() {
+    let operator = operator().await;
+    let node = Node::start(&operator).await;
+    let tokens = node.sign_in("shop", "shop", "owner-password").await;
+    let token = tokens["access_token"].as_str();
+    let ask = async |query: &str| {
+        let path = "/api/graphql/schema/public";
+        let (status, answer) = node.post(path, token, json!({"query": query})).await;
+        assert_eq!(status, StatusCode::OK, "{answer}");
+        answer
+    };
+    let old = json!({"data": {"getOrders": [{"total": "9.90"}]}});
+    assert_eq!(ask("{ getOrders { total } }").await, old);
+    let catalog = async || {
+        let answer = node.client.get(format!("{}/readyz", node.url)).send().await;
+        let answer = answer.unwrap();
+        let status = answer.status();
+        let answer: Value = answer.json().await.unwrap();
+        (status, answer["checks"]["catalog"].clone())
+    };
+    // Comments are a part of every document, and nothing else needs them.
+    let holder = operator.root("shop").await;
+    let lock = "BEGIN; LOCK TABLE pg_catalog.pg_description";
+    holder.batch_execute(lock).await.unwrap();
+    let inside = operator.root("shop").await;
+    let change = "ALTER TABLE orders ADD more int";
+    inside.batch_execute(change).await.unwrap();
+    eventually("the catalog is degraded, and the node is ready", || async {
+        catalog().await == (StatusCode::OK, json!("degraded"))
+    })
+    .await;
+    assert_eq!(ask("{ getOrders { total } }").await, old);
+    let answer = ask("{ getOrders { more } }").await;
+    let code = &answer["errors"][0]["extensions"]["code"];
+    assert_eq!(code, "GRAPHQL_VALIDATION_FAILED", "{answer}");
+
+    holder.batch_execute("COMMIT").await.unwrap();
+    let change = "ALTER TABLE orders ADD again int";
+    inside.batch_execute(change).await.unwrap();
+    eventually("the catalog is fresh", || async {
+        catalog().await == (StatusCode::OK, json!("ok"))
+    })
+    .await;
+    let new = json!({"data": {"getOrders": [{"more": null, "again": null}]}});
+    assert_eq!(ask("{ getOrders { more again } }").await, new);
+    let log = node.stop();
+    for told in [
+        "the catalog cannot be loaded; what is there is kept",
+        "the catalog is fresh again",
+    ] {
+        assert!(log.contains(told), "{told}: {log}");
+    }
 }

@@ -8,19 +8,13 @@ use crate::feed_workload::{Dice, TABLES, WRITERS, Writer, definition};
 use crate::node::{Node, operator};
 use crate::operator::Operator;
 use crate::service::PATIENCE;
-use crate::socket::{Socket, open_at};
+use crate::socket::{Socket, owner};
 
 const OUTBOX: [&str; 2] = ["--feed-source", "outbox"];
 
 async fn start(operator: &Operator, flags: &[&str]) -> Node {
     let client = Client::builder().timeout(PATIENCE).build().unwrap();
     Node::start_with(operator, flags, ("http", client)).await
-}
-
-async fn owner(node: &Node) -> Socket {
-    let tokens = node.sign_in("shop", "shop", "owner-password").await;
-    let path = format!("/?token={}", tokens["access_token"].as_str().unwrap());
-    open_at(&node.url, &path, &[]).await.unwrap()
 }
 
 async fn ready(node: &Node) -> Value {

@@ -58,6 +58,24 @@ pub(crate) async fn settled(user: Option<&str>, query: &str) -> Value {
     }
 }
 
+/// Runs statements as the cluster's administrator.
+pub(crate) async fn run(statements: &str) {
+    let admin = demo().admin().await;
+    admin.batch_execute(statements).await.unwrap();
+}
+
+/// The answer to a document that has a second.
+pub(crate) async fn hurried(user: &str, query: &str) -> Value {
+    let request = demo()
+        .request(Method::POST, PUBLIC)
+        .bearer_auth(demo().cached_token(user).await)
+        .header("prefer", "wait=1")
+        .json(&json!({"query": query}));
+    let answer = Answer::of(request).await;
+    assert_eq!(answer.status, 200, "{query}: {answer:?}");
+    answer.json()
+}
+
 /// Waits until the owner's schema has a type: somebody else made its table.
 pub(crate) async fn known(name: &str) {
     let query = "query($t: String!) { __type(name: $t) { name } }";
@@ -396,6 +414,67 @@ async fn a_condition_without_a_value_says_where() {
         assert_eq!(error["locations"], locations, "{error}");
         assert_eq!(error["extensions"]["code"], "BAD_USER_INPUT", "{error}");
     }
+}
+
+/// What is wrong with a document says where, and all of it is told.
+#[tokio::test]
+async fn what_is_wrong_with_a_document_says_where() {
+    for (query, expected, places) in [
+        (
+            "{ getArtists { id }\n  ) }",
+            "GRAPHQL_PARSE_FAILED",
+            &[[2, 3]][..],
+        ),
+        (
+            "{\n  one\n  two\n}",
+            "GRAPHQL_VALIDATION_FAILED",
+            &[[2, 3], [3, 3]],
+        ),
+        (
+            "{ getArtists(limit: 1) { id }\n  getAlbums(nope: 1) { id } }",
+            "GRAPHQL_VALIDATION_FAILED",
+            &[[2, 13]],
+        ),
+        (
+            "query(\n  $i: Int!) { getArtists(limit: $i) { id } }",
+            "BAD_USER_INPUT",
+            &[[2, 3]],
+        ),
+    ] {
+        let answer = ask(Some("demo"), query, json!({})).await;
+        assert_eq!(answer.get("data"), None, "{query}: {answer}");
+        let errors = answer["errors"].as_array().unwrap();
+        let found: Vec<_> = errors
+            .iter()
+            .map(|error| {
+                assert_eq!(error["extensions"]["code"], expected, "{query}: {answer}");
+                error["locations"][0].clone()
+            })
+            .collect();
+        let places: Vec<_> = places
+            .iter()
+            .map(|[line, column]| json!({"line": line, "column": column}))
+            .collect();
+        assert_eq!(found, places, "{query}: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn null_parameters_of_an_address_are_absent() {
+    let path = format!(
+        "{PUBLIC}?query=%7B__typename%7D&variables=null&operationName=&extensions=null&more=1"
+    );
+    let answer = demo().ask(Method::GET, &path, Some("demo"), None).await;
+    assert_eq!(
+        (answer.status, &*answer.text),
+        (200, r#"{"data":{"__typename":"Query"}}"#)
+    );
+    // A null query is a missing one, whatever the media type.
+    let answer = post(None, r#"{"query":null}"#).await;
+    assert_eq!(answer.status, 400, "{answer:?}");
+    let body = answer.json();
+    let message = body["errors"][0]["message"].as_str().unwrap();
+    assert!(message.contains("`query` is missing"), "{message}");
 }
 
 /// A character that no document has is the parser's to refuse, wherever it stands.

@@ -7,6 +7,16 @@ use crate::graphql::{ask, data, known, nothing};
 use crate::graphql_operators::{ids, prepare};
 use crate::service::demo;
 
+/// Asks for what is the caller's fault at a place, and gets nothing.
+async fn refused(query: &str, variables: Value, place: &str) {
+    let answer = ask(Some("demo"), query, variables).await;
+    let error = &answer["errors"][0];
+    assert_eq!(error["extensions"]["code"], "BAD_USER_INPUT", "{answer}");
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains(place), "{place}: {message}");
+    assert!(nothing(&answer["data"]), "{answer}");
+}
+
 #[tokio::test]
 async fn an_operator_that_a_type_lacks_is_named() {
     prepare().await;
@@ -50,15 +60,8 @@ async fn an_operator_that_a_type_lacks_is_named() {
     for (column, operator) in cases {
         let condition = json!({"or": [{column: {operator: "a"}}]});
         let query = "query($w: JSON) { getGqlOperators(where: $w) { id } }";
-        let answer = ask(Some("demo"), query, json!({"w": condition})).await;
-        let error = &answer["errors"][0];
-        assert_eq!(
-            error["extensions"]["code"], "BAD_USER_INPUT",
-            "{condition}: {answer}"
-        );
         let place = format!("`where.or[0].{column}.{operator}`");
-        let message = error["message"].as_str().unwrap();
-        assert!(message.contains(&place), "{condition}: {message}");
+        refused(query, json!({"w": condition}), &place).await;
     }
     // These can be told apart, or are null, or neither.
     for (condition, expected) in [
@@ -121,18 +124,8 @@ async fn a_value_of_the_wrong_kind_is_named() {
     ] {
         let condition = json!({"not": {column: {operator: value}}});
         let query = "query($w: JSON) { getGqlOperators(where: $w) { id } }";
-        let answer = ask(Some("demo"), query, json!({"w": condition})).await;
-        let error = &answer["errors"][0];
-        assert_eq!(
-            error["extensions"]["code"], "BAD_USER_INPUT",
-            "{condition}: {answer}"
-        );
-        let message = error["message"].as_str().unwrap();
-        assert!(
-            message.contains(&format!("where.not.{column}")),
-            "{condition}: {message}"
-        );
-        assert!(nothing(&answer["data"]), "{condition}: {answer}");
+        let place = format!("where.not.{column}");
+        refused(query, json!({"w": condition}), &place).await;
     }
 }
 
@@ -221,11 +214,7 @@ async fn a_type_without_an_order_is_named_where_one_is_asked_for() {
             ),
         ] {
             let query = "query($o: JSON) { getGqlUnordered(orderBy: $o) { id } }";
-            let answer = ask(Some("demo"), query, json!({"o": order})).await;
-            let error = &answer["errors"][0];
-            assert_eq!(error["extensions"]["code"], "BAD_USER_INPUT", "{answer}");
-            let message = error["message"].as_str().unwrap();
-            assert!(message.contains(&place), "{place}: {message}");
+            refused(query, json!({"o": order}), &place).await;
         }
     }
     let by = "query($g: [String!]) { getGqlUnorderedAggregate(groupBy: $g) { count } }";
@@ -241,11 +230,7 @@ async fn a_type_without_an_order_is_named_where_one_is_asked_for() {
         (json!({"xi": {"gt": 1}}), "`where.xi.gt`"),
     ] {
         let query = "query($w: JSON) { getGqlUnordered(where: $w) { id } }";
-        let answer = ask(Some("demo"), query, json!({"w": condition})).await;
-        let error = &answer["errors"][0];
-        assert_eq!(error["extensions"]["code"], "BAD_USER_INPUT", "{answer}");
-        let message = error["message"].as_str().unwrap();
-        assert!(message.contains(place), "{message}");
+        refused(query, json!({"w": condition}), place).await;
     }
     data(
         "demo",
@@ -282,13 +267,23 @@ async fn a_text_is_a_string() {
     ] {
         for (query, place) in [(insert, "`data."), (update, "`data."), (read, "`where.")] {
             let given = json!({column: value});
-            refused(query, &given, &format!("{place}{column}`")).await;
+            refused(query, json!({"d": given}), &format!("{place}{column}`")).await;
         }
     }
-    refused(read, &json!({"t": {"in": ["a", 1]}}), "`where.t.in[1]`").await;
-    refused(read, &json!({"not": {"t": {"gt": 1}}}), "`where.not.t.gt`").await;
+    refused(
+        read,
+        json!({"d": {"t": {"in": ["a", 1]}}}),
+        "`where.t.in[1]`",
+    )
+    .await;
+    refused(
+        read,
+        json!({"d": {"not": {"t": {"gt": 1}}}}),
+        "`where.not.t.gt`",
+    )
+    .await;
     let listed = json!([{"id": "3"}, {"id": 4, "t": 5}]);
-    refused(insert, &listed, "`objects[1].t`").await;
+    refused(insert, json!({"d": listed}), "`objects[1].t`").await;
     // An ID, an exact number: as a number or as a string.
     for condition in [
         json!({"id": 1}),
@@ -301,18 +296,6 @@ async fn a_text_is_a_string() {
     }
     let rows = data("demo", "{ getGqlTexts(id: 1) { id t l b m } }", json!({})).await;
     assert_eq!(rows["getGqlTexts"], row);
-}
-
-/// Asks for what is the caller's fault at a place.
-async fn refused(query: &str, given: &Value, place: &str) {
-    let answer = ask(Some("demo"), query, json!({"d": given})).await;
-    let error = &answer["errors"][0];
-    assert_eq!(
-        error["extensions"]["code"], "BAD_USER_INPUT",
-        "{given}: {answer}"
-    );
-    let message = error["message"].as_str().unwrap();
-    assert!(message.contains(place), "{place}: {message}");
 }
 
 /// The greatest of a type that ignores letter case is its own, not that of the texts.
@@ -328,6 +311,30 @@ async fn citext_has_a_least_and_a_greatest() {
     let found = data("demo", query, json!({})).await;
     let expected = json!([{"min": {"c": "A"}, "max": {"c": "C"}}]);
     assert_eq!(found["getGqlCitextsAggregate"], expected);
+}
+
+/// A column of exactly that name is the column; the combinator is to be had in another letter case.
+#[tokio::test]
+async fn columns_may_be_called_like_combinators() {
+    let setup = "create table if not exists gql_words (id int primary key, \"and\" int, \"or\" int, \"not\" int, eq int)";
+    demo().rows("demo", setup, json!({})).await;
+    let fill =
+        "insert into gql_words values (1, 1, 2, 3, 4), (2, 4, 5, 6, 7) on conflict do nothing";
+    demo().rows("demo", fill, json!({})).await;
+    known("GqlWords").await;
+    for (condition, ids) in [
+        (json!({"and": 1}), &["1"][..]),
+        (json!({"or": {"gt": 2}, "eq": {"eq": 7}}), &["2"]),
+        (json!({"not": null}), &[]),
+        (json!({"NOT": {"not": 3}}), &["2"]),
+        (json!({"Or": [{"or": 2}, {"and": 4}]}), &["1", "2"]),
+        (json!({"AND": [{"and": 1}, {"or": 5}]}), &[]),
+    ] {
+        let query = "query($w: JSON) { x: getGqlWords(where: $w, orderBy: {id: asc}) { id } }";
+        let found = data("demo", query, json!({"w": condition})).await;
+        let ids: Vec<_> = ids.iter().map(|id| json!({"id": id})).collect();
+        assert_eq!(found["x"], json!(ids), "{condition}");
+    }
 }
 
 /// PostgreSQL has no operators for a domain over an enum, only for the enum; nor foreign keys.
@@ -402,6 +409,6 @@ async fn pairs_have_no_order_operators() {
     let query = "query($d: JSON) { x: getGqlPairs(where: $d) { id } }";
     for operator in ["gt", "gte", "lt", "lte"] {
         let place = format!("`where.h.{operator}` is no operator for hstore");
-        refused(query, &json!({"h": {operator: "a=>1"}}), &place).await;
+        refused(query, json!({"d": {"h": {operator: "a=>1"}}}), &place).await;
     }
 }

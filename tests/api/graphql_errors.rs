@@ -3,17 +3,8 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::graphql::{PUBLIC, ask, data, error, known, nothing, settled};
-use crate::service::{Answer, demo, eventually};
-
-async fn run(statements: &str) {
-    demo()
-        .admin()
-        .await
-        .batch_execute(statements)
-        .await
-        .unwrap();
-}
+use crate::graphql::{PUBLIC, ask, data, error, hurried, known, nothing, run, settled};
+use crate::service::{demo, eventually};
 
 async fn count(sql: &str) -> i64 {
     let row = demo().admin().await.query_one(sql, &[]).await.unwrap();
@@ -164,15 +155,7 @@ async fn a_deadline_that_passed_is_a_timeout_and_ends_the_statement() {
     )
     .await;
     known("GqlSlow").await;
-    let query = json!({"query": "{ x: getGqlSlow { slept } }"});
-    let request = demo()
-        .request(Method::POST, PUBLIC)
-        .bearer_auth(demo().cached_token("demo").await)
-        .header("prefer", "wait=1")
-        .json(&query);
-    let answer = Answer::of(request).await;
-    assert_eq!(answer.status, 200, "{answer:?}");
-    let answer = answer.json();
+    let answer = hurried("demo", "{ x: getGqlSlow { slept } }").await;
     assert_eq!(answer["data"], json!({"x": null}));
     assert_eq!(
         answer["errors"][0]["extensions"]["code"], "TIMEOUT",
@@ -369,5 +352,65 @@ async fn a_row_that_its_view_would_not_show_names_the_view() {
         assert!(detail.contains("Failing row contains"), "{error}");
         assert_eq!(error["path"], json!(["x"]), "{error}");
         assert_eq!(count("select count(*) from gql_barred").await, 1);
+    }
+}
+
+/// The members of an error have the order of the contract.
+#[tokio::test]
+async fn the_members_of_an_error_have_their_order() {
+    run(
+        "create table if not exists gql_members (id int primary key);
+         create or replace function gql_members_fail() returns trigger language plpgsql as $$
+         begin
+             raise exception using errcode = '23514', message = 'no', detail = 'a detail',
+                 hint = 'a hint', column = 'id', table = 'gql_members', constraint = 'gql_how';
+         end $$;
+         create or replace trigger gql_members_fail before insert on gql_members
+             for each row execute function gql_members_fail();
+         alter table gql_members owner to demo",
+    )
+    .await;
+    known("GqlMembers").await;
+    let body = json!({"query": "mutation { x: insertGqlMembers(data: {id: 1}) { id } }"});
+    let answer = demo()
+        .ask(Method::POST, PUBLIC, Some("demo"), Some(body.to_string()))
+        .await;
+    assert_eq!(
+        answer.text,
+        concat!(
+            r#"{"data":null,"errors":[{"message":"no","locations":[{"line":1,"column":12}],"path":["x"],"#,
+            r#""extensions":{"code":"CONSTRAINT_VIOLATION","sqlstate":"23514","table":"gql_members","#,
+            r#""column":"id","constraint":"gql_how","detail":"a detail","hint":"a hint"}}]}"#,
+        )
+    );
+}
+
+/// A constraint that speaks at the end of the transaction takes all of it, and none of it before.
+#[tokio::test]
+async fn a_deferred_constraint_speaks_for_the_whole_document() {
+    run(
+        "create table if not exists gql_deferred_up (id int primary key);
+         create table if not exists gql_deferred (id int primary key,
+             up int references gql_deferred_up deferrable initially deferred);
+         alter table gql_deferred_up owner to demo; alter table gql_deferred owner to demo",
+    )
+    .await;
+    known("GqlDeferred").await;
+    // The row that it refers to may come behind it.
+    let query = "mutation { a: insertGqlDeferred(data: {id: 1, up: 1}) { id } b: insertGqlDeferredUp(data: {id: 1}) { id } }";
+    assert_eq!(
+        data("demo", query, json!({})).await,
+        json!({"a": [{"id": "1"}], "b": [{"id": "1"}]})
+    );
+    for query in [
+        "mutation { a: insertGqlDeferred(data: {id: 2, up: 9}) { id } }",
+        "mutation { a: insertGqlDeferred(data: {id: 2}) { id } b: insertGqlDeferred(data: {id: 3, up: 9}) { id } }",
+    ] {
+        let answer = ask(Some("demo"), query, json!({})).await;
+        assert_eq!(answer["data"], Value::Null, "{answer}");
+        let extensions = &answer["errors"][0]["extensions"];
+        assert_eq!(extensions["code"], "CONSTRAINT_VIOLATION", "{answer}");
+        assert_eq!(extensions["sqlstate"], "23503", "{answer}");
+        assert_eq!(count("select count(*) from gql_deferred").await, 1);
     }
 }

@@ -328,3 +328,68 @@ async fn a_role_has_limits_of_its_own() {
         }
     }
 }
+
+/// So many selections in each other, each in a fragment of its own.
+fn chained(levels: usize) -> String {
+    let last = levels - 2;
+    let on = |at: usize| {
+        if at.is_multiple_of(2) {
+            "Artists"
+        } else {
+            "Albums"
+        }
+    };
+    let fragment = |at: usize| {
+        let (on, next) = (on(at), at + 1);
+        let field = if on == "Artists" { "albums" } else { "artists" };
+        format!(" fragment f{at} on {on} {{ {field} {{ ...f{next} }} }}")
+    };
+    let fragments: String = (0..last).map(fragment).collect();
+    let on = on(last);
+    format!("{{ getArtists(limit: 0) {{ ...f0 }} }}{fragments} fragment f{last} on {on} {{ id }}")
+}
+
+#[tokio::test]
+async fn levels_count_in_fragments_too() {
+    assert_eq!(code(demo(), &chained(15)).await, None);
+    let found = code(demo(), &chained(16)).await;
+    assert_eq!(found.as_deref(), Some("TOO_COMPLEX"));
+}
+
+/// A mutation whose answer cannot be given has not happened: in one field, in one field of several,
+/// and where only all of them together are too large.
+#[tokio::test]
+async fn a_mutation_whose_answer_is_too_large_has_not_happened() {
+    let folder = demo_folder();
+    let service = Service::start(folder.path().to_str().unwrap(), &["--response-limit=20KiB"]);
+    let row = |letter: &str| format!("{{name: \"{}\"}}", letter.repeat(12_000));
+    for (letter, mutation) in [
+        (
+            "q",
+            format!("insertPlaylists(objects: [{0}, {0}]) {{ name }}", row("q")),
+        ),
+        (
+            "x",
+            format!(
+                "a: insertPlaylists(data: {0}) {{ id }} b: insertPlaylists(objects: [{0}, {0}]) {{ name }}",
+                row("x")
+            ),
+        ),
+        (
+            "y",
+            format!(
+                "a: insertPlaylists(data: {0}) {{ name }} b: insertPlaylists(data: {0}) {{ name }}",
+                row("y")
+            ),
+        ),
+    ] {
+        let answer = ask(&service, &format!("mutation {{ {mutation} }}")).await;
+        assert_eq!(answer["data"], Value::Null, "{letter}");
+        let code = &answer["errors"][0]["extensions"]["code"];
+        assert_eq!(code, "TOO_COMPLEX", "{letter}: {answer}");
+        let text = "select count(*)::int as n from playlists where name like :name";
+        let name = format!("{}%", letter.repeat(9));
+        let rows = service.rows("demo", text, json!({"name": name})).await;
+        assert_eq!(rows["data"][0]["n"], 0, "{letter}: {answer}");
+    }
+}

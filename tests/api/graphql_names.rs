@@ -399,3 +399,68 @@ async fn a_name_that_was_taken_is_in_the_log() {
         "{warnings:?}"
     );
 }
+
+/// Every type of GraphQL and of ours keeps its name; the table that would have it gets a number.
+#[tokio::test]
+async fn no_table_takes_the_name_of_a_type_that_is_there() {
+    const NAMES: [&str; 25] = [
+        "Query",
+        "Mutation",
+        "Subscription",
+        "Int",
+        "Float",
+        "String",
+        "Boolean",
+        "ID",
+        "JSON",
+        "Date",
+        "Time",
+        "DateTime",
+        "Point",
+        "Line",
+        "Lseg",
+        "Box",
+        "Circle",
+        "Path",
+        "Polygon",
+        "Int4range",
+        "Int8range",
+        "Numrange",
+        "Tsrange",
+        "Tstzrange",
+        "Daterange",
+    ];
+    let table = |name: &&str| format!("create table \"{name}\" (id int primary key, own int);");
+    let tables: String = NAMES.iter().map(table).collect();
+    prepare("gql_taken", &tables).await;
+    let query = "{ __schema { types { name fields { name } } } }";
+    let found = data("gql_taken", query, Value::Null).await;
+    let types = found["__schema"]["types"].as_array().unwrap();
+    let columns = json!([{"name": "id"}, {"name": "own"}]);
+    for name in NAMES {
+        let called = |name: &str| {
+            types
+                .iter()
+                .filter(|one| one["name"] == name)
+                .collect::<Vec<_>>()
+        };
+        let (theirs, ours) = (called(name), called(&format!("{name}2")));
+        assert!(
+            theirs.len() == 1 && theirs[0]["fields"] != columns,
+            "{name}: {theirs:?}"
+        );
+        assert!(
+            ours.len() == 1 && ours[0]["fields"] == columns,
+            "{name}: {ours:?}"
+        );
+    }
+    // And they are read by it.
+    let fields: String = NAMES[..20]
+        .iter()
+        .map(|name| format!("get{name}2 {{ own }} "))
+        .collect::<Vec<_>>()
+        .concat();
+    let found = data("gql_taken", &format!("{{ {fields} }}"), Value::Null).await;
+    assert_eq!(found["getBox2"], json!([]), "{found}");
+    assert_eq!(found.as_object().unwrap().len(), 20);
+}

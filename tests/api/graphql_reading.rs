@@ -342,3 +342,49 @@ async fn a_page_is_in_the_order_of_the_primary_key_and_a_long_one_says_that_it_w
     assert_eq!(answer["data"]["c"].as_array().unwrap().len(), 10_000);
     assert_eq!(answer["extensions"], json!({"truncated": [["c"]]}));
 }
+
+/// An `offset` alone is a page too: of at most a thousand rows, in the order of the key, and what is cut is named.
+#[tokio::test]
+async fn an_offset_alone_makes_a_page_of_a_thousand() {
+    let setup = "create table gql_offsets (id int primary key)";
+    demo().rows("demo", setup, json!({})).await;
+    let fill = "insert into gql_offsets select n from generate_series(1002, 1, -1) n";
+    demo().rows("demo", fill, json!({})).await;
+    let query = "{ cut: getGqlOffsets(offset: 1) { id } whole: getGqlOffsets(offset: 2) { id } }";
+    let answer = ask(Some("demo"), query, json!({})).await;
+    for (key, first, last) in [("cut", "2", "1001"), ("whole", "3", "1002")] {
+        let rows = answer["data"][key].as_array().unwrap();
+        assert_eq!(rows.len(), 1_000, "{key}");
+        assert_eq!(
+            (&rows[0]["id"], &rows[999]["id"]),
+            (&json!(first), &json!(last)),
+            "{key}"
+        );
+    }
+    assert_eq!(answer["extensions"], json!({"truncated": [["cut"]]}));
+}
+
+/// Variables are values, parts of lists, whole lists and whole conditions, and have defaults.
+#[tokio::test]
+async fn variables_stand_anywhere_in_a_condition_and_have_defaults() {
+    let list =
+        "query($i: [ID!]) { x: getArtists(where: {id: {in: $i}}, orderBy: {id: asc}) { id } }";
+    let item = "query($i: ID!, $j: Int = 2) { x: getArtists(where: {or: [{id: {in: [$i, $j]}}]}, orderBy: {id: asc}) { id } }";
+    let part = "query($w: JSON) { x: getArtists(where: {and: [$w, {id: {lt: 3}}]}, orderBy: {id: asc}) { id } }";
+    let whole = "query($w: JSON = {id: {in: [1, 2]}}, $l: Int = 1) { x: getArtists(where: $w, limit: $l) { id } }";
+    for (query, variables, ids) in [
+        (list, json!({"i": [1, "2"]}), &["1", "2"][..]),
+        // One value is a list of it.
+        (list, json!({"i": 3}), &["3"]),
+        (item, json!({"i": 4}), &["2", "4"]),
+        (item, json!({"i": "4", "j": 1}), &["1", "4"]),
+        (part, json!({"w": {"id": {"gt": 1}}}), &["2"]),
+        (whole, json!({}), &["1"]),
+        (whole, json!({"l": 5}), &["1", "2"]),
+        (whole, json!({"w": {"id": 3}}), &["3"]),
+    ] {
+        let found = data("demo", query, variables.clone()).await;
+        let ids: Vec<_> = ids.iter().map(|id| json!({"id": id})).collect();
+        assert_eq!(found["x"], json!(ids), "{query} {variables}");
+    }
+}

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::graphql::{ask, code, data, settled};
+use crate::graphql::{ask, code, data, run, settled};
 use crate::service::demo;
 
 /// The names of the fields of a type.
@@ -17,15 +17,6 @@ async fn fields(user: &str, r#type: &str) -> Vec<String> {
         .iter()
         .map(|field| field["name"].as_str().unwrap().to_owned())
         .collect()
-}
-
-async fn admin(statements: &str) {
-    demo()
-        .admin()
-        .await
-        .batch_execute(statements)
-        .await
-        .unwrap();
 }
 
 /// The mutations on a type, by its name.
@@ -45,7 +36,7 @@ async fn mutations(r#type: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn views_are_written_where_postgresql_can() {
-    admin(
+    run(
         "create table gql_base (id int primary key, n int, secret text);
          create view gql_simple as select id, n from gql_base;
          create view gql_checked as select id, n from gql_base where n < 10 with check option;
@@ -123,7 +114,7 @@ async fn foreign_tables_are_read_and_written() {
         .get_password()
         .map(|bytes| String::from_utf8_lossy(bytes).into_owned());
     let (user, password) = (parsed.get_user().unwrap(), password.unwrap_or_default());
-    admin(&format!(
+    run(&format!(
         "create extension postgres_fdw;
          create schema gql_there; create table gql_there.far (id int primary key, n int, t text);
          insert into gql_there.far values (1, 10, 'a'), (2, 20, null);
@@ -166,7 +157,7 @@ async fn foreign_tables_are_read_and_written() {
 
 #[tokio::test]
 async fn a_partitioned_table_is_one_type_and_its_partitions_are_none() {
-    admin(
+    run(
         "create table gql_parted (id int, at date, n int, primary key (id, at)) partition by range (at);
          create table gql_parted_old partition of gql_parted for values from (minvalue) to ('2024-01-01');
          create table gql_parted_new partition of gql_parted for values from ('2024-01-01') to (maxvalue);
@@ -194,7 +185,7 @@ async fn a_partitioned_table_is_one_type_and_its_partitions_are_none() {
 
 #[tokio::test]
 async fn several_keys_between_tables_have_a_name_each() {
-    admin(
+    run(
         "create table gql_person (id int primary key, name text);
          create table gql_letter (id int primary key,
              sender_id int constraint gql_sent references gql_person,

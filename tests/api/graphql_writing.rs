@@ -338,6 +338,84 @@ async fn a_value_beyond_its_column_is_named() {
     assert_eq!(count("gql_beyond").await, 1);
 }
 
+/// What was written comes back whole: the limits of lists are for what is only read.
+#[tokio::test]
+async fn every_row_that_was_written_comes_back() {
+    let setup = "create table gql_many (id int primary key, n int)";
+    demo().rows("demo", setup, json!({})).await;
+    let fill = "insert into gql_many select n, 0 from generate_series(1, 10001) n";
+    demo().rows("demo", fill, json!({})).await;
+    for mutation in [
+        "mutation { x: updateGqlMany(where: {id: {gt: 0}}, data: {n: 1}) { id n } }",
+        "mutation { x: deleteGqlMany(where: {n: 1}) { id n } }",
+    ] {
+        let answer = ask(Some("demo"), mutation, json!({})).await;
+        assert_eq!(
+            answer["data"]["x"].as_array().unwrap().len(),
+            10_001,
+            "{mutation}"
+        );
+        assert_eq!(answer.get("extensions"), None, "{mutation}");
+    }
+    assert_eq!(count("gql_many").await, 0);
+}
+
+/// A variable without a value leaves its column out, which null does not.
+#[tokio::test]
+async fn a_variable_without_a_value_leaves_its_column_out() {
+    table("gql_omitted").await;
+    let one =
+        "mutation($m: String!, $n: Int) { x: insertGqlOmitted(data: {name: $m, n: $n}) { n } }";
+    let many = "mutation($m: String!, $n: Int) { x: insertGqlOmitted(objects: [{name: $m, n: $n}]) { n } }";
+    let update = "mutation($m: String!, $n: Int) { x: updateGqlOmitted(where: {name: $m}, data: {name: $m, n: $n}) { n } }";
+    for (query, variables, n) in [
+        (one, json!({"m": "a"}), json!(7)),
+        (one, json!({"m": "b", "n": null}), json!(null)),
+        (many, json!({"m": "c"}), json!(7)),
+        (many, json!({"m": "d", "n": 1}), json!(1)),
+        (update, json!({"m": "d"}), json!(1)),
+        (update, json!({"m": "d", "n": null}), json!(null)),
+    ] {
+        let found = data("demo", query, variables.clone()).await;
+        assert_eq!(found["x"], json!([{"n": n}]), "{query} {variables}");
+    }
+}
+
+/// A row that is gone is shown as it was, with what it was related to as that is now.
+#[tokio::test]
+async fn removed_rows_show_what_they_are_related_to() {
+    let setup = "create table gql_removed_up (id int primary key, name text)";
+    demo().rows("demo", setup, json!({})).await;
+    let setup = "create table gql_removed (id int primary key, up int references gql_removed_up)";
+    demo().rows("demo", setup, json!({})).await;
+    let fill = "mutation { a: insertGqlRemovedUp(data: {id: 1, name: \"up\"}) { id } b: insertGqlRemoved(objects: [{id: 1, up: 1}, {id: 2, up: 1}]) { id } }";
+    data("demo", fill, json!({})).await;
+    let query =
+        "mutation { x: deleteGqlRemoved(id: 1) { id up gqlRemovedUp { name gqlRemoved { id } } } }";
+    assert_eq!(
+        data("demo", query, json!({})).await,
+        json!({"x": [{"id": "1", "up": 1, "gqlRemovedUp": {"name": "up", "gqlRemoved": [{"id": "2"}]}}]})
+    );
+}
+
+/// What GraphQL cannot show of a row that was written is null with an error at its path; the row is there.
+#[tokio::test]
+async fn a_row_that_cannot_be_shown_is_written_all_the_same() {
+    let setup = "create table gql_unshown (id int primary key, f float8 default 'NaN')";
+    demo().rows("demo", setup, json!({})).await;
+    let query = "mutation { x: insertGqlUnshown(data: {id: 1}) { id f } }";
+    let answer = ask(Some("demo"), query, json!({})).await;
+    assert_eq!(
+        answer["data"],
+        json!({"x": [{"id": "1", "f": null}]}),
+        "{answer}"
+    );
+    let error = &answer["errors"][0];
+    assert_eq!(error["path"], json!(["x", 0, "f"]), "{answer}");
+    assert_eq!(error["extensions"]["code"], "BAD_USER_INPUT", "{answer}");
+    assert_eq!(count("gql_unshown").await, 1);
+}
+
 /// What cannot be a conflict, or its end, is told before PostgreSQL finds it.
 #[tokio::test]
 async fn what_cannot_be_done_about_a_conflict_is_named() {

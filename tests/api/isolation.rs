@@ -1,5 +1,6 @@
 //! Nothing of one request reaches another (SECURITY.md).
 
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::service::{Service, demo, demo_folder, eventually};
@@ -162,6 +163,16 @@ async fn a_stranger_leaves_no_setting_to_the_next() {
             "select current_setting('gin_fuzzy_search_limit') as v",
             json!("0"),
         ),
+        (
+            "default_transaction_read_only = on",
+            "select current_setting('transaction_read_only') as v",
+            json!("off"),
+        ),
+        (
+            "lock_timeout = 1",
+            "select current_setting('lock_timeout') as v",
+            json!("0"),
+        ),
     ] {
         let answer = demo
             .sql(
@@ -194,6 +205,61 @@ async fn a_setting_that_only_a_superuser_may_change_holds_for_strangers() {
     let q = "select current_setting('temp_file_limit') as v";
     let answer: Value = demo.sql(None, &json!({"q": q})).await.json().await.unwrap();
     assert_eq!(answer["data"], json!([{"v": "2MB"}]), "{answer}");
+}
+
+/// A setting of somebody's own is NULL to a stranger, not empty, whatever another has done.
+#[tokio::test]
+async fn a_stranger_names_no_setting_for_the_next() {
+    let demo = demo();
+    let seen = async || {
+        let see = json!({"q": "select current_setting('strange.uid', true) as v"});
+        let found: Value = demo.sql(None, &see).await.json().await.unwrap();
+        found["data"].clone()
+    };
+    for leave in [
+        "select set_config('strange.uid', '5', true)",
+        "select \"set_config\"('strange.uid', '5', false)",
+        "select query_to_xml('select set' || '_config(''strange.uid'', ''5'', true)', true, true, '')",
+        "do $$ begin execute 'set' || ' strange.uid = 5'; end $$",
+    ] {
+        let answer = demo.sql(None, &json!({"q": leave})).await;
+        assert_eq!(answer.status(), 200, "{leave}");
+        for _ in 0..20 {
+            assert_eq!(seen().await, json!([{"v": null}]), "{leave}");
+        }
+    }
+}
+
+/// Whether a user may write at all, and how long it waits for locks, is for the operator to say.
+#[tokio::test]
+async fn who_is_set_to_read_only_reads() {
+    let folder = demo_folder();
+    let demo = Service::start(folder.path().to_str().unwrap(), &[]);
+    let sql = "alter role \"demo/alice\" set default_transaction_read_only = on; \
+               alter database demo set default_transaction_read_only = on; \
+               alter database demo set lock_timeout = '123ms'; \
+               alter role demo set default_transaction_read_only = off";
+    demo.admin().await.batch_execute(sql).await.unwrap();
+    let write = json!({"q": "insert into playlists (name) values ('Read only')"});
+    let mutation = json!({"query": "mutation { insertPlaylists(data: {name: \"Read only\"}) { id } \
+                                    second: insertPlaylists(data: {name: \"Read only\"}) { id } }"});
+    for (user, status) in [(Some("alice"), 405), (Some("demo"), 200)] {
+        let answer = demo.sql(user, &write).await;
+        assert_eq!(answer.status(), status, "{user:?}");
+        let path = "/api/graphql/schema/public";
+        let answer = demo
+            .ask(Method::POST, path, user, Some(mutation.to_string()))
+            .await
+            .json();
+        assert_eq!(answer["data"].is_null(), status == 405, "{answer}");
+    }
+    for (user, read_only) in [(Some("alice"), "on"), (None, "on"), (Some("demo"), "off")] {
+        let q = "select current_setting('transaction_read_only') as v, \
+                 current_setting('lock_timeout') as lock";
+        let answer: Value = demo.sql(user, &json!({"q": q})).await.json().await.unwrap();
+        let expected = json!([{"v": read_only, "lock": "123ms"}]);
+        assert_eq!(answer["data"], expected, "{user:?} {answer}");
+    }
 }
 
 /// Nor does a role's own setting change what a null in an array of its request means.

@@ -150,6 +150,12 @@ pub(crate) async fn operator() -> Operator {
     let inside = operator.root("shop").await;
     let sql = "CREATE TABLE orders (id int, total numeric); INSERT INTO orders VALUES (1, 9.90)";
     inside.batch_execute(sql).await.unwrap();
+    adopt(&operator);
+    operator
+}
+
+/// Makes the database a tenant with a public client.
+pub(crate) fn adopt(operator: &Operator) {
     operator.succeeds(
         &["tenant", "adopt", "shop", "--password-file", "-"],
         "owner-password\n",
@@ -157,5 +163,4 @@ pub(crate) async fn operator() -> Operator {
     let uri = ["--redirect-uri", "http://127.0.0.1:5000/callback"];
     let client = ["client", "create", "shop", "App", "--id", "app", "--public"];
     operator.succeeds(&[&client[..], &uri].concat(), "");
-    operator
 }

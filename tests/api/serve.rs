@@ -9,7 +9,7 @@ use reqwest::{Client, StatusCode};
 use serde_json::{Value, json};
 use tidegate_embedded::Shutdown;
 
-use crate::node::{Node, Process, operator};
+use crate::node::{Node, Process, adopt, operator};
 use crate::operator::{Operator, tidegate};
 use crate::service::eventually;
 
@@ -156,13 +156,7 @@ async fn a_method_that_one_node_changes_is_another_one_on_the_other() {
     let define = json!({"method": "left", "q": "select 1 as n"});
     one.post("/api/v4/methods", Some(access), define).await;
     operator.succeeds(&["tenant", "drop", "shop", "--yes"], "");
-    operator.succeeds(
-        &["tenant", "adopt", "shop", "--password-file", "-"],
-        "owner-password\n",
-    );
-    let uri = ["--redirect-uri", "http://127.0.0.1:5000/callback"];
-    let client = ["client", "create", "shop", "App", "--id", "app", "--public"];
-    operator.succeeds(&[&client[..], &uri].concat(), "");
+    adopt(&operator);
     let tokens = two.sign_in("shop", "shop", "owner-password").await;
     let list = two.client.get(format!("{}/api/v4/methods", two.url));
     let list = list.bearer_auth(tokens["access_token"].as_str().unwrap());

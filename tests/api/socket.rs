@@ -8,6 +8,7 @@ use tokio_tungstenite::tungstenite::http::HeaderValue;
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 
+use crate::node::Node;
 use crate::service::{PATIENCE, demo};
 
 /// A socket.
@@ -38,6 +39,18 @@ pub(crate) async fn open_at(
 pub(crate) async fn socket(user: &str) -> Socket {
     let token = demo().cached_token(user).await;
     open(&format!("/?token={token}"), &[]).await.unwrap()
+}
+
+/// Opens a socket at a node as a user of the database `shop`.
+pub(crate) async fn socket_at(node: &Node, user: &str, password: &str) -> Socket {
+    let tokens = node.sign_in("shop", user, password).await;
+    let path = format!("/?token={}", tokens["access_token"].as_str().unwrap());
+    open_at(&node.url, &path, &[]).await.unwrap()
+}
+
+/// Opens a socket at a node as the owner of the database `shop`.
+pub(crate) async fn owner(node: &Node) -> Socket {
+    socket_at(node, "shop", "owner-password").await
 }
 
 impl Socket {

@@ -2,14 +2,14 @@
 
 use std::cell::Cell;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use tidegate_embedded::Shutdown;
 
 use crate::node::{Node, operator};
 use crate::operator::Operator;
 use crate::service::eventually;
 use crate::socket::open_at;
-use crate::socket_slow::{hear, id, metric, narrow, say, subscribe};
+use crate::socket_slow::{cut, hear, id, metric, narrow, say, subscribe};
 
 /// A node with a table, and the token of its owner.
 async fn node(operator: &Operator, flags: &[&str]) -> (Node, String) {
@@ -42,17 +42,7 @@ async fn a_queue_has_at_most_1024_events() {
     .await;
     let most = most.get();
     assert!((most - 1024.0).abs() < f64::EPSILON, "{most} events");
-    let mut last = 0;
-    let error = loop {
-        let message = hear(&mut stuck).await;
-        if message["type"] == "error" {
-            break message;
-        }
-        last += 1;
-        assert_eq!(id(&message), last);
-    };
-    assert_eq!(error["error"], "slow_consumer", "{error}");
-    assert_eq!(hear(&mut stuck).await, json!(1013));
+    cut(&mut stuck).await;
     node.stop();
 }
 
@@ -74,18 +64,7 @@ async fn a_peer_that_takes_nothing_is_told_where_to_go_on() {
         metric(&node, "slow_consumers_total").await == Some(1.0)
     })
     .await;
-    let (mut last, mut cursor) = (0, Value::Null);
-    let error = loop {
-        let message = hear(&mut stuck).await;
-        if message["type"] == "error" {
-            break message;
-        }
-        assert_eq!(id(&message), last + 1);
-        (last, cursor) = (last + 1, message["cursor"].clone());
-    };
-    assert_eq!(error["error"], "slow_consumer", "{error}");
-    assert_eq!(error["cursor"], cursor, "{error}");
-    assert_eq!(hear(&mut stuck).await, json!(1013));
+    let (last, cursor) = cut(&mut stuck).await;
     assert!(last > 0 && last < ROWS, "{last}");
     let mut again = narrow(&node, &token).await;
     say(&mut again, &subscribe(Some(&cursor))).await;

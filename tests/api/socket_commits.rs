@@ -6,7 +6,7 @@ use tokio_postgres::Client;
 use crate::node::{Node, operator};
 use crate::operator::Operator;
 use crate::service::eventually;
-use crate::socket::{Socket, open_at};
+use crate::socket::{Socket, owner};
 
 const ADDED: &str = "subscription { DocsMessageAdded { id } }";
 
@@ -18,12 +18,6 @@ async fn run(operator: &Operator, sql: &str) {
 async fn table(operator: &Operator) {
     let make = "CREATE TABLE docs (id int8 PRIMARY KEY, text text); ALTER TABLE docs OWNER TO shop";
     run(operator, make).await;
-}
-
-async fn owner(node: &Node) -> Socket {
-    let tokens = node.sign_in("shop", "shop", "owner-password").await;
-    let path = format!("/?token={}", tokens["access_token"].as_str().unwrap());
-    open_at(&node.url, &path, &[]).await.unwrap()
 }
 
 /// The id of the row of the next message, which must be an event, and its cursor.

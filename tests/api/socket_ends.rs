@@ -1,5 +1,7 @@
 //! How sockets end without the peer's doing (wire.md 7).
 
+use std::time::{Duration, Instant};
+
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -34,6 +36,7 @@ async fn a_protocol_that_nobody_speaks_is_closed() {
 #[tokio::test]
 async fn who_says_nothing_is_closed_after_ten_seconds() {
     let headers = [("sec-websocket-protocol", "graphql-transport-ws")];
+    let began = Instant::now();
     let (mut transport, mut own) = (
         open("/", &headers).await.unwrap(),
         open("/", &[]).await.unwrap(),
@@ -43,6 +46,11 @@ async fn who_says_nothing_is_closed_after_ten_seconds() {
         assert_eq!(own.closed().await.0, 4401);
     });
     assert_eq!(code, 4408);
+    let took = began.elapsed();
+    assert!(
+        took >= Duration::from_secs(10) && took < Duration::from_secs(20),
+        "{took:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

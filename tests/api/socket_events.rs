@@ -329,6 +329,36 @@ async fn graphql_transport_ws_speaks_its_protocol() {
 }
 
 #[tokio::test]
+async fn graphql_transport_ws_ends_a_subscription_that_is_completed() {
+    table("ev_completed").await;
+    let token = demo().cached_token("demo").await;
+    let mut socket = transport("/").await;
+    let init = json!({"type": "connection_init", "payload": {"token": token}});
+    assert_eq!(socket.ask(init).await["type"], "connection_ack");
+    let subscribe = |id: &str| {
+        let query = "subscription { EvCompletedMessageAdded { id } }";
+        json!({"type": "subscribe", "id": id, "payload": {"query": query}})
+    };
+    for id in ["a", "b"] {
+        assert_eq!(
+            socket.ask(subscribe(id)).await["payload"]["acknowledged"],
+            id
+        );
+    }
+    socket.say(&json!({"type": "complete", "id": "a"})).await;
+    assert_eq!(socket.ask(json!({"type": "ping"})).await["type"], "pong");
+    for row in 1..=2 {
+        write(&format!("insert into ev_completed (id) values ({row})")).await;
+        assert_eq!(socket.hear().await["id"], "b");
+    }
+    // Its id is free again.
+    assert_eq!(
+        socket.ask(subscribe("a")).await["payload"]["acknowledged"],
+        "a"
+    );
+}
+
+#[tokio::test]
 async fn graphql_transport_ws_closes_with_its_codes() {
     let token = demo().cached_token("demo").await;
     let init = json!({"type": "connection_init", "payload": {"token": token}});

@@ -6,7 +6,7 @@ use tidegate_embedded::Shutdown;
 
 use crate::node::{Node, operator};
 use crate::operator::Operator;
-use crate::socket::{Socket, open_at};
+use crate::socket::{Socket, owner, socket_at};
 
 const ADDED: &str = "subscription { DocsMessageAdded { id text } }";
 const UPDATED: &str = "subscription { DocsMessageUpdated { id text } }";
@@ -17,16 +17,6 @@ const DOCS: &str = "CREATE TABLE docs (id int8 PRIMARY KEY, text text, writer te
 async fn run(operator: &Operator, sql: &str) {
     let root = operator.root("shop").await;
     root.batch_execute(sql).await.unwrap();
-}
-
-async fn sign_in(node: &Node, user: &str, password: &str) -> Socket {
-    let tokens = node.sign_in("shop", user, password).await;
-    let path = format!("/?token={}", tokens["access_token"].as_str().unwrap());
-    open_at(&node.url, &path, &[]).await.unwrap()
-}
-
-async fn owner(node: &Node) -> Socket {
-    sign_in(node, "shop", "owner-password").await
 }
 
 /// The id of the row of the next message, which must be an event, and its cursor.
@@ -165,8 +155,8 @@ async fn row_level_security_decides_for_each_image_and_each_socket() {
                   GRANT SELECT ON docs TO \"shop/ann\", \"shop/ben\"";
     run(&operator, policy).await;
     let node = Node::start(&operator).await;
-    let mut ann = sign_in(&node, "ann", "users-password").await;
-    let mut ben = sign_in(&node, "ben", "users-password").await;
+    let mut ann = socket_at(&node, "ann", "users-password").await;
+    let mut ben = socket_at(&node, "ben", "users-password").await;
     for socket in [&mut ann, &mut ben] {
         for (id, query) in [("a", ADDED), ("u", UPDATED), ("d", DELETED)] {
             socket.subscribe(id, query).await;
@@ -213,7 +203,7 @@ async fn a_deleted_row_that_policies_cannot_judge_is_not_told_unless_the_owner_o
     )
     .await;
     let node = Node::start(&operator).await;
-    let mut ann = sign_in(&node, "ann", "users-password").await;
+    let mut ann = socket_at(&node, "ann", "users-password").await;
     ann.subscribe("a", "subscription { DocsMessageAdded { id } }")
         .await;
     ann.subscribe("d", "subscription { DocsMessageDeleted { id } }")

@@ -69,6 +69,41 @@ async fn a_batch_shows_every_column_of_a_key() {
     assert_eq!(batch["full_data"], json!([{"c": "y"}]), "{batch}");
 }
 
+#[tokio::test]
+async fn raw_values_have_the_forms_of_statements() {
+    write(
+        "create table ev_values (id int8 primary key, small int2, ratio float8, price numeric, \
+         flag bool, text text, bytes bytea, day date, moment timestamptz, span interval, \
+         tags text[], counts int4[], doc jsonb, uuid uuid, range int4range, at point, bits bit(3), \
+         net inet)",
+    )
+    .await;
+    let mut socket = socket("demo").await;
+    let raw = json!({"type": "subscription", "id": "r", "schema": "public", "rel": "ev_values"});
+    assert_eq!(socket.ask(raw).await["type"], "subscription_ack");
+    for (id, values) in [
+        (
+            "9007199254740993",
+            "-7, 0.1, 1.50, true, 'a\"b', '\\x00ff', '2024-02-29', '2024-02-29 12:00+02', '1 day', \
+             '{x,NULL}', '{1,2}', '{\"a\": [1]}', '00000000-0000-0000-0000-000000000001', '[1,5)', \
+             '(1,2)', '101', '10.0.0.1'",
+        ),
+        (
+            "2",
+            "null, 'NaN', 'NaN', null, '', '', 'infinity', '-infinity', '-1 mon', '{}', '{{1},{2}}', \
+             'null', null, 'empty', null, null, null",
+        ),
+    ] {
+        write(&format!("insert into ev_values values ({id}, {values})")).await;
+        let batch = socket.hear().await;
+        let shown = &batch["batch"]["demo"]["public.ev_values"]["full_data"];
+        let q = format!("select * from ev_values where id = {id}");
+        let rows = demo().rows("demo", &q, json!({})).await;
+        assert_eq!(shown, &rows["data"], "{batch}");
+        assert_eq!(rows["data"].as_array().unwrap().len(), 1, "{rows}");
+    }
+}
+
 /// Conditions in both forms, and what PostgreSQL is asked instead.
 fn conditions() -> Vec<(Value, &'static str)> {
     let texts = [
@@ -84,6 +119,8 @@ fn conditions() -> Vec<(Value, &'static str)> {
         "price BETWEEN 1.5 AND 3",
         "not (id between 2 and 4 and (flag = false or price > 2))",
         "price >= 1.50 and price < '3'",
+        "price != 2 AnD id <= 4",
+        "flag = false or not flag = true",
     ];
     let mut all: Vec<_> = texts.into_iter().map(|text| (json!(text), text)).collect();
     all.extend([
@@ -102,6 +139,22 @@ fn conditions() -> Vec<(Value, &'static str)> {
             "flag <> true AND id >= 2",
         ),
         (json!({"not": {"price": {"gt": 2}}}), "NOT price > 2"),
+        (
+            json!({"NOT": {"name": {"in": ["a", "b"]}}}),
+            "NOT name IN ('a', 'b')",
+        ),
+        (json!({"id": {"in": [1, 3]}}), "id IN (1, 3)"),
+        (json!({"name": {"ilike": "A%"}}), "name ILIKE 'A%'"),
+        (
+            json!({"name": "a", "flag": true}),
+            "name = 'a' AND flag = true",
+        ),
+        (json!({"name": null}), "name IS NULL"),
+        (json!({"name": {"neq": null}}), "name IS NOT NULL"),
+        (
+            json!({"and": [{"or": [{"id": 1}, {"id": 2}]}, {"price": {"lte": "1.5"}}]}),
+            "(id = 1 OR id = 2) AND price <= 1.5",
+        ),
         (
             json!({"name": {"like": "%b"}, "id": {"lte": 4}}),
             "name LIKE '%b' AND id <= 4",

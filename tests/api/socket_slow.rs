@@ -63,6 +63,23 @@ pub(crate) async fn hear(socket: &mut WebSocketStream<TcpStream>) -> Value {
     }
 }
 
+/// Reads what is left for one that is cut; gives its last row and its cursor.
+pub(crate) async fn cut(stuck: &mut WebSocketStream<TcpStream>) -> (i64, Value) {
+    let (mut last, mut cursor) = (0, Value::Null);
+    let error = loop {
+        let message = hear(stuck).await;
+        if message["type"] == "error" {
+            break message;
+        }
+        assert_eq!(id(&message), last + 1);
+        (last, cursor) = (last + 1, message["cursor"].clone());
+    };
+    assert_eq!(error["error"], "slow_consumer", "{error}");
+    assert_eq!(error["cursor"], cursor, "{error}");
+    assert_eq!(hear(stuck).await, json!(1013));
+    (last, cursor)
+}
+
 pub(crate) fn subscribe(after: Option<&Value>) -> Value {
     json!({"type": "subscribe", "id": "a", "schema": "public", "query": ADDED, "after": after})
 }
@@ -118,18 +135,7 @@ async fn who_does_not_read_is_cut_with_its_cursor_and_bothers_nobody() {
     assert!(grown < f64::from(96 << 20), "{grown} bytes more");
     assert_eq!(metric(&node, "subscriptions").await, Some(1.0));
 
-    let (mut last, mut cursor) = (0, Value::Null);
-    let error = loop {
-        let message = hear(&mut stuck).await;
-        if message["type"] == "error" {
-            break message;
-        }
-        assert_eq!(id(&message), last + 1);
-        (last, cursor) = (last + 1, message["cursor"].clone());
-    };
-    assert_eq!(error["error"], "slow_consumer", "{error}");
-    assert_eq!(error["cursor"], cursor, "{error}");
-    assert_eq!(hear(&mut stuck).await, json!(1013));
+    let (last, cursor) = cut(&mut stuck).await;
     assert!(last > 0 && last < ROWS, "{last}");
     let mut again = narrow(&node, token).await;
     say(&mut again, &subscribe(Some(&cursor))).await;

@@ -1,10 +1,14 @@
-//! HTTPS by the settings of `serve` (wire.md 3).
+//! HTTPS and `wss` by the settings of `serve` (wire.md 3 and 7).
 
 use std::path::Path;
 use std::process::Output;
 
+use futures_util::{SinkExt as _, StreamExt as _};
 use reqwest::{Certificate, Client};
-use serde_json::json;
+use serde_json::{Value, json};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::protocol::Role;
 
 use crate::node::{Node, operator};
 use crate::operator::{text, tidegate};
@@ -27,6 +31,24 @@ fn trusting(certificate: Certificate) -> Client {
         .pool_max_idle_per_host(0)
         .build()
         .unwrap()
+}
+
+/// The answer to a statement over a WebSocket in TLS, `wss` as its address would be.
+async fn over_socket(client: &Client, url: &str, q: &str) -> Value {
+    let request = client.get(url).header("connection", "upgrade");
+    let request = request
+        .header("upgrade", "websocket")
+        .header("sec-websocket-version", "13")
+        .header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==");
+    let answer = request.send().await.unwrap();
+    assert_eq!(answer.status().as_u16(), 101);
+    let stream = answer.upgrade().await.unwrap();
+    let mut socket = WebSocketStream::from_raw_socket(stream, Role::Client, None).await;
+    let message = Message::text(json!({"q": q}).to_string());
+    socket.send(message).await.unwrap();
+    let heard = tokio::time::timeout(PATIENCE, socket.next()).await.unwrap();
+    let heard = heard.unwrap().unwrap();
+    serde_json::from_str(heard.to_text().unwrap()).unwrap()
 }
 
 #[tokio::test]
@@ -56,6 +78,10 @@ async fn a_certificate_of_the_settings_is_used_and_taken_up_again_when_it_change
             .await
             .is_err()
     );
+
+    let path = format!("{}/api/v4/events?token={token}", node.url);
+    let answer = over_socket(&trusting(old.clone()), &path, "select 1 as n").await;
+    assert_eq!(answer["data"], json!([{"n": 1}]), "{answer}");
 
     let new = trusting(write(folder.path()));
     let health = format!("{}/healthz", node.url);

@@ -1,9 +1,10 @@
-//! Keeps the schemas that requests work with fresh.
+//! Keeps fresh what requests work with: schemas, and what is known of statements.
 //!
 //! A database that tells when a definition changes is looked at when it does, when the cluster's
-//! roles have changed, and now and then all the same; any other is looked at with every tick.
+//! roles have changed, and now and then all the same; any other is looked at with every tick, if
+//! its schemas are in use.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +16,8 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
+use crate::pool::UserPool;
+
 /// How often databases are compared that do not tell: a change is there within a second.
 const TICK: Duration = Duration::from_millis(400);
 /// After so many ticks a database is compared although it has told nothing.
@@ -25,6 +28,8 @@ const AT_ONCE: usize = 4;
 const REST: u32 = 2;
 /// A comparison, and loading what has changed, ends within this time or fails.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// A database in which no statement has run for so many ticks is not listened to.
+const USED: u32 = 60;
 /// How long a database is polled before it is asked again whether it can tell.
 const RETRY: Duration = Duration::from_mins(1);
 
@@ -42,7 +47,7 @@ struct Place {
     /// Ends the listener with the place.
     listener: JoinSet<()>,
     /// Whether it tells what changes.
-    tells: bool,
+    telling: Telling,
     /// Whether it is being looked at, and whether it must be looked at again after that.
     busy: bool,
     again: bool,
@@ -54,6 +59,9 @@ struct Place {
 pub(crate) struct CatalogWatch {
     catalogs: Arc<Catalogs>,
     control: Arc<Control>,
+    users: UserPool,
+    /// How many statements had run in a database, and how many ticks ago that changed.
+    used: HashMap<DatabaseName, (u64, u32)>,
     places: HashMap<DatabaseName, Place>,
     looking: JoinSet<DatabaseName>,
     turns: Arc<Semaphore>,
@@ -63,11 +71,13 @@ pub(crate) struct CatalogWatch {
 }
 
 impl CatalogWatch {
-    pub(crate) fn new(catalogs: Arc<Catalogs>, control: Arc<Control>) -> Self {
+    pub(crate) fn new(catalogs: Arc<Catalogs>, control: Arc<Control>, users: UserPool) -> Self {
         let (tell, told) = mpsc::unbounded_channel();
         Self {
             catalogs,
             control,
+            users,
+            used: HashMap::new(),
             places: HashMap::new(),
             looking: JoinSet::new(),
             turns: Arc::new(Semaphore::new(AT_ONCE)),
@@ -95,10 +105,12 @@ impl CatalogWatch {
 
     async fn tick(&mut self) {
         self.catalogs.tick();
-        let watched = self.catalogs.watched();
-        self.places.retain(|database, _| watched.contains(database));
+        let watched: HashSet<_> = self.catalogs.watched().into_iter().collect();
+        let used = self.used();
+        self.places
+            .retain(|database, _| watched.contains(database) || used.contains(database));
         let roles_changed = self.have_roles_changed().await;
-        for database in watched {
+        for database in watched.union(&used).cloned() {
             let place = self.places.entry(database.clone()).or_insert_with(|| {
                 let mut place = Place::default();
                 let listening = listen(self.control.clone(), database.clone(), self.tell.clone());
@@ -106,15 +118,38 @@ impl CatalogWatch {
                 place
             });
             place.quiet += 1;
-            if !place.tells || roles_changed || place.quiet >= BACKSTOP {
+            // Its schemas may have come into use only now.
+            self.catalogs.rely(&database, place.telling);
+            let is_due =
+                place.telling != Telling::Always || roles_changed || place.quiet >= BACKSTOP;
+            if is_due && watched.contains(&database) {
                 self.look(database);
             }
         }
     }
 
+    /// The databases in which statements run.
+    fn used(&mut self) -> HashSet<DatabaseName> {
+        let known = std::mem::take(&mut self.used);
+        for (database, count) in self.users.databases() {
+            let quiet = match known.get(&database) {
+                Some((before, quiet)) if *before == count => quiet.saturating_add(1),
+                None if count == 0 => USED,
+                _ => 0,
+            };
+            self.used.insert(database, (count, quiet));
+        }
+        let used = self.used.iter().filter(|(_, (_, quiet))| *quiet < USED);
+        used.map(|(database, _)| database.clone()).collect()
+    }
+
     /// Roles belong to no database, so that no database tells of them.
     async fn have_roles_changed(&mut self) -> bool {
-        if !self.places.values().any(|place| place.tells) {
+        if !self
+            .places
+            .values()
+            .any(|place| place.telling == Telling::Always)
+        {
             return false;
         }
         match load::roles(&*self.control, &patience()).await {
@@ -131,12 +166,14 @@ impl CatalogWatch {
         let Some(place) = self.places.get_mut(&database) else {
             return;
         };
-        place.tells = matches!(event, Event::Told);
-        let telling = match event {
+        place.telling = match event {
             Event::Told => Telling::Always,
             Event::Silent => Telling::Never,
         };
-        self.catalogs.rely(&database, telling);
+        self.catalogs.rely(&database, place.telling);
+        if place.telling == Telling::Always {
+            self.users.redefined(&database);
+        }
         self.look(database);
     }
 
@@ -146,12 +183,13 @@ impl CatalogWatch {
         };
         place.quiet = 0;
         if place.busy {
-            place.again = place.tells;
+            place.again = place.telling == Telling::Always;
             return;
         }
         place.busy = true;
+        let (catalogs, users) = (self.catalogs.clone(), self.users.clone());
         self.looking
-            .spawn(look(self.catalogs.clone(), self.turns.clone(), database));
+            .spawn(look(catalogs, users, self.turns.clone(), database));
     }
 
     fn looked(&mut self, database: &DatabaseName) {
@@ -173,6 +211,7 @@ fn patience() -> Terms {
 /// Compares one database, loads again what has changed, and rests.
 async fn look(
     catalogs: Arc<Catalogs>,
+    users: UserPool,
     turns: Arc<Semaphore>,
     database: DatabaseName,
 ) -> DatabaseName {
@@ -182,6 +221,7 @@ async fn look(
         // What fails is logged and told by `/readyz`.
         if let Ok(Watched::Changed) = catalogs.watch(&database, &patience()).await {
             tracing::debug!(%database, took = ?began.elapsed(), "the catalog has changed");
+            users.redefined(&database);
         }
         began.elapsed()
     };

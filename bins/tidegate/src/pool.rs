@@ -59,6 +59,16 @@ impl UserPool {
         self.postgres.roles().pool().resume();
     }
 
+    /// The databases in which statements have run, and how many.
+    pub(crate) fn databases(&self) -> Vec<(DatabaseName, u64)> {
+        self.postgres.roles().databases()
+    }
+
+    /// Takes note that a definition of a database may have changed.
+    pub(crate) fn redefined(&self, database: &DatabaseName) {
+        self.postgres.roles().redefined(database);
+    }
+
     /// Forgets a database that was dropped.
     pub(crate) fn forget(&self, database: &str) {
         let database = DatabaseName::new(database);

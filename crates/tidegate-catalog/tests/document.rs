@@ -112,8 +112,10 @@ fn types_are_resolved_to_the_bottom() {
            {"name":"v","kind":"view","rights":"s","columns":[{"name":"d","type":"surer"}]}]}"#,
     )
     .unwrap();
-    let t = &schema[schema.find("t").unwrap()];
-    let [m, d, p] = &t.columns[..] else { panic!() };
+    let table = &schema[schema.find("t").unwrap()];
+    let [m, d, p] = &table.columns[..] else {
+        panic!()
+    };
     let TypeKind::Array(mood) = m.r#type.kind() else {
         panic!()
     };

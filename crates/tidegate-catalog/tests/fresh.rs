@@ -366,3 +366,26 @@ async fn a_database_that_is_gone_is_forgotten() {
     watched.unwrap_err();
     assert!(stage.catalogs.watched().is_empty() && stage.catalogs.failing().is_empty());
 }
+
+/// On what a policy calls it depends how a query is run.
+#[tokio::test]
+async fn policies_are_noticed() {
+    let stage = Stage::new(
+        "fresh_policies",
+        "create role fresh_guarded; create table a (id int); grant select on a to fresh_guarded; \
+         create function own() returns int language sql stable as 'select 1'; \
+         alter table a enable row level security; create policy p on a using (true)",
+    )
+    .await;
+    assert_noticed(
+        &stage,
+        "fresh_guarded",
+        &[
+            "create policy q on a using (own() = 1)",
+            "alter policy q on a using (id > 0)",
+            "alter policy q on a using (own() = 1)",
+            "drop policy q on a",
+        ],
+    )
+    .await;
+}

@@ -134,8 +134,8 @@ impl Feed {
         let judge = rights.policy.as_ref().map(|policy| {
             self.judge(&request.login, request.relation, || {
                 let executor = self.shared.executor.clone();
-                let stamp = rights.stamp.clone();
-                Judge::new(executor, request.login.clone(), policy.clone(), stamp)
+                let asked = (rights.stamp.clone(), rights.asked);
+                Judge::new(executor, request.login.clone(), policy.clone(), asked)
             })
         });
         let subscriber = Arc::new(Subscriber {

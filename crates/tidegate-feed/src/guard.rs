@@ -3,8 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use futures_util::{StreamExt as _, stream};
-use tidegate_sql::RoleName;
+use futures_util::future::join_all;
 use tidegate_sql::log::LogPosition;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 use tracing::{debug, warn};
@@ -12,8 +11,10 @@ use tracing::{debug, warn};
 use crate::database::{Capture, Database};
 use crate::error::{Error, Result};
 use crate::pace::AGAIN;
+use crate::policy::Judge;
 use crate::queue::Ended;
-use crate::rights::{self, Answer, Rights};
+use crate::rights::{Answer, Rights};
+use crate::rights_question::{self, Pair};
 use crate::subscriber::Subscriber;
 
 /// Checks rights again and again, until it is aborted.
@@ -28,81 +29,70 @@ pub(crate) async fn rights(database: Arc<Database>) {
     }
 }
 
-/// A role and a table.
-type Group = (RoleName, u32);
+/// The subscriptions of one role to one table.
+type Groups = HashMap<Pair, Vec<Arc<Subscriber>>>;
 
-/// How many tables are asked about at once.
-const TABLES: usize = 200;
-
-/// Asks once for each role and some of its tables, however many subscriptions there are.
-async fn recheck(database: &Database, checked: &mut HashMap<Group, Instant>) {
-    let mut roles: HashMap<RoleName, HashMap<u32, Vec<Arc<Subscriber>>>> = HashMap::new();
-    for subscriber in database.subscribers() {
-        let tables = roles.entry(subscriber.login.role.clone()).or_default();
-        tables
-            .entry(subscriber.relation)
-            .or_default()
-            .push(subscriber);
+fn group(subscribers: Vec<Arc<Subscriber>>) -> Groups {
+    let mut groups = Groups::new();
+    for subscriber in subscribers {
+        let pair = (subscriber.login.role.clone(), subscriber.relation);
+        groups.entry(pair).or_default().push(subscriber);
     }
-    checked.retain(|(role, table), _| {
-        let tables = roles.get(role);
-        tables.is_some_and(|tables| tables.contains_key(table))
-    });
-    for (role, tables) in roles {
-        let login = tables.values().flatten().next();
-        let Some(login) = login.map(|subscriber| subscriber.login.clone()) else {
-            continue;
-        };
-        let all: Vec<u32> = tables.keys().copied().collect();
-        for some in all.chunks(TABLES) {
-            let answers = rights::ask(&*database.executor, &login, some).await;
-            for (relation, answer) in answers {
-                let last = checked
-                    .entry((role.clone(), relation))
-                    .or_insert_with(Instant::now);
-                apply(database, &tables[&relation], answer.into_result(), last).await;
+    groups
+}
+
+/// Asks once for each role and table, however many subscriptions there are.
+async fn recheck(database: &Database, checked: &mut HashMap<Pair, Instant>) {
+    let groups = group(database.subscribers());
+    checked.retain(|pair, _| groups.contains_key(pair));
+    let pairs = groups.keys().cloned().collect();
+    let answers = rights_question::ask(&*database.executor, &database.name, pairs).await;
+    let live = database.stream.borrow().live;
+    let apply = |(pair, answer): (Pair, Answer)| {
+        let rights = answer.into_result();
+        let last = checked.entry(pair.clone()).or_insert_with(Instant::now);
+        if rights.is_ok() || !live {
+            *last = Instant::now();
+        }
+        // A role of which PostgreSQL says nothing for long.
+        let silent = last.elapsed() > database.settings.unchecked;
+        apply(database, &groups[&pair], rights, silent)
+    };
+    for (rights, judges) in answers.into_iter().filter_map(apply) {
+        for judge in judges {
+            // The next check of others does not wait for who judges for long.
+            if !judge.try_renew(&rights) {
+                let rights = rights.clone();
+                tokio::spawn(async move { judge.renew(&rights).await });
             }
         }
     }
 }
 
-/// How many roles are asked for at once after a table was touched.
-const ROLES: usize = 8;
-
 /// A table was touched: reads anew what all who are subscribed to it may see. Rights belong to the
 /// columns and not to their names, and policies may be others. Gives the columns of its primary key,
-/// where there is somebody as whom to ask.
+/// where somebody may know them.
 pub(crate) async fn touched(database: &Database, relation: u32) -> Option<Arc<[Box<str>]>> {
-    let mut roles: HashMap<RoleName, Vec<Arc<Subscriber>>> = HashMap::new();
-    for subscriber in database.describe(relation) {
-        let role = subscriber.login.role.clone();
-        roles.entry(role).or_default().push(subscriber);
-    }
+    let groups = group(database.describe(relation));
     // PostgreSQL describes a table again for little, and to every stream: most know all of it.
-    let stamp = if roles.is_empty() {
+    let stamp = if groups.is_empty() {
         None
     } else {
-        let stamp = rights::stamp(&*database.executor, &database.name, relation).await;
+        let stamp = rights_question::stamp(&*database.executor, &database.name, relation).await;
         stamp.ok().filter(|stamp| !stamp.is_empty())
     };
     let mut primary = None;
-    let mut stale = Vec::new();
-    for subscribers in roles.into_values() {
+    let mut stale = Groups::new();
+    for (pair, subscribers) in groups {
         match &stamp {
             Some(stamp) if are_checked(&subscribers, stamp).await => {
                 let first = subscribers.first();
                 primary = first.map(|first| first.rights.lock().primary.clone());
             }
-            _ => stale.push(subscribers),
+            _ => drop(stale.insert(pair, subscribers)),
         }
     }
-    stream::iter(stale)
-        .map(|subscribers| renew(database, relation, subscribers))
-        .buffer_unordered(ROLES)
-        .fold(primary, |known, primary| {
-            std::future::ready(primary.or(known))
-        })
-        .await
+    primary.or(renew(database, stale).await)
 }
 
 async fn are_checked(subscribers: &[Arc<Subscriber>], stamp: &str) -> bool {
@@ -114,49 +104,55 @@ async fn are_checked(subscribers: &[Arc<Subscriber>], stamp: &str) -> bool {
     true
 }
 
-/// Reads rights and policies anew for the subscriptions of one role. Where it cannot be asked, those
-/// end whose rows somebody has to judge; for the others the checks at intervals go on.
-async fn renew(
-    database: &Database,
-    relation: u32,
-    subscribers: Vec<Arc<Subscriber>>,
-) -> Option<Arc<[Box<str>]>> {
-    let first = subscribers.first()?;
+/// Reads rights and policies anew. Where PostgreSQL does not say, those end whose rows somebody has
+/// to judge; for the others the checks at intervals go on.
+async fn renew(database: &Database, mut groups: Groups) -> Option<Arc<[Box<str>]>> {
     let (attempts, pause) = AGAIN;
+    let mut primary = None;
     for attempt in 0..=attempts {
-        let answers = rights::ask(&*database.executor, &first.login, &[relation]).await;
-        let answer = answers.into_values().next().unwrap_or(Answer::NoTable);
-        if !matches!(answer, Answer::Restless | Answer::Failed(_)) {
-            let mut now = Instant::now();
-            let rights = answer.into_result();
-            let primary = rights.as_ref().ok().map(|rights| rights.primary.clone());
-            apply(database, &subscribers, rights, &mut now).await;
+        let pairs: Vec<Pair> = groups.keys().cloned().collect();
+        if pairs.is_empty() {
             return primary;
         }
-        if attempt < attempts {
+        let answers = rights_question::ask(&*database.executor, &database.name, pairs).await;
+        let mut renewals: Vec<Renewal> = Vec::new();
+        for (pair, answer) in answers {
+            if matches!(answer, Answer::Restless | Answer::Failed(_)) {
+                continue;
+            }
+            let rights = answer.into_result();
+            let known = rights.as_ref().ok();
+            primary = primary.or_else(|| known.map(|rights| rights.primary.clone()));
+            let subscribers = groups.remove(&pair).unwrap_or_default();
+            renewals.extend(apply(database, &subscribers, rights, false));
+        }
+        renew_all(renewals).await;
+        if attempt < attempts && !groups.is_empty() {
             sleep(pause).await;
         }
     }
-    warn!(role = %first.login.role, relation, "policies could not be read again");
-    for subscriber in subscribers.iter().filter(|one| one.judge.is_some()) {
-        subscriber.end(Ended::NotAllowed);
-        database.detach(subscriber);
+    for ((role, relation), subscribers) in groups {
+        warn!(%role, relation, "policies could not be read again");
+        for subscriber in subscribers.iter().filter(|one| one.judge.is_some()) {
+            subscriber.end(Ended::NotAllowed);
+            database.detach(subscriber);
+        }
     }
-    None
+    primary
 }
 
-/// Ends or renews a role's subscriptions to a table.
-async fn apply(
+/// The policies that judges are to take.
+type Renewal = (Arc<Rights>, Vec<Arc<Judge>>);
+
+/// Ends or renews a role's subscriptions to a table. Gives what has to wait for those who judge
+/// rows at the moment.
+fn apply(
     database: &Database,
     subscribers: &[Arc<Subscriber>],
     rights: Result<Arc<Rights>>,
-    last: &mut Instant,
-) {
-    if rights.is_ok() || !database.stream.borrow().live {
-        *last = Instant::now();
-    }
-    // A role that cannot be asked, such as one that may not log in any more.
-    let silent = last.elapsed() > database.settings.unchecked;
+    silent: bool,
+) -> Option<Renewal> {
+    let mut judges = Vec::new();
     for subscriber in subscribers {
         let unknown = silent.then_some(Ended::NotAllowed);
         if let Some(why) = verdict(&rights, subscriber).or(unknown) {
@@ -164,19 +160,31 @@ async fn apply(
             debug!(%role, relation = subscriber.relation, ?why, "a subscription ends");
             subscriber.end(why);
             database.detach(subscriber);
-        } else if let Ok(rights) = &rights
-            && let (Some(policy), Some(judge)) = (&rights.policy, &subscriber.judge)
-        {
-            judge.renew(policy, &rights.stamp).await;
-            *subscriber.rights.lock() = rights.clone();
         } else if let Ok(rights) = &rights {
-            *subscriber.rights.lock() = rights.clone();
+            subscriber.renew(rights);
+            judges.extend(subscriber.judge.clone());
         }
     }
-    if let (Err(error), Some(first)) = (rights, subscribers.first()) {
-        let role = &first.login.role;
-        warn!(%role, relation = first.relation, %error, "rights could not be checked");
+    match rights {
+        Ok(rights) => Some((rights, judges)),
+        Err(error) => {
+            if let Some(first) = subscribers.first() {
+                let role = &first.login.role;
+                warn!(%role, relation = first.relation, %error, "rights could not be checked");
+            }
+            None
+        }
     }
+}
+
+/// Has judges take their policies, each when it is done with what it judges.
+async fn renew_all(renewals: Vec<Renewal>) {
+    let renew = |(rights, judges): Renewal| async move {
+        for judge in judges {
+            judge.renew(&rights).await;
+        }
+    };
+    join_all(renewals.into_iter().map(renew)).await;
 }
 
 /// Whether a subscription must end.
@@ -201,7 +209,7 @@ fn verdict(rights: &Result<Arc<Rights>>, subscriber: &Subscriber) -> Option<Ende
             })
         }
         Err(Error::NoTable) => Some(Ended::NoTable),
-        // The role may not even log in.
+        // The role is gone, or may not even log in.
         Err(Error::Rights(error)) if matches!(**error, tidegate_sql::Error::NoDatabase) => {
             Some(Ended::NotAllowed)
         }

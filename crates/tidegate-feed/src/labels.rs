@@ -9,8 +9,7 @@ use tidegate_sql::{Principal, Type, TypeKind};
 
 use crate::change::{Change, Event};
 use crate::database::Database;
-use crate::question::ask;
-use crate::rights::text;
+use crate::question::{ask, text};
 use crate::transaction::Assembler;
 
 /// How long a label that was asked for in vain is not asked for again: it has got another name since.

@@ -10,8 +10,7 @@ use crate::database::Database;
 use crate::error::{Error, Result};
 use crate::policy::quoted;
 use crate::predicate::Predicate;
-use crate::question::ask;
-use crate::rights::text;
+use crate::question::{ask, text};
 
 const COLLATIONS: &str = "\
     SELECT a.attname::text, n.nspname::text, c.collname::text \

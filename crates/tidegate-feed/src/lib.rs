@@ -25,6 +25,7 @@ mod queue;
 mod reading;
 mod rights;
 mod rights_loader;
+mod rights_question;
 mod ring;
 mod selection;
 mod settings;

@@ -10,8 +10,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 use tracing::debug;
 
 use crate::database::Database;
-use crate::question::{Asked, ask};
-use crate::rights::text;
+use crate::question::{Asked, ask, text};
 
 /// Of each partitioned table: its number, and a text that is another one when anything about its
 /// partitions is.

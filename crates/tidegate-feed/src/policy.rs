@@ -11,12 +11,13 @@ use std::sync::Arc;
 use bytes::BytesMut;
 use tidegate_sql::codec::json_string;
 use tidegate_sql::{Executor, Login, Principal, Type, TypeKind};
+use tokio::time::Instant;
 
 use crate::change::{Change, Event};
 use crate::cursor::Place;
 use crate::pgoutput::{Tuple, Value};
-use crate::question::{Asked, TextRow, ask};
-use crate::rights::text;
+use crate::question::{Asked, ask, text};
+use crate::rights::Rights;
 use crate::shape::Shape;
 
 /// How many verdicts are remembered for others with the same role.
@@ -33,35 +34,42 @@ pub(crate) struct Policy {
     hopeless: bool,
 }
 
+/// One policy of a table.
+pub(crate) struct Clause {
+    pub(crate) permissive: bool,
+    pub(crate) condition: Box<str>,
+    /// The numbers of the columns that it names, between commas.
+    pub(crate) columns: Box<str>,
+}
+
 impl Policy {
     /// Puts the policies of a role together as PostgreSQL does: one of the permissive ones must
     /// hold, and every restrictive one (PostgreSQL, "Row Security Policies"). `numbers` has the
     /// columns with what policies call them.
     pub(crate) fn new(
         (schema, name): (&str, &str),
-        policies: &[&TextRow],
+        policies: Vec<Clause>,
         numbers: &[(Box<str>, Box<str>)],
     ) -> Self {
         let (mut permissive, mut restrictive) = (Vec::new(), Vec::new());
         let mut columns = Some(Vec::new());
         for policy in policies {
-            let condition = text(policy, 2);
             // A policy that looks at the row as a whole looks at every column.
-            if condition.contains(".*") {
+            if policy.condition.contains(".*") {
                 columns = None;
             }
-            for number in text(policy, 3).split(',') {
+            for number in policy.columns.split(',') {
                 let named = numbers.iter().find(|(known, _)| &**known == number);
                 if let (Some(columns), Some((_, name))) = (&mut columns, named) {
                     columns.push(name.clone());
                 }
             }
-            let side = if &*text(policy, 1) == "true" {
+            let side = if policy.permissive {
                 &mut permissive
             } else {
                 &mut restrictive
             };
-            side.push(condition);
+            side.push(policy.condition);
         }
         let hopeless = permissive.is_empty();
         let condition = condition(&permissive, &restrictive);
@@ -142,8 +150,9 @@ pub(crate) struct Judge {
 
 struct State {
     policy: Policy,
-    /// The stamp of the rights that the policy came with.
+    /// The stamp of the rights that the policy came with, and when they were asked for.
     stamp: Box<str>,
+    asked: Instant,
     /// By shape too: another log may have the same places.
     known: HashMap<(u64, Place), bool>,
 }
@@ -156,12 +165,29 @@ impl std::fmt::Debug for Judge {
     }
 }
 
+impl State {
+    fn renew(&mut self, rights: &Rights) {
+        let Some(policy) = &rights.policy else {
+            return;
+        };
+        if rights.asked < self.asked {
+            return;
+        }
+        self.stamp.clone_from(&rights.stamp);
+        self.asked = rights.asked;
+        if self.policy != *policy {
+            self.policy = policy.clone();
+            self.known.clear();
+        }
+    }
+}
+
 impl Judge {
     pub(crate) fn new(
         executor: Arc<dyn Executor>,
         login: Login,
         policy: Policy,
-        stamp: Box<str>,
+        (stamp, asked): (Box<str>, Instant),
     ) -> Self {
         Self {
             executor,
@@ -169,19 +195,22 @@ impl Judge {
             state: tokio::sync::Mutex::new(State {
                 policy,
                 stamp,
+                asked,
                 known: HashMap::new(),
             }),
         }
     }
 
-    /// Takes the policies as they are now.
-    pub(crate) async fn renew(&self, policy: &Policy, stamp: &str) {
-        let mut state = self.state.lock().await;
-        state.stamp = stamp.into();
-        if state.policy != *policy {
-            state.policy = policy.clone();
-            state.known.clear();
-        }
+    /// Takes the policies that come with rights, once it is done with what it judges. Those that
+    /// were asked for before the ones it has are old.
+    pub(crate) async fn renew(&self, rights: &Rights) {
+        self.state.lock().await.renew(rights);
+    }
+
+    /// The same, unless it is judging now; says whether it was not.
+    pub(crate) fn try_renew(&self, rights: &Rights) -> bool {
+        let state = self.state.try_lock();
+        state.map(|mut state| state.renew(rights)).is_ok()
     }
 
     /// Whether its policies came with rights of this stamp.

@@ -15,6 +15,19 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// A row of texts.
 pub(crate) type TextRow = Vec<Option<String>>;
 
+/// A value of a row; empty where it is NULL.
+pub(crate) fn text(row: &TextRow, at: usize) -> Box<str> {
+    row.get(at)
+        .and_then(Option::as_deref)
+        .unwrap_or_default()
+        .into()
+}
+
+/// Whether a value of a row is true.
+pub(crate) fn is_true(row: &TextRow, at: usize) -> bool {
+    row.get(at).and_then(Option::as_deref) == Some("true")
+}
+
 /// What came of questions.
 pub(crate) enum Asked {
     /// The answers.

@@ -1,8 +1,8 @@
 //! What roles may read, asked for many subscriptions at once.
 //!
-//! A burst of subscriptions must not become a burst of connections: while a role is asked, those
-//! who come wait for the next question, which is about all of their tables and begins after they
-//! have come, so that nobody gets an answer from before.
+//! A burst of subscriptions must not become a burst of questions: while a database is asked, those
+//! who come wait for the next question, which is about all of them and begins after they have come,
+//! so that nobody gets an answer from before.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,31 +10,30 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tidegate_sql::{Executor, Login};
+use tidegate_sql::{DatabaseName, Executor, Login};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::error::{Error, Result};
-use crate::rights::{self, Answer, Rights};
+use crate::rights::{Answer, Rights};
+use crate::rights_question::{self, PAIRS, Pair};
 use crate::settings::Settings;
 
-/// How many tables a question may be about.
-const TABLES: usize = 200;
-/// The longest pause before a pool that had no connection is asked for one again.
+/// The longest pause before a database that had no time is asked again.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Asks for rights, one question of a role at a time.
+/// Asks for rights, one question of a database at a time.
 pub(crate) struct RightsLoader {
     executor: Arc<dyn Executor>,
-    /// Whom the next question of a role is for; a role is here as long as somebody asks for it.
-    waiting: Mutex<HashMap<Login, Waiting>>,
-    /// How many roles may be asked about at once.
+    /// Whom the next question of a database is for; a database is here as long as somebody asks.
+    waiting: Mutex<HashMap<DatabaseName, Waiting>>,
+    /// How many databases may be asked at once.
     places: Semaphore,
     patience: Duration,
 }
 
-/// Those who wait for an answer about a table.
-type Waiting = HashMap<u32, Vec<oneshot::Sender<Answer>>>;
+/// Those who wait for an answer about a role and a table.
+type Waiting = HashMap<Pair, Vec<oneshot::Sender<Answer>>>;
 
 impl RightsLoader {
     pub(crate) fn new(executor: Arc<dyn Executor>, settings: &Settings) -> Self {
@@ -57,7 +56,10 @@ impl RightsLoader {
         deadline: Instant,
     ) -> Result<Arc<Rights>> {
         let (reply, answer) = oneshot::channel();
-        self.enter(login, relation, reply);
+        let pair = (login.role.clone(), relation);
+        if self.enter(&login.database, Waiting::from([(pair, vec![reply])])) {
+            tokio::spawn(self.clone().serve(login.database.clone()));
+        }
         match timeout_at(deadline, answer).await {
             Ok(Ok(answer)) => answer.into_result(),
             Ok(Err(_)) => Err(Error::Internal("nobody asks for rights".into())),
@@ -68,36 +70,32 @@ impl RightsLoader {
         }
     }
 
-    fn enter(self: &Arc<Self>, login: &Login, relation: u32, reply: oneshot::Sender<Answer>) {
+    /// Adds to those who wait; says whether nobody asks the database yet.
+    fn enter(&self, database: &DatabaseName, group: Waiting) -> bool {
         let mut waiting = self.waiting.lock();
-        let known = waiting.get_mut(login);
-        let is_new = known.is_none();
-        let tables = match known {
-            Some(tables) => tables,
-            None => waiting.entry(login.clone()).or_default(),
-        };
-        tables.entry(relation).or_default().push(reply);
-        drop(waiting);
-        if is_new {
-            tokio::spawn(self.clone().serve(login.clone()));
+        let is_new = !waiting.contains_key(database);
+        let all = waiting.entry(database.clone()).or_default();
+        for (pair, replies) in group {
+            all.entry(pair).or_default().extend(replies);
         }
+        is_new
     }
 
     /// Asks as long as somebody waits.
-    async fn serve(self: Arc<Self>, login: Login) {
+    async fn serve(self: Arc<Self>, database: DatabaseName) {
         loop {
             let place = self.places.acquire().await;
-            let Some(group) = self.take(&login) else {
+            let Some(group) = self.take(&database) else {
                 return;
             };
-            let tables: Vec<u32> = group.keys().copied().collect();
-            let mut answers = rights::ask(&*self.executor, &login, &tables).await;
+            let pairs = group.keys().cloned().collect();
+            let mut answers = rights_question::ask(&*self.executor, &database, pairs).await;
             drop(place);
             let mut again = Waiting::new();
-            for (relation, replies) in group {
-                match answers.remove(&relation).unwrap_or(Answer::NoTable) {
+            for (pair, replies) in group {
+                match answers.remove(&pair).unwrap_or(Answer::NoTable) {
                     Answer::Failed(error) if is_busy(&error) => {
-                        again.insert(relation, replies);
+                        again.insert(pair, replies);
                     }
                     // Who has gone needs no answer.
                     answer => replies
@@ -106,43 +104,33 @@ impl RightsLoader {
                 }
             }
             if !again.is_empty() {
-                self.put_back(&login, again);
+                self.enter(&database, again);
                 sleep(PAUSE).await;
             }
         }
     }
 
-    /// Those whom the next question is for; nobody, when the role is done with.
-    fn take(&self, login: &Login) -> Option<Waiting> {
+    /// Those whom the next question is for; nobody, when the database is done with.
+    fn take(&self, database: &DatabaseName) -> Option<Waiting> {
         let mut waiting = self.waiting.lock();
-        let tables = waiting.get_mut(login)?;
-        for replies in tables.values_mut() {
+        let all = waiting.get_mut(database)?;
+        for replies in all.values_mut() {
             replies.retain(|reply| !reply.is_closed());
         }
-        tables.retain(|_, replies| !replies.is_empty());
-        if tables.is_empty() {
-            waiting.remove(login);
+        all.retain(|_, replies| !replies.is_empty());
+        if all.is_empty() {
+            waiting.remove(database);
             return None;
         }
-        let some: Vec<u32> = tables.keys().copied().take(TABLES).collect();
-        let taken = some
-            .into_iter()
-            .filter_map(|table| tables.remove_entry(&table));
+        let some: Vec<Pair> = all.keys().take(PAIRS).cloned().collect();
+        let taken = some.into_iter().filter_map(|pair| all.remove_entry(&pair));
         Some(taken.collect())
-    }
-
-    fn put_back(&self, login: &Login, group: Waiting) {
-        let mut waiting = self.waiting.lock();
-        let tables = waiting.entry(login.clone()).or_default();
-        for (relation, replies) in group {
-            tables.entry(relation).or_default().extend(replies);
-        }
     }
 }
 
-/// Whether others have all connections at this moment.
+/// Whether the connections are others' at this moment, or the table is.
 fn is_busy(error: &tidegate_sql::Error) -> bool {
-    matches!(error, tidegate_sql::Error::PoolTimeout { .. })
+    matches!(error, tidegate_sql::Error::PoolTimeout { .. }) || error.sqlstate() == Some("55P03")
 }
 
 impl fmt::Debug for RightsLoader {

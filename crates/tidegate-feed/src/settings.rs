@@ -12,7 +12,7 @@ pub struct Settings {
     pub window: Duration,
     /// How long subscribing may take.
     pub patience: Duration,
-    /// How many roles may be asked about at once when they subscribe; each takes a connection.
+    /// How many databases may be asked at once what roles may read when they subscribe.
     pub questions: usize,
     /// How often rights are checked again.
     pub recheck: Duration,
@@ -43,5 +43,19 @@ impl Default for Settings {
             linger: Duration::from_mins(5),
             catch_up: 2,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_promised_holds_where_nothing_is_set() {
+        let settings = Settings::default();
+        assert_eq!(settings.window, Duration::from_mins(5));
+        // From the change of a right to the end of its subscriptions, also where nobody answers.
+        let longest = settings.recheck + settings.unchecked;
+        assert!(longest <= Duration::from_secs(30));
     }
 }

@@ -59,6 +59,14 @@ impl Subscriber {
         }
     }
 
+    /// Takes rights, unless those that it has were asked for later.
+    pub(crate) fn renew(&self, rights: &Arc<Rights>) {
+        let mut known = self.rights.lock();
+        if known.asked <= rights.asked {
+            *known = rights.clone();
+        }
+    }
+
     /// Ends the subscription, once.
     pub(crate) fn end(&self, why: Ended) {
         if !self.over.swap(true, Ordering::AcqRel) {

@@ -185,13 +185,15 @@ impl Reader {
         let step = self.assembler.take(bytes, &types);
         match step.map_err(|error| LogError::Internal(Box::new(error)))? {
             Step::Undescribed(relation, unknown) => {
-                shown::wait(&self.database, self.assembler.transaction()).await?;
+                let transaction = self.assembler.transaction();
+                shown::defined(&self.database, transaction, relation.oid).await?;
                 let types = type_lookup::resolve(&self.database, &unknown).await;
                 let shape = self.assembler.describe(relation, &types);
                 described(&self.database, &shape).await;
             }
             Step::Described(shape) => {
-                shown::wait(&self.database, self.assembler.transaction()).await?;
+                let transaction = self.assembler.transaction();
+                shown::defined(&self.database, transaction, shape.oid).await?;
                 described(&self.database, &shape).await;
             }
             Step::Changed(mut change) if change.place > self.seen => {

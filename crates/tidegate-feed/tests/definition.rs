@@ -177,6 +177,30 @@ async fn a_table_that_gets_another_name_ends_its_subscriptions() {
 }
 
 #[tokio::test]
+async fn a_label_that_has_another_name_again_is_not_guessed() {
+    let scene = Scene::new("feed_renamed_twice").await;
+    scene
+        .run(
+            "CREATE TYPE mood AS ENUM ('sad', 'ok', 'glad');
+             CREATE TABLE t (id int PRIMARY KEY, m mood); GRANT SELECT ON t TO PUBLIC",
+        )
+        .await;
+    let mut glad = scene.some("t", r#"{"m": "glad"}"#).await.unwrap();
+    let mut all = scene.all("t", &["id", "m"]).await;
+    scene
+        .run(
+            "BEGIN; ALTER TYPE mood RENAME VALUE 'glad' TO 'happy'; INSERT INTO t VALUES (1, 'happy');
+             ALTER TYPE mood RENAME VALUE 'happy' TO 'joyful'; COMMIT;
+             INSERT INTO t VALUES (2, 'joyful'), (3, 'sad')",
+        )
+        .await;
+    assert_eq!(glad.resync().await, tidegate_feed::Resync::Incomplete);
+    assert_eq!(glad.event().await, "+{\"id\":2}");
+    let row = |id: u8, m: &str| format!("+{{\"id\":{id},\"m\":\"{m}\"}}");
+    assert_eq!(all.events(2).await, [row(1, "happy"), row(2, "joyful")]);
+}
+
+#[tokio::test]
 async fn labels_that_an_enum_gets_later_are_judged_as_all_others() {
     let scene = Scene::new("feed_labels").await;
     scene

@@ -6,6 +6,8 @@
 const SOURCE: scene::Source = scene::Source::Log;
 
 #[cfg(test)]
+mod asked;
+#[cfg(test)]
 mod capture;
 #[cfg(test)]
 mod comparison;
@@ -25,6 +27,8 @@ mod partitions;
 mod resume;
 #[cfg(test)]
 mod rights;
+#[cfg(test)]
+mod roles;
 #[cfg(test)]
 mod scene;
 #[cfg(test)]

@@ -5,6 +5,8 @@
 const SOURCE: scene::Source = scene::Source::Outbox;
 
 #[cfg(test)]
+mod asked;
+#[cfg(test)]
 mod definition;
 #[cfg(test)]
 mod live;
@@ -16,6 +18,8 @@ mod partitions;
 mod resume;
 #[cfg(test)]
 mod rights;
+#[cfg(test)]
+mod roles;
 #[cfg(test)]
 mod scene;
 #[cfg(test)]

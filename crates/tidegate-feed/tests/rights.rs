@@ -2,22 +2,14 @@
 
 use std::time::Duration;
 
-use tidegate_feed::{Ended, Error, Item, Operation, Settings};
+use tidegate_feed::{Ended, Error, Item, Operation};
 
+use crate::asked::{Asked, RIGHTS};
 use crate::scene::{Scene, Setup};
 
 /// A scene that checks rights often.
 async fn strict(name: &str) -> Scene {
-    let settings = Settings {
-        recheck: Duration::from_millis(50),
-        unchecked: Duration::from_millis(500),
-        ..Settings::default()
-    };
-    let setup = Setup {
-        settings,
-        ..Setup::default()
-    };
-    Scene::with(name, &setup).await
+    Scene::with(name, &Setup::rechecked_every(Duration::from_millis(50))).await
 }
 
 #[tokio::test]
@@ -276,15 +268,7 @@ async fn row_level_security_hides_the_next_row_already() {
 #[tokio::test]
 async fn a_policy_counts_for_the_next_row_already() {
     let scene = Scene::new("feed_next_policy").await;
-    scene
-        .run(
-            "CREATE TABLE t (id int PRIMARY KEY); GRANT SELECT ON t TO PUBLIC;
-             ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON t USING (true)",
-        )
-        .await;
-    let mut alice = scene.all("t", &["id"]).await;
-    scene.run("INSERT INTO t VALUES (1)").await;
-    assert_eq!(alice.event().await, "+{\"id\":1}");
+    let mut alice = scene.judged().await;
     scene.run("ALTER POLICY p ON t USING (id <> 2)").await;
     scene.run("INSERT INTO t VALUES (2), (3)").await;
     assert_eq!(alice.event().await, "+{\"id\":3}");
@@ -328,29 +312,27 @@ async fn policies_that_take_long_are_asked_about_fewer_rows() {
 
 #[tokio::test]
 async fn a_table_that_is_as_it_was_has_nobody_asked_again() {
-    let scene = Scene::new("feed_unasked").await;
+    // Nobody is asked at intervals meanwhile.
+    let setup = Setup::rechecked_every(Duration::from_hours(1));
+    let (scene, asked) = Asked::scene("feed_unasked", &setup).await;
     scene
         .run("CREATE TABLE t (id int PRIMARY KEY); GRANT SELECT ON t TO PUBLIC")
         .await;
     // Capturing the table may change it; whoever comes then is asked behind that.
     let mut request = scene.request("t", &["id"]).await;
     request.login = scene.login("");
-    let _first = scene.subscribe(request).await.unwrap();
+    let first = scene.subscribe(request).await.unwrap();
     let mut listener = scene.all("t", &["id"]).await;
-    // From here on she cannot be asked: whoever tries gives up after five seconds.
-    scene
-        .run(
-            "ALTER ROLE \"feed_unasked/alice\" NOLOGIN; \
-             SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
-             WHERE usename = 'feed_unasked/alice'",
-        )
-        .await;
-    let unasked = tokio::time::timeout(Duration::from_secs(4), async {
-        // The log describes the table before its first row, and again after it was looked through.
-        scene.run("INSERT INTO t VALUES (1)").await;
-        assert_eq!(listener.event().await, "+{\"id\":1}");
-        scene.run("ANALYZE t; INSERT INTO t VALUES (2)").await;
-        assert_eq!(listener.event().await, "+{\"id\":2}");
-    });
-    unasked.await.expect("nobody is asked");
+    drop(first);
+    let before = asked.count(RIGHTS);
+    // The log describes the table before its first row, and again after it was looked through.
+    scene.run("INSERT INTO t VALUES (1)").await;
+    assert_eq!(listener.event().await, "+{\"id\":1}");
+    scene.run("ANALYZE t; INSERT INTO t VALUES (2)").await;
+    assert_eq!(listener.event().await, "+{\"id\":2}");
+    assert_eq!(asked.count(RIGHTS), before);
+    scene.run("GRANT SELECT ON t TO feed_unasked").await;
+    scene.run("INSERT INTO t VALUES (3)").await;
+    assert_eq!(listener.event().await, "+{\"id\":3}");
+    assert_eq!(asked.count(RIGHTS), before + 1);
 }

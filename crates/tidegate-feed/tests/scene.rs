@@ -68,6 +68,20 @@ impl Default for Setup {
     }
 }
 
+impl Setup {
+    /// A feed that checks rights this often.
+    pub(crate) fn rechecked_every(recheck: Duration) -> Self {
+        let settings = Settings {
+            recheck,
+            ..Settings::default()
+        };
+        Self {
+            settings,
+            ..Self::default()
+        }
+    }
+}
+
 /// A cluster of the test's own, for as long as the process lives.
 pub(crate) fn own_cluster() -> &'static Cluster {
     let levels = [(Source::Log, "logical"), (Source::Outbox, "replica")];
@@ -95,9 +109,7 @@ impl Scene {
     pub(crate) async fn with(name: &str, setup: &Setup) -> Self {
         let root = connect(&setup.cluster.url("postgres")).await;
         for role in [name.to_owned(), format!("{name}/alice")] {
-            let verifier = scram_verifier(&role_password(&MASTER, &role, 1), &[3; 16]);
-            let make = format!("CREATE ROLE \"{role}\" LOGIN PASSWORD '{verifier}'");
-            root.batch_execute(&make).await.unwrap();
+            make_role(&root, &role, "").await;
         }
         root.batch_execute(&format!("CREATE DATABASE \"{name}\""))
             .await
@@ -117,6 +129,11 @@ impl Scene {
             cluster: setup.cluster,
             executor: executor(setup),
         }
+    }
+
+    /// Makes a role that may log in, with further options.
+    pub(crate) async fn role(&self, user: &str, options: &str) {
+        make_role(&self.sql, &format!("{}{user}", self.name), options).await;
     }
 
     /// The major version of the server.
@@ -205,6 +222,19 @@ impl Scene {
         self.subscribe(request).await
     }
 
+    /// Makes a table `t` with a policy `p` that lets every row through, and a listener to it.
+    pub(crate) async fn judged(&self) -> Listener {
+        self.run(
+            "CREATE TABLE t (id int PRIMARY KEY); GRANT SELECT ON t TO PUBLIC;
+             ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON t USING (true)",
+        )
+        .await;
+        let mut alice = self.all("t", &["id"]).await;
+        self.run("INSERT INTO t VALUES (1)").await;
+        assert_eq!(alice.event().await, "+{\"id\":1}");
+        alice
+    }
+
     /// A listener to every change of a table.
     pub(crate) async fn all(&self, table: &str, columns: &[&str]) -> Listener {
         self.subscribe(self.request(table, columns).await)
@@ -213,8 +243,20 @@ impl Scene {
     }
 }
 
+async fn make_role(sql: &Client, role: &str, options: &str) {
+    let verifier = scram_verifier(&role_password(&MASTER, role, 1), &[3; 16]);
+    let name = role.replace('"', "\"\"");
+    let make = format!("CREATE ROLE \"{name}\" LOGIN PASSWORD '{verifier}' {options}");
+    sql.batch_execute(&make).await.unwrap();
+}
+
 /// A feed of its own, as another node would have it.
 pub(crate) fn node(setup: &Setup) -> Feed {
+    node_with(setup, executor(setup))
+}
+
+/// A feed that asks `executor`.
+pub(crate) fn node_with(setup: &Setup, executor: Arc<dyn Executor>) -> Feed {
     let config = Config::from_url(&setup.cluster.socket_url("postgres")).unwrap();
     let credentials: Arc<dyn Credentials> = Arc::new(Passwords);
     let owners = setup.owners.then_some(credentials);
@@ -227,10 +269,10 @@ pub(crate) fn node(setup: &Setup) -> Feed {
         )),
         Source::Outbox => Arc::new(OutboxLog::new(config, owners, setup.outbox.clone())),
     };
-    Feed::new(log, executor(setup), setup.settings.clone())
+    Feed::new(log, executor, setup.settings.clone())
 }
 
-fn executor(setup: &Setup) -> Arc<dyn Executor> {
+pub(crate) fn executor(setup: &Setup) -> Arc<dyn Executor> {
     let config = Arc::new(Config::from_url(&setup.cluster.socket_url("postgres")).unwrap());
     let control = Arc::new(Control::new(config.clone(), Jitter::none()).unwrap());
     let connector = RoleConnector::new(config, Arc::new(Passwords), control.clone());

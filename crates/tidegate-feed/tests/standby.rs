@@ -1,17 +1,23 @@
 //! Transactions that are in the log and not yet seen by others, because they wait for a standby.
 
+use std::time::Duration;
+
 use tokio::task::JoinHandle;
 use tokio_postgres::Client;
 
+use crate::asked::Asked;
 use crate::scene::{Listener, Scene, Setup, own_cluster};
 
-/// A scene whose commits wait for ever, where their session says so.
-async fn waiting(name: &str) -> Scene {
-    let setup = Setup {
+/// A cluster of the test's own, in which commits can be made to wait for ever.
+fn gone() -> Setup {
+    Setup {
         cluster: own_cluster(),
         ..Setup::default()
-    };
-    Scene::with(name, &setup).await
+    }
+}
+
+async fn waiting(name: &str) -> Scene {
+    Scene::with(name, &gone()).await
 }
 
 /// Commits something that others do not see before [`let_see`], and returns when it is in the log.
@@ -64,23 +70,39 @@ async fn passed(scene: &Scene, marker: &mut Listener) {
 
 #[tokio::test]
 async fn a_policy_is_read_when_it_is_seen() {
-    let scene = waiting("feed_unseen_policy").await;
-    scene
-        .run(
-            "CREATE TABLE t (id int PRIMARY KEY); GRANT SELECT ON t TO PUBLIC;
-             ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON t USING (true)",
-        )
-        .await;
-    let mut alice = scene.all("t", &["id"]).await;
-    scene.run("INSERT INTO t VALUES (1)").await;
-    assert_eq!(alice.event().await, "+{\"id\":1}");
+    let (scene, asked) = Asked::scene("feed_unseen_policy", &gone()).await;
+    let mut alice = scene.judged().await;
     let change = "ALTER POLICY p ON t USING (id <> 2); INSERT INTO t VALUES (2), (3)";
     let writer = write_unseen(&scene, change).await;
-    // The stream has it now, and may ask at once.
-    let sent = "(SELECT bool_and(sent_lsn >= pg_current_wal_flush_lsn()) FROM pg_stat_replication)";
-    until(&scene, sent).await;
+    // However often it is asked whether the table was left alone: it was not.
+    let asked_twice = async {
+        while asked.count("pg_locks") < 2 {
+            tokio::task::yield_now().await;
+        }
+    };
+    let asked_twice = tokio::time::timeout(Duration::from_secs(30), asked_twice).await;
+    asked_twice.expect("the policy is waited for");
     let_see(&scene, writer).await;
     assert_eq!(alice.event().await, "+{\"id\":3}");
+}
+
+#[tokio::test]
+async fn the_first_row_of_a_table_does_not_wait_for_a_standby_that_is_gone() {
+    let scene = waiting("feed_unseen_first").await;
+    scene
+        .run(
+            "CREATE TYPE mood AS ENUM ('glad');
+             CREATE TABLE t (id int PRIMARY KEY, feels mood); GRANT SELECT ON t TO PUBLIC;
+             CREATE TABLE marker (id int); GRANT SELECT ON marker TO PUBLIC",
+        )
+        .await;
+    let mut alice = scene.all("t", &["id", "feels"]).await;
+    let mut marker = scene.all("marker", &["id"]).await;
+    let writer = write_unseen(&scene, "INSERT INTO t VALUES (1, 'glad')").await;
+    assert_eq!(alice.event().await, "+{\"id\":1,\"feels\":\"glad\"}");
+    passed(&scene, &mut marker).await;
+    assert!(!writer.is_finished());
+    let_see(&scene, writer).await;
 }
 
 #[tokio::test]

@@ -212,23 +212,6 @@ pub(crate) fn number_type(r#type: &Type) -> &Type {
     }
 }
 
-/// The type of a value that is compared with a column. The input of a domain checks its
-/// constraints and that of `name` cuts off, which would refuse or change what is only compared.
-pub(crate) fn compared_type(r#type: &Type) -> &Type {
-    match base(r#type) {
-        &Type::VARCHAR | &Type::NAME => &Type::TEXT,
-        base => base,
-    }
-}
-
-/// The type of a pattern.
-pub(crate) fn pattern_type(r#type: &Type) -> &Type {
-    match base(r#type) {
-        citext if is_citext(citext) => citext,
-        _ => &Type::TEXT,
-    }
-}
-
 /// Whether it is the extension's text type that ignores letter case.
 pub(crate) fn is_citext(r#type: &Type) -> bool {
     r#type.name() == "citext" && r#type.schema() != "pg_catalog"

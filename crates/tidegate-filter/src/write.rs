@@ -1,19 +1,18 @@
 //! From a filter to SQL.
 
-use std::borrow::Cow;
+mod operand;
 
 use tidegate_catalog::model::Column;
 use tidegate_catalog::{Relation, RelationId, Schema};
 use tidegate_sql::statement::SqlWriter;
 use tidegate_sql::{Parameter, Type};
 
-use crate::family::{
-    Family, base, cast_to_compare, compared_type, number_type, operator_schema, pattern_type,
-};
+use crate::family::{Family, cast_to_compare, number_type, operator_schema};
 use crate::filter::{Comparison, Filter};
 use crate::json::{Json, write_string};
 use crate::operator::Operator;
-use crate::read::{is_range_text, part};
+
+use self::operand::{compared_type, operand};
 
 /// The alias of a relation in a statement of ours: a name and a number, such as `t3`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -309,58 +308,6 @@ fn symbol(operator: Operator, family: Family) -> (&'static str, bool) {
         },
     };
     (symbol, false)
-}
-
-/// The value of an operator as SQL takes it, and its type.
-fn operand<'t>(r#type: &'t Type, operator: Operator, json: &Json<'_>) -> (Parameter, &'t Type) {
-    let family = Family::of(r#type);
-    let text = |prefix: &str, suffix: &str| {
-        let text = json.string(&"").unwrap_or_default();
-        Parameter::Text(format!("{prefix}{}{suffix}", literal(&text)).into())
-    };
-    match operator {
-        Operator::StartsWith => (text("", "%"), pattern_type(r#type)),
-        Operator::EndsWith => (text("%", ""), pattern_type(r#type)),
-        Operator::Contains if family == Family::Text => (text("%", "%"), pattern_type(r#type)),
-        Operator::Like | Operator::ILike | Operator::Regex | Operator::IRegex => {
-            (json.parameter(), pattern_type(r#type))
-        }
-        Operator::Overlaps if family == Family::Jsonb => (json.parameter(), &Type::TEXT_ARRAY),
-        _ => match part(r#type, operator, json) {
-            Some(part) => (json.parameter(), part),
-            None if family == Family::Multirange => (multirange(json), base(r#type)),
-            None => (json.parameter(), compared_type(r#type)),
-        },
-    }
-}
-
-/// A single range as a multirange of one.
-fn multirange(json: &Json<'_>) -> Parameter {
-    let text = json.text();
-    if text.starts_with('{') {
-        return Parameter::Json(format!("[{text}]").into());
-    }
-    match json.string(&"") {
-        Ok(range) if is_range_text(&range) && !range.trim_start().starts_with('{') => {
-            Parameter::Text(format!("{{{range}}}").into())
-        }
-        _ => json.parameter(),
-    }
-}
-
-/// A text in which `%`, `_` and the backslash stand for themselves.
-fn literal(text: &str) -> Cow<'_, str> {
-    if !text.contains(['%', '_', '\\']) {
-        return Cow::Borrowed(text);
-    }
-    let mut escaped = String::with_capacity(text.len() + 8);
-    for character in text.chars() {
-        if matches!(character, '%' | '_' | '\\') {
-            escaped.push('\\');
-        }
-        escaped.push(character);
-    }
-    Cow::Owned(escaped)
 }
 
 /// The schema of the `=` between both ends of a foreign key.

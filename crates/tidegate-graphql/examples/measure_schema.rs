@@ -76,6 +76,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         principal: &Principal::Control,
         anonymous: false,
         terms: Terms::default(),
+        room: u64::MAX,
     };
     for what in ["first", "second"] {
         let begin = Instant::now();

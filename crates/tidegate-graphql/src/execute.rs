@@ -1,21 +1,22 @@
 //! Running an operation.
 
-use std::mem;
-use std::sync::Arc;
+mod lose;
 
 use bytes::{BufMut, BytesMut};
 use serde_json::value::RawValue;
-use tidegate_plan::{Plan, Way};
-use tidegate_sql::{Executor, Mode, Principal, Terms};
+use tidegate_plan::{Place, Plan, Way};
+use tidegate_sql::{Executor, Mode, Principal, Terms, Transaction};
 use tokio::runtime::RuntimeFlavor;
 
 use crate::api::{Api, Prepared};
 use crate::coerce::Variables;
 use crate::collect::Collector;
-use crate::document::{Operation, OperationKind};
-use crate::error::{Code, Error, Location};
+use crate::document::Operation;
+use crate::error::{Code, Error};
 use crate::lower::{self, Lost, Lowered, Lowerer};
 use crate::response::{self, Answer};
+
+use self::lose::{Fault, Fields, Tries, lose};
 
 /// As whom and on what terms an operation runs.
 #[derive(Clone, Copy)]
@@ -29,6 +30,8 @@ pub struct Context<'a> {
     pub anonymous: bool,
     /// The deadline.
     pub terms: Terms,
+    /// How many bytes the data may have where that is less than the API allows.
+    pub room: u64,
 }
 
 /// From this size on to put an answer together takes so long that other requests must not wait.
@@ -48,33 +51,19 @@ enum Failure {
     Failed(Fault),
     /// A definition changed between its statements. Nothing of it has happened.
     Redefined(Fault),
-    /// A root field of a query is lost; the others are to be read again, from this one on.
-    Lost(usize),
+    /// It is to be run again: what failed is known better now.
+    Again,
     /// The database cannot be reached now.
     Away(tidegate_sql::Error),
 }
 
-/// An error, and the root field at which it happened, by its number.
-struct Fault {
-    error: Error,
-    root: Option<usize>,
-}
-
-/// What the attempts at an operation have led to so far.
-#[derive(Default)]
-struct Tries {
-    lost: Lost,
-    /// The root field to begin with. Those behind one that failed come before those that were
-    /// read, so that none is read in vain more than once as long as others fail.
-    first: usize,
-    /// Whether a definition has changed under an attempt.
-    redefined: bool,
-}
-
-impl Fault {
-    /// Whether the time of the whole operation is over.
-    fn is_deadline(&self) -> bool {
-        self.error.code == Code::Timeout && self.error.rejection.is_none()
+impl Failure {
+    /// A definition that changes again and again is an error like another.
+    fn for_good(self, tries: &Tries) -> Self {
+        match self {
+            Self::Redefined(fault) if tries.redefined => Self::Failed(fault),
+            other => other,
+        }
     }
 }
 
@@ -82,8 +71,8 @@ impl Api {
     /// Runs an operation: a query in one snapshot, a mutation in one transaction. An operation
     /// that needs one statement takes one round trip.
     ///
-    /// A root field of a query that fails is null, and the other ones are read in one snapshot
-    /// again; a mutation that fails has no data.
+    /// A field of a query that fails is null, if it is a root field or the end of a relationship,
+    /// and the other ones are read in one snapshot again; a mutation that fails has no data.
     ///
     /// # Errors
     ///
@@ -102,7 +91,9 @@ impl Api {
                 Ok(Answer::failed(&[fault.error]))
             }
             Err(Failure::Away(error)) => Err(error),
-            Err(Failure::Lost(_)) => Err(tidegate_sql::Error::internal("a field that stays lost")),
+            Err(Failure::Again) => {
+                Err(tidegate_sql::Error::internal("an operation without an end"))
+            }
         }
     }
 
@@ -126,7 +117,7 @@ impl Api {
             match self.attempt(collect, operation, context, &mut tries).await {
                 // The statements are prepared anew, so the definitions may be what they are now.
                 Err(Failure::Redefined(_)) => tries.redefined = true,
-                Err(Failure::Lost(at)) => tries.first = at + 1,
+                Err(Failure::Again) => {}
                 outcome => return outcome,
             }
         }
@@ -141,40 +132,57 @@ impl Api {
     ) -> Result<Answer, Failure> {
         let lowered = self.lower(collect, operation, &mut tries.lost)?;
         let introspections = lowered.introspections;
-        let failed = |trouble, key: Option<&Arc<str>>| match trouble {
+        let fields = Fields { collect, operation };
+        let failed = |trouble, place: Option<Place>| match trouble {
             Trouble::Away(error) => Failure::Away(error),
-            Trouble::Error(error) => Failure::Failed(locate(error, key, collect, operation)),
-            Trouble::Redefined(error) => Failure::Redefined(locate(error, key, collect, operation)),
+            Trouble::Error(error) => Failure::Failed(fields.locate(error, place)),
+            Trouble::Redefined(error) => Failure::Redefined(fields.locate(error, place)),
         };
-        let plan = Plan::new(self.schema(), lowered.planned, &self.limits().rows);
+        let mut limits = self.limits().rows;
+        limits.bytes = limits.bytes.min(context.room);
+        let make = if tries.apart { Plan::apart } else { Plan::new };
+        let plan = make(self.schema(), lowered.planned, &limits);
         let mut plan = plan.map_err(|error| match error {
-            tidegate_plan::Error::Root(key, error) => failed(Trouble::of_plan(*error), Some(&key)),
+            tidegate_plan::Error::Root(key, error) => {
+                failed(Trouble::of_plan(*error), fields.root(&key))
+            }
             error => failed(Trouble::of_plan(error), None),
         })?;
         plan.begin_with(tries.first);
-        if let Err((trouble, begun)) = drive(&mut plan, context).await {
-            let failure = failed(trouble, plan.key().filter(|_| begun));
-            lose(failure, &mut plan, (collect, operation), tries)?;
-        }
+        let written = match drive(&mut plan, context).await {
+            Ok(written) => written,
+            Err((trouble, begun)) => {
+                let failure = failed(trouble, plan.place().filter(|_| begun));
+                lose(failure, &mut plan, fields, tries)?;
+                None
+            }
+        };
         let size = plan.size();
-        let most = self.limits().rows.bytes;
         let finish = || {
             let mut body = BytesMut::with_capacity(1024);
             body.put_slice(response::BEGIN);
             let outcome = plan.finish(&mut body);
             let outcome = outcome.map_err(|error| failed(Trouble::of_plan(error), None))?;
-            let lost = mem::take(&mut tries.lost).into_values();
-            Ok(response::end(body, &outcome, lost, introspections))
+            Ok(response::end(body, &outcome, &tries.lost, introspections))
         };
         // A few rows that refer to each other on many levels can make an answer of any size.
-        if size > most.saturating_mul(2) {
-            let error = tidegate_plan::Error::TooLarge(most);
+        if size > limits.bytes.saturating_mul(2) {
+            let error = tidegate_plan::Error::TooLarge(limits.bytes);
             return Err(failed(Trouble::of_plan(error), None));
         }
-        if size > LARGE && may_block() {
-            return tokio::task::block_in_place(finish);
+        let answer = if size > LARGE && may_block() {
+            tokio::task::block_in_place(finish)?
+        } else {
+            finish()?
+        };
+        // Only what can be answered is written.
+        if let Some(transaction) = written
+            && let Err(error) = transaction.commit().await
+        {
+            let failure = failed(Trouble::of_sql(error, context.anonymous), None);
+            return Err(failure.for_good(tries));
         }
-        finish()
+        Ok(answer)
     }
 
     fn lower<'d>(
@@ -194,7 +202,7 @@ impl Api {
             if error.path.is_empty() {
                 Failure::Refused(vec![error])
             } else {
-                Failure::Failed(Fault { error, root: None })
+                Failure::Failed(Fault { error, place: None })
             }
         })
     }
@@ -229,13 +237,18 @@ impl Trouble {
     }
 }
 
-/// Runs the statements of a plan. With what went wrong comes whether a statement was to blame.
-async fn drive(plan: &mut Plan<'_>, context: Context<'_>) -> Result<(), (Trouble, bool)> {
+/// Runs the statements of a plan; what they wrote is still to be committed where a transaction
+/// comes back. With what went wrong comes whether a statement was to blame.
+async fn drive<'c>(
+    plan: &mut Plan<'_>,
+    context: Context<'c>,
+) -> Result<Option<Box<dyn Transaction + 'c>>, (Trouble, bool)> {
     let Context {
         executor,
         principal,
         anonymous,
         terms,
+        ..
     } = context;
     let refused = |error| (Trouble::of_sql(error, anonymous), true);
     let wrong = |error| (Trouble::of_plan(error), true);
@@ -246,7 +259,7 @@ async fn drive(plan: &mut Plan<'_>, context: Context<'_>) -> Result<(), (Trouble
                 let ran = query.await;
                 ran.map_err(|error| refused(plan.locate(error)))?;
             }
-            return Ok(());
+            return Ok(None);
         }
         Way::Snapshot => Mode::Snapshot,
         Way::ReadWrite => Mode::ReadWrite,
@@ -258,62 +271,6 @@ async fn drive(plan: &mut Plan<'_>, context: Context<'_>) -> Result<(), (Trouble
         let ran = query.await;
         ran.map_err(|error| refused(plan.locate(error)))?;
     }
-    if mode == Mode::ReadWrite {
-        transaction.commit().await.map_err(refused)?;
-    }
     // A snapshot that is dropped is ended behind the answer; there is nothing to keep of it.
-    Ok(())
-}
-
-/// Says at which root field an error happened.
-fn locate(
-    error: Error,
-    key: Option<&Arc<str>>,
-    collect: Collector<'_>,
-    operation: &Operation,
-) -> Fault {
-    let Some(key) = key else {
-        return Fault { error, root: None };
-    };
-    let groups = collect.fields(&operation.selection).unwrap_or_default();
-    let root = groups.iter().position(|group| group.key() == key);
-    let location = root.map_or_else(Location::default, |at| groups[at].field.location);
-    Fault {
-        error: error.within(key, location),
-        root,
-    }
-}
-
-/// Takes a failure for that of a root field, which is then lost: of a query, where it is one. All
-/// that has not been read is lost when the time is over; the rest was read in one snapshot.
-fn lose(
-    failure: Failure,
-    plan: &mut Plan<'_>,
-    (collect, operation): (Collector<'_>, &Operation),
-    tries: &mut Tries,
-) -> Result<(), Failure> {
-    let fault = match failure {
-        Failure::Redefined(fault) if tries.redefined => fault,
-        Failure::Failed(fault) => fault,
-        other => return Err(other),
-    };
-    let is_over = fault.is_deadline();
-    let is_of_field = is_over || fault.root.is_some();
-    if operation.kind != OperationKind::Query || !is_of_field {
-        return Err(Failure::Failed(fault));
-    }
-    let groups = collect.fields(&operation.selection).unwrap_or_default();
-    for at in plan.unfinished() {
-        if fault.root == Some(at) {
-            tries.lost.insert(at, fault.error.clone());
-        } else if let Some(group) = groups.get(at).filter(|_| is_over) {
-            let error = Error::new(fault.error.code, fault.error.message.clone());
-            let error = error.within(group.key(), group.field.location);
-            tries.lost.insert(at, error);
-        } else {
-            return Err(Failure::Lost(fault.root.unwrap_or_default()));
-        }
-        plan.lose(at);
-    }
-    Ok(())
+    Ok((mode == Mode::ReadWrite).then_some(transaction))
 }

@@ -1,11 +1,13 @@
 //! The text of a response (GraphQL, section 7).
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use bytes::{BufMut, BytesMut};
-use tidegate_plan::{Outcome, Segment};
+use tidegate_plan::{Outcome, Path, Place, Segment};
 
 use crate::error::{Code, Error, Step};
+use crate::lower::Lost;
 use crate::text::Text;
 use crate::unwritten::Unwritten;
 
@@ -21,25 +23,22 @@ pub struct Answer {
 impl Answer {
     /// The response to a request that was not executed.
     pub fn refused(errors: &[Error]) -> Self {
-        let mut body = BytesMut::with_capacity(256);
-        body.put_slice(b"{");
-        write_errors(errors, &mut body);
-        body.put_slice(b"}");
-        Self {
-            body: body.into(),
-            executed: false,
-        }
+        Self::without_data(b"{", errors, false)
     }
 
     /// The response to an operation that failed as a whole.
     pub(crate) fn failed(errors: &[Error]) -> Self {
+        Self::without_data(b"{\"data\":null,", errors, true)
+    }
+
+    fn without_data(begin: &[u8], errors: &[Error], executed: bool) -> Self {
         let mut body = BytesMut::with_capacity(256);
-        body.put_slice(b"{\"data\":null,");
+        body.put_slice(begin);
         write_errors(errors, &mut body);
         body.put_slice(b"}");
         Self {
             body: body.into(),
-            executed: true,
+            executed,
         }
     }
 
@@ -64,15 +63,15 @@ impl Answer {
 /// How a response begins, before its data.
 pub(crate) const BEGIN: &[u8] = b"{\"data\":";
 
-/// Ends a response behind its data; `lost` are the errors of root fields, and the introspections
-/// belong into its gaps.
+/// Ends a response behind its data; `lost` are the errors of fields, and the introspections belong
+/// into its gaps.
 pub(crate) fn end(
     mut body: BytesMut,
     outcome: &Outcome,
-    lost: impl IntoIterator<Item = Error>,
+    lost: &Lost,
     introspections: Vec<Unwritten>,
 ) -> Answer {
-    let mut errors: Vec<_> = lost.into_iter().collect();
+    let mut errors = errors_of(lost, outcome);
     errors.extend(outcome.flaws.iter().map(|flaw| Error {
         path: flaw.path.iter().map(step).collect(),
         ..Error::new(Code::BadUserInput, flaw.problem)
@@ -98,6 +97,32 @@ pub(crate) fn end(
         body: Text::with(body.freeze(), gaps),
         executed: true,
     }
+}
+
+/// The errors of fields: one for each place of the response where the field stands as null. One that
+/// stands nowhere, where there are no rows around it, has no path.
+fn errors_of(lost: &Lost, outcome: &Outcome) -> Vec<Error> {
+    let mut paths: BTreeMap<&Place, Vec<&Path>> = BTreeMap::new();
+    for found in &outcome.lost {
+        paths.entry(&found.place).or_default().push(&found.path);
+    }
+    let mut errors = Vec::with_capacity(lost.len());
+    for (place, error) in lost {
+        let around = |other: &Place| other != place && place.is_within(other);
+        match paths.get(place) {
+            Some(paths) => errors.extend(paths.iter().map(|path| Error {
+                path: path.iter().map(step).collect(),
+                ..error.clone()
+            })),
+            None if place.below.is_empty() => errors.push(error.clone()),
+            None if lost.keys().any(around) => {}
+            None => errors.push(Error {
+                path: Vec::new(),
+                ..error.clone()
+            }),
+        }
+    }
+    errors
 }
 
 fn step(segment: &Segment) -> Step {

@@ -43,6 +43,7 @@ async fn ask(api: &Api, document: &str) -> Answer {
         principal: &Principal::Control,
         anonymous: false,
         terms: Terms::default(),
+        room: u64::MAX,
     };
     api.execute(&prepared, None, context).await.unwrap()
 }

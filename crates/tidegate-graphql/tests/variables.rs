@@ -53,6 +53,7 @@ async fn refusal(document: &str, variables: &str) -> Option<(String, bool)> {
         principal: &Principal::Control,
         anonymous: false,
         terms: Terms::default(),
+        room: u64::MAX,
     };
     let answer = api
         .execute(&prepared, Some(&variables), context)

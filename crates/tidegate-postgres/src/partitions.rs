@@ -5,8 +5,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::future::Future;
 
-use tidegate_sql::log::LogResult;
+use tidegate_sql::log::{LogPosition, LogResult};
 
 use crate::actor::Actor;
 
@@ -58,7 +59,82 @@ impl Partitions {
     }
 }
 
+/// What is written down of a captured table's partitions.
+#[derive(Debug, Default)]
+pub(crate) struct Entry {
+    /// Before which position rows came or went with them last.
+    pub(crate) changed: Option<LogPosition>,
+    pub(crate) partitions: Option<Partitions>,
+}
+
+/// Where a source of changes writes down what it has seen of partitions.
+pub(crate) trait Book: Sync {
+    /// What is written of a table, if it is captured.
+    fn read(
+        &self,
+        actor: &Actor,
+        relation: u32,
+    ) -> impl Future<Output = LogResult<Option<Entry>>> + Send;
+
+    /// A position behind everything that has come so far.
+    fn now(&self, actor: &Actor) -> impl Future<Output = LogResult<LogPosition>> + Send;
+
+    /// Writes something else of a table.
+    fn write(
+        &self,
+        actor: &Actor,
+        relation: u32,
+        entry: Entry,
+    ) -> impl Future<Output = LogResult<()>> + Send;
+}
+
 impl Actor {
+    /// Looks at the partitions of a captured table; see
+    /// [`tidegate_sql::log::ChangeLog::partitions`].
+    pub(crate) async fn look(
+        &self,
+        book: &impl Book,
+        relation: u32,
+        told: &[u32],
+    ) -> LogResult<Option<LogPosition>> {
+        self.begin().await?;
+        let looked = self.look_within(book, relation, told).await;
+        self.end(looked).await
+    }
+
+    async fn look_within(
+        &self,
+        book: &impl Book,
+        relation: u32,
+        told: &[u32],
+    ) -> LogResult<Option<LogPosition>> {
+        let Some(Entry {
+            mut changed,
+            partitions: before,
+        }) = book.read(self, relation).await?
+        else {
+            return Ok(None);
+        };
+        let Some(seen) = self.partitions(relation).await? else {
+            return Ok(None);
+        };
+        if before.as_ref() == Some(&seen.partitions) {
+            return Ok(changed);
+        }
+        if let Some(before) = &before
+            && self.moved(before, &seen, told).await?
+        {
+            changed = Some(book.now(self).await?);
+        }
+        let partitions = Some(seen.partitions);
+        let entry = Entry {
+            changed,
+            partitions,
+        };
+        book.write(self, relation, entry).await?;
+        Ok(changed)
+    }
+
     /// The partitions of a table; nothing when it is not partitioned.
     pub(crate) async fn partitions(&self, relation: u32) -> LogResult<Option<Seen>> {
         let rows = self.rows(PARTITIONS, &[&relation]).await?;
@@ -82,12 +158,7 @@ impl Actor {
 
     /// Whether rows have come or gone with partitions. What the transactions `told` have emptied
     /// does not count.
-    pub(crate) async fn moved(
-        &self,
-        before: &Partitions,
-        now: &Seen,
-        told: &[u32],
-    ) -> LogResult<bool> {
+    async fn moved(&self, before: &Partitions, now: &Seen, told: &[u32]) -> LogResult<bool> {
         let is_told = |partition| {
             let touched = now.touched.get(partition);
             touched.is_some_and(|touched| told.contains(touched))

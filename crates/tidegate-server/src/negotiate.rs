@@ -193,6 +193,12 @@ impl Preferences {
         Ok(())
     }
 
+    /// With a deadline that is at most this one.
+    pub(crate) fn within(mut self, most: Duration) -> Self {
+        self.wait = self.wait.map(|wait| wait.min(most));
+        self
+    }
+
     /// The value of `Preference-Applied`, when something was asked for.
     pub(crate) fn applied(&self) -> Option<String> {
         let wait = self.wait.map(|wait| format!("wait={}", wait.as_secs_f64()));

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
-use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, EXPECT};
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, EXPECT, TRANSFER_ENCODING};
 use tokio::time::Instant;
 
 use crate::error::Failure;
@@ -49,6 +49,9 @@ where
     if headers
         .get(CONTENT_ENCODING)
         .is_some_and(|coding| coding != "identity")
+        || headers
+            .get(TRANSFER_ENCODING)
+            .is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"chunked"))
     {
         return Err(Failure::unsupported_media_type(
             "the body must not be compressed",

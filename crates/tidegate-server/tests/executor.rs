@@ -180,7 +180,7 @@ fn rejected(sqlstate: &str) -> Error {
         table: Some("albums".to_owned()),
         column: Some("price".to_owned()),
         constraint: Some("albums_price_check".to_owned()),
-        place: None,
+        ..Rejection::default()
     }))
 }
 

@@ -273,9 +273,7 @@ impl Target<'_> {
     /// One operator of a column's object.
     fn operator(&self, name: &str, value: &Json<'_>, path: &Path<'_>) -> Result<Filter> {
         let operator = Operator::find(name);
-        let known = operator
-            .filter(|operator| Family::operators(&self.column.r#type).any(|own| own == *operator));
-        let Some(operator) = known else {
+        let Some(operator) = operator.filter(|operator| self.has(*operator)) else {
             return Err(self.unknown(path));
         };
         if operator == Operator::IsNull {
@@ -312,21 +310,13 @@ impl Target<'_> {
         value: &Json<'_>,
         path: &Path<'_>,
     ) -> Result<Filter> {
-        if !Family::operators(&self.column.r#type).any(|own| own == operator) {
-            return Err(self.unknown(&Path::Member(path, operator.name())));
-        }
+        self.check(operator, path)?;
         value::check(&self.column.r#type, operator, value, path)?;
         text::check(self, operator, value, path)?;
         match operator {
             Operator::In if value.elements(path)?.is_empty() => Ok(Filter::Any(Vec::new())),
             Operator::NotIn if value.elements(path)?.is_empty() => Ok(Filter::everything()),
-            _ => Ok(Filter::Compare(Comparison {
-                column: self.id,
-                operator,
-                value: value.parameter(),
-                number: false,
-                place: path.to_string().into(),
-            })),
+            _ => Ok(self.comparison((operator, value.parameter()), false, path)),
         }
     }
 
@@ -347,26 +337,39 @@ impl Target<'_> {
         value: &Json<'_>,
         path: &Path<'_>,
     ) -> Result<Filter> {
-        if !Family::operators(&self.column.r#type).any(|own| own == operator) {
-            return Err(self.unknown(&Path::Member(path, operator.name())));
-        }
+        self.check(operator, path)?;
         value::check(number_type(&self.column.r#type), operator, value, path)?;
-        Ok(Filter::Compare(Comparison {
-            column: self.id,
-            operator,
-            value: value.parameter(),
-            number: true,
-            place: path.to_string().into(),
-        }))
+        Ok(self.comparison((operator, value.parameter()), true, path))
     }
 
     pub(crate) fn null(&self, operator: Operator, path: &Path<'_>) -> Filter {
+        self.comparison((operator, Parameter::Null), false, path)
+    }
+
+    fn comparison(
+        &self,
+        (operator, value): (Operator, Parameter),
+        number: bool,
+        path: &Path<'_>,
+    ) -> Filter {
         Filter::Compare(Comparison {
             column: self.id,
             operator,
-            value: Parameter::Null,
-            number: false,
+            value,
+            number,
             place: path.to_string().into(),
         })
+    }
+
+    fn has(&self, operator: Operator) -> bool {
+        Family::operators(&self.column.r#type).any(|own| own == operator)
+    }
+
+    /// Refuses an operator that the column's type does not have.
+    fn check(&self, operator: Operator, path: &Path<'_>) -> Result<()> {
+        if self.has(operator) {
+            return Ok(());
+        }
+        Err(self.unknown(&Path::Member(path, operator.name())))
     }
 }

@@ -5,9 +5,9 @@
 //! tables has a hundred thousand types.
 
 mod aggregate;
+mod named;
 mod roots;
 mod table;
-mod types;
 mod value;
 
 use std::borrow::Cow;
@@ -16,8 +16,8 @@ use std::fmt;
 pub(crate) use aggregate::{
     AGGREGATE_FUNCTIONS, aggregate_type, aggregated, function_type, group_columns,
 };
+pub(crate) use named::{TypeDefinition, Types};
 pub(crate) use roots::{Root, Roots};
-pub(crate) use types::{TypeDefinition, Types};
 
 /// The field of a type that would have none: the type's name.
 pub(crate) const EMPTY: &str = "_type";

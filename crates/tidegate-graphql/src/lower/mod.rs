@@ -3,16 +3,16 @@
 mod aggregate;
 mod arguments;
 mod introspection;
+mod lost;
 mod mutation;
 mod selection;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use tidegate_catalog::model::{RelationId, Schema};
-use tidegate_plan::Operation as Planned;
 use tidegate_plan::operation::{List, Root as PlannedRoot, RootField};
+use tidegate_plan::{Operation as Planned, Place};
 
 use crate::coerce::Variables;
 use crate::collect::{Collector, Group};
@@ -23,6 +23,7 @@ use crate::limits::Limits;
 use crate::unwritten::{Unwritten, Written};
 
 pub(crate) use introspection::Introspector;
+pub(crate) use lost::{Losses, Lost};
 
 /// What lowering works with.
 #[derive(Clone, Copy)]
@@ -34,9 +35,6 @@ pub(crate) struct Lowerer<'d> {
     pub introspect: &'d dyn Introspector,
 }
 
-/// The root fields of a query that failed, by their number: each shows null.
-pub(crate) type Lost = BTreeMap<usize, Error>;
-
 /// What an operation asks of the tables, and the introspections that belong into the gaps of its
 /// answer.
 #[derive(Debug)]
@@ -46,7 +44,7 @@ pub(crate) struct Lowered<'d> {
 }
 
 /// Lowers a query or a mutation. Of a query the fields that are `lost` show null, and so do those
-/// that get lost here.
+/// that get lost here: root fields, and relationships below them.
 ///
 /// # Errors
 ///
@@ -67,23 +65,29 @@ pub(crate) fn lower<'d>(
         return Err(Error::new(Code::TooComplex, message).at(operation.location));
     }
     let mut introspections = Vec::new();
-    let roots = groups.iter().enumerate().map(|(at, group)| {
+    let mut roots = Vec::with_capacity(groups.len());
+    for (at, group) in groups.iter().enumerate() {
         let key = Arc::clone(group.key());
-        if lost.contains_key(&at) {
-            return Ok(PlannedRoot { key, field: NULL });
+        let place = Place::root(at);
+        if lost.contains_key(&place) {
+            roots.push(PlannedRoot { key, field: NULL });
+            continue;
         }
-        let field = lowerer.root(operation.kind, group, &mut introspections);
+        let mut losses = match operation.kind {
+            OperationKind::Query => Losses::of(lost, place.clone()),
+            _ => Losses::none(),
+        };
+        let field = lowerer.root(operation.kind, group, (&mut losses, &mut introspections));
         let field = field.map_err(|error| error.within(group.key(), group.field.location));
         let field = match field {
             Err(error) if is_nullable(operation.kind, group) => {
-                lost.insert(at, error);
+                lost.insert(place, error);
                 NULL
             }
             field => field?,
         };
-        Ok(PlannedRoot { key, field })
-    });
-    let roots = roots.collect::<Result<_, Error>>()?;
+        roots.push(PlannedRoot { key, field });
+    }
     let planned = match operation.kind {
         OperationKind::Query => Planned::Query(roots),
         OperationKind::Mutation => Planned::Mutation(roots),
@@ -117,7 +121,7 @@ impl<'d> Lowerer<'d> {
         &self,
         kind: OperationKind,
         group: &Group<'d>,
-        introspections: &mut Vec<Unwritten>,
+        (losses, introspections): (&mut Losses<'_>, &mut Vec<Unwritten>),
     ) -> Result<RootField<'d>, Error> {
         let name = &*group.field.name;
         let verbatim =
@@ -141,7 +145,7 @@ impl<'d> Lowerer<'d> {
             _ => self.roots.query(name),
         };
         match root.ok_or_else(|| unknown_field(name))? {
-            Root::Get(id) => Ok(RootField::Get(id, self.list(id, group)?)),
+            Root::Get(id) => Ok(RootField::Get(id, self.list(id, group, losses)?)),
             Root::Aggregate(id) => Ok(RootField::Aggregate(id, self.aggregate(id, group)?)),
             Root::Insert(id) => Ok(RootField::Insert(id, self.insert(id, group)?)),
             Root::Update(id) => Ok(RootField::Update(id, self.update(id, group)?)),
@@ -152,13 +156,18 @@ impl<'d> Lowerer<'d> {
     }
 
     /// The rows of a relation, as the arguments of a field ask for them.
-    fn list(&self, relation: RelationId, group: &Group<'d>) -> Result<List, Error> {
+    fn list(
+        &self,
+        relation: RelationId,
+        group: &Group<'d>,
+        losses: &mut Losses<'_>,
+    ) -> Result<List, Error> {
         Ok(List {
             filter: self.rows(relation, group.field)?,
             order: self.order(relation, group.field)?,
             limit: self.count(group.field, "limit")?,
             offset: self.count(group.field, "offset")?,
-            selection: self.selection(relation, group)?,
+            selection: self.selection(relation, group, losses)?,
         })
     }
 }

@@ -15,14 +15,19 @@ use crate::row::{Compiler, KeyKind, Keys, Rows, aggregate};
 use crate::statement;
 use crate::{Error, Operation, Result};
 
-/// Plans an operation.
-pub(super) fn plan<'a>(settings: Settings<'a>, operation: Operation<'a>) -> Result<Plan<'a>> {
+/// Plans an operation; with `joins` one statement may read the rows of several fields.
+pub(super) fn plan<'a>(
+    settings: Settings<'a>,
+    operation: Operation<'a>,
+    joins: bool,
+) -> Result<Plan<'a>> {
     let (fields, many) = match operation {
         Operation::Query(fields) => (fields, Way::Snapshot),
         Operation::Mutation(fields) => (fields, Way::ReadWrite),
     };
     let mut builder = Builder {
         settings,
+        joins,
         root: 0,
         levels: Vec::new(),
     };
@@ -34,7 +39,9 @@ pub(super) fn plan<'a>(settings: Settings<'a>, operation: Operation<'a>) -> Resu
         roots.push(Root { key, shows });
     }
     let mut levels: Vec<_> = builder.levels.into_iter().flatten().collect();
-    flat::join(&settings, &mut levels);
+    if joins {
+        flat::join(&settings, &mut levels);
+    }
     let statements: usize = levels.iter().map(Level::statements).sum();
     let way = match many {
         _ if statements > 1 => many,
@@ -55,6 +62,8 @@ pub(super) fn plan<'a>(settings: Settings<'a>, operation: Operation<'a>) -> Resu
 
 struct Builder<'a> {
     settings: Settings<'a>,
+    /// Whether one statement may read the rows of several fields.
+    joins: bool,
     root: usize,
     /// In an order in which each follows the one that it hangs on; empty while it is compiled.
     levels: Vec<Option<Level<'a>>>,
@@ -114,7 +123,8 @@ impl<'a> Builder<'a> {
         let index = self.levels.len();
         self.levels.push(None);
         let Settings { schema, limits } = self.settings;
-        let joins = matches!(source, Source::List(_) | Source::Children(_) | Source::One);
+        let joins =
+            self.joins && matches!(source, Source::List(_) | Source::Children(_) | Source::One);
         let mut nest =
             |relationship: &'a Relationship, source: Source<'a>, selection: Selection| {
                 self.level(relationship.target, source, selection)

@@ -7,7 +7,7 @@ use tidegate_sql::{BoundStatement, Rejection};
 
 use super::flat;
 use crate::operation::{Aggregate, Delete, Insert, List, Update};
-use crate::row::{Grouping, Keys, Program, Rows, Slot};
+use crate::row::{Child, Grouping, Keys, Program, Rows, Slot};
 use crate::statement::{self, Children, Group, Page, Template};
 use crate::{Error, Limits, Result};
 
@@ -31,6 +31,8 @@ pub(crate) enum Source<'a> {
     Children(List),
     /// Single rows that hang on the rows above.
     One,
+    /// Nothing: null stands in their place.
+    Lost,
     Aggregate(Aggregate),
     Insert(Insert<'a>, Vec<Group<'a>>),
     Update(Update<'a>),
@@ -58,7 +60,7 @@ impl<'a> Level<'a> {
     pub(crate) fn statements(&self) -> usize {
         match &self.source {
             Source::Insert(_, groups) => groups.len(),
-            Source::Below => 0,
+            Source::Below | Source::Lost => 0,
             _ => 1,
         }
     }
@@ -85,6 +87,7 @@ impl<'a> Level<'a> {
                 self.rows.restart();
                 Ok(self.repeated(settings, above))
             }
+            (Source::Lost, _) => Ok(None),
             (Source::Below, 0) => {
                 self.rows = flat::part(above)?;
                 Ok(None)
@@ -114,7 +117,11 @@ impl<'a> Level<'a> {
             }
             Source::Update(wanted) => statement::update(schema, relation, wanted, program),
             Source::Delete(wanted) => statement::delete(schema, relation, wanted, program),
-            Source::Insert(..) | Source::Children(_) | Source::One | Source::Below => {
+            Source::Insert(..)
+            | Source::Children(_)
+            | Source::One
+            | Source::Below
+            | Source::Lost => {
                 return Err(Error::Internal("a level without a statement of its own"));
             }
         })
@@ -142,14 +149,13 @@ impl<'a> Level<'a> {
         }
         let (page, list) = page(&self.source, self.relation, settings);
         self.rows.most = narrow(page.most);
-        let here = here(settings.schema, &above[parent].rows.program, child);
-        let wanted = Children {
-            schema: settings.schema,
-            relationship: above[parent].rows.program.children[child].relationship,
-            here: &here,
-            list,
-            program: &self.rows.program,
-        };
+        let program = &above[parent].rows.program;
+        let here = here(settings.schema, program, child);
+        let wanted = wanted(
+            &program.children[child],
+            &here,
+            (list, settings, &self.rows.program),
+        );
         let template = if page.given {
             Template::Limited
         } else {
@@ -180,14 +186,13 @@ impl<'a> Level<'a> {
             Grouping::One => return None,
         };
         let (page, list) = page(&self.source, self.relation, settings);
-        let here = here(settings.schema, &above[parent].rows.program, child);
-        let wanted = Children {
-            schema: settings.schema,
-            relationship: above[parent].rows.program.children[child].relationship,
-            here: &here,
-            list,
-            program: &self.rows.program,
-        };
+        let program = &above[parent].rows.program;
+        let here = here(settings.schema, program, child);
+        let wanted = wanted(
+            &program.children[child],
+            &here,
+            (list, settings, &self.rows.program),
+        );
         let statement = statement::children(&wanted, Template::Limited, (&page, &keys, 0));
         self.rows.grouping = Grouping::Ordinal(keys);
         Some(statement)
@@ -228,6 +233,21 @@ impl<'a> Level<'a> {
         if groups.len() > 1 && objects.len() == self.rows.list.len() {
             self.rows.arrange(&objects);
         }
+    }
+}
+
+/// What the statements of a level below ask for.
+fn wanted<'w, 'a>(
+    child: &Child<'a>,
+    here: &'w [&'a Column],
+    (list, settings, program): (Option<&'w List>, &Settings<'a>, &'w Program<'a>),
+) -> Children<'w, 'a> {
+    Children {
+        schema: settings.schema,
+        relationship: child.relationship,
+        here,
+        list,
+        program,
     }
 }
 

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use bytes::BytesMut;
 use tidegate_sql::codec::json_string;
 
-use super::level::Level;
+use super::level::{Level, Source};
 use super::{Root, RootShows};
 use crate::row::{NONE, Rows};
-use crate::{Error, Flaw, Limits, Outcome, Path, Result, Segment};
+use crate::{Error, Flaw, Limits, Lost, Outcome, Path, Place, Result, Segment};
 
 /// Appends the data object.
 pub(super) fn data(
@@ -27,6 +27,7 @@ pub(super) fn data(
     out.reserve(text + 64);
     let mut merge = Merge {
         levels,
+        root: 0,
         path: Vec::new(),
         outcome: Outcome::default(),
         most: usize::try_from(limits.bytes)
@@ -36,6 +37,7 @@ pub(super) fn data(
         out,
     };
     for (at, root) in roots.iter().enumerate() {
+        merge.root = at;
         merge
             .out
             .extend_from_slice(if at == 0 { b"{" } else { b"," });
@@ -54,14 +56,14 @@ pub(super) fn data(
     merge
         .out
         .extend_from_slice(if roots.is_empty() { b"{}" } else { b"}" });
-    if merge.out.len() > merge.most {
-        return Err(Error::TooLarge(limits.bytes));
-    }
+    merge.check()?;
     Ok(merge.outcome)
 }
 
 struct Merge<'p, 'a> {
     levels: &'p [Level<'a>],
+    /// The number of the root field.
+    root: usize,
     /// Where the merge is.
     path: Vec<Crumb<'p>>,
     outcome: Outcome,
@@ -99,7 +101,12 @@ impl<'p> Merge<'p, '_> {
             self.outcome.truncated.push(self.path(&[]));
         }
         self.out.extend_from_slice(b"]");
-        if self.out.len() > self.most {
+        self.check()
+    }
+
+    /// The rows of one level are counted when they come: what they changed is not undone later.
+    fn check(&self) -> Result<()> {
+        if self.out.len() > self.most && self.levels.len() > 1 {
             return Err(Error::TooLarge(self.limit));
         }
         Ok(())
@@ -133,7 +140,10 @@ impl<'p> Merge<'p, '_> {
                 self.path.push(Crumb::Key(key));
             }
             self.path.push(Crumb::Key(&child.key));
-            if child.one {
+            if self.is_lost(child.level, child.one, hole.slot) {
+                self.out.extend_from_slice(b"null");
+                self.lost();
+            } else if child.one {
                 self.one(child.level, hole.slot)?;
             } else {
                 self.list(child.level, hole.slot)?;
@@ -154,6 +164,26 @@ impl<'p> Merge<'p, '_> {
             });
         }
         Ok(())
+    }
+
+    /// Notes that the field where the merge is has failed.
+    fn lost(&mut self) {
+        let keys = self.path.iter().filter_map(|crumb| match crumb {
+            Crumb::Key(key) => Some(Arc::clone(key)),
+            Crumb::Index(_) => None,
+        });
+        let place = Place {
+            root: self.root,
+            below: keys.skip(1).collect(),
+        };
+        let path = self.path(&[]);
+        self.outcome.lost.push(Lost { place, path });
+    }
+
+    /// Whether the rows at the end of a relationship are lost: a list, or the row of a key.
+    fn is_lost(&self, level: usize, one: bool, slot: u32) -> bool {
+        let lost = matches!(self.levels[level].source, Source::Lost);
+        lost && !(one && slot == NONE)
     }
 
     /// Appends the only row of a list, or null.

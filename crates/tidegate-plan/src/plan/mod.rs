@@ -15,7 +15,7 @@ use tidegate_sql::{BoundStatement, InputError, RowSink};
 
 pub(crate) use self::level::Source;
 use self::level::{Level, Settings};
-use crate::{Error, Limits, Operation, Outcome, Result};
+use crate::{Error, Limits, Operation, Outcome, Place, Result};
 
 /// The SQLSTATE of a row that its view would not show.
 const WITH_CHECK_OPTION: &str = "44000";
@@ -96,7 +96,21 @@ impl<'a> Plan<'a> {
             schema,
             limits: *limits,
         };
-        build::plan(settings, operation)
+        build::plan(settings, operation, true)
+    }
+
+    /// Plans an operation so that each field has statements of its own, and an error is that of
+    /// one field.
+    ///
+    /// # Errors
+    ///
+    /// As [`Plan::new`].
+    pub fn apart(schema: &'a Schema, operation: Operation<'a>, limits: &Limits) -> Result<Self> {
+        let settings = Settings {
+            schema,
+            limits: *limits,
+        };
+        build::plan(settings, operation, false)
     }
 
     /// In what the statements are to be run.
@@ -111,19 +125,52 @@ impl<'a> Plan<'a> {
         self.at = first.unwrap_or(0);
     }
 
-    /// The root fields, by number, whose statements have not all been run to their end.
-    pub fn unfinished(&self) -> Vec<usize> {
-        let levels = self.levels.iter().cycle().skip(self.at).take(self.left);
-        let mut roots: Vec<_> = levels.map(|level| level.root).collect();
-        roots.dedup();
-        roots
+    /// The fields whose statements have not all been run to their end; those below another one
+    /// stand behind it.
+    pub fn unfinished(&self) -> Vec<Place> {
+        let levels = (0..self.levels.len()).cycle().skip(self.at).take(self.left);
+        levels.map(|level| self.place_of(level)).collect()
     }
 
-    /// Shows null at a root field, by its number, whatever its statements gave or did not.
-    pub fn lose(&mut self, root: usize) {
-        if let Some(root) = self.roots.get_mut(root) {
-            root.shows = RootShows::Verbatim(Bytes::from_static(b"null"));
+    /// Shows null at a field, whatever its statements gave or did not.
+    pub fn lose(&mut self, place: &Place) {
+        if place.below.is_empty() {
+            if let Some(root) = self.roots.get_mut(place.root) {
+                root.shows = RootShows::Verbatim(Bytes::from_static(b"null"));
+            }
+            return;
         }
+        let mut levels = 0..self.levels.len();
+        if let Some(level) = levels.find(|level| self.place_of(*level) == *place) {
+            self.levels[level].source = Source::Lost;
+        }
+    }
+
+    /// Whether the statement that was given last reads the rows of several fields, so that
+    /// nothing tells which of them is to blame for its error.
+    pub fn is_joined(&self) -> bool {
+        self.levels.get(self.at).is_some_and(|level| {
+            matches!(level.source, Source::Flat(..)) || !level.rows.program.joins.is_empty()
+        })
+    }
+
+    /// The field whose statement was given last.
+    pub fn place(&self) -> Option<Place> {
+        (self.at < self.levels.len()).then(|| self.place_of(self.at))
+    }
+
+    fn place_of(&self, level: usize) -> Place {
+        let mut below = Vec::new();
+        let mut at = level;
+        while let Some((above, child)) = self.levels[at].above {
+            let child = &self.levels[above].rows.program.children[child];
+            below.push(Arc::clone(&child.key));
+            below.extend(child.around.iter().rev().cloned());
+            at = above;
+        }
+        below.reverse();
+        let root = self.levels[level].root;
+        Place { root, below }
     }
 
     /// The next statement, once the one before it has been run to its end; `None` when there is

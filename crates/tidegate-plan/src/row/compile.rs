@@ -4,7 +4,7 @@ use std::mem;
 use std::sync::Arc;
 
 use bytes::BytesMut;
-use tidegate_catalog::model::Relationship;
+use tidegate_catalog::model::{Cardinality, Relationship};
 use tidegate_catalog::{ColumnId, RelationId, Schema};
 use tidegate_sql::codec::json_string;
 
@@ -12,7 +12,7 @@ use super::keys::KeyKind;
 use super::program::{Child, Expression, Form, Join, Op, Program};
 use super::shown::{self, Cast};
 use crate::operation::{
-    Aggregate, AggregateColumn, AggregateField, AggregateFunction, AggregateShows, Field, List,
+    Aggregate, AggregateColumn, AggregateField, AggregateFunction, AggregateShows, Field,
     Selection, Shows,
 };
 use crate::plan::Source;
@@ -94,12 +94,19 @@ impl<'a, 'n> Compiler<'a, 'n> {
                     if self.joins {
                         self.join(table, relationship, key, selection);
                     } else {
-                        self.children(table, relationship, key, Err(selection));
+                        self.children(table, relationship, key, (Source::One, selection));
                     }
                 }
-                Shows::Many(id, list) => {
+                Shows::Many(id, mut list) => {
                     let relationship = self.schema[relation].relationship(id);
-                    self.children(table, relationship, key, Ok(list));
+                    let selection = mem::take(&mut list.selection);
+                    let rows = (Source::Children(list), selection);
+                    self.children(table, relationship, key, rows);
+                }
+                Shows::Lost(id) => {
+                    let relationship = self.schema[relation].relationship(id);
+                    let nothing = (Source::Lost, Selection::default());
+                    self.children(table, relationship, key, nothing);
                 }
             }
         }
@@ -167,7 +174,7 @@ impl<'a, 'n> Compiler<'a, 'n> {
         table: usize,
         relationship: &'a Relationship,
         key: Arc<str>,
-        wanted: Result<List, Selection>,
+        (source, selection): (Source<'a>, Selection),
     ) {
         let relation = &self.schema[self.program.tables[table]];
         for &column in &relationship.columns {
@@ -181,14 +188,6 @@ impl<'a, 'n> Compiler<'a, 'n> {
                 cast,
             });
         }
-        let one = wanted.is_err();
-        let (source, selection) = match wanted {
-            Ok(mut list) => {
-                let selection = mem::take(&mut list.selection);
-                (Source::Children(list), selection)
-            }
-            Err(selection) => (Source::One, selection),
-        };
         let level = (self.nest)(relationship, source, selection);
         let text = self.text();
         self.program.ops.push(Op::Children {
@@ -201,7 +200,7 @@ impl<'a, 'n> Compiler<'a, 'n> {
             from: self.program.tables[table],
             level,
             relationship,
-            one,
+            one: relationship.cardinality == Cardinality::One,
         });
     }
 

@@ -13,6 +13,6 @@ mod writer;
 pub(crate) use compile::{Compiler, aggregate};
 pub use event::{EventField, EventWriter};
 pub(crate) use keys::{KeyKind, Keys, push_element};
-pub(crate) use program::{Expression, Program};
+pub(crate) use program::{Child, Expression, Program};
 pub(crate) use rows::{Grouping, NONE, Rows, Slot};
 pub(crate) use shown::{Cast, base};

@@ -47,6 +47,8 @@ pub struct Connection {
     pub(crate) residue: Residue,
     /// Whether anything but harmless reads has run since the last reset.
     pub(crate) stirred: bool,
+    /// Whether it keeps what no reset removes, and is closed instead of being lent again.
+    pub(crate) marked: bool,
     /// How many of the last outstanding answers are those of a reset.
     reset_answers: u32,
     /// Whether anything has run since the last reset.

@@ -40,6 +40,7 @@ impl Connection {
                 unsynced: false,
                 residue: Residue::None,
                 stirred: false,
+                marked: false,
                 redefined: false,
                 reset_answers: 0,
                 used: false,

@@ -85,6 +85,9 @@ impl Connection {
             self.reset_answers = 0;
             self.used = false;
             self.stirred = false;
+            if self.marked {
+                self.give_up();
+            }
             let more = soft && self.drained_rows > CHECK_ROWS;
             self.residue = if more {
                 Residue::Everything

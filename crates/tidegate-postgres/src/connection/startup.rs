@@ -38,12 +38,11 @@ impl StartupPins {
             ("jit", "off"),
             // A role can set this to a library that does not exist, and so lock itself out.
             ("local_preload_libraries", ""),
+            // Whether to write at all and how long to wait for locks are for the operator to say.
             ("default_transaction_isolation", "read committed"),
-            ("default_transaction_read_only", "off"),
             ("default_transaction_deferrable", "off"),
             // Our own timer decides; a statement can catch this one and run on.
             ("statement_timeout", "0"),
-            ("lock_timeout", "0"),
             ("idle_in_transaction_session_timeout", "60s"),
             ("tcp_keepalives_idle", "15"),
             ("tcp_keepalives_interval", "5"),

@@ -15,6 +15,7 @@ use parking_lot::{Mutex, RwLock};
 use tidegate_sql::{BoundStatement, DatabaseName, RoleName, Statement, Type, TypeHint};
 use tokio::time::Instant;
 
+use crate::lane::pace::Pace;
 use crate::session::cache::is_same;
 use crate::suspects::Belief;
 use shape::Shape;
@@ -107,6 +108,14 @@ impl Dictionary {
         (same && self.believes(&known.shape)).then(|| known.shape.clone())
     }
 
+    /// How long a statement takes that the role has used before, whatever else is known of it.
+    pub(crate) fn pace(&self, bound: &BoundStatement, role: &RoleName) -> Option<Arc<Pace>> {
+        let shapes = self.shapes.lock();
+        let known = shapes.get(&self.key(bound, role))?;
+        let same = known.role == *role && is_same(&known.statement, &known.hints, bound);
+        same.then(|| known.shape.pace.clone())
+    }
+
     pub(crate) fn keep_shape(&self, bound: &BoundStatement, role: &RoleName, shape: &Arc<Shape>) {
         let known = Known {
             role: role.clone(),
@@ -152,6 +161,15 @@ impl Dictionaries {
             return dictionary.clone();
         }
         self.0.write().entry(database.clone()).or_default().clone()
+    }
+
+    /// How many statements have ended in each database.
+    pub(crate) fn statements(&self) -> Vec<(DatabaseName, u64)> {
+        let all = self.0.read();
+        let counts = all.iter();
+        counts
+            .map(|(name, dictionary)| (name.clone(), dictionary.statements()))
+            .collect()
     }
 
     /// Forgets a database that is gone.

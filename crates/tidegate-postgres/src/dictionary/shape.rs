@@ -10,8 +10,9 @@ use tokio::time::Instant;
 use crate::lane::pace::Pace;
 use crate::wire::body::Field;
 
-/// How long types are believed that somebody else may change without PostgreSQL telling:
-/// the attributes of a composite type, the labels of an enum, the base of a domain.
+/// How long is believed what somebody else may change without PostgreSQL telling: the attributes of
+/// a composite type, the labels of an enum, the base of a domain, and which types the parameters
+/// have that PostgreSQL inferred from the tables and functions that they stand beside.
 const PERISHABLE: Duration = Duration::from_secs(5);
 
 /// The parameters and columns of a statement.
@@ -27,20 +28,22 @@ pub(crate) struct Shape {
     pub(crate) pace: Arc<Pace>,
     /// The generation of the dictionary's types.
     generation: u64,
-    /// Until when it is believed, when it holds types that are not built in.
+    /// Until when it is believed, when it holds types that are not built in or were inferred.
     perishes: Option<Instant>,
 }
 
 impl Shape {
-    /// `types` are those of the parameters, then those of the fields.
+    /// `types` are those of the parameters, then those of the fields; `parameters` says how many
+    /// parameters there are and whether PostgreSQL inferred the type of one.
     pub(super) fn new_at(
-        parameters: usize,
+        (parameters, inferred): (usize, bool),
         fields: Vec<Field>,
         mut types: Vec<Type>,
         generation: u64,
         now: Instant,
     ) -> Self {
-        let perishes = types.iter().any(is_perishable).then(|| now + PERISHABLE);
+        let perishes = inferred || types.iter().any(is_perishable);
+        let perishes = perishes.then(|| now + PERISHABLE);
         let columns: Vec<_> = fields
             .iter()
             .zip(types.drain(parameters.min(types.len())..))
@@ -68,7 +71,7 @@ impl Shape {
 
     /// [`Shape::new_at`] now.
     pub(crate) fn new(
-        parameters: usize,
+        parameters: (usize, bool),
         fields: Vec<Field>,
         types: Vec<Type>,
         generation: u64,
@@ -80,7 +83,8 @@ impl Shape {
     #[inline]
     pub(crate) fn is_fresh(&self, generation: u64) -> bool {
         match self.perishes {
-            // PostgreSQL itself refuses a prepared statement whose columns have changed.
+            // PostgreSQL itself refuses a prepared statement whose columns have changed, but plans
+            // one anew with the types that its parameters had.
             None => true,
             Some(until) => self.generation == generation && Instant::now() < until,
         }

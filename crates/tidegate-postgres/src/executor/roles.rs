@@ -92,6 +92,19 @@ impl Roles {
         self.dictionaries.of(database).generation()
     }
 
+    /// Takes note that a definition of the database may have changed elsewhere.
+    pub fn redefined(&self, database: &DatabaseName) {
+        let dictionary = self.dictionaries.of(database);
+        let redefinition = Redefinition::begin(&dictionary.belief);
+        dictionary.forget();
+        drop(redefinition);
+    }
+
+    /// The databases in which statements have run here, and how many.
+    pub fn databases(&self) -> Vec<(DatabaseName, u64)> {
+        self.dictionaries.statements()
+    }
+
     /// How many statements, and transactions of several, of the database have ended here.
     pub fn statements(&self, database: &DatabaseName) -> u64 {
         self.dictionaries.of(database).statements()

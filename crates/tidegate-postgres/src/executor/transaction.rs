@@ -25,11 +25,24 @@ pub(super) struct RoleTransaction {
     /// Whether a statement has been sent.
     begun: bool,
     /// There if a definition may have changed.
-    redefinition: Option<Redefinition>,
+    redefinition: Option<Redefined>,
     /// Whether a statement calls what may be a function of the database's own.
     called: bool,
     /// Whether something has gone wrong, so that the transaction can only be rolled back.
     failed: bool,
+}
+
+/// What a transaction may have defined. Types that were looked up in it are forgotten when it ends:
+/// if it is rolled back, they have never been there.
+struct Redefined {
+    dictionary: Arc<Dictionary>,
+    _redefinition: Redefinition,
+}
+
+impl Drop for Redefined {
+    fn drop(&mut self) {
+        self.dictionary.forget();
+    }
 }
 
 impl RoleTransaction {
@@ -106,9 +119,16 @@ impl RoleTransaction {
         if let Some(redefinition) = redefinition.or(told(lease, task.dictionary)) {
             task.dictionary.forget();
             lease.statements.retire();
-            self.redefinition = Some(redefinition);
+            self.redefine(redefinition);
         }
         self.remember(outcome)
+    }
+
+    fn redefine(&mut self, redefinition: Redefinition) {
+        self.redefinition = Some(Redefined {
+            dictionary: self.dictionary.clone(),
+            _redefinition: redefinition,
+        });
     }
 
     async fn only_describe(&mut self, bound: &BoundStatement) -> Result<Description> {
@@ -125,9 +145,10 @@ impl RoleTransaction {
         let outcome = self.lease.commit(self.deadline).await;
         // What a deferred trigger defined is told by COMMIT.
         let late = told(&mut self.lease, &self.dictionary);
-        if self.redefinition.take().or(late).is_some() {
-            self.dictionary.forget();
+        if let Some(late) = late {
+            self.redefine(late);
         }
+        self.redefinition = None;
         self.dictionary.count(self.called);
         conclude(self.lease, outcome).await
     }

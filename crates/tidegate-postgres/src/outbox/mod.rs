@@ -31,7 +31,7 @@ use tidegate_sql::log::{
 };
 use tidegate_sql::{BoxFuture, DatabaseName};
 
-use crate::actor::Logins;
+use crate::actor::{Actor, Logins};
 use crate::config::Config;
 use crate::executor::Credentials;
 
@@ -154,7 +154,10 @@ impl ChangeLog for Outbox {
         relation: u32,
         told: &'a [u32],
     ) -> BoxFuture<'a, LogResult<Option<LogPosition>>> {
-        Box::pin(parted::look(&self.shared, database, relation, told))
+        Box::pin(async move {
+            let admin = Actor::admin(&self.shared.logins, database).await?;
+            admin.look(&parted::Table, relation, told).await
+        })
     }
 
     fn release<'a>(

@@ -1,48 +1,43 @@
-//! Rows that come or go with the partitions of a captured table.
+//! What the outbox holds of the partitions of a captured table.
 
-use tidegate_sql::DatabaseName;
 use tidegate_sql::log::{LogPosition, LogResult};
 
-use super::{Shared, position};
+use super::{number, position};
 use crate::actor::Actor;
-use crate::partitions::Partitions;
+use crate::partitions::{Book, Entry, Partitions};
 
-/// See [`tidegate_sql::log::ChangeLog::partitions`].
-pub(super) async fn look(
-    shared: &Shared,
-    database: &DatabaseName,
-    relation: u32,
-    told: &[u32],
-) -> LogResult<Option<LogPosition>> {
-    let admin = Actor::admin(&shared.logins, database).await?;
-    admin.begin().await?;
-    let looked = look_within(&admin, relation, told).await;
-    admin.end(looked).await
-}
+/// The table of what is captured.
+pub(super) struct Table;
 
-async fn look_within(admin: &Actor, relation: u32, told: &[u32]) -> LogResult<Option<LogPosition>> {
-    let rows = admin.rows(CAPTURED, &[&relation]).await?;
-    let (Some(row), Some(seen)) = (rows.first(), admin.partitions(relation).await?) else {
-        return Ok(None);
-    };
-    let changed: Option<i64> = row.get(0);
-    let before: Option<&str> = row.get(1);
-    let before = before.and_then(Partitions::parse);
-    if before.as_ref() == Some(&seen.partitions) {
-        return Ok(changed.map(position));
+impl Book for Table {
+    async fn read(&self, actor: &Actor, relation: u32) -> LogResult<Option<Entry>> {
+        let rows = actor.rows(CAPTURED, &[&relation]).await?;
+        Ok(rows.first().map(|row| {
+            let changed: Option<i64> = row.get(0);
+            let partitions: Option<&str> = row.get(1);
+            Entry {
+                changed: changed.map(position),
+                partitions: partitions.and_then(Partitions::parse),
+            }
+        }))
     }
-    let mut changed = changed;
-    if let Some(before) = &before
-        && admin.moved(before, &seen, told).await?
-    {
+
+    async fn now(&self, actor: &Actor) -> LogResult<LogPosition> {
         // Nothing is told there, so that it is a place of its own.
-        admin.run("SELECT tidegate_outbox.advance()").await?;
-        let rows = admin.rows(STEP, &[]).await?;
-        changed = rows.first().map(|row| row.get(0));
+        actor.run("SELECT tidegate_outbox.advance()").await?;
+        let rows = actor.rows(STEP, &[]).await?;
+        let now = rows.first().map(|row| position(row.get(0)));
+        now.ok_or_else(|| super::unreadable("the state of the outbox"))
     }
-    let now = seen.partitions.to_text();
-    admin.rows(NOTE, &[&relation, &now, &changed]).await?;
-    Ok(changed.map(position))
+
+    async fn write(&self, actor: &Actor, relation: u32, entry: Entry) -> LogResult<()> {
+        let partitions = entry.partitions.map(|partitions| partitions.to_text());
+        let changed = entry.changed.map(number);
+        actor
+            .rows(NOTE, &[&relation, &partitions, &changed])
+            .await?;
+        Ok(())
+    }
 }
 
 const CAPTURED: &str = "\

@@ -148,7 +148,7 @@ impl ChangeLog for Replication {
         relation: u32,
         told: &'a [u32],
     ) -> BoxFuture<'a, LogResult<Option<LogPosition>>> {
-        Box::pin(parted::look(&self.shared, database, relation, told))
+        Box::pin(parted::look(&self.shared, (database, relation), told))
     }
 
     fn release<'a>(
@@ -175,4 +175,15 @@ impl ChangeLog for Replication {
 /// The error of an answer of our own that cannot be read.
 fn unreadable(what: &'static str) -> LogError {
     LogError::Internal(what.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_window_of_the_contract_is_kept_where_nothing_is_set() {
+        let retention = ReplicationSettings::default().retention;
+        assert_eq!(retention, Some(256 * 1024 * 1024));
+    }
 }

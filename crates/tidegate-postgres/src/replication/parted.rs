@@ -1,4 +1,4 @@
-//! Rows that come or go with the partitions of a captured table.
+//! What the log's ledger holds of the partitions of a captured table.
 
 use tidegate_sql::DatabaseName;
 use tidegate_sql::log::{LogError, LogPosition, LogResult};
@@ -6,57 +6,58 @@ use tidegate_sql::log::{LogError, LogPosition, LogResult};
 use super::ledger::Ledger;
 use super::{EVERYTHING, Shared};
 use crate::actor::Actor;
+use crate::partitions::{Book, Entry};
 
-/// See [`tidegate_sql::log::ChangeLog::partitions`].
+/// Looks as the owner, whose publications they are, else as the administrator.
 pub(super) async fn look(
     shared: &Shared,
-    database: &DatabaseName,
-    relation: u32,
+    (database, relation): (&DatabaseName, u32),
     told: &[u32],
 ) -> LogResult<Option<LogPosition>> {
     if let Some(owner) = Actor::owner(&shared.logins, database).await? {
-        match owner.look(relation, told).await {
+        match owner.look(&Comment, relation, told).await {
             Err(LogError::NotAllowed { .. }) => {}
             looked => return looked,
         }
     }
     let admin = Actor::admin(&shared.logins, database).await?;
-    admin.look(relation, told).await
+    admin.look(&Comment, relation, told).await
 }
 
-impl Actor {
-    async fn look(&self, relation: u32, told: &[u32]) -> LogResult<Option<LogPosition>> {
-        self.begin().await?;
-        let looked = self.look_within(relation, told).await;
-        self.end(looked).await
+/// The comment of the publication.
+struct Comment;
+
+impl Comment {
+    async fn ledger(actor: &Actor) -> LogResult<Ledger> {
+        let rows = actor.rows(LEDGER, &[]).await?;
+        let comment: Option<&str> = rows.first().and_then(|row| row.get(0));
+        Ok(Ledger::parse(comment.unwrap_or_default()))
+    }
+}
+
+impl Book for Comment {
+    async fn read(&self, actor: &Actor, relation: u32) -> LogResult<Option<Entry>> {
+        let mut ledger = Self::ledger(actor).await?;
+        let entry = ledger.0.remove(&relation);
+        Ok(entry.map(|entry| Entry {
+            changed: entry.changed,
+            partitions: entry.partitions,
+        }))
     }
 
-    async fn look_within(&self, relation: u32, told: &[u32]) -> LogResult<Option<LogPosition>> {
-        let rows = self.rows(LEDGER, &[]).await?;
-        let comment: Option<&str> = rows.first().and_then(|row| row.get(0));
-        let mut ledger = Ledger::parse(comment.unwrap_or_default());
-        let Some(entry) = ledger.0.get_mut(&relation) else {
-            return Ok(None);
-        };
-        let Some(seen) = self.partitions(relation).await? else {
-            return Ok(None);
-        };
-        if entry.partitions.as_ref() == Some(&seen.partitions) {
-            return Ok(entry.changed);
+    async fn now(&self, actor: &Actor) -> LogResult<LogPosition> {
+        actor.now().await
+    }
+
+    async fn write(&self, actor: &Actor, relation: u32, seen: Entry) -> LogResult<()> {
+        let mut ledger = Self::ledger(actor).await?;
+        if let Some(entry) = ledger.0.get_mut(&relation) {
+            entry.changed = seen.changed;
+            entry.partitions = seen.partitions;
         }
-        if let Some(before) = &entry.partitions
-            && self.moved(before, &seen, told).await?
-        {
-            entry.changed = Some(self.now().await?);
-        }
-        entry.partitions = Some(seen.partitions);
-        let changed = entry.changed;
         let comment = ledger.to_comment();
-        self.run(&format!(
-            "COMMENT ON PUBLICATION \"{EVERYTHING}\" IS '{comment}'"
-        ))
-        .await?;
-        Ok(changed)
+        let write = format!("COMMENT ON PUBLICATION \"{EVERYTHING}\" IS '{comment}'");
+        actor.run(&write).await
     }
 }
 

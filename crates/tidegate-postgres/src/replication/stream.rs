@@ -183,3 +183,40 @@ fn outage(error: io::Error) -> LogError {
 fn truncated() -> LogError {
     super::unreadable("a message of the stream of changes")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(kind: u8) -> LogMessage {
+        LogMessage::Change(Bytes::copy_from_slice(&[kind, 1, 2]))
+    }
+
+    fn transactions(count: usize) -> Vec<LogMessage> {
+        let one = || [b'B', b'I', b'C'].map(change);
+        std::iter::repeat_with(one).take(count).flatten().collect()
+    }
+
+    #[test]
+    fn transactions_that_come_soon_or_many_at_once_are_dense() {
+        let (soon, many) = DENSE;
+        let early = soon.checked_sub(Duration::from_nanos(1)).unwrap();
+        assert!(is_dense(&transactions(1), early));
+        assert!(!is_dense(&transactions(1), soon));
+        assert!(!is_dense(&transactions(many - 1), soon));
+        assert!(is_dense(&transactions(many), Duration::MAX));
+    }
+
+    #[test]
+    fn nobody_waits_in_the_midst_of_a_transaction_or_for_nothing() {
+        let (_, many) = DENSE;
+        let mut open = transactions(many);
+        open.extend([change(b'B'), change(b'I')]);
+        let mut idle = transactions(many);
+        idle.push(LogMessage::Reached(LogPosition(7)));
+        let empty = LogMessage::Change(Bytes::new());
+        for messages in [vec![], vec![empty], open, idle] {
+            assert!(!is_dense(&messages, Duration::ZERO), "{messages:?}");
+        }
+    }
+}

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::cache::Prepared;
 use super::pipeline::Progress;
-use super::reset::{Residue, is_stateless};
+use super::reset::{Residue, is_stateless, names_settings};
 use super::task::{Failure, Place, Task};
 use crate::connection::{Condition, Connection, TransactionStatus, outage};
 use crate::wire::body::{self, Field};
@@ -114,6 +114,7 @@ impl Connection {
         let left = Residue::of(task.bound, task.login.sharing, suspect);
         self.residue = self.residue.max(left);
         self.stirred |= suspect || !is_stateless(task.bound);
+        self.marked |= names_settings(task.bound, task.login.sharing);
     }
 
     fn forget(&mut self, task: &Task<'_>) {
@@ -193,6 +194,9 @@ impl Connection {
             tag::COMMAND_COMPLETE => {
                 run.ended += 1;
                 run.count(body::command_tag(self.channel.inbound.body()));
+                if run.ended == run.task.bound.sets.len() {
+                    self.cut(run.task, &mut run.progress);
+                }
             }
             tag::ROW_DESCRIPTION => match body::row_description(self.channel.inbound.body()) {
                 Some(fields) => run.confirm(&fields, sink)?,

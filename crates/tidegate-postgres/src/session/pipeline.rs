@@ -3,6 +3,7 @@
 use bytes::BytesMut;
 use postgres_protocol::message::frontend::{self, BindError};
 use tidegate_sql::parameter::{self, IsNull};
+use tidegate_sql::statement::Kind;
 use tidegate_sql::{Error, InputError};
 
 use super::cache::{Prepared, StatementCache};
@@ -21,6 +22,8 @@ pub(super) struct Progress {
     next: usize,
     /// Whether the Sync has been queued.
     ended: bool,
+    /// Whether the Sync waits until the sink has taken all rows.
+    held: bool,
     /// What is wrong with a set.
     pub(super) wrong: Option<InputError>,
 }
@@ -34,9 +37,14 @@ impl Connection {
         progress: &mut Progress,
         guessed: bool,
     ) -> Result<(), Error> {
-        while !progress.ended && self.channel.outbound.len() < AHEAD {
+        while !progress.ended && !progress.held && self.channel.outbound.len() < AHEAD {
             if progress.next == task.bound.sets.len() {
-                self.finish_pipeline(task, progress);
+                if is_undone_for_rows(task, prepared) {
+                    progress.held = true;
+                    frontend::flush(&mut self.channel.outbound);
+                } else {
+                    self.finish_pipeline(task, progress);
+                }
                 break;
             }
             let set = Set {
@@ -63,7 +71,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Ends the pipeline early, because a set has failed.
+    /// Ends the pipeline: early, because a set has failed, or because the sink has all rows.
     pub(super) fn cut(&mut self, task: &Task<'_>, progress: &mut Progress) {
         if !progress.ended {
             self.finish_pipeline(task, progress);
@@ -79,6 +87,14 @@ impl Connection {
             self.push_reset(residue);
         }
     }
+}
+
+/// Whether what the statement did must be undone when the sink refuses a row of it: PostgreSQL
+/// ends the transaction of a statement alone at its Sync, which must then come behind the rows.
+fn is_undone_for_rows(task: &Task<'_>, prepared: &Prepared) -> bool {
+    task.place == Place::Alone
+        && task.bound.statement.kind() == Kind::Write
+        && !prepared.shape.columns.is_empty()
 }
 
 /// Queues a read with one set and its end into a buffer of several, or nothing: when a value does

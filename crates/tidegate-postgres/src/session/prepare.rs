@@ -39,7 +39,8 @@ impl Connection {
             hints.iter().map(|hint| hint.as_ref().map_or(0, Type::oid)),
         )?;
         let described = self.describe(task, &name).await?;
-        let shape = self.shape(task, described, generation).await?;
+        let inferred = hints.iter().flatten().count() < described.parameters.len();
+        let shape = self.shape(task, described, (generation, inferred)).await?;
         let verdict = Arc::default();
         let prepared = Arc::new(Prepared {
             name,
@@ -77,7 +78,7 @@ impl Connection {
             return Ok(());
         }
         let text = match mode {
-            Mode::ReadWrite => "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
+            Mode::ReadWrite => "BEGIN ISOLATION LEVEL READ COMMITTED",
             Mode::Snapshot => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
         };
         self.push_command(text)
@@ -159,7 +160,7 @@ impl Connection {
         &mut self,
         task: &Task<'_>,
         described: Described,
-        generation: u64,
+        (generation, inferred): (u64, bool),
     ) -> Result<Arc<Shape>, Error> {
         let columns = described.fields.iter().map(|field| field.type_oid);
         let oids: Vec<u32> = described
@@ -170,9 +171,9 @@ impl Connection {
             .collect();
         let types = self.resolve(task.dictionary, &oids, task.deadline).await?;
         let count = described.parameters.len();
-        let mut shape = Shape::new(count, described.fields, types, generation);
-        if let Some(known) = task.dictionary.shape(task.bound, &task.login.role) {
-            shape.pace = known.pace.clone();
+        let mut shape = Shape::new((count, inferred), described.fields, types, generation);
+        if let Some(pace) = task.dictionary.pace(task.bound, &task.login.role) {
+            shape.pace = pace;
         }
         Ok(Arc::new(shape))
     }

@@ -62,6 +62,20 @@ pub(crate) fn is_stateless(statement: &BoundStatement) -> bool {
     statement.statement.kind() == Kind::Read && statement.trust() == Trust::Stateless
 }
 
+/// Whether the statement may give a name to a setting that had none, on behalf of strangers. That
+/// outlives every reset: a setting once named is empty afterwards, where it was NULL before
+/// (PostgreSQL, "Customized Options"). By its text, which may run another text by functions that
+/// take one; strangers can make no functions.
+pub(crate) fn names_settings(statement: &BoundStatement, sharing: Sharing) -> bool {
+    const BY: [&str; 5] = ["set_config", "_to_xml", "ts_stat", "ts_rewrite", "u&\""];
+    if sharing != Sharing::Strangers || is_stateless(statement) {
+        return false;
+    }
+    let text = statement.statement.text().to_ascii_lowercase();
+    let is_plain = matches!(statement.statement.kind(), Kind::Read | Kind::Write);
+    !is_plain || BY.iter().any(|name| text.contains(name))
+}
+
 impl Connection {
     /// Queues the reset that removes the residue.
     pub(crate) fn push_reset(&mut self, residue: Residue) {

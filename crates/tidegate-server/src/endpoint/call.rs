@@ -86,7 +86,7 @@ impl Asked {
                 "the body must be application/json or application/json-rpc",
             ));
         }
-        let preferences = Preferences::of(&head.headers)?;
+        let preferences = Preferences::of(&head.headers)?.within(app.limits().statement);
         let timezone = preferences.timezone.as_deref().map(sql::zone).transpose()?;
         let share = app.memory().share();
         let body = request_body::read(body, &head.headers, app.limits(), share).await?;

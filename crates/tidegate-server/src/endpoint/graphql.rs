@@ -138,11 +138,11 @@ pub(crate) async fn schema(
     found.ok_or_else(missing)
 }
 
-/// Runs a query or a mutation.
+/// Runs a query or a mutation whose data may have so many bytes, or as many as the API allows.
 pub(crate) async fn execute(
     (app, api): (&App, &Api),
     caller: &Caller,
-    terms: Terms,
+    (terms, room): (Terms, u64),
     prepared: &Prepared,
     variables: Option<&RawValue>,
 ) -> Result<Answer, Failure> {
@@ -151,6 +151,7 @@ pub(crate) async fn execute(
         principal: &caller.principal,
         anonymous: caller.anonymous,
         terms,
+        room,
     };
     let executed = api.execute(prepared, variables, context).await;
     executed.map_err(|error| Failure::from_sql(error, caller.anonymous))
@@ -170,7 +171,7 @@ impl Work<'_> {
         let requests = tidegate_graphql::parse(body, self.app.limits().graphql_batch);
         let requests = match requests.map_err(|error| Failure::input(error.message))? {
             Requests::One(request) => {
-                let answer = Box::pin(self.run(&request, true)).await?;
+                let answer = Box::pin(self.run(&request, true, u64::MAX)).await?;
                 return Ok(self.respond(answer.body, media.status(answer.executed), media));
             }
             Requests::Many(requests) => requests,
@@ -178,9 +179,13 @@ impl Work<'_> {
         let mut all = BytesMut::with_capacity(1024);
         let mut text = Text::default();
         for (at, request) in requests.iter().enumerate() {
+            // What was done before is not taken back, so who comes when there is no room left
+            // does nothing.
+            let held = text.held() + all.len() as u64;
+            let room = self.app.limits().response.saturating_sub(held);
             all.put_u8(if at == 0 { b'[' } else { b',' });
             let answer = match request {
-                Ok(request) => Box::pin(self.run(request, true)).await,
+                Ok(request) => Box::pin(self.run(request, true, room)).await,
                 Err(error) => Ok(Answer::refused(std::slice::from_ref(error))),
             };
             // Those before it have happened, so this one cannot take the whole answer.
@@ -194,7 +199,6 @@ impl Work<'_> {
                     text.append(streamed);
                 }
             }
-            self.check_size(text.held() + all.len() as u64)?;
         }
         all.put_u8(b']');
         text.append(all);
@@ -221,11 +225,16 @@ impl Work<'_> {
             operation_name: find("operationName").map(Cow::Borrowed),
             variables,
         };
-        let answer = self.run(&request, false).await?;
+        let answer = self.run(&request, false, u64::MAX).await?;
         Ok(self.respond(answer.body, media.status(answer.executed), media))
     }
 
-    async fn run(&self, request: &Request<'_>, may_write: bool) -> Result<Answer, Failure> {
+    async fn run(
+        &self,
+        request: &Request<'_>,
+        may_write: bool,
+        room: u64,
+    ) -> Result<Answer, Failure> {
         let operation = request.operation_name.as_deref();
         let prepared = match self.api.prepare(&request.query, operation) {
             Ok(prepared) => prepared,
@@ -241,7 +250,8 @@ impl Work<'_> {
             return Ok(Answer::refused(&[Error::input(text)]));
         }
         let parts = (self.app, self.api);
-        execute(parts, self.caller, self.terms, &prepared, request.variables).await
+        let terms = (self.terms, room);
+        execute(parts, self.caller, terms, &prepared, request.variables).await
     }
 
     fn respond(&self, body: Text, status: StatusCode, media: Media) -> Response<Body> {
@@ -252,16 +262,6 @@ impl Work<'_> {
         headers.insert(CACHE_CONTROL, NO_STORE);
         headers.append(VARY, HeaderValue::from_static("Accept"));
         response
-    }
-
-    fn check_size(&self, size: u64) -> Result<(), Failure> {
-        let most = self.app.limits().response;
-        if size > most {
-            return Err(Failure::too_large(format!(
-                "the answers are larger than {most} bytes"
-            )));
-        }
-        Ok(())
     }
 }
 

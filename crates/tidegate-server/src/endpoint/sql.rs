@@ -57,7 +57,7 @@ where
             "the body must be application/json",
         ));
     }
-    let preferences = Preferences::of(&head.headers)?;
+    let preferences = Preferences::of(&head.headers)?.within(app.limits().statement);
     let body = request_body::read(body, &head.headers, app.limits(), app.memory().share()).await?;
     let requests = match request::parse(&body.bytes, statement_limits(app)) {
         Ok(requests) => requests,

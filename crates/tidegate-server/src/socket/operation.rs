@@ -142,7 +142,7 @@ impl Work {
             let run = graphql::execute(
                 (&self.app, &api),
                 &self.caller,
-                terms,
+                (terms, u64::MAX),
                 &prepared,
                 request.variables,
             );

@@ -70,7 +70,7 @@ pub(crate) fn of_graphql(
                     form: ValueForm::Text(relation.type_name.clone()),
                 });
             }
-            Shows::One(..) | Shows::Many(..) => {
+            Shows::One(..) | Shows::Many(..) | Shows::Lost(_) => {
                 let text = format!("`{key}`: relationships cannot be selected in events");
                 return Err(Refusal::new("unsupported_selection", text));
             }

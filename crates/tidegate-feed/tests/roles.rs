@@ -1,0 +1,248 @@
+//! Many roles, and every way in which one comes to its rights.
+
+use std::time::Duration;
+
+use tidegate_feed::{Ended, Item};
+
+use crate::asked::{Asked, RIGHTS};
+use crate::scene::{Listener, Scene, Setup};
+
+async fn listener(scene: &Scene, user: &str, columns: &[&str]) -> Listener {
+    let mut request = scene.request("t", columns).await;
+    request.login = scene.login(user);
+    scene.subscribe(request).await.unwrap()
+}
+
+const ROLES: usize = 600;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_roles_are_asked_about_at_once_and_none_of_them_logs_in() {
+    let setup = Setup::rechecked_every(Duration::from_hours(1));
+    let (scene, asked) = Asked::scene("feed_roles", &setup).await;
+    // Nobody could log in as them: they have no password.
+    scene
+        .run(&format!(
+            "CREATE TABLE t (id int PRIMARY KEY, a text, b text);
+             CREATE ROLE \"feed_roles/group\";
+             GRANT SELECT ON t TO \"feed_roles/group\";
+             DO $$ BEGIN FOR n IN 0..{} LOOP
+                 EXECUTE format('CREATE ROLE %I LOGIN', 'feed_roles/r' || n);
+                 EXECUTE format(CASE n % 3 WHEN 0 THEN 'GRANT \"feed_roles/group\" TO %I'
+                     WHEN 1 THEN 'GRANT SELECT ON t TO %I'
+                     ELSE 'GRANT SELECT (id, a) ON t TO %I' END, 'feed_roles/r' || n);
+             END LOOP; END $$",
+            ROLES - 1
+        ))
+        .await;
+    let subscribing = (0..ROLES).map(|n| {
+        let scene = &scene;
+        async move { listener(scene, &format!("/r{n}"), &["id", "a"]).await }
+    });
+    let mut listeners = futures_util::future::join_all(subscribing).await;
+    // Those who came while others were asked about are asked about together; a definition that came
+    // through the log meanwhile has everybody asked about once more.
+    let subscribed = asked.count(RIGHTS);
+    assert!(subscribed < 30, "{subscribed} questions");
+    scene.run("INSERT INTO t VALUES (1, 'one')").await;
+    for listener in &mut listeners {
+        assert_eq!(listener.event().await, "+{\"id\":1,\"a\":\"one\"}");
+    }
+    let before = asked.count(RIGHTS);
+    scene
+        .run(
+            "REVOKE SELECT ON t FROM \"feed_roles/group\"; REVOKE SELECT (a) ON t FROM \"feed_roles/r2\";
+             INSERT INTO t VALUES (2, 'two')",
+        )
+        .await;
+    for (n, listener) in listeners.iter_mut().enumerate() {
+        if n % 3 == 0 || n == 2 {
+            assert_eq!(listener.next().await, Item::Ended(Ended::NotAllowed), "{n}");
+        } else {
+            assert_eq!(listener.event().await, "+{\"id\":2,\"a\":\"two\"}", "{n}");
+        }
+    }
+    // 500 at a time.
+    assert_eq!(asked.count(RIGHTS) - before, 2);
+    assert_eq!(asked.as_users(), 0);
+}
+
+/// What PostgreSQL shows somebody of `t`.
+async fn shown(scene: &Scene, user: &str) -> Vec<String> {
+    let set = format!("SET ROLE \"{}{user}\"", scene.name);
+    scene.run(&set).await;
+    let rows = scene.sql.query("SELECT id FROM t ORDER BY id", &[]).await;
+    scene.run("RESET ROLE").await;
+    let row = |row: &tokio_postgres::Row| format!("+{{\"id\":{}}}", row.get::<_, i32>(0));
+    rows.unwrap().iter().map(row).collect()
+}
+
+/// A table with policies, and roles of every kind.
+async fn matrix() -> Scene {
+    let scene = Scene::with(
+        "feed_matrix",
+        &Setup::rechecked_every(Duration::from_hours(1)),
+    )
+    .await;
+    for (user, options) in [
+        ("/team", ""),
+        ("/above", "IN ROLE \"feed_matrix/team\""),
+        ("/owner", ""),
+        ("/root", "SUPERUSER"),
+        ("/bypass", "BYPASSRLS"),
+        ("/heir", "IN ROLE \"feed_matrix/owner\""),
+        ("/no_heir", "NOINHERIT IN ROLE \"feed_matrix/owner\""),
+        ("/member", "IN ROLE \"feed_matrix/team\""),
+        ("/far_member", "IN ROLE \"feed_matrix/above\""),
+        ("/no_member", "NOINHERIT IN ROLE \"feed_matrix/team\""),
+        ("/quoted\"\\'", ""),
+        ("/nobody", ""),
+    ] {
+        scene.role(user, options).await;
+    }
+    scene
+        .run(
+            "CREATE TABLE t (id int PRIMARY KEY, a text); GRANT SELECT (id) ON t TO PUBLIC;
+             ALTER TABLE t OWNER TO \"feed_matrix/owner\"; ALTER TABLE t ENABLE ROW LEVEL SECURITY;
+             CREATE POLICY team ON t TO \"feed_matrix/team\" USING (id = 1);
+             CREATE POLICY everybody ON t FOR SELECT USING (id = 2);
+             CREATE POLICY none ON t FOR INSERT WITH CHECK (true);
+             CREATE POLICY quoted ON t TO \"feed_matrix/quoted\"\"\\'\" USING (id = 3)",
+        )
+        .await;
+    scene
+}
+
+#[tokio::test]
+async fn each_role_is_shown_what_postgresql_shows_it() {
+    let scene = matrix().await;
+    let users = [
+        "/owner",
+        "/root",
+        "/bypass",
+        "/heir",
+        "/no_heir",
+        "/member",
+        "/far_member",
+        "/no_member",
+        "/nobody",
+    ];
+    let mut listeners = Vec::new();
+    for user in users {
+        listeners.push((user, listener(&scene, user, &["id"]).await));
+    }
+    let mut quoted = listener(&scene, "/quoted\"\\'", &["id"]).await;
+    scene.run("INSERT INTO t VALUES (1), (2), (3), (4)").await;
+    for (user, listener) in &mut listeners {
+        let shown = shown(&scene, user).await;
+        assert!(!shown.is_empty(), "{user}");
+        assert_eq!(listener.events(shown.len()).await, shown, "{user}");
+    }
+    assert_eq!(quoted.events(2).await, ["+{\"id\":2}", "+{\"id\":3}"]);
+    scene
+        .run("ALTER TABLE t FORCE ROW LEVEL SECURITY; INSERT INTO t VALUES (-1); DELETE FROM t WHERE id > 0")
+        .await;
+    for (user, listener) in &mut listeners {
+        match *user {
+            // Nobody judged their rows, and now somebody must.
+            "/owner" | "/heir" => {
+                let item = listener.next().await;
+                let is_ended = matches!(item, Item::Ended(Ended::Changed { .. }));
+                assert!(is_ended, "{user}: {item:?}");
+            }
+            "/root" | "/bypass" => assert_eq!(listener.event().await, "+{\"id\":-1}", "{user}"),
+            _ => assert_eq!(listener.event().await.as_bytes()[0], b'-', "{user}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_role_that_may_not_come_any_more_is_shown_nothing() {
+    let scene = Scene::with(
+        "feed_gone",
+        &Setup::rechecked_every(Duration::from_millis(50)),
+    )
+    .await;
+    let users = ["/dropped", "/locked", "/late", "/unconnected", "/stays"];
+    scene
+        .run(
+            "CREATE TABLE t (id int PRIMARY KEY); GRANT SELECT ON t TO PUBLIC;
+             REVOKE CONNECT ON DATABASE feed_gone FROM PUBLIC",
+        )
+        .await;
+    for user in users {
+        scene.role(user, "").await;
+        scene
+            .run(&format!(
+                "GRANT CONNECT ON DATABASE feed_gone TO \"feed_gone{user}\""
+            ))
+            .await;
+    }
+    let mut listeners = Vec::new();
+    for user in users {
+        listeners.push(listener(&scene, user, &["id"]).await);
+    }
+    for (listener, change) in listeners.iter_mut().zip([
+        "DROP OWNED BY \"feed_gone/dropped\"; DROP ROLE \"feed_gone/dropped\"",
+        "ALTER ROLE \"feed_gone/locked\" NOLOGIN",
+        "ALTER ROLE \"feed_gone/late\" VALID UNTIL '2020-01-01'",
+        "REVOKE CONNECT ON DATABASE feed_gone FROM \"feed_gone/unconnected\"",
+    ]) {
+        scene.run(change).await;
+        assert_eq!(
+            listener.next().await,
+            Item::Ended(Ended::NotAllowed),
+            "{change}"
+        );
+    }
+    scene.run("INSERT INTO t VALUES (1)").await;
+    assert_eq!(listeners[4].event().await, "+{\"id\":1}");
+    let mut request = scene.request("t", &["id"]).await;
+    request.login = scene.login("/locked");
+    assert!(scene.subscribe(request).await.is_err());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_judges_for_long_keeps_nobody_elses_rights() {
+    let setup = Setup::rechecked_every(Duration::from_millis(50));
+    let scene = Scene::with("feed_long_judge", &setup).await;
+    scene.role("/bob", "").await;
+    scene
+        .run(
+            "CREATE TABLE t (id int PRIMARY KEY, a text);
+             GRANT SELECT ON t TO \"feed_long_judge/alice\", \"feed_long_judge/bob\";
+             ALTER TABLE t ENABLE ROW LEVEL SECURITY;
+             CREATE POLICY slow ON t TO \"feed_long_judge/alice\" \
+                 USING (pg_advisory_xact_lock_shared(7) IS NOT NULL);
+             CREATE POLICY quick ON t TO \"feed_long_judge/bob\" USING (true);
+             SELECT pg_advisory_lock(7)",
+        )
+        .await;
+    let mut alice = listener(&scene, "/alice", &["id"]).await;
+    let mut bob = listener(&scene, "/bob", &["id"]).await;
+    scene.run("INSERT INTO t VALUES (1)").await;
+    assert_eq!(bob.event().await, "+{\"id\":1}");
+    let waits = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 7 \
+                 AND NOT granted AND database = \
+                 (SELECT oid FROM pg_database WHERE datname = current_database())";
+    while scene
+        .sql
+        .query_one(waits, &[])
+        .await
+        .unwrap()
+        .get::<_, i64>(0)
+        == 0
+    {
+        tokio::task::yield_now().await;
+    }
+    // Alice's row is being judged, for as long as the lock is held.
+    scene
+        .run("REVOKE SELECT ON t FROM \"feed_long_judge/bob\"")
+        .await;
+    tokio::select! {
+        biased;
+        item = alice.next() => panic!("{item:?}"),
+        item = bob.next() => assert_eq!(item, Item::Ended(Ended::NotAllowed)),
+    }
+    scene.run("SELECT pg_advisory_unlock(7)").await;
+    assert_eq!(alice.event().await, "+{\"id\":1}");
+}
