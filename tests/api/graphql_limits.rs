@@ -393,3 +393,35 @@ async fn a_mutation_whose_answer_is_too_large_has_not_happened() {
         assert_eq!(rows["data"][0]["n"], 0, "{letter}: {answer}");
     }
 }
+
+/// Who comes in an array when its answer is full does nothing; those before and behind keep theirs.
+#[tokio::test]
+async fn in_an_array_only_what_can_be_answered_is_done() {
+    let folder = demo_folder();
+    let service = Service::start(folder.path().to_str().unwrap(), &["--response-limit=20KiB"]);
+    let insert = |name: String| {
+        let data = format!("{{name: \"{name}\"}}");
+        json!({"query": format!("mutation {{ insertPlaylists(data: {data}) {{ name }} }}")})
+    };
+    let requests = json!([
+        insert("first ".repeat(2_000)),
+        insert("second ".repeat(2_000)),
+        insert("third".to_owned()),
+    ]);
+    let answer = service
+        .ask(
+            Method::POST,
+            PUBLIC,
+            Some("demo"),
+            Some(requests.to_string()),
+        )
+        .await;
+    assert_eq!(answer.status, 200, "{:.300}", answer.text);
+    let answers = answer.json();
+    let codes = [0, 1, 2].map(|at| answers[at]["errors"][0]["extensions"]["code"].clone());
+    assert_eq!(codes, [Value::Null, json!("TOO_COMPLEX"), Value::Null]);
+    let q = "select split_part(name, ' ', 1) as word from playlists \
+             where name ~ '^(first|second|third)' order by id";
+    let found = service.rows("demo", q, json!({})).await;
+    assert_eq!(found["data"], json!([{"word": "first"}, {"word": "third"}]));
+}

@@ -28,4 +28,4 @@ pub use limits::{Limits, RoleLimits};
 pub use request::{Request, Requests, parse};
 pub use response::Answer;
 pub use subscription::{Change, Subscription};
-pub use text::{Broken, Reader, Text};
+pub use text::{Broken, Reader, Text, TooLong};
