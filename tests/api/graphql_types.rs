@@ -448,3 +448,20 @@ async fn a_column_of_a_view_may_be_null_whatever_its_domain_says() {
     let answer = ask(Some("demo"), "{ x: getGqlSureBoth { id s } }", json!({})).await;
     assert_eq!(answer, json!({"data": {"x": [{"id": 1, "s": null}]}}));
 }
+
+/// A list in a list, which a domain makes possible, is its text, and of that type.
+#[tokio::test]
+async fn lists_of_lists_by_a_domain_are_texts() {
+    let setup = "create domain gql_ints as int[];
+         create table gql_int_lists (id int primary key, one gql_ints, many gql_ints[]);
+         insert into gql_int_lists values (1, '{1,2}', '{\"{1,2}\",null}');
+         alter table gql_int_lists owner to demo";
+    demo().admin().await.batch_execute(setup).await.unwrap();
+    known("GqlIntLists").await;
+    let fields = fields("GqlIntLists").await;
+    assert_eq!((&*fields[1].1, &*fields[2].1), ("[Int]", "[String]"));
+    let query = "{ x: getGqlIntLists { one many } }";
+    let answer = ask(Some("demo"), query, json!({})).await;
+    let expected = json!({"data": {"x": [{"one": [1, 2], "many": ["{1,2}", null]}]}});
+    assert_eq!(answer, expected);
+}

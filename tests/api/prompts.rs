@@ -75,3 +75,29 @@ async fn what_is_dropped_is_named_again() {
         assert!(!operator.succeeds(list, "").contains(name), "{drop}");
     }
 }
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_password_is_asked_for_twice() {
+    let operator = Operator::new().await;
+    operator.succeeds(
+        &["tenant", "create", "shop", "--password-file", "-"],
+        "owner-password\n",
+    );
+    let list = ["user", "list", "shop"];
+    for (name, typed, code, said) in [
+        ("bea", "topsecret12\nanother12345\n", 1, "differ"),
+        (
+            "ann",
+            "topsecret12\ntopsecret12\n",
+            0,
+            "ann is a user of shop",
+        ),
+    ] {
+        let (found, shown) = at_a_terminal(&operator, &format!("user create shop {name}"), typed);
+        assert_eq!(found, Some(code), "{shown}");
+        assert!(shown.contains(&format!("Password of {name}:")), "{shown}");
+        assert!(shown.contains(said), "{shown}");
+        assert_eq!(operator.succeeds(&list, "").contains(name), code == 0);
+    }
+}

@@ -201,10 +201,17 @@ impl Kind {
             TypeKind::Array(_) if matches!(*r#type, Type::INT2_VECTOR | Type::OID_VECTOR) => {
                 Self::scalar("String")
             }
-            TypeKind::Array(element) => Self {
-                list: true,
-                ..Self::of_type(element)
-            },
+            TypeKind::Array(element) => {
+                // Lists in a list, by a domain, are shown as PostgreSQL writes them.
+                let element = match Self::of_type(element) {
+                    Self { list: true, .. } => Self::scalar("String"),
+                    one => one,
+                };
+                Self {
+                    list: true,
+                    ..element
+                }
+            }
             _ => Self {
                 named: named(r#type),
                 list: false,
