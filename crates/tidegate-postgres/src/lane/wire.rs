@@ -160,8 +160,14 @@ impl Wire {
             }
             tag::NO_DATA => job.contradict(),
             tag::ERROR_RESPONSE => {
+                let error = ServerError::read(inbound.body());
+                // The session ends, and not by what is read: it was terminated, or PostgreSQL
+                // shuts down.
+                if error.rejection.fatal {
+                    return Err(self.breach());
+                }
                 job.failed = true;
-                job.stale = ServerError::read(inbound.body()).is_stale_statement();
+                job.stale = error.is_stale_statement();
             }
             tag::COMMAND_COMPLETE => job.complete = true,
             tag::PARSE_COMPLETE | tag::BIND_COMPLETE | tag::CLOSE_COMPLETE => {}
