@@ -116,7 +116,8 @@ fn no_relation_takes_the_name_of_anothers_aggregates() {
         let tables = names.map(|name| table(&name, &[], &json!([])));
         let schema = schema(&tables);
         let types: Vec<_> = schema.relations().map(|(_, r)| &*r.type_name).collect();
-        assert_eq!(types, [format!("X{suffix}"), "X2".to_owned()], "{suffix}");
+        // Whose name comes first by the alphabet does not matter.
+        assert_eq!(types, [format!("X{suffix}2"), "X".to_owned()], "{suffix}");
     }
     let schema = schema(&[
         table("x", &[], &json!([])),

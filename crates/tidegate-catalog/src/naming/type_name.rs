@@ -56,26 +56,37 @@ pub struct Renamed {
 }
 
 /// The type name of each relation, in their order, which decides who gets a name that several
-/// would have.
+/// would have. Those whose names look like the types of aggregates come last: an odd table must
+/// not take the name from the plain one whose aggregates are called so.
 pub(crate) fn type_names<'a>(
     relations: impl Iterator<Item = &'a str>,
 ) -> (Vec<Box<str>>, Vec<Renamed>) {
+    let relations: Vec<_> = relations.map(|name| (name, pascal_case(name))).collect();
+    let mut order: Vec<usize> = (0..relations.len()).collect();
+    order.sort_by_key(|place| looks_like_aggregates(&relations[*place].1));
     let mut taken = Taken::default();
     let mut numbers = Numbers::default();
-    let mut renamed = Vec::new();
-    let names = relations.map(|relation| {
-        let wanted = pascal_case(relation);
-        let name = numbers.first_free(&wanted, |name| taken.take(name));
-        if name != wanted {
-            renamed.push(Renamed {
-                relation: relation.into(),
-                taken: wanted.into(),
-                type_name: name.as_str().into(),
-            });
-        }
-        name.into()
-    });
-    (names.collect(), renamed)
+    let mut names = vec![Box::default(); relations.len()];
+    for place in order {
+        let wanted = &relations[place].1;
+        names[place] = numbers
+            .first_free(wanted, |name| taken.take(name))
+            .into_boxed_str();
+    }
+    let renamed = relations.iter().zip(&names);
+    let renamed = renamed
+        .filter(|((_, wanted), name)| **wanted != ***name)
+        .map(|((relation, wanted), name)| Renamed {
+            relation: (*relation).into(),
+            taken: wanted.as_str().into(),
+            type_name: name.clone(),
+        })
+        .collect();
+    (names, renamed)
+}
+
+fn looks_like_aggregates(name: &str) -> bool {
+    AGGREGATES.iter().any(|suffix| name.ends_with(suffix))
 }
 
 /// The names that relations have, and those that their aggregates have.

@@ -151,11 +151,8 @@ impl<'a> Level<'a> {
         self.rows.most = narrow(page.most);
         let program = &above[parent].rows.program;
         let here = here(settings.schema, program, child);
-        let wanted = wanted(
-            &program.children[child],
-            &here,
-            (list, settings, &self.rows.program),
-        );
+        let child = &program.children[child];
+        let wanted = wanted(child, &here, (list, settings, &self.rows.program));
         let template = if page.given {
             Template::Limited
         } else {
@@ -188,11 +185,8 @@ impl<'a> Level<'a> {
         let (page, list) = page(&self.source, self.relation, settings);
         let program = &above[parent].rows.program;
         let here = here(settings.schema, program, child);
-        let wanted = wanted(
-            &program.children[child],
-            &here,
-            (list, settings, &self.rows.program),
-        );
+        let child = &program.children[child];
+        let wanted = wanted(child, &here, (list, settings, &self.rows.program));
         let statement = statement::children(&wanted, Template::Limited, (&page, &keys, 0));
         self.rows.grouping = Grouping::Ordinal(keys);
         Some(statement)
