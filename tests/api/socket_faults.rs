@@ -278,7 +278,8 @@ async fn without_logical_decoding_subscriptions_are_refused_and_the_rest_works()
     let answer = stream.query(&query).send().await.unwrap();
     assert_eq!(answer.status(), 503);
     let answer: Value = answer.json().await.unwrap();
-    assert!(answer.to_string().contains("FEED_UNAVAILABLE"), "{answer}");
+    assert_eq!(answer["errorCode"], "FEED_UNAVAILABLE", "{answer}");
+    assert_eq!(answer["message"], refused["message"], "the reason, as a socket is told");
     let log = node.stop();
     assert!(log.contains("wal_level"), "the log says why");
 }

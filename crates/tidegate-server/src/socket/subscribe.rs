@@ -212,7 +212,10 @@ fn refused(error: &tidegate_feed::Error) -> Refusal {
         E::Unsupported(_) => "unsupported_subscription",
         E::Filter(_) => "unsupported_filter",
         E::CaptureNotAllowed { .. } => "capture_not_allowed",
-        E::Timeout { .. } => "subscribe_timeout",
+        E::Timeout { .. } => {
+            tracing::warn!(cause = %error, "a subscription was not made in time");
+            "subscribe_timeout"
+        }
         E::Unavailable(_) => "feed_unavailable",
         E::Rights(_) => {
             tracing::warn!(cause = %error, "rights of a subscription could not be asked for");
