@@ -187,7 +187,7 @@ impl Reader {
             Step::Undescribed(relation, unknown) => {
                 let transaction = self.assembler.transaction();
                 shown::defined(&self.database, transaction, relation.oid).await?;
-                let types = type_lookup::resolve(&self.database, &unknown).await;
+                let types = type_lookup::resolve(&self.database, &unknown).await?;
                 let shape = self.assembler.describe(relation, &types);
                 described(&self.database, &shape).await;
             }

@@ -18,6 +18,8 @@ mod generated;
 #[cfg(test)]
 mod live;
 #[cfg(test)]
+mod made_anew;
+#[cfg(test)]
 mod messages;
 #[cfg(test)]
 mod order;
