@@ -151,6 +151,7 @@ impl Reader {
                     break;
                 }
                 () = self.database.poke.notified() => self.stream.ask(),
+                () = self.database.reopen.notified() => return Err(LogError::Gone),
             }
         }
         let mut reached = None;

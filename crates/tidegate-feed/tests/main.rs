@@ -38,6 +38,8 @@ mod slow;
 #[cfg(test)]
 mod standby;
 #[cfg(test)]
+mod standing;
+#[cfg(test)]
 mod values;
 #[cfg(test)]
 mod workload;
