@@ -30,8 +30,11 @@ impl Around for Compression {
         let has_not_changed = response.status() == StatusCode::NOT_MODIFIED;
         // A page holds a secret beside text that others may choose: the length of both compressed
         // together would tell about the secret (BREACH).
+        // An event may not wait in an encoder for those behind it, and each encoder takes as much
+        // memory as a hundred idle streams.
         let kind = response.headers().get(CONTENT_TYPE);
-        if kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/html")) {
+        let is = |name: &str| kind.is_some_and(|kind| kind.as_bytes().starts_with(name.as_bytes()));
+        if is("text/html") || is("text/event-stream") {
             return;
         }
         let size = response.body().exact_size();
