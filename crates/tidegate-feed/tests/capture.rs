@@ -228,3 +228,66 @@ async fn two_thousand_tables_can_be_subscribed_to() {
         assert_eq!(listener.event().await, format!("+{{\"id\":{table}}}"));
     }
 }
+
+#[tokio::test]
+async fn who_waits_for_a_reader_holds_others_up_for_moments_only() {
+    let settings = Settings {
+        patience: Duration::from_millis(1500),
+        ..Settings::default()
+    };
+    let setup = Setup {
+        settings,
+        ..Setup::default()
+    };
+    let scene = Scene::with("feed_reader", &setup).await;
+    scene
+        .run(
+            "CREATE TABLE t (id int PRIMARY KEY, a text); CREATE TABLE u (id int);
+             GRANT SELECT ON t, u TO PUBLIC",
+        )
+        .await;
+    scene.all("u", &["id"]).await;
+    let reader = scene.session().await;
+    let read = "BEGIN; SELECT FROM t";
+    reader.batch_execute(read).await.unwrap();
+    // Whole old rows are needed, for which the table has to be locked, again and again.
+    let request = scene.request("t", &["id", "a"]).await;
+    let subscribe = async {
+        for _ in 0..3 {
+            let refused = scene.subscribe(request.clone()).await.err();
+            let is_timeout =
+                matches!(&refused, Some(Error::Timeout { what, .. }) if what.contains("locking"));
+            assert!(is_timeout, "{refused:?}");
+        }
+    };
+    let writer = scene.session().await;
+    let (mut held_up, mut longest) = (Duration::ZERO, Duration::ZERO);
+    let write = async {
+        for id in 1.. {
+            let begin = tokio::time::Instant::now();
+            let insert = format!("INSERT INTO t VALUES ({id}, 'x')");
+            writer.batch_execute(&insert).await.unwrap();
+            held_up += begin.elapsed();
+            longest = longest.max(begin.elapsed());
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    let begin = tokio::time::Instant::now();
+    tokio::select! {
+        () = subscribe => {}
+        () = write => {}
+    }
+    assert!(longest < Duration::from_millis(600), "{longest:?}");
+    assert!(held_up < begin.elapsed() * 2 / 5, "{held_up:?}");
+    reader.batch_execute("COMMIT").await.unwrap();
+    let mut request = request.clone();
+    request.after = None;
+    let mut listener = loop {
+        match scene.subscribe(request.clone()).await {
+            Ok(listener) => break listener,
+            Err(error) => assert!(matches!(error, Error::Timeout { .. }), "{error}"),
+        }
+    };
+    scene.run("DELETE FROM t WHERE id = 1").await;
+    assert_eq!(listener.event().await, "-{\"id\":1,\"a\":\"x\"}");
+}

@@ -196,3 +196,35 @@ async fn what_others_need_of_a_table_is_no_gap() {
     scene.run("INSERT INTO t VALUES (1, 'x')").await;
     assert_eq!(inserts.event().await, "+{\"id\":1}");
 }
+
+#[tokio::test]
+async fn writers_go_on_while_a_reader_holds_the_table_whose_key_is_dropped() {
+    let scene = Scene::new("feed_key_read").await;
+    scene.run(TABLE).await;
+    let mut deletes = deletes(&scene).await;
+    let reader = scene.session().await;
+    // The reader comes with the change, so that nobody can lock the table behind it.
+    scene
+        .run("BEGIN; ALTER TABLE t DROP CONSTRAINT t_pkey")
+        .await;
+    let (read, ()) = tokio::join!(reader.batch_execute("BEGIN; SELECT FROM t"), async {
+        sleep(Duration::from_millis(100)).await;
+        scene.run("COMMIT").await;
+    });
+    read.unwrap();
+    let begin = Instant::now();
+    write(&scene, "UPDATE t SET a = 'y'").await;
+    assert!(begin.elapsed() < Duration::from_secs(3));
+    reader.batch_execute("COMMIT").await.unwrap();
+    assert_eq!(gap(&mut deletes).await, Resync::Interrupted);
+    let begin = Instant::now();
+    for id in 1000.. {
+        let both = format!("INSERT INTO t VALUES ({id}); DELETE FROM t WHERE id = {id}");
+        write(&scene, &both).await;
+        let next = timeout(Duration::from_millis(200), deletes.next()).await;
+        if matches!(next, Ok(Item::Event { .. })) {
+            break;
+        }
+        assert!(begin.elapsed() < Duration::from_secs(20));
+    }
+}

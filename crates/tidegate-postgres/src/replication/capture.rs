@@ -4,10 +4,11 @@ use std::fmt::Write as _;
 
 use tidegate_sql::DatabaseName;
 use tidegate_sql::log::{Captured, Demand, LogError, LogPosition, LogResult};
+use tokio::time::Instant;
 
-use super::ledger::Entry;
-use super::survey::Survey;
-use super::{EVERYTHING, INSERTS, Shared, spare, tables, unreadable, writers};
+use super::ledger::{Entry, Identity};
+use super::survey::{Leaf, Survey};
+use super::{EVERYTHING, INSERTS, Shared, rest, spare, tables, unreadable, writers};
 use crate::actor::Actor;
 
 /// See [`tidegate_sql::log::ChangeLog::capture`].
@@ -30,15 +31,20 @@ async fn capture_or_fail(
     database: &DatabaseName,
     demand: &Demand,
 ) -> LogResult<Captured> {
+    let deadline = Instant::now() + demand.patience;
     if let Some(owner) = Actor::owner(&shared.logins, database).await? {
-        let added = owner.add(demand).await?;
+        let added = owner
+            .insist_on(shared, (database, demand), deadline)
+            .await?;
         if !matches!(added, Added::NotAllowed(_)) {
-            return owner.finish(added, demand).await;
+            return owner.finish(added, demand, deadline).await;
         }
     }
     let admin = Actor::admin(&shared.logins, database).await?;
-    let added = admin.add(demand).await?;
-    admin.finish(added, demand).await
+    let added = admin
+        .insist_on(shared, (database, demand), deadline)
+        .await?;
+    admin.finish(added, demand, deadline).await
 }
 
 /// What became of adding a table.
@@ -55,6 +61,31 @@ enum Added {
 }
 
 impl Actor {
+    /// Tries for the locks until a deadline; only once where writers are refused meanwhile.
+    async fn insist_on(
+        &self,
+        shared: &Shared,
+        (database, demand): (&DatabaseName, &Demand),
+        deadline: Instant,
+    ) -> LogResult<Added> {
+        let (rests, table) = (&shared.rests, demand.relation);
+        let in_vain = || LogError::TimedOut {
+            what: "locking the table, which others read or write,".to_owned(),
+            limit: demand.patience,
+        };
+        while rests.is_over(database, table, deadline).await {
+            let begin = Instant::now();
+            match self.add(demand).await {
+                Err(LogError::TimedOut { .. }) => rests.begin(database, table, begin.elapsed()),
+                added => return added,
+            }
+            if self.refuses_writers(table).await? {
+                break;
+            }
+        }
+        Err(in_vain())
+    }
+
     async fn add(&self, demand: &Demand) -> LogResult<Added> {
         self.begin().await?;
         let added = self.add_within(demand).await;
@@ -74,19 +105,10 @@ impl Actor {
             return Ok(Added::NotAllowed(not_allowed(&survey)));
         }
         let mut commands = publications(&survey);
-        let mut identities = Vec::new();
-        for leaf in raised {
-            write!(
-                commands,
-                "ALTER TABLE ONLY {} REPLICA IDENTITY FULL; ",
-                leaf.name
-            )
-            .expect("a String takes everything");
-            identities.push((leaf.oid, leaf.identity));
-        }
         if !published {
             commands.push_str(&publish(&survey, demand));
         }
+        let (raise, identities) = raise(&raised);
         for (oid, before) in identities {
             survey.ledger.0.entry(oid).or_default().before = before;
         }
@@ -96,13 +118,20 @@ impl Actor {
             entries.for_each(|entry| entry.since = None);
         }
         survey.ledger.0.entry(demand.relation).or_default().since = None;
+        // The locks for which others wait come last.
         commands.push_str(&comment(&survey));
+        commands.push_str(&raise);
         self.run(&commands).await?;
         Ok(since.map_or(Added::Published, Added::Raised))
     }
 
     /// Waits until the table is captured without a gap.
-    async fn finish(&self, added: Added, demand: &Demand) -> LogResult<Captured> {
+    async fn finish(
+        &self,
+        added: Added,
+        demand: &Demand,
+        deadline: Instant,
+    ) -> LogResult<Captured> {
         let before = match added {
             Added::Captured(since) => {
                 return Ok(Captured {
@@ -114,7 +143,15 @@ impl Actor {
             Added::Published => None,
             Added::Raised(since) => Some(since),
         };
-        writers::wait_for_their_end(&self.client, demand.patience).await?;
+        let rest = deadline.saturating_duration_since(Instant::now());
+        let ended = writers::wait_for_their_end(&self.client, rest).await;
+        ended.map_err(|error| match error {
+            LogError::TimedOut { what, .. } => LogError::TimedOut {
+                what,
+                limit: demand.patience,
+            },
+            error => error,
+        })?;
         if before.is_none() {
             self.republish(demand).await?;
         }
@@ -151,6 +188,23 @@ impl Actor {
         let marked = marked.await;
         self.end(marked).await
     }
+}
+
+/// The commands that raise the identities of tables, and what these were before.
+fn raise(leaves: &[&Leaf]) -> (String, Vec<(u32, Option<Identity>)>) {
+    let mut commands = String::new();
+    if !leaves.is_empty() {
+        let patience = rest::ATTEMPT.as_millis();
+        write!(commands, "; SET LOCAL lock_timeout = {patience}")
+            .expect("a String takes everything");
+    }
+    for leaf in leaves {
+        let name = &leaf.name;
+        write!(commands, "; ALTER TABLE ONLY {name} REPLICA IDENTITY FULL")
+            .expect("a String takes everything");
+    }
+    let before = leaves.iter().map(|leaf| (leaf.oid, leaf.identity));
+    (commands, before.collect())
 }
 
 /// The commands that make the publications again as they should be.

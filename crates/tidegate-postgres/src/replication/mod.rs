@@ -13,6 +13,7 @@ pub(crate) mod refusal;
 mod release;
 mod removal;
 mod republish;
+mod rest;
 mod session;
 mod slot;
 mod spare;
@@ -52,7 +53,7 @@ pub struct ReplicationSettings {
     pub retention: Option<u64>,
     /// How long making a slot may take. It waits for open transactions of the whole cluster.
     pub slot_patience: Duration,
-    /// How long a lock on a table may be waited for.
+    /// How long a lock may be waited for behind which nobody waits who reads or writes a table.
     pub lock_patience: Duration,
 }
 
@@ -77,6 +78,7 @@ struct Shared {
     reader: Config,
     logins: Logins,
     settings: ReplicationSettings,
+    rests: rest::Rests,
 }
 
 impl Replication {
@@ -97,6 +99,7 @@ impl Replication {
                     lock_patience: settings.lock_patience,
                 },
                 settings,
+                rests: rest::Rests::default(),
             }),
         }
     }

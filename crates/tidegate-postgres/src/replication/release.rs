@@ -3,11 +3,15 @@
 use std::fmt::Write as _;
 
 use tidegate_sql::DatabaseName;
-use tidegate_sql::log::LogResult;
+use tidegate_sql::log::{LogError, LogResult};
+use tokio::time::sleep;
 
 use super::ledger::{Entry, Identity, Ledger};
-use super::{EVERYTHING, INSERTS, Shared};
+use super::{EVERYTHING, INSERTS, Shared, rest};
 use crate::actor::Actor;
+
+/// How often the locks of tables are tried for.
+const ATTEMPTS: usize = 10;
 
 /// See [`tidegate_sql::log::ChangeLog::release`]. Does nothing while another node reads: its
 /// subscribers may need what this one does not.
@@ -25,10 +29,19 @@ pub(super) async fn release(
 }
 
 impl Actor {
+    /// Tries some times for the locks of tables that others read or write.
     async fn release(&self, kept: &[u32]) -> LogResult<()> {
-        self.begin().await?;
-        let released = self.release_within(kept).await;
-        self.end(released).await
+        let mut attempts = 1..ATTEMPTS;
+        loop {
+            self.begin().await?;
+            let released = self.release_within(kept).await;
+            let released = self.end(released).await;
+            let again = matches!(released, Err(LogError::TimedOut { .. }));
+            if !again || attempts.next().is_none() {
+                return released;
+            }
+            sleep(rest::ATTEMPT * rest::REST).await;
+        }
     }
 
     async fn release_within(&self, kept: &[u32]) -> LogResult<()> {
@@ -39,6 +52,8 @@ impl Actor {
         let comment: Option<&str> = first.get(4);
         let mut ledger = Ledger::parse(comment.unwrap_or_default());
         let mut commands = String::new();
+        let patience = rest::ATTEMPT.as_millis();
+        let mut identities = format!("; SET LOCAL lock_timeout = {patience}; ");
         for row in &rows {
             let (oid, name): (u32, &str) = (row.get(0), row.get(1));
             for (column, publication) in [(2, EVERYTHING), (3, INSERTS)] {
@@ -51,7 +66,7 @@ impl Actor {
                 }
             }
             let entry = ledger.0.remove(&oid).unwrap_or_default();
-            self.put_back(&entry, name, &mut commands).await?;
+            self.put_back(&entry, name, &mut identities).await?;
         }
         let comment = ledger.to_comment();
         write!(
@@ -59,6 +74,7 @@ impl Actor {
             "COMMENT ON PUBLICATION \"{EVERYTHING}\" IS '{comment}'"
         )
         .expect("a String takes everything");
+        commands.push_str(&identities);
         self.run(&commands).await
     }
 

@@ -59,6 +59,12 @@ impl Actor {
         Ok(true)
     }
 
+    /// Whether the writers of a table are refused.
+    pub(super) async fn refuses_writers(&self, relation: u32) -> LogResult<bool> {
+        let survey = self.survey(relation).await?;
+        Ok(survey.is_some_and(|survey| survey.refuses_writers()))
+    }
+
     /// What a table is like; nothing where it cannot be captured at all.
     async fn survey(&self, relation: u32) -> LogResult<Option<Survey>> {
         use tidegate_sql::log::LogError::{Gone, NoTable, Unsupported};
