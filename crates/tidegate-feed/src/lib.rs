@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod admission;
+mod attributes;
 mod change;
 mod connection;
 mod cursor;

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use tidegate_sql::{Column, Type, TypeKind, WireFormat};
 
+use crate::attributes::has_attributes;
 use crate::pgoutput::{Relation, Tuple, Value};
 use crate::predicate::base;
 
@@ -95,6 +96,15 @@ impl Shape {
             columns: columns.collect(),
             primary: self.primary.clone(),
         }
+    }
+
+    /// Whether a type of it has other attributes than it had.
+    pub(crate) fn has_other_attributes(&self, types: &HashMap<u32, Type>) -> bool {
+        let is_other = |column: &ShapeColumn| {
+            let today = types.get(&column.declared);
+            has_attributes(&column.r#type) && today.is_some_and(|today| *today != column.r#type)
+        };
+        self.columns.iter().any(is_other)
     }
 
     /// The labels in a row that the enums of its columns do not have, with the numbers of those.

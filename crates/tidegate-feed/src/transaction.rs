@@ -142,6 +142,15 @@ impl Assembler {
         shape
     }
 
+    /// Takes the attributes that types have now.
+    pub(crate) fn renew(&mut self, types: &HashMap<u32, Type>) {
+        for shape in self.shapes.values_mut() {
+            if shape.has_other_attributes(types) {
+                *shape = Arc::new(shape.retyped(types));
+            }
+        }
+    }
+
     fn row(
         &mut self,
         relation: u32,

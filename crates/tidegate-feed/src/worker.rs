@@ -1,8 +1,10 @@
 //! Reads the stream of a database, and opens it again when it breaks.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tidegate_sql::Type;
 use tidegate_sql::log::{LogError, LogMessage, LogPosition, LogStart, LogStream};
 use tracing::{info, warn};
 
@@ -76,6 +78,7 @@ async fn read(database: &Arc<Database>, stream: Box<dyn LogStream>, goes_on: boo
         database: database.clone(),
         stream,
         assembler: Assembler::default(),
+        types: Arc::default(),
         // What was handed out before the last stream broke comes again with its transaction.
         seen: if goes_on {
             database.head()
@@ -136,6 +139,8 @@ struct Reader {
     database: Arc<Database>,
     stream: Box<dyn LogStream>,
     assembler: Assembler,
+    /// The types as they were last seen.
+    types: Arc<HashMap<u32, Type>>,
     seen: Place,
 }
 
@@ -183,6 +188,10 @@ impl Reader {
     /// Takes a message; gives the end of the transaction that it ends.
     async fn take(&mut self, bytes: &bytes::Bytes) -> Result<Option<LogPosition>, LogError> {
         let types = self.database.types.lock().clone();
+        if !Arc::ptr_eq(&types, &self.types) {
+            self.assembler.renew(&types);
+            self.types = types.clone();
+        }
         let step = self.assembler.take(bytes, &types);
         match step.map_err(|error| LogError::Internal(Box::new(error)))? {
             Step::Undescribed(relation, unknown) => {

@@ -1,5 +1,10 @@
 //! Types that are dropped and made anew under their names, and types that change.
 
+use std::time::Duration;
+
+use tidegate_feed::Item;
+use tokio::time::Instant;
+
 use crate::scene::Scene;
 
 const TABLE: &str = "CREATE TABLE t (id int PRIMARY KEY, m mood, s spot, o other, l mood[]);
@@ -59,4 +64,49 @@ async fn labels_that_an_enum_gets_are_known_below_domains_too() {
     scene.run("ALTER TYPE mood ADD VALUE 'happy'").await;
     scene.run("INSERT INTO t VALUES (2, 'happy')").await;
     assert_eq!(not_sad.event().await, "+{\"id\":2}");
+}
+
+#[tokio::test]
+async fn attributes_that_come_or_get_other_names_are_shown() {
+    let scene = Scene::new("feed_attributes").await;
+    scene
+        .run(&format!(
+            "CREATE TYPE mood AS ENUM ('glad'); CREATE TYPE spot AS (x int); \
+             CREATE TABLE other (a int); {TABLE}"
+        ))
+        .await;
+    let mut all = scene.all("t", &["s", "o"]).await;
+    let mut id = 0;
+    for (change, values, shown) in [
+        ("SELECT", "'(1)', '(2)'", r#"{"s":{"x":1},"o":{"a":2}}"#),
+        (
+            "ALTER TYPE spot RENAME ATTRIBUTE x TO y",
+            "'(1)', '(2)'",
+            r#"{"s":{"y":1},"o":{"a":2}}"#,
+        ),
+        (
+            "ALTER TABLE other RENAME a TO b",
+            "'(1)', '(2)'",
+            r#"{"s":{"y":1},"o":{"b":2}}"#,
+        ),
+        (
+            "ALTER TYPE spot ADD ATTRIBUTE z int; ALTER TABLE other ADD c int",
+            "'(1,3)', '(2,4)'",
+            r#"{"s":{"y":1,"z":3},"o":{"b":2,"c":4}}"#,
+        ),
+    ] {
+        scene.run(change).await;
+        let begin = Instant::now();
+        loop {
+            assert!(begin.elapsed() < Duration::from_secs(10), "{change}");
+            id += 1;
+            scene
+                .run(&format!("INSERT INTO t VALUES ({id}, 'glad', {values})"))
+                .await;
+            // What has more attributes than it had is a gap until it is known.
+            if matches!(all.next().await, Item::Event { row, .. } if row == shown) {
+                break;
+            }
+        }
+    }
 }
