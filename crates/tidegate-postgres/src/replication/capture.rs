@@ -1,6 +1,7 @@
 //! Adding a table to the capture, and waiting until nothing of it can be missed.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use tidegate_sql::DatabaseName;
 use tidegate_sql::log::{Captured, Demand, LogError, LogPosition, LogResult};
@@ -73,12 +74,14 @@ impl Actor {
             what: "locking the table, which others read or write,".to_owned(),
             limit: demand.patience,
         };
+        let mut patience = rest::ATTEMPT.0;
         while rests.is_over(database, table, deadline).await {
             let begin = Instant::now();
-            match self.add(demand).await {
+            match self.add(demand, patience).await {
                 Err(LogError::TimedOut { .. }) => rests.begin(database, table, begin.elapsed()),
                 added => return added,
             }
+            patience = (patience * 2).min(rest::ATTEMPT.1);
             if self.refuses_writers(table).await? {
                 break;
             }
@@ -86,13 +89,13 @@ impl Actor {
         Err(in_vain())
     }
 
-    async fn add(&self, demand: &Demand) -> LogResult<Added> {
+    async fn add(&self, demand: &Demand, patience: Duration) -> LogResult<Added> {
         self.begin().await?;
-        let added = self.add_within(demand).await;
+        let added = self.add_within(demand, patience).await;
         self.end(added).await
     }
 
-    async fn add_within(&self, demand: &Demand) -> LogResult<Added> {
+    async fn add_within(&self, demand: &Demand, patience: Duration) -> LogResult<Added> {
         let mut survey = Survey::of(self, demand.relation).await?;
         let raised: Vec<_> = survey.to_raise(demand)?;
         let published = survey.is_published(demand);
@@ -108,7 +111,7 @@ impl Actor {
         if !published {
             commands.push_str(&publish(&survey, demand));
         }
-        let (raise, identities) = raise(&raised);
+        let (raise, identities) = raise(&raised, patience);
         for (oid, before) in identities {
             survey.ledger.0.entry(oid).or_default().before = before;
         }
@@ -190,11 +193,12 @@ impl Actor {
     }
 }
 
-/// The commands that raise the identities of tables, and what these were before.
-fn raise(leaves: &[&Leaf]) -> (String, Vec<(u32, Option<Identity>)>) {
+/// The commands that raise the identities of tables, each of which may wait so long for its lock,
+/// and what these were before.
+fn raise(leaves: &[&Leaf], patience: Duration) -> (String, Vec<(u32, Option<Identity>)>) {
     let mut commands = String::new();
     if !leaves.is_empty() {
-        let patience = rest::ATTEMPT.as_millis();
+        let patience = patience.as_millis();
         write!(commands, "; SET LOCAL lock_timeout = {patience}")
             .expect("a String takes everything");
     }

@@ -40,7 +40,7 @@ impl Actor {
             if !again || attempts.next().is_none() {
                 return released;
             }
-            sleep(rest::ATTEMPT * rest::REST).await;
+            sleep(rest::ATTEMPT.0 * rest::REST).await;
         }
     }
 
@@ -52,7 +52,7 @@ impl Actor {
         let comment: Option<&str> = first.get(4);
         let mut ledger = Ledger::parse(comment.unwrap_or_default());
         let mut commands = String::new();
-        let patience = rest::ATTEMPT.as_millis();
+        let patience = rest::ATTEMPT.0.as_millis();
         let mut identities = format!("; SET LOCAL lock_timeout = {patience}; ");
         for row in &rows {
             let (oid, name): (u32, &str) = (row.get(0), row.get(1));

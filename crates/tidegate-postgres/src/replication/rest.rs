@@ -8,8 +8,10 @@ use parking_lot::Mutex;
 use tidegate_sql::DatabaseName;
 use tokio::time::{Instant, sleep_until};
 
-/// How long an attempt may wait for its lock.
-pub(super) const ATTEMPT: Duration = Duration::from_millis(100);
+/// How long the first attempt may wait for its lock, and the longest: each one waits twice as
+/// long as the one before it, for those whom nobody outwaits in less.
+pub(super) const ATTEMPT: (Duration, Duration) =
+    (Duration::from_millis(100), Duration::from_millis(800));
 /// An attempt is followed by so many times as much rest.
 pub(super) const REST: u32 = 9;
 
@@ -38,6 +40,6 @@ impl Rests {
         let mut rests = self.0.lock();
         rests.retain(|_, until| *until > now);
         let key = (database.clone(), table);
-        rests.insert(key, now + took.max(ATTEMPT) * REST);
+        rests.insert(key, now + took.max(ATTEMPT.0) * REST);
     }
 }
