@@ -279,7 +279,10 @@ async fn without_logical_decoding_subscriptions_are_refused_and_the_rest_works()
     assert_eq!(answer.status(), 503);
     let answer: Value = answer.json().await.unwrap();
     assert_eq!(answer["errorCode"], "FEED_UNAVAILABLE", "{answer}");
-    assert_eq!(answer["message"], refused["message"], "the reason, as a socket is told");
+    assert_eq!(
+        answer["message"], refused["message"],
+        "the reason, as a socket is told"
+    );
     let log = node.stop();
     assert!(log.contains("wal_level"), "the log says why");
 }

@@ -134,12 +134,10 @@ fn refused(refusal: Refusal) -> Failure {
     };
     match code {
         "not_allowed" => Failure::insufficient_privileges(message),
-        "feed_unavailable" | "database_unavailable" | "subscribe_timeout" => Failure::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "FEED_UNAVAILABLE",
-            message,
-        )
-        .retrying_after(Duration::from_secs(1)),
+        "feed_unavailable" | "database_unavailable" | "subscribe_timeout" => {
+            Failure::new(StatusCode::SERVICE_UNAVAILABLE, "FEED_UNAVAILABLE", message)
+                .retrying_after(Duration::from_secs(1))
+        }
         "capture_not_allowed" => {
             Failure::new(StatusCode::FORBIDDEN, "CAPTURE_NOT_ALLOWED", message)
         }
