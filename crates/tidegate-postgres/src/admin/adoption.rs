@@ -96,7 +96,7 @@ pub(super) async fn plan(
     }
     check_rights(session, &survey).await?;
     let mut script = Script::default();
-    script.note(format!("The tenant's owner signs in as {owner}."));
+    script.note(format!("The tenant's owner is the role {owner}."));
     script.append(role::make(session, owner, passwords).await?);
     script.append(tenant::owner_rights(database, owner));
     grant_objects(&mut script, &survey, owner);
