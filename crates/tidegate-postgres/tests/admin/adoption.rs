@@ -172,7 +172,10 @@ async fn dropping_takes_back_what_was_granted_and_only_that() {
         .unwrap();
     let owner = user("returned", "returned_owner").await.unwrap();
     owner
-        .batch_execute("GRANT SELECT ON orders TO \"returned/x\"")
+        .batch_execute(
+            "GRANT SELECT ON orders TO \"returned/x\";
+             GRANT SELECT (id) ON orders TO \"returned/x\", returned_known, PUBLIC",
+        )
         .await
         .unwrap();
     assert_ne!(rights("returned").await, before);

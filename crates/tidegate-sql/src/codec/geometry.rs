@@ -2,7 +2,7 @@
 //! Z, M and SRID) as GeoJSON geometries (RFC 7946, section 3.1).
 //!
 //! Measures have no place in GeoJSON and are left out. An SRID other than that of WGS 84 is told by
-//! the member `crs` (GeoJSON 2008, section 3; PostGIS, "ST_AsGeoJSON"), so that the value can be
+//! the member `crs` (GeoJSON 2008, section 3; PostGIS, `ST_AsGeoJSON`), so that the value can be
 //! written back. Curves have no GeoJSON form; a value that holds one is shown in its text form,
 //! hexadecimal well-known binary.
 
