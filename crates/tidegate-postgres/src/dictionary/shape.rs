@@ -13,7 +13,7 @@ use crate::wire::body::Field;
 /// How long is believed what somebody else may change without PostgreSQL telling: what a type that
 /// is not built in consists of and is called, which type a hint names, and which types PostgreSQL
 /// inferred for parameters from the tables and functions that they stand beside.
-const PERISHABLE: Duration = Duration::from_secs(5);
+const PERISHABLE: Duration = Duration::from_secs(4);
 
 /// The parameters and columns of a statement.
 #[derive(Debug)]
