@@ -111,6 +111,12 @@ async fn check_rights(session: &Session, survey: &Survey) -> Result<()> {
     for owner in survey.makers() {
         if !session.acts_for(owner).await? {
             let quote = postgres_protocol::escape::escape_identifier;
+            if session.is_superuser(owner).await? {
+                sql.push(format!(
+                    "-- {owner} is a superuser, and so is whoever may act for it: rather adopt as a \
+                     superuser, or give what it owns here to another role first."
+                ));
+            }
             sql.push(format!(
                 "GRANT {} TO {};",
                 quote(owner),
