@@ -304,6 +304,12 @@ impl Admin {
         group::set(&session, database.as_str(), role.as_str(), group).await
     }
 
+    /// Refuses a role that owns something of the database with [`Error::OwnsObjects`].
+    pub async fn owns_nothing(&self, database: &DatabaseName, role: &RoleName) -> Result<()> {
+        let session = self.open(database.as_str()).await?;
+        role::require_nothing_owned(&session, role.as_str()).await
+    }
+
     /// Drops the role of a user. With `reassign`, what it owns goes to the tenant's owner;
     /// without, owning anything is [`Error::OwnsObjects`]. A role that is gone is no error.
     pub async fn drop_user(
@@ -329,9 +335,8 @@ impl Admin {
         session::alone(|| tenant::drop_user(sessions, names, reassign)).await
     }
 
-    /// Takes back what users of the tenant granted to roles, or these roles granted to others, on
-    /// objects that are not theirs. Only the grantor can, not even a superuser; but we hold its
-    /// login.
+    /// Takes back what users granted to roles, or these roles granted to others, on objects that
+    /// are not theirs. Only the grantor can, not even a superuser; but we hold its login.
     async fn revoke_as_grantors(
         &self,
         session: &Session,
