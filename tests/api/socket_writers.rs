@@ -1,5 +1,7 @@
 //! What subscriptions hear of writers, and what writers notice of subscriptions (wire.md 8).
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 use tokio_postgres::Client;
 
@@ -205,5 +207,52 @@ async fn every_column_that_a_subscription_uses_must_be_readable_and_stay_so() {
     }
     assert_eq!((&last["id"], id(&last)), (&json!("keeps"), json!("2")));
     assert!(ann.is_silent().await);
+    node.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn writers_of_a_table_that_loses_its_key_go_on() {
+    let (_operator, root, node, mut socket) = scene(DOCS).await;
+    root.batch_execute("INSERT INTO docs SELECT generate_series(1, 3), 'x'")
+        .await
+        .unwrap();
+    let deletes = json!({"type": "subscription", "id": "d", "schema": "public", "rel": "docs",
+                         "op": "DELETE", "columns": ["id"]});
+    let acknowledged = socket.ask(deletes).await;
+    assert_eq!(acknowledged["type"], "subscription_ack", "{acknowledged}");
+    root.batch_execute("ALTER TABLE docs DROP CONSTRAINT docs_pkey")
+        .await
+        .unwrap();
+    let begin = Instant::now();
+    while let Err(error) = root.batch_execute("DELETE FROM docs WHERE id = 2").await {
+        assert!(begin.elapsed() < Duration::from_secs(5), "{error:?}");
+    }
+    let heard = socket.hear().await;
+    assert_eq!(heard["type"], "batch", "{heard}");
+    node.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_that_is_taken_out_of_the_publication_is_told() {
+    let (_operator, root, node, mut socket) = scene(DOCS).await;
+    socket.subscribe("a", ADDED).await;
+    root.batch_execute(
+        "ALTER PUBLICATION tidegate_inserts DROP TABLE docs; INSERT INTO docs VALUES (1, 'lost')",
+    )
+    .await
+    .unwrap();
+    let begin = Instant::now();
+    let heard = socket.hear().await;
+    assert_eq!(
+        (&heard["type"], &heard["reason"]),
+        (&json!("resync"), &json!("interrupted")),
+        "{heard}"
+    );
+    assert!(begin.elapsed() < Duration::from_secs(10));
+    root.batch_execute("INSERT INTO docs VALUES (2, 'told')")
+        .await
+        .unwrap();
+    let heard = socket.hear().await;
+    assert_eq!(heard["data"]["DocsMessageAdded"][0]["id"], "2", "{heard}");
     node.stop();
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_catalog::{Catalogs, Telling, Watched, load};
+use tidegate_feed::Feed;
 use tidegate_postgres::control::{Control, Silence};
 use tidegate_server::Probe;
 use tidegate_sql::{BoxFuture, DatabaseName, Terms};
@@ -60,6 +61,8 @@ pub(crate) struct CatalogWatch {
     catalogs: Arc<Catalogs>,
     control: Arc<Control>,
     users: UserPool,
+    /// Whose tables may have to be captured anew.
+    feed: Option<Feed>,
     /// How many statements had run in a database, and how many ticks ago that changed.
     used: HashMap<DatabaseName, (u64, u32)>,
     places: HashMap<DatabaseName, Place>,
@@ -71,12 +74,18 @@ pub(crate) struct CatalogWatch {
 }
 
 impl CatalogWatch {
-    pub(crate) fn new(catalogs: Arc<Catalogs>, control: Arc<Control>, users: UserPool) -> Self {
+    pub(crate) fn new(
+        catalogs: Arc<Catalogs>,
+        control: Arc<Control>,
+        users: UserPool,
+        feed: Option<Feed>,
+    ) -> Self {
         let (tell, told) = mpsc::unbounded_channel();
         Self {
             catalogs,
             control,
             users,
+            feed,
             used: HashMap::new(),
             places: HashMap::new(),
             looking: JoinSet::new(),
@@ -173,6 +182,9 @@ impl CatalogWatch {
         self.catalogs.rely(&database, place.telling);
         if place.telling == Telling::Always {
             self.users.redefined(&database);
+            if let Some(feed) = &self.feed {
+                feed.redefined(&database);
+            }
         }
         self.look(database);
     }

@@ -232,7 +232,8 @@ impl Node {
     pub(crate) async fn serve(self, sockets: Sockets, stop: impl Future<Output = ()>) -> Result {
         let mut beside = tokio::task::JoinSet::new();
         let (catalogs, control) = (self.upkeep.catalogs.clone(), self.upkeep.control.clone());
-        beside.spawn(CatalogWatch::new(catalogs, control, self.upkeep.pool.clone()).run());
+        let users = self.upkeep.pool.clone();
+        beside.spawn(CatalogWatch::new(catalogs, control, users, self.feed.clone()).run());
         beside.spawn(self.upkeep.run());
         beside.spawn(self.traces);
         if let Some(certificate) = sockets.certificate.clone() {

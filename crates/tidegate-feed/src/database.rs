@@ -50,6 +50,10 @@ pub(crate) struct Database {
     pub(crate) stream: watch::Sender<StreamState>,
     /// Asks the worker to find out how far the stream is.
     pub(crate) poke: Notify,
+    /// Asks the worker to begin anew with what commits from then on.
+    pub(crate) reopen: Notify,
+    /// Says that a definition has changed.
+    pub(crate) redefined: Notify,
     pub(crate) meter: Arc<Meter>,
     ids: AtomicU64,
     /// When somebody last subscribed, or was seen to be subscribed.
@@ -90,6 +94,8 @@ impl Database {
             catch_up: Semaphore::new(settings.catch_up),
             stream: watch::Sender::new(StreamState::default()),
             poke: Notify::new(),
+            reopen: Notify::new(),
+            redefined: Notify::new(),
             meter: Arc::default(),
             ids: AtomicU64::new(1),
             touched: Mutex::new(Instant::now()),
@@ -125,8 +131,8 @@ impl Database {
         }
     }
 
-    /// Tells the subscriptions to a table that rows came or went with its partitions.
-    pub(crate) fn tell_moved(&self, relation: u32) {
+    /// Tells the subscriptions to a table that something is missing before what comes next.
+    pub(crate) fn tell_missed(&self, relation: u32, reason: Resync) {
         let mut hub = self.hub.lock();
         let head = hub.ring.head();
         let all = hub.subscribers.values();
@@ -135,7 +141,7 @@ impl Database {
             .cloned()
             .collect();
         for subscriber in concerned {
-            hub.tell_gap(&subscriber, head, Resync::Partitions);
+            hub.tell_gap(&subscriber, head, reason);
         }
     }
 

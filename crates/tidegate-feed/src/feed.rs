@@ -26,7 +26,7 @@ use crate::selection::Selection;
 use crate::settings::Settings;
 use crate::status::DatabaseStatus;
 use crate::subscriber::Subscriber;
-use crate::{admission, guard, letters, partitions, worker};
+use crate::{admission, guard, letters, partitions, standing, worker};
 
 /// Hands the changes of databases to subscribers.
 #[derive(Clone)]
@@ -240,6 +240,7 @@ impl Feed {
         tasks.spawn(worker::run(database.clone(), first));
         tasks.spawn(guard::rights(database.clone()));
         tasks.spawn(partitions::watch(database.clone()));
+        tasks.spawn(standing::watch(database.clone()));
         let shared = Arc::downgrade(&self.shared);
         let retire = move |database: &Arc<Database>| retire(&shared, database);
         tasks.spawn(guard::window(database.clone(), retire));
@@ -272,6 +273,14 @@ impl Feed {
                 state.stopped = true;
             });
             running.database.end(&Ended::Stopped);
+        }
+    }
+
+    /// Says that a definition of a database has changed: it is looked at once whether its tables
+    /// stand as they were captured, as it is at intervals.
+    pub fn redefined(&self, database: &DatabaseName) {
+        if let Some(running) = self.shared.databases.lock().get(database) {
+            running.database.redefined.notify_one();
         }
     }
 

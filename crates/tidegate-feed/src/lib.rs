@@ -31,6 +31,7 @@ mod selection;
 mod settings;
 mod shape;
 mod shown;
+mod standing;
 mod status;
 mod stream_state;
 mod subscriber;

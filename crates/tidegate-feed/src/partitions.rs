@@ -11,6 +11,7 @@ use tracing::debug;
 
 use crate::database::Database;
 use crate::question::{Asked, ask, text};
+use crate::queue::Resync;
 
 /// Of each partitioned table: its number, and a text that is another one when anything about its
 /// partitions is.
@@ -131,7 +132,7 @@ impl Watch {
         if let Some(capture) = database.captures.lock().get_mut(&table) {
             capture.captured.since = capture.captured.since.max(moved);
         }
-        database.tell_moved(table);
+        database.tell_missed(table, Resync::Partitions);
         true
     }
 }

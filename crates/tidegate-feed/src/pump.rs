@@ -177,7 +177,7 @@ async fn step(
     let taken = assembler.take(bytes, &types);
     match taken.map_err(|error| LogError::Internal(Box::new(error)))? {
         Step::Undescribed(relation, unknown) => {
-            let types = type_lookup::resolve(database, &unknown).await;
+            let types = type_lookup::resolve(database, &unknown).await?;
             assembler.describe(relation, &types);
             Ok(Vec::new())
         }

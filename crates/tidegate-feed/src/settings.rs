@@ -18,6 +18,8 @@ pub struct Settings {
     pub recheck: Duration,
     /// How long subscriptions go on when their rights cannot be checked.
     pub unchecked: Duration,
+    /// How often it is looked whether tables stand as they were captured.
+    pub standing: Duration,
     /// How often it is looked whether rows came or went with partitions.
     pub partitions: Duration,
     /// How often the retention window moves on.
@@ -38,6 +40,7 @@ impl Default for Settings {
             questions: 8,
             recheck: Duration::from_secs(10),
             unchecked: Duration::from_secs(20),
+            standing: Duration::from_millis(500),
             partitions: Duration::from_secs(1),
             retain: Duration::from_secs(15),
             linger: Duration::from_mins(5),

@@ -34,6 +34,8 @@ pub struct ShapeColumn {
     pub name: Box<str>,
     /// Its type, resolved down to elements, attributes and base types.
     pub r#type: Type,
+    /// The number of its type as it is declared, which may be a domain's.
+    pub(crate) declared: u32,
     /// Whether it belongs to the replica identity.
     pub key: bool,
 }
@@ -43,6 +45,7 @@ impl Shape {
     pub(crate) fn new(relation: Relation, types: &HashMap<u32, Type>) -> Self {
         let columns = relation.columns.into_iter().map(|column| ShapeColumn {
             r#type: resolve(column.r#type, types).unwrap_or(Type::UNKNOWN),
+            declared: column.r#type,
             name: column.name,
             key: column.key,
         });
@@ -78,9 +81,10 @@ impl Shape {
         let columns = self.columns.iter().map(|column| ShapeColumn {
             name: column.name.clone(),
             r#type: types
-                .get(&column.r#type.oid())
+                .get(&column.declared)
                 .unwrap_or(&column.r#type)
                 .clone(),
+            declared: column.declared,
             key: column.key,
         });
         Self {

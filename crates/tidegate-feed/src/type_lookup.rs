@@ -1,59 +1,123 @@
-//! From the numbers of types that are not built in to the types.
+//! From the numbers of types that are not built in to the types, as the catalog has them now. No
+//! name is used: a type that is made anew has the name of the one before.
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use tidegate_sql::{Principal, Terms, Type};
-use tracing::warn;
+use tidegate_sql::log::LogError;
+use tidegate_sql::{Principal, Type, TypeField, TypeKind};
 
 use crate::database::Database;
-use crate::question::{ask, bind};
+use crate::predicate::base;
+use crate::question::{TextRow, ask, text};
 
-const NAMES: &str = "\
-    SELECT t.oid::text, pg_catalog.format_type(t.oid, NULL) FROM pg_catalog.pg_type t \
-    WHERE t.oid = ANY (:types::oid[]) ORDER BY t.oid";
+/// Types nest less deeply than this in earnest.
+const DEEPEST: usize = 32;
+
+/// The types and everything that they are made of, a row for each label and attribute.
+const TYPES: &str = "\
+    WITH RECURSIVE needed(oid) AS (\
+        SELECT pg_catalog.unnest(:types::oid[]) \
+        UNION SELECT part.oid FROM needed JOIN pg_catalog.pg_type t ON t.oid = needed.oid \
+        CROSS JOIN LATERAL (\
+            SELECT t.typelem WHERE t.typtype = 'b' AND t.typcategory = 'A' \
+            UNION ALL SELECT t.typbasetype WHERE t.typtype = 'd' \
+            UNION ALL SELECT r.rngsubtype FROM pg_catalog.pg_range r \
+                WHERE t.oid IN (r.rngtypid, (pg_catalog.to_jsonb(r) ->> 'rngmultitypid')::oid) \
+            UNION ALL SELECT a.atttypid FROM pg_catalog.pg_attribute a WHERE t.typtype = 'c' \
+                AND a.attrelid = t.typrelid AND a.attnum > 0 AND NOT a.attisdropped) part(oid)) \
+    SELECT t.oid::text, t.typname::text, n.nspname::text, \
+           CASE WHEN t.typtype = 'b' AND t.typcategory = 'A' AND t.typelem <> 0 \
+                THEN 'a' ELSE t.typtype::text END, \
+           CASE t.typtype WHEN 'b' THEN t.typelem WHEN 'd' THEN t.typbasetype \
+                ELSE (SELECT r.rngsubtype FROM pg_catalog.pg_range r WHERE t.oid IN \
+                      (r.rngtypid, (pg_catalog.to_jsonb(r) ->> 'rngmultitypid')::oid)) END::text, \
+           part.name, part.type::text \
+    FROM needed JOIN pg_catalog.pg_type t ON t.oid = needed.oid \
+    JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace \
+    LEFT JOIN LATERAL (\
+        SELECT e.enumlabel::text AS name, 0::oid AS type, e.enumsortorder::float8 AS place \
+        FROM pg_catalog.pg_enum e WHERE e.enumtypid = t.oid \
+        UNION ALL SELECT a.attname::text, a.atttypid, a.attnum FROM pg_catalog.pg_attribute a \
+        WHERE t.typtype = 'c' AND a.attrelid = t.typrelid AND a.attnum > 0 \
+        AND NOT a.attisdropped) part ON true \
+    ORDER BY t.oid, part.place";
 
 /// Learns types; a type that is gone again is shown as text. The service asks, in `pg_catalog`.
-pub(crate) async fn resolve(database: &Database, unknown: &[u32]) -> Arc<HashMap<u32, Type>> {
-    let learnt = match look_up(database, unknown).await {
-        Ok(learnt) => learnt,
-        Err(error) => {
-            warn!(database = %database.name, %error, "types of the log could not be looked up");
-            HashMap::new()
-        }
-    };
+///
+/// # Errors
+/// [`LogError::Unavailable`] when PostgreSQL does not answer.
+pub(crate) async fn resolve(
+    database: &Database,
+    unknown: &[u32],
+) -> Result<Arc<HashMap<u32, Type>>, LogError> {
+    let learnt = look_up(database, unknown).await;
+    let learnt = learnt.map_err(|error| LogError::Unavailable(Box::new(error)))?;
     let mut types = database.types.lock();
     let mut all = HashMap::clone(&types);
     all.extend(learnt);
     *types = Arc::new(all);
-    types.clone()
+    Ok(types.clone())
 }
 
-async fn look_up(database: &Database, unknown: &[u32]) -> tidegate_sql::Result<HashMap<u32, Type>> {
+/// The types with these numbers, below their domains; those that are gone are left out.
+pub(crate) async fn look_up(
+    database: &Database,
+    types: &[u32],
+) -> tidegate_sql::Result<HashMap<u32, Type>> {
     let who = Principal::Catalog(database.name.clone());
-    let list: Vec<String> = unknown.iter().map(u32::to_string).collect();
+    let list: Vec<String> = types.iter().map(u32::to_string).collect();
     let list = format!("{{{}}}", list.join(","));
-    let asked = ask(&*database.executor, &who, &[], &[(NAMES, &[&list])]).await?;
-    let named: Vec<(u32, String)> = asked
-        .answers()
-        .iter()
-        .flatten()
-        .filter_map(|row| Some((row.first()?.as_deref()?.parse().ok()?, row.get(1)?.clone()?)))
-        .collect();
-    if named.is_empty() {
-        return Ok(HashMap::new());
+    let asked = ask(&*database.executor, &who, &[], &[(TYPES, &[&list])]).await?;
+    let answers = asked.answers();
+    let mut entries: HashMap<u32, Entry<'_>> = HashMap::new();
+    for row in answers.iter().flatten() {
+        let number = |at| text(row, at).parse().unwrap_or_default();
+        let entry = entries.entry(number(0)).or_insert_with(|| Entry {
+            row,
+            inner: number(4),
+            parts: Vec::new(),
+        });
+        if let Some(Some(name)) = row.get(5) {
+            entry.parts.push((name.clone(), number(6)));
+        }
     }
-    // PostgreSQL describes NULLs of these types; nothing of the database is touched.
-    let nulls: Vec<String> = named
-        .iter()
-        .map(|(_, name)| format!("NULL::{name}"))
-        .collect();
-    let statement = bind(&format!("SELECT {}", nulls.join(", ")), &[])?;
-    let terms = Terms {
-        deadline: Some(Instant::now() + Duration::from_secs(10)),
+    let there = types.iter().filter(|oid| entries.contains_key(oid));
+    let build = |oid: &u32| (*oid, base(&build(*oid, &entries, 0)).clone());
+    Ok(there.map(build).collect())
+}
+
+/// What the catalog has of a type.
+struct Entry<'a> {
+    row: &'a TextRow,
+    /// The element, the base or the subtype.
+    inner: u32,
+    /// The labels, or the attributes with their types.
+    parts: Vec<(String, u32)>,
+}
+
+fn build(oid: u32, entries: &HashMap<u32, Entry<'_>>, depth: usize) -> Type {
+    if let Some(known) = Type::from_oid(oid) {
+        return known;
+    }
+    let Some(entry) = entries.get(&oid).filter(|_| depth <= DEEPEST) else {
+        return Type::UNKNOWN;
     };
-    let described = database.executor.describe(&who, &statement, &terms).await?;
-    let types = described.columns.into_iter().map(|column| column.r#type);
-    Ok(named.into_iter().map(|(oid, _)| oid).zip(types).collect())
+    let part = |oid| build(oid, entries, depth + 1);
+    let parts = entry.parts.iter();
+    let kind = match &*text(entry.row, 3) {
+        "a" => TypeKind::Array(part(entry.inner)),
+        "d" => TypeKind::Domain(part(entry.inner)),
+        "r" => TypeKind::Range(part(entry.inner)),
+        "m" => TypeKind::Multirange(part(entry.inner)),
+        "e" => TypeKind::Enum(parts.map(|(label, _)| label.clone()).collect()),
+        "c" => TypeKind::Composite(
+            parts
+                .map(|(name, oid)| TypeField::new(name.clone(), part(*oid)))
+                .collect(),
+        ),
+        _ => TypeKind::Simple,
+    };
+    let (name, schema) = (text(entry.row, 1).into(), text(entry.row, 2).into());
+    Type::new(name, oid, kind, schema)
 }

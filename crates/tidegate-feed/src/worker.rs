@@ -151,6 +151,7 @@ impl Reader {
                     break;
                 }
                 () = self.database.poke.notified() => self.stream.ask(),
+                () = self.database.reopen.notified() => return Err(LogError::Gone),
             }
         }
         let mut reached = None;
@@ -187,7 +188,7 @@ impl Reader {
             Step::Undescribed(relation, unknown) => {
                 let transaction = self.assembler.transaction();
                 shown::defined(&self.database, transaction, relation.oid).await?;
-                let types = type_lookup::resolve(&self.database, &unknown).await;
+                let types = type_lookup::resolve(&self.database, &unknown).await?;
                 let shape = self.assembler.describe(relation, &types);
                 described(&self.database, &shape).await;
             }

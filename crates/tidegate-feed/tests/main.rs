@@ -18,6 +18,8 @@ mod generated;
 #[cfg(test)]
 mod live;
 #[cfg(test)]
+mod made_anew;
+#[cfg(test)]
 mod messages;
 #[cfg(test)]
 mod order;
@@ -35,6 +37,8 @@ mod scene;
 mod slow;
 #[cfg(test)]
 mod standby;
+#[cfg(test)]
+mod standing;
 #[cfg(test)]
 mod values;
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tidegate_feed::{Error, Item, Resync, Settings};
 use tidegate_postgres::OutboxSettings;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::scene::{Scene, Setup, listen, node};
 
@@ -219,6 +219,42 @@ async fn triggers_that_somebody_disables_are_a_gap_and_come_back() {
                 break;
             }
             other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn triggers_that_somebody_takes_away_are_missed_soon() {
+    let changes = [
+        "ALTER TABLE t DISABLE TRIGGER ALL",
+        "DROP TRIGGER \"!tidegate_outbox\" ON t",
+        "DROP TRIGGER \"!tidegate_outbox_truncate\" ON t",
+        "ALTER TABLE t1 DISABLE TRIGGER ALL",
+    ];
+    for (at, change) in changes.into_iter().enumerate() {
+        let scene = Scene::new(&format!("outbox_away_{at}")).await;
+        scene
+            .run(
+                "CREATE TABLE t (id int, a text) PARTITION BY RANGE (id);
+                 CREATE TABLE t1 PARTITION OF t FOR VALUES FROM (0) TO (100);
+                 GRANT SELECT ON t TO PUBLIC",
+            )
+            .await;
+        let mut listener = scene.all("t", &["id"]).await;
+        scene.run("INSERT INTO t VALUES (1, 'seen')").await;
+        assert_eq!(listener.event().await, "+{\"id\":1}");
+        let begin = Instant::now();
+        scene.run(change).await;
+        assert_eq!(listener.resync().await, Resync::Interrupted, "{change}");
+        assert!(begin.elapsed() < Duration::from_secs(8), "{change}");
+        // Until it is captured again, each row that is lost is another gap.
+        loop {
+            scene.run("INSERT INTO t VALUES (2, 'seen')").await;
+            let next = timeout(Duration::from_millis(200), listener.next()).await;
+            if matches!(next, Ok(Item::Event { .. })) {
+                break;
+            }
+            assert!(begin.elapsed() < Duration::from_secs(20), "{change}");
         }
     }
 }

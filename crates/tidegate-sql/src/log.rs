@@ -94,6 +94,16 @@ pub trait ChangeLog: Send + Sync {
         told: &'a [u32],
     ) -> BoxFuture<'a, LogResult<Option<LogPosition>>>;
 
+    /// The question whether tables stand as they were captured, which somebody else may change:
+    /// one statement, to be asked often and in the catalog of a database, whose placeholder
+    /// `:tables` takes the numbers of tables as the text of an array.
+    ///
+    /// It gives a row for each of them that is there, and for each other that is captured, of four
+    /// texts: its number; what stands for the capture of its INSERTs, words with commas between of
+    /// which one at least stays as long as nothing was missed; the same for its UPDATEs and
+    /// DELETEs; and whether nobody who writes to it is refused because of the capture.
+    fn standing(&self) -> &'static str;
+
     /// Takes tables out of the capture and puts back what was changed for them: all those that
     /// are captured, except `kept`.
     fn release<'a>(

@@ -23,6 +23,10 @@ pub(super) async fn capture(
         return Ok(settled(since));
     }
     if !table.has_triggers {
+        if table.since.is_some() {
+            // Whoever dropped or disabled them has made a gap for every node.
+            admin.rows(INSPECT, &[]).await?;
+        }
         let attached = attach(shared, database, &admin, (demand, &table), deadline).await;
         attached.map_err(|error| match error {
             LogError::TimedOut { .. } => LogError::TimedOut {
@@ -171,6 +175,8 @@ impl Table {
     }
 }
 
+const INSPECT: &str = "SELECT tidegate_outbox.inspect()";
+
 const HAD_STOPPED: &str = "\
     SELECT FROM tidegate_outbox.state \
     WHERE pg_catalog.pg_snapshot_xmin(pg_catalog.pg_current_snapshot()) < renewed";
@@ -185,7 +191,11 @@ const TABLE: &str = "\
                    AND t.tgargs = pg_catalog.convert_to(c.oid::text, 'UTF8') || '\\x00'::bytea) \
            AND EXISTS (SELECT FROM pg_catalog.pg_trigger t WHERE t.tgrelid = c.oid \
                    AND t.tgfoid = 'tidegate_outbox.note_truncate()'::pg_catalog.regprocedure \
-                   AND t.tgenabled = 'A'), \
+                   AND t.tgenabled = 'A') \
+           AND NOT EXISTS (SELECT FROM pg_catalog.pg_partition_tree(c.oid) r \
+                   JOIN pg_catalog.pg_trigger t ON t.tgrelid = r.relid \
+                   WHERE t.tgfoid = 'tidegate_outbox.note()'::pg_catalog.regprocedure \
+                   AND t.tgenabled IN ('D', 'R')), \
            (SELECT CASE WHEN d.since IS NOT NULL THEN greatest(d.since, d.changed) END \
             FROM tidegate_outbox.captured d WHERE d.relation = c.oid), \
            ARRAY(SELECT t.tgname::text FROM pg_catalog.pg_trigger t WHERE t.tgrelid = c.oid \

@@ -16,6 +16,7 @@ mod removal;
 mod retain;
 mod retry;
 mod schema;
+mod standing;
 mod status;
 mod stream;
 
@@ -158,6 +159,10 @@ impl ChangeLog for Outbox {
             let admin = Actor::admin(&self.shared.logins, database).await?;
             admin.look(&parted::Table, relation, told).await
         })
+    }
+
+    fn standing(&self) -> &'static str {
+        standing::STANDING
     }
 
     fn release<'a>(

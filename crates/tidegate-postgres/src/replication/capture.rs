@@ -7,11 +7,25 @@ use tidegate_sql::log::{Captured, Demand, LogError, LogPosition, LogResult};
 
 use super::ledger::Entry;
 use super::survey::Survey;
-use super::{EVERYTHING, INSERTS, Shared, unreadable, writers};
+use super::{EVERYTHING, INSERTS, Shared, spare, tables, unreadable, writers};
 use crate::actor::Actor;
 
 /// See [`tidegate_sql::log::ChangeLog::capture`].
 pub(super) async fn capture(
+    shared: &Shared,
+    database: &DatabaseName,
+    demand: &Demand,
+) -> LogResult<Captured> {
+    let captured = capture_or_fail(shared, database, demand).await;
+    if let Err(LogError::Unsupported(_) | LogError::NotAllowed { .. } | LogError::TimedOut { .. }) =
+        &captured
+    {
+        spare::writers(shared, database, demand.relation).await?;
+    }
+    captured
+}
+
+async fn capture_or_fail(
     shared: &Shared,
     database: &DatabaseName,
     demand: &Demand,
@@ -27,19 +41,15 @@ pub(super) async fn capture(
     admin.finish(added, demand).await
 }
 
-fn settled(since: LogPosition) -> Captured {
-    Captured {
-        since,
-        barrier: since,
-    }
-}
-
 /// What became of adding a table.
 enum Added {
     /// It was captured before, from this position on.
     Captured(LogPosition),
     /// It is captured now; transactions may be open that do not know of it.
-    Pending,
+    Published,
+    /// It was captured before, from this position on, with other old rows; transactions may be
+    /// open that write those.
+    Raised(LogPosition),
     /// Somebody else has to do it.
     NotAllowed(LogError),
 }
@@ -55,28 +65,15 @@ impl Actor {
         let mut survey = Survey::of(self, demand.relation).await?;
         let raised: Vec<_> = survey.to_raise(demand)?;
         let published = survey.is_published(demand);
-        let entry = survey.ledger.0.get(&demand.relation);
-        if raised.is_empty()
-            && published
-            && survey.tells_generated
-            && let Some(since) = entry.and_then(Entry::complete)
-        {
+        let since = survey.ledger.0.get(&demand.relation);
+        let since = since.and_then(Entry::complete).filter(|_| published);
+        if let (true, true, Some(since)) = (raised.is_empty(), survey.tells_generated, since) {
             return Ok(Added::Captured(since));
         }
         if !survey.may_change {
             return Ok(Added::NotAllowed(not_allowed(&survey)));
         }
-        let mut commands = String::new();
-        if !survey.tells_generated {
-            for publication in [EVERYTHING, INSERTS] {
-                write!(
-                    commands,
-                    "ALTER PUBLICATION \"{publication}\" \
-                     SET (publish_generated_columns = stored); "
-                )
-                .expect("a String takes everything");
-            }
-        }
+        let mut commands = publications(&survey);
         let mut identities = Vec::new();
         for leaf in raised {
             write!(
@@ -88,34 +85,40 @@ impl Actor {
             identities.push((leaf.oid, leaf.identity));
         }
         if !published {
-            let publication = if demand.changes { EVERYTHING } else { INSERTS };
-            write!(
-                commands,
-                "ALTER PUBLICATION \"{publication}\" ADD TABLE ONLY {}; ",
-                survey.name
-            )
-            .expect("a String takes everything");
+            commands.push_str(&publish(&survey, demand));
         }
         for (oid, before) in identities {
             survey.ledger.0.entry(oid).or_default().before = before;
         }
+        if !survey.unchanged {
+            // No table was told as it should be.
+            let entries = survey.ledger.0.values_mut();
+            entries.for_each(|entry| entry.since = None);
+        }
         survey.ledger.0.entry(demand.relation).or_default().since = None;
         commands.push_str(&comment(&survey));
         self.run(&commands).await?;
-        Ok(Added::Pending)
+        Ok(since.map_or(Added::Published, Added::Raised))
     }
 
     /// Waits until the table is captured without a gap.
     async fn finish(&self, added: Added, demand: &Demand) -> LogResult<Captured> {
-        match added {
-            Added::Captured(since) => Ok(settled(since)),
-            Added::NotAllowed(error) => Err(error),
-            Added::Pending => {
-                writers::wait_for_their_end(&self.client, demand.patience).await?;
-                self.republish(demand).await?;
-                Ok(settled(self.mark(demand.relation).await?))
+        let before = match added {
+            Added::Captured(since) => {
+                return Ok(Captured {
+                    since,
+                    barrier: since,
+                });
             }
+            Added::NotAllowed(error) => return Err(error),
+            Added::Published => None,
+            Added::Raised(since) => Some(since),
+        };
+        writers::wait_for_their_end(&self.client, demand.patience).await?;
+        if before.is_none() {
+            self.republish(demand).await?;
         }
+        self.mark(demand.relation, before).await
     }
 
     /// Where the log ends: whatever is seen by now was committed before.
@@ -127,13 +130,15 @@ impl Actor {
         text.parse().map_err(|()| unreadable("a position"))
     }
 
-    /// Writes down from where on the table is captured without a gap.
-    async fn mark(&self, relation: u32) -> LogResult<LogPosition> {
+    /// Writes down from where on the table is captured without a gap: `before`, where it was
+    /// before what has just ended, or from now on.
+    async fn mark(&self, relation: u32, before: Option<LogPosition>) -> LogResult<Captured> {
         self.begin().await?;
         let marked = async {
             let mut survey = Survey::of(self, relation).await?;
             let seen = self.partitions(relation).await?;
-            let since = self.now().await?;
+            let barrier = self.now().await?;
+            let since = before.unwrap_or(barrier);
             let entry = survey.ledger.0.entry(relation).or_default();
             entry.since = Some(since);
             // What others may have yet to be told of is left as it is.
@@ -141,14 +146,52 @@ impl Actor {
                 entry.partitions = seen.map(|seen| seen.partitions);
             }
             self.run(&comment(&survey)).await?;
-            Ok(since)
+            Ok(Captured { since, barrier })
         };
         let marked = marked.await;
         self.end(marked).await
     }
 }
 
-fn comment(survey: &Survey) -> String {
+/// The commands that make the publications again as they should be.
+fn publications(survey: &Survey) -> String {
+    let mut commands = String::new();
+    for publication in [EVERYTHING, INSERTS] {
+        if !survey.unchanged {
+            let options = tables::options(publication);
+            write!(
+                commands,
+                "ALTER PUBLICATION \"{publication}\" SET ({options}); "
+            )
+            .expect("a String takes everything");
+        }
+        if !survey.tells_generated {
+            write!(
+                commands,
+                "ALTER PUBLICATION \"{publication}\" SET (publish_generated_columns = stored); "
+            )
+            .expect("a String takes everything");
+        }
+    }
+    commands
+}
+
+/// The commands that publish a table as demanded, with all of its rows and columns.
+fn publish(survey: &Survey, demand: &Demand) -> String {
+    let (publication, listed) = if demand.changes {
+        (EVERYTHING, survey.listed.0)
+    } else {
+        (INSERTS, survey.listed.1)
+    };
+    let name = &survey.name;
+    let add = format!("ALTER PUBLICATION \"{publication}\" ADD TABLE ONLY {name}; ");
+    if listed {
+        return format!("ALTER PUBLICATION \"{publication}\" DROP TABLE ONLY {name}; {add}");
+    }
+    add
+}
+
+pub(super) fn comment(survey: &Survey) -> String {
     let comment = survey.ledger.to_comment();
     format!("COMMENT ON PUBLICATION \"{EVERYTHING}\" IS '{comment}'")
 }

@@ -15,6 +15,8 @@ mod removal;
 mod republish;
 mod session;
 mod slot;
+mod spare;
+mod standing;
 mod status;
 mod stream;
 pub(crate) mod survey;
@@ -149,6 +151,10 @@ impl ChangeLog for Replication {
         told: &'a [u32],
     ) -> BoxFuture<'a, LogResult<Option<LogPosition>>> {
         Box::pin(parted::look(&self.shared, (database, relation), told))
+    }
+
+    fn standing(&self) -> &'static str {
+        standing::STANDING
     }
 
     fn release<'a>(

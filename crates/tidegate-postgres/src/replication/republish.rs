@@ -31,7 +31,7 @@ impl Actor {
 
     async fn republish_within(&self, demand: &Demand) -> LogResult<()> {
         let survey = Survey::of(self, demand.relation).await?;
-        let there = [(EVERYTHING, survey.everything), (INSERTS, survey.inserts)];
+        let there = [(EVERYTHING, survey.listed.0), (INSERTS, survey.listed.1)];
         for (publication, _) in there.iter().filter(|(_, there)| *there) {
             let name = &survey.name;
             self.run(&format!(

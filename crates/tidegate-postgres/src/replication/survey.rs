@@ -16,11 +16,17 @@ pub(super) struct Survey {
     pub(super) may_change: bool,
     partitioned: bool,
     has_primary_key: bool,
-    /// Whether every operation, or INSERT, is published.
-    pub(super) everything: bool,
-    pub(super) inserts: bool,
+    /// Whether it is in the publication of every operation, and in that of INSERT.
+    pub(super) listed: (bool, bool),
+    /// Whether every operation, or INSERT, is published of all rows and columns.
+    everything: bool,
+    inserts: bool,
+    /// Whether the publications are as the service made them.
+    pub(super) unchanged: bool,
     /// Whether both publications tell stored generated columns, where the server can.
     pub(super) tells_generated: bool,
+    /// Whether the actor may change the publications.
+    pub(super) may_publish: bool,
     pub(super) ledger: Ledger,
     /// The tables whose identity matters: itself, and its partitions.
     pub(super) leaves: Vec<Leaf>,
@@ -43,11 +49,15 @@ impl Survey {
     /// Looks at a table.
     ///
     /// # Errors
-    /// [`LogError::NoTable`], and [`LogError::Unsupported`] for what is no table.
+    /// [`LogError::NoTable`], [`LogError::Unsupported`] for what is no table, and
+    /// [`LogError::Gone`] without the publications.
     pub(super) async fn of(actor: &Actor, relation: u32) -> LogResult<Self> {
         let rows = actor.rows(TABLE, &[&relation]).await?;
         let row = rows.first().ok_or(LogError::NoTable)?;
         check_kind(row.get(0), row.get(1), row.get(2))?;
+        if row.get::<_, Option<&str>>(5).is_none() {
+            return Err(LogError::Gone);
+        }
         let comment: Option<&str> = row.get(9);
         let mut survey = Self {
             name: row.get(3),
@@ -56,9 +66,12 @@ impl Survey {
             may_change: row.get(6),
             partitioned: row.get::<_, &str>(0) == "p",
             has_primary_key: row.get(10),
+            listed: (row.get(12), row.get(13)),
             everything: row.get(7),
             inserts: row.get(8),
+            unchanged: row.get(14),
             tells_generated: row.get(11),
+            may_publish: row.get(15),
             ledger: Ledger::parse(comment.unwrap_or_default()),
             leaves: Vec::new(),
         };
@@ -109,7 +122,14 @@ impl Survey {
 
     /// Whether what is demanded is published already.
     pub(super) fn is_published(&self, demand: &Demand) -> bool {
-        self.everything || (self.inserts && !demand.changes)
+        self.unchanged && (self.everything || (self.inserts && !demand.changes))
+    }
+
+    /// Whether PostgreSQL refuses UPDATE and DELETE because nothing says which row they change.
+    pub(super) fn refuses_writers(&self) -> bool {
+        let refuses =
+            |leaf: &Leaf| !leaf.identifies || (leaf.is_virtual && leaf.identity.is_none());
+        self.listed.0 && self.leaves.iter().any(refuses)
     }
 }
 
@@ -134,20 +154,30 @@ const TABLE: &str = "\
            pg_catalog.pg_has_role(c.relowner, 'USAGE') \
                AND pg_catalog.pg_has_role(e.pubowner, 'USAGE') \
                AND pg_catalog.pg_has_role(i.pubowner, 'USAGE'), \
-           EXISTS (SELECT FROM pg_catalog.pg_publication_rel r \
-                   WHERE r.prpubid = e.oid AND r.prrelid = c.oid), \
-           EXISTS (SELECT FROM pg_catalog.pg_publication_rel r \
-                   WHERE r.prpubid = i.oid AND r.prrelid = c.oid), \
+           coalesce(le.whole, false), coalesce(li.whole, false), \
            pg_catalog.obj_description(e.oid, 'pg_publication'), \
            EXISTS (SELECT FROM pg_catalog.pg_index k WHERE k.indrelid = c.oid AND k.indisprimary), \
            coalesce(pg_catalog.to_jsonb(e) ->> 'pubgencols', 's') = 's' \
-               AND coalesce(pg_catalog.to_jsonb(i) ->> 'pubgencols', 's') = 's' \
+               AND coalesce(pg_catalog.to_jsonb(i) ->> 'pubgencols', 's') = 's', \
+           le.whole IS NOT NULL, li.whole IS NOT NULL, \
+           e.pubinsert AND e.pubupdate AND e.pubdelete AND e.pubtruncate AND e.pubviaroot \
+               AND i.pubinsert AND i.pubtruncate AND i.pubviaroot, \
+           pg_catalog.pg_has_role(e.pubowner, 'USAGE') \
+               AND pg_catalog.pg_has_role(i.pubowner, 'USAGE') \
     FROM pg_catalog.pg_class c \
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
     JOIN pg_catalog.pg_roles o ON o.oid = c.relowner \
-    JOIN pg_catalog.pg_publication e ON e.pubname = 'tidegate' \
-    JOIN pg_catalog.pg_publication i ON i.pubname = 'tidegate_inserts' \
-    JOIN pg_catalog.pg_roles p ON p.oid = e.pubowner \
+    LEFT JOIN (pg_catalog.pg_publication e \
+        JOIN pg_catalog.pg_publication i ON i.pubname = 'tidegate_inserts' \
+        JOIN pg_catalog.pg_roles p ON p.oid = e.pubowner) ON e.pubname = 'tidegate' \
+    LEFT JOIN LATERAL (SELECT pg_catalog.to_jsonb(r) ->> 'prqual' IS NULL \
+                              AND pg_catalog.to_jsonb(r) ->> 'prattrs' IS NULL AS whole \
+                       FROM pg_catalog.pg_publication_rel r \
+                       WHERE r.prpubid = e.oid AND r.prrelid = c.oid) le ON true \
+    LEFT JOIN LATERAL (SELECT pg_catalog.to_jsonb(r) ->> 'prqual' IS NULL \
+                              AND pg_catalog.to_jsonb(r) ->> 'prattrs' IS NULL AS whole \
+                       FROM pg_catalog.pg_publication_rel r \
+                       WHERE r.prpubid = i.oid AND r.prrelid = c.oid) li ON true \
     WHERE c.oid = $1";
 
 /// The table itself, and the partitions below it that hold rows. A partitioned table holds none,

@@ -39,19 +39,24 @@ pub(super) async fn prepare(shared: &Shared, database: &DatabaseName) -> LogResu
     })
 }
 
+/// What a publication publishes, and how.
+pub(super) fn options(publication: &str) -> String {
+    let operations = match publication {
+        INSERTS => "insert, truncate",
+        _ => "insert, update, delete, truncate",
+    };
+    format!("publish = '{operations}', publish_via_partition_root = true")
+}
+
 impl Actor {
     async fn publish(&self) -> LogResult<bool> {
         self.begin().await?;
         let done = async {
             let state = State::read(self).await?;
             for publication in &state.missing {
-                let operations = match *publication {
-                    INSERTS => "insert, truncate",
-                    _ => "insert, update, delete, truncate",
-                };
+                let options = options(publication);
                 self.run(&format!(
-                    "CREATE PUBLICATION \"{publication}\" WITH (publish = '{operations}', \
-                     publish_via_partition_root = true)"
+                    "CREATE PUBLICATION \"{publication}\" WITH ({options})"
                 ))
                 .await?;
             }

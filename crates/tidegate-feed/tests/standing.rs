@@ -1,0 +1,198 @@
+//! Tables that somebody takes out of the capture, or of their keys, while others listen.
+
+use std::time::Duration;
+
+use tidegate_feed::{Ended, Item, Operation, Operations, Resync, Selection};
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::scene::{Listener, Scene, Setup, listen, node};
+
+const TABLE: &str = "CREATE TABLE t (id int PRIMARY KEY, a text); GRANT SELECT ON t TO PUBLIC;
+                     INSERT INTO t VALUES (1, 'x'), (2, 'x'), (3, 'x')";
+
+/// Writes until that is accepted, which must be soon.
+async fn write(scene: &Scene, sql: &str) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    loop {
+        match scene.sql.batch_execute(sql).await {
+            Ok(()) => return,
+            Err(error) => assert!(Instant::now() < deadline, "{sql}: {error:?}"),
+        }
+        sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// A listener to DELETE that shows the key alone.
+async fn deletes(scene: &Scene) -> Listener {
+    let mut request = scene.request("t", &["id"]).await;
+    request.operations = Operation::Delete.into();
+    scene.subscribe(request).await.unwrap()
+}
+
+#[tokio::test]
+async fn writers_go_on_when_the_key_is_dropped() {
+    for (name, make, change) in [
+        ("feed_key", "SELECT", "ALTER TABLE t DROP CONSTRAINT t_pkey"),
+        (
+            "feed_index",
+            "CREATE UNIQUE INDEX u ON t (id); ALTER TABLE t REPLICA IDENTITY USING INDEX u",
+            "DROP INDEX u",
+        ),
+        (
+            "feed_nothing",
+            "SELECT",
+            "ALTER TABLE t REPLICA IDENTITY NOTHING",
+        ),
+    ] {
+        let scene = Scene::new(name).await;
+        scene.run(TABLE).await;
+        scene.run(make).await;
+        let mut deletes = deletes(&scene).await;
+        scene.run("DELETE FROM t WHERE id = 1").await;
+        assert_eq!(deletes.event().await, "-{\"id\":1}");
+        scene.run(change).await;
+        write(&scene, "UPDATE t SET a = 'y'").await;
+        write(&scene, "DELETE FROM t WHERE id = 2").await;
+        // Nobody was let write, so that nothing is missing.
+        assert_eq!(deletes.event().await, "-{\"id\":2}", "{change}");
+    }
+}
+
+#[tokio::test]
+async fn writers_go_on_when_the_key_is_dropped_and_nobody_listens_any_more() {
+    let scene = Scene::new("feed_key_alone").await;
+    scene.run(TABLE).await;
+    drop(deletes(&scene).await);
+    scene.run("ALTER TABLE t DROP CONSTRAINT t_pkey").await;
+    write(&scene, "UPDATE t SET a = 'y'").await;
+}
+
+#[tokio::test]
+async fn writers_go_on_where_whole_old_rows_cannot_be_had() {
+    let scene = Scene::new("feed_key_parted").await;
+    scene
+        .run(
+            "CREATE TABLE t (id int PRIMARY KEY, a text) PARTITION BY RANGE (id);
+             CREATE TABLE t1 PARTITION OF t FOR VALUES FROM (0) TO (100);
+             GRANT SELECT ON t TO PUBLIC; INSERT INTO t VALUES (1, 'x')",
+        )
+        .await;
+    let mut deletes = deletes(&scene).await;
+    let mut request = scene.request("t", &["id"]).await;
+    request.operations = Operation::Insert.into();
+    let mut inserts = scene.subscribe(request).await.unwrap();
+    scene.run("ALTER TABLE t DROP CONSTRAINT t_pkey").await;
+    write(&scene, "UPDATE t SET a = 'y'").await;
+    match deletes.next().await {
+        Item::Ended(Ended::Changed { problem }) => {
+            assert!(problem.contains("primary key"), "{problem}");
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(inserts.resync().await, Resync::Interrupted);
+    scene.run("INSERT INTO t VALUES (2, 'x')").await;
+    assert_eq!(inserts.event().await, "+{\"id\":2}");
+}
+
+/// The next gap; events may come before.
+async fn gap(listener: &mut Listener) -> Resync {
+    loop {
+        match listener.next().await {
+            Item::Resync { reason, .. } => return reason,
+            Item::Event { .. } => {}
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// Inserts rows until one of them is told, which every table without a gap does.
+async fn until_told(scene: &Scene, listener: &mut Listener) {
+    for id in 1000.. {
+        scene
+            .run(&format!("INSERT INTO t VALUES ({id}, 'x')"))
+            .await;
+        if let Ok(Item::Event { .. }) = timeout(Duration::from_millis(200), listener.next()).await {
+            return;
+        }
+        assert!(id < 1100, "no row is told any more");
+    }
+}
+
+#[tokio::test]
+async fn a_table_that_is_taken_out_comes_back_with_a_gap() {
+    let changes = [
+        "ALTER PUBLICATION tidegate DROP TABLE t",
+        "ALTER PUBLICATION tidegate SET (publish = 'delete')",
+        "ALTER PUBLICATION tidegate RENAME TO other",
+        "DROP PUBLICATION tidegate",
+        "DROP PUBLICATION tidegate, tidegate_inserts",
+        "ALTER PUBLICATION tidegate DROP TABLE t; INSERT INTO t VALUES (9, 'lost');
+         ALTER PUBLICATION tidegate ADD TABLE t",
+        "ALTER PUBLICATION tidegate SET TABLE t (id)",
+        "ALTER PUBLICATION tidegate SET TABLE t WHERE (id > 5000)",
+    ];
+    for (at, change) in changes.into_iter().enumerate() {
+        let scene = Scene::new(&format!("feed_taken_out_{at}")).await;
+        if scene.version() < 15 && change.contains("SET TABLE") {
+            continue;
+        }
+        scene.run(TABLE).await;
+        let mut all = scene.all("t", &["id"]).await;
+        scene.run("INSERT INTO t VALUES (4, 'x')").await;
+        assert_eq!(all.event().await, "+{\"id\":4}");
+        let before = all.cursor;
+        // How it stands has been seen.
+        sleep(Duration::from_secs(1)).await;
+        scene.run(change).await;
+        assert_eq!(gap(&mut all).await, Resync::Interrupted, "{change}");
+        until_told(&scene, &mut all).await;
+        // Who was away meanwhile is told as well.
+        let mut request = scene.request("t", &["id"]).await;
+        request.after = Some(before);
+        let mut late = scene.subscribe(request).await.unwrap();
+        assert_eq!(late.resync().await, Resync::Expired, "{change}");
+    }
+}
+
+#[tokio::test]
+async fn every_node_tells_of_a_table_that_was_taken_out() {
+    let scene = Scene::new("feed_taken_out_twice").await;
+    scene.run(TABLE).await;
+    let other = node(&Setup::default());
+    let mut listeners = [
+        scene.all("t", &["id"]).await,
+        listen(&other, scene.request("t", &["id"]).await)
+            .await
+            .unwrap(),
+    ];
+    // How it stands has been seen.
+    sleep(Duration::from_secs(1)).await;
+    scene
+        .run("ALTER PUBLICATION tidegate DROP TABLE t; INSERT INTO t VALUES (4, 'lost')")
+        .await;
+    for listener in &mut listeners {
+        assert_eq!(gap(listener).await, Resync::Interrupted);
+    }
+}
+
+#[tokio::test]
+async fn what_others_need_of_a_table_is_no_gap() {
+    let scene = Scene::new("feed_more_needed").await;
+    scene
+        .run("CREATE TABLE t (id int PRIMARY KEY, a text); GRANT SELECT ON t TO PUBLIC")
+        .await;
+    let mut request = scene.request("t", &["id"]).await;
+    request.operations = Operation::Insert.into();
+    let mut inserts = scene.subscribe(request).await.unwrap();
+    sleep(Duration::from_secs(1)).await;
+    let other = node(&Setup::default());
+    let mut request = scene.request("t", &["id"]).await;
+    for operations in [Operation::Delete.into(), Operations::ALL] {
+        request.operations = operations;
+        request.selection = Selection::of(["id", "a"]);
+        listen(&other, request.clone()).await.unwrap();
+        sleep(Duration::from_secs(1)).await;
+    }
+    scene.run("INSERT INTO t VALUES (1, 'x')").await;
+    assert_eq!(inserts.event().await, "+{\"id\":1}");
+}
