@@ -8,6 +8,7 @@ use tidegate_sql::Error;
 use tidegate_sql::statement::Kind;
 
 use super::lookup::Lookup;
+use super::reset::is_stateless;
 use super::task::Task;
 use crate::connection::Connection;
 
@@ -39,7 +40,8 @@ impl Names {
         let statement = &task.bound.statement;
         match statement.kind() {
             Kind::Read | Kind::Write if !statement.is_plain() => Self::Open,
-            Kind::Read if !suspect => Self::Own,
+            // A hint can name a domain, whose check is code too.
+            Kind::Read if !suspect && is_stateless(task.bound) => Self::Own,
             Kind::Read | Kind::Write => Self::Likely,
             Kind::Procedural | Kind::Other => Self::Open,
         }
