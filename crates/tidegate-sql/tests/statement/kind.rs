@@ -262,7 +262,7 @@ fn a_write_is_plain_that_calls_nothing_of_the_databases_own() {
         "insert into t (a, b) values (:a, 5) returning id",
         "INSERT INTO public.t (a) SELECT lower(x) FROM y",
         "insert into \"T\" (a) values (1) on conflict do nothing",
-        "update t set (a, b) = (1, now()) where id in (1, 2)",
+        "update t set a = 1, b = now() where id in (1, 2)",
         "delete from t using u where (t.id = u.id)",
         "with gone (id) as (delete from t returning id) insert into u (id) select id from gone",
     ] {
