@@ -170,10 +170,7 @@ async fn definitions_are_noticed_with_an_administrator_that_is_no_superuser() {
     operator.admin_url = format!("postgresql://service:service@127.0.0.1:{port}/postgres");
     let report = operator.run(&["doctor"], "");
     let report = String::from_utf8(report.stdout).unwrap();
-    let missing = report.lines().filter(|line| line.ends_with(';'));
-    for statement in missing.filter(|line| !line.contains("ALTER SYSTEM")) {
-        root.batch_execute(statement).await.unwrap();
-    }
+    operator.obey(&report).await;
     let create = ["tenant", "create", "shop", "--password-file", "-"];
     operator.succeeds(&create, "owner-password\n");
     let uri = ["--redirect-uri", "http://127.0.0.1:5000/callback"];

@@ -9,7 +9,7 @@ use std::time::Instant;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::service::{BINARY, PATIENCE, demo, demo_folder};
+use crate::service::{BINARY, PATIENCE, Service, demo, demo_folder, eventually};
 
 /// Runs a demo that must not start.
 fn refusal(arguments: &[&str]) -> (i32, String) {
@@ -381,4 +381,26 @@ async fn its_clients_return_to_a_page_on_this_machine() {
             assert!(uris.contains(&json!(uri)), "{client}: {uris:?}");
         }
     }
+}
+
+#[tokio::test]
+async fn a_postgresql_that_dies_is_started_again() {
+    let folder = demo_folder();
+    let demo = Service::start(folder.path().to_str().unwrap(), &[]);
+    let admin = demo.admin().await;
+    let data = "select setting from pg_settings where name = 'data_directory'";
+    let data: String = admin.query_one(data, &[]).await.unwrap().get(0);
+    let id = std::fs::read_to_string(format!("{data}/postmaster.pid")).unwrap();
+    let id = id.lines().next().unwrap();
+    let killed = Command::new("kill").args(["-9", id]).status().unwrap();
+    assert!(killed.success());
+    let path = "/api/v4/sql";
+    let query = json!({"q": "select count(*) as n from artists"});
+    eventually("it answers again", || async {
+        let asked = demo.request(Method::POST, path).json(&query).send().await;
+        asked.is_ok_and(|answer| answer.status() == 200)
+    })
+    .await;
+    let again = std::fs::read_to_string(format!("{data}/postmaster.pid")).unwrap();
+    assert_ne!(again.lines().next(), Some(id), "it was the same one");
 }

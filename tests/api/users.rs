@@ -441,3 +441,27 @@ async fn users_that_are_made_and_dropped_at_once_are_in_nobodys_way() {
         assert_eq!(dropped.status, 204, "{dropped:?}");
     }
 }
+
+#[tokio::test]
+async fn of_several_users_all_go_or_none() {
+    for name in ["gone", "going"] {
+        let new = json!({"name": name, "password": "long-enough"});
+        assert_eq!(owner("POST", "/api/v4/users", new).await.status, 201);
+    }
+    let admin = demo().admin().await;
+    let own = "create table of_going (id int); alter table of_going owner to \"demo/going\"";
+    admin.batch_execute(own).await.unwrap();
+    for (names, status) in [
+        ("gone,demo", 400),
+        ("gone,nobody", 404),
+        ("gone,going", 409),
+    ] {
+        let path = format!("/api/v4/users/{names}");
+        let refused = owner("DELETE", &path, Value::Null).await;
+        assert_eq!(refused.error().0, status, "{names}");
+        let there = owner("GET", "/api/v4/users/gone", Value::Null).await;
+        assert_eq!(there.status, 200, "{names}");
+    }
+    let path = "/api/v4/users/gone,going?reassign=true";
+    assert_eq!(owner("DELETE", path, Value::Null).await.status, 204);
+}

@@ -4,6 +4,9 @@ mod banner;
 mod folder;
 mod seed;
 
+use std::convert::Infallible;
+use std::time::Duration;
+
 use tidegate_embedded::{Cluster, Settings as ClusterSettings};
 use tidegate_server::Graphiql;
 
@@ -18,6 +21,8 @@ use folder::Folder;
 
 /// The demo's tenant, its owner and its database.
 const TENANT: &str = "demo";
+/// How often it is looked whether PostgreSQL still runs.
+const WATCH: Duration = Duration::from_millis(500);
 /// Why it listens where it listens.
 const OPEN_HOUSE: &str = "everybody knows the demo's passwords, so it listens on loopback \
     addresses only; use --listen 127.0.0.1:8080, or add --insecure-http if everybody who reaches \
@@ -45,9 +50,26 @@ pub(crate) async fn run(command: &cli::Demo, mut layers: Layers) -> Result {
         folder.clear()?;
     }
     let cluster = Cluster::start(cluster_settings).await?;
-    let served = serve(layers, &cluster, &folder, (sockets, stop, graphiql)).await;
+    let served = tokio::select! {
+        served = serve(layers, &cluster, &folder, (sockets, stop, graphiql)) => served,
+        never = keep_running(&cluster) => match never {},
+    };
     cluster.stop().await?;
     served
+}
+
+/// Starts PostgreSQL again whenever it ends by itself, as when the kernel is short of memory.
+async fn keep_running(cluster: &Cluster) -> Infallible {
+    loop {
+        tokio::time::sleep(WATCH).await;
+        if cluster.is_running() {
+            continue;
+        }
+        tracing::warn!("PostgreSQL has ended by itself and is started again");
+        if let Err(error) = cluster.resume().await {
+            tracing::error!(%error, "PostgreSQL cannot be started");
+        }
+    }
 }
 
 #[expect(

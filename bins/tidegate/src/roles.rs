@@ -52,6 +52,14 @@ impl RoleAdmin for PgRoles {
         Box::pin(self.join(user))
     }
 
+    fn require_nothing_owned<'a>(&'a self, user: &'a User) -> RoleFuture<'a, ()> {
+        Box::pin(async move {
+            let (database, role) = names(user);
+            let owned = self.0.owns_nothing(&database, &role);
+            owned.await.map_err(told)
+        })
+    }
+
     fn drop_role<'a>(
         &'a self,
         user: &'a User,

@@ -172,6 +172,12 @@ impl Cluster {
         .await
     }
 
+    /// Whether PostgreSQL runs: not after [`Cluster::halt`], nor when it ended by itself.
+    pub fn is_running(&self) -> bool {
+        let mut running = self.inner.running();
+        running.as_mut().is_some_and(Postmaster::is_running)
+    }
+
     /// Starts PostgreSQL again after [`Cluster::halt`] or after it ended by itself.
     pub async fn resume(&self) -> Result<()> {
         let inner = Arc::clone(&self.inner);

@@ -267,18 +267,21 @@ async fn who_waits_for_a_reader_holds_others_up_for_moments_only() {
             let begin = tokio::time::Instant::now();
             let insert = format!("INSERT INTO t VALUES ({id}, 'x')");
             writer.batch_execute(&insert).await.unwrap();
-            held_up += begin.elapsed();
-            longest = longest.max(begin.elapsed());
+            let took = begin.elapsed();
+            if took > Duration::from_millis(50) {
+                held_up += took;
+            }
+            longest = longest.max(took);
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     };
-    let begin = tokio::time::Instant::now();
     tokio::select! {
         () = subscribe => {}
         () = write => {}
     }
-    assert!(longest < Duration::from_millis(600), "{longest:?}");
-    assert!(held_up < begin.elapsed() * 2 / 5, "{held_up:?}");
+    // One attempt for each subscription, as long as it may take, would hold them up for 4.5 s.
+    assert!(longest < Duration::from_secs(1), "{longest:?}");
+    assert!(held_up < Duration::from_millis(1500), "{held_up:?}");
     reader.batch_execute("COMMIT").await.unwrap();
     let mut request = request.clone();
     request.after = None;

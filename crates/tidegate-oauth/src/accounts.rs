@@ -94,6 +94,17 @@ impl Accounts {
         Ok(Some((everywhere, here)))
     }
 
+    /// Refuses what [`Accounts::drop`] would refuse, so that of several users all are dropped or
+    /// none. Errors are the same.
+    pub async fn may_drop(&self, key: &UserKey, reassign: bool) -> Result<()> {
+        refuse_owner(key)?;
+        let user = self.directory.user(key).await?;
+        if !reassign {
+            self.roles.require_nothing_owned(&user).await?;
+        }
+        Ok(())
+    }
+
     /// Drops a sub-user: its role, then its record, so that an attempt that failed half way can be
     /// repeated. With `reassign` the tenant's owner gets what the role owns.
     ///

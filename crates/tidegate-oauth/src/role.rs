@@ -26,6 +26,9 @@ pub trait RoleAdmin: Send + Sync {
     /// and of no other group of the tenant.
     fn set_group<'a>(&'a self, user: &'a User) -> RoleFuture<'a, ()>;
 
+    /// Refuses a role that owns something of the database with [`RoleError::OwnsObjects`].
+    fn require_nothing_owned<'a>(&'a self, user: &'a User) -> RoleFuture<'a, ()>;
+
     /// Ends the role's connections and drops it. What it owns goes to the tenant's owner, whose
     /// role is `owner`; without `reassign` owning anything is [`RoleError::OwnsObjects`]. A role
     /// that is gone is no error.

@@ -82,6 +82,10 @@ impl RoleAdmin for Roles {
         Box::pin(async { Ok(()) })
     }
 
+    fn require_nothing_owned<'a>(&'a self, _: &'a User) -> RoleFuture<'a, ()> {
+        Box::pin(async { Ok(()) })
+    }
+
     fn drop_role<'a>(&'a self, _: &'a User, _: &'a str, _: bool) -> RoleFuture<'a, ()> {
         Box::pin(async { Ok(()) })
     }

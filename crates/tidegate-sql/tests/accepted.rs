@@ -310,6 +310,10 @@ async fn geojson_comes_to_postgis() {
             "GEOMETRYCOLLECTION(LINESTRING(1 2,3 4))",
         ),
     ] {
+        let crs = r#"{"type":"name","properties":{"name":"EPSG:25832"}}"#;
+        let elsewhere = json.replacen('{', &format!("{{\"crs\":{crs},"), 1);
+        let there = quote(&format!("SRID=25832;{wkt}"));
+        means(&client, "geometry", &elsewhere, &there).await;
         for r#type in ["geometry", "geography"] {
             means(&client, r#type, json, &quote(&format!("SRID=4326;{wkt}"))).await;
             let array = format!("{type}[]");

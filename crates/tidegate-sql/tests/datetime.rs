@@ -76,6 +76,14 @@ fn each_letter_shows_its_part_of_the_moment() {
 }
 
 #[test]
+fn z_stands_for_utc_alone() {
+    let winter = |zone| show(Type::TIMESTAMPTZ, "2024-01-01 12:00:00+00", "p", zone);
+    assert_eq!(winter("UTC"), "Z");
+    assert_eq!(winter("Europe/London"), "+00:00");
+    assert_eq!(winter("Europe/Berlin"), "+01:00");
+}
+
+#[test]
 fn ordinals_have_their_suffix() {
     for (day, shown) in [
         (1, "1st"),

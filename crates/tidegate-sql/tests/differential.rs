@@ -98,6 +98,12 @@ async fn compare(client: &Client, source: &str, expected: &str) {
     assert_eq!(rows.len(), expected.len());
 }
 
+/// `server_version_num`.
+async fn version(client: &Client) -> i32 {
+    let query = "select current_setting('server_version_num')::int";
+    client.query_one(query, &[]).await.unwrap().get(0)
+}
+
 /// A query of literals of a type, NULL among them.
 fn literals(r#type: &str, literals: &[&str]) -> String {
     let values: Vec<_> = literals

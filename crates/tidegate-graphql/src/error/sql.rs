@@ -35,7 +35,7 @@ impl Error {
                 });
             }
             tidegate_sql::Error::Rejected(rejection) => {
-                Self::rejected(code(&rejection.sqlstate, anonymous), rejection)
+                Self::rejected(code(&rejection, anonymous), rejection)
             }
             tidegate_sql::Error::Unavailable {
                 retry_after,
@@ -91,12 +91,15 @@ impl Error {
 }
 
 /// The word for an SQLSTATE (PostgreSQL, "PostgreSQL Error Codes").
-fn code(sqlstate: &str, anonymous: bool) -> Code {
+fn code(rejection: &Rejection, anonymous: bool) -> Code {
+    let sqlstate = &*rejection.sqlstate;
     match sqlstate {
         "42501" if anonymous => Code::Unauthenticated,
         "42501" | "25006" => Code::Forbidden,
-        // What the schema said is not true any more; the next request knows the new one.
-        "40001" | "40P01" | "55P03" | "42P01" | "42703" => Code::Conflict,
+        "40001" | "40P01" | "55P03" => Code::Conflict,
+        // Our text does not fit: what the schema said is not true any more; the next request knows
+        // the new one. What code of the database's own did wrong has no place in our text.
+        _ if sqlstate.starts_with("42") && rejection.position.is_some() => Code::Conflict,
         "57014" => Code::Timeout,
         _ => match sqlstate.get(..2).unwrap_or_default() {
             "23" | "44" => Code::ConstraintViolation,
@@ -131,10 +134,25 @@ mod tests {
             ("XX000", Code::Internal),
         ];
         for (sqlstate, expected) in cases {
-            assert_eq!(code(sqlstate, false), expected, "{sqlstate}");
+            assert_eq!(code(&said(sqlstate, None), false), expected, "{sqlstate}");
         }
-        assert_eq!(code("42501", true), Code::Unauthenticated);
+        let forbidden = said("42501", None);
+        assert_eq!(code(&forbidden, true), Code::Unauthenticated);
+        // Where our own text does not fit, a definition has changed.
+        for sqlstate in ["42P01", "42703", "42883", "42804"] {
+            assert_eq!(code(&said(sqlstate, Some(9)), false), Code::Conflict);
+            assert_eq!(code(&said(sqlstate, None), false), Code::BadUserInput);
+        }
     }
+
+    fn said(sqlstate: &str, position: Option<u32>) -> Rejection {
+        Rejection {
+            sqlstate: sqlstate.to_owned(),
+            position,
+            ..Rejection::default()
+        }
+    }
+
     #[test]
     fn only_what_a_living_session_says_is_of_a_field() {
         let said = |fatal| Rejection {

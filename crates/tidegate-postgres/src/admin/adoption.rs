@@ -96,7 +96,7 @@ pub(super) async fn plan(
     }
     check_rights(session, &survey).await?;
     let mut script = Script::default();
-    script.note(format!("The tenant's owner signs in as {owner}."));
+    script.note(format!("The tenant's owner is the role {owner}."));
     script.append(role::make(session, owner, passwords).await?);
     script.append(tenant::owner_rights(database, owner));
     grant_objects(&mut script, &survey, owner);
@@ -111,6 +111,12 @@ async fn check_rights(session: &Session, survey: &Survey) -> Result<()> {
     for owner in survey.makers() {
         if !session.acts_for(owner).await? {
             let quote = postgres_protocol::escape::escape_identifier;
+            if session.is_superuser(owner).await? {
+                sql.push(format!(
+                    "-- {owner} is a superuser, and so is whoever may act for it: rather adopt as a \
+                     superuser, or give what it owns here to another role first."
+                ));
+            }
             sql.push(format!(
                 "GRANT {} TO {};",
                 quote(owner),

@@ -9,8 +9,8 @@ use super::script::{Part, Script};
 use super::session::Session;
 use super::{Result, role};
 
-/// The grants to roles: who granted, whether that is the object's owner, whether it is a role of
-/// ours, on what, and to whom.
+/// The grants to roles ($1) and by roles ($3): who granted, whether that is the object's owner,
+/// whether it is a role of ours, on what, and to whom; nobody's name is PUBLIC.
 const GRANTS: &str = "
     SELECT DISTINCT r.rolname::text, o.grantor = o.owner,
            coalesce(pg_catalog.shobj_description(r.oid, 'pg_authid'), '') LIKE ($2::text || '%'),
@@ -38,10 +38,31 @@ const GRANTS: &str = "
         UNION ALL
         SELECT 'SCHEMA', pg_catalog.format('%I', n.nspname), n.nspowner, a.grantor, a.grantee
         FROM pg_catalog.pg_namespace n, pg_catalog.aclexplode(n.nspacl) a
+        UNION ALL
+        SELECT 'TYPE', pg_catalog.format('%I.%I', n.nspname, t.typname), t.typowner,
+               a.grantor, a.grantee
+        FROM pg_catalog.pg_type t
+        JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace,
+             pg_catalog.aclexplode(t.typacl) a
+        UNION ALL
+        SELECT 'LARGE OBJECT', l.oid::text, l.lomowner, a.grantor, a.grantee
+        FROM pg_catalog.pg_largeobject_metadata l, pg_catalog.aclexplode(l.lomacl) a
+        UNION ALL
+        SELECT 'LANGUAGE', pg_catalog.format('%I', l.lanname), l.lanowner, a.grantor, a.grantee
+        FROM pg_catalog.pg_language l, pg_catalog.aclexplode(l.lanacl) a
+        UNION ALL
+        SELECT 'FOREIGN DATA WRAPPER', pg_catalog.format('%I', w.fdwname), w.fdwowner,
+               a.grantor, a.grantee
+        FROM pg_catalog.pg_foreign_data_wrapper w, pg_catalog.aclexplode(w.fdwacl) a
+        UNION ALL
+        SELECT 'FOREIGN SERVER', pg_catalog.format('%I', s.srvname), s.srvowner,
+               a.grantor, a.grantee
+        FROM pg_catalog.pg_foreign_server s, pg_catalog.aclexplode(s.srvacl) a
     ) o
     JOIN pg_catalog.pg_roles r ON r.oid = o.grantor
-    JOIN pg_catalog.pg_roles g ON g.oid = o.grantee
-    WHERE o.grantor <> o.grantee AND g.rolname = ANY ($1::text[])
+    LEFT JOIN pg_catalog.pg_roles g ON g.oid = o.grantee
+    WHERE o.grantor <> o.grantee AND (g.oid IS NOT NULL OR o.grantee = 0)
+          AND (g.rolname = ANY ($1::text[]) OR r.rolname = ANY ($3::text[]))
     ORDER BY 6, 4, 5, 1";
 
 struct Grant {
@@ -50,13 +71,14 @@ struct Grant {
     by_ours: bool,
     kind: &'static str,
     object: String,
-    grantee: String,
+    /// Everybody when absent.
+    grantee: Option<String>,
 }
 
-async fn to_roles(session: &Session, grantees: &[&str]) -> Result<Vec<Grant>> {
+async fn of_roles(session: &Session, grantees: &[&str], grantors: &[&str]) -> Result<Vec<Grant>> {
     let rows = session
         .client
-        .query(GRANTS, &[&grantees, &role::MARK])
+        .query(GRANTS, &[&grantees, &role::MARK, &grantors])
         .await?;
     let grant = |row: &tokio_postgres::Row| Grant {
         grantor: row.get(0),
@@ -65,6 +87,11 @@ async fn to_roles(session: &Session, grantees: &[&str]) -> Result<Vec<Grant>> {
         kind: match row.get(3) {
             "TABLE" => "REVOKE ALL ON TABLE ",
             "ROUTINE" => "REVOKE ALL ON ROUTINE ",
+            "TYPE" => "REVOKE ALL ON TYPE ",
+            "LARGE OBJECT" => "REVOKE ALL ON LARGE OBJECT ",
+            "LANGUAGE" => "REVOKE ALL ON LANGUAGE ",
+            "FOREIGN DATA WRAPPER" => "REVOKE ALL ON FOREIGN DATA WRAPPER ",
+            "FOREIGN SERVER" => "REVOKE ALL ON FOREIGN SERVER ",
             _ => "REVOKE ALL ON SCHEMA ",
         },
         object: row.get(4),
@@ -78,19 +105,24 @@ fn revoke(script: &mut Script, grant: &Grant) {
         Part::Syntax(grant.kind),
         Part::Quoted(&grant.object),
         Part::Syntax(" FROM "),
-        Part::Name(&grant.grantee),
+        match &grant.grantee {
+            Some(grantee) => Part::Name(grantee),
+            None => Part::Syntax("PUBLIC"),
+        },
         Part::Syntax(" CASCADE"),
     ]);
 }
 
-/// For each user of ours that granted something to `grantee` on an object that is not the user's,
-/// what it must run to take that back. `session` is in the tenant's database.
+/// For each user of ours that granted something to `grantees`, or is one of `grantors`, on objects
+/// that are not the user's, what it must run to take that back. `session` is in the tenant's
+/// database.
 pub(super) async fn by_others(
     session: &Session,
-    grantee: &str,
+    grantees: &[&str],
+    grantors: &[&str],
 ) -> Result<BTreeMap<String, Script>> {
     let mut scripts = BTreeMap::<String, Script>::new();
-    for grant in to_roles(session, &[grantee]).await? {
+    for grant in of_roles(session, grantees, grantors).await? {
         if grant.by_ours && !grant.by_owner {
             revoke(scripts.entry(grant.grantor.clone()).or_default(), &grant);
         }
@@ -122,7 +154,7 @@ pub(super) async fn drop_roles(
             .await?;
     }
     let mut script = Script::default();
-    for grant in to_roles(session, roles)
+    for grant in of_roles(session, roles, &[])
         .await?
         .iter()
         .filter(|grant| grant.by_owner)

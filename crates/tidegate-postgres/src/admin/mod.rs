@@ -252,6 +252,9 @@ impl Admin {
             return tenant::drop_roles(&home, &roles).await;
         }
         let session = self.open(name).await?;
+        let names: Vec<_> = roles.iter().map(String::as_str).collect();
+        self.revoke_as_grantors(&session, database, (&names, &names))
+            .await?;
         adoption::release((&home, &session), name, &roles, changes).await
     }
 
@@ -301,6 +304,12 @@ impl Admin {
         group::set(&session, database.as_str(), role.as_str(), group).await
     }
 
+    /// Refuses a role that owns something of the database with [`Error::OwnsObjects`].
+    pub async fn owns_nothing(&self, database: &DatabaseName, role: &RoleName) -> Result<()> {
+        let session = self.open(database.as_str()).await?;
+        role::require_nothing_owned(&session, role.as_str()).await
+    }
+
     /// Drops the role of a user. With `reassign`, what it owns goes to the tenant's owner;
     /// without, owning anything is [`Error::OwnsObjects`]. A role that is gone is no error.
     pub async fn drop_user(
@@ -317,26 +326,31 @@ impl Admin {
             role::Existing::Foreign => return Err(Error::ForeignRole(role.to_string())),
             role::Existing::Ours => {}
         }
-        self.revoke_as_grantors(&session, database, role).await?;
+        let roles = [role.as_str()];
+        self.revoke_as_grantors(&session, database, (&roles, &roles))
+            .await?;
         let home = self.open_home().await?;
         let sessions = (&home, &session);
         let names = (role.as_str(), owner.as_str());
         session::alone(|| tenant::drop_user(sessions, names, reassign)).await
     }
 
-    /// Takes back what other users of the tenant granted to a role on objects that are not
-    /// theirs. Only the grantor can, not even a superuser; but we hold its login.
+    /// Takes back what users granted to roles, or these roles granted to others, on objects that
+    /// are not theirs. Only the grantor can, not even a superuser; but we hold its login.
     async fn revoke_as_grantors(
         &self,
         session: &Session,
         database: &DatabaseName,
-        role: &RoleName,
+        (grantees, grantors): (&[&str], &[&str]),
     ) -> Result<()> {
-        for (grantor, script) in grants::by_others(session, role.as_str()).await? {
+        for (grantor, script) in grants::by_others(session, grantees, grantors).await? {
             let password = Secret::new(self.passwords.password(&grantor));
             let login = self.config.clone().with_login(&grantor, password);
-            let session = Session::open(&login, database.as_str()).await?;
-            script.run(&session).await?;
+            match Session::open(&login, database.as_str()).await {
+                Ok(session) => script.run(&session).await?,
+                // PostgreSQL tells what is left when the role is dropped.
+                Err(error) => tracing::warn!(grantor, %error, "grants cannot be taken back"),
+            }
         }
         Ok(())
     }

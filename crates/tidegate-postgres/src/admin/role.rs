@@ -111,8 +111,20 @@ pub(super) async fn end_sessions(home: &Session, role: &str) -> Result<()> {
     Ok(())
 }
 
+/// Refuses a role that owns something in the session's database.
+pub(super) async fn require_nothing_owned(session: &Session, role: &str) -> Result<()> {
+    match owned(session, role).await? {
+        None => Ok(()),
+        Some((count, example)) => Err(Error::OwnsObjects {
+            role: role.to_owned(),
+            count,
+            example,
+        }),
+    }
+}
+
 /// What a role owns in the session's database: how many objects, and one of them.
-pub(super) async fn owned(session: &Session, role: &str) -> Result<Option<(i64, String)>> {
+async fn owned(session: &Session, role: &str) -> Result<Option<(i64, String)>> {
     let row = session
         .client
         .query_one(

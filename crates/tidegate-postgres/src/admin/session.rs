@@ -72,6 +72,13 @@ impl Session {
         Ok(row.get(0))
     }
 
+    /// Whether a role may do everything.
+    pub(super) async fn is_superuser(&self, role: &str) -> Result<bool> {
+        let query = "SELECT rolsuper FROM pg_catalog.pg_roles WHERE rolname = $1::text";
+        let row = self.client.query_opt(query, &[&role]).await?;
+        Ok(row.is_some_and(|row| row.get(0)))
+    }
+
     /// Wraps statements that need the rights of `role`, which Tidegate made: the administrator is
     /// a member of it while they run, and not longer.
     pub(super) async fn acting_for(&self, role: &str, inner: Script) -> Result<Script> {

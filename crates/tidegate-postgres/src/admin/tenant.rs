@@ -167,12 +167,8 @@ pub(super) async fn drop_user(
     (role, owner): (&str, &str),
     reassign: bool,
 ) -> Result<()> {
-    if !reassign && let Some((count, example)) = role::owned(session, role).await? {
-        return Err(Error::OwnsObjects {
-            role: role.to_owned(),
-            count,
-            example,
-        });
+    if !reassign {
+        role::require_nothing_owned(session, role).await?;
     }
     role::end_sessions(home, role).await?;
     session.begin().await?;

@@ -17,6 +17,7 @@ pub(crate) use error::{is_outage, outage};
 pub use startup::StartupPins;
 
 use crate::session::cache::StatementCache;
+use crate::session::names::Names;
 use crate::session::reset::Residue;
 use crate::terminator::Backend;
 use crate::wire::channel::{Channel, Halt};
@@ -49,6 +50,10 @@ pub struct Connection {
     pub(crate) stirred: bool,
     /// Whether it keeps what no reset removes, and is closed instead of being lent again.
     pub(crate) marked: bool,
+    /// What names mean, as far as that is known.
+    pub(crate) names: Names,
+    /// The `search_path` that the session began with.
+    pub(crate) search_path: String,
     /// How many of the last outstanding answers are those of a reset.
     reset_answers: u32,
     /// Whether anything has run since the last reset.

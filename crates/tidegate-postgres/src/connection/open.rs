@@ -8,6 +8,7 @@ use super::cancel::Canceller;
 use super::{ConnectError, Connection, StartupPins, TransactionStatus};
 use crate::config::Config;
 use crate::session::cache::StatementCache;
+use crate::session::names::Names;
 use crate::session::reset::Residue;
 use crate::terminator::Backend;
 use crate::wire::channel::{Channel, Halt};
@@ -41,6 +42,8 @@ impl Connection {
                 residue: Residue::None,
                 stirred: false,
                 marked: false,
+                names: Names::Own,
+                search_path: pins.search_path().to_owned(),
                 redefined: false,
                 reset_answers: 0,
                 used: false,

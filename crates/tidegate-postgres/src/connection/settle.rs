@@ -5,6 +5,7 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
 use super::{Condition, Connection, TransactionStatus};
+use crate::session::names::Names;
 use crate::session::reset::{CHECK_ROWS, Residue};
 use crate::terminator::Terminator;
 use crate::wire::rejection::ServerError;
@@ -85,6 +86,7 @@ impl Connection {
             self.reset_answers = 0;
             self.used = false;
             self.stirred = false;
+            self.names = Names::Own;
             if self.marked {
                 self.give_up();
             }

@@ -15,6 +15,11 @@ pub struct StartupPins {
 }
 
 impl StartupPins {
+    /// The `search_path` of the session.
+    pub(crate) fn search_path(&self) -> &str {
+        self.search_path.as_deref().unwrap_or("\"$user\", public")
+    }
+
     /// The settings, by name.
     pub(crate) fn settings(&self) -> Vec<(&str, &str)> {
         let mut settings: Vec<(&str, &str)> = vec![
@@ -22,10 +27,7 @@ impl StartupPins {
             ("application_name", "tidegate"),
             // By this the event trigger knows whose definitions it must tell at once.
             ("tidegate.session", "on"),
-            (
-                "search_path",
-                self.search_path.as_deref().unwrap_or("\"$user\", public"),
-            ),
+            ("search_path", self.search_path()),
             ("TimeZone", "UTC"),
             ("DateStyle", "ISO, MDY"),
             ("IntervalStyle", "postgres"),

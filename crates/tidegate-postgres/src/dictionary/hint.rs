@@ -1,7 +1,7 @@
 //! From the name of a type, as a caller writes it, to the type.
 
 use postgres_types::FromSql;
-use tidegate_sql::{Error, InputError, RoleName, Type, TypeHint, TypeKind};
+use tidegate_sql::{BoundStatement, Error, InputError, RoleName, Type, TypeHint, TypeKind};
 use tokio::time::Instant;
 
 use super::{BELIEVED, Dictionary, make_room};
@@ -17,10 +17,12 @@ const RESOLVE: &str = "SELECT pg_catalog.to_regtype($1)::pg_catalog.oid";
 const LONGEST_NAME: usize = 160;
 
 impl Connection {
-    /// The type that each hint of the statement names.
+    /// The type that each hint of the statement names. Where names mean something else than at the
+    /// beginning of the session, what is known of them is not used, nor is what is learnt kept.
     pub(crate) async fn resolve_hints(
         &mut self,
         task: &Task<'_>,
+        own_names: bool,
     ) -> Result<Vec<Option<Type>>, Error> {
         let mut types = Vec::with_capacity(task.bound.hints.len());
         for (place, hint) in task.bound.hints.iter().enumerate() {
@@ -28,10 +30,10 @@ impl Connection {
                 types.push(None);
                 continue;
             };
-            let known = task.dictionary.hint(&task.login.role, name);
-            let found = match known {
-                Some(known) => Some(known),
-                None => self.look_hint_up(task, name).await?,
+            let found = if own_names {
+                self.hint_by_own_names(task, name).await?
+            } else {
+                self.look_hint_up(task, name).await?
             };
             let Some(found) = found else {
                 let placeholder = task.bound.statement.placeholders().get(place);
@@ -43,6 +45,24 @@ impl Connection {
             types.push(Some(found));
         }
         Ok(types)
+    }
+
+    async fn hint_by_own_names(
+        &mut self,
+        task: &Task<'_>,
+        name: &str,
+    ) -> Result<Option<Type>, Error> {
+        let (role, dictionary) = (&task.login.role, task.dictionary);
+        let known = dictionary.hint(role, name);
+        if known.is_some() {
+            return Ok(known);
+        }
+        let generation = dictionary.generation();
+        let found = self.look_hint_up(task, name).await?;
+        if let Some(found) = &found {
+            dictionary.keep_hint((role, name), found, generation);
+        }
+        Ok(found)
     }
 
     async fn look_hint_up(&mut self, task: &Task<'_>, name: &str) -> Result<Option<Type>, Error> {
@@ -71,16 +91,10 @@ impl Connection {
         }
         let Some(oid) = oid else { return Ok(None) };
         let types = self.resolve(task.dictionary, &[oid], task.deadline).await?;
-        let found = types
+        Ok(types
             .into_iter()
             .next()
-            .filter(|found| *found.kind() != TypeKind::Pseudo);
-        if let Some(found) = &found
-            && name.len() <= LONGEST_NAME
-        {
-            task.dictionary.keep_hint(&task.login.role, name, found);
-        }
-        Ok(found)
+            .filter(|found| *found.kind() != TypeKind::Pseudo))
     }
 }
 
@@ -91,12 +105,26 @@ impl Dictionary {
         (learnt.elapsed() <= BELIEVED).then(|| found.clone())
     }
 
-    fn keep_hint(&self, role: &RoleName, name: &str, found: &Type) {
+    /// Forgets what the hints of a statement name.
+    pub(crate) fn forget_hints(&self, bound: &BoundStatement, role: &RoleName) {
+        if bound.hints.iter().all(Option::is_none) {
+            return;
+        }
         let mut hints = self.hints.write();
-        make_room(&mut hints);
-        hints.insert(
-            (role.clone(), name.to_owned()),
-            (found.clone(), Instant::now()),
-        );
+        for TypeHint(name) in bound.hints.iter().flatten() {
+            hints.remove(&(role.clone(), name.clone()));
+        }
+    }
+
+    /// Keeps what a hint was found to name, unless a definition has changed since the search began.
+    fn keep_hint(&self, (role, name): (&RoleName, &str), found: &Type, generation: u64) {
+        let mut hints = self.hints.write();
+        if self.generation() == generation && name.len() <= LONGEST_NAME {
+            make_room(&mut hints);
+            hints.insert(
+                (role.clone(), name.to_owned()),
+                (found.clone(), Instant::now()),
+            );
+        }
     }
 }

@@ -22,8 +22,8 @@ use shape::Shape;
 
 /// How many entries each of a dictionary's maps may have before it starts over.
 const LIMIT: usize = 1024;
-/// How long a type is believed.
-const BELIEVED: Duration = Duration::from_secs(5);
+/// How long a type is believed, by a statement that is described then and believed itself for a while.
+const BELIEVED: Duration = Duration::from_secs(1);
 
 /// What is known of one database.
 #[derive(Debug, Default)]

@@ -20,25 +20,17 @@ impl Connection {
         oids: &[u32],
         deadline: Option<Instant>,
     ) -> Result<Vec<Type>, Error> {
-        let missing = dictionary.missing(oids, Instant::now());
-        if !missing.is_empty() {
-            let entries = self.read_types(&missing, deadline).await?;
-            let mut types = dictionary.types.write();
-            make_room(&mut types);
-            let now = Instant::now();
-            types.extend(
-                missing
-                    .iter()
-                    .map(|oid| (*oid, (build(*oid, &entries, 0), now))),
-            );
+        let generation = dictionary.generation();
+        let (known, missing) = dictionary.known(oids, Instant::now());
+        if missing.is_empty() {
+            return Ok(known.into_iter().flatten().collect());
         }
-        let types = dictionary.types.read();
-        let find = |oid: &u32| {
-            Type::from_oid(*oid)
-                .or_else(|| types.get(oid).map(|(known, _)| known.clone()))
-                .unwrap_or_else(|| build(*oid, &HashMap::new(), 0))
-        };
-        Ok(oids.iter().map(find).collect())
+        let entries = self.read_types(&missing, deadline).await?;
+        dictionary.keep_types(&missing, &entries, generation);
+        let found = known.into_iter().zip(oids);
+        Ok(found
+            .map(|(known, oid)| known.unwrap_or_else(|| build(*oid, &entries, 0)))
+            .collect())
     }
 
     async fn read_types(
@@ -71,20 +63,34 @@ impl Connection {
 }
 
 impl Dictionary {
-    fn missing(&self, oids: &[u32], now: Instant) -> Vec<u32> {
+    /// Each type as far as it is known, and the numbers of the others, each once.
+    fn known(&self, oids: &[u32], now: Instant) -> (Vec<Option<Type>>, Vec<u32>) {
         let types = self.types.read();
-        let mut missing: Vec<u32> = oids
+        let believed = |oid: &u32| {
+            let (known, learnt) = types.get(oid)?;
+            (now - *learnt <= BELIEVED).then(|| known.clone())
+        };
+        let known: Vec<_> = oids
             .iter()
-            .copied()
-            .filter(|oid| Type::from_oid(*oid).is_none())
-            .filter(|oid| {
-                types
-                    .get(oid)
-                    .is_none_or(|(_, learnt)| now - *learnt > BELIEVED)
-            })
+            .map(|oid| Type::from_oid(*oid).or_else(|| believed(oid)))
             .collect();
+        let unknown = known.iter().zip(oids).filter(|(known, _)| known.is_none());
+        let mut missing: Vec<u32> = unknown.map(|(_, oid)| *oid).collect();
         missing.sort_unstable();
         missing.dedup();
-        missing
+        (known, missing)
+    }
+
+    /// Keeps types, unless a definition has changed since they began to be read.
+    fn keep_types(&self, oids: &[u32], entries: &HashMap<u32, Entry>, generation: u64) {
+        let mut types = self.types.write();
+        if self.generation() == generation {
+            make_room(&mut types);
+            let now = Instant::now();
+            types.extend(
+                oids.iter()
+                    .map(|oid| (*oid, (build(*oid, entries, 0), now))),
+            );
+        }
     }
 }

@@ -4,16 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_sql::codec::wire_format;
-use tidegate_sql::{Column, Type, TypeKind, WireFormat};
+use tidegate_sql::{Column, Type, WireFormat};
 use tokio::time::Instant;
 
 use crate::lane::pace::Pace;
 use crate::wire::body::Field;
 
-/// How long is believed what somebody else may change without PostgreSQL telling: the attributes of
-/// a composite type, the labels of an enum, the base of a domain, and which types the parameters
-/// have that PostgreSQL inferred from the tables and functions that they stand beside.
-const PERISHABLE: Duration = Duration::from_secs(5);
+/// How long is believed what somebody else may change without PostgreSQL telling: what a type that
+/// is not built in consists of and is called, which type a hint names, and which types PostgreSQL
+/// inferred for parameters from the tables and functions that they stand beside.
+const PERISHABLE: Duration = Duration::from_secs(4);
 
 /// The parameters and columns of a statement.
 #[derive(Debug)]
@@ -28,22 +28,20 @@ pub(crate) struct Shape {
     pub(crate) pace: Arc<Pace>,
     /// The generation of the dictionary's types.
     generation: u64,
-    /// Until when it is believed, when it holds types that are not built in or were inferred.
+    /// Until when it is believed, when it has parameters or types that are not built in.
     perishes: Option<Instant>,
 }
 
 impl Shape {
-    /// `types` are those of the parameters, then those of the fields; `parameters` says how many
-    /// parameters there are and whether PostgreSQL inferred the type of one.
-    pub(super) fn new_at(
-        (parameters, inferred): (usize, bool),
+    /// `types` are those of so many parameters, then those of the fields.
+    pub(crate) fn new(
+        parameters: usize,
         fields: Vec<Field>,
         mut types: Vec<Type>,
         generation: u64,
-        now: Instant,
     ) -> Self {
-        let perishes = inferred || types.iter().any(is_perishable);
-        let perishes = perishes.then(|| now + PERISHABLE);
+        let perishes = parameters > 0 || types.iter().any(is_perishable);
+        let perishes = perishes.then(|| Instant::now() + PERISHABLE);
         let columns: Vec<_> = fields
             .iter()
             .zip(types.drain(parameters.min(types.len())..))
@@ -67,16 +65,6 @@ impl Shape {
             generation,
             perishes,
         }
-    }
-
-    /// [`Shape::new_at`] now.
-    pub(crate) fn new(
-        parameters: (usize, bool),
-        fields: Vec<Field>,
-        types: Vec<Type>,
-        generation: u64,
-    ) -> Self {
-        Self::new_at(parameters, fields, types, generation, Instant::now())
     }
 
     /// Whether it can still be believed, given the dictionary's generation.
@@ -103,13 +91,7 @@ fn format_code(format: WireFormat) -> i16 {
     }
 }
 
-/// Whether the type has parts that can be changed under the same number.
+/// Whether the type can be changed, or be another one under the same name.
 fn is_perishable(r#type: &Type) -> bool {
-    match r#type.kind() {
-        TypeKind::Simple | TypeKind::Pseudo => false,
-        TypeKind::Array(inner) | TypeKind::Range(inner) | TypeKind::Multirange(inner) => {
-            is_perishable(inner)
-        }
-        _ => true,
-    }
+    Type::from_oid(r#type.oid()).is_none()
 }

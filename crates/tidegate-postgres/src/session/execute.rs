@@ -52,6 +52,9 @@ impl Connection {
                 Err(Failure::Final(error)) => return Err(error),
                 Err(Failure::Stale(error)) => {
                     self.forget(task);
+                    if !again && task.has_lost_hint(&error) {
+                        return Err(self.rejected(*error, task.bound));
+                    }
                     if !again {
                         task.dictionary.distrust();
                         return Err(self.stale(*error, task));
@@ -70,7 +73,12 @@ impl Connection {
     ) -> Result<Completion, Failure> {
         // Also when it fails at once: what is in doubt is reset.
         self.leave(task, false);
-        let (prepared, guessed) = match self.statements.known(task) {
+        let known = if self.may_use_what_is_known(task).await? {
+            self.statements.known(task)
+        } else {
+            None
+        };
+        let (prepared, guessed) = match known {
             Some(known) => known,
             None => (self.prepare(task).await?, false),
         };
@@ -120,6 +128,7 @@ impl Connection {
     fn forget(&mut self, task: &Task<'_>) {
         self.statements.forget(task.bound);
         task.dictionary.forget_shape(task.bound, &task.login.role);
+        task.dictionary.forget_hints(task.bound, &task.login.role);
     }
 
     /// The error for a definition that changed in the middle of a transaction.
@@ -234,7 +243,9 @@ impl Connection {
             (_, None) => TransactionStatus::Open,
         };
         // A definition that has come meanwhile may have counted.
-        self.leave(run.task, run.task.is_suspect(&run.prepared));
+        let suspect = run.task.is_suspect(&run.prepared);
+        self.leave(run.task, suspect);
+        self.ran(run.task, suspect);
         let failure = run.failure.take();
         if failure.is_some() && run.guessed {
             self.statements.discard(&run.prepared.name);
@@ -244,7 +255,9 @@ impl Connection {
         }
         if let Some(error) = failure {
             let untouched = !run.announced
-                && (error.is_stale_statement() || (run.guessed && error.is_bad_guess()));
+                && (error.is_stale_statement()
+                    || run.task.has_lost_hint(&error)
+                    || (run.guessed && error.is_bad_guess()));
             if untouched {
                 return Err(Failure::Stale(Box::new(error)));
             }

@@ -4,6 +4,7 @@ pub(crate) mod cache;
 mod commit;
 pub(crate) mod execute;
 pub(crate) mod lookup;
+pub(crate) mod names;
 pub(crate) mod pipeline;
 pub(crate) mod prepare;
 pub(crate) mod reset;

@@ -25,8 +25,9 @@ impl Connection {
     /// Parses and describes the statement in a round trip of its own, and looks its types up.
     pub(crate) async fn prepare(&mut self, task: &Task<'_>) -> Result<Arc<Prepared>, Failure> {
         let generation = task.dictionary.generation();
-        let hints = self.resolve_hints(task).await?;
-        let name = if task.is_kept() {
+        let keeps = self.may_keep_what_is_learnt(task).await?;
+        let hints = self.resolve_hints(task, keeps).await?;
+        let name = if keeps && task.is_kept() {
             self.statements.name()
         } else {
             String::new()
@@ -39,18 +40,17 @@ impl Connection {
             hints.iter().map(|hint| hint.as_ref().map_or(0, Type::oid)),
         )?;
         let described = self.describe(task, &name).await?;
-        let inferred = hints.iter().flatten().count() < described.parameters.len();
-        let shape = self.shape(task, described, (generation, inferred)).await?;
+        let shape = self.shape(task, described, generation).await?;
         let verdict = Arc::default();
         let prepared = Arc::new(Prepared {
             name,
             shape,
             verdict,
         });
-        if task.is_kept() {
+        if keeps && task.is_kept() {
             self.statements.keep(task.bound, prepared.clone());
         }
-        if task.is_short() {
+        if keeps && task.is_short() {
             task.dictionary
                 .keep_shape(task.bound, &task.login.role, &prepared.shape);
         }
@@ -135,6 +135,7 @@ impl Connection {
             }
         }
         match failure {
+            Some(error) if task.has_lost_hint(&error) => Err(Failure::Stale(Box::new(error))),
             Some(error) => Err(self.rejected(error, task.bound).into()),
             None => Ok(described),
         }
@@ -160,7 +161,7 @@ impl Connection {
         &mut self,
         task: &Task<'_>,
         described: Described,
-        (generation, inferred): (u64, bool),
+        generation: u64,
     ) -> Result<Arc<Shape>, Error> {
         let columns = described.fields.iter().map(|field| field.type_oid);
         let oids: Vec<u32> = described
@@ -171,7 +172,7 @@ impl Connection {
             .collect();
         let types = self.resolve(task.dictionary, &oids, task.deadline).await?;
         let count = described.parameters.len();
-        let mut shape = Shape::new((count, inferred), described.fields, types, generation);
+        let mut shape = Shape::new(count, described.fields, types, generation);
         if let Some(pace) = task.dictionary.pace(task.bound, &task.login.role) {
             shape.pace = pace;
         }

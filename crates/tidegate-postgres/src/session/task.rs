@@ -48,6 +48,11 @@ impl Task<'_> {
         is_stateless(self.bound) && self.dictionary.belief.suspects(text, &prepared.verdict)
     }
 
+    /// Whether an error may only say that a hint names another type now.
+    pub(crate) fn has_lost_hint(&self, error: &ServerError) -> bool {
+        error.is_lost_type() && self.bound.hints.iter().any(Option::is_some)
+    }
+
     /// Whether the statement is worth its place in a cache.
     pub(crate) fn is_short(&self) -> bool {
         let hints = self.bound.hints.iter().flatten();

@@ -58,6 +58,11 @@ impl ServerError {
         self.rejection.sqlstate.starts_with("42") || self.is("08P01") || self.is("XX000")
     }
 
+    /// Whether a type that was asked for by its number is gone.
+    pub(crate) fn is_lost_type(&self) -> bool {
+        self.is("42704") || self.is("XX000")
+    }
+
     pub(crate) fn is(&self, sqlstate: &str) -> bool {
         self.rejection.sqlstate == sqlstate
     }

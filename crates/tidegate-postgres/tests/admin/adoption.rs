@@ -172,7 +172,10 @@ async fn dropping_takes_back_what_was_granted_and_only_that() {
         .unwrap();
     let owner = user("returned", "returned_owner").await.unwrap();
     owner
-        .batch_execute("GRANT SELECT ON orders TO \"returned/x\"")
+        .batch_execute(
+            "GRANT SELECT ON orders TO \"returned/x\";
+             GRANT SELECT (id) ON orders TO \"returned/x\", returned_known, PUBLIC",
+        )
         .await
         .unwrap();
     assert_ne!(rights("returned").await, before);
@@ -345,6 +348,17 @@ async fn an_administrator_without_the_owners_rights_is_told_what_it_lacks() {
     assert_eq!(sql, ["GRANT \"lacking_maker\" TO \"svc_lacking\";"]);
 
     let root = root("lacking").await;
+    // What a superuser owns is not asked for without a word.
+    root.batch_execute("CREATE TABLE of_root (id int)")
+        .await
+        .unwrap();
+    let error = admin.plan_adoption(&tenant, &role("lacking")).await;
+    let error = error.unwrap_err().to_string();
+    assert!(
+        error.contains("is a superuser, and so is whoever may act for it"),
+        "{error}"
+    );
+    root.batch_execute("DROP TABLE of_root").await.unwrap();
     root.batch_execute(&sql.join("\n")).await.unwrap();
     let before = rights("lacking").await;
     let plan = admin

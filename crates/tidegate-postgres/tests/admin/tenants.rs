@@ -210,6 +210,37 @@ async fn what_a_dropped_user_owns_is_named_or_goes_to_the_owner() {
 }
 
 #[tokio::test]
+async fn a_user_goes_whatever_it_was_granted() {
+    let admin = admin(service_admin("svc_granted").await);
+    let (tenant, ann) = (database("granted"), role("granted/ann"));
+    admin.create_tenant(&tenant).await.unwrap();
+    for user in [&ann, &role("granted/bob")] {
+        admin.create_user(&tenant, user).await.unwrap();
+    }
+    let owner = user("granted", "granted").await.unwrap();
+    let rights = "CREATE TABLE t (a int, b int); CREATE TYPE mood AS ENUM ('glad');
+        CREATE DOMAIN positive AS int CHECK (value > 0);
+        CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1';
+        SELECT lo_create(4711);
+        GRANT USAGE ON TYPE mood, positive TO \"granted/ann\";
+        GRANT SELECT ON LARGE OBJECT 4711 TO \"granted/ann\";
+        GRANT EXECUTE ON FUNCTION f() TO \"granted/ann\";
+        GRANT SELECT ON t TO \"granted/ann\" WITH GRANT OPTION";
+    owner.batch_execute(rights).await.unwrap();
+    // What is granted on goes too, whoever has it.
+    let anns = user("granted", "granted/ann").await.unwrap();
+    let on = "GRANT SELECT (a) ON t TO \"granted/bob\", PUBLIC";
+    anns.batch_execute(on).await.unwrap();
+    let heir = role("granted");
+    let dropped = admin.drop_user(&tenant, &ann, &heir, false);
+    dropped.await.unwrap();
+    assert!(user("granted", "granted/ann").await.is_err());
+    let left = "SELECT count(*)::text FROM pg_attribute WHERE attacl IS NOT NULL \
+                AND attrelid = 't'::regclass";
+    assert_eq!(value(&owner, left).await, "0");
+}
+
+#[tokio::test]
 async fn a_tenant_goes_with_its_data_or_leaves_it_behind() {
     let config = service_admin("svc_drop").await;
     let admin = admin(config);

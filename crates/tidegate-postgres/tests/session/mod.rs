@@ -1,5 +1,6 @@
 //! What a request leaves in its session, and how little of it the next one finds.
 
+mod names;
 mod suspects;
 
 use tidegate_sql::{Error, InputError, Login, Mode, Sharing, Terms};

@@ -161,7 +161,10 @@ where
         Verb::DELETE => {
             rest::require_owner(&desk.user.claims)?;
             let reassign = reassign(call.head)?;
-            desk.find(&names).await?;
+            for name in &names {
+                let may = desk.accounts.may_drop(&desk.key(name), reassign).await;
+                may.map_err(|error| rest::about(error, "user", name))?;
+            }
             for name in &names {
                 let dropped = desk.accounts.drop(&desk.key(name), reassign).await;
                 dropped.map_err(|error| rest::about(error, "user", name))?;

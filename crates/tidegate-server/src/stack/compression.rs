@@ -15,6 +15,9 @@ const SMALLEST: u64 = 1024;
 /// way, so that nobody waits for it.
 const AT_ONCE: usize = 64 * 1024;
 
+/// What is never compressed.
+const PLAIN: [&[u8]; 2] = [b"text/html", b"text/event-stream"];
+
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Compression;
 
@@ -30,11 +33,13 @@ impl Around for Compression {
         let has_not_changed = response.status() == StatusCode::NOT_MODIFIED;
         // A page holds a secret beside text that others may choose: the length of both compressed
         // together would tell about the secret (BREACH).
-        // An event may not wait in an encoder for those behind it, and each encoder takes as much
-        // memory as a hundred idle streams.
-        let kind = response.headers().get(CONTENT_TYPE);
-        let is = |name: &str| kind.is_some_and(|kind| kind.as_bytes().starts_with(name.as_bytes()));
-        if is("text/html") || is("text/event-stream") {
+        // Events are to arrive when they come; an encoder keeps them until it has enough.
+        let kind = response
+            .headers()
+            .get(CONTENT_TYPE)
+            .map(HeaderValue::as_bytes);
+        let as_it_is = |kind: &[u8]| PLAIN.iter().any(|plain| kind.starts_with(plain));
+        if kind.is_some_and(as_it_is) {
             return;
         }
         let size = response.body().exact_size();

@@ -1,8 +1,10 @@
 //! PostGIS values: extended well-known binary (OGC 06-103r4, section 8.2, with PostGIS' flags for
 //! Z, M and SRID) as GeoJSON geometries (RFC 7946, section 3.1).
 //!
-//! Measures and the SRID have no place in GeoJSON and are left out. Curves have no GeoJSON form;
-//! a value that holds one is shown in its text form, hexadecimal well-known binary.
+//! Measures have no place in GeoJSON and are left out. An SRID other than that of WGS 84 is told by
+//! the member `crs` (GeoJSON 2008, section 3; PostGIS, `ST_AsGeoJSON`), so that the value can be
+//! written back. Curves have no GeoJSON form; a value that holds one is shown in its text form,
+//! hexadecimal well-known binary.
 
 use bytes::BytesMut;
 
@@ -13,6 +15,9 @@ const HAS_Z: u32 = 0x8000_0000;
 const HAS_M: u32 = 0x4000_0000;
 const HAS_SRID: u32 = 0x2000_0000;
 
+/// The SRID of WGS 84, in which GeoJSON's coordinates are when nothing else is said.
+const WGS_84: u32 = 4326;
+
 /// How deep collections may nest; PostGIS itself reads no more than 200.
 const MOST_DEPTH: usize = 200;
 
@@ -22,6 +27,7 @@ pub(super) fn json(raw: &[u8], out: &mut BytesMut) -> Result<()> {
     let mut reader = Wkb {
         rest: raw,
         little: false,
+        srid: 0,
     };
     if reader.geometry(MOST_DEPTH, out)? == Shown::Yes {
         return if reader.rest.is_empty() {
@@ -48,6 +54,8 @@ enum Shown {
 struct Wkb<'a> {
     rest: &'a [u8],
     little: bool,
+    /// The SRID that is still to be told.
+    srid: u32,
 }
 
 /// The kind of a geometry and the numbers of a position.
@@ -87,7 +95,7 @@ impl Wkb<'_> {
         self.little = order == 1;
         let word = self.u32()?;
         if word & HAS_SRID != 0 {
-            self.u32()?;
+            self.srid = self.u32()?;
         }
         let kind = word & 0x0FFF_FFFF;
         Ok(Header {
@@ -113,7 +121,9 @@ impl Wkb<'_> {
         };
         out.extend_from_slice(br#"{"type":""#);
         out.extend_from_slice(name.as_bytes());
-        out.extend_from_slice(br#"","coordinates":"#);
+        out.extend_from_slice(b"\",");
+        self.reference_system(out);
+        out.extend_from_slice(br#""coordinates":"#);
         if matches!(header.kind, 1 | 2 | 3 | 17) {
             self.coordinates(header, nesting, out)?;
         } else {
@@ -127,10 +137,22 @@ impl Wkb<'_> {
     }
 
     fn collection(&mut self, depth: usize, out: &mut BytesMut) -> Result<Shown> {
-        out.extend_from_slice(br#"{"type":"GeometryCollection","geometries":"#);
+        out.extend_from_slice(br#"{"type":"GeometryCollection","#);
+        self.reference_system(out);
+        out.extend_from_slice(br#""geometries":"#);
         let shown = self.list(out, |wkb, out| wkb.geometry(depth, out))?;
         out.extend_from_slice(b"}");
         Ok(shown)
+    }
+
+    /// Appends the member that tells the SRID, once for a value.
+    fn reference_system(&mut self, out: &mut BytesMut) {
+        let srid = std::mem::take(&mut self.srid);
+        if !matches!(srid, 0 | WGS_84) {
+            out.extend_from_slice(br#""crs":{"type":"name","properties":{"name":"EPSG:"#);
+            number::integer(srid, out);
+            out.extend_from_slice(br#""}},"#);
+        }
     }
 
     /// Appends a counted list, up to the first item that cannot be shown.

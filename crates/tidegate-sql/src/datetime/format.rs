@@ -236,7 +236,9 @@ impl Clock {
             b'U' => number::integer(self.epoch, out),
             b'e' if !fixed => out.extend_from_slice(zone.as_bytes()),
             b'T' if !fixed => out.extend_from_slice(self.offset.abbreviation.as_bytes()),
-            b'p' if self.offset.seconds == 0 => out.extend_from_slice(b"Z"),
+            b'p' if self.offset.seconds == 0 && (fixed || self.offset.abbreviation == "UTC") => {
+                out.extend_from_slice(b"Z");
+            }
             _ => self.offset(letter != b'O', out),
         }
     }

@@ -2,6 +2,8 @@
 //! input functions give a GeoJSON `geometry` no coordinate system, and read no GeoJSON for
 //! `geography`.
 
+use std::borrow::Cow;
+
 use bytes::{BufMut, BytesMut};
 use serde_json::value::RawValue;
 
@@ -13,12 +15,12 @@ use crate::json::{self, JsonKind};
 /// Collections inside each other.
 const MAX_DEPTH: usize = 32;
 
-/// GeoJSON coordinates are WGS 84 (RFC 7946, section 4).
-const REFERENCE_SYSTEM: &[u8] = b"SRID=4326;";
+/// The SRID of WGS 84, in which GeoJSON's coordinates are when no other one is named (RFC 7946,
+/// section 4).
+const WGS_84: &str = "4326";
 
 /// Appends a geometry object.
 pub(super) fn write(value: Value<'_>, out: &mut BytesMut) -> Result<(), InputError> {
-    out.put_slice(REFERENCE_SYSTEM);
     geometry(value, 0, out)
 }
 
@@ -42,6 +44,11 @@ fn geometry(value: Value<'_>, depth: usize, out: &mut BytesMut) -> Result<(), In
     let name = member("type")
         .and_then(|raw| json::string(raw.get()).ok())
         .unwrap_or_default();
+    if depth == 0 {
+        out.put_slice(b"SRID=");
+        reference_system(value, member("crs"), out)?;
+        out.put_u8(b';');
+    }
     let (levels, inner) = match &*name {
         "Point" => (0, "coordinates"),
         "LineString" | "MultiPoint" => (1, "coordinates"),
@@ -57,10 +64,54 @@ fn geometry(value: Value<'_>, depth: usize, out: &mut BytesMut) -> Result<(), In
     let raw = member(inner).ok_or_else(|| place.invalid(value.r#type, "missing"))?;
     let inner = Value::new(raw.get(), value.r#type, None, &place);
     out.put_slice(name.as_bytes());
+    if &*name == "Point" && inner.kind == JsonKind::Array && inner.elements()?.is_empty() {
+        out.put_slice(b" EMPTY");
+        return Ok(());
+    }
     if &*name != "GeometryCollection" {
         return coordinates(inner, levels, (levels == 0, out));
     }
     list(inner, out, |element, out| geometry(element, depth + 1, out))
+}
+
+/// Appends the SRID that the member `crs` names, as we and PostGIS write it (GeoJSON 2008, section
+/// 3.1): `EPSG:3857`, or the same as a URN.
+fn reference_system(
+    value: Value<'_>,
+    named: Option<&RawValue>,
+    out: &mut BytesMut,
+) -> Result<(), InputError> {
+    let Some(named) = named.filter(|named| JsonKind::of(named.get()) != JsonKind::Null) else {
+        out.put_slice(WGS_84.as_bytes());
+        return Ok(());
+    };
+    let name = json::members(named.get()).ok().and_then(|members| {
+        let properties = members.into_iter().find(|(name, _)| name == "properties")?;
+        let properties = json::members(properties.1.get()).ok()?;
+        let name = properties.into_iter().find(|(name, _)| name == "name")?;
+        json::string(name.1.get()).ok().map(Cow::into_owned)
+    });
+    let name = name.unwrap_or_default();
+    let srid = match &*name {
+        "urn:ogc:def:crs:OGC:1.3:CRS84" => Some(WGS_84),
+        name => name
+            .strip_prefix("EPSG:")
+            .or_else(|| {
+                name.strip_prefix("urn:ogc:def:crs:EPSG:")?
+                    .split_once(':')
+                    .map(|(_, number)| number)
+            })
+            .filter(|number| number.parse::<u32>().is_ok()),
+    };
+    let Some(srid) = srid else {
+        let place = Place::Member(value.place, "crs");
+        return Err(place.invalid(
+            value.r#type,
+            "not the name of a reference system such as `EPSG:3857`",
+        ));
+    };
+    out.put_slice(srid.as_bytes());
+    Ok(())
 }
 
 /// Lists of lists of positions, `levels` deep.

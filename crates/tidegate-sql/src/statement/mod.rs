@@ -33,6 +33,7 @@ pub struct Statement {
     shifts: Vec<(u32, i32)>,
     kind: Kind,
     trust: Trust,
+    plain: bool,
     calls: bool,
 }
 
@@ -104,6 +105,12 @@ impl Statement {
     /// Whether the statement may leave session state.
     pub fn trust(&self) -> Trust {
         self.trust
+    }
+
+    /// Whether every call, every cast and every typed literal in the text names something built in
+    /// that keeps nothing, whatever the kind of the statement.
+    pub fn is_plain(&self) -> bool {
+        self.plain
     }
 
     /// Whether this is a [`Kind::Read`] whose text calls what may be a function of the database's

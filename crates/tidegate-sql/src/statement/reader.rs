@@ -171,11 +171,13 @@ impl<'a> Reader<'a> {
             return Err(InputError::EmptyStatement);
         }
         let kind = self.kind.finish()?;
+        let plain = self.trust.calls_only_stateless();
         let trust = match kind {
-            Kind::Read if self.trust.calls_only_stateless() => Trust::Stateless,
+            Kind::Read if plain => Trust::Stateless,
             _ => Trust::Stateful,
         };
         let mut statement = self.rewrite.finish(kind, trust);
+        statement.plain = plain;
         statement.calls = kind == Kind::Read && self.trust.calls();
         Ok(statement)
     }

@@ -131,6 +131,7 @@ impl<'a> Rewrite<'a> {
             shifts: self.shifts,
             kind,
             trust,
+            plain: false,
             calls: false,
         }
     }

@@ -96,6 +96,9 @@ impl<'a> TrustReader<'a> {
         let (Some(name), before) = (self.last(1), self.last(2)) else {
             return false;
         };
+        if self.follows_target() {
+            return false;
+        }
         match name.kind {
             TokenKind::Word if before.is_some_and(|token| token.kind == TokenKind::Dot) => {
                 !self.in_catalog() || !names::is_stateless_function(name.text)
@@ -110,6 +113,15 @@ impl<'a> TrustReader<'a> {
             TokenKind::Quoted => !names_columns(before),
             _ => false,
         }
+    }
+
+    /// Whether the last tokens are `into name` or `into schema.name`: columns follow.
+    fn follows_target(&self) -> bool {
+        let is = |back: usize, what: fn(&Token<'_>) -> bool| {
+            self.last(back).is_some_and(|token| what(&token))
+        };
+        let into = |token: &Token<'_>| token.kind == TokenKind::Word && token.is("into");
+        is(2, into) || is(2, |token| token.kind == TokenKind::Dot) && is(4, into)
     }
 
     /// Whether this name behind a dot may call a function with what stands before the dot: of any

@@ -90,6 +90,7 @@ impl SqlWriter {
             shifts: Vec::new(),
             kind,
             trust,
+            plain: true,
             calls: false,
         };
         BoundStatement {

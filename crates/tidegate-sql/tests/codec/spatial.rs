@@ -31,6 +31,10 @@ fn postgis_values_are_geojson_geometries() {
             r#"{"type":"Point","coordinates":[1,2]}"#,
         ),
         (
+            wkb(&[&head(0x2000_0001), &count(3857), &a]),
+            r#"{"type":"Point","crs":{"type":"name","properties":{"name":"EPSG:3857"}},"coordinates":[1,2]}"#,
+        ),
+        (
             wkb(&[&head(0x8000_0001), &a, &7_f64.to_le_bytes()]),
             r#"{"type":"Point","coordinates":[1,2,7]}"#,
         ),

@@ -96,6 +96,13 @@ async fn postgis_values_are_what_postgis_says() {
         );
         compare(&client, &source, "ST_AsGeoJSON(v, 15, 0)").await;
     }
+    let elsewhere = [
+        "SRID=3857;POINT(1 2)",
+        "SRID=25832;GEOMETRYCOLLECTION(POINT(1 2),LINESTRING(0 0,1 1))",
+    ];
+    // 8: the reference system, where it is not WGS 84.
+    let expected = "ST_AsGeoJSON(v, 15, 8)";
+    compare(&client, &literals("geometry", &elsewhere), expected).await;
     let expected = "ST_AsGeoJSON(ST_Force2D(v), 15, 0)";
     compare(
         &client,

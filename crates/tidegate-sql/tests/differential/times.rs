@@ -2,7 +2,7 @@
 
 use tidegate_sql::{Type, WireFormat};
 
-use super::{ZULU, compare, connect, literals, texts, write};
+use super::{ZULU, compare, connect, literals, texts, version, write};
 
 #[tokio::test]
 async fn dates_and_times_agree() {
@@ -147,7 +147,7 @@ async fn what_is_shown_is_accepted_back() {
 async fn intervals_agree() {
     let client = connect().await;
     let object = "case when v is null then null else replace(json_build_object('y', extract(year from v)::int, 'm', extract(month from v)::int, 'd', extract(day from v)::int, 'h', extract(hour from v)::int8, 'i', extract(minute from v)::int, 's', trim_scale(extract(second from v)))::text, ' ', '') end";
-    let intervals = [
+    let mut intervals = vec![
         "0",
         "1 year 2 mons 3 days 04:05:06.789",
         "-1 year -2 mons +3 days -04:05:06",
@@ -155,10 +155,13 @@ async fn intervals_agree() {
         "-0.5 sec",
         "178000000 years",
         "-178000000 years",
-        "100 days 2562047788:00:54.775807",
         "-00:00:00.000001",
         "-90 sec",
     ];
+    // Before 15 PostgreSQL does not read so many hours.
+    if version(&client).await >= 150_000 {
+        intervals.push("100 days 2562047788:00:54.775807");
+    }
     compare(&client, &literals("interval", &intervals), object).await;
     let random = "select make_interval(months => (random() * 200 - 100)::int, days => (random() * 200 - 100)::int, secs => round((random() * 2e6 - 1e6)::numeric, (random() * 6)::int)::float8) as v from generate_series(1, 1000)";
     compare(&client, random, object).await;

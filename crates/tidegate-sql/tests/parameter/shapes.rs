@@ -194,11 +194,22 @@ fn geojson_goes_to_postgis() {
             r#"{"type":"GeometryCollection","geometries":[{"type":"Point","coordinates":[1,2]}]}"#,
             "GeometryCollection(Point(1 2))",
         ),
+        (r#"{"type":"Point","coordinates":[]}"#, "Point EMPTY"),
     ] {
         let text = format!("SRID=4326;{text}");
         check(json, &geography, &text);
         check(json, &geometry, &text);
     }
+    for name in ["EPSG:3857", "urn:ogc:def:crs:EPSG::3857"] {
+        let crs = format!(r#"{{"type":"name","properties":{{"name":"{name}"}}}}"#);
+        let named = format!(r#"{{"type":"Point","crs":{crs},"coordinates":[1,2]}}"#);
+        check(&named, &geometry, "SRID=3857;Point(1 2)");
+    }
+    fails(
+        r#"{"type":"Point","crs":{"type":"name","properties":{"name":"mars"}},"coordinates":[1,2]}"#,
+        &geometry,
+        "`params.p.crs` is not a geometry: not the name of a reference system such as `EPSG:3857`",
+    );
     fails(
         r#"{"type":"Feature"}"#,
         &geography,

@@ -254,3 +254,28 @@ fn reads_that_call_what_may_be_a_databases_own_are_told_apart() {
         assert!(!calls(q), "{q}");
     }
 }
+
+#[test]
+fn a_write_is_plain_that_calls_nothing_of_the_databases_own() {
+    for q in [
+        "insert into t values (:a, :b)",
+        "insert into t (a, b) values (:a, 5) returning id",
+        "INSERT INTO public.t (a) SELECT lower(x) FROM y",
+        "insert into \"T\" (a) values (1) on conflict do nothing",
+        "update t set a = 1, b = now() where id in (1, 2)",
+        "delete from t using u where (t.id = u.id)",
+        "with gone (id) as (delete from t returning id) insert into u (id) select id from gone",
+    ] {
+        assert!(read(q).is_plain(), "{q}");
+    }
+    for q in [
+        "insert into t values (set_config('search_path', 'x', true))",
+        "insert into t (a) select own(1)",
+        "insert into t (a) values (:a::public.d)",
+        "update t set a = s.f(a)",
+        "select own()",
+        "insert into t select f(x) from into_u (x)",
+    ] {
+        assert!(!read(q).is_plain(), "{q}");
+    }
+}

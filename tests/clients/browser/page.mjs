@@ -1,0 +1,68 @@
+// Our own GraphQL page in Chromium, and server-sent events in the same page: a browser asks for
+// compressed answers, so that what comes must come all the same.
+import assert from 'node:assert/strict';
+import { chromium } from 'playwright-core';
+import { passwordGrant, post } from '../demo.mjs';
+
+const home = process.env.TIDEGATE_URL;
+const owner = (await passwordGrant(home, 'demo', 'demo1234')).body.access_token;
+const sql = async (q) => {
+  const answer = await post(`${home}/api/v4/sql`, { q }, owner);
+  assert.equal(answer.status, 200, JSON.stringify(answer.body));
+};
+await sql('create table page_numbers (id int8 primary key, n numeric, j jsonb)');
+// A definition is known within a second.
+const schema = `${home}/api/graphql/schema/public`;
+const knows = async () => (await post(schema, { query: '{ getPageNumbers { id } }' }, owner)).status === 200;
+while (!await knows());
+
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM,
+  args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
+    '--disable-background-networking', '--disable-component-update', '--disable-sync'],
+});
+const page = await browser.newPage();
+page.setDefaultTimeout(20_000);
+page.on('pageerror', (error) => { throw error; });
+await page.goto(schema);
+await page.locator('#token').fill(owner);
+const status = async (text) => {
+  // An ellipsis stands there while it runs.
+  const done = () => document.getElementById('status').textContent.replace('…', '');
+  const shown = await page.waitForFunction(done);
+  assert.match(await shown.jsonValue(), text);
+};
+
+// Numbers stay as they were written and stored, and lists and objects get lines of their own.
+await page.getByLabel('Query').fill('mutation ($n: String, $j: JSON) { insertPageNumbers(data: {id: 1, n: $n, j: $j}) { n j } }');
+await page.getByLabel('Variables').fill('{"n": "12345678901234567890.10", "j": {"big": 12345678901234567890, "exact": 1.10, "text": "a\\\\, {[", "none": [], "empty": {}}}');
+await page.locator('#run').click();
+await status(/^200/);
+const shown = await page.locator('#response').textContent();
+for (const part of ['12345678901234567890.10', '"big": 12345678901234567890', '"exact": 1.10', '"text": "a\\\\, {["', '"none": []', '"empty": {}']) {
+  assert.ok(shown.includes(part), `${part} in\n${shown}`);
+}
+assert.ok(shown.startsWith('{\n  "data": {\n    "insertPageNumbers": [\n      {\n        "n": '), shown);
+JSON.parse(shown);
+await page.getByLabel('Variables').fill('{"n": ');
+await page.locator('#run').click();
+await status(/^The variables are no JSON/);
+
+// Events, as a page without a library gets them.
+const address = `/api/v4/events/stream?schema=public&token=${owner}&query=${encodeURIComponent('subscription { PageNumbersMessageAdded { id } }')}`;
+await page.evaluate((address) => {
+  const source = new EventSource(address);
+  window.heard = [];
+  for (const kind of ['message', 'subscribe_ack']) {
+    source.addEventListener(kind, (event) => window.heard.push([kind, event.data]));
+  }
+}, address);
+const heard = (kind) => page.waitForFunction(
+  (kind) => window.heard.find(([heard]) => heard === kind)?.[1], kind);
+await heard('subscribe_ack');
+await sql('insert into page_numbers (id) values (9007199254740993)');
+const event = await (await heard('message')).jsonValue();
+assert.deepEqual(JSON.parse(event).data, { PageNumbersMessageAdded: [{ id: '9007199254740993' }] });
+
+await browser.close();
+console.log('Chromium: our page keeps every digit, and events come to an EventSource');
