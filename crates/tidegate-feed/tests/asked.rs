@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use tidegate_feed::Feed;
 use tidegate_sql::{
     BoundStatement, BoxFuture, Completion, Description, Executor, Mode, Principal, Result, RowSink,
     Terms, Transaction,
@@ -21,13 +22,19 @@ impl Asked {
     /// A scene whose feed is counted.
     pub(crate) async fn scene(name: &str, setup: &Setup) -> (Scene, Self) {
         let mut scene = Scene::with(name, setup).await;
+        let (feed, asked) = Self::node(setup);
+        scene.feed = feed;
+        (scene, asked)
+    }
+
+    /// A feed that is counted.
+    pub(crate) fn node(setup: &Setup) -> (Feed, Self) {
         let asked = Self::default();
         let counting = Counting {
             inner: executor(setup),
             asked: asked.clone(),
         };
-        scene.feed = node_with(setup, Arc::new(counting));
-        (scene, asked)
+        (node_with(setup, Arc::new(counting)), asked)
     }
 
     /// How many statements had a word.

@@ -5,10 +5,25 @@ use std::time::Duration;
 use tidegate_feed::{Ended, Item, Operation, Operations, Resync, Selection};
 use tokio::time::{Instant, sleep, timeout};
 
+use crate::asked::Asked;
 use crate::scene::{Listener, Scene, Setup, listen, node};
 
 const TABLE: &str = "CREATE TABLE t (id int PRIMARY KEY, a text); GRANT SELECT ON t TO PUBLIC;
                      INSERT INTO t VALUES (1, 'x'), (2, 'x'), (3, 'x')";
+
+/// Waits until it has been looked at how tables stand, from now on: until the question behind the
+/// one that comes next is asked.
+async fn look(asked: &Asked) {
+    let looks = || asked.count("prrelid");
+    let wanted = looks() + 2;
+    let looked = async {
+        while looks() < wanted {
+            sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let looked = timeout(Duration::from_secs(30), looked).await;
+    looked.expect("nobody looks how tables stand");
+}
 
 /// Writes until that is accepted, which must be soon.
 async fn write(scene: &Scene, sql: &str) {
@@ -132,7 +147,8 @@ async fn a_table_that_is_taken_out_comes_back_with_a_gap() {
         "ALTER PUBLICATION tidegate SET TABLE t WHERE (id > 5000)",
     ];
     for (at, change) in changes.into_iter().enumerate() {
-        let scene = Scene::new(&format!("feed_taken_out_{at}")).await;
+        let name = format!("feed_taken_out_{at}");
+        let (scene, asked) = Asked::scene(&name, &Setup::default()).await;
         if scene.version() < 15 && change.contains("SET TABLE") {
             continue;
         }
@@ -141,8 +157,7 @@ async fn a_table_that_is_taken_out_comes_back_with_a_gap() {
         scene.run("INSERT INTO t VALUES (4, 'x')").await;
         assert_eq!(all.event().await, "+{\"id\":4}");
         let before = all.cursor;
-        // How it stands has been seen.
-        sleep(Duration::from_secs(1)).await;
+        look(&asked).await;
         scene.run(change).await;
         assert_eq!(gap(&mut all).await, Resync::Interrupted, "{change}");
         until_told(&scene, &mut all).await;
@@ -156,17 +171,17 @@ async fn a_table_that_is_taken_out_comes_back_with_a_gap() {
 
 #[tokio::test]
 async fn every_node_tells_of_a_table_that_was_taken_out() {
-    let scene = Scene::new("feed_taken_out_twice").await;
+    let setup = Setup::default();
+    let (scene, asked) = Asked::scene("feed_taken_out_twice", &setup).await;
     scene.run(TABLE).await;
-    let other = node(&Setup::default());
+    let (other, others) = Asked::node(&setup);
     let mut listeners = [
         scene.all("t", &["id"]).await,
         listen(&other, scene.request("t", &["id"]).await)
             .await
             .unwrap(),
     ];
-    // How it stands has been seen.
-    sleep(Duration::from_secs(1)).await;
+    tokio::join!(look(&asked), look(&others));
     scene
         .run("ALTER PUBLICATION tidegate DROP TABLE t; INSERT INTO t VALUES (4, 'lost')")
         .await;
@@ -177,21 +192,21 @@ async fn every_node_tells_of_a_table_that_was_taken_out() {
 
 #[tokio::test]
 async fn what_others_need_of_a_table_is_no_gap() {
-    let scene = Scene::new("feed_more_needed").await;
+    let (scene, asked) = Asked::scene("feed_more_needed", &Setup::default()).await;
     scene
         .run("CREATE TABLE t (id int PRIMARY KEY, a text); GRANT SELECT ON t TO PUBLIC")
         .await;
     let mut request = scene.request("t", &["id"]).await;
     request.operations = Operation::Insert.into();
     let mut inserts = scene.subscribe(request).await.unwrap();
-    sleep(Duration::from_secs(1)).await;
+    look(&asked).await;
     let other = node(&Setup::default());
     let mut request = scene.request("t", &["id"]).await;
     for operations in [Operation::Delete.into(), Operations::ALL] {
         request.operations = operations;
         request.selection = Selection::of(["id", "a"]);
         listen(&other, request.clone()).await.unwrap();
-        sleep(Duration::from_secs(1)).await;
+        look(&asked).await;
     }
     scene.run("INSERT INTO t VALUES (1, 'x')").await;
     assert_eq!(inserts.event().await, "+{\"id\":1}");

@@ -173,7 +173,7 @@ async fn who_waits_for_a_lock_keeps_nobody_else_waiting() {
     for _ in 0..10 {
         read_all(&stage, &owner).await;
     }
-    assert!(began.elapsed() < Duration::from_secs(5));
+    assert!(began.elapsed() < Duration::from_secs(20));
     assert!(waiting.iter().all(|one| !one.is_finished()));
     stage.admin.batch_execute("COMMIT").await.unwrap();
     for one in waiting {
