@@ -232,3 +232,38 @@ async fn d5_no_file_no_program_and_no_extension_is_in_reach() {
         }
     }
 }
+
+/// PostgreSQL cannot be interrupted while it reads a statement or the name of a type.
+#[tokio::test]
+async fn d6_what_postgresql_would_read_for_minutes_is_refused_before() {
+    let nested = |depth: usize| format!("{}{}", "/*".repeat(depth), "*/".repeat(depth));
+    for (q, hint, told) in [
+        (
+            format!("select {}1", "+".repeat(900_000)),
+            "int",
+            "character 8",
+        ),
+        (format!("{} select 1", nested(200_000)), "int", "no space"),
+        (
+            "select :x".to_owned(),
+            &*format!("{}int", nested(200_000)),
+            "type_hints.x",
+        ),
+    ] {
+        let mut body = json!({"q": q, "type_hints": {"x": hint}});
+        if q.contains(":x") {
+            body["params"] = json!({"x": 1});
+        }
+        let began = std::time::Instant::now();
+        let answer = Answer::of(demo().request(Method::POST, "/api/v4/sql").json(&body)).await;
+        assert_eq!(
+            answer.error(),
+            (400, "INPUT_VALIDATION_ERROR".to_owned()),
+            "{}",
+            &q[..9]
+        );
+        assert!(answer.text.contains(told), "{}", answer.text);
+        assert!(answer.text.len() < 1000, "{}", answer.text.len());
+        assert!(began.elapsed().as_secs() < 10);
+    }
+}

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use tidegate_embedded::Cluster;
 use tokio_postgres::{Client, NoTls};
 
-use crate::service::BINARY;
+use crate::service::{BINARY, eventually};
 
 /// A cluster of its own, and a folder with a master key: what an operator has.
 pub(crate) struct Operator {
@@ -85,11 +85,18 @@ impl Operator {
         let mut root = self.root("postgres").await;
         for line in report.lines().map(str::trim) {
             if let Some(database) = line.strip_prefix("\\connect ") {
-                root = self.root(database).await;
+                root = self.root(database.trim_matches('"')).await;
             } else if line.ends_with(';') && !line.contains("ALTER SYSTEM") {
                 root.batch_execute(line).await.unwrap();
             }
         }
+        drop(root);
+        // Nobody may be in a template when a database is made from it.
+        let inside = "SELECT count(*)::text FROM pg_stat_activity WHERE datname = 'template1'";
+        eventually("the template is left", || async {
+            self.value(inside).await == "0"
+        })
+        .await;
     }
 
     pub(crate) async fn root(&self, database: &str) -> Client {
@@ -118,4 +125,13 @@ pub(crate) fn tidegate(arguments: &[&str]) -> Command {
 
 pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// Whether this run must not leave out what needs `part` (docs/TESTING.md).
+#[expect(
+    clippy::disallowed_methods,
+    reason = "tests have no caller who could say what must be there"
+)]
+pub(crate) fn required(part: &str) -> bool {
+    std::env::var("TIDEGATE_TEST_REQUIRE").is_ok_and(|parts| parts.split(',').any(|it| it == part))
 }

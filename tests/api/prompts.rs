@@ -27,11 +27,21 @@ fn no_password_stands_on_the_command_line() {
     }
 }
 
-/// Runs a command at a terminal where a person types a line; returns its code and what is shown.
+#[tokio::test]
+async fn an_address_without_a_password_is_told_where_it_belongs() {
+    let mut operator = Operator::new().await;
+    let port = operator.cluster.port();
+    operator.admin_url = format!("postgresql://postgres@127.0.0.1:{port}/postgres");
+    let (code, said) = operator.fails(&["doctor"], "");
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("(TIDEGATE_ADMIN_URL)"), "{said}");
+}
+
+/// Starts commands of a shell at a terminal.
 #[cfg(target_os = "linux")]
-fn at_a_terminal(operator: &Operator, arguments: &str, typed: &str) -> (Option<i32>, String) {
-    let mut child = Command::new("script")
-        .args(["-qec", &format!("{BINARY} {arguments}"), "/dev/null"])
+fn terminal(operator: &Operator, commands: &str) -> std::process::Child {
+    Command::new("script")
+        .args(["-qec", commands, "/dev/null"])
         .env("TIDEGATE_ADMIN_URL", &operator.admin_url)
         .env(
             "TIDEGATE_MASTER_KEY_FILE",
@@ -40,7 +50,13 @@ fn at_a_terminal(operator: &Operator, arguments: &str, typed: &str) -> (Option<i
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
-        .unwrap();
+        .unwrap()
+}
+
+/// Runs a command at a terminal where a person types a line; returns its code and what is shown.
+#[cfg(target_os = "linux")]
+fn at_a_terminal(operator: &Operator, arguments: &str, typed: &str) -> (Option<i32>, String) {
+    let mut child = terminal(operator, &format!("{BINARY} {arguments}"));
     let mut keyboard = child.stdin.take().unwrap();
     keyboard.write_all(typed.as_bytes()).unwrap();
     drop(keyboard);
@@ -100,4 +116,42 @@ async fn a_password_is_asked_for_twice() {
         assert!(shown.contains(said), "{shown}");
         assert_eq!(operator.succeeds(&list, "").contains(name), code == 0);
     }
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_prompt_that_is_broken_off_leaves_the_terminal_as_it_was() {
+    use std::io::{BufRead as _, BufReader, Read as _};
+
+    let operator = Operator::new().await;
+    let create = ["tenant", "create", "shop", "--password-file", "-"];
+    operator.succeeds(&create, "owner-password\n");
+    let user = format!("{BINARY} user create shop ann");
+    // Ctrl-C reaches the shell too, which goes on.
+    let commands = format!("trap : INT TERM; {user}; echo code $?; stty -a");
+    for (signal, code) in [("\x03", 130), ("\x1c", 131)] {
+        let mut child = terminal(&operator, &commands);
+        let mut shown = BufReader::new(child.stdout.take().unwrap());
+        let mut prompt = Vec::new();
+        shown.read_until(b':', &mut prompt).unwrap();
+        assert_eq!(text(&prompt), "Password of ann:");
+        let mut keyboard = child.stdin.take().unwrap();
+        keyboard
+            .write_all(format!("secret{signal}").as_bytes())
+            .unwrap();
+        let mut rest = String::new();
+        shown.read_to_string(&mut rest).unwrap();
+        child.wait().unwrap();
+        assert!(rest.contains(&format!("code {code}\r\n")), "{rest}");
+        assert!(
+            rest.contains(" echo ") && !rest.contains("-echo "),
+            "{rest}"
+        );
+        assert!(!rest.contains("secret"), "{rest}");
+    }
+    assert!(
+        !operator
+            .succeeds(&["user", "list", "shop"], "")
+            .contains("ann")
+    );
 }

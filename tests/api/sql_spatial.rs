@@ -2,16 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::operator::required;
 use crate::service::{Service, demo_folder};
-
-/// Whether this run must not leave out what needs `part` (docs/TESTING.md).
-#[expect(
-    clippy::disallowed_methods,
-    reason = "tests have no caller who could say what must be there"
-)]
-fn required(part: &str) -> bool {
-    std::env::var("TIDEGATE_TEST_REQUIRE").is_ok_and(|parts| parts.split(',').any(|it| it == part))
-}
 
 #[tokio::test]
 async fn geometries_are_geojson_both_ways() {

@@ -141,6 +141,10 @@ impl Failure {
                 text.push_str(": ");
                 text.push_str(&said);
             }
+            if let Some(tidegate_sql::Error::Rejected(said)) = error.downcast_ref() {
+                text.push_str(": ");
+                text.push_str(&said.to_string());
+            }
             cause = error.source();
         }
         text

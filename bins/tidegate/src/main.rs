@@ -19,6 +19,7 @@ mod serve;
 mod service;
 mod settings;
 mod signal;
+mod terminal;
 mod traces;
 mod upkeep;
 

@@ -124,6 +124,7 @@ impl MetricsSource for UserPool {
             ("lent", of(|role| role.lent)),
             ("opening", of(|role| role.opening)),
             ("resetting", of(|role| role.resetting)),
+            ("leaving", of(|role| role.leaving)),
         ] {
             writeln!(text, "{name}{{state=\"{state}\"}} {count}")?;
         }

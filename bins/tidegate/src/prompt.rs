@@ -7,6 +7,7 @@ use tidegate_oauth::Secret;
 
 use crate::cli::{Confirmation, PasswordSource};
 use crate::failure::{Failure, OnFile, Result};
+use crate::terminal::Hidden;
 
 impl PasswordSource {
     /// Reads the password from the file, or asks for it twice without showing it.
@@ -38,7 +39,6 @@ fn first_line(mut reader: impl BufRead, path: &Path) -> Result<Secret> {
 }
 
 fn ask(whose: &str) -> Result<Secret> {
-    let prompt = |text: String| rpassword::prompt_password(text).map(Secret::new);
     let no_terminal = |_| {
         Failure::Usage(
             "there is no terminal to ask for the password; use --password-file FILE, or - for \
@@ -46,8 +46,13 @@ fn ask(whose: &str) -> Result<Secret> {
                 .to_owned(),
         )
     };
-    let password = prompt(format!("Password of {whose}: ")).map_err(no_terminal)?;
-    let again = prompt("The same again: ".to_owned()).map_err(no_terminal)?;
+    let nothing_typed =
+        |error| Failure::Refused(format!("no password was typed ({error}); nothing was done"));
+    let mut terminal = Hidden::open().map_err(no_terminal)?;
+    let password = terminal
+        .ask(&format!("Password of {whose}: "))
+        .map_err(nothing_typed)?;
+    let again = terminal.ask("The same again: ").map_err(nothing_typed)?;
     if password != again {
         return Err(Failure::Refused(
             "the two passwords differ; nothing was done".to_owned(),

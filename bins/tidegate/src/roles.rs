@@ -52,11 +52,11 @@ impl RoleAdmin for PgRoles {
         Box::pin(self.join(user))
     }
 
-    fn require_nothing_owned<'a>(&'a self, user: &'a User) -> RoleFuture<'a, ()> {
+    fn may_drop_role<'a>(&'a self, user: &'a User, reassign: bool) -> RoleFuture<'a, ()> {
         Box::pin(async move {
             let (database, role) = names(user);
-            let owned = self.0.owns_nothing(&database, &role);
-            owned.await.map_err(told)
+            let may = self.0.may_drop_user(&database, &role, reassign);
+            may.await.map_err(told)
         })
     }
 
@@ -86,6 +86,8 @@ fn told(error: Error) -> RoleError {
     match error {
         Error::ForeignRole(role) => RoleError::Taken(role),
         Error::OwnsObjects { count, example, .. } => RoleError::OwnsObjects { count, example },
+        Error::UsedElsewhere { places, .. } => RoleError::UsedElsewhere(places),
+        Error::StillUsed { reason, .. } => RoleError::StillUsed(reason),
         Error::Connect { ref source, .. }
             if matches!(source.fault(), ConnectFault::Away | ConnectFault::Full) =>
         {

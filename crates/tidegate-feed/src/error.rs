@@ -42,6 +42,9 @@ pub enum Error {
     /// The log cannot be read now.
     #[error("the log of changes cannot be read now")]
     Unavailable(#[source] Option<Box<dyn std::error::Error + Send + Sync>>),
+    /// The role is not there, or may not log in to the database.
+    #[error("PostgreSQL does not let this user log in")]
+    NoRole,
     /// PostgreSQL did not answer a question about rights.
     #[error("PostgreSQL did not say what the role may read")]
     Rights(#[source] Arc<tidegate_sql::Error>),

@@ -210,9 +210,7 @@ fn verdict(rights: &Result<Arc<Rights>>, subscriber: &Subscriber) -> Option<Ende
         }
         Err(Error::NoTable) => Some(Ended::NoTable),
         // The role is gone, or may not even log in.
-        Err(Error::Rights(error)) if matches!(**error, tidegate_sql::Error::NoDatabase) => {
-            Some(Ended::NotAllowed)
-        }
+        Err(Error::NoRole) => Some(Ended::NotAllowed),
         // A table may be changed while it is asked about; what stays unknown ends by time.
         Ok(_) | Err(_) => None,
     }

@@ -55,7 +55,7 @@ impl Answer {
         match self {
             Self::Rights(rights) => Ok(rights),
             Self::NoTable => Err(Error::NoTable),
-            Self::NoRole => Err(Error::Rights(Arc::new(tidegate_sql::Error::NoDatabase))),
+            Self::NoRole => Err(Error::NoRole),
             Self::Restless => Err(Error::Internal("the table's definition never rests".into())),
             Self::Failed(error) => Err(Error::Rights(error)),
         }

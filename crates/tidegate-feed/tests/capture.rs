@@ -13,14 +13,10 @@ async fn identity(scene: &Scene, table: &str) -> String {
 
 #[tokio::test]
 async fn a_writer_that_was_open_is_waited_for_or_the_time_is_up() {
-    let settings = Settings {
+    let setup = Setup::with(Settings {
         patience: Duration::from_millis(1500),
         ..Settings::default()
-    };
-    let setup = Setup {
-        settings,
-        ..Setup::default()
-    };
+    });
     let scene = Scene::with("feed_patience", &setup).await;
     scene
         .run("CREATE TABLE t (id int PRIMARY KEY, a int); GRANT SELECT ON t TO PUBLIC")
@@ -231,14 +227,10 @@ async fn two_thousand_tables_can_be_subscribed_to() {
 
 #[tokio::test]
 async fn who_waits_for_a_reader_holds_others_up_for_moments_only() {
-    let settings = Settings {
+    let setup = Setup::with(Settings {
         patience: Duration::from_millis(1500),
         ..Settings::default()
-    };
-    let setup = Setup {
-        settings,
-        ..Setup::default()
-    };
+    });
     let scene = Scene::with("feed_reader", &setup).await;
     scene
         .run(

@@ -25,6 +25,11 @@ async fn until(scene: &Scene, query: &str, wanted: i64) {
 
 const TRIGGERS: &str = "SELECT count(*) FROM pg_trigger WHERE tgname LIKE '!tidegate%'";
 
+/// Each stream that is read holds this lock, until its database is retired.
+const READERS: &str = "SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database \
+    WHERE d.datname = current_database() AND l.locktype = 'advisory' AND l.classid = 7133 \
+    AND l.objid = 3 AND l.granted";
+
 fn brief() -> Settings {
     Settings {
         linger: Duration::from_millis(200),
@@ -36,10 +41,7 @@ fn brief() -> Settings {
 
 #[tokio::test]
 async fn who_writes_is_waited_for_and_who_commits_late_is_not_lost() {
-    let setup = Setup {
-        settings: brief(),
-        ..Setup::default()
-    };
+    let setup = Setup::with(brief());
     let scene = Scene::with("outbox_late", &setup).await;
     scene.run(TABLE).await;
     let (open, other) = (scene.session().await, scene.session().await);
@@ -80,10 +82,7 @@ async fn who_writes_is_waited_for_and_who_commits_late_is_not_lost() {
 
 #[tokio::test]
 async fn triggers_go_with_the_last_subscriber_and_nothing_stays() {
-    let setup = Setup {
-        settings: brief(),
-        ..Setup::default()
-    };
+    let setup = Setup::with(brief());
     let scene = Scene::with("outbox_gone", &setup).await;
     scene
         .run(&format!("{TABLE}; ALTER TABLE t OWNER TO outbox_gone"))
@@ -95,8 +94,9 @@ async fn triggers_go_with_the_last_subscriber_and_nothing_stays() {
     let mut stays = listen(&second, scene.request("t", &["id", "a"]).await)
         .await
         .unwrap();
+    assert_eq!(count(&scene, READERS).await, 2);
     drop(listener);
-    sleep(Duration::from_secs(2)).await;
+    until(&scene, READERS, 1).await;
     scene
         .run("INSERT INTO t VALUES (1, 'x'); UPDATE t SET a = 'y'; DELETE FROM t")
         .await;

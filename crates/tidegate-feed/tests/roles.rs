@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tidegate_feed::{Ended, Item};
+use tidegate_feed::{Ended, Error, Item};
 
 use crate::asked::{Asked, RIGHTS};
 use crate::scene::{Listener, Scene, Setup};
@@ -198,7 +198,8 @@ async fn a_role_that_may_not_come_any_more_is_shown_nothing() {
     assert_eq!(listeners[4].event().await, "+{\"id\":1}");
     let mut request = scene.request("t", &["id"]).await;
     request.login = scene.login("/locked");
-    assert!(scene.subscribe(request).await.is_err());
+    let refused = scene.subscribe(request).await.err();
+    assert!(matches!(refused, Some(Error::NoRole)), "{refused:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -69,16 +69,20 @@ impl Default for Setup {
 }
 
 impl Setup {
-    /// A feed that checks rights this often.
-    pub(crate) fn rechecked_every(recheck: Duration) -> Self {
-        let settings = Settings {
-            recheck,
-            ..Settings::default()
-        };
+    /// A feed with these settings.
+    pub(crate) fn with(settings: Settings) -> Self {
         Self {
             settings,
             ..Self::default()
         }
+    }
+
+    /// A feed that checks rights this often.
+    pub(crate) fn rechecked_every(recheck: Duration) -> Self {
+        Self::with(Settings {
+            recheck,
+            ..Settings::default()
+        })
     }
 }
 

@@ -99,17 +99,14 @@ impl Accounts {
     pub async fn may_drop(&self, key: &UserKey, reassign: bool) -> Result<()> {
         refuse_owner(key)?;
         let user = self.directory.user(key).await?;
-        if !reassign {
-            self.roles.require_nothing_owned(&user).await?;
-        }
-        Ok(())
+        Ok(self.roles.may_drop_role(&user, reassign).await?)
     }
 
     /// Drops a sub-user: its role, then its record, so that an attempt that failed half way can be
     /// repeated. With `reassign` the tenant's owner gets what the role owns.
     ///
     /// Errors as [`Directory::drop_user`], and [`Error::Role`](crate::Error::Role) when the role
-    /// owns something and `reassign` is not set.
+    /// owns something and `reassign` is not set, or is used in other databases.
     pub async fn drop(&self, key: &UserKey, reassign: bool) -> Result<()> {
         refuse_owner(key)?;
         let user = self.directory.user(key).await?;

@@ -238,7 +238,12 @@ impl Error {
             Self::Taken(_) | Self::DefaultUserTaken | Self::Role(RoleError::Taken(_)) => {
                 "ALREADY_EXISTS"
             }
-            Self::LastWayIn | Self::Role(RoleError::OwnsObjects { .. }) => "CONFLICT",
+            Self::LastWayIn
+            | Self::Role(
+                RoleError::OwnsObjects { .. }
+                | RoleError::UsedElsewhere(_)
+                | RoleError::StillUsed(_),
+            ) => "CONFLICT",
             Self::KeyTooYoung { .. } => "KEY_TOO_YOUNG",
             Self::NotFound(_) => "NOT_FOUND",
             Self::TooManyAttempts { .. }
@@ -293,7 +298,12 @@ impl Error {
             Self::Taken(_)
             | Self::DefaultUserTaken
             | Self::LastWayIn
-            | Self::Role(RoleError::Taken(_) | RoleError::OwnsObjects { .. })
+            | Self::Role(
+                RoleError::Taken(_)
+                | RoleError::OwnsObjects { .. }
+                | RoleError::UsedElsewhere(_)
+                | RoleError::StillUsed(_),
+            )
             | Self::KeyTooYoung { .. } => Fault::Conflict,
             Self::TooManyAttempts { .. } | Self::Busy { .. } => Fault::Throttled,
             Self::Outbound(_)

@@ -26,12 +26,14 @@ pub trait RoleAdmin: Send + Sync {
     /// and of no other group of the tenant.
     fn set_group<'a>(&'a self, user: &'a User) -> RoleFuture<'a, ()>;
 
-    /// Refuses a role that owns something of the database with [`RoleError::OwnsObjects`].
-    fn require_nothing_owned<'a>(&'a self, user: &'a User) -> RoleFuture<'a, ()>;
+    /// Refuses a role that [`Self::drop_role`] would refuse, with the same errors.
+    fn may_drop_role<'a>(&'a self, user: &'a User, reassign: bool) -> RoleFuture<'a, ()>;
 
     /// Ends the role's connections and drops it. What it owns goes to the tenant's owner, whose
-    /// role is `owner`; without `reassign` owning anything is [`RoleError::OwnsObjects`]. A role
-    /// that is gone is no error.
+    /// role is `owner`; without `reassign` owning anything is [`RoleError::OwnsObjects`]. Rights or
+    /// objects in other databases are [`RoleError::UsedElsewhere`]. A role that is gone is no
+    /// error, and one that is refused keeps what it has, but for what other users granted a role
+    /// that is [`RoleError::StillUsed`].
     fn drop_role<'a>(
         &'a self,
         user: &'a User,
@@ -54,6 +56,12 @@ pub enum RoleError {
         /// One of them, as PostgreSQL describes it.
         example: String,
     },
+    /// The role has rights or objects in other databases, which go with it only there.
+    #[error("the role has rights or objects elsewhere: {}", .0.join(", "))]
+    UsedElsewhere(Vec<String>),
+    /// The role has rights that the administrator may not take back, as PostgreSQL describes them.
+    #[error("the role is still used: {0}")]
+    StillUsed(String),
     /// PostgreSQL cannot be reached now; the same call may succeed later.
     #[error("PostgreSQL cannot be reached")]
     Unavailable(#[source] Box<dyn StdError + Send + Sync>),

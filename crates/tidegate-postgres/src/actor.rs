@@ -53,7 +53,9 @@ impl Actor {
         match control::open(&config, database).await {
             Ok(client) => Ok(Some(Self::new(logins, client))),
             // An adopted database may belong to somebody who logs in elsewhere.
-            Err(error) if error.fault() == ConnectFault::Login => Ok(None),
+            Err(error) if matches!(error.fault(), ConnectFault::Login | ConnectFault::Barred) => {
+                Ok(None)
+            }
             Err(ConnectError::Refused(said)) if said.sqlstate == "42501" => Ok(None),
             Err(error) => Err(refusal::of_connection(error, database.as_str())),
         }

@@ -82,7 +82,7 @@ impl RoleAdmin for Roles {
         Box::pin(async { Ok(()) })
     }
 
-    fn require_nothing_owned<'a>(&'a self, _: &'a User) -> RoleFuture<'a, ()> {
+    fn may_drop_role<'a>(&'a self, _: &'a User, _: bool) -> RoleFuture<'a, ()> {
         Box::pin(async { Ok(()) })
     }
 

@@ -34,7 +34,7 @@ pub enum Error {
         source: Option<Box<dyn std::error::Error + Send + Sync>>,
     },
     /// The database does not exist (any more), or the role may not connect to it.
-    #[error("the database is not there")]
+    #[error("the database is not there, or may not be connected to")]
     NoDatabase,
     /// Whoever reads the rows has gone.
     #[error("the reader of the rows has gone")]

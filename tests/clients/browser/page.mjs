@@ -1,8 +1,8 @@
 // Our own GraphQL page in Chromium, and server-sent events in the same page: a browser asks for
 // compressed answers, so that what comes must come all the same.
 import assert from 'node:assert/strict';
-import { chromium } from 'playwright-core';
 import { passwordGrant, post } from '../demo.mjs';
+import { open } from './chromium.mjs';
 
 const home = process.env.TIDEGATE_URL;
 const owner = (await passwordGrant(home, 'demo', 'demo1234')).body.access_token;
@@ -16,14 +16,7 @@ const schema = `${home}/api/graphql/schema/public`;
 const knows = async () => (await post(schema, { query: '{ getPageNumbers { id } }' }, owner)).status === 200;
 while (!await knows());
 
-const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM,
-  args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
-    '--disable-background-networking', '--disable-component-update', '--disable-sync'],
-});
-const page = await browser.newPage();
-page.setDefaultTimeout(20_000);
-page.on('pageerror', (error) => { throw error; });
+const { browser, page } = await open();
 await page.goto(schema);
 await page.locator('#token').fill(owner);
 const status = async (text) => {

@@ -1,34 +1,20 @@
 // The example page of live rows in Chromium, opened as the file that it is.
 import assert from 'node:assert/strict';
 import { fileURLToPath } from 'node:url';
-import { chromium } from 'playwright-core';
+import { passwordGrant, post } from '../demo.mjs';
+import { open } from './chromium.mjs';
 
 const home = process.env.TIDEGATE_URL;
 const file = new URL('../../../examples/live-rows.html', import.meta.url);
 
-const post = async (path, body, token) => {
-  const headers = { 'content-type': 'application/json' };
-  if (token) headers.authorization = `Bearer ${token}`;
-  const answer = await fetch(home + path, { method: 'POST', headers, body: JSON.stringify(body) });
-  return answer.json();
-};
-const token = (await post('/api/v4/oauth', {
-  grant_type: 'password', username: 'demo', password: 'demo1234', client_id: 'demo-app',
-})).access_token;
+const token = (await passwordGrant(home, 'demo', 'demo1234')).body.access_token;
 const insert = async (name) => {
   const q = 'insert into artists (name) values (:name) returning id';
-  const answer = await post('/api/v4/sql', { q, params: { name } }, token);
-  assert.equal(answer.data?.length, 1, JSON.stringify(answer));
+  const { body } = await post(`${home}/api/v4/sql`, { q, params: { name } }, token);
+  assert.equal(body.data?.length, 1, JSON.stringify(body));
 };
 
-const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM,
-  args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
-    '--disable-background-networking', '--disable-component-update', '--disable-sync'],
-});
-const page = await browser.newPage();
-page.setDefaultTimeout(20_000);
-page.on('pageerror', (error) => { throw error; });
+const { browser, page } = await open();
 await page.goto(`file://${fileURLToPath(file)}`);
 const state = (text) => page.waitForFunction(
   (text) => document.getElementById('state').textContent.includes(text), text);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import http from 'node:http';
-import { chromium } from 'playwright-core';
+import { launch } from './chromium.mjs';
 
 const home = process.env.TIDEGATE_URL;
 const page_of_application = await readFile('application.html');
@@ -31,11 +31,7 @@ await post('/api/v4/clients', {
   allow_signup: true, two_factor: true,
 }, owner);
 
-const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM,
-  args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
-    '--disable-background-networking', '--disable-component-update', '--disable-sync'],
-});
+const browser = await launch();
 
 /** A browser of its own, that fails the test when a page breaks its own policy. */
 async function fresh(options = {}) {

@@ -85,6 +85,9 @@ async fn preview(settings: &Settings, name: &TenantName, role: &str) -> Result {
     let passwords = RolePasswords::new(ports::bytes(), ports::bytes);
     let admin = Admin::new(service::config(settings)?, passwords);
     let database = DatabaseName::new(name.as_str());
+    let kept = admin.kept_tenants().await?;
+    let kept = kept.iter().map(|kept| (&*kept.name, &*kept.owner_role));
+    refuse_known(kept, name.as_str(), role)?;
     print(
         admin
             .plan_adoption(&database, &RoleName::new(role))
@@ -212,19 +215,28 @@ async fn forget(service: &Service, name: &str) -> Result {
 
 /// Neither the tenant nor the role of its owner may be known to the service.
 async fn require_new(service: &Service, name: &str, role: &str) -> Result {
-    for tenant in service.tenants.list().await? {
-        if tenant.name == name {
-            return Err(Failure::Refused(format!("{name} is a tenant already")));
-        }
-        if tenant.owner_role == role {
-            let other = tenant.name;
-            return Err(Failure::Refused(format!(
-                "the role {role} belongs to the owner of {other}; choose another name, or another \
-                 role with `tenant adopt --as ROLE`"
-            )));
-        }
-    }
-    Ok(())
+    let kept = service.tenants.list().await?;
+    let kept = kept.iter().map(|kept| (&*kept.name, &*kept.owner_role));
+    refuse_known(kept, name, role)
+}
+
+/// The same, for these names of tenants and of their owners' roles.
+fn refuse_known<'a>(
+    mut kept: impl Iterator<Item = (&'a str, &'a str)>,
+    name: &str,
+    role: &str,
+) -> Result {
+    let Some((other, _)) = kept.find(|kept| kept.0 == name || kept.1 == role) else {
+        return Ok(());
+    };
+    Err(Failure::Refused(if other == name {
+        format!("{name} is a tenant already")
+    } else {
+        format!(
+            "the role {role} belongs to the owner of {other}; choose another name, or another \
+             role with `tenant adopt --as ROLE`"
+        )
+    }))
 }
 
 async fn list(service: &Service) -> Result {

@@ -197,7 +197,7 @@ settings! {
     drain_timeout: Span = Some("30s"), Open;
     /// Most connections of callers at one time
     connections: u32 = Some("10000"), Open;
-    /// Most connections to PostgreSQL for one role
+    /// Most connections to PostgreSQL for one role; the default user, whom strangers share, has a quarter of all instead
     role_connections: u32 = Some("16"), Open;
     /// Whether the quick reads of a session share a connection to PostgreSQL while many run at once
     shared_reads: bool = Some("true"), Open;

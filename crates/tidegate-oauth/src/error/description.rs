@@ -28,6 +28,17 @@ impl Error {
                  the owner with reassign=true, or drop them first"
             )
             .into(),
+            Self::Role(RoleError::UsedElsewhere(places)) => format!(
+                "the user has rights or objects outside of the tenant's database ({}); take them \
+                 away there first",
+                places.join(", ")
+            )
+            .into(),
+            Self::Role(RoleError::StillUsed(reason)) => format!(
+                "the user has rights that only who granted them can take back; {}",
+                reason.replace('\n', ", ")
+            )
+            .into(),
             Self::InvalidToken(fault) => format!("the token is not accepted, {fault}").into(),
             other => other.fixed_description().into(),
         }

@@ -2,12 +2,16 @@
 
 mod checks;
 mod inside;
+mod kept;
 mod logins;
+mod present;
 
 use super::script::{Part, Script};
 use super::session::Session;
 use super::{Admin, Result};
 use crate::config::Config;
+
+pub use kept::KeptTenant;
 
 /// What a check found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,6 +105,7 @@ impl Admin {
         findings.extend(inside::control_schema(self, &session).await?);
         findings.push(checks::encryption(&session, &self.config).await?);
         findings.extend(logins::made_role(self, &session).await?);
+        findings.extend(logins::trusting_lines(&session).await?);
         Ok(findings)
     }
 

@@ -19,6 +19,16 @@ pub enum Error {
         #[source]
         source: Box<ConnectError>,
     },
+    /// The administrator's address has no password, and PostgreSQL wants one.
+    #[error(
+        "cannot log in to the database {database} as {role}: PostgreSQL asks for a password, and the address has none; it belongs into the settings file or the environment (TIDEGATE_ADMIN_URL)"
+    )]
+    NoPassword {
+        /// The database.
+        database: String,
+        /// The administrator.
+        role: String,
+    },
     /// PostgreSQL refused a statement of ours.
     #[error("PostgreSQL refused `{statement}`")]
     Statement {
@@ -40,11 +50,23 @@ pub enum Error {
     #[error("there is no database {0}")]
     NoDatabase(String),
     /// The role is there already.
-    #[error("the role {0} is there already, and Tidegate did not make it; choose another name")]
+    #[error(
+        "the role {0} is there already, and Tidegate did not make it; choose another name, or another role with `tenant adopt --as ROLE`"
+    )]
     ForeignRole(String),
     /// A database that belongs to the cluster or to the service.
     #[error("the database {name} cannot be a tenant: {reason}")]
     Reserved {
+        /// The database.
+        name: String,
+        /// Why.
+        reason: &'static str,
+    },
+    /// A database that cannot be the service's own.
+    #[error(
+        "the database {name} cannot be the control database: {reason}; choose another name for `control_database`"
+    )]
+    Occupied {
         /// The database.
         name: String,
         /// Why.
@@ -61,6 +83,24 @@ pub enum Error {
         count: i64,
         /// One of them.
         example: String,
+    },
+    /// Nothing that is done in one database takes what a role has in others.
+    #[error(
+        "the role {role} has rights or objects outside of the tenant's database ({}); take them away there, such as by DROP OWNED BY \"{role}\", and come again", .places.join(", ")
+    )]
+    UsedElsewhere {
+        /// The role.
+        role: String,
+        /// The names of databases, or what all databases share (`tablespace fast`).
+        places: Vec<String>,
+    },
+    /// The role has rights that the administrator may not take back.
+    #[error("the role {role} cannot be dropped: {reason}")]
+    StillUsed {
+        /// The role.
+        role: String,
+        /// What PostgreSQL says, with the objects.
+        reason: String,
     },
     /// The administrator lacks a right.
     #[error("the role {role} may not do this; run as a superuser:\n{}", .sql.join("\n"))]

@@ -4,7 +4,7 @@ use super::role::{self, Existing, MARK};
 use super::script::{Part, Script};
 use super::session::Session;
 use super::{Error, Result};
-use Part::{Name, Syntax, Value};
+use Part::{Name, Syntax};
 
 /// What follows the tenant's name in the name of a group's role. No user's role has it, because
 /// no user's name has a slash.
@@ -15,10 +15,7 @@ const TURN: &str = "tidegate groups of ";
 
 /// Takes the lock of a tenant's groups; it is held as long as the session.
 pub(super) async fn wait_for_turn(session: &Session, database: &str) -> Result<()> {
-    let lock = "SELECT pg_catalog.pg_advisory_lock(pg_catalog.hashtextextended($1, 0))";
-    let name = format!("{TURN}{database}");
-    session.client.execute(lock, &[&name]).await?;
-    Ok(())
+    session.wait_for_turn(&format!("{TURN}{database}")).await
 }
 
 /// Makes `role` a member of `group` and of no other group of the tenant. `group` is the name of a
@@ -42,13 +39,7 @@ pub(super) async fn set(
     }
     if let Some(group) = group {
         make(session, group, &mut script).await?;
-        script.push(&[
-            Syntax("GRANT "),
-            Name(group),
-            Syntax(" TO "),
-            Name(role),
-            Syntax(crate::version::group_membership(session.version)),
-        ]);
+        script.append(join(session, role, group));
     }
     script.run(session).await
 }
@@ -57,21 +48,39 @@ async fn make(session: &Session, group: &str, script: &mut Script) -> Result<()>
     match role::existing(session, group).await? {
         Existing::Ours => {}
         Existing::Foreign => return Err(Error::ForeignRole(group.to_owned())),
-        Existing::Nothing => {
-            script.push(&[
-                Syntax("CREATE ROLE "),
-                Name(group),
-                Syntax(" NOLOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS"),
-            ]);
-            script.push(&[
-                Syntax("COMMENT ON ROLE "),
-                Name(group),
-                Syntax(" IS "),
-                Value(MARK),
-            ]);
-        }
+        Existing::Nothing => script.append(create(group)),
     }
     Ok(())
+}
+
+/// The name of a group's role.
+pub(super) fn role_of(database: &str, group: &str) -> String {
+    format!("{database}{INFIX}{group}")
+}
+
+/// Writes the statements that make a group's role.
+pub(super) fn create(group: &str) -> Script {
+    let mut script = Script::default();
+    script.push(&[
+        Syntax("CREATE ROLE "),
+        Name(group),
+        Syntax(" NOLOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS"),
+    ]);
+    script.append(role::mark(group));
+    script
+}
+
+/// Writes the statement that makes a role a member of a group.
+pub(super) fn join(session: &Session, role: &str, group: &str) -> Script {
+    let mut script = Script::default();
+    script.push(&[
+        Syntax("GRANT "),
+        Name(group),
+        Syntax(" TO "),
+        Name(role),
+        Syntax(crate::version::group_membership(session.version)),
+    ]);
+    script
 }
 
 /// The roles of a tenant's groups.

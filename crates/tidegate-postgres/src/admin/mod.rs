@@ -14,11 +14,12 @@ mod script;
 mod session;
 mod survey;
 mod tenant;
+mod users;
 
 use std::fmt;
 use std::sync::Arc;
 
-use tidegate_sql::{BoxFuture, DatabaseName, RoleName};
+use tidegate_sql::{DatabaseName, RoleName};
 use tokio::sync::Mutex;
 
 pub use adoption::{Adoption, Grantee, Right, RightsChange};
@@ -26,8 +27,7 @@ pub use credentials::RoleCredentials;
 pub use error::{Error, Result};
 pub use script::Script;
 
-use crate::config::{Config, Secret};
-use crate::pool::{Key, Repair};
+use crate::config::Config;
 use crate::{role_password, scram_verifier};
 use session::Session;
 
@@ -105,6 +105,9 @@ pub struct Admin {
     users: Arc<Mutex<()>>,
 }
 
+/// What the making and dropping of databases takes turns by, among all nodes.
+const MAKING_DATABASES: &str = "tidegate makes a database";
+
 impl Admin {
     /// The administrator that `config` names. Connects when something is to be done.
     pub fn new(config: Config, passwords: RolePasswords) -> Self {
@@ -148,12 +151,19 @@ impl Admin {
     /// Makes the control database unless it is there, closed to everybody else.
     ///
     /// # Errors
-    /// [`Error::MissingRight`] with the SQL to run when the administrator may not make it.
+    /// [`Error::MissingRight`] with the SQL to run when the administrator may not make it, and
+    /// [`Error::Occupied`] when it is the cluster's own or somebody else's.
     pub async fn prepare_control_database(&self) -> Result<()> {
-        let session = self.open_home().await?;
         let name = self.config.control_database.as_str();
+        if let Some(reason) = tenant::reserved(name) {
+            return Err(Error::Occupied {
+                name: name.to_owned(),
+                reason,
+            });
+        }
+        let session = self.open_home().await?;
         if tenant::database_exists(&session, name).await? {
-            return Ok(());
+            return tenant::require_control(&self.open(name).await?, name).await;
         }
         let script = doctor::control_database(name, &session.role);
         if !doctor::may_create_databases(&session).await? {
@@ -162,6 +172,11 @@ impl Admin {
                 role: session.role.clone(),
                 sql,
             });
+        }
+        session.wait_for_turn(MAKING_DATABASES).await?;
+        // Another node may have made it meanwhile.
+        if tenant::database_exists(&session, name).await? {
+            return Ok(());
         }
         script.run_each(&session).await
     }
@@ -175,14 +190,15 @@ impl Admin {
         self.refuse_reserved(database)?;
         let name = database.as_str();
         let session = self.open_home().await?;
-        let created = tenant::create(&session, name, &self.passwords).await;
+        session.wait_for_turn(MAKING_DATABASES).await?;
+        let mut made = tenant::Made::default();
+        let created = tenant::create(&session, name, &self.passwords, &mut made).await;
         let done = match created {
             Ok(()) => self.hand_over(name).await,
-            Err(error @ (Error::DatabaseExists(_) | Error::ForeignRole(_))) => return Err(error),
             Err(error) => Err(error),
         };
         if done.is_err() {
-            tenant::abandon(&session, name).await;
+            tenant::abandon(&session, name, &made).await;
         }
         done
     }
@@ -195,18 +211,15 @@ impl Admin {
     /// A database that belongs to the cluster or to the service is no tenant.
     fn refuse_reserved(&self, database: &DatabaseName) -> Result<()> {
         let name = database.as_str();
-        let reason = match name {
-            "postgres" => "it is the cluster's own",
-            "template0" | "template1" => "it is a template for new databases",
-            _ if *database == self.config.control_database => {
-                "the service keeps its own data there"
-            }
-            _ => return Ok(()),
-        };
-        Err(Error::Reserved {
-            name: name.to_owned(),
-            reason,
-        })
+        let ours = *database == self.config.control_database;
+        let ours = ours.then_some("the service keeps its own data there");
+        match tenant::reserved(name).or(ours) {
+            None => Ok(()),
+            Some(reason) => Err(Error::Reserved {
+                name: name.to_owned(),
+                reason,
+            }),
+        }
     }
 
     /// Plans the adoption of a database whose owner will be the role `owner`. Changes nothing.
@@ -238,6 +251,9 @@ impl Admin {
     /// the database's owner, and takes `changes` back.
     ///
     /// A database that is gone is no error.
+    ///
+    /// # Errors
+    /// [`Error::UsedElsewhere`], before anything is taken.
     pub async fn release_tenant(
         &self,
         database: &DatabaseName,
@@ -248,147 +264,31 @@ impl Admin {
         let home = self.open_home().await?;
         let mut roles = roles.to_vec();
         roles.extend(group::of_tenant(&home, name).await?);
+        let names: Vec<_> = roles.iter().map(String::as_str).collect();
+        let elsewhere = role::Elsewhere::InDatabases;
+        role::require_nothing_elsewhere(&home, &names, name, elsewhere).await?;
         if !tenant::database_exists(&home, name).await? {
             return tenant::drop_roles(&home, &roles).await;
         }
         let session = self.open(name).await?;
-        let names: Vec<_> = roles.iter().map(String::as_str).collect();
         self.revoke_as_grantors(&session, database, (&names, &names))
             .await?;
         adoption::release((&home, &session), name, &roles, changes).await
     }
 
     /// Drops a tenant's database with all its data, and the tenant's roles.
+    ///
+    /// # Errors
+    /// [`Error::UsedElsewhere`], before anything is dropped.
     pub async fn drop_tenant(&self, database: &DatabaseName, roles: &[String]) -> Result<()> {
         let session = self.open_home().await?;
+        session.wait_for_turn(MAKING_DATABASES).await?;
+        let mut roles = roles.to_vec();
+        roles.extend(group::of_tenant(&session, database.as_str()).await?);
+        let names: Vec<_> = roles.iter().map(String::as_str).collect();
+        let (name, elsewhere) = (database.as_str(), role::Elsewhere::Shared);
+        role::require_nothing_elsewhere(&session, &names, name, elsewhere).await?;
         tenant::drop_database(&session, database.as_str()).await?;
-        tenant::drop_roles(&session, roles).await?;
-        let groups = group::of_tenant(&session, database.as_str()).await?;
-        tenant::drop_roles(&session, &groups).await
-    }
-
-    /// Makes the role of a user: it may connect to the tenant's database and use the schema
-    /// `public`, and nothing else.
-    ///
-    /// # Errors
-    /// [`Error::ForeignRole`].
-    pub async fn create_user(&self, database: &DatabaseName, role: &RoleName) -> Result<()> {
-        let _turn = self.users.lock().await;
-        let session = self.open(database.as_str()).await?;
-        let names = (database.as_str(), role.as_str());
-        session::alone(|| tenant::create_user(&session, names, &self.passwords)).await
-    }
-
-    /// Waits for its turn to change members of a tenant's groups, among all nodes of the cluster;
-    /// the turn ends with what is returned. No longer than the administrator waits for any lock.
-    pub async fn turn_for_groups(&self, database: &DatabaseName) -> Result<GroupTurn> {
-        let session = self.open_home().await?;
-        group::wait_for_turn(&session, database.as_str()).await?;
-        Ok(GroupTurn { _session: session })
-    }
-
-    /// Makes the role of a user a member of the role `group`, which is `database/group/name` and is
-    /// made if it is not there, and of no other group of the tenant. The roles of groups stay when
-    /// their last member leaves, because rights hang on them; they go with the tenant.
-    ///
-    /// # Errors
-    /// [`Error::ForeignRole`].
-    pub async fn set_group(
-        &self,
-        database: &DatabaseName,
-        role: &RoleName,
-        group: Option<&RoleName>,
-    ) -> Result<()> {
-        let session = self.open_home().await?;
-        let group = group.map(RoleName::as_str);
-        group::set(&session, database.as_str(), role.as_str(), group).await
-    }
-
-    /// Refuses a role that owns something of the database with [`Error::OwnsObjects`].
-    pub async fn owns_nothing(&self, database: &DatabaseName, role: &RoleName) -> Result<()> {
-        let session = self.open(database.as_str()).await?;
-        role::require_nothing_owned(&session, role.as_str()).await
-    }
-
-    /// Drops the role of a user. With `reassign`, what it owns goes to the tenant's owner;
-    /// without, owning anything is [`Error::OwnsObjects`]. A role that is gone is no error.
-    pub async fn drop_user(
-        &self,
-        database: &DatabaseName,
-        role: &RoleName,
-        owner: &RoleName,
-        reassign: bool,
-    ) -> Result<()> {
-        let _turn = self.users.lock().await;
-        let session = self.open(database.as_str()).await?;
-        match role::existing(&session, role.as_str()).await? {
-            role::Existing::Nothing => return Ok(()),
-            role::Existing::Foreign => return Err(Error::ForeignRole(role.to_string())),
-            role::Existing::Ours => {}
-        }
-        let roles = [role.as_str()];
-        self.revoke_as_grantors(&session, database, (&roles, &roles))
-            .await?;
-        let home = self.open_home().await?;
-        let sessions = (&home, &session);
-        let names = (role.as_str(), owner.as_str());
-        session::alone(|| tenant::drop_user(sessions, names, reassign)).await
-    }
-
-    /// Takes back what users granted to roles, or these roles granted to others, on objects that
-    /// are not theirs. Only the grantor can, not even a superuser; but we hold its login.
-    async fn revoke_as_grantors(
-        &self,
-        session: &Session,
-        database: &DatabaseName,
-        (grantees, grantors): (&[&str], &[&str]),
-    ) -> Result<()> {
-        for (grantor, script) in grants::by_others(session, grantees, grantors).await? {
-            let password = Secret::new(self.passwords.password(&grantor));
-            let login = self.config.clone().with_login(&grantor, password);
-            match Session::open(&login, database.as_str()).await {
-                Ok(session) => script.run(&session).await?,
-                // PostgreSQL tells what is left when the role is dropped.
-                Err(error) => tracing::warn!(grantor, %error, "grants cannot be taken back"),
-            }
-        }
-        Ok(())
-    }
-
-    /// Runs statements of the operator's own as a user whose role Tidegate made, in one
-    /// transaction. Names in them are qualified: the `search_path` is empty.
-    pub async fn run_as(&self, database: &DatabaseName, role: &RoleName, sql: &str) -> Result<()> {
-        let password = Secret::new(self.passwords.password(role.as_str()));
-        let login = self.config.clone().with_login(role.as_str(), password);
-        let session = Session::open(&login, database.as_str()).await?;
-        let ran = session.client.batch_execute(sql).await;
-        ran.map_err(|error| Error::of_statement(error, "the script"))
-    }
-
-    async fn repair_role(&self, key: &Key) -> tidegate_sql::Result<()> {
-        let session = self
-            .open_home()
-            .await
-            .map_err(tidegate_sql::Error::internal)?;
-        let (role, database) = (key.role.as_str(), key.database.as_str());
-        let existing = role::existing(&session, role).await;
-        if existing.map_err(tidegate_sql::Error::internal)? != role::Existing::Ours
-            || !tenant::database_exists(&session, database)
-                .await
-                .map_err(tidegate_sql::Error::internal)?
-        {
-            return Err(tidegate_sql::Error::NoDatabase);
-        }
-        let script = role::repair(role, database, &self.passwords);
-        script
-            .run(&session)
-            .await
-            .map_err(tidegate_sql::Error::internal)
-    }
-}
-
-impl Repair for Admin {
-    fn repair<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, tidegate_sql::Result<()>> {
-        Box::pin(self.repair_role(key))
+        tenant::drop_roles(&session, &roles).await
     }
 }

@@ -36,6 +36,20 @@ pub(super) async fn existing(session: &Session, role: &str) -> Result<Existing> 
     })
 }
 
+/// Whether a role that Tidegate made may log in, once its password is right.
+pub(super) async fn may_log_in(session: &Session, role: &str) -> Result<bool> {
+    let found = session
+        .client
+        .query_opt(
+            "SELECT r.rolcanlogin AND coalesce(r.rolvaliduntil >= pg_catalog.now(), true) \
+             FROM pg_catalog.pg_roles r WHERE r.rolname = $1",
+            &[&role],
+        )
+        .await?;
+    let may = found.is_some_and(|row| row.get(0));
+    Ok(may && existing(session, role).await? == Existing::Ours)
+}
+
 /// Writes the statements that make a role, or give a role of ours that an earlier attempt left
 /// behind its password.
 pub(super) async fn make(
@@ -48,24 +62,38 @@ pub(super) async fn make(
     match existing(session, role).await? {
         Existing::Foreign => return Err(Error::ForeignRole(role.to_owned())),
         Existing::Ours => script.append(password(role, &verifier)),
-        Existing::Nothing => {
-            script.push(&[
-                Syntax("CREATE ROLE "),
-                Name(role),
-                Syntax(
-                    " LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS PASSWORD ",
-                ),
-                Secret(&verifier),
-            ]);
-            script.push(&[
-                Syntax("COMMENT ON ROLE "),
-                Name(role),
-                Syntax(" IS "),
-                Value(MARK),
-            ]);
-        }
+        Existing::Nothing => script.append(create(role, Some(&verifier))),
     }
     Ok(script)
+}
+
+/// Writes the statements that make a login role; one without a verifier gets its password from
+/// [`repair`], at the first login.
+pub(super) fn create(role: &str, verifier: Option<&str>) -> Script {
+    let mut parts = vec![
+        Syntax("CREATE ROLE "),
+        Name(role),
+        Syntax(" LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS"),
+    ];
+    if let Some(verifier) = verifier {
+        parts.extend([Syntax(" PASSWORD "), Secret(verifier)]);
+    }
+    let mut script = Script::default();
+    script.push(&parts);
+    script.append(mark(role));
+    script
+}
+
+/// Writes the statement that makes a role known as one of ours.
+pub(super) fn mark(role: &str) -> Script {
+    let mut script = Script::default();
+    script.push(&[
+        Syntax("COMMENT ON ROLE "),
+        Name(role),
+        Syntax(" IS "),
+        Value(MARK),
+    ]);
+    script
 }
 
 /// Writes the statement that sets a role's verifier.
@@ -119,6 +147,52 @@ pub(super) async fn require_nothing_owned(session: &Session, role: &str) -> Resu
             role: role.to_owned(),
             count,
             example,
+        }),
+    }
+}
+
+/// What a role has outside of its tenant's database that keeps it from being dropped.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Elsewhere {
+    /// Rights and objects in other databases, and the databases that it owns.
+    InDatabases,
+    /// Rights on what all databases share, too: those that `DROP OWNED` takes.
+    Shared,
+}
+
+/// Refuses roles of ours that have rights or objects outside of this database.
+pub(super) async fn require_nothing_elsewhere(
+    session: &Session,
+    roles: &[&str],
+    database: &str,
+    elsewhere: Elsewhere,
+) -> Result<()> {
+    let shared = elsewhere == Elsewhere::Shared;
+    let found = session
+        .client
+        .query_opt(
+            "SELECT r.rolname::text, pg_catalog.array_agg(DISTINCT coalesce(b.datname::text, \
+                 pg_catalog.pg_describe_object(d.classid, d.objid, d.objsubid))) \
+             FROM pg_catalog.pg_shdepend d \
+             JOIN pg_catalog.pg_roles r ON d.refobjid = r.oid \
+             LEFT JOIN pg_catalog.pg_database b ON b.oid = CASE \
+                 WHEN d.dbid <> 0 THEN d.dbid \
+                 WHEN d.classid = 'pg_catalog.pg_database'::pg_catalog.regclass THEN d.objid END \
+             WHERE d.refclassid = 'pg_catalog.pg_authid'::pg_catalog.regclass \
+               AND r.rolname = ANY ($1) AND b.datname IS DISTINCT FROM $2 \
+               AND d.classid <> 'pg_catalog.pg_auth_members'::pg_catalog.regclass \
+               AND (d.dbid <> 0 OR d.deptype = 'o' OR $4) \
+               AND pg_catalog.starts_with( \
+                   pg_catalog.shobj_description(r.oid, 'pg_authid'), $3) \
+             GROUP BY r.rolname ORDER BY r.rolname LIMIT 1",
+            &[&roles, &database, &MARK, &shared],
+        )
+        .await?;
+    match found {
+        None => Ok(()),
+        Some(row) => Err(Error::UsedElsewhere {
+            role: row.get(0),
+            places: row.get(1),
         }),
     }
 }

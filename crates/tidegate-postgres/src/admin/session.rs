@@ -6,6 +6,7 @@ use tokio_postgres::Client;
 use super::script::{Part, Script};
 use super::{Error, Result};
 use crate::config::Config;
+use crate::connection::ConnectError;
 use crate::{control, version};
 
 /// A connection of the administrator, and what is known about it.
@@ -23,11 +24,7 @@ impl Session {
     /// Logs in as the administrator.
     pub(super) async fn open(config: &Config, database: &str) -> Result<Self> {
         let opened = control::open(config, &DatabaseName::new(database)).await;
-        let client = opened.map_err(|source| Error::Connect {
-            database: database.to_owned(),
-            role: config.admin_role.clone(),
-            source: Box::new(source),
-        })?;
+        let client = opened.map_err(|source| refused(config, database, source))?;
         let row = client
             .query_one(
                 "SELECT pg_catalog.current_setting('server_version_num')::int4, \
@@ -42,6 +39,14 @@ impl Session {
             superuser: row.get(2),
             client,
         })
+    }
+
+    /// Waits for its turn to do something that no two nodes may do at once. The lock is held as long
+    /// as the session, and waited for no longer than any other.
+    pub(super) async fn wait_for_turn(&self, what: &str) -> Result<()> {
+        let lock = "SELECT pg_catalog.pg_advisory_lock(pg_catalog.hashtextextended($1, 0))";
+        self.client.execute(lock, &[&what]).await?;
+        Ok(())
     }
 
     /// Opens a transaction.
@@ -100,6 +105,26 @@ impl Session {
         Ok(script)
     }
 }
+
+/// Why the administrator is not let in.
+fn refused(config: &Config, database: &str, source: ConnectError) -> Error {
+    let (database, role) = (database.to_owned(), config.admin_role.clone());
+    match source {
+        ConnectError::Refused(said)
+            if said.sqlstate == WRONG_PASSWORD && config.admin_password.reveal().is_empty() =>
+        {
+            Error::NoPassword { database, role }
+        }
+        source => Error::Connect {
+            database,
+            role,
+            source: Box::new(source),
+        },
+    }
+}
+
+/// `invalid_password`.
+const WRONG_PASSWORD: &str = "28P01";
 
 /// How often an act is tried that others are in the way of, on other nodes or by SQL of their own.
 const MOST_TRIES: u32 = 20;

@@ -1,6 +1,6 @@
 //! Databases that Tidegate makes, and the users of all tenants.
 
-use super::role::{self, Existing};
+use super::role::{self, Elsewhere, Existing};
 use super::script::{Part, Script};
 use super::session::Session;
 use super::{Error, Result, RolePasswords, grants};
@@ -18,25 +18,75 @@ pub(super) async fn database_exists(session: &Session, database: &str) -> Result
     Ok(found.is_some())
 }
 
+/// Why a database of this name can be neither a tenant nor the service's own.
+pub(super) fn reserved(database: &str) -> Option<&'static str> {
+    match database {
+        "" => Some("it has no name"),
+        "postgres" => Some("it is the cluster's own"),
+        "template0" | "template1" => Some("it is a template for new databases"),
+        _ => None,
+    }
+}
+
+/// Refuses a database that is a tenant's or somebody else keeps tables in. `session` is in it.
+pub(super) async fn require_control(session: &Session, name: &str) -> Result<()> {
+    let row = session
+        .client
+        .query_one(
+            "SELECT pg_catalog.to_regnamespace('tidegate') IS NULL AND (EXISTS (\
+                 SELECT FROM pg_catalog.pg_database d, pg_catalog.aclexplode(d.datacl) a \
+                 WHERE d.datname = pg_catalog.current_database() AND pg_catalog.starts_with(\
+                     pg_catalog.shobj_description(a.grantee, 'pg_authid'), $1)) \
+                 OR EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.relkind IN ('r', 'p') \
+                 AND c.relnamespace NOT IN (SELECT n.oid FROM pg_catalog.pg_namespace n \
+                     WHERE n.nspname LIKE 'pg\\_%' OR n.nspname = 'information_schema') \
+                 AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d \
+                     WHERE d.objid = c.oid AND d.deptype = 'e')))",
+            &[&role::MARK],
+        )
+        .await?;
+    if row.get(0) {
+        let (name, reason) = (
+            name.to_owned(),
+            "it is a tenant's, or others keep tables there",
+        );
+        return Err(Error::Occupied { name, reason });
+    }
+    Ok(())
+}
+
+/// What an attempt to make a tenant has made so far, which it takes back when it fails.
+#[derive(Default)]
+pub(super) struct Made {
+    role: bool,
+    database: bool,
+}
+
 /// Makes the owner's role and the database. `session` is in the administrator's own database.
 pub(super) async fn create(
     session: &Session,
     database: &str,
     passwords: &RolePasswords,
+    made: &mut Made,
 ) -> Result<()> {
     if database_exists(session, database).await? {
         return Err(Error::DatabaseExists(database.to_owned()));
     }
+    let was_there = role::existing(session, database).await? != Existing::Nothing;
     role::make(session, database, passwords)
         .await?
         .run(session)
         .await?;
+    made.role = !was_there;
     let mut script = Script::default();
     script.push(&[
         Syntax("CREATE DATABASE "),
         Name(database),
         Syntax(" ENCODING 'UTF8'"),
     ]);
+    script.run_each(session).await?;
+    made.database = true;
+    let mut script = Script::default();
     script.push(&[
         Syntax("REVOKE CONNECT, TEMPORARY ON DATABASE "),
         Name(database),
@@ -128,14 +178,20 @@ async fn owner_of_public(session: &Session) -> Result<String> {
 }
 
 /// Takes back what a creation that failed has made. What cannot be taken back is logged.
-pub(super) async fn abandon(session: &Session, database: &str) {
-    let dropped = match drop_database(session, database).await {
-        Ok(()) => drop_roles(session, &[database.to_owned()]).await,
-        Err(error) => Err(error),
-    };
-    if let Err(error) = dropped {
+pub(super) async fn abandon(session: &Session, database: &str, made: &Made) {
+    if let Err(error) = take_back(session, database, made).await {
         tracing::warn!(database, %error, "could not clean up after a failed creation");
     }
+}
+
+async fn take_back(session: &Session, database: &str, made: &Made) -> Result<()> {
+    if made.database {
+        drop_database(session, database).await?;
+    }
+    if made.role {
+        drop_roles(session, &[database.to_owned()]).await?;
+    }
+    Ok(())
 }
 
 /// Makes the role of a user in a tenant. `session` is in the tenant's database.
@@ -160,16 +216,28 @@ pub(super) async fn create_user(
     script.run(session).await
 }
 
-/// Drops the role of a user. `session` is in the tenant's database, `home` in the administrator's;
-/// with `reassign` the tenant's owner gets what the role owns there.
-pub(super) async fn drop_user(
-    (home, session): (&Session, &Session),
-    (role, owner): (&str, &str),
+/// Refuses to drop a role that owns something, which goes to nobody without `reassign`, or is used
+/// in other databases.
+pub(super) async fn may_drop_user(
+    session: &Session,
+    (database, role): (&str, &str),
     reassign: bool,
 ) -> Result<()> {
     if !reassign {
         role::require_nothing_owned(session, role).await?;
     }
+    let elsewhere = Elsewhere::InDatabases;
+    role::require_nothing_elsewhere(session, &[role], database, elsewhere).await
+}
+
+/// Drops the role of a user. `session` is in the tenant's database, `home` in the administrator's;
+/// with `reassign` the tenant's owner gets what the role owns there.
+pub(super) async fn drop_user(
+    (home, session): (&Session, &Session),
+    (database, (role, owner)): (&str, (&str, &str)),
+    reassign: bool,
+) -> Result<()> {
+    may_drop_user(session, (database, role), reassign).await?;
     role::end_sessions(home, role).await?;
     session.begin().await?;
     let dropped = grants::drop_roles(session, &[role], owner, reassign).await;

@@ -17,6 +17,9 @@ pub enum ConnectError {
     /// PostgreSQL refused the connection.
     #[error("PostgreSQL refused the connection: {} ({})", .0.message, .0.sqlstate)]
     Refused(Box<Rejection>),
+    /// The role proved who it is, and PostgreSQL turned it away all the same.
+    #[error("PostgreSQL turned the role away: {} ({})", .0.message, .0.sqlstate)]
+    Barred(Box<Rejection>),
     /// TLS was asked for and could not be had.
     #[error("TLS to PostgreSQL: {0}")]
     Tls(String),
@@ -31,10 +34,13 @@ pub enum ConnectError {
 /// What a refused connection means for whoever wanted one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectFault {
-    /// The database is not there, or the role may not connect to it.
+    /// The database is not there, or this administrator may not connect to it.
     NoDatabase,
-    /// The role is not there, its password is another one, or it may not log in.
+    /// The role is not there, or its password is another one or has expired (28P01).
     Login,
+    /// The role may not log in (`NOLOGIN`), not to this database (`REVOKE CONNECT`), or not from
+    /// here (`pg_hba.conf`).
+    Barred,
     /// No connection slot is free, for the role, the database or the cluster.
     Full,
     /// PostgreSQL is away, starting or stopping; trying later may help.
@@ -49,13 +55,30 @@ impl ConnectError {
         match self {
             Self::Unreachable(_) | Self::TimedOut(_) => ConnectFault::Away,
             Self::Tls(_) | Self::Unsupported(_) | Self::Protocol(_) => ConnectFault::Setup,
+            Self::Barred(_) => ConnectFault::Barred,
             Self::Refused(rejection) => match rejection.sqlstate.as_str() {
                 "3D000" | "42501" | "55000" => ConnectFault::NoDatabase,
                 "53300" => ConnectFault::Full,
-                state if state.starts_with("28") => ConnectFault::Login,
+                "28P01" => ConnectFault::Login,
+                state if state.starts_with("28") => ConnectFault::Barred,
                 state if is_outage(state) => ConnectFault::Away,
                 _ => ConnectFault::Setup,
             },
+        }
+    }
+
+    /// The error as it is to be understood once the role has proved who it is: PostgreSQL looks at
+    /// the attributes of a role and its right to connect only then.
+    pub(super) fn behind_authentication(self) -> Self {
+        match self {
+            Self::Refused(mut said)
+                if said.sqlstate.starts_with("28") || said.sqlstate == "42501" =>
+            {
+                // It is the answer to whoever wanted to come in, not the loss of a session.
+                said.fatal = false;
+                Self::Barred(said)
+            }
+            other => other,
         }
     }
 
@@ -67,7 +90,9 @@ impl ConnectError {
                 retry_after,
                 source: Some(Box::new(self)),
             },
-            ConnectFault::Login | ConnectFault::Setup => Error::internal(self),
+            ConnectFault::Login | ConnectFault::Barred | ConnectFault::Setup => {
+                Error::internal(self)
+            }
         }
     }
 }

@@ -94,13 +94,24 @@ impl Connection {
         self.canceller.backend()
     }
 
-    /// Says goodbye and waits until PostgreSQL has let the connection go.
+    /// Whether PostgreSQL has not said that what it was given to do has ended.
+    pub(crate) fn may_run(&self) -> bool {
+        self.outstanding > 0 || self.unsynced
+    }
+
+    /// Says goodbye and waits until PostgreSQL has let the connection go, which a statement that
+    /// cannot be interrupted can delay.
     pub async fn close(mut self) {
-        if self.condition() != Condition::Closed {
+        let closed = if self.condition() != Condition::Closed {
             postgres_protocol::message::frontend::terminate(&mut self.channel.outbound);
-            if let Err(error) = self.channel.close().await {
-                tracing::debug!(%error, "PostgreSQL was gone before the goodbye");
-            }
+            self.channel.close().await
+        } else if self.may_run() {
+            self.channel.abandon().await
+        } else {
+            return;
+        };
+        if let Err(error) = closed {
+            tracing::debug!(%error, "PostgreSQL was gone before the goodbye");
         }
     }
 

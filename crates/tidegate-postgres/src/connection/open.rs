@@ -32,7 +32,8 @@ impl Connection {
             let mut channel = Channel::new(Stream::connect(config).await?);
             start(&mut channel, database, role, pins)?;
             authenticate(&mut channel, password).await?;
-            let backend = wait_until_ready(&mut channel).await?;
+            let ready = wait_until_ready(&mut channel).await;
+            let backend = ready.map_err(ConnectError::behind_authentication)?;
             Ok(Self {
                 channel,
                 statements: StatementCache::new(config.statements_per_connection),

@@ -16,6 +16,10 @@ const RESOLVE: &str = "SELECT pg_catalog.to_regtype($1)::pg_catalog.oid";
 /// The longest name that is remembered: an array of a qualified name.
 const LONGEST_NAME: usize = 160;
 
+/// Longer names are no type's: schema and type of 63 bytes, quoted, each quote twice, with lengths
+/// and brackets. Reading a name cannot be interrupted and takes the square of its length at worst.
+const LONGEST_READ: usize = 512;
+
 impl Connection {
     /// The type that each hint of the statement names. Where names mean something else than at the
     /// beginning of the session, what is known of them is not used, nor is what is learnt kept.
@@ -39,7 +43,7 @@ impl Connection {
                 let placeholder = task.bound.statement.placeholders().get(place);
                 return Err(Error::Input(InputError::UnknownHint {
                     name: placeholder.cloned().unwrap_or_default(),
-                    hint: name.clone(),
+                    hint: shown(name),
                 }));
             };
             types.push(Some(found));
@@ -66,7 +70,7 @@ impl Connection {
     }
 
     async fn look_hint_up(&mut self, task: &Task<'_>, name: &str) -> Result<Option<Type>, Error> {
-        if name.contains('\0') {
+        if name.contains('\0') || name.len() > LONGEST_READ {
             return Ok(None);
         }
         let lookup = Lookup {
@@ -96,6 +100,16 @@ impl Connection {
             .next()
             .filter(|found| *found.kind() != TypeKind::Pseudo))
     }
+}
+
+/// As much of a name as an error shows.
+fn shown(name: &str) -> String {
+    let mut letters = name.chars();
+    let mut shown: String = letters.by_ref().take(LONGEST_NAME).collect();
+    if letters.next().is_some() {
+        shown.push('…');
+    }
+    shown
 }
 
 impl Dictionary {

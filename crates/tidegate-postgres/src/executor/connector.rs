@@ -94,6 +94,10 @@ impl Connector for RoleConnector {
         }
     }
 
+    fn may_run(&self, connection: &Connection) -> bool {
+        connection.may_run()
+    }
+
     fn reset<'a>(
         &'a self,
         connection: &'a mut Connection,
@@ -119,7 +123,37 @@ impl From<ConnectError> for OpenError {
             ConnectFault::Login => Self::Login(Arc::new(error)),
             ConnectFault::Full => Self::Full(Arc::new(error)),
             ConnectFault::Away => Self::Unreachable(Arc::new(error)),
+            ConnectFault::Barred => Self::Barred {
+                said: match &error {
+                    ConnectError::Barred(said) => said.clone(),
+                    _ => Box::new(pool::turned_away()),
+                },
+                cause: Arc::new(error),
+            },
             ConnectFault::Setup => Self::Internal(Arc::new(error)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tidegate_sql::Rejection;
+
+    use super::*;
+
+    #[test]
+    fn a_role_that_pg_hba_conf_refuses_is_told_so_without_an_address() {
+        let said = Rejection {
+            sqlstate: "28000".to_owned(),
+            message: "pg_hba.conf rejects connection for host \"10.0.0.7\"".to_owned(),
+            ..Rejection::default()
+        };
+        match OpenError::from(ConnectError::Refused(Box::new(said))) {
+            OpenError::Barred { said, .. } => {
+                assert_eq!(said.sqlstate, "28000");
+                assert!(!said.message.contains("10.0.0.7"), "{}", said.message);
+            }
+            other => panic!("{other:?}"),
         }
     }
 }

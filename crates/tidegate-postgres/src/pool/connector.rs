@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tidegate_sql::{BoxFuture, DatabaseName, Login, RoleName};
+use tidegate_sql::{BoxFuture, DatabaseName, Login, Rejection, RoleName};
 
 /// What a pooled connection is good for: a database, logged in as a role.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -31,8 +31,9 @@ impl fmt::Display for Key {
 
 /// Opens, judges, resets and closes the connections of a pool.
 ///
-/// The pool bounds the time of `open`, `reset` and `close` by its settings; dropping their
-/// futures must therefore leave nothing behind but a closed connection.
+/// The pool bounds the time of `open`, `reset` and, unless the server may still work for it,
+/// `close` by its settings; dropping their futures must therefore leave nothing behind but a closed
+/// connection.
 pub trait Connector: Send + Sync + 'static {
     /// A connection that has logged in.
     type Connection: Send + 'static;
@@ -49,6 +50,13 @@ pub trait Connector: Send + Sync + 'static {
 
     /// What a connection needs before somebody else may have it. Must not block.
     fn condition(&self, connection: &mut Self::Connection) -> Condition;
+
+    /// Whether the server may still work for a connection that is good for nothing any more. It
+    /// then counts until [`Connector::close`] returns.
+    fn may_run(&self, connection: &Self::Connection) -> bool {
+        let _ = connection;
+        false
+    }
 
     /// Ends what the connection still does and clears the session. A failure closes the
     /// connection.
@@ -91,10 +99,19 @@ pub enum OpenError {
     /// PostgreSQL has no connection left (53300).
     #[error("PostgreSQL has no connection left")]
     Full(#[source] Cause),
-    /// The role could not log in (28P01, 28000), or its settings make every session fail.
+    /// The role has another password (28P01), or its settings make every session fail.
     #[error("the role could not log in")]
     Login(#[source] Cause),
-    /// The database does not exist (3D000), or the role may not connect to it (42501).
+    /// An operator keeps the role out: `NOLOGIN`, `VALID UNTIL`, `REVOKE CONNECT`, `pg_hba.conf`.
+    #[error("the role may not log in")]
+    Barred {
+        /// What its requests are told, with the SQLSTATE (28000, 42501).
+        said: Box<Rejection>,
+        /// Why, for the log.
+        #[source]
+        cause: Cause,
+    },
+    /// The database does not exist (3D000), or lets nobody in (55000).
     #[error("the database is not there")]
     NoDatabase,
     /// Something else, which is our fault.
@@ -102,12 +119,31 @@ pub enum OpenError {
     Internal(#[source] Cause),
 }
 
+/// What the requests of a role are told that may not log in, where PostgreSQL's own words say
+/// something else, or name addresses of the cluster.
+pub(crate) fn turned_away() -> Rejection {
+    Rejection {
+        sqlstate: "28000".to_owned(),
+        message: "PostgreSQL does not let this user log in".to_owned(),
+        ..Rejection::default()
+    }
+}
+
 /// Makes a role able to log in again.
 pub trait Repair: Send + Sync {
+    /// Looks whether somebody keeps out a role whose login failed. The pool calls this with each
+    /// such failure, which is about once a second for a role at most.
+    ///
+    /// Answers [`tidegate_sql::Error::NoDatabase`] when the database is not there (any more), and
+    /// [`tidegate_sql::Error::Rejected`] when the role is not, or may not log in.
+    fn admits<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, tidegate_sql::Result<()>> {
+        let _ = key;
+        Box::pin(std::future::ready(Ok(())))
+    }
+
     /// Gives the role its password and clears its settings (`ALTER ROLE … RESET ALL`). The pool
     /// calls this at most once a minute for a role.
-    ///
-    /// Answers [`tidegate_sql::Error::NoDatabase`] when the role is not there (any more).
+    /// Answers as [`Self::admits`] does.
     fn repair<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, tidegate_sql::Result<()>>;
 }
 

@@ -28,8 +28,9 @@ use tidegate_sql::{DatabaseName, Error, Login, Result, RoleName};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
-use tracing::warn;
+use tracing::{info, warn};
 
+pub(crate) use connector::turned_away;
 pub use connector::{Cause, Condition, Connector, Key, NoRepair, OpenError, Repair, ResetFailed};
 pub use lease::Lease;
 pub use settings::Settings;
@@ -42,6 +43,8 @@ use verdict::Verdict;
 
 /// How long a reset takes when nothing is in its way.
 const QUICK_RESET: Duration = Duration::from_millis(20);
+/// The end of a terminated backend that took longer is told.
+const STUBBORN: Duration = Duration::from_secs(2);
 /// How often idle connections are looked through.
 const SWEEP: Duration = Duration::from_secs(1);
 
@@ -79,8 +82,9 @@ impl<K: Connector> Pool<K> {
     /// # Errors
     ///
     /// [`Error::PoolTimeout`] when none became free in time or too many wait already;
-    /// [`Error::Unavailable`] when PostgreSQL cannot be reached, is full, or refuses the role;
-    /// [`Error::NoDatabase`] when the database or the role is not there.
+    /// [`Error::Unavailable`] when PostgreSQL cannot be reached or is full, or the role's password
+    /// could not be set anew; [`Error::Rejected`] with 28000 or 42501 when the role may not log in;
+    /// [`Error::NoDatabase`] when the database is not there.
     pub async fn acquire(&self, login: &Login) -> Result<Lease<K>> {
         while let Some(mut lease) = self.claim(login) {
             if self.inner.connector.is_open(&mut lease) {
@@ -187,12 +191,45 @@ impl<K: Connector> Inner<K> {
             return self.begin_reset(entry);
         }
         let now = Instant::now();
+        if condition == Condition::Ready {
+            return self.change(|state, actions| state.settle(entry, Phase::Lent, now, actions));
+        }
+        self.dismiss(entry, Phase::Lent);
+    }
+
+    /// Closes a connection that is good for nothing. What PostgreSQL still does for it counts
+    /// against its role's share until that has ended: nothing else would bound how many
+    /// statements run that cannot be interrupted.
+    fn dismiss(self: &Arc<Self>, entry: Box<Entry<K::Connection>>, phase: Phase) {
+        if !self.connector.may_run(&entry.connection) {
+            let now = Instant::now();
+            return self.change(|state, actions| {
+                state.end(&entry.key, phase);
+                state.discard(entry, now, actions);
+            });
+        }
+        let now = Instant::now();
         self.change(|state, actions| {
-            if condition == Condition::Ready {
-                return state.settle(entry, Phase::Lent, now, actions);
-            }
-            state.end(&entry.key, Phase::Lent);
-            state.discard(entry, now, actions);
+            state.shift(&entry.key, phase, Phase::Leaving);
+            state.balance(now, actions);
+        });
+        self.runtime.spawn(self.clone().see_off(entry));
+    }
+
+    async fn see_off(self: Arc<Self>, entry: Box<Entry<K::Connection>>) {
+        let Entry {
+            connection, key, ..
+        } = *entry;
+        let began = Instant::now();
+        self.connector.close(connection).await;
+        let now = Instant::now();
+        if now.duration_since(began) > STUBBORN {
+            info!(%key, after = ?now.duration_since(began), "a statement that did not stop has ended");
+        }
+        self.change(|state, actions| {
+            state.end(&key, Phase::Leaving);
+            state.forget(&key);
+            state.balance(now, actions);
         });
     }
 
@@ -209,16 +246,13 @@ impl<K: Connector> Inner<K> {
         let (done, phase) = self.reset_in_time(&mut entry).await;
         let condition = self.connector.condition(&mut entry.connection);
         let certain = done && condition == Condition::Ready;
-        let now = Instant::now();
-        self.change(|state, actions| {
-            if certain {
-                return state.settle(entry, phase, now, actions);
-            }
-            warn!(key = %entry.key, "a session could not be reset; its connection is closed");
-            state.counters.reset_failures += 1;
-            state.end(&entry.key, phase);
-            state.discard(entry, now, actions);
-        });
+        if certain {
+            let now = Instant::now();
+            return self.change(|state, actions| state.settle(entry, phase, now, actions));
+        }
+        warn!(key = %entry.key, "a session could not be reset; its connection is closed");
+        self.state.lock().counters.reset_failures += 1;
+        self.dismiss(entry, phase);
     }
 
     /// Resets. What takes longer than usual counts as lent from then on, so that those who wait

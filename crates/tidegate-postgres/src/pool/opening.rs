@@ -36,9 +36,17 @@ impl<K: Connector> Inner<K> {
                 info!(%key, error = %cause, "closed an idle connection because PostgreSQL is full");
                 self.connect(key).await
             }
-            Err(OpenError::Login(cause)) if self.may_repair(key) => {
+            Err(OpenError::Login(cause)) => {
+                let admitted = self.ask(self.repair.admits(key), &cause).await;
+                if let Err(OpenError::Barred { .. }) = admitted {
+                    self.state.lock().let_repair(key);
+                }
+                admitted?;
+                if !self.may_repair(key) {
+                    return Err(OpenError::Login(cause));
+                }
                 warn!(%key, error = %cause, "the role cannot log in; it is repaired");
-                self.repair(key, cause).await?;
+                self.ask(self.repair.repair(key), &cause).await?;
                 self.connect(key).await
             }
             outcome => outcome,
@@ -76,18 +84,24 @@ impl<K: Connector> Inner<K> {
         self.state.lock().may_repair(key, Instant::now())
     }
 
-    async fn repair(&self, key: &Key, cause: Cause) -> Result<(), OpenError> {
-        let repair = async {
-            match self.repair.repair(key).await {
-                Ok(()) => Ok(()),
-                Err(Error::NoDatabase) => Err(OpenError::NoDatabase),
-                Err(error) => {
-                    warn!(%key, %error, "the role could not be repaired");
-                    Err(OpenError::Login(cause))
+    /// What an administrator says or does about a role that cannot log in.
+    async fn ask(
+        &self,
+        administrator: impl Future<Output = tidegate_sql::Result<()>>,
+        cause: &Cause,
+    ) -> Result<(), OpenError> {
+        let cause = cause.clone();
+        let answer = async {
+            administrator.await.map_err(|error| match error {
+                Error::NoDatabase => OpenError::NoDatabase,
+                Error::Rejected(said) => OpenError::Barred { said, cause },
+                error => {
+                    warn!(%error, "the role could not be looked at or repaired");
+                    OpenError::Login(cause)
                 }
-            }
+            })
         };
-        self.answer(repair).await
+        self.answer(answer).await
     }
 
     fn opened(self: &Arc<Self>, key: Key, serial: u64, connection: K::Connection) {
@@ -190,6 +204,7 @@ impl<K: Connector> State<K> {
             OpenError::Unreachable(cause) => return self.gate.down(cause.clone(), now),
             OpenError::Full(_)
             | OpenError::Login(_)
+            | OpenError::Barred { .. }
             | OpenError::NoDatabase
             | OpenError::Internal(_) => Verdict::of(failure.clone(), REFUSED),
         };
@@ -201,8 +216,12 @@ impl<K: Connector> State<K> {
             role.paused_until = Some(now + REFUSED);
             return false;
         }
+        if let OpenError::Barred { .. } = failure {
+            // Whom PostgreSQL turns away is not served by what is still open either.
+            self.close(&key.database, Some(&key.role), actions);
+        }
         self.refuse(key, &verdict, actions);
-        if let OpenError::Full(_) | OpenError::Login(_) = failure {
+        if let OpenError::Full(_) | OpenError::Login(_) | OpenError::Barred { .. } = failure {
             self.remember_refusal(key, now + REFUSED, verdict);
         }
         false

@@ -101,7 +101,7 @@ impl<K: Connector> State<K> {
         }
         // What was opened for a role serves it at least once.
         let rival = match from {
-            Phase::Opening => None,
+            Phase::Opening | Phase::Leaving => None,
             Phase::Lent | Phase::Resetting => self.rival_rank(&entry, now),
         };
         match (self.own_rank(&entry.key), rival) {

@@ -44,6 +44,8 @@ pub(super) enum Phase {
     Opening,
     Lent,
     Resetting,
+    /// Good for nothing, and the server still works for it.
+    Leaving,
 }
 
 /// A request that waits.
@@ -62,6 +64,7 @@ pub(super) struct Role<K: Connector> {
     pub(super) opening: usize,
     pub(super) lent: usize,
     pub(super) resetting: usize,
+    pub(super) leaving: usize,
     pub(super) waiters: VecDeque<Waiter<K>>,
     /// Until when no connection is opened for it.
     pub(super) paused_until: Option<Instant>,
@@ -76,6 +79,7 @@ impl<K: Connector> Role<K> {
             opening: 0,
             lent: 0,
             resetting: 0,
+            leaving: 0,
             waiters: VecDeque::new(),
             paused_until: None,
             closed_before: 0,
@@ -83,7 +87,7 @@ impl<K: Connector> Role<K> {
     }
 
     pub(super) fn held(&self) -> usize {
-        self.idle.len() + self.in_use()
+        self.idle.len() + self.in_use() + self.leaving
     }
 
     /// Connections that come back or fail by themselves.
@@ -96,6 +100,7 @@ impl<K: Connector> Role<K> {
             Phase::Opening => &mut self.opening,
             Phase::Lent => &mut self.lent,
             Phase::Resetting => &mut self.resetting,
+            Phase::Leaving => &mut self.leaving,
         }
     }
 }

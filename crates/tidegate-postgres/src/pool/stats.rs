@@ -38,6 +38,8 @@ pub struct RoleStats {
     pub opening: usize,
     /// Connections being reset.
     pub resetting: usize,
+    /// Connections whose statement has not stopped, though its backend is to be terminated.
+    pub leaving: usize,
     /// Requests that wait.
     pub waiting: usize,
 }
@@ -96,6 +98,7 @@ impl<K: Connector> State<K> {
                 lent: role.lent,
                 opening: role.opening,
                 resetting: role.resetting,
+                leaving: role.leaving,
                 waiting: role.waiters.len(),
             })
         });

@@ -45,6 +45,14 @@ impl<K: Connector> State<K> {
         may
     }
 
+    /// The role may be repaired as soon as nobody keeps it out any more: who did that may have
+    /// changed its password too.
+    pub(super) fn let_repair(&mut self, key: &Key) {
+        if let Some(trouble) = self.troubles.get_mut(key) {
+            trouble.repaired = None;
+        }
+    }
+
     /// An idle connection of any role that makes room on a full server, unless that was tried
     /// for this role just now.
     pub(super) fn evict_for(

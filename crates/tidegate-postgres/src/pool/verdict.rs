@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tidegate_sql::Error;
+use tidegate_sql::{Error, Rejection};
 
 use super::connector::{Cause, OpenError};
 
@@ -15,6 +15,7 @@ const SHORTEST: Duration = Duration::from_millis(100);
 pub(super) enum Verdict {
     Exhausted,
     Unavailable { retry_after: Duration, cause: Cause },
+    Barred(Box<Rejection>),
     NoDatabase,
     Internal(Cause),
 }
@@ -26,6 +27,7 @@ impl Verdict {
             OpenError::Unreachable(cause) | OpenError::Full(cause) | OpenError::Login(cause) => {
                 Self::Unavailable { retry_after, cause }
             }
+            OpenError::Barred { said, .. } => Self::Barred(said),
             OpenError::NoDatabase => Self::NoDatabase,
             OpenError::Internal(cause) => Self::Internal(cause),
         }
@@ -42,6 +44,7 @@ impl From<Verdict> for Error {
                 retry_after: retry_after.max(SHORTEST),
                 source: Some(Box::new(cause)),
             },
+            Verdict::Barred(said) => Self::Rejected(said),
             Verdict::NoDatabase => Self::NoDatabase,
             Verdict::Internal(cause) => Self::Internal(Box::new(cause)),
         }

@@ -10,13 +10,19 @@ use crate::connection::{ConnectError, ConnectFault, is_outage};
 /// The login of the log was refused, or nothing answers.
 pub(crate) fn of_connection(error: ConnectError, role: &str) -> LogError {
     match (&error, error.fault()) {
-        (ConnectError::Refused(said), _) if said.sqlstate == "42501" => LogError::NotAllowed {
-            reason: said.message.clone(),
-            remedy: format!("run ALTER ROLE \"{role}\" REPLICATION as a superuser"),
-        },
+        (ConnectError::Refused(said) | ConnectError::Barred(said), _)
+            if said.sqlstate == "42501" =>
+        {
+            LogError::NotAllowed {
+                reason: said.message.clone(),
+                remedy: format!("run ALTER ROLE \"{role}\" REPLICATION as a superuser"),
+            }
+        }
         (_, ConnectFault::NoDatabase) => LogError::Gone,
         (_, ConnectFault::Away | ConnectFault::Full) => LogError::Unavailable(Box::new(error)),
-        (_, ConnectFault::Login | ConnectFault::Setup) => LogError::Internal(Box::new(error)),
+        (_, ConnectFault::Login | ConnectFault::Barred | ConnectFault::Setup) => {
+            LogError::Internal(Box::new(error))
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker, ready};
 
 use bytes::{Buf, BytesMut};
-use tokio::io::{AsyncReadExt, AsyncWrite};
+use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::Instant;
 
 use super::inbound::Inbound;
@@ -14,6 +14,8 @@ use super::stream::Stream;
 
 /// A send buffer that grew beyond this is given back when it is empty.
 const KEPT: usize = 256 << 10;
+/// So many bytes of a stream that is abandoned are read, which is more than buffers hold.
+const ENOUGH: usize = 16 << 20;
 
 /// Why nothing came.
 #[derive(Debug)]
@@ -99,6 +101,21 @@ impl Channel {
         poll_fn(|cx| self.poll_send(cx)).await?;
         let mut rest = [0; 64];
         while self.stream.read(&mut rest).await? > 0 {}
+        Ok(())
+    }
+
+    /// Gives up what was to be sent, and waits until the other side has closed the stream. What
+    /// comes meanwhile is thrown away; who sends very much notices by itself that nobody reads.
+    pub(crate) async fn abandon(mut self) -> io::Result<()> {
+        self.stream.listen()?;
+        self.stream.shutdown().await?;
+        let (mut thrown_away, mut rest) = (0, [0; 4096]);
+        while thrown_away < ENOUGH {
+            match self.stream.read(&mut rest).await? {
+                0 => break,
+                some => thrown_away += some,
+            }
+        }
         Ok(())
     }
 

@@ -3,8 +3,10 @@
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::BytesMut;
+use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::client::TlsStream;
@@ -12,6 +14,11 @@ use tokio_rustls::client::TlsStream;
 use super::tls;
 use crate::config::{Config, Target, TlsMode};
 use crate::connection::ConnectError;
+
+/// How a server is missed that has gone without a word.
+const ALIVE: TcpKeepalive = TcpKeepalive::new()
+    .with_time(Duration::from_mins(1))
+    .with_interval(Duration::from_secs(15));
 
 /// A connected stream.
 pub(crate) enum Stream {
@@ -140,8 +147,8 @@ async fn open_tcp(host: &str, port: u16) -> Result<TcpStream, ConnectError> {
     let stream = TcpStream::connect((host, port))
         .await
         .map_err(ConnectError::Unreachable)?;
-    stream
-        .set_nodelay(true)
+    let set = stream.set_nodelay(true);
+    set.and_then(|()| SockRef::from(&stream).set_tcp_keepalive(&ALIVE))
         .map_err(ConnectError::Unreachable)?;
     Ok(stream)
 }

@@ -1,4 +1,4 @@
-use tidegate_postgres::admin::Error;
+use tidegate_postgres::admin::{Admin, Error};
 use tidegate_postgres::pool::{Key, Repair};
 
 use super::fixture::{admin, connect, database, refusal, role, root, service_admin, user, value};
@@ -169,11 +169,68 @@ async fn names_that_are_taken_are_refused_and_nothing_is_left_behind() {
 }
 
 #[tokio::test]
+async fn of_several_who_make_the_same_one_makes_it_and_nobody_takes_it_back() {
+    let config = service_admin("svc_race").await;
+    let nodes: Vec<_> = (0..4).map(|_| admin(config.clone())).collect();
+    for name in ["raced_one", "raced_two"] {
+        let tenant = database(name);
+        let made = nodes.iter().map(|node| node.create_tenant(&tenant));
+        let made = futures_util::future::join_all(made).await;
+        let count = made.iter().filter(|made| made.is_ok()).count();
+        assert_eq!(count, 1, "{made:?}");
+        let refused = made.iter().filter_map(|made| made.as_ref().err());
+        for error in refused {
+            assert!(matches!(error, Error::DatabaseExists(_)), "{error}");
+        }
+        let owner = user(name, name).await.unwrap();
+        owner.batch_execute("CREATE TABLE t (a int)").await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn the_control_database_is_made_once_by_nodes_that_start_together() {
+    let mut config = service_admin("svc_control").await;
+    config.control_database = database("raced_control");
+    let nodes: Vec<_> = (0..4).map(|_| admin(config.clone())).collect();
+    let made = nodes.iter().map(Admin::prepare_control_database);
+    for made in futures_util::future::join_all(made).await {
+        made.unwrap();
+    }
+    // Now it is theirs; what is somebody else's, or the cluster's own, is never taken.
+    nodes[0].prepare_control_database().await.unwrap();
+    let root = root("raced_control").await;
+    root.batch_execute("CREATE TABLE public.bills (id int)")
+        .await
+        .unwrap();
+    let mut refused = vec![(
+        config.control_database.clone(),
+        "it is a tenant's, or others",
+    )];
+    nodes[0]
+        .create_tenant(&database("raced_tenant"))
+        .await
+        .unwrap();
+    for own in ["postgres", "template1", "raced_tenant"] {
+        refused.push((database(own), "it is"));
+    }
+    for (name, why) in refused {
+        config.control_database = name;
+        let error = admin(config.clone()).prepare_control_database().await;
+        match error {
+            Err(Error::Occupied { reason, .. }) => assert!(reason.starts_with(why), "{reason}"),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
 async fn what_a_dropped_user_owns_is_named_or_goes_to_the_owner() {
     let admin = admin(service_admin("svc_heir").await);
     let (tenant, bob) = (database("heirs"), role("heirs/bob"));
     admin.create_tenant(&tenant).await.unwrap();
     admin.create_user(&tenant, &bob).await.unwrap();
+    let ann = role("heirs/ann");
+    admin.create_user(&tenant, &ann).await.unwrap();
     let owner = user("heirs", "heirs").await.unwrap();
     owner
         .batch_execute("GRANT CREATE ON SCHEMA public TO \"heirs/bob\"")
@@ -184,10 +241,22 @@ async fn what_a_dropped_user_owns_is_named_or_goes_to_the_owner() {
         .await
         .unwrap();
 
+    // What a refused role was granted by somebody who may grant stays too.
+    owner
+        .batch_execute(
+            "CREATE TABLE lent (id int); GRANT SELECT ON lent TO \"heirs/ann\" WITH GRANT OPTION",
+        )
+        .await
+        .unwrap();
+    let anns = user("heirs", "heirs/ann").await.unwrap();
+    anns.batch_execute("GRANT SELECT ON lent TO \"heirs/bob\"")
+        .await
+        .unwrap();
     let error = admin
         .drop_user(&tenant, &bob, &role("heirs"), false)
         .await
         .unwrap_err();
+    bobs.batch_execute("SELECT FROM lent").await.unwrap();
     assert!(
         matches!(&error, Error::OwnsObjects { count: 1, example, .. } if example == "table public.kept")
     );
@@ -207,6 +276,68 @@ async fn what_a_dropped_user_owns_is_named_or_goes_to_the_owner() {
         .drop_user(&tenant, &bob, &role("heirs"), false)
         .await
         .unwrap();
+}
+
+#[tokio::test]
+async fn who_is_used_in_another_database_keeps_everything_until_that_is_taken_there() {
+    let admin = admin(service_admin("svc_elsewhere").await);
+    let (tenant, ann) = (database("used"), role("used/ann"));
+    admin.create_tenant(&tenant).await.unwrap();
+    admin.create_tenant(&database("used_too")).await.unwrap();
+    admin.create_user(&tenant, &ann).await.unwrap();
+    let owner = user("used", "used").await.unwrap();
+    let rights = "CREATE TABLE t (a int); GRANT SELECT ON t TO \"used/ann\"";
+    owner.batch_execute(rights).await.unwrap();
+    let elsewhere = root("used_too").await;
+    let there = "CREATE TABLE t (a int); GRANT SELECT ON t TO \"used/ann\"";
+    elsewhere.batch_execute(there).await.unwrap();
+
+    let roles = ["used/ann".to_owned(), "used".to_owned()];
+    let refused = |outcome: Result<(), Error>| match outcome {
+        Err(Error::UsedElsewhere { role, places }) => {
+            assert_eq!(
+                (&*role, &*places),
+                ("used/ann", &["used_too".to_owned()][..])
+            );
+        }
+        other => panic!("{other:?}"),
+    };
+    for reassign in [false, true] {
+        refused(admin.may_drop_user(&tenant, &ann, reassign).await);
+        refused(
+            admin
+                .drop_user(&tenant, &ann, &role("used"), reassign)
+                .await,
+        );
+    }
+    refused(admin.release_tenant(&tenant, &roles, &[]).await);
+    refused(admin.drop_tenant(&tenant, &roles).await);
+    let anns = user("used", "used/ann").await.unwrap();
+    anns.batch_execute("SELECT FROM t").await.unwrap();
+
+    let drop_owned = "DROP OWNED BY \"used/ann\"";
+    elsewhere.batch_execute(drop_owned).await.unwrap();
+    // A right on the database itself is none in it.
+    let connect = "GRANT CONNECT ON DATABASE used_too TO \"used/ann\"";
+    elsewhere.batch_execute(connect).await.unwrap();
+    refused(admin.drop_tenant(&tenant, &roles).await);
+    elsewhere.batch_execute(drop_owned).await.unwrap();
+
+    // What only a superuser can take back keeps the role, and is named.
+    let inside = root("used").await;
+    let table = "CREATE TABLE roots (a int); GRANT SELECT ON roots TO \"used/ann\"";
+    inside.batch_execute(table).await.unwrap();
+    let error = admin.drop_user(&tenant, &ann, &role("used"), false).await;
+    match error {
+        Err(Error::StillUsed { reason, .. }) => assert!(reason.contains("table roots"), "{reason}"),
+        other => panic!("{other:?}"),
+    }
+    // The administrator may not end a superuser's session.
+    drop(inside);
+    let there = "SELECT count(*)::text FROM pg_stat_activity \
+                 WHERE datname = 'used' AND usename NOT LIKE 'used%' AND usename <> 'svc_elsewhere'";
+    while value(&elsewhere, there).await != "0" {}
+    admin.drop_tenant(&tenant, &roles).await.unwrap();
 }
 
 #[tokio::test]
@@ -296,9 +427,30 @@ async fn a_role_that_spoilt_itself_is_repaired() {
     assert_eq!(value(&owner, "SHOW search_path").await, "\"$user\", public");
     assert_ne!(value(&owner, "SHOW work_mem").await, "64kB");
 
-    let gone = Key {
+    admin.admits(&key).await.unwrap();
+    for (keeps_out, lets_in) in [
+        ("NOLOGIN", "LOGIN"),
+        ("VALID UNTIL '2020-01-01'", "VALID UNTIL 'infinity'"),
+    ] {
+        let root = root("postgres").await;
+        let alter = |what: &str| format!("ALTER ROLE spoilt {what}");
+        root.batch_execute(&alter(keeps_out)).await.unwrap();
+        for answer in [admin.admits(&key).await, admin.repair(&key).await] {
+            assert_eq!(answer.unwrap_err().sqlstate(), Some("28000"), "{keeps_out}");
+        }
+        root.batch_execute(&alter(lets_in)).await.unwrap();
+        admin.admits(&key).await.unwrap();
+    }
+
+    let foreign = Key {
         database: tenant,
         role: role("postgres"),
+    };
+    let error = admin.repair(&foreign).await.unwrap_err();
+    assert_eq!(error.sqlstate(), Some("28000"), "{error}");
+    let gone = Key {
+        database: database("never_made"),
+        role: role("spoilt"),
     };
     let error = admin.repair(&gone).await.unwrap_err();
     assert!(matches!(error, tidegate_sql::Error::NoDatabase), "{error}");

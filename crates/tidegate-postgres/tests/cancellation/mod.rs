@@ -32,6 +32,34 @@ async fn a_statement_whose_caller_has_gone_is_gone_within_a_second() {
 }
 
 #[tokio::test]
+async fn what_cannot_be_interrupted_keeps_its_place_until_it_has_ended() {
+    let settings = Settings {
+        per_role: 1,
+        wait: Duration::from_mins(2),
+        ..Settings::default()
+    };
+    let cluster = tidegate_embedded::testing::cluster();
+    let stage = Arc::new(Stage::on(cluster, "stubborn", settings).await);
+    let owner = stage.owner();
+    Sql::new("select 1").value(&stage, &owner).await;
+    // PostgreSQL reads a name of nested comments in the square of its length, and asks nobody.
+    let read = "select to_regtype(repeat('/*', 20000) || repeat('*/', 20000) || 'int') as unending";
+    let reading = tokio::spawn({
+        let (stage, owner) = (stage.clone(), owner.clone());
+        async move { Sql::new(read).run(&stage, &owner).await }
+    });
+    stage.wait_for_running("unending", 1).await;
+    reading.abort();
+    let answer = Sql::new("select 1").value(&stage, &owner);
+    assert_eq!(answer.await, "1");
+    assert_eq!(
+        stage.running("unending").await,
+        0,
+        "a second connection was opened beside it"
+    );
+}
+
+#[tokio::test]
 async fn a_late_cancel_never_hits_the_next_statement() {
     let stage = Stage::new("late_cancel").await;
     let owner = stage.owner();

@@ -132,14 +132,14 @@ fn audit(pool: &Pool<Fake>, seed: u64) {
     let counted: usize = stats
         .roles
         .iter()
-        .map(|role| role.idle + role.lent + role.opening + role.resetting)
+        .map(|role| role.idle + role.lent + role.opening + role.resetting + role.leaving)
         .sum();
     assert_eq!(stats.held, counted, "seed {seed}: {stats:?}");
     assert!(stats.held <= stats.capacity, "seed {seed}: {stats:?}");
     let waiting: usize = stats.roles.iter().map(|role| role.waiting).sum();
     assert_eq!(stats.waiting, waiting, "seed {seed}: {stats:?}");
     for role in &stats.roles {
-        let held = role.idle + role.lent + role.opening + role.resetting;
+        let held = role.idle + role.lent + role.opening + role.resetting + role.leaving;
         assert!(held <= 3, "seed {seed}: {role:?}");
         assert!(
             held + role.waiting > 0,

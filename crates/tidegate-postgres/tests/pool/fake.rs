@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tidegate_postgres::pool::{Condition, Connector, Key, OpenError, Repair, ResetFailed};
-use tidegate_sql::{BoxFuture, DatabaseName, Error, Login, RoleName, Sharing};
+use tidegate_sql::{BoxFuture, DatabaseName, Error, Login, Rejection, RoleName, Sharing};
 
 /// A login of a user whose session is number 1.
 pub(crate) fn login(database: &str, role: &str) -> Login {
@@ -39,6 +39,10 @@ pub(crate) enum Script {
     FullFor(&'static str),
     /// Until repaired.
     WrongPassword,
+    /// Which somebody who looks can tell.
+    Expired,
+    /// For good.
+    NoLogin,
     NoDatabase,
 }
 
@@ -85,6 +89,8 @@ pub(crate) struct FakeConnection {
     pub(crate) reset_due: Option<Duration>,
     pub(crate) resets: usize,
     pub(crate) uncertain: bool,
+    /// The server goes on until the test ends that.
+    pub(crate) runs_on: Option<Arc<tokio::sync::Notify>>,
     server: Arc<Mutex<Server>>,
 }
 
@@ -137,7 +143,11 @@ impl Fake {
             Script::FullFor(role) if key.role.as_str() == role => {
                 return Err(OpenError::Full(cause()));
             }
-            Script::WrongPassword => return Err(OpenError::Login(cause())),
+            Script::WrongPassword | Script::Expired => return Err(OpenError::Login(cause())),
+            Script::NoLogin => {
+                let (said, cause) = (barred(), cause());
+                return Err(OpenError::Barred { said, cause });
+            }
             Script::NoDatabase => return Err(OpenError::NoDatabase),
             Script::Up | Script::Slow(_) | Script::Limit(_) | Script::FullFor(_) => {}
         }
@@ -151,6 +161,7 @@ impl Fake {
             reset_due: None,
             resets: 0,
             uncertain: false,
+            runs_on: None,
             server: self.0.clone(),
         })
     }
@@ -190,6 +201,18 @@ impl Connector for Fake {
         }
     }
 
+    fn may_run(&self, connection: &FakeConnection) -> bool {
+        connection.runs_on.is_some()
+    }
+
+    fn close(&self, connection: FakeConnection) -> BoxFuture<'static, ()> {
+        Box::pin(async move {
+            if let Some(ended) = &connection.runs_on {
+                ended.notified().await;
+            }
+        })
+    }
+
     fn reset<'a>(
         &'a self,
         connection: &'a mut FakeConnection,
@@ -217,7 +240,22 @@ impl Repairs {
     }
 }
 
+fn barred() -> Box<Rejection> {
+    Box::new(Rejection {
+        sqlstate: "28000".to_owned(),
+        ..Rejection::default()
+    })
+}
+
 impl Repair for Repairs {
+    fn admits<'a>(&'a self, _key: &'a Key) -> BoxFuture<'a, tidegate_sql::Result<()>> {
+        let outcome = match self.0.lock().script {
+            Script::Expired => Err(Error::Rejected(barred())),
+            _ => Ok(()),
+        };
+        Box::pin(std::future::ready(outcome))
+    }
+
     fn repair<'a>(&'a self, _key: &'a Key) -> BoxFuture<'a, tidegate_sql::Result<()>> {
         let mut server = self.0.lock();
         server.repairs += 1;

@@ -266,6 +266,37 @@ async fn what_is_not_certain_is_never_lent() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_runs_on_counts_against_its_role_until_it_has_ended() {
+    let pool = pool_with(Settings {
+        capacity: 10,
+        per_role: 2,
+        ..Settings::default()
+    });
+    let (alice, bob) = (login("shop", "shop/alice"), login("shop", "shop/bob"));
+    let ended = Arc::new(tokio::sync::Notify::new());
+    for _ in 0..2 {
+        let mut lease = pool.acquire(&alice).await.unwrap();
+        (lease.uncertain, lease.runs_on) = (true, Some(ended.clone()));
+    }
+    settle().await;
+    assert_eq!(role(&pool, &alice).unwrap().leaving, 2);
+    // However long that takes.
+    sleep(Duration::from_mins(10)).await;
+    let waits = later(&pool, &alice);
+    settle().await;
+    assert!(!waits.is_finished(), "a third was opened");
+    assert!(pool.acquire(&bob).await.is_ok(), "others are not concerned");
+    ended.notify_one();
+    assert!(waits.await.unwrap().is_ok());
+    assert_eq!(role(&pool, &alice).unwrap().leaving, 1);
+    ended.notify_one();
+    settle().await;
+    pool.close(&alice.database);
+    settle().await;
+    assert_eq!(pool.stats().held, 0);
+}
+
+#[tokio::test(start_paused = true)]
 async fn idle_connections_and_old_ones_are_closed() {
     let pool = pool(10);
     let alice = login("shop", "shop/alice");

@@ -8,7 +8,7 @@ use tidegate_sql::Error;
 use tokio::time::{Instant, sleep};
 
 use super::fake::{Fake, Script, login};
-use super::{counters, later, pool};
+use super::{counters, later, pool, settle};
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_is_down_answers_everyone_at_once_and_is_found_again_by_itself() {
@@ -143,6 +143,60 @@ async fn a_role_that_cannot_log_in_is_repaired_once_a_minute() {
     sleep(Duration::from_secs(61)).await;
     assert!(pool.acquire(&alice).await.is_err());
     assert_eq!(repairs.count(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_role_that_is_turned_away_is_told_so_and_not_repaired() {
+    let fake = Fake::default();
+    let repairs = fake.repairs();
+    let pool = Pool::new(fake, repairs.clone(), Settings::default(), Jitter::none());
+    let alice = login("shop", "shop/alice");
+    let (held, idle) = (pool.acquire(&alice).await, pool.acquire(&alice).await);
+    pool.connector().script(Script::NoLogin);
+    let waiting: Vec<_> = (0..3).map(|_| later(&pool, &alice)).collect();
+    for task in waiting {
+        let error = task.await.unwrap().unwrap_err();
+        assert_eq!(error.sqlstate(), Some("28000"), "{error:?}");
+    }
+    drop((held, idle));
+    settle().await;
+    let attempts = pool.connector().attempts();
+    let error = pool.acquire(&alice).await.unwrap_err();
+    assert_eq!(error.sqlstate(), Some("28000"), "{error:?}");
+    assert_eq!(
+        (pool.connector().open(), pool.connector().attempts()),
+        (0, attempts),
+        "what was open serves it no more, and PostgreSQL is left alone for a second"
+    );
+    assert_eq!(repairs.count(), 0);
+    assert!(pool.stats().reachable, "others are not concerned");
+    pool.connector().script(Script::Up);
+    sleep(Duration::from_secs(1)).await;
+    assert!(pool.acquire(&alice).await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_role_that_is_found_to_be_kept_out_is_told_so_and_not_repaired() {
+    let fake = Fake::default();
+    let repairs = fake.repairs();
+    let pool = Pool::new(fake, repairs.clone(), Settings::default(), Jitter::none());
+    let alice = login("shop", "shop/alice");
+    for _ in 0..3 {
+        pool.connector().script(Script::Expired);
+        let waiting: Vec<_> = (0..3).map(|_| later(&pool, &alice)).collect();
+        for task in waiting {
+            let error = task.await.unwrap().unwrap_err();
+            assert_eq!(error.sqlstate(), Some("28000"), "{error:?}");
+        }
+        pool.connector().script(Script::Up);
+        sleep(Duration::from_secs(1)).await;
+        assert!(pool.acquire(&alice).await.is_ok());
+        pool.close(&alice.database);
+    }
+    assert_eq!(repairs.count(), 0);
+    pool.connector().script(Script::WrongPassword);
+    assert!(pool.acquire(&alice).await.is_ok());
+    assert_eq!(repairs.count(), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -130,6 +130,9 @@ impl Stage {
     pub(crate) async fn running(&self, mark: &str) -> i64 {
         let query = "SELECT count(*) FROM pg_stat_activity WHERE datname = $1 \
             AND pid <> pg_backend_pid() AND state <> 'idle' AND strpos(query, $2) > 0";
+        // In a transaction PostgreSQL would go on showing what ran when it was asked first.
+        let renew = "SELECT pg_stat_clear_snapshot()";
+        self.admin.batch_execute(renew).await.unwrap();
         self.admin
             .query_one(query, &[&self.name, &mark])
             .await

@@ -208,7 +208,7 @@ impl Wanted {
 fn refused(error: &tidegate_feed::Error) -> Refusal {
     use tidegate_feed::Error as E;
     let code = match error {
-        E::NoTable | E::NoColumn(_) => "not_allowed",
+        E::NoTable | E::NoColumn(_) | E::NoRole => "not_allowed",
         E::Unsupported(_) => "unsupported_subscription",
         E::Filter(_) => "unsupported_filter",
         E::CaptureNotAllowed { .. } => "capture_not_allowed",

@@ -68,7 +68,15 @@ pub(super) struct Lexer<'a> {
     text: &'a str,
     pub(super) bytes: &'a [u8],
     pub(super) at: usize,
+    /// Where the run of operator characters ends in which an operator or comment began last.
+    run_ends: usize,
+    /// What PostgreSQL's own lexer reads in runs, in bytes.
+    reread: usize,
 }
+
+/// PostgreSQL reads a run of operator characters to its end for each operator and each comment that
+/// begins in it, and cannot be interrupted meanwhile: a mebibyte of `+` would take it minutes.
+const REREAD: usize = 64 << 20;
 
 const BEGINS_WORD: u8 = 1;
 const CONTINUES_WORD: u8 = 2;
@@ -121,6 +129,8 @@ impl<'a> Lexer<'a> {
             text,
             bytes: text.as_bytes(),
             at: 0,
+            run_ends: 0,
+            reread: 0,
         }
     }
 
@@ -144,7 +154,7 @@ impl<'a> Lexer<'a> {
             b'"' => self.quoted(start)?,
             b'$' => self.dollar()?,
             b':' => self.colon(),
-            _ if is_operator(byte) => self.operator(),
+            _ if is_operator(byte) => self.operator()?,
             _ => self.single(byte),
         };
         Ok(Some(Token {
@@ -196,6 +206,23 @@ impl<'a> Lexer<'a> {
         self.at = memchr2(b'\n', b'\r', self.rest()).map_or(self.bytes.len(), |end| self.at + end);
     }
 
+    /// Counts what PostgreSQL reads for so many operators or comments that begin here.
+    fn count_reread(&mut self, beginnings: usize) -> Scan<()> {
+        if self.at >= self.run_ends {
+            let length = self.rest().iter().take_while(|byte| is_operator(**byte));
+            self.run_ends = self.at + length.count();
+        }
+        let run = (self.run_ends - self.at).saturating_mul(beginnings);
+        self.reread = self.reread.saturating_add(run);
+        if self.reread <= REREAD {
+            return Ok(());
+        }
+        Err(Unreadable {
+            what: "operators and comments without end, with no space between them",
+            at: self.at,
+        })
+    }
+
     /// `/* … */`, which nests.
     fn block_comment(&mut self) -> Scan<()> {
         let start = self.at;
@@ -210,6 +237,7 @@ impl<'a> Lexer<'a> {
             self.at += offset;
             match self.rest() {
                 [b'/', b'*', ..] => {
+                    self.count_reread(1)?;
                     depth += 1;
                     self.at += 2;
                 }
@@ -280,11 +308,12 @@ impl<'a> Lexer<'a> {
     }
 
     /// A run of operator characters; a comment or an encoded plus ends it.
-    fn operator(&mut self) -> TokenKind {
+    fn operator(&mut self) -> Scan<TokenKind> {
         if self.rest().starts_with(b"%2B") {
             self.at += 3;
-            return TokenKind::EncodedPlus;
+            return Ok(TokenKind::EncodedPlus);
         }
+        let start = self.at;
         self.at += 1;
         while self.peek().is_some_and(is_operator) {
             let rest = self.rest();
@@ -293,7 +322,11 @@ impl<'a> Lexer<'a> {
             }
             self.at += 1;
         }
-        TokenKind::Operator
+        // Of `+++` PostgreSQL makes three.
+        let end = std::mem::replace(&mut self.at, start);
+        self.count_reread(end - start)?;
+        self.at = end;
+        Ok(TokenKind::Operator)
     }
 
     fn single(&mut self, byte: u8) -> TokenKind {
@@ -307,6 +340,55 @@ impl<'a> Lexer<'a> {
             b'.' => TokenKind::Dot,
             b';' => TokenKind::Semicolon,
             _ => TokenKind::Operator,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_readable(text: &str) -> bool {
+        let mut lexer = Lexer::new(text);
+        loop {
+            match lexer.next() {
+                Ok(Some(_)) => {}
+                Ok(None) => return true,
+                Err(unreadable) => {
+                    assert!(unreadable.what.contains("no space"), "{unreadable:?}");
+                    return false;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_postgresql_would_read_again_and_again_is_refused() {
+        let nested = format!("{}{}", "/*".repeat(10_000), "*/".repeat(10_000));
+        for text in [
+            "+".repeat(1 << 20),
+            "/**/".repeat(1 << 18),
+            "+/**/".repeat(1 << 17),
+            nested,
+        ] {
+            assert!(!is_readable(&text), "{}", &text[..8]);
+            // Strings are read once.
+            assert!(is_readable(&format!("'{text}'")));
+        }
+    }
+
+    #[test]
+    fn a_mebibyte_of_operators_and_comments_as_people_write_them_is_read() {
+        for part in [
+            "1+1-1<>2->>3@>4 ",
+            "a||b||",
+            "/**/ ",
+            "/* a /* b */ c */\n",
+            "- - +",
+            "\n/*******************************************************************************/\n",
+            "\n------------------------------------------------------------------------------\n",
+        ] {
+            assert!(is_readable(&part.repeat((1 << 20) / part.len())), "{part}");
         }
     }
 }

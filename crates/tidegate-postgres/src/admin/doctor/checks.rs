@@ -239,11 +239,23 @@ pub(super) async fn control(session: &Session, config: &Config) -> Result<Vec<Fi
                     AND pg_catalog.has_database_privilege(current_user, d.oid, 'CREATE'), \
                     EXISTS (SELECT FROM pg_catalog.aclexplode( \
                                 coalesce(d.datacl, pg_catalog.acldefault('d', d.datdba))) a \
-                            WHERE a.grantee = 0 AND a.privilege_type = 'CONNECT') \
+                            WHERE a.grantee = 0 AND a.privilege_type = 'CONNECT'), \
+                    ARRAY(SELECT r.rolname::text FROM pg_catalog.pg_roles r \
+                          WHERE pg_catalog.starts_with( \
+                                    pg_catalog.shobj_description(r.oid, 'pg_authid'), $2) \
+                          AND pg_catalog.has_database_privilege(r.oid, d.oid, 'CONNECT') \
+                          ORDER BY 1) \
              FROM pg_catalog.pg_database d WHERE d.datname = $1",
-            &[&name],
+            &[&name, &role::MARK],
         )
         .await?;
+    let (everybody, users): (bool, Vec<String>) = (row.get(1), row.get(2));
+    let (who, from) = if everybody {
+        ("everybody".to_owned(), "PUBLIC".to_owned())
+    } else {
+        let quoted: Vec<_> = users.iter().map(|user| escape_identifier(user)).collect();
+        (format!("the users {}", users.join(", ")), quoted.join(", "))
+    };
     let database = escape_identifier(name);
     Ok(vec![
         Finding::require(
@@ -256,10 +268,10 @@ pub(super) async fn control(session: &Session, config: &Config) -> Result<Vec<Fi
             ),
         ),
         Finding::require(
-            !row.get::<_, bool>(1),
+            !everybody && users.is_empty(),
             "the control database is closed to users",
-            "everybody may connect to the control database",
-            format!("REVOKE ALL ON DATABASE {database} FROM PUBLIC;"),
+            &format!("{who} may connect to the control database"),
+            format!("REVOKE ALL ON DATABASE {database} FROM {from};"),
         ),
     ])
 }

@@ -4,35 +4,26 @@ use postgres_protocol::escape::escape_identifier;
 
 use super::super::session::Session;
 use super::super::{Admin, Error, Result, role, tenant};
-use super::{FeedLogin, Finding};
+use super::kept::KeptTenant;
+use super::{FeedLogin, Finding, kept, present};
 
 /// How many tenants are looked into.
 const MOST: i64 = 1_000;
 
 impl Admin {
-    /// Checks what tenants' databases leave open to everybody, and whether change events can come
-    /// from there. Connects to each of them.
+    /// Checks whether what the control database names is there, what tenants' databases leave open
+    /// to everybody, and whether change events can come from there. Connects to each of them.
     ///
     /// # Errors
     /// Only when the list of databases cannot be read.
     pub async fn examine_tenants(&self, feed: FeedLogin<'_>) -> Result<Vec<Finding>> {
         let home = self.open_home().await?;
-        let rows = home
-            .client
-            .query(
-                "SELECT d.datname::text FROM pg_catalog.pg_database d \
-                 WHERE d.datallowconn AND EXISTS ( \
-                     SELECT FROM pg_catalog.aclexplode(d.datacl) a \
-                     JOIN pg_catalog.pg_roles r ON r.oid = a.grantee \
-                     WHERE pg_catalog.shobj_description(r.oid, 'pg_authid') \
-                           LIKE ($1::text || '%')) \
-                 ORDER BY 1 LIMIT $2",
-                &[&role::MARK, &MOST],
-            )
-            .await?;
+        let kept = kept::tenants(self, &home).await?;
         let mut findings = Vec::new();
-        for row in rows {
-            let name: String = row.get(0);
+        for tenant in &kept {
+            findings.extend(present::examine(&home, tenant).await?);
+        }
+        for name in databases(&home, &kept).await? {
             match self.open(&name).await {
                 Ok(session) => {
                     findings.push(side_doors(&session, &name).await?);
@@ -62,6 +53,26 @@ impl Admin {
             .await;
         Ok(found.ok().flatten().map(|row| row.get(0)))
     }
+}
+
+/// The databases of tenants that are there: those that the control database names, and those to
+/// which a role that Tidegate made was given rights.
+pub(super) async fn databases(home: &Session, kept: &[KeptTenant]) -> Result<Vec<String>> {
+    let names: Vec<_> = kept.iter().map(|tenant| tenant.name.as_str()).collect();
+    let rows = home
+        .client
+        .query(
+            "SELECT d.datname::text FROM pg_catalog.pg_database d \
+             WHERE d.datallowconn AND (d.datname = ANY ($3) OR EXISTS ( \
+                 SELECT FROM pg_catalog.aclexplode(d.datacl) a \
+                 JOIN pg_catalog.pg_roles r ON r.oid = a.grantee \
+                 WHERE pg_catalog.shobj_description(r.oid, 'pg_authid') \
+                       LIKE ($1::text || '%'))) \
+             ORDER BY 1 LIMIT $2",
+            &[&role::MARK, &MOST, &names],
+        )
+        .await?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
 /// That a database cannot be entered, and what lets the administrator in where a right is wanting.

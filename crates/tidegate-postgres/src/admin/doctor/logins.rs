@@ -7,14 +7,15 @@ use tidegate_sql::log::LogError;
 use super::super::script::{Part, Script};
 use super::super::session::Session;
 use super::super::{Admin, Error, Result, role};
-use super::Finding;
+use super::{Finding, inside, kept};
 use crate::config::{Config, Secret};
 use crate::replication;
 
 /// What the names of roles that are made for the length of a check begin with.
 const PROBE: &str = "tidegate_doctor_";
 
-/// Makes a role as users have them and logs in as it, with its password and with a wrong one.
+/// Makes a role as users have them and logs in as it: with its password, and with a wrong one to
+/// the databases of tenants too, because a line of `pg_hba.conf` may be for one database.
 pub(super) async fn made_role(admin: &Admin, session: &Session) -> Result<Vec<Finding>> {
     // Several nodes may look at once.
     let probe = format!("{PROBE}{:08x}", admin.passwords.random_number());
@@ -35,12 +36,29 @@ pub(super) async fn made_role(admin: &Admin, session: &Session) -> Result<Vec<Fi
             None,
         )]);
     }
-    let right = try_login(&admin.config, probe, &admin.passwords.password(probe)).await;
-    let wrong = try_login(&admin.config, probe, "wrong").await;
+    let password = admin.passwords.password(probe);
+    let home = admin.config.admin_database.as_str();
+    let right = try_login(&admin.config, home, (probe, &password)).await;
+    let trusting = trusting(admin, session, probe).await;
     let mut drop = Script::default();
     drop.push(&[Part::Syntax("DROP ROLE "), Part::Name(probe)]);
     drop.run_each(session).await?;
-    Ok(vec![admission(right), refusal(&wrong)])
+    Ok(vec![admission(right), refusal(&trusting?)])
+}
+
+/// The databases that take a wrong password.
+async fn trusting(admin: &Admin, session: &Session, probe: &str) -> Result<Vec<String>> {
+    let kept = kept::tenants(admin, session).await?;
+    let mut databases = vec![admin.config.admin_database.to_string()];
+    databases.extend(inside::databases(session, &kept).await?);
+    let mut trusting = Vec::new();
+    for database in databases {
+        let login = try_login(&admin.config, &database, (probe, "wrong")).await;
+        if login.is_ok() {
+            trusting.push(database);
+        }
+    }
+    Ok(trusting)
 }
 
 fn admission(login: Result<(), String>) -> Finding {
@@ -53,22 +71,62 @@ fn admission(login: Result<(), String>) -> Finding {
     }
 }
 
-fn refusal(login: &Result<(), String>) -> Finding {
-    match login {
-        Err(_) => Finding::good("a wrong password is refused"),
-        Ok(()) => Finding::missing(
-            "roles log in with any password: from inside SQL a user could become another; replace \
-             `trust` in pg_hba.conf by `scram-sha-256`",
-            None,
-        ),
+fn refusal(trusting: &[String]) -> Finding {
+    if trusting.is_empty() {
+        return Finding::good("a wrong password is refused");
     }
+    Finding::missing(
+        format!(
+            "roles log in with any password to {}: from inside SQL a user could become another; \
+             replace `trust` in pg_hba.conf by `scram-sha-256`",
+            trusting.join(", ")
+        ),
+        None,
+    )
 }
+
+/// Lines of `pg_hba.conf` that ask for no password, where the administrator may read it: they may
+/// be for addresses that no check comes from, such as the server's own.
+pub(super) async fn trusting_lines(session: &Session) -> Result<Option<Finding>> {
+    let may = "SELECT pg_catalog.has_function_privilege('pg_catalog.pg_hba_file_rules()', 'EXECUTE') \
+               AND pg_catalog.has_table_privilege('pg_catalog.pg_hba_file_rules', 'SELECT')";
+    if !session.client.query_one(may, &[]).await?.get::<_, bool>(0) {
+        return Ok(None);
+    }
+    let rows = session.client.query(TRUSTING_LINES, &[&role::MARK]).await?;
+    if rows.is_empty() {
+        return Ok(None);
+    }
+    let lines: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+    Ok(Some(Finding::advice(
+        "pg_hba.conf asks no password of users who connect from where these lines fit: who gets \
+         there, such as by a function of the server's, becomes any of them; replace `trust` by \
+         `scram-sha-256`",
+        lines.join("\n"),
+    )))
+}
+
+const TRUSTING_LINES: &str = "SELECT pg_catalog.concat_ws(' ', \
+        '-- line ' || h.line_number || ':', h.type, \
+        pg_catalog.array_to_string(h.database, ','), \
+        pg_catalog.array_to_string(h.user_name, ','), h.address, h.netmask, h.auth_method) \
+    FROM pg_catalog.pg_hba_file_rules h \
+    WHERE h.auth_method = 'trust' AND h.database <> '{replication}' AND EXISTS ( \
+        SELECT FROM pg_catalog.unnest(h.user_name) u \
+        LEFT JOIN pg_catalog.pg_roles r ON r.rolname = u \
+        WHERE u = 'all' OR u ~ '^[+/]' \
+           OR pg_catalog.shobj_description(r.oid, 'pg_authid') LIKE ($1::text || '%')) \
+    ORDER BY h.line_number";
 
 /// Logs in as the role of the check. That the role may not use the database comes after its
 /// password was found right.
-async fn try_login(config: &Config, role: &str, password: &str) -> Result<(), String> {
+async fn try_login(
+    config: &Config,
+    database: &str,
+    (role, password): (&str, &str),
+) -> Result<(), String> {
     let config = config.clone().with_login(role, Secret::new(password));
-    match Session::open(&config, config.admin_database.as_str()).await {
+    match Session::open(&config, database).await {
         Ok(_) => Ok(()),
         Err(error) if error.sqlstate() == Some("42501") => Ok(()),
         Err(error) => Err(error.reason()),

@@ -1,0 +1,69 @@
+//! The terminal while it does not show what is typed.
+
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Write as _};
+
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use tidegate_oauth::Secret;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// The terminal of the process, showing nothing until it is dropped or the process is told to end.
+pub(crate) struct Hidden {
+    terminal: BufReader<File>,
+    before: Termios,
+}
+
+impl Hidden {
+    /// Opens the terminal and hides what is typed, which is shown again before a signal ends the
+    /// process: the terminal outlives it.
+    pub(crate) fn open() -> io::Result<Self> {
+        let terminal = File::options().read(true).write(true).open("/dev/tty")?;
+        let before = tcgetattr(&terminal)?;
+        show_again_at_the_end(&terminal, &before)?;
+        let mut hidden = before.clone();
+        hidden.local_modes.remove(LocalModes::ECHO);
+        // The end of a line is shown all the same.
+        hidden.local_modes.insert(LocalModes::ECHONL);
+        tcsetattr(&terminal, OptionalActions::Now, &hidden)?;
+        Ok(Self {
+            terminal: BufReader::new(terminal),
+            before,
+        })
+    }
+
+    /// Asks and reads a line.
+    pub(crate) fn ask(&mut self, question: &str) -> io::Result<Secret> {
+        self.terminal.get_mut().write_all(question.as_bytes())?;
+        let mut line = String::new();
+        if self.terminal.read_line(&mut line)? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(Secret::new(line.trim_end_matches(['\r', '\n'])))
+    }
+}
+
+impl Drop for Hidden {
+    fn drop(&mut self) {
+        let _ = tcsetattr(self.terminal.get_ref(), OptionalActions::Now, &self.before);
+    }
+}
+
+/// From now on these signals put the terminal back and end the process, as shells say it.
+fn show_again_at_the_end(terminal: &File, before: &Termios) -> io::Result<()> {
+    for kind in [
+        SignalKind::interrupt(),
+        SignalKind::terminate(),
+        SignalKind::hangup(),
+        SignalKind::quit(),
+    ] {
+        let mut signals = signal(kind)?;
+        let (mut terminal, before) = (terminal.try_clone()?, before.clone());
+        tokio::spawn(async move {
+            signals.recv().await;
+            let _ = tcsetattr(&terminal, OptionalActions::Now, &before);
+            let _ = terminal.write_all(b"\n");
+            std::process::exit(128 + kind.as_raw_value());
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,140 @@
+//! The tenants that the control database names, and what is there of their roles.
+
+use super::super::role::{self, Existing};
+use super::super::session::Session;
+use super::super::{Admin, Result, group, tenant};
+
+/// A tenant as the control database has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptTenant {
+    /// The tenant's database.
+    pub name: String,
+    /// The role of its owner.
+    pub owner_role: String,
+    /// Whether the database was there before the service.
+    pub(super) adopted: bool,
+    /// The roles that log in there, and the groups that they are in.
+    logins: Vec<(String, Option<String>)>,
+}
+
+impl Admin {
+    /// The tenants that the control database names, by name; none when there is no such database
+    /// or nothing in it, or it cannot be read. Makes nothing.
+    pub async fn kept_tenants(&self) -> Result<Vec<KeptTenant>> {
+        tenants(self, &self.open_home().await?).await
+    }
+}
+
+pub(super) async fn tenants(admin: &Admin, home: &Session) -> Result<Vec<KeptTenant>> {
+    let control = admin.config.control_database.as_str();
+    if !tenant::database_exists(home, control).await? {
+        return Ok(Vec::new());
+    }
+    // That it cannot be entered or read is told by other checks.
+    let Ok(session) = admin.open(control).await else {
+        return Ok(Vec::new());
+    };
+    let rows = session
+        .client
+        .query(
+            "SELECT t.name, t.owner_role, t.adopted, \
+                    coalesce(u.role, t.owner_role), u.user_group \
+             FROM tidegate.tenants t LEFT JOIN tidegate.users u ON u.database = t.name \
+             ORDER BY t.name COLLATE \"C\", u.role <> t.owner_role, u.role COLLATE \"C\"",
+            &[],
+        )
+        .await;
+    let mut tenants: Vec<KeptTenant> = Vec::new();
+    for row in rows.unwrap_or_default() {
+        let name: String = row.get(0);
+        let login = (row.get(3), row.get(4));
+        match tenants.last_mut() {
+            Some(tenant) if tenant.name == name => tenant.logins.push(login),
+            _ => tenants.push(KeptTenant {
+                name,
+                owner_role: row.get(1),
+                adopted: row.get(2),
+                logins: vec![login],
+            }),
+        }
+    }
+    Ok(tenants)
+}
+
+/// What is there of a role that logs in.
+pub(super) struct Login<'a> {
+    pub(super) role: &'a str,
+    /// Whether a role of the name is there, and whose.
+    pub(super) existing: Existing,
+    /// Why PostgreSQL turns it away, as the clause that lets it in again.
+    pub(super) barred: Option<&'static str>,
+    /// Whether it may connect to the database; a database that is not there refuses nobody.
+    pub(super) entry: Entry,
+    /// The role of its group, whether that is there, and the login is in it.
+    pub(super) group: Option<String>,
+    pub(super) group_there: bool,
+    pub(super) member: bool,
+}
+
+/// How a role may connect to a database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Entry {
+    /// By a grant of its own.
+    Granted,
+    /// As everybody may, or by another role.
+    Inherited,
+    /// Not at all.
+    Refused,
+}
+
+const LOGINS: &str = "SELECT r.oid IS NOT NULL, \
+        coalesce(pg_catalog.shobj_description(r.oid, 'pg_authid') LIKE ($4::text || '%'), false), \
+        CASE WHEN NOT r.rolcanlogin THEN 'LOGIN' \
+             WHEN r.rolvaliduntil < pg_catalog.now() THEN 'VALID UNTIL ''infinity''' END, \
+        coalesce(pg_catalog.has_database_privilege(r.oid, d.oid, 'CONNECT'), true), \
+        EXISTS (SELECT FROM pg_catalog.aclexplode(d.datacl) a \
+                WHERE a.grantee = r.oid AND a.privilege_type = 'CONNECT'), \
+        g.oid IS NOT NULL, \
+        EXISTS (SELECT FROM pg_catalog.pg_auth_members m \
+                WHERE m.roleid = g.oid AND m.member = r.oid) \
+    FROM ROWS FROM (pg_catalog.unnest($1::text[]), pg_catalog.unnest($2::text[])) \
+             WITH ORDINALITY AS k (login, in_group, place) \
+    LEFT JOIN pg_catalog.pg_roles r ON r.rolname = k.login \
+    LEFT JOIN pg_catalog.pg_roles g ON g.rolname = k.in_group \
+    LEFT JOIN pg_catalog.pg_database d ON d.datname = $3 ORDER BY k.place";
+
+/// Looks up all roles of a tenant that log in.
+pub(super) async fn logins<'a>(home: &Session, tenant: &'a KeptTenant) -> Result<Vec<Login<'a>>> {
+    let roles: Vec<_> = tenant.logins.iter().map(|(role, _)| role).collect();
+    let group_of = |group: &Option<String>| {
+        let group = group.as_ref();
+        group.map(|group| group::role_of(&tenant.name, group))
+    };
+    let groups: Vec<_> = tenant.logins.iter().map(|(_, g)| group_of(g)).collect();
+    let rows = home
+        .client
+        .query(LOGINS, &[&roles, &groups, &tenant.name, &role::MARK])
+        .await?;
+    let login = |((row, role), group): ((tokio_postgres::Row, &'a String), _)| Login {
+        role,
+        existing: match (row.get(0), row.get(1)) {
+            (false, _) => Existing::Nothing,
+            (true, true) => Existing::Ours,
+            (true, false) => Existing::Foreign,
+        },
+        barred: match row.get::<_, Option<&str>>(2) {
+            None => None,
+            Some("LOGIN") => Some("LOGIN"),
+            Some(_) => Some("VALID UNTIL 'infinity'"),
+        },
+        entry: match (row.get(3), row.get(4)) {
+            (_, true) => Entry::Granted,
+            (true, false) => Entry::Inherited,
+            (false, false) => Entry::Refused,
+        },
+        group,
+        group_there: row.get(5),
+        member: row.get(6),
+    };
+    Ok(rows.into_iter().zip(roles).zip(groups).map(login).collect())
+}

@@ -1,0 +1,244 @@
+//! Whether the databases and roles of tenants are there, as they are not behind half a restore.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use postgres_protocol::escape::escape_identifier;
+
+use super::super::role::{self, Existing};
+use super::super::script::{Part, Script};
+use super::super::session::Session;
+use super::super::{Result, group, tenant};
+use super::Finding;
+use super::kept::{Entry, KeptTenant, Login, logins};
+use crate::version;
+use Part::{Name, Syntax};
+
+/// How many names a finding's text tells.
+const MOST_NAMES: usize = 5;
+
+impl Login<'_> {
+    fn there(&self) -> bool {
+        self.existing != Existing::Nothing
+    }
+}
+
+/// Whether the tenant's database and roles are there, and let its users in and nobody else.
+pub(super) async fn examine(home: &Session, kept: &KeptTenant) -> Result<Vec<Finding>> {
+    let found = tenant::database_exists(home, &kept.name).await?;
+    let logins = logins(home, kept).await?;
+    let mut findings = Vec::new();
+    findings.extend(absent(home, (kept, found), &logins));
+    findings.extend(foreign(kept, &logins));
+    findings.extend(ungrouped(home, kept, &logins));
+    if found {
+        findings.extend(barred(kept, &logins));
+        findings.extend(open(home, kept, &logins).await?);
+    } else {
+        findings.push(no_database(kept));
+    }
+    if findings.is_empty() {
+        let text = format!("the database and the roles of {} are there", kept.name);
+        findings.push(Finding::good(text));
+    }
+    Ok(findings)
+}
+
+fn no_database(kept: &KeptTenant) -> Finding {
+    let name = &kept.name;
+    Finding::missing(
+        format!("the database {name} is not there, and {name} is a tenant"),
+        format!(
+            "-- restore it from a backup when its roles are there, or give the tenant up with\n\
+             -- tidegate tenant drop {name}"
+        ),
+    )
+}
+
+/// The roles that are not there, with what makes them.
+fn absent(
+    home: &Session,
+    (kept, found): (&KeptTenant, bool),
+    logins: &[Login<'_>],
+) -> Option<Finding> {
+    let absent: Vec<_> = logins.iter().filter(|login| !login.there()).collect();
+    if absent.is_empty() {
+        return None;
+    }
+    let mut script = Script::default();
+    let mut inside = Script::default();
+    for login in &absent {
+        script.append(role::create(login.role, None));
+        administered(home, login.role, &mut script);
+        if found {
+            connect(kept, login.role, &mut script);
+            enter(kept, login.role, &mut inside);
+        }
+    }
+    let mut sql = script.to_string();
+    if found {
+        let database = escape_identifier(&kept.name);
+        let _ = write!(sql, "\\connect {database}\n{inside}");
+        sql.push_str(
+            "-- what they owned and were granted comes with a backup, restored after this\n",
+        );
+    }
+    let text = format!(
+        "roles of the tenant {} are not there, so that nobody gets in as them: {}",
+        kept.name,
+        names(absent.iter().map(|login| login.role))
+    );
+    Some(Finding::missing(text, sql.trim_end().to_owned()))
+}
+
+/// Since PostgreSQL 16 a role that a superuser makes is nothing that the administrator reaches.
+fn administered(home: &Session, role: &str, script: &mut Script) {
+    if !home.superuser && version::roles_need_admin_option(home.version) {
+        script.push(&[
+            Syntax("GRANT "),
+            Name(role),
+            Syntax(" TO "),
+            Name(&home.role),
+            Syntax(" WITH ADMIN TRUE, INHERIT FALSE, SET FALSE"),
+        ]);
+    }
+}
+
+/// Lets a role into the database, as when it was made.
+fn connect(kept: &KeptTenant, role: &str, script: &mut Script) {
+    if role == kept.owner_role {
+        return script.append(tenant::owner_rights(&kept.name, role));
+    }
+    script.push(&[
+        Syntax("GRANT CONNECT ON DATABASE "),
+        Name(&kept.name),
+        Syntax(" TO "),
+        Name(role),
+    ]);
+}
+
+/// What a role has inside the database from its beginning.
+fn enter(kept: &KeptTenant, role: &str, script: &mut Script) {
+    if role != kept.owner_role {
+        script.push(&[Syntax("GRANT USAGE ON SCHEMA public TO "), Name(role)]);
+    } else if !kept.adopted {
+        script.push(&[Syntax("ALTER SCHEMA public OWNER TO "), Name(role)]);
+    }
+}
+
+/// Roles of the tenant's that Tidegate neither changes nor repairs.
+fn foreign(kept: &KeptTenant, logins: &[Login<'_>]) -> Option<Finding> {
+    let foreign = logins
+        .iter()
+        .filter(|login| login.existing == Existing::Foreign);
+    let foreign: Vec<_> = foreign.map(|login| login.role).collect();
+    let mut script = Script::default();
+    for role in &foreign {
+        script.append(role::mark(role));
+    }
+    let text = format!(
+        "roles of the tenant {} lack the comment `{}`, and such roles are neither repaired nor \
+         dropped; set it if they are the tenant's, as after a backup without comments: {}",
+        kept.name,
+        role::MARK,
+        names(foreign.iter().copied())
+    );
+    let sql = script.to_string().trim_end().to_owned();
+    (!foreign.is_empty()).then(|| Finding::missing(text, sql))
+}
+
+/// Groups that are not there, and members that are not in them.
+fn ungrouped(home: &Session, kept: &KeptTenant, logins: &[Login<'_>]) -> Option<Finding> {
+    let mut made = BTreeSet::new();
+    let mut script = Script::default();
+    let mut outside = Vec::new();
+    for login in logins.iter().filter(|login| !login.member) {
+        let Some(group) = &login.group else { continue };
+        if !login.group_there && made.insert(group) {
+            script.append(group::create(group));
+            administered(home, group, &mut script);
+        }
+        script.append(group::join(home, login.role, group));
+        outside.push(login.role);
+    }
+    let text = format!(
+        "users of the tenant {} are not in the roles of their groups, and have none of their \
+         rights: {}",
+        kept.name,
+        names(outside.iter().copied())
+    );
+    let sql = script.to_string().trim_end().to_owned();
+    (!outside.is_empty()).then(|| Finding::missing(text, sql))
+}
+
+/// Roles that PostgreSQL turns away, as an operator keeps somebody out.
+fn barred(kept: &KeptTenant, logins: &[Login<'_>]) -> Option<Finding> {
+    let (mut roles, mut sql) = (Vec::new(), Vec::new());
+    for login in logins.iter().filter(|login| login.there()) {
+        let role = escape_identifier(login.role);
+        if let Some(clause) = login.barred {
+            sql.push(format!("-- ALTER ROLE {role} {clause};"));
+        }
+        if login.entry == Entry::Refused {
+            let database = escape_identifier(&kept.name);
+            sql.push(format!(
+                "-- GRANT CONNECT ON DATABASE {database} TO {role};"
+            ));
+        }
+        if login.barred.is_some() || login.entry == Entry::Refused {
+            roles.push(login.role);
+        }
+    }
+    let text = format!(
+        "roles of the tenant {} are kept out by PostgreSQL (NOLOGIN, VALID UNTIL, no CONNECT); \
+         these let them in, if that is not meant: {}",
+        kept.name,
+        names(roles.iter().copied())
+    );
+    (!roles.is_empty()).then(|| Finding::advice(text, sql.join("\n")))
+}
+
+/// A database that lets everybody in, as one that was restored without its own rights does.
+async fn open(home: &Session, kept: &KeptTenant, logins: &[Login<'_>]) -> Result<Option<Finding>> {
+    let row = home
+        .client
+        .query_opt(
+            "SELECT FROM pg_catalog.pg_database d CROSS JOIN LATERAL pg_catalog.aclexplode( \
+                 coalesce(d.datacl, pg_catalog.acldefault('d', d.datdba))) a \
+             WHERE d.datname = $1 AND a.grantee = 0 AND a.privilege_type = 'CONNECT'",
+            &[&kept.name],
+        )
+        .await?;
+    if row.is_none() {
+        return Ok(None);
+    }
+    let mut script = Script::default();
+    for login in logins
+        .iter()
+        .filter(|login| login.there() && login.entry != Entry::Granted)
+    {
+        connect(kept, login.role, &mut script);
+    }
+    script.push(&[
+        Syntax("REVOKE CONNECT, TEMPORARY ON DATABASE "),
+        Name(&kept.name),
+        Syntax(" FROM PUBLIC"),
+    ]);
+    let text = format!(
+        "everybody may connect to the database {}, users of other tenants too; grant CONNECT to \
+         those roles of your own that need it before this",
+        kept.name
+    );
+    let sql = script.to_string().trim_end().to_owned();
+    Ok(Some(Finding::advice(text, sql)))
+}
+
+/// The first of these names, and how many more there are.
+fn names<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
+    let more = names.len().saturating_sub(MOST_NAMES);
+    let mut text = names.take(MOST_NAMES).collect::<Vec<_>>().join(", ");
+    if more > 0 {
+        let _ = write!(text, " and {more} more");
+    }
+    text
+}

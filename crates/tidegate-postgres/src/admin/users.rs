@@ -1,0 +1,170 @@
+//! The roles of users: made, grouped, repaired and dropped.
+
+use tidegate_sql::{BoxFuture, DatabaseName, RoleName};
+
+use super::session::{self, Session};
+use super::{Admin, Error, GroupTurn, Result, grants, group, role, tenant};
+use crate::config::Secret;
+use crate::pool::{self, Key, Repair};
+
+/// `dependent_objects_still_exist`, and `insufficient_privilege` where it is seen before that.
+const DEPENDENT: [&str; 2] = ["2BP01", "42501"];
+
+impl Admin {
+    /// Makes the role of a user: it may connect to the tenant's database and use the schema
+    /// `public`, and nothing else.
+    ///
+    /// # Errors
+    /// [`Error::ForeignRole`].
+    pub async fn create_user(&self, database: &DatabaseName, role: &RoleName) -> Result<()> {
+        let _turn = self.users.lock().await;
+        let session = self.open(database.as_str()).await?;
+        let names = (database.as_str(), role.as_str());
+        session::alone(|| tenant::create_user(&session, names, &self.passwords)).await
+    }
+
+    /// Waits for its turn to change members of a tenant's groups, among all nodes of the cluster;
+    /// the turn ends with what is returned. No longer than the administrator waits for any lock.
+    pub async fn turn_for_groups(&self, database: &DatabaseName) -> Result<GroupTurn> {
+        let session = self.open_home().await?;
+        group::wait_for_turn(&session, database.as_str()).await?;
+        Ok(GroupTurn { _session: session })
+    }
+
+    /// Makes the role of a user a member of the role `group`, which is `database/group/name` and is
+    /// made if it is not there, and of no other group of the tenant. The roles of groups stay when
+    /// their last member leaves, because rights hang on them; they go with the tenant.
+    ///
+    /// # Errors
+    /// [`Error::ForeignRole`].
+    pub async fn set_group(
+        &self,
+        database: &DatabaseName,
+        role: &RoleName,
+        group: Option<&RoleName>,
+    ) -> Result<()> {
+        let session = self.open_home().await?;
+        let group = group.map(RoleName::as_str);
+        group::set(&session, database.as_str(), role.as_str(), group).await
+    }
+
+    /// Refuses a role that [`Self::drop_user`] would refuse, with the same errors.
+    pub async fn may_drop_user(
+        &self,
+        database: &DatabaseName,
+        role: &RoleName,
+        reassign: bool,
+    ) -> Result<()> {
+        let session = self.open(database.as_str()).await?;
+        tenant::may_drop_user(&session, (database.as_str(), role.as_str()), reassign).await
+    }
+
+    /// Drops the role of a user. With `reassign`, what it owns goes to the tenant's owner. A role
+    /// that is gone is no error, and one that is refused keeps what it has, but for what other users
+    /// granted a role that is [`Error::StillUsed`].
+    ///
+    /// # Errors
+    /// [`Error::OwnsObjects`] without `reassign`, [`Error::UsedElsewhere`], and
+    /// [`Error::StillUsed`] where somebody granted rights that the administrator may not take.
+    pub async fn drop_user(
+        &self,
+        database: &DatabaseName,
+        role: &RoleName,
+        owner: &RoleName,
+        reassign: bool,
+    ) -> Result<()> {
+        let _turn = self.users.lock().await;
+        let session = self.open(database.as_str()).await?;
+        match role::existing(&session, role.as_str()).await? {
+            role::Existing::Nothing => return Ok(()),
+            role::Existing::Foreign => return Err(Error::ForeignRole(role.to_string())),
+            role::Existing::Ours => {}
+        }
+        tenant::may_drop_user(&session, (database.as_str(), role.as_str()), reassign).await?;
+        let roles = [role.as_str()];
+        self.revoke_as_grantors(&session, database, (&roles, &roles))
+            .await?;
+        let home = self.open_home().await?;
+        let sessions = (&home, &session);
+        let names = (role.as_str(), owner.as_str());
+        let dropped =
+            session::alone(|| tenant::drop_user(sessions, (database.as_str(), names), reassign));
+        let Err(error) = dropped.await else {
+            return Ok(());
+        };
+        if role::existing(&home, role.as_str()).await? == role::Existing::Nothing {
+            // Somebody else was faster.
+            return Ok(());
+        }
+        Err(match error.sqlstate() {
+            Some(code) if DEPENDENT.contains(&code) => Error::StillUsed {
+                role: role.to_string(),
+                reason: error.reason(),
+            },
+            _ => error,
+        })
+    }
+
+    /// Takes back what users granted to roles, or these roles granted to others, on objects that
+    /// are not theirs. Only the grantor can, not even a superuser; but we hold its login.
+    pub(super) async fn revoke_as_grantors(
+        &self,
+        session: &Session,
+        database: &DatabaseName,
+        (grantees, grantors): (&[&str], &[&str]),
+    ) -> Result<()> {
+        for (grantor, script) in grants::by_others(session, grantees, grantors).await? {
+            let password = Secret::new(self.passwords.password(&grantor));
+            let login = self.config.clone().with_login(&grantor, password);
+            match Session::open(&login, database.as_str()).await {
+                Ok(session) => script.run(&session).await?,
+                // PostgreSQL tells what is left when the role is dropped.
+                Err(error) => tracing::warn!(grantor, %error, "grants cannot be taken back"),
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs statements of the operator's own as a user whose role Tidegate made, in one
+    /// transaction. Names in them are qualified: the `search_path` is empty.
+    pub async fn run_as(&self, database: &DatabaseName, role: &RoleName, sql: &str) -> Result<()> {
+        let password = Secret::new(self.passwords.password(role.as_str()));
+        let login = self.config.clone().with_login(role.as_str(), password);
+        let session = Session::open(&login, database.as_str()).await?;
+        let ran = session.client.batch_execute(sql).await;
+        ran.map_err(|error| Error::of_statement(error, "the script"))
+    }
+
+    /// Looks whether a role of ours may log in, and the database is there.
+    async fn admitted(&self, key: &Key) -> tidegate_sql::Result<Session> {
+        use tidegate_sql::Error;
+        let session = self.open_home().await.map_err(Error::internal)?;
+        let there = tenant::database_exists(&session, key.database.as_str()).await;
+        if !there.map_err(Error::internal)? {
+            return Err(Error::NoDatabase);
+        }
+        let may = role::may_log_in(&session, key.role.as_str()).await;
+        if may.map_err(Error::internal)? {
+            Ok(session)
+        } else {
+            Err(Error::Rejected(Box::new(pool::turned_away())))
+        }
+    }
+
+    async fn repair_role(&self, key: &Key) -> tidegate_sql::Result<()> {
+        let session = self.admitted(key).await?;
+        let script = role::repair(key.role.as_str(), key.database.as_str(), &self.passwords);
+        let repaired = script.run(&session).await;
+        repaired.map_err(tidegate_sql::Error::internal)
+    }
+}
+
+impl Repair for Admin {
+    fn admits<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, tidegate_sql::Result<()>> {
+        Box::pin(async move { self.admitted(key).await.map(drop) })
+    }
+
+    fn repair<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, tidegate_sql::Result<()>> {
+        Box::pin(self.repair_role(key))
+    }
+}

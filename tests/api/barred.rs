@@ -1,0 +1,102 @@
+//! A user whom an operator keeps out of PostgreSQL (wire.md 1: 28* and 42501 are 403).
+
+use serde_json::json;
+
+use crate::graphql::PUBLIC;
+use crate::service::{demo, eventually};
+use crate::socket::socket;
+use crate::users::{SQL, owner};
+
+async fn ends_sessions(of: &str) {
+    let admin = demo().admin().await;
+    let kick = "select pg_terminate_backend(pid) from pg_stat_activity where usename = $1";
+    eventually("its sessions are gone", || async {
+        admin.execute(kick, &[&of]).await.unwrap() == 0
+    })
+    .await;
+}
+
+async fn as_administrator(sql: &str) {
+    demo().admin().await.batch_execute(sql).await.unwrap();
+}
+
+async fn newcomer(name: &str) {
+    let body = json!({"name": name, "password": format!("{name}1234")});
+    assert_eq!(owner("POST", "/api/v4/users", body).await.status, 201);
+    let answer = demo().rows(name, "select 1 as n", json!({})).await;
+    assert_eq!(answer["data"], json!([{"n": 1}]));
+}
+
+async fn comes_in_again(name: &str) {
+    eventually("it is let in", || async {
+        let answer = demo().sql(Some(name), &json!({"q": "select 1"})).await;
+        answer.status() == 200
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn who_is_kept_out_is_told_so_and_let_in_again() {
+    newcomer("barred").await;
+    let cases = [
+        (
+            "alter role \"demo/barred\" nologin",
+            "28000",
+            "role \"demo/barred\" is not permitted to log in",
+            "alter role \"demo/barred\" login",
+        ),
+        (
+            "alter role \"demo/barred\" valid until '2020-01-01'",
+            "28000",
+            "PostgreSQL does not let this user log in",
+            "alter role \"demo/barred\" valid until 'infinity'",
+        ),
+        (
+            "revoke connect on database demo from \"demo/barred\"",
+            "42501",
+            "permission denied for database \"demo\"",
+            "grant connect on database demo to \"demo/barred\"",
+        ),
+    ];
+    // Again, and within the minute in which its password is repaired once.
+    for (bars, sqlstate, message, lets_in) in cases.into_iter().chain(cases) {
+        as_administrator(bars).await;
+        ends_sessions("demo/barred").await;
+        for _ in 0..2 {
+            let token = demo().cached_token("barred").await;
+            let request = json!({"q": "select 1"});
+            let answer = demo().rest_with(Some(&token), SQL, &request).await;
+            assert_eq!(answer.error(), (403, "SQL_ERROR", message), "{bars}");
+            assert_eq!(answer.body["sqlstate"], sqlstate, "{bars}");
+        }
+        let plain = demo().sql(Some("barred"), &json!({"q": "select 1"})).await;
+        assert!(!plain.headers().contains_key("retry-after"), "{bars}");
+        as_administrator(lets_in).await;
+        comes_in_again("barred").await;
+    }
+}
+
+#[tokio::test]
+async fn every_interface_tells_it() {
+    newcomer("shut").await;
+    as_administrator("grant select on artists to \"demo/shut\"").await;
+    let query = "subscription { ArtistsMessageAdded { id } }";
+    socket("shut").await.subscribe("a", query).await;
+    as_administrator("alter role \"demo/shut\" nologin").await;
+    ends_sessions("demo/shut").await;
+    let artists = json!({"query": "{ getArtists(limit: 1) { id } }"});
+    let answer = demo().rest(Some("shut"), ("POST", PUBLIC), &artists).await;
+    let error = &answer.body["errors"][0];
+    assert_eq!(error["extensions"]["code"], "FORBIDDEN", "{answer:?}");
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "no_such_method"});
+    let called = demo()
+        .rest(Some("shut"), ("POST", "/api/v4/call"), &call)
+        .await;
+    assert_eq!(called.body["error"]["code"], -32601, "{called:?}");
+    let mut socket = socket("shut").await;
+    let subscribe = json!({"type": "subscribe", "id": "a", "schema": "public", "query": query});
+    let refused = socket.ask(subscribe).await;
+    assert_eq!(refused["error"], "not_allowed", "{refused}");
+    as_administrator("alter role \"demo/shut\" login").await;
+    comes_in_again("shut").await;
+}

@@ -1,0 +1,58 @@
+//! What `tidegate doctor` tells of a `pg_hba.conf` that asks no password.
+
+use crate::operator::Operator;
+use crate::service::eventually;
+
+/// Puts a line before all others of `pg_hba.conf`, and waits until PostgreSQL has read it.
+async fn with_line(operator: &Operator, before: &str, line: &str) {
+    let file = operator.value("SHOW hba_file").await;
+    std::fs::write(&file, format!("{line}\n{before}")).unwrap();
+    operator.value("SELECT pg_reload_conf()::text").await;
+    let role = line.split_whitespace().nth(2).unwrap();
+    let role = if role == "all" { "shop" } else { role };
+    eventually("the line counts", || async {
+        let port = operator.cluster.port();
+        let url = format!("postgresql://{role}:wrong@127.0.0.1:{port}/shop");
+        tokio_postgres::connect(&url, tokio_postgres::NoTls)
+            .await
+            .is_ok()
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_line_that_trusts_one_database_or_one_role_is_told() {
+    let operator = Operator::new().await;
+    for name in ["shop", "other"] {
+        let create = ["tenant", "create", name, "--password-file", "-"];
+        operator.succeeds(&create, "owner-password\n");
+    }
+    let good = "ok       a wrong password is refused\n";
+    let report = operator.succeeds(&["doctor"], "");
+    assert!(
+        report.contains(good) && !report.contains("pg_hba.conf"),
+        "{report}"
+    );
+    let file = operator.value("SHOW hba_file").await;
+    let before = std::fs::read_to_string(file).unwrap();
+
+    let line = "host shop all 127.0.0.1/32 trust";
+    with_line(&operator, &before, line).await;
+    let output = operator.run(&["doctor"], "");
+    assert_eq!(output.status.code(), Some(1));
+    let report = String::from_utf8(output.stdout).unwrap();
+    for line in [
+        "MISSING  roles log in with any password to shop: ",
+        "advice   pg_hba.conf asks no password",
+        "         -- line 1: host shop all 127.0.0.1 255.255.255.255 trust\n",
+    ] {
+        assert!(report.contains(line), "{line} is not in\n{report}");
+    }
+
+    // No role of a check fits this line, so the file tells.
+    with_line(&operator, &before, "host all shop 127.0.0.1/32 trust").await;
+    let report = operator.succeeds(&["doctor"], "");
+    assert!(report.contains(good), "{report}");
+    let line = "-- line 1: host all shop 127.0.0.1 255.255.255.255 trust\n";
+    assert!(report.contains(line), "{report}");
+}
