@@ -37,11 +37,12 @@ async fn an_address_without_a_password_is_told_where_it_belongs() {
     assert!(said.contains("(TIDEGATE_ADMIN_URL)"), "{said}");
 }
 
-/// Starts commands of a shell at a terminal.
+/// Starts commands of the standard shell at a terminal, whichever shell the person has who tests.
 #[cfg(target_os = "linux")]
 fn terminal(operator: &Operator, commands: &str) -> std::process::Child {
     Command::new("script")
         .args(["-qec", commands, "/dev/null"])
+        .env("SHELL", "/bin/sh")
         .env("TIDEGATE_ADMIN_URL", &operator.admin_url)
         .env(
             "TIDEGATE_MASTER_KEY_FILE",
@@ -127,8 +128,8 @@ async fn a_prompt_that_is_broken_off_leaves_the_terminal_as_it_was() {
     let create = ["tenant", "create", "shop", "--password-file", "-"];
     operator.succeeds(&create, "owner-password\n");
     let user = format!("{BINARY} user create shop ann");
-    // Ctrl-C reaches the shell too, which goes on.
-    let commands = format!("trap : INT TERM; {user}; echo code $?; stty -a");
+    // What is typed reaches the shell too, which goes on.
+    let commands = format!("trap : INT QUIT; {user}; echo code $?; stty -a");
     for (signal, code) in [("\x03", 130), ("\x1c", 131)] {
         let mut child = terminal(&operator, &commands);
         let mut shown = BufReader::new(child.stdout.take().unwrap());

@@ -26,6 +26,8 @@ pub(crate) struct Member {
     pub(crate) mode: Mode,
     /// It has everything up to here, or need not have it.
     pub(crate) since: Place,
+    /// What of its table the log did not hold before here it need not have, or was told of.
+    pub(crate) whole: Place,
 }
 
 /// How changes come to a subscription.

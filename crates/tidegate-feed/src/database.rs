@@ -118,31 +118,21 @@ impl Database {
         self.hub.lock().begin(log, start, goes_on);
     }
 
-    /// Tells the subscriptions to some tables that something was missed before a position.
-    pub(crate) fn tell_gap(&self, lost: &[u32], before: LogPosition) {
-        let mut hub = self.hub.lock();
-        let all = hub.subscribers.values();
-        let concerned: Vec<_> = all
-            .filter(|one| lost.contains(&one.relation))
-            .cloned()
-            .collect();
-        for subscriber in concerned {
-            hub.tell_gap(&subscriber, Place::before(before), Resync::Interrupted);
+    /// A table was captured, perhaps anew. Its subscriptions are told if it was not captured for a
+    /// while before.
+    pub(crate) fn captured(&self, capture: Capture) {
+        let (relation, since) = (capture.demand.relation, capture.captured.since);
+        let known = self.captures.lock().insert(relation, capture);
+        if known.is_some_and(|known| known.captured.since < since) {
+            self.tell_missed(relation, since, Resync::Interrupted);
         }
     }
 
-    /// Tells the subscriptions to a table that something is missing before what comes next.
-    pub(crate) fn tell_missed(&self, relation: u32, reason: Resync) {
+    /// Tells the subscriptions to a table that began before a position, and have not been told,
+    /// that something is missing before it.
+    pub(crate) fn tell_missed(&self, relation: u32, before: LogPosition, reason: Resync) {
         let mut hub = self.hub.lock();
-        let head = hub.ring.head();
-        let all = hub.subscribers.values();
-        let concerned: Vec<_> = all
-            .filter(|one| one.relation == relation)
-            .cloned()
-            .collect();
-        for subscriber in concerned {
-            hub.tell_gap(&subscriber, head, reason);
-        }
+        hub.tell_missed(relation, Place::before(before), reason);
     }
 
     /// The last transactions of which the stream has told that they emptied a table.
@@ -233,6 +223,15 @@ impl Database {
             if hub.described != described {
                 return false;
             }
+            // Who is not there yet when others are told of a gap finds it here.
+            let captures = self.captures.lock();
+            let from = match (from, captures.get(&subscriber.relation)) {
+                (From::After(place), Some(known)) if place.commit < known.captured.since => {
+                    From::Gap(Resync::Expired)
+                }
+                _ => from,
+            };
+            drop(captures);
             hub.attach(subscriber, from)
         };
         match start {

@@ -96,6 +96,7 @@ impl Hub {
         for connection in self.connections.values_mut() {
             for member in &mut connection.members {
                 member.since = start;
+                member.whole = start;
             }
             if let Some(following) = &mut connection.following {
                 following.restart(start);
@@ -110,6 +111,24 @@ impl Hub {
         let all: Vec<_> = self.subscribers.values().cloned().collect();
         for subscriber in all {
             self.tell_gap(&subscriber, start, reason);
+        }
+    }
+
+    /// Tells the subscriptions to a table that are concerned by what the log did not hold before a
+    /// place: those that began before it, each once.
+    pub(crate) fn tell_missed(&mut self, relation: u32, before: Place, reason: Resync) {
+        let mut concerned = Vec::new();
+        for connection in self.connections.values_mut() {
+            for member in &mut connection.members {
+                if member.subscriber.relation == relation && member.whole < before {
+                    member.whole = before;
+                    concerned.push(member.subscriber.clone());
+                }
+            }
+        }
+        let head = self.ring.head();
+        for subscriber in concerned {
+            self.tell_gap(&subscriber, head, reason);
         }
     }
 
@@ -209,6 +228,7 @@ impl Hub {
             subscriber: subscriber.clone(),
             mode: Mode::Resumes,
             since: place,
+            whole: place,
         });
         if let From::After(_) = from {
             subscriber.outbox.resume(subscriber.tag, cursor);

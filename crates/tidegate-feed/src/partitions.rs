@@ -132,7 +132,7 @@ impl Watch {
         if let Some(capture) = database.captures.lock().get_mut(&table) {
             capture.captured.since = capture.captured.since.max(moved);
         }
-        database.tell_missed(table, Resync::Partitions);
+        database.tell_missed(table, moved, Resync::Partitions);
         true
     }
 }

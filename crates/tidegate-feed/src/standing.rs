@@ -118,7 +118,8 @@ impl Watch {
         };
         for standing in answers.iter().flatten().filter_map(Standing::read) {
             let table = standing.table;
-            let mending = match captured.get(&table) {
+            let capture = captured.get(&table);
+            let mending = match capture {
                 Some(capture) => self.flaw(capture, &standing),
                 // Nobody needs it here; its writers are in need all the same.
                 None => (!standing.accepts).then_some(Flaw::Refuses),
@@ -127,8 +128,9 @@ impl Watch {
                 && self.busy.insert(table)
             {
                 let database = self.database.clone();
+                let found = capture.map(|capture| capture.captured.since);
                 self.mending.spawn(async move {
-                    mend(&database, table, flaw).await;
+                    mend(&database, table, flaw, found).await;
                     table
                 });
             }
@@ -168,10 +170,11 @@ enum Flaw {
     Refuses,
 }
 
-/// Captures a table anew. What fails is tried again with the next look.
-async fn mend(database: &Database, table: u32, flaw: Flaw) {
+/// Captures a table anew that was captured from `found` on when it was looked at. What fails is
+/// tried again with the next look.
+async fn mend(database: &Database, table: u32, flaw: Flaw, found: Option<LogPosition>) {
     info!(database = %database.name, table, ?flaw, "a table is captured anew");
-    let outcome = recapture(database, table, flaw).await;
+    let outcome = recapture(database, table, flaw, found).await;
     match outcome {
         Ok(()) => {}
         // The publications, or whatever else every table needs: all begins anew.
@@ -184,9 +187,14 @@ async fn mend(database: &Database, table: u32, flaw: Flaw) {
     }
 }
 
-async fn recapture(database: &Database, table: u32, flaw: Flaw) -> Result<(), LogError> {
+async fn recapture(
+    database: &Database,
+    table: u32,
+    flaw: Flaw,
+    found: Option<LogPosition>,
+) -> Result<(), LogError> {
     let turn = database.turn(table);
-    let barrier = {
+    let (since, barrier, missing) = {
         let _turn = turn.lock().await;
         let _capturing = database.capturing.read().await;
         let known = database.captures.lock().get(&table).copied();
@@ -194,19 +202,21 @@ async fn recapture(database: &Database, table: u32, flaw: Flaw) -> Result<(), Lo
             return spare(database, table, flaw).await;
         };
         let mut captured = database.log.capture(&database.name, &known.demand).await?;
-        if flaw == Flaw::Missing && captured.since <= known.captured.since {
-            // Somebody else captured it anew, or put it back before anybody saw.
+        if flaw == Flaw::Missing && Some(captured.since) <= found {
+            // Another node captured it anew, or somebody put it back before anybody saw.
             captured.since = database.log.retain(&database.name, LogPosition(0)).await?;
         }
         let renewed = Capture { captured, ..known };
         database.captures.lock().insert(table, renewed);
-        captured.since.max(captured.barrier)
+        let missing = flaw == Flaw::Missing || captured.since > known.captured.since;
+        (captured.since, captured.barrier, missing)
     };
-    if flaw == Flaw::Missing {
+    if missing {
         let deadline = Instant::now() + database.settings.patience;
         // A stream that is broken by now is opened again, and what is behind it told then.
-        let _ = database.reach(barrier, deadline).await;
-        database.tell_missed(table, Resync::Interrupted);
+        let _ = database.reach(since.max(barrier), deadline).await;
+        // Who began behind that has everything.
+        database.tell_missed(table, since, Resync::Interrupted);
     }
     Ok(())
 }

@@ -12,6 +12,7 @@ use crate::cursor::Place;
 use crate::database::{Capture, Database};
 use crate::guard;
 use crate::labels;
+use crate::queue::Resync;
 use crate::shape::Shape;
 use crate::shown;
 use crate::stream_state::Problem;
@@ -86,7 +87,7 @@ async fn read(database: &Arc<Database>, stream: Box<dyn LogStream>, goes_on: boo
             Place::default()
         },
     };
-    if let Err(error) = recapture(database, start).await {
+    if let Err(error) = recapture(database).await {
         return error;
     }
     database.advance(start);
@@ -103,35 +104,26 @@ async fn read(database: &Arc<Database>, stream: Box<dyn LogStream>, goes_on: boo
 
 /// Sees to it that what was captured still is: while there was no stream, another node may have
 /// let go of it.
-async fn recapture(database: &Arc<Database>, start: LogPosition) -> Result<(), LogError> {
+async fn recapture(database: &Database) -> Result<(), LogError> {
     let _alone = database.capturing.write().await;
     let known: Vec<Capture> = database.captures.lock().values().copied().collect();
-    let mut lost = Vec::new();
     for capture in known {
         let relation = capture.demand.relation;
-        let renewed = database.log.capture(&database.name, &capture.demand).await;
-        let mut captures = database.captures.lock();
-        match renewed {
-            Ok(now) => {
-                if now.since > start && now.since > capture.captured.since {
-                    lost.push(relation);
-                }
-                let renewed = Capture {
-                    captured: now,
-                    ..capture
-                };
-                captures.insert(relation, renewed);
-            }
+        match database.log.capture(&database.name, &capture.demand).await {
+            Ok(captured) => database.captured(Capture {
+                captured,
+                ..capture
+            }),
             Err(error @ (LogError::Unavailable(_) | LogError::Internal(_))) => return Err(error),
             // The next check of its subscriptions finds out what is wrong with the table.
             Err(error) => {
                 warn!(relation, %error, "a table is not captured any more");
-                lost.push(relation);
-                captures.remove(&relation);
+                database.captures.lock().remove(&relation);
+                let beyond = database.head().commit.0.saturating_add(1);
+                database.tell_missed(relation, LogPosition(beyond), Resync::Interrupted);
             }
         }
     }
-    database.tell_gap(&lost, start);
     Ok(())
 }
 

@@ -1,6 +1,7 @@
-//! What a feed asks of PostgreSQL, counted.
+//! What a feed asks of PostgreSQL, counted, and held back where a test says so.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tidegate_feed::Feed;
@@ -8,15 +9,31 @@ use tidegate_sql::{
     BoundStatement, BoxFuture, Completion, Description, Executor, Mode, Principal, Result, RowSink,
     Terms, Transaction,
 };
+use tokio::sync::{Notify, OwnedRwLockWriteGuard, RwLock};
+use tokio::time::{sleep, timeout};
 
-use crate::scene::{Scene, Setup, executor, node_with};
+use crate::scene::{Scene, Setup, Source, executor, node_with};
 
 /// A word that only the question for the rights of roles has.
 pub(crate) const RIGHTS: &str = "has_table_privilege";
 
+/// A word that only the question has how tables stand.
+const STANDING: &str = match crate::SOURCE {
+    Source::Log => "prrelid",
+    Source::Outbox => "tgenabled",
+};
+
+/// How long something may take that comes.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 /// The statements that were run: whether as a user, and their texts.
 #[derive(Clone, Default)]
-pub(crate) struct Asked(Arc<Mutex<Vec<(bool, String)>>>);
+pub(crate) struct Asked {
+    statements: Arc<Mutex<Vec<(bool, String)>>>,
+    /// Locked while answers of how tables stand are held back.
+    gate: Arc<RwLock<()>>,
+    held: Arc<Notify>,
+}
 
 impl Asked {
     /// A scene whose feed is counted.
@@ -39,18 +56,46 @@ impl Asked {
 
     /// How many statements had a word.
     pub(crate) fn count(&self, word: &str) -> usize {
-        let asked = self.0.lock();
+        let asked = self.statements.lock();
         asked.iter().filter(|(_, text)| text.contains(word)).count()
+    }
+
+    /// Waits until it has been asked so many times how tables stand, from now on.
+    pub(crate) async fn looked(&self, times: usize) {
+        let looks = || self.count(STANDING);
+        let wanted = looks() + times;
+        let looked = async {
+            while looks() < wanted {
+                sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let looked = timeout(PATIENCE, looked).await;
+        looked.expect("nobody looks how tables stand");
+    }
+
+    /// Holds back answers of how tables stand until what is returned is dropped.
+    pub(crate) async fn hold(&self) -> OwnedRwLockWriteGuard<()> {
+        self.gate.clone().write_owned().await
+    }
+
+    /// Waits until such an answer is there.
+    pub(crate) async fn held(&self) {
+        let held = timeout(PATIENCE, self.held.notified()).await;
+        held.expect("nobody looks how tables stand");
     }
 
     /// How many ran as a user.
     pub(crate) fn as_users(&self) -> usize {
-        self.0.lock().iter().filter(|(user, _)| *user).count()
+        self.statements
+            .lock()
+            .iter()
+            .filter(|(user, _)| *user)
+            .count()
     }
 
     fn note(&self, is_user: bool, statement: &BoundStatement) {
         let text = statement.statement.text().to_owned();
-        self.0.lock().push((is_user, text));
+        self.statements.lock().push((is_user, text));
     }
 }
 
@@ -84,6 +129,7 @@ impl Executor for Counting {
                 inner,
                 asked,
                 is_user,
+                stands: false,
             };
             Ok(Box::new(counted) as Box<dyn Transaction>)
         })
@@ -107,6 +153,8 @@ struct Counted {
     inner: Box<dyn Transaction>,
     asked: Asked,
     is_user: bool,
+    /// Whether it was asked how tables stand.
+    stands: bool,
 }
 
 impl Transaction for Counted {
@@ -116,6 +164,7 @@ impl Transaction for Counted {
         sink: &'a mut dyn RowSink,
     ) -> BoxFuture<'a, Result<Completion>> {
         self.asked.note(self.is_user, statement);
+        self.stands |= statement.statement.text().contains(STANDING);
         self.inner.query(statement, sink)
     }
 
@@ -127,6 +176,13 @@ impl Transaction for Counted {
     }
 
     fn commit(self: Box<Self>) -> BoxFuture<'static, Result<()>> {
-        self.inner.commit()
+        Box::pin(async move {
+            self.inner.commit().await?;
+            if self.stands && self.asked.gate.try_read().is_err() {
+                self.asked.held.notify_one();
+                drop(self.asked.gate.read().await);
+            }
+            Ok(())
+        })
     }
 }

@@ -40,6 +40,8 @@ mod standby;
 #[cfg(test)]
 mod standing;
 #[cfg(test)]
+mod taken_out;
+#[cfg(test)]
 mod values;
 #[cfg(test)]
 mod workload;

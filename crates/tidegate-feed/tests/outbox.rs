@@ -27,4 +27,6 @@ mod scene;
 #[cfg(test)]
 mod slow;
 #[cfg(test)]
+mod taken_out;
+#[cfg(test)]
 mod values;

@@ -14,15 +14,7 @@ const TABLE: &str = "CREATE TABLE t (id int PRIMARY KEY, a text); GRANT SELECT O
 /// Waits until it has been looked at how tables stand, from now on: until the question behind the
 /// one that comes next is asked.
 async fn look(asked: &Asked) {
-    let looks = || asked.count("prrelid");
-    let wanted = looks() + 2;
-    let looked = async {
-        while looks() < wanted {
-            sleep(Duration::from_millis(5)).await;
-        }
-    };
-    let looked = timeout(Duration::from_secs(30), looked).await;
-    looked.expect("nobody looks how tables stand");
+    asked.looked(2).await;
 }
 
 /// Writes until that is accepted, which must be soon.
