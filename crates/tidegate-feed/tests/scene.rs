@@ -376,16 +376,17 @@ impl Listener {
 
     /// The next event, which must be one: `+`, `~` or `-` and the row.
     pub(crate) async fn event(&mut self) -> String {
-        match self.next().await {
-            Item::Event { operation, row, .. } => {
-                let sign = match operation {
-                    Operation::Insert => '+',
-                    Operation::Update => '~',
-                    Operation::Delete => '-',
-                };
-                format!("{sign}{}", std::str::from_utf8(&row).unwrap())
+        let next = self.next().await;
+        shown(next)
+    }
+
+    /// The next event behind whatever gaps are told.
+    pub(crate) async fn event_behind_gaps(&mut self) -> String {
+        loop {
+            match self.next().await {
+                Item::Resync { .. } => {}
+                item => return shown(item),
             }
-            other => panic!("{other:?} is no event"),
         }
     }
 
@@ -403,5 +404,20 @@ impl Listener {
             Item::Resync { reason, .. } => reason,
             other => panic!("{other:?} is no gap"),
         }
+    }
+}
+
+/// An event, which it must be: `+`, `~` or `-` and the row.
+fn shown(item: Item) -> String {
+    match item {
+        Item::Event { operation, row, .. } => {
+            let sign = match operation {
+                Operation::Insert => '+',
+                Operation::Update => '~',
+                Operation::Delete => '-',
+            };
+            format!("{sign}{}", std::str::from_utf8(&row).unwrap())
+        }
+        other => panic!("{other:?} is no event"),
     }
 }
