@@ -56,7 +56,7 @@ async fn capture_now(database: &Database, demand: Demand, deadline: Instant) -> 
         begun: known.map_or(settled.since, |known| known.begun),
         used: Instant::now(),
     };
-    database.captured(capture);
+    database.captures.lock().insert(demand.relation, capture);
     Ok(settled)
 }
 

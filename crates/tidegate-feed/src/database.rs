@@ -118,16 +118,6 @@ impl Database {
         self.hub.lock().begin(log, start, goes_on);
     }
 
-    /// A table was captured, perhaps anew. Its subscriptions are told if it was not captured for a
-    /// while before.
-    pub(crate) fn captured(&self, capture: Capture) {
-        let (relation, since) = (capture.demand.relation, capture.captured.since);
-        let known = self.captures.lock().insert(relation, capture);
-        if known.is_some_and(|known| known.captured.since < since) {
-            self.tell_missed(relation, since, Resync::Interrupted);
-        }
-    }
-
     /// Tells the subscriptions to a table that began before a position, and have not been told,
     /// that something is missing before it.
     pub(crate) fn tell_missed(&self, relation: u32, before: LogPosition, reason: Resync) {

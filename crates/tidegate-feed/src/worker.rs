@@ -87,7 +87,7 @@ async fn read(database: &Arc<Database>, stream: Box<dyn LogStream>, goes_on: boo
             Place::default()
         },
     };
-    if let Err(error) = recapture(database).await {
+    if let Err(error) = recapture(database, start).await {
         return error;
     }
     database.advance(start);
@@ -104,16 +104,23 @@ async fn read(database: &Arc<Database>, stream: Box<dyn LogStream>, goes_on: boo
 
 /// Sees to it that what was captured still is: while there was no stream, another node may have
 /// let go of it.
-async fn recapture(database: &Database) -> Result<(), LogError> {
+async fn recapture(database: &Database, start: LogPosition) -> Result<(), LogError> {
     let _alone = database.capturing.write().await;
     let known: Vec<Capture> = database.captures.lock().values().copied().collect();
     for capture in known {
         let relation = capture.demand.relation;
         match database.log.capture(&database.name, &capture.demand).await {
-            Ok(captured) => database.captured(Capture {
-                captured,
-                ..capture
-            }),
+            Ok(captured) => {
+                let since = captured.since;
+                let renewed = Capture {
+                    captured,
+                    ..capture
+                };
+                database.captures.lock().insert(relation, renewed);
+                if since > start && since > capture.captured.since {
+                    database.tell_missed(relation, since, Resync::Interrupted);
+                }
+            }
             Err(error @ (LogError::Unavailable(_) | LogError::Internal(_))) => return Err(error),
             // The next check of its subscriptions finds out what is wrong with the table.
             Err(error) => {

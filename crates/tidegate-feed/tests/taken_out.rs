@@ -6,7 +6,9 @@ use tidegate_feed::{Operation, Operations, Resync, Settings};
 use tidegate_sql::DatabaseName;
 
 use crate::asked::Asked;
-use crate::scene::{Setup, Source};
+use crate::scene::{Scene, Setup, Source};
+
+const TABLE: &str = "CREATE TABLE t (id int PRIMARY KEY); GRANT SELECT ON t TO PUBLIC";
 
 /// Takes `t` out of the capture of INSERTs, and writes what nobody is told.
 const TAKE_OUT: &str = match crate::SOURCE {
@@ -14,7 +16,22 @@ const TAKE_OUT: &str = match crate::SOURCE {
     Source::Outbox => "ALTER TABLE t DISABLE TRIGGER ALL; INSERT INTO t VALUES (4)",
 };
 
-/// Whoever captures a table anew tells those of it who were there before, and them alone.
+#[tokio::test]
+async fn what_others_need_of_a_table_on_the_same_node_is_no_gap() {
+    let scene = Scene::new("feed_more_needed_here").await;
+    scene.run(TABLE).await;
+    let mut request = scene.request("t", &["id"]).await;
+    request.operations = Operation::Insert.into();
+    let mut inserts = scene.subscribe(request.clone()).await.unwrap();
+    request.operations = Operations::ALL;
+    let mut all = scene.subscribe(request).await.unwrap();
+    scene.run("INSERT INTO t VALUES (1)").await;
+    for listener in [&mut inserts, &mut all] {
+        assert_eq!(listener.event().await, "+{\"id\":1}");
+    }
+}
+
+/// Whoever finds a table taken out tells those of it who were there before, and them alone.
 #[tokio::test]
 async fn who_came_after_a_table_was_captured_anew_is_told_of_no_gap() {
     let setup = Setup::with(Settings {
@@ -22,9 +39,7 @@ async fn who_came_after_a_table_was_captured_anew_is_told_of_no_gap() {
         ..Settings::default()
     });
     let (scene, asked) = Asked::scene("feed_taken_out_before", &setup).await;
-    scene
-        .run("CREATE TABLE t (id int PRIMARY KEY); GRANT SELECT ON t TO PUBLIC")
-        .await;
+    scene.run(TABLE).await;
     let mut request = scene.request("t", &["id"]).await;
     request.operations = Operation::Insert.into();
     let mut early = scene.subscribe(request.clone()).await.unwrap();
@@ -36,8 +51,8 @@ async fn who_came_after_a_table_was_captured_anew_is_told_of_no_gap() {
     // It needs more than the first, and so captures the table before what was found is told.
     request.operations = Operations::ALL;
     let mut late = scene.subscribe(request).await.unwrap();
-    assert_eq!(early.resync().await, Resync::Interrupted);
     drop(held);
+    assert_eq!(early.resync().await, Resync::Interrupted);
     for _ in 0..3 {
         scene.feed.redefined(&database);
         asked.looked(1).await;

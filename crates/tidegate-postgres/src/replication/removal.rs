@@ -28,8 +28,8 @@ pub enum Removal {
     Streaming(Vec<StreamingServer>),
     /// A server came back while everything was removed, and has made some of it anew.
     CameBack,
-    /// Neither the administrator nor the database's owner may change something; what is left
-    /// needs a superuser.
+    /// Neither the administrator nor the database's owner may change something, and no server
+    /// reads the log; what is left needs a superuser.
     Left(DatabaseCapture),
 }
 
@@ -65,7 +65,7 @@ impl Replication {
         let left = captured(&self.shared, database).await?;
         // The comment of the publication knows what identities were: it goes last.
         if !left.raised.is_empty() || !drop_publications(&self.shared, database).await? {
-            return Ok(Removal::Left(captured(&self.shared, database).await?));
+            return self.why_left(database).await;
         }
         slot::abandon(&self.shared, database).await?;
         if end_streams {
@@ -76,6 +76,14 @@ impl Replication {
         let slots = slots.into_iter().filter(|slot| slot.database == *database);
         let slots = slots.map(|slot| slot.name).collect();
         self.confirm(database, there, slots).await
+    }
+
+    /// What those who read the log may have made anew, or keep, is nobody's lack of rights.
+    async fn why_left(&self, database: &DatabaseName) -> LogResult<Removal> {
+        if !self.streaming(database).await?.is_empty() {
+            return Ok(Removal::CameBack);
+        }
+        Ok(Removal::Left(captured(&self.shared, database).await?))
     }
 
     /// Whether everything is gone.

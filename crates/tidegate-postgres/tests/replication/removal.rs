@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use tidegate_postgres::replication::{DatabaseCapture, Removal};
 use tidegate_postgres::{Config, Replication, ReplicationSettings, Secret};
-use tidegate_sql::log::{ChangeLog as _, LogStart};
+use tidegate_sql::log::{ChangeLog as _, LogError, LogStart};
 
 use super::scene::{Reader, Scene};
 
@@ -109,6 +109,39 @@ async fn a_stream_that_is_open_is_ended_when_that_is_asked_for() {
     while reader.step().await.is_ok() {}
     assert_eq!(scene.identity("keyless").await, "d");
     nothing_is_left(&scene).await;
+}
+
+#[tokio::test]
+async fn servers_that_come_back_meanwhile_are_no_lack_of_rights() {
+    let scene = Scene::new("log_back").await;
+    let server = async || loop {
+        if let Ok(stream) = scene.log.open(&scene.database, LogStart::Now).await {
+            let mut reader = Reader::new(stream);
+            while reader.step().await.is_ok() {}
+        }
+    };
+    let removals = async {
+        let mut came_back = 0;
+        while came_back < 3 {
+            scene.run("CREATE TABLE t (a text)").await;
+            // Whoever opens a stream makes the publications.
+            while let Err(error) = scene.capture("t", true, false).await {
+                assert!(matches!(error, LogError::Gone), "{error:?}");
+            }
+            match scene.log.remove(&scene.database, true).await.unwrap() {
+                Removal::CameBack => came_back += 1,
+                Removal::Done { .. } => {}
+                other => panic!("{other:?}"),
+            }
+            scene.run("DROP TABLE t").await;
+        }
+    };
+    // While two read, nobody takes anything out of the capture.
+    tokio::select! {
+        () = removals => {}
+        () = server() => {}
+        () = server() => {}
+    }
 }
 
 #[tokio::test]
