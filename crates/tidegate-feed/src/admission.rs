@@ -8,6 +8,8 @@ use crate::database::{Capture, Database};
 use crate::error::{Error, Result};
 use crate::hub::From;
 use crate::queue::Resync;
+use crate::recapture;
+use crate::standing;
 use crate::subscriber::Subscriber;
 
 /// Sees to it that a table is captured as demanded, and that the stream has come past the point
@@ -29,7 +31,7 @@ pub(crate) async fn capture(
 fn captured(database: &Database, demand: Demand) -> Option<Captured> {
     let mut captures = database.captures.lock();
     let known = captures.get_mut(&demand.relation)?;
-    if known.demand != joined(known.demand, demand) {
+    if known.lost || known.demand != joined(known.demand, demand) {
         return None;
     }
     known.used = Instant::now();
@@ -48,15 +50,33 @@ async fn capture_now(database: &Database, demand: Demand, deadline: Instant) -> 
         return Ok(settled);
     }
     let known = database.captures.lock().get(&demand.relation).copied();
-    let demand = known.map_or(demand, |known| joined(known.demand, demand));
-    let settled = database.log.capture(&database.name, &demand).await?;
-    let capture = Capture {
-        demand,
-        captured: settled,
-        begun: known.map_or(settled.since, |known| known.begun),
-        used: Instant::now(),
+    let Some(known) = known else {
+        let settled = database.log.capture(&database.name, &demand).await?;
+        let capture = Capture {
+            demand,
+            captured: settled,
+            begun: settled.since,
+            used: Instant::now(),
+            lost: false,
+        };
+        database.captures.lock().insert(demand.relation, capture);
+        return Ok(settled);
     };
-    database.captures.lock().insert(demand.relation, capture);
+    capture_more(database, known, joined(known.demand, demand)).await
+}
+
+/// Captures a table for more, or anew. Whoever was there is told if it was not captured any more,
+/// which nobody can see afterwards.
+async fn capture_more(database: &Database, mut known: Capture, demand: Demand) -> Result<Captured> {
+    if !known.lost && standing::is_missing(database, &known).await {
+        database.lose(demand.relation, known.captured.since);
+        known.lost = true;
+    }
+    known.used = Instant::now();
+    let settled = recapture::renew(database, known, demand).await?;
+    if known.lost {
+        recapture::tell(database, demand.relation, settled).await;
+    }
     Ok(settled)
 }
 

@@ -28,6 +28,8 @@ pub(crate) struct Member {
     pub(crate) since: Place,
     /// What of its table the log did not hold before here it need not have, or was told of.
     pub(crate) whole: Place,
+    /// Why it must be told of a gap once it has caught up: what it has yet to hear is older.
+    pub(crate) missed: Option<Resync>,
 }
 
 /// How changes come to a subscription.

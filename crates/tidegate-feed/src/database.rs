@@ -71,6 +71,8 @@ pub(crate) struct Capture {
     pub(crate) begun: LogPosition,
     /// When it was last needed.
     pub(crate) used: Instant,
+    /// Something was missed: it is to be captured anew, and its subscriptions are to be told.
+    pub(crate) lost: bool,
 }
 
 impl Database {
@@ -115,7 +117,23 @@ impl Database {
 
     /// A stream has been opened. Unless it goes on where the last one ended, there is a gap.
     pub(crate) fn begin(&self, log: LogIdentity, start: LogPosition, goes_on: bool) {
+        let before = self.log_identity();
+        if before != log && before != LogIdentity(0) {
+            // The positions of another log say nothing about this one.
+            for known in self.captures.lock().values_mut() {
+                known.captured.since = LogPosition(0);
+            }
+            self.stream
+                .send_modify(|stream| stream.reached = LogPosition(0));
+        }
         self.hub.lock().begin(log, start, goes_on);
+    }
+
+    /// Notes that something of a table was missed, if it is still captured from `since` on.
+    pub(crate) fn lose(&self, relation: u32, since: LogPosition) {
+        if let Some(known) = self.captures.lock().get_mut(&relation) {
+            known.lost |= known.captured.since == since;
+        }
     }
 
     /// Tells the subscriptions to a table that began before a position, and have not been told,

@@ -138,16 +138,24 @@ impl Hub {
         let id = subscriber.id;
         let connection = self.connections.get_mut(&subscriber.outbox.address());
         if let Some(connection) = connection
-            && let Some(Mode::Follows) = connection.member(id).map(|member| member.mode)
-            && let Some(following) = &mut connection.following
+            && let Some(member) = connection.member(id)
         {
-            // What it has yet to read is older.
-            following.tell(Gap {
-                place,
-                subscriber: id,
-                reason,
-            });
-            return;
+            let mode = member.mode;
+            if mode == Mode::Resumes {
+                member.missed = Some(reason);
+                return;
+            }
+            if mode == Mode::Follows
+                && let Some(following) = &mut connection.following
+            {
+                // What it has yet to read is older.
+                following.tell(Gap {
+                    place,
+                    subscriber: id,
+                    reason,
+                });
+                return;
+            }
         }
         let cursor = Cursor::new(self.log, place);
         subscriber.tell(Item::Resync { cursor, reason });
@@ -229,6 +237,7 @@ impl Hub {
             mode: Mode::Resumes,
             since: place,
             whole: place,
+            missed: None,
         });
         if let From::After(_) = from {
             subscriber.outbox.resume(subscriber.tag, cursor);
@@ -249,6 +258,10 @@ impl Hub {
         let follows = connection.following.is_some();
         let member = connection.member(subscriber.id)?;
         member.since = since;
+        if let Some(reason) = member.missed.take() {
+            let cursor = Cursor::new(self.log, since);
+            subscriber.tell(Item::Resync { cursor, reason });
+        }
         if !follows && subscriber.judge.is_none() && since <= head {
             self.go_live(subscriber);
             return None;

@@ -24,6 +24,7 @@ mod pump;
 mod question;
 mod queue;
 mod reading;
+mod recapture;
 mod rights;
 mod rights_loader;
 mod rights_question;

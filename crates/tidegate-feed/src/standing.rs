@@ -13,7 +13,8 @@ use tracing::{debug, info, warn};
 
 use crate::database::{Capture, Database};
 use crate::question::{Asked, TextRow, ask, is_true, text};
-use crate::queue::{Ended, Resync};
+use crate::queue::Ended;
+use crate::recapture;
 
 /// Work is followed by so many times as much rest: definitions may change one upon the other.
 const REST: u32 = 2;
@@ -108,18 +109,9 @@ impl Watch {
         }
         let captured: HashMap<u32, Capture> = database.captures.lock().clone();
         self.seen.retain(|table, _| captured.contains_key(table));
-        let list: Vec<String> = captured.keys().map(u32::to_string).collect();
-        let list = format!("{{{}}}", list.join(","));
-        let who = Principal::Catalog(database.name.clone());
-        let question = [(database.log.standing(), &[&*list][..])];
-        let asked = ask(&*database.executor, &who, &[], &question).await?;
-        let Asked::Answers(answers) = asked else {
-            return Ok(());
-        };
-        for standing in answers.iter().flatten().filter_map(Standing::read) {
+        for standing in stand(database, captured.keys()).await? {
             let table = standing.table;
-            let capture = captured.get(&table);
-            let mending = match capture {
+            let mending = match captured.get(&table) {
                 Some(capture) => self.flaw(capture, &standing),
                 // Nobody needs it here; its writers are in need all the same.
                 None => (!standing.accepts).then_some(Flaw::Refuses),
@@ -128,9 +120,8 @@ impl Watch {
                 && self.busy.insert(table)
             {
                 let database = self.database.clone();
-                let found = capture.map(|capture| capture.captured.since);
                 self.mending.spawn(async move {
-                    mend(&database, table, flaw, found).await;
+                    mend(&database, table, flaw).await;
                     table
                 });
             }
@@ -146,7 +137,9 @@ impl Watch {
         let known = self.seen.get(&standing.table);
         let known = known.filter(|seen| (seen.changes, seen.since) == (changes, since));
         let stays = known.is_none_or(|seen| seen.words.iter().any(|word| words.contains(word)));
-        if words.is_empty() || !stays {
+        if capture.lost || words.is_empty() || !stays {
+            // Until it has been captured anew and that was told.
+            self.database.lose(standing.table, since);
             self.seen.remove(&standing.table);
             return Some(Flaw::Missing);
         }
@@ -170,11 +163,37 @@ enum Flaw {
     Refuses,
 }
 
-/// Captures a table anew that was captured from `found` on when it was looked at. What fails is
-/// tried again with the next look.
-async fn mend(database: &Database, table: u32, flaw: Flaw, found: Option<LogPosition>) {
+/// How tables stand.
+async fn stand(
+    database: &Database,
+    tables: impl Iterator<Item = &u32>,
+) -> tidegate_sql::Result<Vec<Standing>> {
+    let list: Vec<String> = tables.map(u32::to_string).collect();
+    let list = format!("{{{}}}", list.join(","));
+    let who = Principal::Catalog(database.name.clone());
+    let question = [(database.log.standing(), &[&*list][..])];
+    let asked = ask(&*database.executor, &who, &[], &question).await?;
+    let Asked::Answers(answers) = asked else {
+        return Ok(Vec::new());
+    };
+    let rows = answers.iter().flatten();
+    Ok(rows.filter_map(Standing::read).collect())
+}
+
+/// Whether nothing stands for the capture of a table, as far as that can be seen.
+pub(crate) async fn is_missing(database: &Database, capture: &Capture) -> bool {
+    let table = capture.demand.relation;
+    let Ok(tables) = stand(database, [table].iter()).await else {
+        return true;
+    };
+    let mut standing = tables.iter().filter(|standing| standing.table == table);
+    standing.any(|standing| standing.words(&capture.demand).is_empty())
+}
+
+/// Captures a table anew. What fails is tried again with the next look.
+async fn mend(database: &Database, table: u32, flaw: Flaw) {
     info!(database = %database.name, table, ?flaw, "a table is captured anew");
-    let outcome = recapture(database, table, flaw, found).await;
+    let outcome = recapture(database, table, flaw).await;
     match outcome {
         Ok(()) => {}
         // The publications, or whatever else every table needs: all begins anew.
@@ -187,36 +206,24 @@ async fn mend(database: &Database, table: u32, flaw: Flaw, found: Option<LogPosi
     }
 }
 
-async fn recapture(
-    database: &Database,
-    table: u32,
-    flaw: Flaw,
-    found: Option<LogPosition>,
-) -> Result<(), LogError> {
+async fn recapture(database: &Database, table: u32, flaw: Flaw) -> Result<(), LogError> {
     let turn = database.turn(table);
-    let (since, barrier, missing) = {
+    let (known, captured) = {
         let _turn = turn.lock().await;
         let _capturing = database.capturing.read().await;
         let known = database.captures.lock().get(&table).copied();
         let Some(known) = known else {
             return spare(database, table, flaw).await;
         };
-        let mut captured = database.log.capture(&database.name, &known.demand).await?;
-        if flaw == Flaw::Missing && Some(captured.since) <= found {
-            // Another node captured it anew, or somebody put it back before anybody saw.
-            captured.since = database.log.retain(&database.name, LogPosition(0)).await?;
+        if flaw == Flaw::Missing && !known.lost {
+            // Somebody else has captured it anew meanwhile, and told so.
+            return Ok(());
         }
-        let renewed = Capture { captured, ..known };
-        database.captures.lock().insert(table, renewed);
-        let missing = flaw == Flaw::Missing || captured.since > known.captured.since;
-        (captured.since, captured.barrier, missing)
+        let captured = recapture::renew(database, known, known.demand).await?;
+        (known, captured)
     };
-    if missing {
-        let deadline = Instant::now() + database.settings.patience;
-        // A stream that is broken by now is opened again, and what is behind it told then.
-        let _ = database.reach(since.max(barrier), deadline).await;
-        // Who began behind that has everything.
-        database.tell_missed(table, since, Resync::Interrupted);
+    if known.lost {
+        recapture::tell(database, table, captured).await;
     }
     Ok(())
 }
@@ -240,7 +247,7 @@ async fn spare(database: &Database, table: u32, flaw: Flaw) -> Result<(), LogErr
 
 /// A table cannot give any more what is demanded of it: those end who need it. Those who need its
 /// INSERTs go on, if these can be captured, which the next look finds out.
-fn give_up(database: &Database, table: u32, error: &LogError) {
+pub(crate) fn give_up(database: &Database, table: u32, error: &LogError) {
     let problem = error.to_string();
     let ends_all = {
         let mut captures = database.captures.lock();

@@ -12,9 +12,10 @@ use crate::cursor::Place;
 use crate::database::{Capture, Database};
 use crate::guard;
 use crate::labels;
-use crate::queue::Resync;
+use crate::recapture;
 use crate::shape::Shape;
 use crate::shown;
+use crate::standing;
 use crate::stream_state::Problem;
 use crate::transaction::{Assembler, Step};
 use crate::type_lookup;
@@ -103,31 +104,32 @@ async fn read(database: &Arc<Database>, stream: Box<dyn LogStream>, goes_on: boo
 }
 
 /// Sees to it that what was captured still is: while there was no stream, another node may have
-/// let go of it.
-async fn recapture(database: &Database, start: LogPosition) -> Result<(), LogError> {
+/// let go of it. What was missed is told when the stream has come past it.
+async fn recapture(database: &Arc<Database>, start: LogPosition) -> Result<(), LogError> {
     let _alone = database.capturing.write().await;
     let known: Vec<Capture> = database.captures.lock().values().copied().collect();
-    for capture in known {
-        let relation = capture.demand.relation;
-        match database.log.capture(&database.name, &capture.demand).await {
+    for known in known {
+        let relation = known.demand.relation;
+        match recapture::renew(database, known, known.demand).await {
             Ok(captured) => {
                 let since = captured.since;
-                let renewed = Capture {
-                    captured,
-                    ..capture
-                };
-                database.captures.lock().insert(relation, renewed);
-                if since > start && since > capture.captured.since {
-                    database.tell_missed(relation, since, Resync::Interrupted);
+                if known.lost || (since > start && since > known.captured.since) {
+                    database.lose(relation, since);
+                    let database = database.clone();
+                    tokio::spawn(async move {
+                        recapture::tell(&database, relation, captured).await;
+                    });
                 }
             }
-            Err(error @ (LogError::Unavailable(_) | LogError::Internal(_))) => return Err(error),
-            // The next check of its subscriptions finds out what is wrong with the table.
-            Err(error) => {
-                warn!(relation, %error, "a table is not captured any more");
-                database.captures.lock().remove(&relation);
-                let beyond = database.head().commit.0.saturating_add(1);
-                database.tell_missed(relation, LogPosition(beyond), Resync::Interrupted);
+            Err(error @ (LogError::Unavailable(_) | LogError::Internal(_) | LogError::Gone)) => {
+                return Err(error);
+            }
+            // The next look captures it anew.
+            Err(LogError::TimedOut { .. }) => database.lose(relation, known.captured.since),
+            // The next check of its subscriptions finds that there is no table.
+            Err(LogError::NoTable) => drop(database.captures.lock().remove(&relation)),
+            Err(error @ (LogError::Unsupported(_) | LogError::NotAllowed { .. })) => {
+                standing::give_up(database, relation, &error);
             }
         }
     }

@@ -1,6 +1,7 @@
 //! What a feed asks of PostgreSQL, counted, and held back where a test says so.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -30,7 +31,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 #[derive(Clone, Default)]
 pub(crate) struct Asked {
     statements: Arc<Mutex<Vec<(bool, String)>>>,
-    /// Locked while answers of how tables stand are held back.
+    /// Whether the next answer of how tables stand is to be held back, and as long as what.
+    holds: Arc<AtomicBool>,
     gate: Arc<RwLock<()>>,
     held: Arc<Notify>,
 }
@@ -73,12 +75,14 @@ impl Asked {
         looked.expect("nobody looks how tables stand");
     }
 
-    /// Holds back answers of how tables stand until what is returned is dropped.
+    /// Holds back the next answer of how tables stand until what is returned is dropped.
     pub(crate) async fn hold(&self) -> OwnedRwLockWriteGuard<()> {
-        self.gate.clone().write_owned().await
+        let gate = self.gate.clone().write_owned().await;
+        self.holds.store(true, Ordering::SeqCst);
+        gate
     }
 
-    /// Waits until such an answer is there.
+    /// Waits until that answer is there.
     pub(crate) async fn held(&self) {
         let held = timeout(PATIENCE, self.held.notified()).await;
         held.expect("nobody looks how tables stand");
@@ -178,7 +182,7 @@ impl Transaction for Counted {
     fn commit(self: Box<Self>) -> BoxFuture<'static, Result<()>> {
         Box::pin(async move {
             self.inner.commit().await?;
-            if self.stands && self.asked.gate.try_read().is_err() {
+            if self.stands && self.asked.holds.swap(false, Ordering::SeqCst) {
                 self.asked.held.notify_one();
                 drop(self.asked.gate.read().await);
             }

@@ -18,6 +18,8 @@ mod generated;
 #[cfg(test)]
 mod live;
 #[cfg(test)]
+mod lost;
+#[cfg(test)]
 mod made_anew;
 #[cfg(test)]
 mod messages;

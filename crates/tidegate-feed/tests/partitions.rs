@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use tidegate_feed::{Resync, Settings};
+use tidegate_feed::{QueueLimits, Resync, Settings};
 
-use crate::scene::{Scene, Setup, listen, node};
+use crate::scene::{Scene, Setup, listen, listen_within, node};
 
 /// Looks often, so that tests need not wait.
 fn setup() -> Setup {
@@ -118,4 +118,29 @@ async fn who_comes_back_to_another_node_is_told_of_what_happened_meanwhile() {
     scene.run("INSERT INTO t VALUES (5)").await;
     assert_eq!(late.event().await, "+{\"id\":5}");
     assert_eq!(back.event().await, "+{\"id\":5}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_catches_up_hears_of_a_gap_behind_what_is_older() {
+    let scene = parted("feed_partition_late").await;
+    let mut listener = scene.all("t", &["id"]).await;
+    let begin = listener.cursor;
+    scene
+        .run("INSERT INTO t SELECT i FROM generate_series(2, 39) i WHERE i % 10 > 1")
+        .await;
+    let all = listener.events(32).await;
+    let mut request = scene.request("t", &["id"]).await;
+    request.after = Some(begin);
+    let limits = QueueLimits {
+        events: 4,
+        ..QueueLimits::default()
+    };
+    let mut late = listen_within(&scene.feed, request, limits).await.unwrap();
+    scene.run("ALTER TABLE t DETACH PARTITION t1").await;
+    assert_eq!(listener.resync().await, Resync::Partitions);
+    // Rows of the partition that is gone come first: whoever reads again has nothing of them.
+    assert_eq!(late.events(32).await, all);
+    assert_eq!(late.resync().await, Resync::Partitions);
+    scene.run("INSERT INTO t VALUES (30)").await;
+    assert_eq!(late.event().await, "+{\"id\":30}");
 }

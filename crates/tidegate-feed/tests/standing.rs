@@ -8,12 +8,13 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::asked::Asked;
 use crate::scene::{Listener, Scene, Setup, listen, node};
 
-const TABLE: &str = "CREATE TABLE t (id int PRIMARY KEY, a text); GRANT SELECT ON t TO PUBLIC;
+pub(crate) const TABLE: &str =
+    "CREATE TABLE t (id int PRIMARY KEY, a text); GRANT SELECT ON t TO PUBLIC;
                      INSERT INTO t VALUES (1, 'x'), (2, 'x'), (3, 'x')";
 
 /// Waits until it has been looked at how tables stand, from now on: until the question behind the
 /// one that comes next is asked.
-async fn look(asked: &Asked) {
+pub(crate) async fn look(asked: &Asked) {
     asked.looked(2).await;
 }
 
@@ -102,7 +103,7 @@ async fn writers_go_on_where_whole_old_rows_cannot_be_had() {
 }
 
 /// The next gap; events may come before.
-async fn gap(listener: &mut Listener) -> Resync {
+pub(crate) async fn gap(listener: &mut Listener) -> Resync {
     loop {
         match listener.next().await {
             Item::Resync { reason, .. } => return reason,
@@ -113,7 +114,7 @@ async fn gap(listener: &mut Listener) -> Resync {
 }
 
 /// Inserts rows until one of them is told, which every table without a gap does.
-async fn until_told(scene: &Scene, listener: &mut Listener) {
+pub(crate) async fn until_told(scene: &Scene, listener: &mut Listener) {
     for id in 1000.. {
         scene
             .run(&format!("INSERT INTO t VALUES ({id}, 'x')"))

@@ -48,11 +48,11 @@ async fn who_came_after_a_table_was_captured_anew_is_told_of_no_gap() {
     let held = asked.hold().await;
     scene.feed.redefined(&database);
     asked.held().await;
-    // It needs more than the first, and so captures the table before what was found is told.
+    // It needs more than the first, and so captures the table before what was found is heard.
     request.operations = Operations::ALL;
     let mut late = scene.subscribe(request).await.unwrap();
-    drop(held);
     assert_eq!(early.resync().await, Resync::Interrupted);
+    drop(held);
     for _ in 0..3 {
         scene.feed.redefined(&database);
         asked.looked(1).await;

@@ -117,7 +117,8 @@ impl Replication {
     /// Ends streams, as the login that opened them, and waits until they have ended.
     async fn end(&self, database: &DatabaseName, streams: &[StreamingServer]) -> LogResult<()> {
         let reader = &self.shared.reader;
-        let opened = control::open(reader, database).await;
+        // In a tenant's database the function is nobody's.
+        let opened = control::open(reader, &reader.admin_database).await;
         let client = opened.map_err(|e| refusal::of_connection(e, &reader.admin_role))?;
         let slots: Vec<&str> = streams.iter().map(|stream| stream.slot.as_str()).collect();
         let failed = |error: tokio_postgres::Error| refusal::of_statement(&error, END);
