@@ -63,7 +63,7 @@ async fn a_table_that_is_busy_when_the_stream_comes_back_is_captured_later() {
         match scene.subscribe(request.clone()).await {
             Err(Error::Timeout { what, .. }) if what.contains("open before") => break,
             Err(error @ (Error::Timeout { .. } | Error::Unavailable(_))) => {
-                assert!(Instant::now() < deadline, "{error:?}")
+                assert!(Instant::now() < deadline, "{error:?}");
             }
             Err(other) => panic!("{other:?}"),
             Ok(_) => panic!("what was written meanwhile may be missed"),

@@ -145,6 +145,28 @@ async fn servers_that_come_back_meanwhile_are_no_lack_of_rights() {
 }
 
 #[tokio::test]
+async fn a_reader_of_its_own_ends_its_stream_where_users_may_end_nobody() {
+    let scene = Scene::new("log_ended_by_reader").await;
+    scene
+        .run(
+            "CREATE ROLE log_reader LOGIN REPLICATION PASSWORD 'x'; CREATE TABLE t (a text);
+             REVOKE EXECUTE ON FUNCTION pg_terminate_backend(int, bigint) FROM PUBLIC",
+        )
+        .await;
+    let admin = Config::from_url(&scene.cluster.socket_url("postgres")).unwrap();
+    let reader = admin.clone().with_login("log_reader", Secret::new("x"));
+    let log = Replication::new(reader, admin, None, ReplicationSettings::default());
+    let stream = log.open(&scene.database, LogStart::Now).await.unwrap();
+    let mut stream = Reader::new(stream);
+    let demand = scene.demand("t", true, false).await;
+    log.capture(&scene.database, &demand).await.unwrap();
+    let removed = log.remove(&scene.database, true).await.unwrap();
+    assert!(matches!(removed, Removal::Done { .. }), "{removed:?}");
+    while stream.step().await.is_ok() {}
+    nothing_is_left(&scene).await;
+}
+
+#[tokio::test]
 async fn slots_are_shown_with_what_they_keep() {
     let scene = Scene::new("log_slots").await;
     let _reader = scene.open(None).await.unwrap();
