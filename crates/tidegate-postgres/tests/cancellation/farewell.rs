@@ -110,8 +110,9 @@ async fn asked(answers: &[Fate]) -> Vec<u64> {
         assert_eq!(backend.role, login.role);
         assert_eq!(backend.process_id, i32::from(PROCESS));
     }
-    let after = |at: &Instant| at.duration_since(began).as_secs_f64().round();
-    asked.iter().map(|(at, _)| after(at) as u64).collect()
+    let half = Duration::from_millis(500);
+    let after = |at: &Instant| (at.duration_since(began) + half).as_secs();
+    asked.iter().map(|(at, _)| after(at)).collect()
 }
 
 #[tokio::test]
