@@ -31,8 +31,8 @@ impl fmt::Display for Key {
 
 /// Opens, judges, resets and closes the connections of a pool.
 ///
-/// The pool bounds the time of `open`, `reset` and `close` by its settings; dropping their futures must therefore leave nothing behind but a closed
-/// connection.
+/// The pool bounds the time of `open`, `reset` and `close` by its settings; dropping their futures
+/// must therefore leave nothing behind but a closed connection.
 pub trait Connector: Send + Sync + 'static {
     /// A connection that has logged in.
     type Connection: Send + 'static;
