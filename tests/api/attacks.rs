@@ -243,6 +243,11 @@ async fn d6_what_postgresql_would_read_for_minutes_is_refused_before() {
             "int",
             "character 8",
         ),
+        (
+            format!("select {}1", "%2B".repeat(300_000)),
+            "int",
+            "no space",
+        ),
         (format!("{} select 1", nested(200_000)), "int", "no space"),
         (
             "select :x".to_owned(),

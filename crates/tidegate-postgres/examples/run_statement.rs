@@ -9,7 +9,8 @@ use bytes::BytesMut;
 use tidegate_postgres::backoff::Jitter;
 use tidegate_postgres::pool::{Key, NoRepair, OpenError, Pool, Settings};
 use tidegate_postgres::{
-    Backend, Config, Credential, Credentials, RoleConnector, Roles, Secret, StartupPins, Terminator,
+    Backend, Config, Credential, Credentials, Fate, RoleConnector, Roles, Secret, StartupPins,
+    Terminator,
 };
 use tidegate_sql::codec::ValueWriter;
 use tidegate_sql::{
@@ -36,8 +37,8 @@ impl Credentials for OneRole {
 struct Patience;
 
 impl Terminator for Patience {
-    fn terminate(&self, _backend: Backend) -> BoxFuture<'_, ()> {
-        Box::pin(std::future::ready(()))
+    fn terminate(&self, _backend: Backend) -> BoxFuture<'_, Fate> {
+        Box::pin(std::future::ready(Fate::Unknown))
     }
 }
 

@@ -26,4 +26,4 @@ pub use executor::{Credential, Credentials, Postgres, RoleConnector, Roles};
 pub use outbox::{Outbox, OutboxSettings};
 pub use replication::{Replication, ReplicationSettings};
 pub use role_password::{role_password, scram_verifier};
-pub use terminator::{Backend, Terminator};
+pub use terminator::{Backend, Fate, Terminator};

@@ -1,10 +1,12 @@
 //! The last resort against a backend that does not stop.
 
-use tidegate_sql::BoxFuture;
+use tidegate_sql::{BoxFuture, RoleName};
 
 /// Identifies a server process (PostgreSQL, `BackendKeyData`).
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Backend {
+    /// As whom it was logged in. After a failover the process id may be somebody else's.
+    pub role: RoleName,
     /// Its process id, as `pg_terminate_backend` takes it.
     pub process_id: i32,
     /// What proves that a cancel request comes from its client.
@@ -15,13 +17,26 @@ impl std::fmt::Debug for Backend {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // The key is a credential: who has it can cancel the backend's statements.
         f.debug_struct("Backend")
+            .field("role", &self.role)
             .field("process_id", &self.process_id)
             .finish_non_exhaustive()
     }
 }
 
+/// What is known of a backend that was to be ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// PostgreSQL has no such process, or not any more.
+    Gone,
+    /// It was told to end, which takes as long as it does not listen.
+    Told,
+    /// Nobody could be asked.
+    Unknown,
+}
+
 /// Ends server processes from a connection that no tenant can block.
 pub trait Terminator: Send + Sync {
-    /// Calls `pg_terminate_backend`. A failure is logged where it happens: nobody could do more.
-    fn terminate(&self, backend: Backend) -> BoxFuture<'_, ()>;
+    /// Calls `pg_terminate_backend` for a process of that role. A failure is logged where it
+    /// happens.
+    fn terminate(&self, backend: Backend) -> BoxFuture<'_, Fate>;
 }

@@ -26,8 +26,8 @@ impl Canceller {
         }
     }
 
-    pub(super) fn backend(&self) -> Backend {
-        self.backend
+    pub(super) fn backend(&self) -> &Backend {
+        &self.backend
     }
 
     /// Cancels what the backend runs now. When this returns PostgreSQL has sent the signal, so

@@ -71,7 +71,7 @@ impl std::fmt::Debug for Connection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // The buffers hold what callers read and write.
         f.debug_struct("Connection")
-            .field("backend", &self.backend())
+            .field("backend", self.backend())
             .field("condition", &self.condition())
             .finish_non_exhaustive()
     }
@@ -90,7 +90,7 @@ pub(crate) enum TransactionStatus {
 
 impl Connection {
     /// The server process behind the connection.
-    pub fn backend(&self) -> Backend {
+    pub fn backend(&self) -> &Backend {
         self.canceller.backend()
     }
 

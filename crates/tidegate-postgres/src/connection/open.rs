@@ -2,6 +2,7 @@
 
 use postgres_protocol::authentication::sasl::{self, ChannelBinding, ScramSha256};
 use postgres_protocol::message::frontend;
+use tidegate_sql::RoleName;
 use tokio::time::timeout;
 
 use super::cancel::Canceller;
@@ -32,7 +33,7 @@ impl Connection {
             let mut channel = Channel::new(Stream::connect(config).await?);
             start(&mut channel, database, role, pins)?;
             authenticate(&mut channel, password).await?;
-            let ready = wait_until_ready(&mut channel).await;
+            let ready = wait_until_ready(&mut channel, role).await;
             let backend = ready.map_err(ConnectError::behind_authentication)?;
             Ok(Self {
                 channel,
@@ -141,8 +142,9 @@ async fn step(channel: &mut Channel, code: u32) -> Result<&[u8], ConnectError> {
 }
 
 /// Reads settings and the backend's key up to the first `ReadyForQuery`.
-async fn wait_until_ready(channel: &mut Channel) -> Result<Backend, ConnectError> {
+async fn wait_until_ready(channel: &mut Channel, role: &str) -> Result<Backend, ConnectError> {
     let mut backend = Backend {
+        role: RoleName::new(role),
         process_id: 0,
         secret_key: 0,
     };
@@ -152,10 +154,8 @@ async fn wait_until_ready(channel: &mut Channel) -> Result<Backend, ConnectError
             (tag::READY_FOR_QUERY, _) => return Ok(backend),
             (tag::BACKEND_KEY_DATA, body) => {
                 if let Some((&[a, b, c, d, e, f, g, h], [])) = body.split_first_chunk::<8>() {
-                    backend = Backend {
-                        process_id: i32::from_be_bytes([a, b, c, d]),
-                        secret_key: i32::from_be_bytes([e, f, g, h]),
-                    };
+                    backend.process_id = i32::from_be_bytes([a, b, c, d]);
+                    backend.secret_key = i32::from_be_bytes([e, f, g, h]);
                 }
             }
             (tag::PARAMETER_STATUS | tag::NEGOTIATE_PROTOCOL_VERSION, _) => {}

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::{Condition, Connection, TransactionStatus};
 use crate::session::names::Names;
 use crate::session::reset::{CHECK_ROWS, Residue};
-use crate::terminator::Terminator;
+use crate::terminator::{Backend, Fate, Terminator};
 use crate::wire::rejection::ServerError;
 use crate::wire::tag;
 
@@ -15,6 +15,12 @@ use crate::wire::tag;
 const GRACE: Duration = Duration::from_secs(1);
 /// How long a reset may take.
 const RESET: Duration = Duration::from_secs(5);
+/// When a backend is ended that has not let its connection go.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// When the administrator is tried again who could not be asked.
+const UNASKED: Duration = Duration::from_secs(5);
+/// When a backend is ended again that was told before.
+const AGAIN: Duration = Duration::from_secs(30);
 
 impl Connection {
     /// Brings the connection back to [`Condition::Ready`]: cancels what still runs (and waits
@@ -39,6 +45,19 @@ impl Connection {
             self.finish_reset().await;
         }
         self.condition() == Condition::Ready
+    }
+
+    /// Closes the connection and returns when PostgreSQL does not work for it any more: it has let
+    /// the connection go, or has no such backend. After a failover nobody else tells; a timeout of
+    /// the socket would, but it also passes while a statement runs that leaves its input unread.
+    pub async fn see_off(self, terminator: &dyn Terminator) {
+        let backend = self.backend().clone();
+        tokio::select! {
+            () = self.close() => {}
+            () = end(&backend, terminator) => {
+                tracing::info!(?backend, "gave up the connection of a backend that is gone");
+            }
+        }
     }
 
     /// Whether nothing is under way except possibly a reset that was sent in whole.
@@ -74,7 +93,7 @@ impl Connection {
                 backend = self.backend().process_id,
                 "a statement did not stop when it was cancelled; its backend is terminated"
             );
-            terminator.terminate(self.backend()).await;
+            terminator.terminate(self.backend().clone()).await;
         }
         self.reset_answers = 0;
     }
@@ -123,6 +142,19 @@ impl Connection {
             }
         }
         true
+    }
+}
+
+/// Has a backend ended until it is gone, for whatever reason nobody has told it yet.
+async fn end(backend: &Backend, terminator: &dyn Terminator) {
+    let mut pause = PATIENCE;
+    loop {
+        sleep(pause).await;
+        pause = match terminator.terminate(backend.clone()).await {
+            Fate::Gone => return,
+            Fate::Told => AGAIN,
+            Fate::Unknown => UNASKED,
+        };
     }
 }
 

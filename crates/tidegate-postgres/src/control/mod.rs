@@ -33,7 +33,7 @@ pub use notices::{CHANNEL, Notice};
 use crate::backoff::Jitter;
 use crate::config::Config;
 use crate::connection::ConnectError;
-use crate::terminator::{Backend, Terminator};
+use crate::terminator::{Backend, Fate, Terminator};
 use connect::{CATALOG, CONTROL};
 use link::{Link, Reach};
 use transaction::ServiceTransaction;
@@ -169,20 +169,11 @@ impl Control {
         }
     }
 
-    async fn end(&self, backend: Backend) -> Result<()> {
+    async fn end(&self, backend: &Backend) -> Result<Fate> {
         let session = self.rescue.session().await?;
-        // A process id may be somebody else's by now; it is at least none of our own sessions.
-        let process_id = backend.process_id;
-        session
-            .command(&format!(
-                "SELECT pg_catalog.pg_terminate_backend(a.pid) \
-                 FROM pg_catalog.pg_stat_activity a \
-                 WHERE a.pid OPERATOR(pg_catalog.=) {process_id} \
-                 AND a.usename OPERATOR(pg_catalog.<>) current_user"
-            ))
-            .await?;
+        let told = session.terminate(backend).await?;
         session.release();
-        Ok(())
+        Ok(if told { Fate::Told } else { Fate::Gone })
     }
 }
 
@@ -254,13 +245,17 @@ impl Executor for Control {
 }
 
 impl Terminator for Control {
-    fn terminate(&self, backend: Backend) -> BoxFuture<'_, ()> {
+    fn terminate(&self, backend: Backend) -> BoxFuture<'_, Fate> {
         Box::pin(async move {
-            let ending = within(Some(Instant::now() + TERMINATE), self.end(backend));
-            match ending.await {
-                Ok(()) => warn!(?backend, "terminated a backend that did not stop"),
-                Err(error) => warn!(?backend, %error, "a backend could not be terminated"),
+            let ending = within(Some(Instant::now() + TERMINATE), self.end(&backend));
+            let fate = ending.await.unwrap_or_else(|error| {
+                warn!(?backend, %error, "a backend could not be terminated");
+                Fate::Unknown
+            });
+            if fate == Fate::Told {
+                warn!(?backend, "terminated a backend that did not stop");
             }
+            fate
         })
     }
 }

@@ -13,6 +13,7 @@ use tracing::debug;
 use super::refusal;
 use super::tls::Tls;
 use super::value::{self, Text};
+use crate::terminator::Backend;
 
 /// How long a cancel request may take.
 const CANCEL: Duration = Duration::from_secs(5);
@@ -47,6 +48,22 @@ impl Session {
     pub(super) async fn command(&self, text: &str) -> Result<()> {
         let done = self.object().batch_execute(text).await;
         done.map_err(|error| refusal::of_statement(&error, None))
+    }
+
+    /// Ends a server process; answers whether there is one. A process id may be somebody else's by
+    /// now, so the role must be the same, or dropped meanwhile; it is never our own.
+    pub(super) async fn terminate(&self, backend: &Backend) -> Result<bool> {
+        const TERMINATE: &str = "SELECT pg_catalog.pg_terminate_backend(a.pid) \
+            FROM pg_catalog.pg_stat_activity a WHERE a.pid OPERATOR(pg_catalog.=) $1 \
+            AND (a.usename OPERATOR(pg_catalog.=) $2::pg_catalog.text::pg_catalog.name \
+            AND a.usename OPERATOR(pg_catalog.<>) current_user \
+            OR a.usename IS NULL AND a.backend_type OPERATOR(pg_catalog.=) 'client backend')";
+        let ended = self
+            .object()
+            .query(TERMINATE, &[&backend.process_id, &backend.role.as_str()])
+            .await;
+        let ended = ended.map_err(|error| refusal::of_statement(&error, None))?;
+        Ok(!ended.is_empty())
     }
 
     /// Opens a transaction.

@@ -114,6 +114,11 @@ impl Connector for RoleConnector {
     fn close(&self, connection: Connection) -> BoxFuture<'static, ()> {
         Box::pin(connection.close())
     }
+
+    fn see_off(&self, connection: Connection) -> BoxFuture<'static, ()> {
+        let terminator = self.terminator.clone();
+        Box::pin(async move { connection.see_off(&*terminator).await })
+    }
 }
 
 impl From<ConnectError> for OpenError {

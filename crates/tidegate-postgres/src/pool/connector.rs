@@ -31,9 +31,8 @@ impl fmt::Display for Key {
 
 /// Opens, judges, resets and closes the connections of a pool.
 ///
-/// The pool bounds the time of `open`, `reset` and, unless the server may still work for it,
-/// `close` by its settings; dropping their futures must therefore leave nothing behind but a closed
-/// connection.
+/// The pool bounds the time of `open`, `reset` and `close` by its settings; dropping their futures
+/// must therefore leave nothing behind but a closed connection.
 pub trait Connector: Send + Sync + 'static {
     /// A connection that has logged in.
     type Connection: Send + 'static;
@@ -52,7 +51,7 @@ pub trait Connector: Send + Sync + 'static {
     fn condition(&self, connection: &mut Self::Connection) -> Condition;
 
     /// Whether the server may still work for a connection that is good for nothing any more. It
-    /// then counts until [`Connector::close`] returns.
+    /// then counts until [`Connector::see_off`] returns.
     fn may_run(&self, connection: &Self::Connection) -> bool {
         let _ = connection;
         false
@@ -69,6 +68,12 @@ pub trait Connector: Send + Sync + 'static {
     fn close(&self, connection: Self::Connection) -> BoxFuture<'static, ()> {
         drop(connection);
         Box::pin(std::future::ready(()))
+    }
+
+    /// Closes a connection for which the server may still work, and sees to it that it stops.
+    /// Returns when it does not any more, however long that takes.
+    fn see_off(&self, connection: Self::Connection) -> BoxFuture<'static, ()> {
+        self.close(connection)
     }
 }
 

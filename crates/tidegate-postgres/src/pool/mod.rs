@@ -221,7 +221,7 @@ impl<K: Connector> Inner<K> {
             connection, key, ..
         } = *entry;
         let began = Instant::now();
-        self.connector.close(connection).await;
+        self.connector.see_off(connection).await;
         let now = Instant::now();
         if now.duration_since(began) > STUBBORN {
             info!(%key, after = ?now.duration_since(began), "a statement that did not stop has ended");

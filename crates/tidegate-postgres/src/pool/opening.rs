@@ -11,6 +11,7 @@ use tracing::{info, warn};
 use super::Inner;
 use super::connector::{Cause, Connector, Key, OpenError};
 use super::state::{Action, Entry, Phase, State};
+use super::trouble::Turn;
 use super::verdict::Verdict;
 
 /// How long no connection is opened for a role after PostgreSQL refused one.
@@ -37,35 +38,41 @@ impl<K: Connector> Inner<K> {
                 self.connect(key).await
             }
             Err(OpenError::Login(cause)) => {
-                let admitted = self.ask(self.repair.admits(key), &cause).await;
+                let admitted = self.ask(key, self.repair.admits(key), &cause).await;
                 if let Err(OpenError::Barred { .. }) = admitted {
                     self.state.lock().let_repair(key);
                 }
                 admitted?;
-                if !self.may_repair(key) {
-                    return Err(OpenError::Login(cause));
-                }
-                warn!(%key, error = %cause, "the role cannot log in; it is repaired");
-                self.ask(self.repair.repair(key), &cause).await?;
+                self.repair(key, cause).await?;
                 self.connect(key).await
             }
             outcome => outcome,
         }
     }
 
-    async fn connect(&self, key: &Key) -> Result<K::Connection, OpenError> {
-        let shared = self.state.lock().is_shared(key);
-        self.answer(self.connector.open(key, shared)).await
+    /// Gives the role its password, or waits while another attempt does.
+    async fn repair(&self, key: &Key, cause: Cause) -> Result<(), OpenError> {
+        let turn = self.state.lock().may_repair(key, Instant::now());
+        match turn {
+            Turn::Ours(_under_way) => {
+                warn!(%key, error = %cause, "the role cannot log in; it is repaired");
+                self.ask(key, self.repair.repair(key), &cause).await
+            }
+            Turn::Theirs(mut over) => {
+                // An error is the end of it too.
+                drop(timeout(self.limits.open, over.changed()).await);
+                Ok(())
+            }
+            Turn::Past => Err(OpenError::Login(cause)),
+        }
     }
 
-    /// Waits for an answer as long as an attempt to connect may take.
-    async fn answer<T>(
-        &self,
-        attempt: impl Future<Output = Result<T, OpenError>>,
-    ) -> Result<T, OpenError> {
+    async fn connect(&self, key: &Key) -> Result<K::Connection, OpenError> {
+        let shared = self.state.lock().is_shared(key);
         let limit = self.limits.open;
         let silence = |_| OpenError::Unreachable(Arc::new(NoAnswer(limit)));
-        timeout(limit, attempt).await.map_err(silence)?
+        let attempt = timeout(limit, self.connector.open(key, shared));
+        attempt.await.map_err(silence)?
     }
 
     /// Closes the least recently used idle connection and waits for that.
@@ -80,28 +87,29 @@ impl<K: Connector> Inner<K> {
         true
     }
 
-    fn may_repair(&self, key: &Key) -> bool {
-        self.state.lock().may_repair(key, Instant::now())
-    }
-
-    /// What an administrator says or does about a role that cannot log in.
+    /// What an administrator says or does about a role that cannot log in. PostgreSQL has just
+    /// answered that role, so a silence concerns nobody else: a lock on its row, for instance.
     async fn ask(
         &self,
+        key: &Key,
         administrator: impl Future<Output = tidegate_sql::Result<()>>,
         cause: &Cause,
     ) -> Result<(), OpenError> {
-        let cause = cause.clone();
-        let answer = async {
-            administrator.await.map_err(|error| match error {
-                Error::NoDatabase => OpenError::NoDatabase,
-                Error::Rejected(said) => OpenError::Barred { said, cause },
-                error => {
-                    warn!(%error, "the role could not be looked at or repaired");
-                    OpenError::Login(cause)
-                }
-            })
+        let Ok(answer) = timeout(self.limits.open, administrator).await else {
+            warn!(%key, "no answer about a role that is to be looked at or repaired");
+            return Err(OpenError::Login(cause.clone()));
         };
-        self.answer(answer).await
+        answer.map_err(|error| match error {
+            Error::NoDatabase => OpenError::NoDatabase,
+            Error::Rejected(said) => OpenError::Barred {
+                said,
+                cause: cause.clone(),
+            },
+            error => {
+                warn!(%key, %error, "the role could not be looked at or repaired");
+                OpenError::Login(cause.clone())
+            }
+        })
     }
 
     fn opened(self: &Arc<Self>, key: Key, serial: u64, connection: K::Connection) {
@@ -221,7 +229,7 @@ impl<K: Connector> State<K> {
             self.close(&key.database, Some(&key.role), actions);
         }
         self.refuse(key, &verdict, actions);
-        if let OpenError::Full(_) | OpenError::Login(_) | OpenError::Barred { .. } = failure {
+        if !matches!(failure, OpenError::Internal(_)) {
             self.remember_refusal(key, now + REFUSED, verdict);
         }
         false

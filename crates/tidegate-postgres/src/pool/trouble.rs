@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::connector::{Connector, Key};
@@ -17,10 +18,22 @@ const EVICTION_PAUSE: Duration = Duration::from_secs(5);
 #[derive(Default)]
 pub(super) struct Trouble {
     repaired: Option<Instant>,
+    /// Whose other end is gone when the last repair is over.
+    repair: Option<watch::Receiver<()>>,
     /// When others lost an idle connection for it last.
     evicted: Option<Instant>,
     /// What its requests are told, and until when.
     refused: Option<(Instant, Verdict)>,
+}
+
+/// Whose turn it is to repair a role.
+pub(super) enum Turn {
+    /// Of who asks, until this is dropped.
+    Ours(watch::Sender<()>),
+    /// Another attempt's, which began just now; it is over when the sender is gone.
+    Theirs(watch::Receiver<()>),
+    /// Nobody's: it has been tried, and the pause is not over.
+    Past,
 }
 
 impl Trouble {
@@ -33,16 +46,21 @@ impl Trouble {
 }
 
 impl<K: Connector> State<K> {
-    /// Whether the role may be repaired now; if so, that counts.
-    pub(super) fn may_repair(&mut self, key: &Key, now: Instant) -> bool {
-        let pause = self.settings.repair;
+    /// Whose turn it is to repair the role; a repair counts.
+    pub(super) fn may_repair(&mut self, key: &Key, now: Instant) -> Turn {
+        let (pause, open) = (self.settings.repair, self.settings.open);
         let trouble = self.troubles.entry(key.clone()).or_default();
-        let may = is_past(trouble.repaired, pause, now);
-        if may {
-            trouble.repaired = Some(now);
+        if is_past(trouble.repaired, pause, now) {
+            let (under_way, over) = watch::channel(());
+            (trouble.repaired, trouble.repair) = (Some(now), Some(over));
             self.counters.repairs += 1;
+            return Turn::Ours(under_way);
         }
-        may
+        // A repair takes as long as opening a connection at most.
+        match &trouble.repair {
+            Some(over) if !is_past(trouble.repaired, open, now) => Turn::Theirs(over.clone()),
+            _ => Turn::Past,
+        }
     }
 
     /// The role may be repaired as soon as nobody keeps it out any more: who did that may have

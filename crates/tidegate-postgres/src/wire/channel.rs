@@ -6,7 +6,7 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker, ready};
 
 use bytes::{Buf, BytesMut};
-use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWrite};
 use tokio::time::Instant;
 
 use super::inbound::Inbound;
@@ -108,7 +108,7 @@ impl Channel {
     /// comes meanwhile is thrown away; who sends very much notices by itself that nobody reads.
     pub(crate) async fn abandon(mut self) -> io::Result<()> {
         self.stream.listen()?;
-        self.stream.shutdown().await?;
+        self.stream.end()?;
         let (mut thrown_away, mut rest) = (0, [0; 4096]);
         while thrown_away < ENOUGH {
             match self.stream.read(&mut rest).await? {
@@ -166,5 +166,66 @@ impl Channel {
     pub(crate) fn has_stirred(&mut self) -> bool {
         let mut nobody = Context::from_waker(Waker::noop());
         self.inbound.has_more() || self.poll_receive(&mut nobody).is_ready()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use rustls::pki_types::PrivateKeyDer;
+    use tokio::io::AsyncWriteExt as _;
+    use tokio::net::{TcpListener, TcpStream};
+    use tokio::time::timeout;
+    use tokio_rustls::TlsAcceptor;
+
+    use super::*;
+    use crate::config::{Config, TlsMode};
+
+    fn acceptor() -> TlsAcceptor {
+        let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+        let key = PrivateKeyDer::Pkcs8(made.signing_key.serialize_der().into());
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let server = rustls::ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![made.cert.der().clone()], key)
+            .unwrap();
+        TlsAcceptor::from(Arc::new(server))
+    }
+
+    /// Sends as long as somebody takes it, and reads nothing.
+    async fn talk(mut tcp: TcpStream) -> io::Result<()> {
+        let mut request = [0; 8];
+        tcp.read_exact(&mut request).await?;
+        tcp.write_all(b"S").await?;
+        let mut tls = acceptor().accept(tcp).await?;
+        loop {
+            tls.write_all(&[0; 4096]).await?;
+        }
+    }
+
+    #[tokio::test]
+    async fn a_stream_is_abandoned_whose_other_side_only_talks() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("postgres://u:p@{}/d", listener.local_addr().unwrap());
+        let config = Config::from_url(&url)
+            .unwrap()
+            .with_tls(TlsMode::Require, None);
+        let server = tokio::spawn(async move { talk(listener.accept().await?.0).await });
+        let mut channel = Channel::new(Stream::connect(&config).await.unwrap());
+        // More than buffers hold; sent until nothing moves any more.
+        channel.outbound.resize(64 << 20, 0);
+        let mut left = 0;
+        while left != channel.outbound.len() {
+            left = channel.outbound.len();
+            let sent = poll_fn(|cx| channel.poll_send(cx));
+            assert!(timeout(Duration::from_millis(300), sent).await.is_err());
+        }
+        let abandoned = timeout(Duration::from_secs(30), channel.abandon()).await;
+        abandoned.expect("it waits for ever").unwrap();
+        assert!(server.await.unwrap().is_err(), "it was told by the stream");
     }
 }

@@ -1,6 +1,7 @@
 //! The byte stream below the protocol.
 
 use std::io;
+use std::net::Shutdown;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -127,6 +128,17 @@ impl Stream {
             other => other,
         };
         Ok(())
+    }
+
+    /// Ends the way out below TLS, whose goodbye would wait behind what the other side does not
+    /// take before we read. Never waits.
+    pub(crate) fn end(&self) -> io::Result<()> {
+        match self {
+            Self::Tcp(stream) => SockRef::from(stream).shutdown(Shutdown::Write),
+            Self::Unix(stream) => SockRef::from(stream).shutdown(Shutdown::Write),
+            Self::Tls(stream) => SockRef::from(stream.get_ref().0).shutdown(Shutdown::Write),
+            Self::Hushed(_) => Err(io::ErrorKind::NotConnected.into()),
+        }
     }
 
     /// Ends what [`Stream::hush`] began.

@@ -1,5 +1,7 @@
 //! What happens when time runs out, the caller goes away, or PostgreSQL does.
 
+mod farewell;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

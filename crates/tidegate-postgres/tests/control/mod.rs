@@ -9,7 +9,7 @@ use std::time::Duration;
 use tidegate_embedded::Cluster;
 use tidegate_postgres::backoff::Jitter;
 use tidegate_postgres::control::{Control, Notice};
-use tidegate_postgres::{Backend, Config, Terminator as _};
+use tidegate_postgres::{Backend, Config, Fate, Terminator as _};
 use tidegate_sql::{
     DatabaseName, Error, Executor as _, Login, Mode, Principal, Result, RoleName, Sharing, Terms,
     WireFormat,
@@ -381,13 +381,19 @@ async fn a_backend_that_does_not_stop_is_terminated() {
     let process_id: i32 = client.query_one(query, &[]).await.unwrap().get(0);
     let sleep = tokio::spawn(async move { client.batch_execute("SELECT pg_sleep(600)").await });
     place.wait_for_running("pg_sleep(600)", 1).await;
-    place
-        .control
-        .terminate(Backend {
+    let terminate = async |role: &str, process_id| {
+        let role = RoleName::new(role);
+        let backend = Backend {
+            role,
             process_id,
             secret_key: 0,
-        })
-        .await;
+        };
+        place.control.terminate(backend).await
+    };
+    assert_eq!(terminate("control_other", process_id).await, Fate::Gone);
+    assert_eq!(terminate("control_stubborn", i32::MAX).await, Fate::Gone);
+    assert!(!sleep.is_finished(), "the number may be another backend's");
+    assert_eq!(terminate("control_stubborn", process_id).await, Fate::Told);
     assert!(soon(sleep).await.unwrap().is_err());
     drop(soon(ended).await);
 }

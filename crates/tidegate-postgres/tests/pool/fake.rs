@@ -6,6 +6,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tidegate_postgres::pool::{Condition, Connector, Key, OpenError, Repair, ResetFailed};
 use tidegate_sql::{BoxFuture, DatabaseName, Error, Login, Rejection, RoleName, Sharing};
+use tokio::time::sleep;
 
 /// A login of a user whose session is number 1.
 pub(crate) fn login(database: &str, role: &str) -> Login {
@@ -41,6 +42,8 @@ pub(crate) enum Script {
     WrongPassword,
     /// Which somebody who looks can tell.
     Expired,
+    /// Which somebody who looks finds without its database.
+    Dropped,
     /// For good.
     NoLogin,
     NoDatabase,
@@ -57,6 +60,9 @@ struct Server {
     severed: Vec<usize>,
     repairs: usize,
     repairs_fail: bool,
+    /// How long looking at a role and repairing it take.
+    looks: (usize, Duration),
+    repairs_take: Duration,
 }
 
 /// The connector.
@@ -75,6 +81,8 @@ impl Default for Fake {
             severed: Vec::new(),
             repairs: 0,
             repairs_fail: false,
+            looks: (0, Duration::ZERO),
+            repairs_take: Duration::ZERO,
         })))
     }
 }
@@ -143,7 +151,9 @@ impl Fake {
             Script::FullFor(role) if key.role.as_str() == role => {
                 return Err(OpenError::Full(cause()));
             }
-            Script::WrongPassword | Script::Expired => return Err(OpenError::Login(cause())),
+            Script::WrongPassword | Script::Expired | Script::Dropped => {
+                return Err(OpenError::Login(cause()));
+            }
             Script::NoLogin => {
                 let (said, cause) = (barred(), cause());
                 return Err(OpenError::Barred { said, cause });
@@ -182,7 +192,7 @@ impl Connector for Fake {
                 server.script
             };
             if let Script::Slow(time) = script {
-                tokio::time::sleep(time).await;
+                sleep(time).await;
             }
             tokio::task::yield_now().await;
             self.connect(key)
@@ -218,7 +228,7 @@ impl Connector for Fake {
         connection: &'a mut FakeConnection,
     ) -> BoxFuture<'a, Result<(), ResetFailed>> {
         Box::pin(async move {
-            tokio::time::sleep(connection.reset_due.unwrap_or_default()).await;
+            sleep(connection.reset_due.unwrap_or_default()).await;
             connection.reset_due = None;
             connection.resets += 1;
             Ok(())
@@ -238,6 +248,17 @@ impl Repairs {
     pub(crate) fn fail(&self) {
         self.0.lock().repairs_fail = true;
     }
+
+    /// How often somebody was asked whether a role is kept out.
+    pub(crate) fn looks(&self) -> usize {
+        self.0.lock().looks.0
+    }
+
+    /// How long looking at a role and repairing it take from now on.
+    pub(crate) fn slow(&self, look: Duration, repair: Duration) {
+        let mut server = self.0.lock();
+        (server.looks.1, server.repairs_take) = (look, repair);
+    }
 }
 
 fn barred() -> Box<Rejection> {
@@ -249,22 +270,35 @@ fn barred() -> Box<Rejection> {
 
 impl Repair for Repairs {
     fn admits<'a>(&'a self, _key: &'a Key) -> BoxFuture<'a, tidegate_sql::Result<()>> {
-        let outcome = match self.0.lock().script {
-            Script::Expired => Err(Error::Rejected(barred())),
-            _ => Ok(()),
+        let (script, time) = {
+            let mut server = self.0.lock();
+            server.looks.0 += 1;
+            (server.script, server.looks.1)
         };
-        Box::pin(std::future::ready(outcome))
+        Box::pin(async move {
+            sleep(time).await;
+            match script {
+                Script::Expired => Err(Error::Rejected(barred())),
+                Script::Dropped => Err(Error::NoDatabase),
+                _ => Ok(()),
+            }
+        })
     }
 
     fn repair<'a>(&'a self, _key: &'a Key) -> BoxFuture<'a, tidegate_sql::Result<()>> {
-        let mut server = self.0.lock();
-        server.repairs += 1;
-        let outcome = if server.repairs_fail {
-            Err(Error::internal("the repair is broken"))
-        } else {
+        let time = {
+            let mut server = self.0.lock();
+            server.repairs += 1;
+            server.repairs_take
+        };
+        Box::pin(async move {
+            sleep(time).await;
+            let mut server = self.0.lock();
+            if server.repairs_fail {
+                return Err(Error::internal("the repair is broken"));
+            }
             server.script = Script::Up;
             Ok(())
-        };
-        Box::pin(std::future::ready(outcome))
+        })
     }
 }

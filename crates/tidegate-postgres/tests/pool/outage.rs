@@ -145,6 +145,67 @@ async fn a_role_that_cannot_log_in_is_repaired_once_a_minute() {
     assert_eq!(repairs.count(), 2);
 }
 
+/// The first requests after its password has drifted, say.
+#[tokio::test(start_paused = true)]
+async fn who_comes_while_a_role_is_repaired_waits_for_that() {
+    let fake = Fake::default();
+    let repairs = fake.repairs();
+    let pool = Pool::new(fake, repairs.clone(), Settings::default(), Jitter::none());
+    let alice = login("shop", "shop/alice");
+    pool.connector().script(Script::WrongPassword);
+    repairs.slow(Duration::ZERO, Duration::from_secs(2));
+    let start = Instant::now();
+    let waiting: Vec<_> = (0..5).map(|_| later(&pool, &alice)).collect();
+    for task in waiting {
+        assert!(task.await.unwrap().is_ok());
+    }
+    assert_eq!(start.elapsed(), Duration::from_secs(2));
+    assert_eq!((repairs.count(), counters(&pool).repairs), (1, 1));
+}
+
+/// A user can hold its own row locked, by an `ALTER ROLE` in a transaction that stays open.
+#[tokio::test(start_paused = true)]
+async fn an_administrator_who_does_not_answer_about_a_role_shuts_out_nobody_else() {
+    let fake = Fake::default();
+    let repairs = fake.repairs();
+    let pool = Pool::new(fake, repairs.clone(), Settings::default(), Jitter::none());
+    let (alice, bob) = (login("shop", "shop/alice"), login("shop", "shop/bob"));
+    let never = Duration::from_hours(1);
+    for (look, repair) in [(Duration::ZERO, never), (never, Duration::ZERO)] {
+        repairs.slow(look, repair);
+        pool.connector().script(Script::WrongPassword);
+        let waits = later(&pool, &alice);
+        // Just given up, and before anybody could probe.
+        sleep(Duration::from_millis(5_010)).await;
+        assert!(waits.await.unwrap().is_err());
+        assert!(pool.stats().reachable);
+        pool.connector().script(Script::Up);
+        assert!(pool.acquire(&bob).await.is_ok());
+        sleep(Duration::from_secs(1)).await;
+    }
+    assert_eq!((repairs.count(), repairs.looks()), (1, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_database_that_is_found_to_be_gone_is_not_looked_for_with_each_request() {
+    let fake = Fake::default();
+    let repairs = fake.repairs();
+    let pool = Pool::new(fake, repairs.clone(), Settings::default(), Jitter::none());
+    let alice = login("gone", "gone/alice");
+    pool.connector().script(Script::Dropped);
+    for looks in 1..=2 {
+        for _ in 0..3 {
+            let told = pool.acquire(&alice).await;
+            assert!(matches!(told, Err(Error::NoDatabase)), "{told:?}");
+        }
+        assert_eq!(repairs.looks(), looks);
+        sleep(Duration::from_secs(1)).await;
+    }
+    pool.connector().script(Script::Up);
+    assert!(pool.acquire(&alice).await.is_ok());
+    assert_eq!(repairs.count(), 0);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_role_that_is_turned_away_is_told_so_and_not_repaired() {
     let fake = Fake::default();

@@ -11,7 +11,7 @@ use tidegate_postgres::backoff::Jitter;
 use tidegate_postgres::control::Control;
 use tidegate_postgres::pool::{Key, NoRepair, OpenError, Pool, Settings};
 use tidegate_postgres::{
-    Backend, Config, Credential, Credentials, RoleConnector, Roles, Secret, StartupPins,
+    Backend, Config, Credential, Credentials, Fate, RoleConnector, Roles, Secret, StartupPins,
     Terminator, role_password, scram_verifier,
 };
 use tidegate_sql::{BoxFuture, DatabaseName, Login, RoleName, Sharing};
@@ -189,13 +189,14 @@ impl Credentials for Service {
 }
 
 impl Terminator for Service {
-    fn terminate(&self, backend: Backend) -> BoxFuture<'_, ()> {
+    fn terminate(&self, backend: Backend) -> BoxFuture<'_, Fate> {
         Box::pin(async move {
             let admin = connect(&self.0.url("postgres")).await;
             admin
                 .execute("SELECT pg_terminate_backend($1)", &[&backend.process_id])
                 .await
                 .unwrap();
+            Fate::Told
         })
     }
 }

@@ -78,6 +78,9 @@ pub(super) struct Lexer<'a> {
 /// begins in it, and cannot be interrupted meanwhile: a mebibyte of `+` would take it minutes.
 const REREAD: usize = 64 << 20;
 
+/// What PostgreSQL gets as `+`.
+const ENCODED_PLUS: &[u8] = b"%2B";
+
 const BEGINS_WORD: u8 = 1;
 const CONTINUES_WORD: u8 = 2;
 const OPERATOR: u8 = 4;
@@ -117,6 +120,16 @@ pub(super) fn continues_word(byte: u8) -> bool {
 
 fn is_operator(byte: u8) -> bool {
     is(byte, OPERATOR)
+}
+
+/// The length of the run of operator characters that PostgreSQL sees at the front.
+fn run(text: &[u8]) -> usize {
+    let mut length = 0;
+    while let Some(&byte) = text.get(length).filter(|byte| is_operator(**byte)) {
+        let encoded = byte == b'%' && text[length..].starts_with(ENCODED_PLUS);
+        length += if encoded { ENCODED_PLUS.len() } else { 1 };
+    }
+    length
 }
 
 pub(super) fn is_space(byte: u8) -> bool {
@@ -206,11 +219,11 @@ impl<'a> Lexer<'a> {
         self.at = memchr2(b'\n', b'\r', self.rest()).map_or(self.bytes.len(), |end| self.at + end);
     }
 
-    /// Counts what PostgreSQL reads for so many operators or comments that begin here.
+    /// Counts what PostgreSQL reads for so many operators or comments that begin here. Where a plus
+    /// is encoded that is its three bytes, which errs on the safe side.
     fn count_reread(&mut self, beginnings: usize) -> Scan<()> {
         if self.at >= self.run_ends {
-            let length = self.rest().iter().take_while(|byte| is_operator(**byte));
-            self.run_ends = self.at + length.count();
+            self.run_ends = self.at + run(self.rest());
         }
         let run = (self.run_ends - self.at).saturating_mul(beginnings);
         self.reread = self.reread.saturating_add(run);
@@ -309,15 +322,17 @@ impl<'a> Lexer<'a> {
 
     /// A run of operator characters; a comment or an encoded plus ends it.
     fn operator(&mut self) -> Scan<TokenKind> {
-        if self.rest().starts_with(b"%2B") {
-            self.at += 3;
+        if self.rest().starts_with(ENCODED_PLUS) {
+            self.count_reread(1)?;
+            self.at += ENCODED_PLUS.len();
             return Ok(TokenKind::EncodedPlus);
         }
         let start = self.at;
         self.at += 1;
         while self.peek().is_some_and(is_operator) {
             let rest = self.rest();
-            if rest.starts_with(b"--") || rest.starts_with(b"/*") || rest.starts_with(b"%2B") {
+            if rest.starts_with(b"--") || rest.starts_with(b"/*") || rest.starts_with(ENCODED_PLUS)
+            {
                 break;
             }
             self.at += 1;
@@ -370,6 +385,9 @@ mod tests {
             "/**/".repeat(1 << 18),
             "+/**/".repeat(1 << 17),
             nested,
+            "%2B".repeat(349_000),
+            "+%2B".repeat(1 << 18),
+            "%2B/**/".repeat(149_000),
         ] {
             assert!(!is_readable(&text), "{}", &text[..8]);
             // Strings are read once.
@@ -385,6 +403,7 @@ mod tests {
             "/**/ ",
             "/* a /* b */ c */\n",
             "- - +",
+            "1%2B1 - %2B%2B2",
             "\n/*******************************************************************************/\n",
             "\n------------------------------------------------------------------------------\n",
         ] {
