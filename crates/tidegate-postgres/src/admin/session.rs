@@ -214,15 +214,17 @@ mod tests {
         // Stands for the 30 and 60 seconds of every session.
         let brief = "SET lock_timeout = '5ms'; SET statement_timeout = '5ms'";
         second.client.batch_execute(brief).await.unwrap();
-        let waiting = second.wait_for_turn(&long);
-        let release = async {
+        let mut waiting = std::pin::pin!(second.wait_for_turn(&long));
+        let waits = async {
             let waits = "SELECT FROM pg_catalog.pg_stat_activity \
                          WHERE wait_event_type = 'Lock' AND wait_event = 'advisory' \
                          AND pg_catalog.clock_timestamp() - query_start > '50ms'";
             while watcher.client.query(waits, &[]).await.unwrap().is_empty() {}
-            drop(first);
         };
-        let (waited, ()) = tokio::join!(waiting, release);
-        waited.unwrap();
+        tokio::select! {
+            waited = &mut waiting => panic!("it did not wait: {waited:?}"),
+            () = waits => drop(first),
+        }
+        waiting.await.unwrap();
     }
 }

@@ -1,5 +1,7 @@
 //! Dropping users and tenants while their users are not idle.
 
+use std::time::{Duration, Instant};
+
 use tidegate_embedded::testing;
 use tidegate_postgres::admin::Error;
 
@@ -11,8 +13,9 @@ async fn until_it_waits(watcher: &tokio_postgres::Client, administrator: &str) {
         "SELECT count(*)::text FROM pg_stat_activity \
          WHERE wait_event_type = 'Lock' AND usename = '{administrator}'"
     );
+    let deadline = Instant::now() + Duration::from_secs(30);
     while value(watcher, &waits).await == "0" {
-        tokio::task::yield_now().await;
+        assert!(Instant::now() < deadline, "{administrator} does not wait");
     }
 }
 
