@@ -111,7 +111,7 @@ pub struct Admin {
 const MAKING_DATABASES: Turn<'_> = Turn {
     key: "tidegate makes a database",
     others: "others make or drop databases",
-    patience: Duration::from_secs(300),
+    patience: Duration::from_mins(5),
 };
 
 impl Admin {

@@ -203,7 +203,7 @@ mod tests {
             patience,
         };
         let (first, second) = (session().await, session().await);
-        let long = turn(Duration::from_secs(60));
+        let long = turn(Duration::from_mins(1));
         first.wait_for_turn(&long).await.unwrap();
         let short = session().await;
         let missed = short.wait_for_turn(&turn(Duration::from_millis(20))).await;

@@ -49,15 +49,15 @@ async fn who_stays_in_a_group_that_others_put_it_into_is_told_with_what_takes_it
 
 #[tokio::test]
 async fn a_superuser_ends_memberships_whoever_made_them() {
-    let maker = admin(service_admin("svc_ends").await);
-    let (tenant, ann) = (database("ends"), role("ends/ann"));
+    let maker = admin(service_admin("svc_ended").await);
+    let (tenant, ann) = (database("ended"), role("ended/ann"));
     maker.create_tenant(&tenant).await.unwrap();
     maker.create_user(&tenant, &ann).await.unwrap();
-    let group = role("ends/group/old");
+    let group = role("ended/group/old");
     maker.set_group(&tenant, &ann, Some(&group)).await.unwrap();
     let superuser = admin(superuser());
     superuser.set_group(&tenant, &ann, None).await.unwrap();
-    let groups = format!("{MEMBER}'ends/ann'");
+    let groups = format!("{MEMBER}'ended/ann'");
     assert_eq!(value(&root("postgres").await, &groups).await, "");
 }
 
