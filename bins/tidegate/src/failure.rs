@@ -118,12 +118,15 @@ impl Failure {
         }
     }
 
-    /// Whether PostgreSQL is away or full, so that trying again may help.
+    /// Whether PostgreSQL is away, full or busy with others, so that trying again may help.
     pub(crate) fn is_outage(&self) -> bool {
         match self {
             Self::Admin {
                 error: AdminError::Connect { source, .. },
             } => matches!(source.fault(), ConnectFault::Away | ConnectFault::Full),
+            Self::Admin {
+                error: AdminError::Busy(_),
+            } => true,
             _ => false,
         }
     }

@@ -88,6 +88,11 @@ fn told(error: Error) -> RoleError {
         Error::OwnsObjects { count, example, .. } => RoleError::OwnsObjects { count, example },
         Error::UsedElsewhere { places, .. } => RoleError::UsedElsewhere(places),
         Error::StillUsed { reason, .. } => RoleError::StillUsed(reason),
+        Error::StaysMember { group, sql, .. } => RoleError::StillUsed(format!(
+            "it stays in the group {group}; the operator runs as a superuser {}",
+            sql.join(" ")
+        )),
+        Error::Busy(_) => RoleError::Unavailable(Box::new(error)),
         Error::Connect { ref source, .. }
             if matches!(source.fault(), ConnectFault::Away | ConnectFault::Full) =>
         {

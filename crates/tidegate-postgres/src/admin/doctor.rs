@@ -4,6 +4,8 @@ mod checks;
 mod inside;
 mod kept;
 mod logins;
+mod open;
+mod own;
 mod present;
 
 use super::script::{Part, Script};
@@ -101,7 +103,7 @@ impl Admin {
         findings.extend(checks::settings(&session, self.config.nodes).await?);
         findings.extend(feed_findings(&session, self.config.nodes, feed).await?);
         findings.extend(checks::template(&session).await?);
-        findings.extend(checks::control(&session, &self.config).await?);
+        findings.extend(own::control(self, &session).await?);
         findings.extend(inside::control_schema(self, &session).await?);
         findings.push(checks::encryption(&session, &self.config).await?);
         findings.extend(logins::made_role(self, &session).await?);

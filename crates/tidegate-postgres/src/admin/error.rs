@@ -102,6 +102,21 @@ pub enum Error {
         /// What PostgreSQL says, with the objects.
         reason: String,
     },
+    /// Only who made a role a member of a group can end that, or a superuser.
+    #[error(
+        "the role {role} stays in the group {group}, into which somebody else put it; run as a superuser and come again: {}", .sql.join(" ")
+    )]
+    StaysMember {
+        /// The member.
+        role: String,
+        /// The group's role.
+        group: String,
+        /// The SQL that takes the role out of all groups in which it stays.
+        sql: Vec<String>,
+    },
+    /// Others do what no two may do at once.
+    #[error("{0}; try again")]
+    Busy(&'static str),
     /// The administrator lacks a right.
     #[error("the role {role} may not do this; run as a superuser:\n{}", .sql.join("\n"))]
     MissingRight {

@@ -131,7 +131,7 @@ pub(super) async fn by_others(
 }
 
 /// Drops roles of ours, in the transaction of the caller. What they own in the session's database
-/// goes to `heir` first; without `reassign` they own nothing.
+/// goes to `heir` first; without `reassign` a role that owns something is refused.
 pub(super) async fn drop_roles(
     session: &Session,
     roles: &[&str],
@@ -166,6 +166,12 @@ pub(super) async fn drop_roles(
         .await?
         .run_each(session)
         .await?;
+    if !reassign {
+        // A session that came after the first look may have made something; it would be lost.
+        for role in roles {
+            role::require_nothing_owned(session, role).await?;
+        }
+    }
     let mut script = Script::default();
     for role in roles {
         script.push(&[Part::Syntax("DROP OWNED BY "), Part::Name(role)]);

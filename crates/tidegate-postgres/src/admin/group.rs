@@ -1,9 +1,12 @@
 //! Groups of users: roles that nobody logs in as, with users as their members.
 
+use std::time::Duration;
+
 use super::role::{self, Existing, MARK};
 use super::script::{Part, Script};
-use super::session::Session;
+use super::session::{Session, Turn};
 use super::{Error, Result};
+use crate::version;
 use Part::{Name, Syntax};
 
 /// What follows the tenant's name in the name of a group's role. No user's role has it, because
@@ -13,13 +16,24 @@ const INFIX: &str = "/group/";
 /// What changes of groups take turns by, with the tenant's name behind it.
 const TURN: &str = "tidegate groups of ";
 
+/// As long as the administrator waits for any lock: somebody waits for the answer.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 /// Takes the lock of a tenant's groups; it is held as long as the session.
 pub(super) async fn wait_for_turn(session: &Session, database: &str) -> Result<()> {
-    session.wait_for_turn(&format!("{TURN}{database}")).await
+    let turn = Turn {
+        key: &format!("{TURN}{database}"),
+        others: "others change groups of this tenant",
+        patience: PATIENCE,
+    };
+    session.wait_for_turn(&turn).await
 }
 
 /// Makes `role` a member of `group` and of no other group of the tenant. `group` is the name of a
 /// group's role, which is made if it is not there.
+///
+/// # Errors
+/// [`Error::StaysMember`], with nothing changed, where somebody else put the role into a group.
 pub(super) async fn set(
     session: &Session,
     database: &str,
@@ -27,21 +41,42 @@ pub(super) async fn set(
     group: Option<&str>,
 ) -> Result<()> {
     let mut script = Script::default();
-    for other in of_member(session, database, role).await? {
-        if Some(other.as_str()) != group {
-            script.push(&[
-                Syntax("REVOKE "),
-                Name(&other),
-                Syntax(" FROM "),
-                Name(role),
-            ]);
+    for other in others(session, (database, role), group).await? {
+        if other.revocable {
+            script.append(other.revoke(role));
         }
     }
     if let Some(group) = group {
         make(session, group, &mut script).await?;
-        script.append(join(session, role, group));
+        script.append(join(session, (role, group), None));
     }
-    script.run(session).await
+    session.begin().await?;
+    let mut done = script.run_each(session).await;
+    if done.is_ok() {
+        // A REVOKE that finds no membership of its own grantor's is a mere warning.
+        done = require_left(session, (database, role), group).await;
+    }
+    session.end(done).await
+}
+
+/// Refuses a role that is in a group of the tenant other than `group`.
+async fn require_left(
+    session: &Session,
+    (database, role): (&str, &str),
+    group: Option<&str>,
+) -> Result<()> {
+    let left = others(session, (database, role), group).await?;
+    let Some(first) = left.first() else {
+        return Ok(());
+    };
+    Err(Error::StaysMember {
+        role: role.to_owned(),
+        group: first.group.clone(),
+        sql: left
+            .iter()
+            .map(|other| other.revoke(role).to_string().trim_end().to_owned())
+            .collect(),
+    })
 }
 
 async fn make(session: &Session, group: &str, script: &mut Script) -> Result<()> {
@@ -70,16 +105,25 @@ pub(super) fn create(group: &str) -> Script {
     script
 }
 
-/// Writes the statement that makes a role a member of a group.
-pub(super) fn join(session: &Session, role: &str, group: &str) -> Script {
-    let mut script = Script::default();
-    script.push(&[
+/// Writes the statement that makes a role a member of a group; the grantor is who runs it when none
+/// is named.
+pub(super) fn join(
+    session: &Session,
+    (role, group): (&str, &str),
+    grantor: Option<&str>,
+) -> Script {
+    let mut parts = vec![
         Syntax("GRANT "),
         Name(group),
         Syntax(" TO "),
         Name(role),
-        Syntax(crate::version::group_membership(session.version)),
-    ]);
+        Syntax(version::group_membership(session.version)),
+    ];
+    if let Some(grantor) = grantor {
+        parts.extend([Syntax(" GRANTED BY "), Name(grantor)]);
+    }
+    let mut script = Script::default();
+    script.push(&parts);
     script
 }
 
@@ -98,16 +142,59 @@ pub(super) async fn of_tenant(session: &Session, database: &str) -> Result<Vec<S
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
-async fn of_member(session: &Session, database: &str, role: &str) -> Result<Vec<String>> {
+/// That a role is in a group.
+struct Membership {
+    group: String,
+    /// Who put it there, where that decides who can take it out.
+    grantor: Option<String>,
+    /// Whether the administrator can.
+    revocable: bool,
+}
+
+impl Membership {
+    /// Writes the statement that ends it.
+    fn revoke(&self, role: &str) -> Script {
+        let mut parts = vec![
+            Syntax("REVOKE "),
+            Name(&self.group),
+            Syntax(" FROM "),
+            Name(role),
+        ];
+        if let Some(grantor) = &self.grantor {
+            parts.extend([Syntax(" GRANTED BY "), Name(grantor)]);
+        }
+        let mut script = Script::default();
+        script.push(&parts);
+        script
+    }
+}
+
+/// The memberships of a role in groups of the tenant other than `group`.
+async fn others(
+    session: &Session,
+    (database, role): (&str, &str),
+    group: Option<&str>,
+) -> Result<Vec<Membership>> {
+    let by_grantor = version::roles_need_admin_option(session.version);
     let rows = session
         .client
         .query(
-            "SELECT g.rolname::text FROM pg_catalog.pg_auth_members m \
+            "SELECT g.rolname::text, b.rolname::text, \
+                    pg_catalog.pg_has_role(g.oid, 'USAGE WITH ADMIN OPTION') \
+                    AND pg_catalog.pg_has_role(m.grantor, 'USAGE') \
+             FROM pg_catalog.pg_auth_members m \
              JOIN pg_catalog.pg_roles g ON g.oid = m.roleid \
              JOIN pg_catalog.pg_roles r ON r.oid = m.member \
-             WHERE r.rolname = $1 AND pg_catalog.starts_with(g.rolname::text, $2) ORDER BY 1",
-            &[&role, &format!("{database}{INFIX}")],
+             LEFT JOIN pg_catalog.pg_roles b ON b.oid = m.grantor \
+             WHERE r.rolname = $1 AND pg_catalog.starts_with(g.rolname::text, $2) \
+               AND g.rolname::text IS DISTINCT FROM $3 ORDER BY 1, 2",
+            &[&role, &format!("{database}{INFIX}"), &group],
         )
         .await?;
-    Ok(rows.iter().map(|row| row.get(0)).collect())
+    let membership = |row: &tokio_postgres::Row| Membership {
+        group: row.get(0),
+        grantor: by_grantor.then(|| row.get(1)).flatten(),
+        revocable: !by_grantor || row.get(2),
+    };
+    Ok(rows.iter().map(membership).collect())
 }

@@ -18,6 +18,7 @@ mod users;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tidegate_sql::{DatabaseName, RoleName};
 use tokio::sync::Mutex;
@@ -29,7 +30,7 @@ pub use script::Script;
 
 use crate::config::Config;
 use crate::{role_password, scram_verifier};
-use session::Session;
+use session::{Session, Turn};
 
 /// Makes the verifiers of login roles from the master secret.
 #[derive(Clone)]
@@ -105,8 +106,13 @@ pub struct Admin {
     users: Arc<Mutex<()>>,
 }
 
-/// What the making and dropping of databases takes turns by, among all nodes.
-const MAKING_DATABASES: &str = "tidegate makes a database";
+/// The making and dropping of databases, one of which may take as long as a statement of the
+/// administrator may, and several nodes may wait.
+const MAKING_DATABASES: Turn<'_> = Turn {
+    key: "tidegate makes a database",
+    others: "others make or drop databases",
+    patience: Duration::from_mins(5),
+};
 
 impl Admin {
     /// The administrator that `config` names. Connects when something is to be done.
@@ -155,12 +161,7 @@ impl Admin {
     /// [`Error::Occupied`] when it is the cluster's own or somebody else's.
     pub async fn prepare_control_database(&self) -> Result<()> {
         let name = self.config.control_database.as_str();
-        if let Some(reason) = tenant::reserved(name) {
-            return Err(Error::Occupied {
-                name: name.to_owned(),
-                reason,
-            });
-        }
+        tenant::require_free(name)?;
         let session = self.open_home().await?;
         if tenant::database_exists(&session, name).await? {
             return tenant::require_control(&self.open(name).await?, name).await;
@@ -173,7 +174,7 @@ impl Admin {
                 sql,
             });
         }
-        session.wait_for_turn(MAKING_DATABASES).await?;
+        session.wait_for_turn(&MAKING_DATABASES).await?;
         // Another node may have made it meanwhile.
         if tenant::database_exists(&session, name).await? {
             return Ok(());
@@ -190,7 +191,7 @@ impl Admin {
         self.refuse_reserved(database)?;
         let name = database.as_str();
         let session = self.open_home().await?;
-        session.wait_for_turn(MAKING_DATABASES).await?;
+        session.wait_for_turn(&MAKING_DATABASES).await?;
         let mut made = tenant::Made::default();
         let created = tenant::create(&session, name, &self.passwords, &mut made).await;
         let done = match created {
@@ -265,9 +266,15 @@ impl Admin {
         let mut roles = roles.to_vec();
         roles.extend(group::of_tenant(&home, name).await?);
         let names: Vec<_> = roles.iter().map(String::as_str).collect();
-        let elsewhere = role::Elsewhere::InDatabases;
+        let found = tenant::database_exists(&home, name).await?;
+        // Rights on what all databases share go with DROP OWNED, for which there must be a database.
+        let elsewhere = if found {
+            role::Elsewhere::InDatabases
+        } else {
+            role::Elsewhere::Shared
+        };
         role::require_nothing_elsewhere(&home, &names, name, elsewhere).await?;
-        if !tenant::database_exists(&home, name).await? {
+        if !found {
             return tenant::drop_roles(&home, &roles).await;
         }
         let session = self.open(name).await?;
@@ -282,7 +289,7 @@ impl Admin {
     /// [`Error::UsedElsewhere`], before anything is dropped.
     pub async fn drop_tenant(&self, database: &DatabaseName, roles: &[String]) -> Result<()> {
         let session = self.open_home().await?;
-        session.wait_for_turn(MAKING_DATABASES).await?;
+        session.wait_for_turn(&MAKING_DATABASES).await?;
         let mut roles = roles.to_vec();
         roles.extend(group::of_tenant(&session, database.as_str()).await?);
         let names: Vec<_> = roles.iter().map(String::as_str).collect();

@@ -1,13 +1,26 @@
 //! A connection of the administrator to one database.
 
+use std::time::Duration;
+
 use tidegate_sql::DatabaseName;
 use tokio_postgres::Client;
+use tokio_postgres::error::SqlState;
 
 use super::script::{Part, Script};
 use super::{Error, Result};
 use crate::config::Config;
 use crate::connection::ConnectError;
 use crate::{control, version};
+
+/// What no two nodes may do at once.
+pub(super) struct Turn<'a> {
+    /// By what the nodes agree on it.
+    pub(super) key: &'a str,
+    /// What others are doing meanwhile.
+    pub(super) others: &'static str,
+    /// How long it is waited for.
+    pub(super) patience: Duration,
+}
 
 /// A connection of the administrator, and what is known about it.
 pub(super) struct Session {
@@ -24,7 +37,20 @@ impl Session {
     /// Logs in as the administrator.
     pub(super) async fn open(config: &Config, database: &str) -> Result<Self> {
         let opened = control::open(config, &DatabaseName::new(database)).await;
-        let client = opened.map_err(|source| refused(config, database, source))?;
+        Self::of(opened.map_err(|source| refused(config, database, source))?).await
+    }
+
+    /// Logs in as a user of ours; `version` is `server_version_num`, 0 when unknown.
+    pub(super) async fn open_as_user(
+        config: &Config,
+        database: &str,
+        version: u32,
+    ) -> Result<Self> {
+        let opened = control::open_as_user(config, &DatabaseName::new(database), version).await;
+        Self::of(opened.map_err(|source| refused(config, database, source))?).await
+    }
+
+    async fn of(client: Client) -> Result<Self> {
         let row = client
             .query_one(
                 "SELECT pg_catalog.current_setting('server_version_num')::int4, \
@@ -42,11 +68,22 @@ impl Session {
     }
 
     /// Waits for its turn to do something that no two nodes may do at once. The lock is held as long
-    /// as the session, and waited for no longer than any other.
-    pub(super) async fn wait_for_turn(&self, what: &str) -> Result<()> {
+    /// as the session.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] when others had it all the time.
+    pub(super) async fn wait_for_turn(&self, turn: &Turn<'_>) -> Result<()> {
+        let patience = turn.patience.as_millis();
+        let patience = format!("SET lock_timeout = {patience}; SET statement_timeout = 0");
+        self.client.batch_execute(&patience).await?;
         let lock = "SELECT pg_catalog.pg_advisory_lock(pg_catalog.hashtextextended($1, 0))";
-        self.client.execute(lock, &[&what]).await?;
-        Ok(())
+        let locked = self.client.execute(lock, &[&turn.key]).await;
+        locked.map_err(|error| match error.code() {
+            Some(&SqlState::LOCK_NOT_AVAILABLE) => Error::Busy(turn.others),
+            _ => error.into(),
+        })?;
+        let reset = "RESET lock_timeout; RESET statement_timeout";
+        Ok(self.client.batch_execute(reset).await?)
     }
 
     /// Opens a transaction.
@@ -147,3 +184,47 @@ where
 
 /// `internal_error`, which is what "tuple concurrently updated" has.
 const MET_ANOTHER: &str = "XX000";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn session() -> Session {
+        let cluster = tidegate_embedded::testing::cluster();
+        let config = Config::from_url(&cluster.admin_url()).unwrap();
+        Session::open(&config, "postgres").await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_turn_is_waited_for_longer_than_a_lock_and_not_for_ever() {
+        let turn = |patience| Turn {
+            key: "a turn of the test",
+            others: "others test",
+            patience,
+        };
+        let (first, second) = (session().await, session().await);
+        let long = turn(Duration::from_mins(1));
+        first.wait_for_turn(&long).await.unwrap();
+        let short = session().await;
+        let missed = short.wait_for_turn(&turn(Duration::from_millis(20))).await;
+        let missed = missed.unwrap_err();
+        assert!(matches!(missed, Error::Busy("others test")), "{missed}");
+
+        let watcher = session().await;
+        // Stands for the 30 and 60 seconds of every session.
+        let brief = "SET lock_timeout = '5ms'; SET statement_timeout = '5ms'";
+        second.client.batch_execute(brief).await.unwrap();
+        let mut waiting = std::pin::pin!(second.wait_for_turn(&long));
+        let waits = async {
+            let waits = "SELECT FROM pg_catalog.pg_stat_activity \
+                         WHERE wait_event_type = 'Lock' AND wait_event = 'advisory' \
+                         AND pg_catalog.clock_timestamp() - query_start > '50ms'";
+            while watcher.client.query(waits, &[]).await.unwrap().is_empty() {}
+        };
+        tokio::select! {
+            waited = &mut waiting => panic!("it did not wait: {waited:?}"),
+            () = waits => drop(first),
+        }
+        waiting.await.unwrap();
+    }
+}

@@ -28,6 +28,17 @@ pub(super) fn reserved(database: &str) -> Option<&'static str> {
     }
 }
 
+/// Refuses a name that cannot be the control database's.
+pub(super) fn require_free(name: &str) -> Result<()> {
+    match reserved(name) {
+        None => Ok(()),
+        Some(reason) => Err(Error::Occupied {
+            name: name.to_owned(),
+            reason,
+        }),
+    }
+}
+
 /// Refuses a database that is a tenant's or somebody else keeps tables in. `session` is in it.
 pub(super) async fn require_control(session: &Session, name: &str) -> Result<()> {
     let row = session
@@ -255,7 +266,7 @@ pub(super) async fn drop_database(session: &Session, database: &str) -> Result<(
     script.run_each(session).await
 }
 
-/// Drops roles that own nothing any more; those that Tidegate did not make stay.
+/// Drops roles that own nothing any more, all or none; those that Tidegate did not make stay.
 pub(super) async fn drop_roles(session: &Session, roles: &[String]) -> Result<()> {
     let mut script = Script::default();
     for role in roles {
@@ -263,5 +274,5 @@ pub(super) async fn drop_roles(session: &Session, roles: &[String]) -> Result<()
             script.push(&[Syntax("DROP ROLE "), Name(role)]);
         }
     }
-    script.run_each(session).await
+    script.run(session).await
 }

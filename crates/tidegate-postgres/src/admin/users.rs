@@ -25,6 +25,9 @@ impl Admin {
 
     /// Waits for its turn to change members of a tenant's groups, among all nodes of the cluster;
     /// the turn ends with what is returned. No longer than the administrator waits for any lock.
+    ///
+    /// # Errors
+    /// [`Error::Busy`].
     pub async fn turn_for_groups(&self, database: &DatabaseName) -> Result<GroupTurn> {
         let session = self.open_home().await?;
         group::wait_for_turn(&session, database.as_str()).await?;
@@ -116,10 +119,15 @@ impl Admin {
         for (grantor, script) in grants::by_others(session, grantees, grantors).await? {
             let password = Secret::new(self.passwords.password(&grantor));
             let login = self.config.clone().with_login(&grantor, password);
-            match Session::open(&login, database.as_str()).await {
-                Ok(session) => script.run(&session).await?,
+            let ran = async {
+                let version = session.version;
+                let session = Session::open_as_user(&login, database.as_str(), version).await?;
+                script.run(&session).await
+            };
+            if let Err(error) = ran.await {
                 // PostgreSQL tells what is left when the role is dropped.
-                Err(error) => tracing::warn!(grantor, %error, "grants cannot be taken back"),
+                let reason = error.reason();
+                tracing::warn!(grantor, %error, reason, "grants cannot be taken back");
             }
         }
         Ok(())
@@ -130,7 +138,7 @@ impl Admin {
     pub async fn run_as(&self, database: &DatabaseName, role: &RoleName, sql: &str) -> Result<()> {
         let password = Secret::new(self.passwords.password(role.as_str()));
         let login = self.config.clone().with_login(role.as_str(), password);
-        let session = Session::open(&login, database.as_str()).await?;
+        let session = Session::open_as_user(&login, database.as_str(), 0).await?;
         let ran = session.client.batch_execute(sql).await;
         ran.map_err(|error| Error::of_statement(error, "the script"))
     }

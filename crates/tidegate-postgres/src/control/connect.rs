@@ -21,6 +21,23 @@ pub(super) const CATALOG: &str = "-c search_path= -c TimeZone=UTC -c DateStyle=I
     -c statement_timeout=60s -c lock_timeout=5s -c idle_in_transaction_session_timeout=60s \
     -c client_min_messages=warning -c default_transaction_read_only=on";
 
+/// What a role could otherwise have decided for itself (`ALTER ROLE … SET`) in sessions in which the
+/// service logs in as a user to administer: whether they write, as whom they act, and whether they
+/// come about at all.
+const AS_USER: &str = " -c default_transaction_read_only=off -c role=none \
+    -c local_preload_libraries= -c default_transaction_isolation=read\\ committed \
+    -c default_transaction_deferrable=off -c standard_conforming_strings=on -c row_security=on";
+
+/// What a session starts with in which the service acts as a user; `version` is
+/// `server_version_num`, 0 when unknown.
+pub(super) fn as_user(version: u32) -> String {
+    let mut options = format!("{CONTROL}{AS_USER}");
+    for (name, value) in crate::version::startup_settings(version) {
+        options.extend([" -c ", name, "=", value]);
+    }
+    options
+}
+
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(15);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
 const KEEPALIVE_RETRIES: u32 = 3;

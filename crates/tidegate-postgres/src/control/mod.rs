@@ -187,6 +187,20 @@ pub(crate) async fn open(
     Ok(client)
 }
 
+/// Opens a connection outside of any pool with the login of a user, whose own settings
+/// (`ALTER ROLE … SET`) decide nothing in it that administration depends on. `version` is
+/// `server_version_num`, 0 when unknown.
+pub(crate) async fn open_as_user(
+    config: &Config,
+    database: &DatabaseName,
+    version: u32,
+) -> Result<tokio_postgres::Client, ConnectError> {
+    let options = connect::as_user(version);
+    let (client, connection) = connect::connect(config, database, &options).await?;
+    tokio::spawn(connection);
+    Ok(client)
+}
+
 /// Waits no longer than until the deadline.
 async fn within<T>(deadline: Option<Instant>, work: impl Future<Output = Result<T>>) -> Result<T> {
     match deadline {

@@ -66,6 +66,26 @@ pub(super) async fn root(database: &str) -> Client {
         .unwrap()
 }
 
+/// Makes a control database that names a tenant and one user's role with its group.
+pub(super) async fn keep(control: &str, tenant: &str, user: Option<(&str, &str)>) {
+    let home = root("postgres").await;
+    let create = format!("CREATE DATABASE {control}");
+    home.batch_execute(&create).await.unwrap();
+    let sql = "CREATE SCHEMA tidegate; GRANT USAGE ON SCHEMA tidegate TO PUBLIC;
+        CREATE TABLE tidegate.tenants (name text, owner_role text, adopted bool);
+        CREATE TABLE tidegate.users (database text, role text, user_group text);
+        GRANT SELECT ON ALL TABLES IN SCHEMA tidegate TO PUBLIC";
+    let inside = root(control).await;
+    inside.batch_execute(sql).await.unwrap();
+    let insert = "INSERT INTO tidegate.tenants VALUES ($1, $1, false)";
+    inside.execute(insert, &[&tenant]).await.unwrap();
+    if let Some((role, group)) = user {
+        let insert = "INSERT INTO tidegate.users VALUES ($1, $2, $3)";
+        let values: [&(dyn tokio_postgres::types::ToSql + Sync); 3] = [&tenant, &role, &group];
+        inside.execute(insert, &values).await.unwrap();
+    }
+}
+
 /// A connection as a user of a tenant.
 pub(super) async fn user(database: &str, role: &str) -> Result<Client, tokio_postgres::Error> {
     connect(database, role, &role_password(&SECRET, role, 1)).await

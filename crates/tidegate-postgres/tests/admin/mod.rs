@@ -2,5 +2,7 @@
 
 mod adoption;
 mod doctor;
+mod drops;
 mod fixture;
+mod groups;
 mod tenants;

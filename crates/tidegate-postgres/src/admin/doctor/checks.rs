@@ -3,7 +3,7 @@
 use postgres_protocol::escape::escape_identifier;
 
 use super::super::session::Session;
-use super::super::{Result, role, tenant};
+use super::super::{Result, role};
 use super::Finding;
 use crate::config::{Config, TlsMode};
 use crate::version;
@@ -217,63 +217,6 @@ pub(super) async fn template(session: &Session) -> Result<Vec<Finding>> {
         ));
     }
     Ok(findings)
-}
-
-/// The control database.
-pub(super) async fn control(session: &Session, config: &Config) -> Result<Vec<Finding>> {
-    let name = config.control_database.as_str();
-    if !tenant::database_exists(session, name).await? {
-        let may = super::may_create_databases(session).await?;
-        let sql = super::control_database(name, &session.role).to_string();
-        return Ok(vec![Finding::require(
-            may,
-            &format!("the control database {name} will be made"),
-            &format!("the control database {name} is not there and may not be made"),
-            sql.trim_end().to_owned(),
-        )]);
-    }
-    let row = session
-        .client
-        .query_one(
-            "SELECT pg_catalog.has_database_privilege(current_user, d.oid, 'CONNECT') \
-                    AND pg_catalog.has_database_privilege(current_user, d.oid, 'CREATE'), \
-                    EXISTS (SELECT FROM pg_catalog.aclexplode( \
-                                coalesce(d.datacl, pg_catalog.acldefault('d', d.datdba))) a \
-                            WHERE a.grantee = 0 AND a.privilege_type = 'CONNECT'), \
-                    ARRAY(SELECT r.rolname::text FROM pg_catalog.pg_roles r \
-                          WHERE pg_catalog.starts_with( \
-                                    pg_catalog.shobj_description(r.oid, 'pg_authid'), $2) \
-                          AND pg_catalog.has_database_privilege(r.oid, d.oid, 'CONNECT') \
-                          ORDER BY 1) \
-             FROM pg_catalog.pg_database d WHERE d.datname = $1",
-            &[&name, &role::MARK],
-        )
-        .await?;
-    let (everybody, users): (bool, Vec<String>) = (row.get(1), row.get(2));
-    let (who, from) = if everybody {
-        ("everybody".to_owned(), "PUBLIC".to_owned())
-    } else {
-        let quoted: Vec<_> = users.iter().map(|user| escape_identifier(user)).collect();
-        (format!("the users {}", users.join(", ")), quoted.join(", "))
-    };
-    let database = escape_identifier(name);
-    Ok(vec![
-        Finding::require(
-            row.get(0),
-            &format!("the control database {name} is there"),
-            &format!("the administrator may not work in the control database {name}"),
-            format!(
-                "GRANT CONNECT, CREATE, TEMPORARY ON DATABASE {database} TO {};",
-                escape_identifier(&session.role)
-            ),
-        ),
-        Finding::require(
-            !everybody && users.is_empty(),
-            "the control database is closed to users",
-            &format!("{who} may connect to the control database"),
-            format!("REVOKE ALL ON DATABASE {database} FROM {from};"),
-        ),
-    ])
 }
 
 /// The way to PostgreSQL.

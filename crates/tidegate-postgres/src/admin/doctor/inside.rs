@@ -21,7 +21,7 @@ impl Admin {
         let kept = kept::tenants(self, &home).await?;
         let mut findings = Vec::new();
         for tenant in &kept {
-            findings.extend(present::examine(&home, tenant).await?);
+            findings.extend(present::examine(&home, tenant, feed).await?);
         }
         for name in databases(&home, &kept).await? {
             match self.open(&name).await {

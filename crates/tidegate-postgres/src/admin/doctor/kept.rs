@@ -74,6 +74,8 @@ pub(super) struct Login<'a> {
     pub(super) group: Option<String>,
     pub(super) group_there: bool,
     pub(super) member: bool,
+    /// Whether the administrator has the ADMIN OPTION of the group itself.
+    pub(super) group_administered: bool,
 }
 
 /// How a role may connect to a database.
@@ -96,7 +98,10 @@ const LOGINS: &str = "SELECT r.oid IS NOT NULL, \
                 WHERE a.grantee = r.oid AND a.privilege_type = 'CONNECT'), \
         g.oid IS NOT NULL, \
         EXISTS (SELECT FROM pg_catalog.pg_auth_members m \
-                WHERE m.roleid = g.oid AND m.member = r.oid) \
+                WHERE m.roleid = g.oid AND m.member = r.oid), \
+        EXISTS (SELECT FROM pg_catalog.pg_auth_members m \
+                JOIN pg_catalog.pg_roles a ON a.oid = m.member \
+                WHERE m.roleid = g.oid AND m.admin_option AND a.rolname = current_user) \
     FROM ROWS FROM (pg_catalog.unnest($1::text[]), pg_catalog.unnest($2::text[])) \
              WITH ORDINALITY AS k (login, in_group, place) \
     LEFT JOIN pg_catalog.pg_roles r ON r.rolname = k.login \
@@ -135,6 +140,7 @@ pub(super) async fn logins<'a>(home: &Session, tenant: &'a KeptTenant) -> Result
         group,
         group_there: row.get(5),
         member: row.get(6),
+        group_administered: row.get(7),
     };
     Ok(rows.into_iter().zip(roles).zip(groups).map(login).collect())
 }

@@ -9,8 +9,8 @@ use super::super::role::{self, Existing};
 use super::super::script::{Part, Script};
 use super::super::session::Session;
 use super::super::{Result, group, tenant};
-use super::Finding;
 use super::kept::{Entry, KeptTenant, Login, logins};
+use super::{FeedLogin, Finding, open};
 use crate::version;
 use Part::{Name, Syntax};
 
@@ -18,13 +18,17 @@ use Part::{Name, Syntax};
 const MOST_NAMES: usize = 5;
 
 impl Login<'_> {
-    fn there(&self) -> bool {
+    pub(super) fn there(&self) -> bool {
         self.existing != Existing::Nothing
     }
 }
 
 /// Whether the tenant's database and roles are there, and let its users in and nobody else.
-pub(super) async fn examine(home: &Session, kept: &KeptTenant) -> Result<Vec<Finding>> {
+pub(super) async fn examine(
+    home: &Session,
+    kept: &KeptTenant,
+    feed: FeedLogin<'_>,
+) -> Result<Vec<Finding>> {
     let found = tenant::database_exists(home, &kept.name).await?;
     let logins = logins(home, kept).await?;
     let mut findings = Vec::new();
@@ -33,7 +37,7 @@ pub(super) async fn examine(home: &Session, kept: &KeptTenant) -> Result<Vec<Fin
     findings.extend(ungrouped(home, kept, &logins));
     if found {
         findings.extend(barred(kept, &logins));
-        findings.extend(open(home, kept, &logins).await?);
+        findings.extend(open::examine(home, kept, (&logins, feed)).await?);
     } else {
         findings.push(no_database(kept));
     }
@@ -93,7 +97,7 @@ fn absent(
 
 /// Since PostgreSQL 16 a role that a superuser makes is nothing that the administrator reaches.
 fn administered(home: &Session, role: &str, script: &mut Script) {
-    if !home.superuser && version::roles_need_admin_option(home.version) {
+    if needs_admin_option(home) {
         script.push(&[
             Syntax("GRANT "),
             Name(role),
@@ -104,8 +108,12 @@ fn administered(home: &Session, role: &str, script: &mut Script) {
     }
 }
 
+fn needs_admin_option(home: &Session) -> bool {
+    !home.superuser && version::roles_need_admin_option(home.version)
+}
+
 /// Lets a role into the database, as when it was made.
-fn connect(kept: &KeptTenant, role: &str, script: &mut Script) {
+pub(super) fn connect(kept: &KeptTenant, role: &str, script: &mut Script) {
     if role == kept.owner_role {
         return script.append(tenant::owner_rights(&kept.name, role));
     }
@@ -154,11 +162,17 @@ fn ungrouped(home: &Session, kept: &KeptTenant, logins: &[Login<'_>]) -> Option<
     let mut outside = Vec::new();
     for login in logins.iter().filter(|login| !login.member) {
         let Some(group) = &login.group else { continue };
-        if !login.group_there && made.insert(group) {
-            script.append(group::create(group));
-            administered(home, group, &mut script);
+        if made.insert(group) {
+            if !login.group_there {
+                script.append(group::create(group));
+            }
+            if !login.group_administered {
+                administered(home, group, &mut script);
+            }
         }
-        script.append(group::join(home, login.role, group));
+        // What the superuser who runs this grants, nobody else could take back.
+        let grantor = needs_admin_option(home).then_some(home.role.as_str());
+        script.append(group::join(home, (login.role, group), grantor));
         outside.push(login.role);
     }
     let text = format!(
@@ -196,41 +210,6 @@ fn barred(kept: &KeptTenant, logins: &[Login<'_>]) -> Option<Finding> {
         names(roles.iter().copied())
     );
     (!roles.is_empty()).then(|| Finding::advice(text, sql.join("\n")))
-}
-
-/// A database that lets everybody in, as one that was restored without its own rights does.
-async fn open(home: &Session, kept: &KeptTenant, logins: &[Login<'_>]) -> Result<Option<Finding>> {
-    let row = home
-        .client
-        .query_opt(
-            "SELECT FROM pg_catalog.pg_database d CROSS JOIN LATERAL pg_catalog.aclexplode( \
-                 coalesce(d.datacl, pg_catalog.acldefault('d', d.datdba))) a \
-             WHERE d.datname = $1 AND a.grantee = 0 AND a.privilege_type = 'CONNECT'",
-            &[&kept.name],
-        )
-        .await?;
-    if row.is_none() {
-        return Ok(None);
-    }
-    let mut script = Script::default();
-    for login in logins
-        .iter()
-        .filter(|login| login.there() && login.entry != Entry::Granted)
-    {
-        connect(kept, login.role, &mut script);
-    }
-    script.push(&[
-        Syntax("REVOKE CONNECT, TEMPORARY ON DATABASE "),
-        Name(&kept.name),
-        Syntax(" FROM PUBLIC"),
-    ]);
-    let text = format!(
-        "everybody may connect to the database {}, users of other tenants too; grant CONNECT to \
-         those roles of your own that need it before this",
-        kept.name
-    );
-    let sql = script.to_string().trim_end().to_owned();
-    Ok(Some(Finding::advice(text, sql)))
 }
 
 /// The first of these names, and how many more there are.
