@@ -39,6 +39,20 @@ fn captured(database: &Database, demand: Demand) -> Option<Captured> {
 }
 
 async fn capture_now(database: &Database, demand: Demand, deadline: Instant) -> Result<Captured> {
+    let (settled, lost) = capture_in_turn(database, demand, deadline).await?;
+    if lost {
+        // Nobody else waits for this: a stream that begins anew captures tables before it is there.
+        recapture::tell(database, demand.relation, settled).await;
+    }
+    Ok(settled)
+}
+
+/// Says besides whether something was missed before, which is to be told.
+async fn capture_in_turn(
+    database: &Database,
+    demand: Demand,
+    deadline: Instant,
+) -> Result<(Captured, bool)> {
     let turn = database.turn(demand.relation);
     let too_late = |_| Error::Timeout {
         what: "others who subscribe to the table".to_owned(),
@@ -47,7 +61,7 @@ async fn capture_now(database: &Database, demand: Demand, deadline: Instant) -> 
     let _turn = timeout_at(deadline, turn.lock()).await.map_err(too_late)?;
     let _capturing = database.capturing.read().await;
     if let Some(settled) = captured(database, demand) {
-        return Ok(settled);
+        return Ok((settled, false));
     }
     let known = database.captures.lock().get(&demand.relation).copied();
     let Some(known) = known else {
@@ -60,24 +74,25 @@ async fn capture_now(database: &Database, demand: Demand, deadline: Instant) -> 
             lost: false,
         };
         database.captures.lock().insert(demand.relation, capture);
-        return Ok(settled);
+        return Ok((settled, false));
     };
     capture_more(database, known, joined(known.demand, demand)).await
 }
 
-/// Captures a table for more, or anew. Whoever was there is told if it was not captured any more,
-/// which nobody can see afterwards.
-async fn capture_more(database: &Database, mut known: Capture, demand: Demand) -> Result<Captured> {
+/// Captures a table for more, or anew. Whether it was not captured any more nobody can see
+/// afterwards.
+async fn capture_more(
+    database: &Database,
+    mut known: Capture,
+    demand: Demand,
+) -> Result<(Captured, bool)> {
     if !known.lost && standing::is_missing(database, &known).await {
         database.lose(demand.relation, known.captured.since);
         known.lost = true;
     }
     known.used = Instant::now();
     let settled = recapture::renew(database, known, demand).await?;
-    if known.lost {
-        recapture::tell(database, demand.relation, settled).await;
-    }
-    Ok(settled)
+    Ok((settled, known.lost))
 }
 
 /// What both demand, with the patience of the second.
