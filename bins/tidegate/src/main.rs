@@ -65,7 +65,10 @@ async fn run(cli: Cli) -> Result {
         return demo::run(command, layers).await;
     }
     if let Command::Settings = cli.command {
-        layers.settings()?;
+        let settings = layers.settings()?;
+        if settings.master_key.is_some() {
+            master_key::read(&settings)?;
+        }
         return command::print(layers.shown());
     }
     if !matches!(cli.command, Command::Serve) {

@@ -69,6 +69,23 @@ impl UserPool {
         self.postgres.roles().redefined(database);
     }
 
+    /// Waits until no connection is in use, and what was cancelled has ended.
+    pub(crate) async fn settled(&self) {
+        const LOOK: std::time::Duration = std::time::Duration::from_millis(20);
+        let is_busy = |role: &tidegate_postgres::pool::RoleStats| role.lent + role.resetting > 0;
+        while self
+            .postgres
+            .roles()
+            .pool()
+            .stats()
+            .roles
+            .iter()
+            .any(is_busy)
+        {
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
     /// Forgets a database that was dropped.
     pub(crate) fn forget(&self, database: &str) {
         let database = DatabaseName::new(database);

@@ -27,6 +27,8 @@ use crate::traces::Traces;
 use crate::upkeep::Upkeep;
 use crate::{graphiql, identity, ports, signal};
 
+/// How long statements that are broken off may take to end when the process does.
+const SETTLE: Duration = Duration::from_secs(5);
 /// How often the certificate's files are looked at.
 const CERTIFICATE: Duration = Duration::from_secs(10);
 
@@ -233,6 +235,7 @@ impl Node {
         let mut beside = tokio::task::JoinSet::new();
         let (catalogs, control) = (self.upkeep.catalogs.clone(), self.upkeep.control.clone());
         let users = self.upkeep.pool.clone();
+        let pool = users.clone();
         beside.spawn(CatalogWatch::new(catalogs, control, users, self.feed.clone()).run());
         beside.spawn(self.upkeep.run());
         beside.spawn(self.traces);
@@ -253,6 +256,8 @@ impl Node {
             }
         };
         tidegate_server::serve(listeners, self.app, stop).await?;
+        // Statements whose requests were broken off are cancelled before nobody can.
+        let _ = tokio::time::timeout(SETTLE, pool.settled()).await;
         Ok(())
     }
 }

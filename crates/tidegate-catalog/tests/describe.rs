@@ -32,6 +32,31 @@ async fn assert_equal(stage: &Stage, role: &str) {
 }
 
 #[tokio::test]
+async fn a_key_to_a_partitioned_table_is_one_key() {
+    let stage = Stage::new(
+        "catalog_key_to_parted",
+        "create table p (a int, b int, primary key (a, b)) partition by list (a); \
+         create table p1 partition of p for values in (1); \
+         create table p2 partition of p for values in (2); \
+         create table f (x int, y int, foreign key (y, x) references p (a, b)); \
+         create table g (x int, y int, foreign key (y, x) references p (a, b)) \
+         partition by list (x); \
+         create table g1 partition of g for values in (1)",
+    )
+    .await;
+    let schema = public(&stage).await;
+    let keys = |table: &Value| -> Vec<Value> {
+        let all = table["constraints"].as_array().unwrap().iter();
+        let foreign = all.filter(|one| one["constraint"] == "foreign");
+        foreign.map(|one| one["name"].clone()).collect()
+    };
+    let tables = schema["tables"].as_array().unwrap();
+    let of = |name: &str| keys(tables.iter().find(|table| table["name"] == name).unwrap());
+    assert_eq!(json!(of("f")), json!(["f_y_x_fkey"]), "{schema}");
+    assert_eq!(json!(of("g")), json!(["g_y_x_fkey"]), "{schema}");
+}
+
+#[tokio::test]
 async fn tables_views_and_partitioned_roots_are_shown_and_partitions_are_not() {
     let stage = Stage::new(
         "catalog_kinds",

@@ -24,24 +24,25 @@ impl Encoding {
     /// The coding that the request prefers of those we have (RFC 9110, section 12.5.3); zstd when
     /// it does not care.
     pub(crate) fn negotiate(headers: &HeaderMap) -> Option<Self> {
-        let mut best: Option<(Self, f32)> = None;
+        let (mut gzip, mut zstd, mut others) = (None, None, None);
         for line in headers.get_all(ACCEPT_ENCODING) {
             for item in line.to_str().ok()?.split(',') {
                 let (name, quality) = crate::negotiate::weighted(item);
-                let coding = match name {
-                    "gzip" | "x-gzip" | "*" => Self::Gzip,
-                    "zstd" => Self::Zstd,
-                    _ => continue,
-                };
-                let better = best.is_none_or(|(_, known)| {
-                    quality > known || (quality >= known && coding == Self::Zstd)
-                });
-                if quality > 0.0 && better {
-                    best = Some((coding, quality));
+                match name {
+                    "gzip" | "x-gzip" => gzip = Some(quality),
+                    "zstd" => zstd = Some(quality),
+                    "*" => others = Some(quality),
+                    _ => {}
                 }
             }
         }
-        best.map(|(coding, _)| coding)
+        // `*` is what is not named; not every client that takes all of it knows zstd.
+        let gzip = gzip.or(others).unwrap_or(0.0);
+        let zstd = zstd.unwrap_or(0.0);
+        if zstd > 0.0 && zstd >= gzip {
+            return Some(Self::Zstd);
+        }
+        (gzip > 0.0).then_some(Self::Gzip)
     }
 
     /// The value of `Content-Encoding`.
@@ -174,6 +175,10 @@ mod tests {
         assert_eq!(chosen("gzip, deflate, br, zstd"), Some(Encoding::Zstd));
         assert_eq!(chosen("zstd;q=0.5, gzip;q=0.9"), Some(Encoding::Gzip));
         assert_eq!(chosen("gzip;q=0, zstd;q=0"), None);
+        assert_eq!(chosen("*"), Some(Encoding::Gzip));
+        assert_eq!(chosen("gzip;q=0, *"), None);
+        assert_eq!(chosen("zstd;q=0, gzip;q=0, *;q=1"), None);
+        assert_eq!(chosen("gzip;q=0, zstd, *"), Some(Encoding::Zstd));
         assert_eq!(chosen("br"), None);
         assert_eq!(chosen("identity"), None);
         assert_eq!(Encoding::negotiate(&HeaderMap::new()), None);

@@ -105,7 +105,7 @@ async fn a_head_that_is_too_large_is_refused_with_a_body_and_an_id() {
         assert_eq!(
             text(answer.into_body()).await,
             concat!(
-                r#"{"success":false,"message":"the head is too large: expected at most 16 KiB "#,
+                r#"{"success":false,"message":"the head is too large, expected at most 16 KiB "#,
                 r#"over HTTP/2","code":431,"errorCode":"INPUT_VALIDATION_ERROR"}"#
             )
         );

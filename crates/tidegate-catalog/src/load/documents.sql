@@ -155,6 +155,11 @@ with caller as materialized (
                case when x.indisexclusion then true end as period
     ) d
     where k.contype operator(pg_catalog.=) any (array['p', 'f', 'u', 'c', 'x']::pg_catalog."char"[])
+    -- A key to a partitioned table has a copy to each of its partitions, which nobody made.
+    and not (k.contype operator(pg_catalog.=) 'f'
+             and exists (select from pg_catalog.pg_constraint whole
+                         where whole.oid operator(pg_catalog.=) k.conparentid
+                         and whole.conrelid operator(pg_catalog.=) k.conrelid))
     group by k.conrelid
 ), schema_relations as materialized (
     select r.relnamespace,

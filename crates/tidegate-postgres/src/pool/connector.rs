@@ -147,7 +147,7 @@ pub trait Repair: Send + Sync {
     }
 
     /// Gives the role its password and clears its settings (`ALTER ROLE … RESET ALL`). The pool
-    /// calls this at most once a minute for a role.
+    /// calls this at most once a second for a role, and once a minute where it did not help.
     /// Answers as [`Self::admits`] does.
     fn repair<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, tidegate_sql::Result<()>>;
 }

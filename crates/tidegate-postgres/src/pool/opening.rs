@@ -43,25 +43,30 @@ impl<K: Connector> Inner<K> {
                     self.state.lock().let_repair(key);
                 }
                 admitted?;
-                self.repair(key, cause).await?;
-                self.connect(key).await
+                let ours = self.repair(key, cause).await?;
+                let outcome = self.connect(key).await;
+                if ours {
+                    self.state.lock().note_repair(key, outcome.is_ok());
+                }
+                outcome
             }
             outcome => outcome,
         }
     }
 
-    /// Gives the role its password, or waits while another attempt does.
-    async fn repair(&self, key: &Key, cause: Cause) -> Result<(), OpenError> {
+    /// Gives the role its password, or waits while another attempt does; says whether it was this.
+    async fn repair(&self, key: &Key, cause: Cause) -> Result<bool, OpenError> {
         let turn = self.state.lock().may_repair(key, Instant::now());
         match turn {
             Turn::Ours(_under_way) => {
                 warn!(%key, error = %cause, "the role cannot log in; it is repaired");
-                self.ask(key, self.repair.repair(key), &cause).await
+                self.ask(key, self.repair.repair(key), &cause).await?;
+                Ok(true)
             }
             Turn::Theirs(mut over) => {
                 // An error is the end of it too.
                 drop(timeout(self.limits.open, over.changed()).await);
-                Ok(())
+                Ok(false)
             }
             Turn::Past => Err(OpenError::Login(cause)),
         }

@@ -13,11 +13,15 @@ use super::verdict::Verdict;
 /// How often others lose an idle connection because PostgreSQL is full for one role: it may be a
 /// limit of that role alone.
 const EVICTION_PAUSE: Duration = Duration::from_secs(5);
+/// How often a role may be repaired that could log in after the last time.
+const HELPED: Duration = Duration::from_secs(1);
 
 /// What is remembered of a role whose connections could not be opened.
 #[derive(Default)]
 pub(super) struct Trouble {
     repaired: Option<Instant>,
+    /// Whether the role could log in after its last repair.
+    helped: bool,
     /// Whose other end is gone when the last repair is over.
     repair: Option<watch::Receiver<()>>,
     /// When others lost an idle connection for it last.
@@ -48,8 +52,14 @@ impl Trouble {
 impl<K: Connector> State<K> {
     /// Whose turn it is to repair the role; a repair counts.
     pub(super) fn may_repair(&mut self, key: &Key, now: Instant) -> Turn {
-        let (pause, open) = (self.settings.repair, self.settings.open);
+        let open = self.settings.open;
         let trouble = self.troubles.entry(key.clone()).or_default();
+        // Who shares the role may spoil it again at once, and must not keep all others out.
+        let pause = if trouble.helped {
+            HELPED
+        } else {
+            self.settings.repair
+        };
         if is_past(trouble.repaired, pause, now) {
             let (under_way, over) = watch::channel(());
             (trouble.repaired, trouble.repair) = (Some(now), Some(over));
@@ -60,6 +70,13 @@ impl<K: Connector> State<K> {
         match &trouble.repair {
             Some(over) if !is_past(trouble.repaired, open, now) => Turn::Theirs(over.clone()),
             _ => Turn::Past,
+        }
+    }
+
+    /// Whether the role could log in after a repair.
+    pub(super) fn note_repair(&mut self, key: &Key, helped: bool) {
+        if let Some(trouble) = self.troubles.get_mut(key) {
+            trouble.helped = helped;
         }
     }
 

@@ -32,6 +32,8 @@ const HTTP1_BUFFER: usize = 64 * 1024;
 const HTTP2_HEADERS: u32 = 2 * stack::HTTP2_HEAD;
 /// What one HTTP/2 stream may have waiting for a peer that does not read.
 const HTTP2_SEND_BUFFER: usize = 64 * 1024;
+/// How often it is looked whether who waits for an answer is still there.
+const ATTENTION: Duration = Duration::from_millis(400);
 /// How many streams a peer may reset before the connection counts as an attack (CVE-2023-44487).
 const HTTP2_RESETS: usize = 64;
 
@@ -86,6 +88,7 @@ where
     let mut ticks = tokio::time::interval(tick(&timeouts));
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
 
+    let gone = Arc::clone(&vitals);
     let io = Watched::new(io, Arc::clone(&vitals));
     let io = TokioIo::new(Explained::new(io, app.clone(), Arc::clone(&vitals)));
     let service = hyper_service(app.clone(), peer, vitals, handoff);
@@ -97,6 +100,8 @@ where
             biased;
             // Errors here are the peer's: it went away or spoke no HTTP.
             _ = connection.as_mut() => return,
+            // Behind a request that is answered others may wait unread, so that HTTP sees no end.
+            () = gone.abandoned() => return,
             _ = stopped.changed(), if !closing => {
                 closing = true;
                 connection.as_mut().graceful_shutdown();
@@ -161,7 +166,7 @@ fn hyper_service(
         let old = request.version() == Version::HTTP_10;
         let answer = stack.clone().call(request);
         async move {
-            let mut response = answer.await?;
+            let mut response = attended(answer).await?;
             if old && response.body().exact_size().is_none() {
                 in_flight.owe();
             }
@@ -169,6 +174,18 @@ fn hyper_service(
             Ok(response)
         }
     })
+}
+
+/// Waits for an answer, and looks after its connection meanwhile: HTTP does when it is woken.
+async fn attended<T>(answer: impl Future<Output = T>) -> T {
+    let mut answer = pin!(answer);
+    loop {
+        tokio::select! {
+            biased;
+            done = &mut answer => return done,
+            () = tokio::time::sleep(ATTENTION) => {}
+        }
+    }
 }
 
 /// A connection in the gauge.

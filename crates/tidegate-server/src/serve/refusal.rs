@@ -100,9 +100,9 @@ fn refusal(bytes: &[u8]) -> Option<(StatusCode, &str)> {
 fn explain(app: &App, status: StatusCode, fields: &str) -> Vec<u8> {
     let message = match status {
         StatusCode::URI_TOO_LONG | StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => {
-            "the head is too large: expected at most 64 KiB in 100 fields"
+            "the head is too large, expected at most 64 KiB in 100 fields"
         }
-        _ => "the head is no HTTP/1.1: expected a request line and fields as in RFC 9112",
+        _ => "the head is no HTTP/1.1, expected a request line and fields as in RFC 9112",
     };
     let id = app.request_id();
     let id = id.to_str().unwrap_or_default();

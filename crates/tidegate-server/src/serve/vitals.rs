@@ -1,13 +1,14 @@
 //! What a connection has done, counted where it happens and judged now and then.
 
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::sync::Notify;
 use tokio_rustls::server::TlsStream;
 
 use super::stall::StallGuard;
@@ -29,6 +30,8 @@ pub(crate) struct Vitals {
     http2: AtomicBool,
     /// The peer would take the end of the connection for the end of an answer that has more.
     owing: AtomicBool,
+    /// The peer has closed its side, which nobody reads who has unread bytes before.
+    gone: Notify,
     /// The answers on the way, of HTTP/2 only.
     answers: Mutex<Vec<Weak<StallGuard>>>,
 }
@@ -146,6 +149,11 @@ impl Monitor {
 }
 
 impl Vitals {
+    /// Waits until the peer has gone while a request of HTTP/1 was in flight.
+    pub(super) async fn abandoned(&self) {
+        self.gone.notified().await;
+    }
+
     /// How many requests have begun on a connection of HTTP/1, if none of them is in flight.
     pub(super) fn settled(&self) -> Option<u64> {
         let settled = self.in_flight.load(Relaxed) == 0 && !self.http2.load(Relaxed);
@@ -182,6 +190,9 @@ impl Vitals {
 pub(crate) trait Reset {
     /// Makes the close that follows a reset (RFC 9293, section 3.10.7).
     fn reset(&self);
+
+    /// Whether the peer sends nothing any more, whatever it sent before.
+    fn is_closed(&self) -> bool;
 }
 
 impl Reset for TcpStream {
@@ -189,11 +200,21 @@ impl Reset for TcpStream {
         // What cannot be reset is closed as ever.
         let _ = self.set_zero_linger();
     }
+
+    fn is_closed(&self) -> bool {
+        let mut nobody = Context::from_waker(Waker::noop());
+        let ready = pin!(self.ready(Interest::READABLE)).poll(&mut nobody);
+        matches!(ready, Poll::Ready(Ok(ready)) if ready.is_read_closed())
+    }
 }
 
 impl Reset for TlsStream<TcpStream> {
     fn reset(&self) {
         self.get_ref().0.reset();
+    }
+
+    fn is_closed(&self) -> bool {
+        self.get_ref().0.is_closed()
     }
 }
 
@@ -276,6 +297,12 @@ impl<I: AsyncWrite + Reset + Unpin> AsyncWrite for Watched<I> {
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
         let poll = Pin::new(&mut self.io).poll_flush(cx);
         self.wrote(&poll, |()| 0);
+        // Who waits for an answer looks here now and then.
+        let vitals = &self.vitals;
+        if vitals.in_flight.load(Relaxed) > 0 && !vitals.http2.load(Relaxed) && self.io.is_closed()
+        {
+            vitals.gone.notify_one();
+        }
         poll
     }
 

@@ -37,7 +37,7 @@ impl Around for HeadSize {
         let failure = Failure::new(
             StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
             "INPUT_VALIDATION_ERROR",
-            "the head is too large: expected at most 16 KiB over HTTP/2",
+            "the head is too large, expected at most 16 KiB over HTTP/2",
         );
         ControlFlow::Break(failure.into_rest(&context))
     }

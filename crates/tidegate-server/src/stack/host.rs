@@ -40,13 +40,13 @@ fn check<B>(request: &Request<B>) -> Result<(), &'static str> {
     let mut hosts = request.headers().get_all(HOST).iter();
     let host = hosts.next();
     if hosts.next().is_some() {
-        return Err("Host: expected once");
+        return Err("the field Host stands more than once, expected one");
     }
     match host {
         Some(host) if is_valid(host.as_bytes()) => Ok(()),
-        Some(_) => Err("Host: expected a name or an address, with a port or without"),
+        Some(_) => Err("the field Host is no name or address, with a port or without"),
         // HTTP/2 has `:authority`, and HTTP/1.0 knew of no hosts.
-        None if request.version() == Version::HTTP_11 => Err("Host: missing"),
+        None if request.version() == Version::HTTP_11 => Err("the field Host is missing"),
         None => Ok(()),
     }
 }
