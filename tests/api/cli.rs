@@ -50,20 +50,6 @@ fn a_wrong_setting_is_named_with_its_place_and_the_nearest_name() {
 }
 
 #[test]
-fn a_master_key_that_is_none_is_refused_unseen() {
-    let mut command = tidegate(&["settings"]);
-    let output = command.env("TIDEGATE_MASTER_KEY", "topsecret").output();
-    let output = output.unwrap();
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(
-        said.contains("TIDEGATE_MASTER_KEY is not 32 bytes"),
-        "{said}"
-    );
-    assert!(!said.contains("topsecret"), "{said}");
-}
-
-#[test]
 fn settings_are_shown_with_their_source_and_without_secrets() {
     let mut command = tidegate(&["settings", "--statement-timeout", "5s"]);
     command.env(

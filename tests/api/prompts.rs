@@ -1,5 +1,5 @@
-//! What the command line asks of a person before it drops something, and that no password stands
-//! on it.
+//! What the command line asks of a person before it drops something, and that no secret stands
+//! on it or is shown.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -25,6 +25,20 @@ fn no_password_stands_on_the_command_line() {
             "{arguments:?}: {said}"
         );
     }
+}
+
+#[test]
+fn a_master_key_that_is_none_is_refused_unseen() {
+    let mut command = tidegate(&["settings"]);
+    let output = command.env("TIDEGATE_MASTER_KEY", "topsecret").output();
+    let output = output.unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("TIDEGATE_MASTER_KEY is not 32 bytes"),
+        "{said}"
+    );
+    assert!(!said.contains("topsecret"), "{said}");
 }
 
 #[tokio::test]
