@@ -165,8 +165,9 @@ fn hyper_service(
         let in_flight = InFlight::begin(&vitals);
         let old = request.version() == Version::HTTP_10;
         let answer = stack.clone().call(request);
+        let vitals = Arc::clone(&vitals);
         async move {
-            let mut response = attended(answer).await?;
+            let mut response = attended(answer, &vitals).await?;
             if old && response.body().exact_size().is_none() {
                 in_flight.owe();
             }
@@ -176,14 +177,14 @@ fn hyper_service(
     })
 }
 
-/// Waits for an answer, and looks after its connection meanwhile: HTTP does when it is woken.
-async fn attended<T>(answer: impl Future<Output = T>) -> T {
+/// Waits for an answer, and has its connection looked after meanwhile.
+async fn attended<T>(answer: impl Future<Output = T>, vitals: &Vitals) -> T {
     let mut answer = pin!(answer);
     loop {
         tokio::select! {
             biased;
             done = &mut answer => return done,
-            () = tokio::time::sleep(ATTENTION) => {}
+            () = tokio::time::sleep(ATTENTION) => vitals.attend(),
         }
     }
 }

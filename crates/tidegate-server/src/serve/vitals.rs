@@ -30,7 +30,9 @@ pub(crate) struct Vitals {
     http2: AtomicBool,
     /// The peer would take the end of the connection for the end of an answer that has more.
     owing: AtomicBool,
-    /// The peer has closed its side, which nobody reads who has unread bytes before.
+    /// A request has waited for its answer for a while: it is time to look after the peer.
+    waits: AtomicBool,
+    /// The peer has closed its side meanwhile, which nobody reads who has unread bytes before.
     gone: Notify,
     /// The answers on the way, of HTTP/2 only.
     answers: Mutex<Vec<Weak<StallGuard>>>,
@@ -149,6 +151,11 @@ impl Monitor {
 }
 
 impl Vitals {
+    /// Has the connection look after the peer when it is woken.
+    pub(super) fn attend(&self) {
+        self.waits.store(true, Relaxed);
+    }
+
     /// Waits until the peer has gone while a request of HTTP/1 was in flight.
     pub(super) async fn abandoned(&self) {
         self.gone.notified().await;
@@ -297,9 +304,11 @@ impl<I: AsyncWrite + Reset + Unpin> AsyncWrite for Watched<I> {
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
         let poll = Pin::new(&mut self.io).poll_flush(cx);
         self.wrote(&poll, |()| 0);
-        // Who waits for an answer looks here now and then.
         let vitals = &self.vitals;
-        if vitals.in_flight.load(Relaxed) > 0 && !vitals.http2.load(Relaxed) && self.io.is_closed()
+        if vitals.waits.load(Relaxed)
+            && vitals.waits.swap(false, Relaxed)
+            && !vitals.http2.load(Relaxed)
+            && self.io.is_closed()
         {
             vitals.gone.notify_one();
         }
