@@ -1,6 +1,7 @@
 // Our own GraphQL page in Chromium, and server-sent events in the same page: a browser asks for
 // compressed answers, so that what comes must come all the same.
 import assert from 'node:assert/strict';
+import { EventEmitter, on } from 'node:events';
 import { passwordGrant, post } from '../demo.mjs';
 import { open } from './chromium.mjs';
 
@@ -17,8 +18,34 @@ const knows = async () => (await post(schema, { query: '{ getPageNumbers { id } 
 while (!await knows());
 
 const { browser, page } = await open();
+// Each reading of the schema waits until it is let go.
+const reads = (request) => request.postData()?.includes('__schema');
+const routes = new EventEmitter();
+const held = on(routes, 'held', { signal: AbortSignal.timeout(20_000) });
+await page.route(schema, (route) => reads(route.request()) ? routes.emit('held', route) : route.continue());
+const read = async () => {
+  const [route] = (await held.next()).value;
+  const answer = page.waitForResponse((answer) => reads(answer.request()));
+  await route.continue();
+  await (await answer).finished();
+};
+const query = page.getByLabel('Query');
+const told = (text) => page.waitForFunction((text) => document.getElementById('docs').textContent.includes(text), text);
 await page.goto(schema);
 await page.locator('#token').fill(owner);
+// The schema is read again when the token is left. It comes while somebody is in the editor: that stays theirs.
+await query.focus();
+await read();
+await read();
+await told('PageNumbers');
+assert.equal(await query.inputValue(), '');
+// Who is elsewhere when it comes gets a first query.
+await page.getByLabel('Variables').focus();
+await page.locator('#token').dispatchEvent('change');
+await read();
+await page.waitForFunction(() => document.getElementById('query').value);
+assert.match(await query.inputValue(), /^# Ctrl\+Enter runs.*\n\{\n  get\w+\(limit: 10\) \{/);
+await page.unroute(schema);
 const status = async (text) => {
   // An ellipsis stands there while it runs.
   const done = () => document.getElementById('status').textContent.replace('…', '');
@@ -27,7 +54,7 @@ const status = async (text) => {
 };
 
 // Numbers stay as they were written and stored, and lists and objects get lines of their own.
-await page.getByLabel('Query').fill('mutation ($n: String, $j: JSON) { insertPageNumbers(data: {id: 1, n: $n, j: $j}) { n j } }');
+await query.fill('mutation ($n: String, $j: JSON) { insertPageNumbers(data: {id: 1, n: $n, j: $j}) { n j } }');
 await page.getByLabel('Variables').fill('{"n": "12345678901234567890.10", "j": {"big": 12345678901234567890, "exact": 1.10, "text": "a\\\\, {[", "none": [], "empty": {}}}');
 await page.locator('#run').click();
 await status(/^200/);
