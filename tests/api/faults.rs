@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use serde_json::{Value, json};
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::service::{PATIENCE, Service, demo, demo_folder, eventually};
@@ -296,30 +296,44 @@ async fn a_dropped_database_is_a_clear_answer() {
     .await;
 }
 
-/// Behind the end of a request a client may send more, which nobody reads before the answer.
+/// Behind the end of a request a client may send more, which nobody reads before the answer's end.
 #[tokio::test]
 async fn a_client_that_leaves_with_more_to_say_ends_its_statement() {
     let demo = demo();
     let (witness, _) = session(demo).await;
     let token = demo.cached_token("demo").await;
     let address = demo.url.strip_prefix("http://").unwrap();
-    let q = "select pg_sleep(120) as pipelined";
-    let body = json!({"q": q}).to_string();
-    let request = format!(
-        "POST /api/v4/sql HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\
-         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
-        body.len()
-    );
+    let silent = "select pg_sleep(120) as pipelined";
+    // Rows come at once, and then none for long.
+    let begun = "select repeat('x', 70000) as pipelined from generate_series(1, 3) \
+                 union all select pg_sleep(120)::text";
     let active = "select count(*) from pg_stat_activity where state = 'active' and query = $1";
-    let running = || async {
-        let active = witness.query_one(active, &[&q]).await.unwrap();
-        active.get::<_, i64>(0)
-    };
-    for more in ["\r\n", &request] {
+    for (q, has_begun, more) in [
+        (silent, false, "\r\n"),
+        (
+            silent,
+            false,
+            "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        ),
+        (begun, true, "\r\n"),
+    ] {
+        let running = || async {
+            let active = witness.query_one(active, &[&q]).await.unwrap();
+            active.get::<_, i64>(0)
+        };
+        let body = json!({"q": q, "output_format": "ndjson"}).to_string();
+        let request = format!(
+            "POST /api/v4/sql HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}{more}",
+            body.len()
+        );
         let mut socket = TcpStream::connect(address).await.unwrap();
-        let sent = format!("{request}{more}");
-        socket.write_all(sent.as_bytes()).await.unwrap();
+        socket.write_all(request.as_bytes()).await.unwrap();
         eventually("it runs", || async { running().await == 1 }).await;
+        let (mut bytes, mut seen) = ([0; 4096], 0);
+        while has_begun && seen < 100_000 {
+            seen += socket.read(&mut bytes).await.unwrap();
+        }
         drop(socket);
         eventually("it has ended", || async { running().await == 0 }).await;
     }

@@ -11,6 +11,7 @@ use http_body::{Frame, SizeHint};
 use crate::compress::Compressed;
 use crate::memory::Share;
 use crate::metrics::{Observation, Subject};
+use crate::serve::attention::Attention;
 use crate::serve::stall::StallGuard;
 use crate::serve::vitals::InFlight;
 
@@ -24,6 +25,11 @@ pub struct Interrupted;
 ///
 /// Dropping it ends whatever makes the bytes.
 pub(crate) trait Source: Send {
+    /// Whether a statement makes them, which is to end when the peer leaves.
+    fn is_statement(&self) -> bool {
+        false
+    }
+
     /// The next bytes; `None` is the end.
     fn poll_next(
         self: Pin<&mut Self>,
@@ -39,6 +45,8 @@ pub struct Body {
     // The fields below do their work when they are dropped, which is when the answer has gone.
     observation: Option<Observation>,
     in_flight: Option<InFlight>,
+    /// Whether the peer is still there, while a statement has no rows for it.
+    attention: Option<Attention>,
 }
 
 /// What a body holds.
@@ -82,6 +90,7 @@ impl Body {
         if in_flight.is_multiplexed() && self.exact_size() != Some(0) {
             self.content = Content::Guarded(in_flight.guard(self.content.take()));
         } else {
+            self.attention = self.content.is_statement().then(Attention::default);
             self.in_flight = Some(in_flight);
         }
     }
@@ -111,6 +120,7 @@ impl From<Content> for Body {
             subject: Subject::default(),
             observation: None,
             in_flight: None,
+            attention: None,
         }
     }
 }
@@ -154,6 +164,14 @@ impl Content {
         }
     }
 
+    fn is_statement(&self) -> bool {
+        match self {
+            Self::Streamed(source) => source.is_statement(),
+            Self::Compressed(compressed) => compressed.inner().is_statement(),
+            Self::Empty | Self::Whole(_) | Self::Pieces { .. } | Self::Guarded(_) => false,
+        }
+    }
+
     pub(crate) fn poll_next(
         &mut self,
         cx: &mut Context<'_>,
@@ -190,7 +208,12 @@ impl http_body::Body for Body {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Interrupted>>> {
         let body = self.get_mut();
-        let next = ready!(body.content.poll_next(cx));
+        let Poll::Ready(next) = body.content.poll_next(cx) else {
+            if let (Some(attention), Some(in_flight)) = (&mut body.attention, &body.in_flight) {
+                attention.wait(in_flight, cx);
+            }
+            return Poll::Pending;
+        };
         // Nobody asks again when nothing is left.
         if !matches!(next, Some(Err(_))) && body.content.exact_size() == Some(0) {
             if let Some(observation) = &mut body.observation {

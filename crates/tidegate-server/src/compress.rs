@@ -122,6 +122,11 @@ impl Compressed {
         }
     }
 
+    /// What is compressed.
+    pub(crate) fn inner(&self) -> &Content {
+        &self.inner
+    }
+
     pub(crate) fn poll_next(
         &mut self,
         cx: &mut Context<'_>,

@@ -5,6 +5,7 @@
 //! reads and writes ([`vitals`]), and its task looks at the counters from time to time.
 
 mod accept;
+pub(crate) mod attention;
 mod connection;
 mod refusal;
 pub(crate) mod stall;

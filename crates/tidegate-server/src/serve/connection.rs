@@ -15,6 +15,7 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tower::Service;
 
+use super::attention::attended;
 use super::refusal::Explained;
 use super::tls::Acceptor;
 use super::vitals::{InFlight, Monitor, Reset, Verdict, Vitals, Watched};
@@ -32,8 +33,6 @@ const HTTP1_BUFFER: usize = 64 * 1024;
 const HTTP2_HEADERS: u32 = 2 * stack::HTTP2_HEAD;
 /// What one HTTP/2 stream may have waiting for a peer that does not read.
 const HTTP2_SEND_BUFFER: usize = 64 * 1024;
-/// How often it is looked whether who waits for an answer is still there.
-const ATTENTION: Duration = Duration::from_millis(400);
 /// How many streams a peer may reset before the connection counts as an attack (CVE-2023-44487).
 const HTTP2_RESETS: usize = 64;
 
@@ -175,18 +174,6 @@ fn hyper_service(
             Ok(response)
         }
     })
-}
-
-/// Waits for an answer, and has its connection looked after meanwhile.
-async fn attended<T>(answer: impl Future<Output = T>, vitals: &Vitals) -> T {
-    let mut answer = pin!(answer);
-    loop {
-        tokio::select! {
-            biased;
-            done = &mut answer => return done,
-            () = tokio::time::sleep(ATTENTION) => vitals.attend(),
-        }
-    }
 }
 
 /// A connection in the gauge.

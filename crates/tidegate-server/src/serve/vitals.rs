@@ -58,6 +58,11 @@ impl InFlight {
         self.0.owing.store(true, Relaxed);
     }
 
+    /// Has the connection look after the peer of an answer that has begun.
+    pub(super) fn attend(&self) {
+        self.0.attend();
+    }
+
     /// All of the answer is on its way.
     pub(crate) fn settle(&self) {
         self.0.owing.store(false, Relaxed);

@@ -22,7 +22,7 @@ const POLICY: HeaderValue = HeaderValue::from_static(concat!(
     "default-src 'none'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; ",
     "frame-ancestors 'none'; ",
     "style-src 'sha256-cnmHJCQkIV8ROlRQ9z7GKHj8xtwEODR5dS2PnWoGhvA='; ",
-    "script-src 'sha256-DgYZjt40ltw01jLowh+ChkjrqgBsPOCsQ+RKrnDsCek='",
+    "script-src 'sha256-E8aRqBcXxRMsCooVvCCmcjpJryHVBQqhci4Rtdw9RiI='",
 ));
 
 /// What a file of GraphiQL may do where it is a document or a worker of its own.

@@ -216,6 +216,10 @@ struct Rows {
 }
 
 impl Source for Rows {
+    fn is_statement(&self) -> bool {
+        true
+    }
+
     fn poll_next(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
