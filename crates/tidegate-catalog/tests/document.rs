@@ -220,5 +220,5 @@ async fn a_thousand_tables_are_one_document() {
     let t7 = &schema[schema.find("t7").unwrap()];
     let names: Vec<_> = t7.relationships.iter().map(|r| &*r.name).collect();
     assert_eq!(names, ["t6", "t7UpFkey", "t8"]);
-    assert!(took < std::time::Duration::from_secs(5), "{took:?}");
+    assert!(took < std::time::Duration::from_secs(20), "{took:?}");
 }

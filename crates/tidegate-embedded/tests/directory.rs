@@ -75,7 +75,7 @@ async fn data_and_password_outlive_a_kept_clusters_process() {
     let second = Cluster::start(scratch.kept("new/deep/cluster"))
         .await
         .unwrap();
-    assert!(began.elapsed().as_secs() < 3, "{:?}", began.elapsed());
+    assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
     assert_eq!(second.admin_password(), password);
     let client = connect(&second.socket_url("postgres")).await.unwrap();
     assert_eq!(

@@ -3,6 +3,8 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 
+use std::process::Command;
+
 use tidegate_embedded::{Cluster, Error};
 
 use crate::child::Runner;
@@ -17,7 +19,13 @@ async fn an_ordinary_user_runs_a_temporary_and_a_kept_cluster() {
     }
     // The build's folder may be closed to others.
     let program = scratch.path().join("program");
-    fs::copy(Runner::program(), &program).unwrap();
+    // Copied by another process: a file that this one writes may be open in a child that another
+    // test starts at this moment, and what is open for writing cannot be run.
+    let copied = Command::new("cp")
+        .arg(Runner::program())
+        .arg(&program)
+        .status();
+    assert!(copied.unwrap().success());
     fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
     let home = scratch.path().join("home");
     fs::create_dir(&home).unwrap();

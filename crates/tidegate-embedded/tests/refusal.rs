@@ -31,9 +31,10 @@ async fn a_taken_port_is_named() {
 
 #[tokio::test]
 async fn the_port_that_was_asked_for_is_used_and_a_second_cluster_on_it_refused() {
-    let holder = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = holder.local_addr().unwrap().port();
-    drop(holder);
+    // One that the crate chose: nobody gets it for an outgoing connection meanwhile.
+    let first = Cluster::start(testing::settings()).await.unwrap();
+    let port = first.port();
+    first.stop().await.unwrap();
     let settings = Settings {
         port: Some(port),
         ..testing::settings()

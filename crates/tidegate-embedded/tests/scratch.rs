@@ -1,7 +1,7 @@
 //! What the tests share: a folder that goes, a client, a condition that comes true.
 
-use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -20,7 +20,11 @@ impl Scratch {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let path = PathBuf::from(format!("/tmp/tg-test-{}-{number}", std::process::id()));
+        // One of a process that was killed and had the same number.
+        drop(fs::remove_dir_all(&path));
         fs::create_dir(&path).unwrap();
+        // Whoever PostgreSQL runs as must enter, whatever the umask.
+        fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
         Self(path)
     }
 

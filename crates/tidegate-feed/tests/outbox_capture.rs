@@ -44,6 +44,10 @@ async fn who_writes_is_waited_for_and_who_commits_late_is_not_lost() {
     let setup = Setup::with(brief());
     let scene = Scene::with("outbox_late", &setup).await;
     scene.run(TABLE).await;
+    scene
+        .run("CREATE TABLE ready (id int); GRANT SELECT ON ready TO PUBLIC")
+        .await;
+    scene.first("ready", &["id"]).await;
     let (open, other) = (scene.session().await, scene.session().await);
     open.batch_execute("BEGIN; INSERT INTO t VALUES (1, 'before')")
         .await

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tidegate_feed::{Ended, Error, Item};
+use tidegate_feed::{Ended, Error, Item, Request};
 
 use crate::asked::{Asked, RIGHTS};
 use crate::scene::{Listener, Scene, Setup};
@@ -34,9 +34,15 @@ async fn many_roles_are_asked_about_at_once_and_none_of_them_logs_in() {
             ROLES - 1
         ))
         .await;
+    let one = scene.request("t", &["id", "a"]).await;
     let subscribing = (0..ROLES).map(|n| {
+        let login = scene.login(&format!("/r{n}"));
+        let request = Request {
+            login,
+            ..one.clone()
+        };
         let scene = &scene;
-        async move { listener(scene, &format!("/r{n}"), &["id", "a"]).await }
+        async move { scene.subscribe(request).await.unwrap() }
     });
     let mut listeners = futures_util::future::join_all(subscribing).await;
     // Those who came while others were asked about are asked about together; a definition that came

@@ -88,10 +88,18 @@ impl Setup {
 
 /// A cluster of the test's own, for as long as the process lives.
 pub(crate) fn own_cluster() -> &'static Cluster {
+    own_cluster_with(&[])
+}
+
+/// The same with further settings of PostgreSQL.
+pub(crate) fn own_cluster_with(further: &[(&str, &str)]) -> &'static Cluster {
     let levels = [(Source::Log, "logical"), (Source::Outbox, "replica")];
     let (_, level) = levels.iter().find(|(source, _)| *source == SOURCE).unwrap();
     let settings = testing::settings().with("wal_level", *level);
     let settings = settings.with("max_connections", "300");
+    let settings = further.iter().fold(settings, |settings, (name, value)| {
+        settings.with(*name, *value)
+    });
     Box::leak(Box::new(Cluster::start_blocking(&settings).unwrap()))
 }
 
@@ -132,6 +140,19 @@ impl Scene {
             sql,
             cluster: setup.cluster,
             executor: executor(setup),
+        }
+    }
+
+    /// The first subscription, however long PostgreSQL takes to open the stream: a slot waits for
+    /// the open transactions of every test.
+    pub(crate) async fn first(&self, table: &str, columns: &[&str]) -> Listener {
+        let deadline = tokio::time::Instant::now() + SOON;
+        loop {
+            match self.subscribe(self.request(table, columns).await).await {
+                Ok(listener) => return listener,
+                Err(Error::Timeout { .. }) if tokio::time::Instant::now() < deadline => {}
+                Err(error) => panic!("{error:?}"),
+            }
         }
     }
 

@@ -6,12 +6,12 @@ use tokio::task::JoinHandle;
 use tokio_postgres::Client;
 
 use crate::asked::Asked;
-use crate::scene::{Listener, Scene, Setup, own_cluster};
+use crate::scene::{Listener, Scene, Setup, own_cluster_with};
 
-/// A cluster of the test's own, in which commits can be made to wait for ever.
+/// A cluster of the test's own, in which the commits of sessions that ask for it wait for ever.
 fn gone() -> Setup {
     Setup {
-        cluster: own_cluster(),
+        cluster: own_cluster_with(&[("synchronous_standby_names", "nobody")]),
         ..Setup::default()
     }
 }
@@ -22,13 +22,7 @@ async fn waiting(name: &str) -> Scene {
 
 /// Commits something that others do not see before [`let_see`], and returns when it is in the log.
 async fn write_unseen(scene: &Scene, sql: &str) -> JoinHandle<Client> {
-    scene
-        .run("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
-        .await;
-    scene.run("SELECT pg_reload_conf()").await;
     let session = scene.session().await;
-    // The standby counts only for sessions that have read the setting.
-    until(scene, "current_setting('synchronous_standby_names') <> ''").await;
     let sql = format!("SET synchronous_commit = on; SELECT; BEGIN; {sql}; COMMIT");
     let writer = tokio::spawn(async move {
         session.batch_execute(&sql).await.unwrap();
@@ -53,13 +47,12 @@ async fn let_see(scene: &Scene, writer: JoinHandle<Client>) {
 
 async fn until(scene: &Scene, condition: &str) {
     let query = format!("SELECT {condition}");
-    for _ in 0..10_000 {
-        if scene.sql.query_one(&query, &[]).await.unwrap().get(0) {
-            return;
-        }
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
+    let holds = async || -> bool { scene.sql.query_one(&query, &[]).await.unwrap().get(0) };
+    while !holds().await {
+        assert!(tokio::time::Instant::now() < deadline, "never: {condition}");
         tokio::task::yield_now().await;
     }
-    panic!("it never came to: {condition}");
 }
 
 /// Waits until the feed has handed out what committed before.

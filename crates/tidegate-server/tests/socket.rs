@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 
 use crate::fixture::{Api, PATIENCE, eventually};
 
-const SHORT: Duration = Duration::from_millis(150);
+const SHORT: Duration = Duration::from_millis(500);
 const LONG: Duration = Duration::from_mins(1);
 
 /// Long times everywhere, so that only the one under test can strike.

@@ -212,13 +212,13 @@ mod tests {
 
         let watcher = session().await;
         // Stands for the 30 and 60 seconds of every session.
-        let brief = "SET lock_timeout = '5ms'; SET statement_timeout = '5ms'";
+        let brief = "SET lock_timeout = '200ms'; SET statement_timeout = '200ms'";
         second.client.batch_execute(brief).await.unwrap();
         let mut waiting = std::pin::pin!(second.wait_for_turn(&long));
         let waits = async {
             let waits = "SELECT FROM pg_catalog.pg_stat_activity \
                          WHERE wait_event_type = 'Lock' AND wait_event = 'advisory' \
-                         AND pg_catalog.clock_timestamp() - query_start > '50ms'";
+                         AND pg_catalog.clock_timestamp() - query_start > '600ms'";
             while watcher.client.query(waits, &[]).await.unwrap().is_empty() {}
         };
         tokio::select! {

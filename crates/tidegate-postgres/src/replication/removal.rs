@@ -64,8 +64,13 @@ impl Replication {
         release::release(&self.shared, database, &[]).await?;
         let left = captured(&self.shared, database).await?;
         // The comment of the publication knows what identities were: it goes last.
-        if !left.raised.is_empty() || !drop_publications(&self.shared, database).await? {
+        if !left.raised.is_empty() {
             return self.why_left(database).await;
+        }
+        match drop_publications(&self.shared, database).await? {
+            Dropped::All => {}
+            Dropped::MadeAnew => return Ok(Removal::CameBack),
+            Dropped::NotOurs => return self.why_left(database).await,
         }
         slot::abandon(&self.shared, database).await?;
         if end_streams {
@@ -139,14 +144,33 @@ impl Replication {
     }
 }
 
-/// Drops the publications as whoever may; says whether none is left.
-async fn drop_publications(shared: &Shared, database: &DatabaseName) -> LogResult<bool> {
-    if let Some(owner) = Actor::owner(&shared.logins, database).await? {
-        owner.drop_publications().await?;
-    }
+/// What became of the publications.
+enum Dropped {
+    All,
+    /// One is there again that we may drop, and so have dropped: a server was faster.
+    MadeAnew,
+    /// One is left that neither the administrator nor the owner may drop.
+    NotOurs,
+}
+
+/// Drops the publications as whoever may.
+async fn drop_publications(shared: &Shared, database: &DatabaseName) -> LogResult<Dropped> {
+    let owner = Actor::owner(&shared.logins, database).await?;
     let admin = Actor::admin(&shared.logins, database).await?;
-    admin.drop_publications().await?;
-    Ok(admin.rows(PUBLICATIONS, &[]).await?.is_empty())
+    let actors: Vec<_> = owner.into_iter().chain([admin]).collect();
+    for actor in &actors {
+        actor.drop_publications().await?;
+    }
+    let mut dropped = Dropped::All;
+    for actor in &actors {
+        for row in actor.rows(PUBLICATIONS, &[]).await? {
+            if row.get(1) {
+                return Ok(Dropped::MadeAnew);
+            }
+            dropped = Dropped::NotOurs;
+        }
+    }
+    Ok(dropped)
 }
 
 impl Actor {

@@ -83,6 +83,7 @@ async fn a_statement_is_prepared_once_under_a_name_that_tells_nothing() {
             .run(&stage, &owner)
             .await
             .unwrap();
+        stage.rest().await;
     }
     let query = "select name from pg_prepared_statements where statement like 'select 42%'";
     let rows = Sql::new(query).run(&stage, &owner).await.unwrap().values;
@@ -92,7 +93,7 @@ async fn a_statement_is_prepared_once_under_a_name_that_tells_nothing() {
 
 #[tokio::test]
 async fn a_prepared_statement_that_is_gone_is_prepared_again() {
-    let stage = Stage::new("gone").await;
+    let stage = Stage::new("gone_statement").await;
     let owner = stage.owner();
     let query = || Sql::new("select 42 as answer").value(&stage, &owner);
     assert_eq!(query().await, "42");
@@ -323,14 +324,17 @@ async fn a_connection_keeps_a_bounded_number_of_short_statements() {
     let long = format!("select length('{}') as long", "x".repeat(100_000));
     for _ in 0..2 {
         assert_eq!(Sql::new(&long).value(&stage, &owner).await, "100000");
+        stage.rest().await;
     }
     for n in 0..200 {
         let query = Sql::new(&format!("select {n} as many"));
         assert_eq!(query.value(&stage, &owner).await, n.to_string());
+        stage.rest().await;
     }
     let count = async |condition: &str| {
         let query = format!("select count(*) from pg_prepared_statements where {condition}");
         let count = Sql::new(&query).value(&stage, &owner).await;
+        stage.rest().await;
         count.parse::<u32>().unwrap()
     };
     // The one evicted last is closed with the next, and the check of the reset is there.

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use tidegate_embedded::{Cluster, Shutdown, testing};
-use tidegate_postgres::ReplicationSettings;
-use tidegate_sql::log::{ChangeLog as _, LogError, LogPosition};
+use tidegate_postgres::{Config, Replication, ReplicationSettings};
+use tidegate_sql::log::{ChangeLog as _, LogError, LogPosition, LogStart};
 
 use super::scene::{Reader, Scene};
 use crate::stage::connect;
@@ -173,7 +173,10 @@ async fn a_slot_is_not_waited_for_without_end() {
         "0"
     );
     other.batch_execute("COMMIT").await.unwrap();
-    scene.open(None).await.unwrap();
+    let config = Config::from_url(&scene.cluster.socket_url("postgres")).unwrap();
+    let patient = Replication::new(config.clone(), config, None, ReplicationSettings::default());
+    let opened = patient.open(&scene.database, LogStart::Now).await;
+    drop(opened.unwrap());
     // With the anchor in place, open transactions do not matter any more.
     other
         .batch_execute("BEGIN; INSERT INTO o VALUES (1)")

@@ -149,14 +149,10 @@ async fn our_own_prepared_statements_survive_a_soft_reset() {
         .batch_execute("create table plain (a int); grant all on plain to public")
         .await
         .unwrap();
-    Sql::new("select 42 as answer")
-        .run(&stage, &owner)
-        .await
-        .unwrap();
-    Sql::new("insert into plain values (1)")
-        .run(&stage, &owner)
-        .await
-        .unwrap();
+    for q in ["select 42 as answer", "insert into plain values (1)"] {
+        Sql::new(q).run(&stage, &owner).await.unwrap();
+        stage.rest().await;
+    }
     let query = "select count(*) from pg_prepared_statements where statement like 'select 42%'";
     assert_eq!(Sql::new(query).value(&stage, &owner).await, "1");
 }

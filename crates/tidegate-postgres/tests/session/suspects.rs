@@ -69,8 +69,10 @@ async fn runs_alone_in_time(stage: &Stage, sql: Sql) {
 async fn runs_alone(stage: &Stage, login: &Login, sql: Sql) -> bool {
     stage.roles.pool().close(&login.database);
     for _ in 0..2 {
+        stage.rest().await;
         sql.clone().run(stage, login).await.unwrap();
     }
+    stage.rest().await;
     let query = "select count(*) from pg_prepared_statements \
         where strpos(statement, 'unlock_all') > 0 and strpos(statement, 'strpos') = 0";
     Sql::new(query).value(stage, login).await == "0"

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tidegate_embedded::Cluster;
 use tidegate_postgres::backoff::Jitter;
 use tidegate_postgres::control::Control;
-use tidegate_postgres::pool::{Key, NoRepair, OpenError, Pool, Settings};
+use tidegate_postgres::pool::{Key, NoRepair, OpenError, Pool, RoleStats, Settings};
 use tidegate_postgres::{
     Backend, Config, Credential, Credentials, Fate, RoleConnector, Roles, Secret, StartupPins,
     Terminator, role_password, scram_verifier,
@@ -138,6 +138,21 @@ impl Stage {
             .await
             .unwrap()
             .get(0)
+    }
+
+    /// Waits until no connection is opened, lent, reset or closed: who asks next gets the one that
+    /// was used last. A reset that takes longer than a moment has another one opened meanwhile.
+    pub(crate) async fn rest(&self) {
+        let deadline = tokio::time::Instant::now() + Duration::from_secs(10);
+        let is_busy =
+            |of: &RoleStats| of.opening + of.lent + of.resetting + of.leaving + of.waiting > 0;
+        while self.roles.pool().stats().roles.iter().any(is_busy) {
+            assert!(
+                tokio::time::Instant::now() < deadline,
+                "a connection never rests"
+            );
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
     }
 
     /// Waits until as many statements with this mark run.
