@@ -58,6 +58,52 @@ async fn parameter_sets_run_in_one_transaction() {
 }
 
 #[tokio::test]
+async fn sets_of_a_procedure_that_commits_are_one_transaction_all_the_same() {
+    let demo = demo();
+    for q in [
+        "create table t_commits (n int)",
+        "create procedure commits(n int, how text) language plpgsql as $$ begin \
+         insert into t_commits values (n); \
+         if how = 'commit' then commit; elsif how = 'raise' then raise 'no'; end if; end $$",
+    ] {
+        demo.rows("demo", q, json!({})).await;
+    }
+    let call = |hows: [&str; 3]| {
+        let sets = (1..).zip(hows);
+        let sets: Vec<_> = sets.map(|(n, how)| json!({"n": n, "how": how})).collect();
+        json!({"q": "call commits(:n::int, :how::text)", "params": sets})
+    };
+    let (_, error) = demo
+        .refusal("demo", &call(["stay", "commit", "raise"]))
+        .await;
+    assert_eq!(error["sqlstate"], "2D000", "{error}");
+    let (status, error) = demo.refusal("demo", &call(["stay", "stay", "raise"])).await;
+    assert_eq!((status, error["sqlstate"].as_str()), (400, Some("P0001")));
+    let concurrently = "create index concurrently t_commits_n on t_commits (n)";
+    let body = json!({"q": concurrently, "params": [{}, {}]});
+    let (_, error) = demo.refusal("demo", &body).await;
+    assert_eq!(error["sqlstate"], "25001", "{error}");
+    let left = "select (select count(*) from t_commits) + (select count(*) from pg_indexes \
+                where indexname = 't_commits_n') as n";
+    assert_eq!(
+        demo.rows("demo", left, json!({})).await["data"],
+        json!([{"n": 0}])
+    );
+
+    let answer = demo.sql(Some("demo"), &call(["stay"; 3])).await;
+    assert_eq!(answer.status(), 200);
+    let lock = json!({"q": "lock table t_commits", "params": [{}, {}]});
+    assert_eq!(demo.sql(Some("demo"), &lock).await.status(), 200);
+    assert_eq!(
+        demo.rows("demo", left, json!({})).await["data"],
+        json!([{"n": 3}])
+    );
+    // Alone it may commit.
+    let alone = json!({"q": "call commits(4, 'commit')"});
+    assert_eq!(demo.sql(Some("demo"), &alone).await.status(), 200);
+}
+
+#[tokio::test]
 async fn a_wrong_value_in_a_set_names_the_set() {
     let body = json!({
         "q": "select :n::int as n", "type_hints": {"n": "int"},

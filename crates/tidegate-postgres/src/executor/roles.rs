@@ -137,6 +137,9 @@ impl Roles {
         terms: &Terms,
         sink: &mut dyn RowSink,
     ) -> Result<Completion> {
+        if bound.sets.len() > 1 && may_commit(bound) {
+            return self.together(login, bound, terms, sink).await;
+        }
         let visit = self.visit(login, bound, terms);
         if let Some(visit) = &visit
             && let Some(answer) = self.share(visit, login, bound).await
@@ -154,6 +157,20 @@ impl Roles {
         drop(redefinition);
         lent.dictionary.count(bound.statement.calls());
         conclude(lease, outcome).await
+    }
+
+    /// Runs all sets in a transaction that the statement itself cannot end.
+    async fn together(
+        &self,
+        login: &Login,
+        bound: &BoundStatement,
+        terms: &Terms,
+        sink: &mut dyn RowSink,
+    ) -> Result<Completion> {
+        let mut transaction = self.begin(login, Mode::ReadWrite, terms).await?;
+        let completion = transaction.query(bound, sink).await?;
+        transaction.commit().await?;
+        Ok(completion)
     }
 
     /// Counts a read that may share a connection among those of its session.
@@ -276,6 +293,12 @@ impl Roles {
             lease.discard();
         }
     }
+}
+
+/// Whether a statement may end a transaction that is only implied by its pipeline (PostgreSQL,
+/// "Extended Query", "Pipelining"): a procedure or block that commits, and what runs outside of any.
+fn may_commit(bound: &BoundStatement) -> bool {
+    matches!(bound.statement.kind(), Kind::Other | Kind::Procedural)
 }
 
 /// Marks a statement that may change a definition by its kind, while it runs.
