@@ -8,12 +8,7 @@ use crate::settings::SettingFlags;
 
 /// Put it in front of PostgreSQL and every table, query and change is an API.
 #[derive(Debug, Parser)]
-#[command(
-    name = "tidegate",
-    version,
-    max_term_width = 100,
-    disable_help_subcommand = true
-)]
+#[command(name = "tidegate", version, max_term_width = 100)]
 pub(crate) struct Cli {
     /// File with settings (TOML); also `TIDEGATE_CONFIG`
     #[arg(long, global = true, value_name = "FILE")]

@@ -1,5 +1,6 @@
 //! The executor: every principal on the connections that are meant for it.
 
+mod beginning;
 mod connector;
 mod roles;
 mod transaction;

@@ -12,6 +12,7 @@ use tidegate_sql::{
 use tokio::time::{Instant, timeout_at};
 
 use super::RoleConnector;
+use super::beginning::{Beginnings, may_resettle};
 use super::transaction::RoleTransaction;
 use crate::connection::{Condition, Connection};
 use crate::dictionary::{Dictionaries, Dictionary};
@@ -42,9 +43,9 @@ impl fmt::Debug for Roles {
 const UNHURRIED: Duration = Duration::from_millis(200);
 
 /// What goes with a lent connection.
-struct Lent {
-    dictionary: Arc<Dictionary>,
-    deadline: Option<Instant>,
+pub(super) struct Lent {
+    pub(super) dictionary: Arc<Dictionary>,
+    pub(super) deadline: Option<Instant>,
 }
 
 impl Lent {
@@ -156,6 +157,11 @@ impl Roles {
         }
         drop(redefinition);
         lent.dictionary.count(bound.statement.calls());
+        if outcome.is_ok() && may_resettle(bound) {
+            self.beginnings()
+                .look(&login.database, &lent.dictionary)
+                .await;
+        }
         conclude(lease, outcome).await
     }
 
@@ -215,7 +221,9 @@ impl Roles {
     fn dictionary(&self, login: &Login) -> Arc<Dictionary> {
         let dictionary = self.dictionaries.of(&login.database);
         if let Some(service) = &self.service {
-            dictionary.belief.refresh(service, &login.database);
+            let (beginnings, database) = (self.beginnings(), login.database.clone());
+            let renew = move |resettled| beginnings.renew(&database, resettled);
+            dictionary.belief.refresh(service, &login.database, renew);
         }
         dictionary
     }
@@ -227,19 +235,13 @@ impl Roles {
         mode: Mode,
         terms: &Terms,
     ) -> Result<Box<dyn Transaction>> {
-        let (
-            lease,
-            Lent {
-                dictionary,
-                deadline,
-            },
-        ) = self.lend(login, terms).await?;
+        let (lease, lent) = self.lend(login, terms).await?;
         Ok(Box::new(RoleTransaction::new(
             lease,
             login.clone(),
-            dictionary,
+            lent,
             mode,
-            deadline,
+            self.beginnings(),
         )))
     }
 
@@ -254,6 +256,13 @@ impl Roles {
         let task = lent.task(login, bound);
         let outcome = lease.describe_only(&task).await;
         conclude(lease, outcome).await
+    }
+
+    fn beginnings(&self) -> Beginnings {
+        Beginnings {
+            pool: self.pool.clone(),
+            service: self.service.clone(),
+        }
     }
 
     async fn lend(&self, login: &Login, terms: &Terms) -> Result<(Lease<RoleConnector>, Lent)> {

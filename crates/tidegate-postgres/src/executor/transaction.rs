@@ -9,7 +9,8 @@ use tidegate_sql::{
 use tokio::time::Instant;
 
 use super::RoleConnector;
-use super::roles::{conclude, redefinition, told};
+use super::beginning::{Beginnings, may_resettle};
+use super::roles::{Lent, conclude, redefinition, told};
 use crate::dictionary::Dictionary;
 use crate::pool::Lease;
 use crate::session::task::{Place, Task};
@@ -28,6 +29,9 @@ pub(super) struct RoleTransaction {
     redefinition: Option<Redefined>,
     /// Whether a statement calls what may be a function of the database's own.
     called: bool,
+    beginnings: Beginnings,
+    /// There if a statement may have changed with what settings sessions begin.
+    resettles: Option<Beginnings>,
     /// Whether something has gone wrong, so that the transaction can only be rolled back.
     failed: bool,
 }
@@ -49,19 +53,21 @@ impl RoleTransaction {
     pub(super) fn new(
         lease: Lease<RoleConnector>,
         login: Login,
-        dictionary: Arc<Dictionary>,
+        lent: Lent,
         mode: Mode,
-        deadline: Option<Instant>,
+        beginnings: Beginnings,
     ) -> Self {
         Self {
             lease,
             login,
-            dictionary,
+            dictionary: lent.dictionary,
             mode,
-            deadline,
+            deadline: lent.deadline,
             begun: false,
             redefinition: None,
             called: false,
+            beginnings,
+            resettles: None,
             failed: false,
         }
     }
@@ -113,6 +119,9 @@ impl RoleTransaction {
 
     async fn run(&mut self, bound: &BoundStatement, sink: &mut dyn RowSink) -> Result<Completion> {
         self.called |= bound.statement.calls();
+        if may_resettle(bound) {
+            self.resettles = Some(self.beginnings.clone());
+        }
         let redefinition = redefinition(&self.dictionary, bound);
         let (lease, task) = self.task(bound)?;
         let outcome = lease.run(&task, sink).await;
@@ -150,6 +159,10 @@ impl RoleTransaction {
         }
         self.redefinition = None;
         self.dictionary.count(self.called);
+        if let (Ok(()), Some(beginnings)) = (&outcome, &self.resettles) {
+            let database = &self.login.database;
+            beginnings.look(database, &self.dictionary).await;
+        }
         conclude(self.lease, outcome).await
     }
 }

@@ -113,6 +113,20 @@ impl<K: Connector> Pool<K> {
             .change(|state, actions| state.close(database, Some(role), actions))
     }
 
+    /// Closes the connections of a role whose sessions would begin with other settings now. Those
+    /// that strangers share are pinned to the defaults, and any stranger may change the role's.
+    pub fn renew_role(&self, database: &DatabaseName, role: &RoleName) {
+        let key = Key {
+            database: database.clone(),
+            role: role.clone(),
+        };
+        self.inner.change(|state, actions| {
+            if !state.is_shared(&key) {
+                state.close(database, Some(role), actions);
+            }
+        });
+    }
+
     /// Tells the pool that PostgreSQL answers again, as somebody else has found out; requests
     /// open connections at once instead of waiting for the pool's next probe.
     pub fn resume(&self) {

@@ -1,16 +1,17 @@
 //! How long suspects are believed, and who looks for them again.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use tidegate_sql::statement::Suspects;
-use tidegate_sql::{DatabaseName, Executor, Result, Terms};
+use tidegate_sql::{DatabaseName, Executor, Result, RoleName, Terms};
 use tokio::time::Instant;
 
 use super::find::find;
-use super::load::Source;
+use super::load::{BeginningSettings, Source};
 
 /// After this time the database is asked again, if statements come.
 const DUE: Duration = Duration::from_millis(400);
@@ -32,6 +33,15 @@ pub(crate) struct Belief {
     redefined: AtomicU64,
     /// How many of them run.
     redefining: AtomicU64,
+    /// With what settings sessions began when the database was asked last.
+    settings: Mutex<Option<BeginningSettings>>,
+}
+
+/// Whose sessions begin with other settings than they did.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Resettled {
+    Everybody,
+    Roles(Vec<RoleName>),
 }
 
 #[derive(Debug, Default)]
@@ -100,33 +110,75 @@ impl Belief {
         due && !self.asking.swap(true, Ordering::AcqRel)
     }
 
-    /// Asks the database in the background when that is due.
-    pub(crate) fn refresh(self: &Arc<Self>, service: &Arc<dyn Executor>, database: &DatabaseName) {
+    /// Asks the database in the background when that is due; `tell` hears whose sessions begin
+    /// with other settings now.
+    pub(crate) fn refresh(
+        self: &Arc<Self>,
+        service: &Arc<dyn Executor>,
+        database: &DatabaseName,
+        tell: impl FnOnce(Resettled) + Send + 'static,
+    ) {
         if !self.takes_turn(Instant::now()) {
             return;
         }
         let (belief, service, database) = (self.clone(), service.clone(), database.clone());
         tokio::spawn(async move {
             let _turn = Turn(&belief.asking);
-            if let Err(error) = belief.ask(&*service, &database).await {
-                tracing::debug!(%database, %error, "every read is reset: no definitions");
-                belief.found.write().rested = Some(Instant::now() + FAILED);
+            match belief.ask(&*service, &database).await {
+                Ok(resettled) => tell(resettled),
+                Err(error) => {
+                    tracing::debug!(%database, %error, "every read is reset: no definitions");
+                    belief.found.write().rested = Some(Instant::now() + FAILED);
+                }
             }
         });
     }
 
-    async fn ask(&self, service: &dyn Executor, database: &DatabaseName) -> Result<()> {
-        let redefined = self.redefined.load(Ordering::SeqCst);
-        let began = Instant::now();
-        let terms = Terms {
-            deadline: Some((began + PATIENCE).into_std()),
-        };
+    /// Asks with what settings sessions begin, behind a statement that may have changed them.
+    pub(crate) async fn resettled(
+        &self,
+        service: &dyn Executor,
+        database: &DatabaseName,
+    ) -> Result<Resettled> {
         let source = Source {
             service,
             database,
-            terms,
+            terms: terms(Instant::now()),
         };
-        let fingerprint = source.fingerprint().await?;
+        let (_, settings) = source.fingerprint().await?;
+        Ok(self.compare(settings))
+    }
+
+    /// Remembers settings, and tells whose differ from those before.
+    fn compare(&self, settings: BeginningSettings) -> Resettled {
+        let mut known = self.settings.lock();
+        // Before the first time nobody knows: sessions have begun a moment ago at most.
+        let before = known.get_or_insert_with(|| settings.clone());
+        let differs = |name: &&String| before.get(*name) != settings.get(*name);
+        let names: HashSet<_> = before
+            .keys()
+            .chain(settings.keys())
+            .filter(differs)
+            .collect();
+        let resettled = if names.iter().any(|name| name.is_empty()) {
+            Resettled::Everybody
+        } else {
+            Resettled::Roles(names.into_iter().map(RoleName::new).collect())
+        };
+        *before = settings;
+        resettled
+    }
+
+    async fn ask(&self, service: &dyn Executor, database: &DatabaseName) -> Result<Resettled> {
+        let redefined = self.redefined.load(Ordering::SeqCst);
+        let began = Instant::now();
+        let source = Source {
+            service,
+            database,
+            terms: terms(began),
+        };
+        let (fingerprint, settings) = source.fingerprint().await?;
+        let resettled = self.compare(settings);
         let known = {
             let found = self.found.read();
             found.version > 0 && found.fingerprint == fingerprint
@@ -146,7 +198,14 @@ impl Belief {
         found.redefined = redefined;
         found.asked = Some(began);
         found.rested = Some(Instant::now() + began.elapsed() * REST);
-        Ok(())
+        Ok(resettled)
+    }
+}
+
+/// How long a question that begins now may take.
+fn terms(began: Instant) -> Terms {
+    Terms {
+        deadline: Some((began + PATIENCE).into_std()),
     }
 }
 

@@ -1,5 +1,6 @@
 //! What the database says of its definitions.
 
+use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 use tidegate_sql::{
@@ -25,6 +26,10 @@ pub(super) struct Definition {
     pub(super) text: String,
 }
 
+/// Digests of the settings that sessions begin with, by the name of the role; what counts for
+/// everybody stands under the empty name.
+pub(super) type BeginningSettings = HashMap<String, String>;
+
 /// Asks one database, as the service.
 pub(super) struct Source<'a> {
     pub(super) service: &'a dyn Executor,
@@ -33,10 +38,20 @@ pub(super) struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// A text that is another once anything has changed that [`Source::definitions`] tells.
-    pub(super) async fn fingerprint(&self) -> Result<String> {
-        let mut rows = self.rows(&FINGERPRINT).await?;
-        Ok(rows.pop().and_then(|mut row| row.pop()).unwrap_or_default())
+    /// A text that is another once anything has changed that [`Source::definitions`] tells, and
+    /// with what settings sessions begin.
+    pub(super) async fn fingerprint(&self) -> Result<(String, BeginningSettings)> {
+        let mut fingerprint = String::new();
+        let mut settings = BeginningSettings::default();
+        for row in self.rows(&FINGERPRINT).await? {
+            let [kind, name, value]: [String; 3] = row.try_into().unwrap_or_default();
+            if kind == "settings" {
+                settings.insert(name, value);
+            } else {
+                fingerprint = value;
+            }
+        }
+        Ok((fingerprint, settings))
     }
 
     /// What a read can run beside what stands in its text.

@@ -5,4 +5,4 @@ mod belief;
 mod find;
 mod load;
 
-pub(crate) use belief::{Belief, Redefinition, Verdict};
+pub(crate) use belief::{Belief, Redefinition, Resettled, Verdict};

@@ -45,7 +45,7 @@ impl Failure {
             }
             Error::NoDatabase => Self::not_found("the database is not there"),
             Error::ResultTooLarge(limit) => Self::too_large(format!(
-                "the result, or one row of it, is larger than {limit} bytes; ask for smaller values, for fewer rows, or for `output_format` csv or ndjson, which are streamed row by row"
+                "the result, or where rows are streamed one row of it, is larger than {limit} bytes; ask for smaller values, for fewer rows, or for `output_format` csv or ndjson, which are streamed row by row"
             )),
             Error::Internal(source) => Self::internal(source),
             gone @ Error::SinkClosed => Self::internal(gone),
