@@ -1,8 +1,9 @@
 //! The demo as a process of its own, one for the whole test binary, and a small client for it.
 
+use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::{LazyLock, OnceLock};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use reqwest::header::HeaderMap;
@@ -22,6 +23,8 @@ pub(crate) struct Service {
     pub(crate) database_url: String,
     pub(crate) data_dir: String,
     pub(crate) client: reqwest::Client,
+    /// By user. It ends with the demo: a later one may get its port and would refuse its tokens.
+    tokens: tokio::sync::Mutex<HashMap<String, String>>,
     /// Held so that the guard sees the end of this process.
     _guard: ChildStdin,
 }
@@ -104,6 +107,7 @@ impl Service {
                 .timeout(PATIENCE)
                 .build()
                 .unwrap(),
+            tokens: tokio::sync::Mutex::default(),
             _guard: guard,
         }
     }
@@ -218,15 +222,12 @@ impl Service {
     }
 
     pub(crate) async fn cached_token(&self, user: &str) -> String {
-        static TOKENS: LazyLock<tokio::sync::Mutex<Vec<(String, String)>>> =
-            LazyLock::new(Default::default);
-        let key = format!("{} {user}", self.url);
-        let mut tokens = TOKENS.lock().await;
-        if let Some((_, token)) = tokens.iter().find(|(name, _)| *name == key) {
+        let mut tokens = self.tokens.lock().await;
+        if let Some(token) = tokens.get(user) {
             return token.clone();
         }
         let token = self.token(user).await;
-        tokens.push((key, token.clone()));
+        tokens.insert(user.to_owned(), token.clone());
         token
     }
 
