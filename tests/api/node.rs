@@ -142,6 +142,18 @@ impl Node {
     }
 }
 
+/// Waits until PostgreSQL has noticed that nobody reads changes any more, which is soon after a node
+/// has ended.
+pub(crate) async fn nobody_reads(operator: &Operator) {
+    let readers = "SELECT ((SELECT count(*) FROM pg_replication_slots WHERE active) \
+                   + (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' \
+                      AND classid = 7133 AND objid = 3))::text";
+    eventually("nobody reads", || async {
+        operator.value(readers).await == "0"
+    })
+    .await;
+}
+
 /// An operator with an adopted database and a public client.
 pub(crate) async fn operator() -> Operator {
     let operator = Operator::new().await;
