@@ -206,7 +206,7 @@ async fn a_client_that_leaves_ends_its_statement() {
     let gone = std::time::Instant::now();
     crate::service::eventually("the statement is gone", || async { !runs().await }).await;
     assert!(
-        gone.elapsed() < Duration::from_secs(2),
+        gone.elapsed() < Duration::from_secs(10),
         "{:?}",
         gone.elapsed()
     );

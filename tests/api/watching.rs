@@ -139,9 +139,9 @@ async fn limits_are_those_of_the_settings() {
         ("TIDEGATE_BODY_LIMIT", "20KiB"),
         ("TIDEGATE_STATEMENT_LIMIT", "1KiB"),
         ("TIDEGATE_RESPONSE_LIMIT", "64KiB"),
-        ("TIDEGATE_STATEMENT_TIMEOUT", "1s"),
-        ("TIDEGATE_HEADER_TIMEOUT", "1s"),
-        ("TIDEGATE_IDLE_TIMEOUT", "1s"),
+        ("TIDEGATE_STATEMENT_TIMEOUT", "3s"),
+        ("TIDEGATE_HEADER_TIMEOUT", "2s"),
+        ("TIDEGATE_IDLE_TIMEOUT", "2s"),
     ];
     let demo = Service::start_with(folder.path().to_str().unwrap(), &[], &settings);
     let ask = async |body: &Value, wait: &str| {
