@@ -1,7 +1,6 @@
 //! The demo as a process of its own, one for the whole test binary, and a small client for it.
 
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -10,6 +9,8 @@ use reqwest::header::HeaderMap;
 use reqwest::{Method, RequestBuilder, Response};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use crate::process::Said;
 
 /// The built binary.
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_tidegate");
@@ -88,7 +89,8 @@ impl Service {
             .spawn()
             .unwrap();
         let guard = guard(&child, folder);
-        wait_for_banner(&mut child);
+        // It goes on being read, so that the demo never blocks on its output.
+        Said::of(child.stdout.take().unwrap()).wait_for("Ctrl-C");
         let env = std::fs::read_to_string(format!("{data_dir}/demo.env")).unwrap();
         let value = |name: &str| {
             let line = env
@@ -271,27 +273,6 @@ fn guard(child: &Child, folder: &str) -> ChildStdin {
         .spawn()
         .unwrap();
     guard.stdin.take().unwrap()
-}
-
-/// Reads the banner to its end and goes on reading in the background, so that the demo never
-/// blocks on its output.
-fn wait_for_banner(child: &mut Child) {
-    let mut lines = BufReader::new(child.stdout.take().unwrap());
-    let started = Instant::now();
-    let mut banner = String::new();
-    while !banner.contains("Ctrl-C") {
-        assert!(started.elapsed() < PATIENCE, "the demo said only: {banner}");
-        assert_ne!(
-            lines.read_line(&mut banner).unwrap(),
-            0,
-            "the demo ended: {banner}"
-        );
-    }
-    std::thread::spawn(move || {
-        let mut sink = Vec::new();
-        let _ = lines.read_to_end(&mut sink);
-        let _ = std::io::stderr().flush();
-    });
 }
 
 /// Waits until a condition holds.
