@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import http from 'node:http';
-import { launch } from './chromium.mjs';
+import { PATIENCE, launch } from './chromium.mjs';
 
 const home = process.env.TIDEGATE_URL;
 const page_of_application = await readFile('application.html');
@@ -37,7 +37,7 @@ const browser = await launch();
 async function fresh(options = {}) {
   const context = await browser.newContext(options);
   const page = await context.newPage();
-  page.setDefaultTimeout(20_000);
+  page.setDefaultTimeout(PATIENCE);
   page.on('console', (message) => {
     assert.doesNotMatch(message.text(), /Content Security Policy/);
   });
@@ -166,7 +166,7 @@ function oneTimeCode(secret, at = Date.now()) {
   const page = await browser.newPage();
   await page.goto(application);
   const refused = page.waitForEvent('console', {
-    predicate: (message) => message.text().includes("frame-ancestors 'none'"), timeout: 20_000,
+    predicate: (message) => message.text().includes("frame-ancestors 'none'"), timeout: PATIENCE,
   });
   await page.evaluate((address) => {
     const frame = document.createElement('iframe');
