@@ -77,6 +77,7 @@ impl Service {
     }
 
     /// The same with settings of the environment.
+    #[expect(clippy::zombie_processes, reason = "its guard ends it")]
     pub(crate) fn start_with(folder: &str, extra: &[&str], settings: &[(&str, &str)]) -> Self {
         let data_dir = format!("{folder}/demo");
         let mut child = Command::new(BINARY)
