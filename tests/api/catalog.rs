@@ -11,7 +11,7 @@ use crate::operator::Operator;
 use crate::service::{demo, eventually};
 
 /// A change is there within a second; the rest is for a machine that runs many tests.
-const SOON: Duration = Duration::from_secs(4);
+const SOON: Duration = Duration::from_secs(8);
 
 async fn tables(user: Option<&str>) -> Vec<String> {
     let path = "/api/v4/sql/schema/public";

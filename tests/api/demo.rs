@@ -1,15 +1,14 @@
 //! `tidegate demo` as a newcomer meets it.
 
-use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
-use std::time::Instant;
+use std::process::{Command, Output, Stdio};
 
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::service::{BINARY, PATIENCE, Service, demo, demo_folder, eventually};
+use crate::process::{Process, Said};
+use crate::service::{BINARY, Service, demo, demo_folder, eventually};
 
 /// Runs a demo that must not start.
 fn refusal(arguments: &[&str]) -> (i32, String) {
@@ -26,31 +25,20 @@ fn refusal(arguments: &[&str]) -> (i32, String) {
 }
 
 /// Starts a demo and returns its banner, which must come in time even on a busy machine.
-fn start(arguments: &[&str]) -> (Child, String) {
-    let started = Instant::now();
-    let mut child = Command::new(BINARY)
+fn start(arguments: &[&str]) -> (Process, String) {
+    let child = Command::new(BINARY)
         .args(["demo", "--listen", "127.0.0.1:0"])
         .args(arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap());
-    let mut banner = String::new();
-    while !banner.contains("Ctrl-C") {
-        assert_ne!(
-            lines.read_line(&mut banner).unwrap(),
-            0,
-            "the demo ended: {banner}"
-        );
-    }
-    let took = started.elapsed();
-    assert!(took < PATIENCE, "ready after {took:?}");
+        .spawn();
+    let mut child = Process(child.unwrap());
+    let banner = Said::of(child.0.stdout.take().unwrap()).wait_for("Ctrl-C");
     (child, banner)
 }
 
-fn stop(mut child: Child, signal: &str) {
-    let pid = child.id().to_string();
+fn stop(mut child: Process, signal: &str) {
+    let pid = child.0.id().to_string();
     assert!(
         Command::new("kill")
             .args([signal, &pid])
@@ -58,7 +46,7 @@ fn stop(mut child: Child, signal: &str) {
             .unwrap()
             .success()
     );
-    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(child.end().code(), Some(0));
 }
 
 #[test]

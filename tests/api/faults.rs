@@ -165,7 +165,7 @@ async fn an_exhausted_pool_answers_in_bounded_time() {
     let folder = demo_folder();
     let few = [
         ("TIDEGATE_ROLE_CONNECTIONS", "4"),
-        ("TIDEGATE_POOL_TIMEOUT", "1s"),
+        ("TIDEGATE_POOL_TIMEOUT", "5s"),
     ];
     let demo = Service::start_with(folder.path().to_str().unwrap(), &[], &few);
     let admin = demo.admin().await;

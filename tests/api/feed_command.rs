@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::node::{Node, operator};
+use crate::node::{Node, nobody_reads, operator};
 use crate::socket::open_at;
 
 const IDENTITY: &str = "SELECT relreplident::text FROM pg_class WHERE relname = 'orders'";
@@ -51,6 +51,7 @@ async fn what_the_feed_keeps_is_shown_and_dropped() {
     assert_eq!(value(IDENTITY).await, "f", "nothing was dropped");
 
     node.stop();
+    nobody_reads(&operator).await;
     let dropped = operator.succeeds(&["feed", "drop", "shop", "--yes"], "");
     for part in [
         "ALTER TABLE ONLY public.orders REPLICA IDENTITY DEFAULT;\n",

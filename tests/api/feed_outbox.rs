@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tidegate_embedded::Shutdown;
 
 use crate::feed_workload::{Dice, TABLES, WRITERS, Writer, definition};
-use crate::node::{Node, operator};
+use crate::node::{Node, nobody_reads, operator};
 use crate::operator::Operator;
 use crate::service::PATIENCE;
 use crate::socket::{Socket, owner};
@@ -107,6 +107,7 @@ async fn an_outbox_feeds_where_the_log_cannot_be_read() {
     assert_eq!(code, 1);
     assert!(said.contains("is still read"), "{said}");
     node.stop();
+    nobody_reads(&operator).await;
     let dropped = operator.succeeds(&drop, "");
     assert_eq!(dropped, "DROP SCHEMA tidegate_outbox CASCADE;\n");
     let left = "SELECT count(*) FROM pg_trigger WHERE NOT tgisinternal";

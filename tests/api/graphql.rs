@@ -64,12 +64,12 @@ pub(crate) async fn run(statements: &str) {
     admin.batch_execute(statements).await.unwrap();
 }
 
-/// The answer to a document that has a second.
+/// The answer to a document that has four seconds.
 pub(crate) async fn hurried(user: &str, query: &str) -> Value {
     let request = demo()
         .request(Method::POST, PUBLIC)
         .bearer_auth(demo().cached_token(user).await)
-        .header("prefer", "wait=1")
+        .header("prefer", "wait=4")
         .json(&json!({"query": query}));
     let answer = Answer::of(request).await;
     assert_eq!(answer.status, 200, "{query}: {answer:?}");

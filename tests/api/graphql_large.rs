@@ -5,8 +5,8 @@ use reqwest::{Method, Response};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
-use crate::graphql_names::prepare;
-use crate::service::{PATIENCE, demo};
+use crate::graphql_names::prepare_in;
+use crate::service::{PATIENCE, Service, demo, demo_folder};
 use crate::socket::socket;
 use crate::sql_outputs::memory;
 
@@ -16,9 +16,13 @@ const TYPES: &str = "{ __schema { types { kind name description fields { name de
     args { name description type { kind name ofType { kind name } } defaultValue } \
     type { kind name ofType { kind name ofType { kind name ofType { name } } } } } } } }";
 
-/// Makes the schema.
+/// Makes the schema in the demo of all.
 async fn schema() {
     static MADE: OnceCell<()> = OnceCell::const_new();
+    MADE.get_or_init(|| make(demo())).await;
+}
+
+async fn make(demo: &Service) {
     let tables: Vec<_> = (1..=TABLES)
         .map(|at| {
             let key = if at > 1 {
@@ -29,14 +33,18 @@ async fn schema() {
             format!("create table t{at} (id int primary key, a text, b int, c float8{key});")
         })
         .collect();
-    MADE.get_or_init(async || prepare("gql_large", tables.join(" ").trim_end_matches(';')).await)
-        .await;
+    let tables = tables.join(" ");
+    prepare_in(demo, "gql_large", tables.trim_end_matches(';')).await;
 }
 
 async fn post(body: &Value, encoding: Option<&str>) -> Response {
-    let mut request = demo()
+    post_to(demo(), body, encoding).await
+}
+
+async fn post_to(demo: &Service, body: &Value, encoding: Option<&str>) -> Response {
+    let mut request = demo
         .request(Method::POST, PATH)
-        .bearer_auth(demo().cached_token("demo").await)
+        .bearer_auth(demo.cached_token("demo").await)
         .json(body);
     if let Some(encoding) = encoding {
         request = request.header("accept-encoding", encoding);
@@ -103,7 +111,10 @@ async fn it_may_stand_between_other_answers() {
 
 #[tokio::test]
 async fn one_of_hundreds_of_megabytes_costs_what_is_read_of_it() {
-    schema().await;
+    // What all tests hold together says nothing of one.
+    let folder = demo_folder();
+    let demo = Service::start(folder.path().to_str().unwrap(), &[]);
+    make(&demo).await;
     let described = "name description args { name description type { name description } }";
     // Fields of types of fields of types of fields, and many of the innermost.
     let inner: Vec<_> = (0..12)
@@ -118,8 +129,9 @@ async fn one_of_hundreds_of_megabytes_costs_what_is_read_of_it() {
             )
         })
         .collect();
-    let before = memory().await;
-    let answer = post(&json!({"query": format!("{{ {} }}", roots.concat())}), None).await;
+    let query = json!({"query": format!("{{ {} }}", roots.concat())});
+    let before = memory(&demo).await;
+    let answer = post_to(&demo, &query, None).await;
     let (mut size, mut stream) = (0, answer.bytes_stream());
     while size < 8 << 20 {
         let chunk = tokio::time::timeout(PATIENCE, stream.next()).await.unwrap();
@@ -130,9 +142,9 @@ async fn one_of_hundreds_of_megabytes_costs_what_is_read_of_it() {
     }
     // It goes on beside these, if it goes on.
     for _ in 0..20 {
-        demo().rows("demo", "select 1 as n", json!({})).await;
+        demo.rows("demo", "select 1 as n", json!({})).await;
     }
-    let after = memory().await;
+    let after = memory(&demo).await;
     let most = 160.0 * 1024.0 * 1024.0;
     assert!(after < before + most, "{before} grew to {after}");
 }

@@ -6,20 +6,28 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::node::{Node, operator};
-use crate::service::{PATIENCE, demo};
+use crate::service::{PATIENCE, Service, demo, eventually};
 
 /// A schema of this name in the demo, made by these statements as its owner.
 pub(crate) async fn prepare(schema: &str, statements: &str) {
-    let admin = demo().admin().await;
+    prepare_in(demo(), schema, statements).await;
+}
+
+/// The same in a demo.
+pub(crate) async fn prepare_in(demo: &Service, schema: &str, statements: &str) {
+    let admin = demo.admin().await;
     let all = format!(
         "begin; create schema {schema} authorization demo; set local role demo; \
          set local search_path = {schema}; {statements}; commit"
     );
     admin.batch_execute(&all).await.unwrap();
-    let began = Instant::now();
-    while send(schema, "{ __typename }", &Value::Null).await.0 == 404 {
-        assert!(began.elapsed() < PATIENCE, "{schema} is never there");
-    }
+    let path = format!("/api/graphql/schema/{schema}");
+    let query = json!({"query": "{ __typename }"}).to_string();
+    eventually(schema, || async {
+        let answer = demo.ask(Method::POST, &path, Some("demo"), Some(query.clone()));
+        answer.await.status != 404
+    })
+    .await;
 }
 
 async fn send(schema: &str, query: &str, variables: &Value) -> (u16, Value) {

@@ -5,6 +5,7 @@
 mod node;
 mod operator;
 mod pages;
+mod process;
 mod service;
 mod tokens;
 

@@ -1,34 +1,20 @@
 //! A node of `tidegate serve` in front of a cluster that an operator has.
 
-use std::io::Read as _;
-use std::net::TcpListener;
-use std::process::{Child, Command, Stdio};
-use std::thread::JoinHandle;
+use std::process::{Command, Stdio};
 
 use reqwest::{Client, StatusCode};
 use serde_json::{Value, json};
 
 use crate::operator::Operator;
+use crate::process::{Process, Said};
 use crate::service::{PATIENCE, eventually};
 
 /// A node, with all that it logs.
 pub(crate) struct Node {
     pub(crate) url: String,
     process: Process,
-    log: JoinHandle<String>,
+    log: Said,
     pub(crate) client: Client,
-}
-
-/// A process that does not outlive a test that fails: who pipes the tests' output would wait for
-/// its end.
-pub(crate) struct Process(pub(crate) Child);
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // One that has ended already is left alone.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 impl Node {
@@ -43,16 +29,10 @@ impl Node {
         flags: &[&str],
         (scheme, client): (&str, Client),
     ) -> Self {
-        let port = TcpListener::bind("127.0.0.1:0")
-            .unwrap()
-            .local_addr()
-            .unwrap()
-            .port();
-        let listen = format!("127.0.0.1:{port}");
         let arguments = [
             "serve",
             "--listen",
-            &listen,
+            "127.0.0.1:0",
             "--public-url",
             "http://api.example",
             "--log-level",
@@ -60,20 +40,12 @@ impl Node {
             "--nodes",
             "2",
         ];
-        let mut process = operator
-            .command(&[&arguments[..], flags].concat())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut stderr = process.stderr.take().unwrap();
-        let log = std::thread::spawn(move || {
-            let mut text = String::new();
-            stderr.read_to_string(&mut text).unwrap();
-            text
-        });
+        let mut command = operator.command(&[&arguments[..], flags].concat());
+        let mut process = Process(command.stderr(Stdio::piped()).spawn().unwrap());
+        let log = Said::of(process.0.stderr.take().unwrap());
         let node = Self {
-            url: format!("{scheme}://{listen}"),
-            process: Process(process),
+            url: format!("{scheme}://127.0.0.1:{}", log.port().await),
+            process,
             log,
             client,
         };
@@ -132,14 +104,26 @@ impl Node {
 
     /// Waits for the end of a node that was told to stop and returns what it logged.
     pub(crate) fn ended(mut self) -> String {
-        assert_eq!(self.process.0.wait().unwrap().code(), Some(0));
-        self.log.join().unwrap()
+        assert_eq!(self.process.end().code(), Some(0));
+        self.log.all()
     }
 
     /// The number of its process.
     pub(crate) fn pid(&self) -> String {
         self.process.0.id().to_string()
     }
+}
+
+/// Waits until PostgreSQL has noticed that nobody reads changes any more, which is soon after a node
+/// has ended.
+pub(crate) async fn nobody_reads(operator: &Operator) {
+    let readers = "SELECT ((SELECT count(*) FROM pg_replication_slots WHERE active) \
+                   + (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' \
+                      AND classid = 7133 AND objid = 3))::text";
+    eventually("nobody reads", || async {
+        operator.value(readers).await == "0"
+    })
+    .await;
 }
 
 /// An operator with an adopted database and a public client.

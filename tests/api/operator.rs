@@ -1,6 +1,6 @@
 //! What an operator has: a cluster, a master key and the command line.
 
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
@@ -49,12 +49,11 @@ impl Operator {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        child
-            .stdin
-            .take()
-            .unwrap()
-            .write_all(input.as_bytes())
-            .unwrap();
+        let written = child.stdin.take().unwrap().write_all(input.as_bytes());
+        // A command that refuses before it reads has closed its end.
+        if let Err(error) = written {
+            assert_eq!(error.kind(), ErrorKind::BrokenPipe, "{arguments:?}");
+        }
         child.wait_with_output().unwrap()
     }
 

@@ -2,8 +2,7 @@
 //! at a terminal.
 #![cfg(target_os = "linux")]
 
-use std::io::{BufReader, Read as _, Write as _};
-use std::net::TcpListener;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -11,8 +10,8 @@ use reqwest::{Client, StatusCode};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::node::Process;
 use crate::operator::Operator;
+use crate::process::{Process, Said};
 use crate::service::{BINARY, PATIENCE, eventually};
 
 const ADDRESS: &str = "postgresql://admin:secret@db.example/postgres";
@@ -36,9 +35,6 @@ async fn what_the_readme_says_of_a_database_of_ones_own_runs_as_printed() {
     let root = operator.root("postgres").await;
     root.batch_execute("CREATE DATABASE shop").await.unwrap();
     let folder = TempDir::new().unwrap();
-    let free = TcpListener::bind("127.0.0.1:0").unwrap();
-    let listen = free.local_addr().unwrap().to_string();
-    drop(free);
     let bin = Path::new(BINARY).parent().unwrap().to_str().unwrap();
     let path = format!("{bin}:/usr/local/bin:/usr/bin:/bin");
     let script = folder.path().join("block.sh");
@@ -49,7 +45,7 @@ async fn what_the_readme_says_of_a_database_of_ones_own_runs_as_printed() {
         .current_dir(folder.path())
         .env_clear()
         .env("PATH", path)
-        .env("TIDEGATE_LISTEN", &listen)
+        .env("TIDEGATE_LISTEN", "127.0.0.1:0")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -58,16 +54,11 @@ async fn what_the_readme_says_of_a_database_of_ones_own_runs_as_printed() {
     keyboard
         .write_all(b"owner-password\nowner-password\n")
         .unwrap();
-    let mut shown = BufReader::new(child.stdout.take().unwrap());
+    let shown = Said::of(child.stdout.take().unwrap());
     let mut child = Process(child);
-    let shown = std::thread::spawn(move || {
-        let mut text = String::new();
-        shown.read_to_string(&mut text).unwrap();
-        text
-    });
 
     let client = Client::builder().timeout(PATIENCE).build().unwrap();
-    let url = format!("http://{listen}");
+    let url = format!("http://127.0.0.1:{}", shown.port().await);
     eventually("the service is ready", || async {
         let answer = client.get(format!("{url}/readyz")).send().await;
         answer.is_ok_and(|answer| answer.status() == StatusCode::OK)
@@ -85,8 +76,8 @@ async fn what_the_readme_says_of_a_database_of_ones_own_runs_as_printed() {
     assert_eq!(answer["data"], json!([{"me": "shop"}]));
 
     keyboard.write_all(b"\x03").unwrap();
-    child.0.wait().unwrap();
-    let shown = shown.join().unwrap();
+    child.end();
+    let shown = shown.all();
     for said in [
         "ok       roles of users can log in",
         "Password of shop: ",

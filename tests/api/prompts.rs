@@ -52,10 +52,11 @@ async fn an_address_without_a_password_is_told_where_it_belongs() {
 }
 
 /// Starts commands of the standard shell at a terminal, whichever shell the person has who tests.
+/// Those that ask for ever end with their time.
 #[cfg(target_os = "linux")]
 fn terminal(operator: &Operator, commands: &str) -> std::process::Child {
-    Command::new("script")
-        .args(["-qec", commands, "/dev/null"])
+    Command::new("timeout")
+        .args(["120", "script", "-qec", commands, "/dev/null"])
         .env("SHELL", "/bin/sh")
         .env("TIDEGATE_ADMIN_URL", &operator.admin_url)
         .env(

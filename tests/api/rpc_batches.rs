@@ -239,11 +239,11 @@ async fn a_statement_that_takes_too_long_ends_its_batch() {
     let request = demo()
         .request(reqwest::Method::POST, "/api/v4/call")
         .bearer_auth(token);
-    let request = request.header("prefer", "wait=0.3").json(&batch);
+    let request = request.header("prefer", "wait=3").json(&batch);
     let answer = crate::service::Answer::of(request).await;
     assert_eq!(
         (answer.status, answer.header("preference-applied")),
-        (200, "wait=0.3")
+        (200, "wait=3")
     );
     let answers = answer.json();
     assert_eq!(

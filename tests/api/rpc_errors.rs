@@ -253,7 +253,7 @@ async fn a_deadline_is_an_internal_error_that_may_be_tried_again() {
         .request(reqwest::Method::POST, "/api/v4/call")
         .bearer_auth(token);
     let request = request
-        .header("prefer", "wait=0.2")
+        .header("prefer", "wait=1")
         .json(&call("e_sleep", json!({}), 1));
     let answer = Answer::of(request).await;
     assert_eq!(answer.status, 200);

@@ -1,6 +1,5 @@
 //! `tidegate serve` in front of a cluster that an operator has.
 
-use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -8,9 +7,11 @@ use std::time::{Duration, Instant};
 use reqwest::{Client, StatusCode};
 use serde_json::{Value, json};
 use tidegate_embedded::Shutdown;
+use tokio::net::TcpSocket;
 
-use crate::node::{Node, Process, adopt, operator};
+use crate::node::{Node, adopt, operator};
 use crate::operator::{Operator, tidegate};
+use crate::process::{Process, Said};
 use crate::service::eventually;
 
 #[tokio::test]
@@ -90,7 +91,7 @@ async fn what_the_command_line_changes_is_seen_by_a_running_node() {
         node.status(token).await == 401
     })
     .await;
-    assert!(started.elapsed() < Duration::from_secs(5));
+    assert!(started.elapsed() < Duration::from_secs(10));
     node.stop();
 }
 
@@ -111,7 +112,7 @@ async fn a_session_that_ends_on_one_node_has_ended_on_the_other() {
         two.status(access).await == 401
     })
     .await;
-    assert!(started.elapsed() < Duration::from_secs(5));
+    assert!(started.elapsed() < Duration::from_secs(10));
     one.stop();
     two.stop();
 }
@@ -151,7 +152,7 @@ async fn a_method_that_one_node_changes_is_another_one_on_the_other() {
     })
     .await;
     // Without notices it would take a minute.
-    assert!(started.elapsed() < Duration::from_secs(10));
+    assert!(started.elapsed() < Duration::from_secs(20));
 
     let define = json!({"method": "left", "q": "select 1 as n"});
     one.post("/api/v4/methods", Some(access), define).await;
@@ -316,31 +317,25 @@ fn an_address_that_is_taken_is_one_clear_line() {
 #[tokio::test]
 async fn a_node_that_starts_before_postgresql_waits_for_it() {
     let operator = Operator::new().await;
-    let port = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port();
-    let listen = format!("127.0.0.1:{port}");
-    // A door that is shut until the node has met it, and then leads to PostgreSQL.
-    let door = TcpListener::bind("127.0.0.1:0").unwrap();
+    // A door that is shut until the node has met it, and then leads to PostgreSQL. It is nobody
+    // else's meanwhile.
+    let door = TcpSocket::new_v4().unwrap();
+    door.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let address = door.local_addr().unwrap();
-    drop(door);
     let password = operator.cluster.admin_password();
     let user = operator.cluster.admin_user();
     let url = format!("postgresql://{user}:{password}@{address}/postgres");
-    let mut command = operator.command(&["serve", "--listen", &listen]);
+    let mut command = operator.command(&["serve", "--listen", "127.0.0.1:0"]);
     command.env("TIDEGATE_ADMIN_URL", url);
     let mut process = Process(command.stderr(Stdio::piped()).spawn().unwrap());
-    let mut log = BufReader::new(process.0.stderr.take().unwrap());
-    let mut line = String::new();
-    log.read_line(&mut line).unwrap();
+    let log = Said::of(process.0.stderr.take().unwrap());
+    let line = log.wait_for("\n");
     assert!(
         line.contains("WARN") && line.contains("again_in") && line.contains("refused"),
         "{line}"
     );
 
-    let door = tokio::net::TcpListener::bind(address).await.unwrap();
+    let door = door.listen(16).unwrap();
     let postgresql = ("127.0.0.1", operator.cluster.port());
     tokio::spawn(async move {
         while let Ok((mut caller, _)) = door.accept().await {
@@ -351,15 +346,15 @@ async fn a_node_that_starts_before_postgresql_waits_for_it() {
         }
     });
     let client = Client::new();
+    let readiness = format!("http://127.0.0.1:{}/readyz", log.port().await);
     eventually("the node is ready", || async {
-        let answer = client.get(format!("http://{listen}/readyz")).send().await;
+        let answer = client.get(&readiness).send().await;
         answer.is_ok_and(|answer| answer.status() == StatusCode::OK)
     })
     .await;
     let pid = process.0.id().to_string();
     Command::new("kill").args(["-TERM", &pid]).status().unwrap();
-    std::io::copy(&mut log, &mut std::io::sink()).unwrap();
-    assert_eq!(process.0.wait().unwrap().code(), Some(0));
+    assert_eq!(process.end().code(), Some(0));
 }
 
 #[tokio::test]

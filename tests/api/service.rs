@@ -1,14 +1,16 @@
 //! The demo as a process of its own, one for the whole test binary, and a small client for it.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::collections::HashMap;
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::{LazyLock, OnceLock};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use reqwest::header::HeaderMap;
 use reqwest::{Method, RequestBuilder, Response};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use crate::process::Said;
 
 /// The built binary.
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_tidegate");
@@ -22,6 +24,8 @@ pub(crate) struct Service {
     pub(crate) database_url: String,
     pub(crate) data_dir: String,
     pub(crate) client: reqwest::Client,
+    /// By user. It ends with the demo: a later one may get its port and would refuse its tokens.
+    tokens: tokio::sync::Mutex<HashMap<String, String>>,
     /// Held so that the guard sees the end of this process.
     _guard: ChildStdin,
 }
@@ -73,6 +77,7 @@ impl Service {
     }
 
     /// The same with settings of the environment.
+    #[expect(clippy::zombie_processes, reason = "its guard ends it")]
     pub(crate) fn start_with(folder: &str, extra: &[&str], settings: &[(&str, &str)]) -> Self {
         let data_dir = format!("{folder}/demo");
         let mut child = Command::new(BINARY)
@@ -85,7 +90,8 @@ impl Service {
             .spawn()
             .unwrap();
         let guard = guard(&child, folder);
-        wait_for_banner(&mut child);
+        // It goes on being read, so that the demo never blocks on its output.
+        Said::of(child.stdout.take().unwrap()).wait_for("Ctrl-C");
         let env = std::fs::read_to_string(format!("{data_dir}/demo.env")).unwrap();
         let value = |name: &str| {
             let line = env
@@ -104,6 +110,7 @@ impl Service {
                 .timeout(PATIENCE)
                 .build()
                 .unwrap(),
+            tokens: tokio::sync::Mutex::default(),
             _guard: guard,
         }
     }
@@ -218,15 +225,12 @@ impl Service {
     }
 
     pub(crate) async fn cached_token(&self, user: &str) -> String {
-        static TOKENS: LazyLock<tokio::sync::Mutex<Vec<(String, String)>>> =
-            LazyLock::new(Default::default);
-        let key = format!("{} {user}", self.url);
-        let mut tokens = TOKENS.lock().await;
-        if let Some((_, token)) = tokens.iter().find(|(name, _)| *name == key) {
+        let mut tokens = self.tokens.lock().await;
+        if let Some(token) = tokens.get(user) {
             return token.clone();
         }
         let token = self.token(user).await;
-        tokens.push((key, token.clone()));
+        tokens.insert(user.to_owned(), token.clone());
         token
     }
 
@@ -270,27 +274,6 @@ fn guard(child: &Child, folder: &str) -> ChildStdin {
         .spawn()
         .unwrap();
     guard.stdin.take().unwrap()
-}
-
-/// Reads the banner to its end and goes on reading in the background, so that the demo never
-/// blocks on its output.
-fn wait_for_banner(child: &mut Child) {
-    let mut lines = BufReader::new(child.stdout.take().unwrap());
-    let started = Instant::now();
-    let mut banner = String::new();
-    while !banner.contains("Ctrl-C") {
-        assert!(started.elapsed() < PATIENCE, "the demo said only: {banner}");
-        assert_ne!(
-            lines.read_line(&mut banner).unwrap(),
-            0,
-            "the demo ended: {banner}"
-        );
-    }
-    std::thread::spawn(move || {
-        let mut sink = Vec::new();
-        let _ = lines.read_to_end(&mut sink);
-        let _ = std::io::stderr().flush();
-    });
 }
 
 /// Waits until a condition holds.

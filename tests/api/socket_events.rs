@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use futures_util::StreamExt;
+use futures_util::{Stream, StreamExt};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::service::demo;
+use crate::service::{PATIENCE, demo};
 use crate::socket::{Socket, open, socket};
 
 /// Makes a table of this test's own.
@@ -387,6 +387,19 @@ async fn graphql_transport_ws_closes_with_its_codes() {
     }
 }
 
+/// Reads events until the text has this.
+async fn read_until<B: AsRef<[u8]>>(
+    part: &str,
+    events: &mut (impl Stream<Item = reqwest::Result<B>> + Unpin),
+    text: &mut String,
+) {
+    while !text.contains(part) {
+        let next = tokio::time::timeout(PATIENCE, events.next()).await;
+        let next = next.unwrap_or_else(|_| panic!("nothing comes after {text}"));
+        *text += std::str::from_utf8(next.unwrap().unwrap().as_ref()).unwrap();
+    }
+}
+
 #[tokio::test]
 async fn changes_come_as_server_sent_events_too() {
     table("ev_sse").await;
@@ -402,13 +415,9 @@ async fn changes_come_as_server_sent_events_too() {
     assert!(!answer.headers().contains_key("content-encoding"));
     let mut events = Box::pin(answer.bytes_stream());
     let mut text = String::new();
-    while !text.contains("subscribe_ack") {
-        text += std::str::from_utf8(&events.next().await.unwrap().unwrap()).unwrap();
-    }
+    read_until("subscribe_ack", &mut events, &mut text).await;
     write("insert into ev_sse (id) values (1)").await;
-    while !text.contains("EvSseMessageAdded") {
-        text += std::str::from_utf8(&events.next().await.unwrap().unwrap()).unwrap();
-    }
+    read_until("EvSseMessageAdded", &mut events, &mut text).await;
     let (_, event) = text.rsplit_once("id: ").unwrap();
     let (cursor, data) = event.split_once("\ndata: ").unwrap();
     let data: Value = serde_json::from_str(data.trim()).unwrap();
@@ -423,9 +432,7 @@ async fn changes_come_as_server_sent_events_too() {
         .header("last-event-id", cursor);
     let mut events = Box::pin(again.send().await.unwrap().bytes_stream());
     let mut text = String::new();
-    while !text.contains("EvSseMessageAdded") {
-        text += std::str::from_utf8(&events.next().await.unwrap().unwrap()).unwrap();
-    }
+    read_until("EvSseMessageAdded", &mut events, &mut text).await;
     assert!(text.contains(r#"[{"id":"2"}]"#), "{text}");
     for (query, status) in [
         ("schema=public", 400),

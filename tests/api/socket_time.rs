@@ -113,14 +113,15 @@ async fn a_peer_that_answers_no_ping_is_dead_after_two() {
     let began = Instant::now();
     let mut said = Vec::new();
     let mut alive = socket("demo").await;
+    let seconds = Duration::from_secs;
     tokio::select! {
         ended = silent.read_to_end(&mut said) => {
             ended.unwrap();
         }
         () = alive.answer_pings() => panic!("a peer that answers is alive"),
+        () = tokio::time::sleep(seconds(110)) => panic!("a peer that answers nothing is alive"),
     }
     let took = began.elapsed();
-    let seconds = Duration::from_secs;
     assert!(took > seconds(70) && took < seconds(110), "{took:?}");
     let head = said
         .windows(4)

@@ -225,7 +225,7 @@ async fn writers_of_a_table_that_loses_its_key_go_on() {
         .unwrap();
     let begin = Instant::now();
     while let Err(error) = root.batch_execute("DELETE FROM docs WHERE id = 2").await {
-        assert!(begin.elapsed() < Duration::from_secs(5), "{error:?}");
+        assert!(begin.elapsed() < Duration::from_secs(10), "{error:?}");
     }
     let heard = socket.hear().await;
     assert_eq!(heard["type"], "batch", "{heard}");

@@ -128,14 +128,20 @@ async fn a_query_is_answered_by_next_and_complete() {
 #[tokio::test]
 async fn operations_run_at_once_and_are_answered_by_id() {
     let mut socket = socket("demo").await;
-    socket
-        .say(&json!({"id": "slow", "q": "select pg_sleep(0.5)"}))
-        .await;
+    let admin = demo().admin().await;
+    let hold = "select pg_advisory_lock(4720)";
+    admin.batch_execute(hold).await.unwrap();
+    let slow = "select pg_advisory_xact_lock_shared(4720) is null as free";
+    socket.say(&json!({"id": "slow", "q": slow})).await;
     socket
         .say(&json!({"id": "fast", "q": "select 1 as one"}))
         .await;
     assert_eq!(socket.hear().await["id"], "fast");
-    assert_eq!(socket.hear().await["id"], "slow");
+    let release = "select pg_advisory_unlock(4720)";
+    admin.batch_execute(release).await.unwrap();
+    let slow = socket.hear().await;
+    assert_eq!(slow["id"], "slow");
+    assert!(slow["data"].is_array(), "{slow}");
 }
 
 #[tokio::test]

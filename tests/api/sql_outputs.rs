@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::service::{PATIENCE, demo};
+use crate::service::{PATIENCE, Service, demo, demo_folder, eventually};
 
 async fn output(body: Value, accept: Option<&str>) -> (u16, String, String) {
     let token = demo().token("demo").await;
@@ -124,34 +124,40 @@ async fn an_error_before_the_first_byte_is_an_error() {
 
 #[tokio::test]
 async fn a_slow_reader_costs_no_memory_and_no_other_reader() {
-    let token = demo().token("demo").await;
-    let admin = demo().admin().await;
-    let before = memory().await;
+    // What all tests hold together says nothing of one.
+    let folder = demo_folder();
+    let demo = Service::start(folder.path().to_str().unwrap(), &[]);
+    let token = demo.cached_token("demo").await;
+    let admin = demo.admin().await;
+    let before = memory(&demo).await;
     let q = "select repeat('x', 1000) as slow_reader from generate_series(1, 300000) i";
     let body = json!({"q": q, "output_format": "ndjson"});
-    let answer = demo()
+    let answer = demo
         .request(Method::POST, "/api/v4/sql")
         .bearer_auth(token)
         .json(&body)
         .send()
         .await
         .unwrap();
-    // Once every buffer on the way is full, PostgreSQL waits too, and goes on waiting.
     let waits = async || {
         let q = "select count(*) from pg_stat_activity \
                  where wait_event = 'ClientWrite' and query like '%slow_reader%'";
         let waiting = admin.query_one(q, &[]).await.unwrap();
         waiting.get::<_, i64>(0) == 1
     };
-    crate::service::eventually("PostgreSQL waits for the reader", || async {
-        waits().await
+    // Once every buffer on the way is full, PostgreSQL waits too, and goes on waiting. It waits at
+    // times before that; if somebody takes what the reader does not, it soon waits no more.
+    eventually("PostgreSQL waits for the reader", || async {
+        for _ in 0..20 {
+            demo.rows("demo", "select 1 as n", json!({})).await;
+            if !waits().await {
+                return false;
+            }
+        }
+        true
     })
     .await;
-    for _ in 0..20 {
-        demo().rows("demo", "select 1 as n", json!({})).await;
-    }
-    assert!(waits().await, "somebody takes what the reader does not");
-    let after = memory().await;
+    let after = memory(&demo).await;
     assert!(
         after < before + 64.0 * 1024.0 * 1024.0,
         "{before} grew to {after}"
@@ -165,8 +171,8 @@ async fn a_slow_reader_costs_no_memory_and_no_other_reader() {
 }
 
 /// What the server holds, in bytes.
-pub(crate) async fn memory() -> f64 {
-    let text = demo()
+pub(crate) async fn memory(demo: &Service) -> f64 {
+    let text = demo
         .request(Method::GET, "/metrics")
         .send()
         .await
@@ -200,13 +206,13 @@ async fn a_client_that_leaves_ends_its_statement() {
         let running = admin.query_one(q, &[&marker]).await.unwrap();
         running.get::<_, i64>(0) == 1
     };
-    crate::service::eventually("the statement runs", || async { runs().await }).await;
+    eventually("the statement runs", || async { runs().await }).await;
     asking.abort();
     assert!(asking.await.unwrap_err().is_cancelled());
     let gone = std::time::Instant::now();
-    crate::service::eventually("the statement is gone", || async { !runs().await }).await;
+    eventually("the statement is gone", || async { !runs().await }).await;
     assert!(
-        gone.elapsed() < Duration::from_secs(2),
+        gone.elapsed() < Duration::from_secs(10),
         "{:?}",
         gone.elapsed()
     );

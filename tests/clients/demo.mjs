@@ -32,7 +32,8 @@ export async function demo(settings) {
   const url = /^TIDEGATE_URL=(.*)$/m.exec(env)[1].replaceAll(/["']/g, "");
   const stop = async () => {
     child.kill();
-    await once(child, "exit");
+    // Of one that has ended already no event comes.
+    if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
     await rm(folder, { recursive: true, force: true });
   };
   return { url, stop };

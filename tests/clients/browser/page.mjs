@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { EventEmitter, on } from 'node:events';
 import { passwordGrant, post } from '../demo.mjs';
-import { open } from './chromium.mjs';
+import { PATIENCE, open } from './chromium.mjs';
 
 const home = process.env.TIDEGATE_URL;
 const owner = (await passwordGrant(home, 'demo', 'demo1234')).body.access_token;
@@ -21,7 +21,7 @@ const { browser, page } = await open();
 // Each reading of the schema waits until it is let go.
 const reads = (request) => request.postData()?.includes('__schema');
 const routes = new EventEmitter();
-const held = on(routes, 'held', { signal: AbortSignal.timeout(20_000) });
+const held = on(routes, 'held', { signal: AbortSignal.timeout(3 * PATIENCE) });
 await page.route(schema, (route) => reads(route.request()) ? routes.emit('held', route) : route.continue());
 const next = async () => (await held.next()).value[0];
 const go = async (route) => {

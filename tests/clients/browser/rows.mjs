@@ -29,8 +29,9 @@ await page.locator('#rows tr').first().waitFor();
 assert.deepEqual(await names(), ['"A <b>band</b>"'], 'a value is text');
 
 // What is written while the connection is gone comes with the next one, and once.
+const again = state('connecting again');
 await page.evaluate(() => socket.close());
-await state('connecting again');
+await again;
 await insert('Second');
 await page.locator('#rows tr').nth(1).waitFor();
 await insert('Third');

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import http from 'node:http';
-import { launch } from './chromium.mjs';
+import { PATIENCE, launch } from './chromium.mjs';
 
 const home = process.env.TIDEGATE_URL;
 const page_of_application = await readFile('application.html');
@@ -37,7 +37,7 @@ const browser = await launch();
 async function fresh(options = {}) {
   const context = await browser.newContext(options);
   const page = await context.newPage();
-  page.setDefaultTimeout(20_000);
+  page.setDefaultTimeout(PATIENCE);
   page.on('console', (message) => {
     assert.doesNotMatch(message.text(), /Content Security Policy/);
   });
@@ -79,7 +79,8 @@ function oneTimeCode(secret, at = Date.now()) {
   const page = await fresh();
   await start(page, 'demo-app');
   assert.equal(await page.locator('script').count(), 0);
-  assert.equal(await page.evaluate(() => document.activeElement.name), 'username');
+  // A page gives the focus with its first frame, which may come after the page.
+  await page.waitForFunction(() => document.activeElement?.name === 'username');
   await signIn(page, 'alice', 'wrong-password');
   assert.match(await page.getByRole('alert').textContent(), /Wrong/);
   const field = page.getByLabel('Password');
@@ -121,15 +122,19 @@ function oneTimeCode(secret, at = Date.now()) {
   await page.getByLabel('E-mail').fill('mina@example.org');
   await page.getByLabel('Password').fill('mina-1234');
   await submit(page);
-  assert.ok(await page.locator('svg.qr').isVisible());
+  // Of a page that a button leads to is waited for what only it has: questions do not wait.
+  await page.locator('svg.qr').waitFor();
   await page.getByText('Cannot scan?').click();
   const secret = (await page.locator('.secret').textContent()).replaceAll(' ', '');
   await page.getByLabel('Code from the app').fill(oneTimeCode(secret));
   await submit(page);
+  await page.locator('.codes code').nth(9).waitFor();
   const codes = await page.locator('.codes code').allTextContents();
   assert.equal(codes.length, 10);
   await page.getByRole('link', { name: 'I have kept them' }).click();
-  assert.ok(await page.getByText('Notes <b>&').isVisible(), 'a name is text');
+  // A name is text.
+  await page.getByText('Notes <b>&').waitFor();
+  await page.waitForLoadState();
   const wide = await page.evaluate(() => document.documentElement.scrollWidth);
   assert.ok(wide <= 320, `a narrow screen needs no scrolling: ${wide}`);
   await page.getByRole('button', { name: 'Allow' }).click();
@@ -142,7 +147,7 @@ function oneTimeCode(secret, at = Date.now()) {
   await page.getByLabel('Current password').fill('mina-1234');
   await page.getByLabel('New password').fill('mina-5678');
   await page.getByRole('button', { name: 'Change password' }).click();
-  await page.getByRole('status').waitFor();
+  await page.getByText('Your password is changed').waitFor();
 
   await page.goto(`${home}/signout?redirect_uri=${encodeURIComponent(`${application}/callback`)}`);
   await page.getByRole('button', { name: 'Sign out' }).click();
@@ -161,7 +166,7 @@ function oneTimeCode(secret, at = Date.now()) {
   const page = await browser.newPage();
   await page.goto(application);
   const refused = page.waitForEvent('console', {
-    predicate: (message) => message.text().includes("frame-ancestors 'none'"), timeout: 20_000,
+    predicate: (message) => message.text().includes("frame-ancestors 'none'"), timeout: PATIENCE,
   });
   await page.evaluate((address) => {
     const frame = document.createElement('iframe');

@@ -1,0 +1,106 @@
+//! Processes that tests start: what they say, and their end.
+
+use std::io::{BufRead as _, BufReader, Read};
+use std::process::{Child, ExitStatus};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::service::PATIENCE;
+
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// A process that does not outlive a test that fails: who pipes the tests' output would wait for
+/// its end.
+pub(crate) struct Process(pub(crate) Child);
+
+impl Process {
+    /// Waits for its end.
+    pub(crate) fn end(&mut self) -> ExitStatus {
+        let began = Instant::now();
+        loop {
+            if let Some(status) = self.0.try_wait().unwrap() {
+                return status;
+            }
+            assert!(began.elapsed() < PATIENCE, "it does not end");
+            std::thread::sleep(PAUSE);
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // One that has ended already is left alone.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// What a process says, read while it runs so that it never blocks on it.
+pub(crate) struct Said {
+    text: Arc<Mutex<String>>,
+    reader: JoinHandle<()>,
+}
+
+impl Said {
+    /// What comes through a pipe.
+    pub(crate) fn of(pipe: impl Read + Send + 'static) -> Self {
+        let text = Arc::new(Mutex::new(String::new()));
+        let said = Arc::clone(&text);
+        let reader = std::thread::spawn(move || {
+            let mut pipe = BufReader::new(pipe);
+            let mut line = String::new();
+            while pipe.read_line(&mut line).unwrap() > 0 {
+                said.lock().unwrap().push_str(&line);
+                line.clear();
+            }
+        });
+        Self { text, reader }
+    }
+
+    /// What has been said up to the first line that has all of these parts, if that has come.
+    pub(crate) fn up_to(&self, parts: &[&str]) -> Option<String> {
+        let ended = self.reader.is_finished();
+        let text = self.text.lock().unwrap();
+        let mut end = 0;
+        for line in text.split_inclusive('\n') {
+            end += line.len();
+            if parts.iter().all(|part| line.contains(part)) {
+                return Some(text[..end].to_owned());
+            }
+        }
+        assert!(!ended, "it ended before {parts:?}: {text}");
+        None
+    }
+
+    /// Waits for such a line.
+    pub(crate) fn wait_for(&self, part: &str) -> String {
+        let began = Instant::now();
+        loop {
+            if let Some(text) = self.up_to(&[part]) {
+                return text;
+            }
+            let text = self.text.lock().unwrap();
+            assert!(began.elapsed() < PATIENCE, "{part} is not in\n{text}");
+            drop(text);
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// Waits until a node logs that it serves, and returns the port that the system chose for it.
+    pub(crate) async fn port(&self) -> u16 {
+        let serves = || self.up_to(&["serves", "addresses"]);
+        crate::service::eventually("the node serves", || async { serves().is_some() }).await;
+        let text = serves().unwrap();
+        let (_, addresses) = text.rsplit_once("addresses").unwrap();
+        let (_, port) = addresses.split_once("127.0.0.1:").unwrap();
+        let (port, _) = port.split_once(']').unwrap();
+        port.parse().unwrap()
+    }
+
+    /// All that it said. It has ended.
+    pub(crate) fn all(self) -> String {
+        self.reader.join().unwrap();
+        std::mem::take(&mut *self.text.lock().unwrap())
+    }
+}
