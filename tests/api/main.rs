@@ -14,6 +14,7 @@ mod allowed;
 mod attacks;
 mod audit;
 mod barred;
+mod beginning;
 mod catalog;
 mod cli;
 mod clients;
