@@ -80,30 +80,6 @@ fn settings_are_shown_with_their_source_and_without_secrets() {
 }
 
 #[test]
-fn settings_show_where_a_master_key_comes_from_that_cannot_be_used() {
-    let flaws = [
-        (("nothing", None), "TIDEGATE_MASTER_KEY is not 32 bytes"),
-        (
-            ("nothing", Some("/master.key")),
-            "both TIDEGATE_MASTER_KEY and master_key_file",
-        ),
-    ];
-    for ((key, file), flaw) in flaws {
-        let mut command = tidegate(&["settings"]);
-        command.env("TIDEGATE_MASTER_KEY", key);
-        command.envs(file.map(|file| ("TIDEGATE_MASTER_KEY_FILE", file)));
-        let output = command.output().unwrap();
-        let (shown, said) = (text(&output.stdout), text(&output.stderr));
-        assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(said.contains(flaw), "{said}");
-        assert!(shown.contains("# TIDEGATE_MASTER_KEY\n"), "{shown}");
-        assert!(!shown.contains("nothing"), "{shown}");
-        let sources = "# TIDEGATE_MASTER_KEY_FILE\n";
-        assert_eq!(shown.contains(sources), file.is_some(), "{shown}");
-    }
-}
-
-#[test]
 fn serve_asks_for_what_it_needs() {
     let url = ("TIDEGATE_ADMIN_URL", "postgresql://me@127.0.0.1:1/postgres");
     let free = ["serve", "--listen", "127.0.0.1:0"];

@@ -1,6 +1,6 @@
 //! Roles that spoil their own login, and what the sessions of a shared role begin with.
 
-use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -91,7 +91,6 @@ impl Place {
         let owner = std::fs::metadata(&path).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, text.replace("scram-sha-256", "md5")).unwrap();
-        use std::os::unix::fs::MetadataExt as _;
         chown(&path, Some(owner.uid()), Some(owner.gid())).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
         root.batch_execute("SELECT pg_reload_conf()").await.unwrap();
