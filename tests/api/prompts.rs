@@ -28,17 +28,27 @@ fn no_password_stands_on_the_command_line() {
 }
 
 #[test]
-fn a_master_key_that_is_none_is_refused_unseen() {
-    let mut command = tidegate(&["settings"]);
-    let output = command.env("TIDEGATE_MASTER_KEY", "topsecret").output();
-    let output = output.unwrap();
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(
-        said.contains("TIDEGATE_MASTER_KEY is not 32 bytes"),
-        "{said}"
-    );
-    assert!(!said.contains("topsecret"), "{said}");
+fn a_master_key_that_cannot_be_used_is_refused_unseen_and_shown_where_it_comes_from() {
+    let flaws = [
+        (("topsecret", None), "TIDEGATE_MASTER_KEY is not 32 bytes"),
+        (
+            ("topsecret", Some("/master.key")),
+            "both TIDEGATE_MASTER_KEY and master_key_file",
+        ),
+    ];
+    for ((key, file), flaw) in flaws {
+        let mut command = tidegate(&["settings"]);
+        command.env("TIDEGATE_MASTER_KEY", key);
+        command.envs(file.map(|file| ("TIDEGATE_MASTER_KEY_FILE", file)));
+        let output = command.output().unwrap();
+        let (shown, said) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(flaw), "{said}");
+        assert!(shown.contains("# TIDEGATE_MASTER_KEY\n"), "{shown}");
+        assert!(!shown.contains("topsecret"), "{shown}");
+        let sources = "# TIDEGATE_MASTER_KEY_FILE\n";
+        assert_eq!(shown.contains(sources), file.is_some(), "{shown}");
+    }
 }
 
 #[tokio::test]

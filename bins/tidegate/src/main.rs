@@ -66,10 +66,12 @@ async fn run(cli: Cli) -> Result {
     }
     if let Command::Settings = cli.command {
         let settings = layers.settings()?;
+        // Where a wrong key comes from is what the table tells.
+        command::print(layers.shown())?;
         if settings.master_key.is_some() {
             master_key::read(&settings)?;
         }
-        return command::print(layers.shown());
+        return Ok(());
     }
     if !matches!(cli.command, Command::Serve) {
         layers.prefer("log_level", "warn");

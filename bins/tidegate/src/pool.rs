@@ -69,19 +69,11 @@ impl UserPool {
         self.postgres.roles().redefined(database);
     }
 
-    /// Waits until no connection is in use, and what was cancelled has ended.
+    /// Waits until no connection is in use, and what was cancelled has ended, the statements among
+    /// it whose connections are good for nothing any more.
     pub(crate) async fn settled(&self) {
         const LOOK: std::time::Duration = std::time::Duration::from_millis(20);
-        let is_busy = |role: &tidegate_postgres::pool::RoleStats| role.lent + role.resetting > 0;
-        while self
-            .postgres
-            .roles()
-            .pool()
-            .stats()
-            .roles
-            .iter()
-            .any(is_busy)
-        {
+        while self.postgres.roles().pool().stats().busy() > 0 {
             tokio::time::sleep(LOOK).await;
         }
     }

@@ -29,7 +29,9 @@ const SEARCH_PATH: &str = "\
 /// What sessions have without the settings of the role, which any stranger could make for the
 /// next (`ALTER ROLE … SET`): the database's settings, else the server's. It holds all settings
 /// that a role may change, because those that it has changed may be others a moment later; and of
-/// the settings that PostgreSQL does not know, the first that it has changed.
+/// the settings of extensions, the first that it has changed. A login with a value that PostgreSQL
+/// finds wrong is refused: a setting that no library has declared is empty, one that a library has
+/// declared has its own default, and what the role cannot have changed itself is left alone.
 const DEFAULTS: &str = "\
     WITH given AS ( \
         SELECT pg_catalog.split_part(c.setting, '=', 1) AS name, \
@@ -40,16 +42,21 @@ const DEFAULTS: &str = "\
         LEFT JOIN pg_catalog.pg_roles r ON r.oid = s.setrole \
         LEFT JOIN pg_catalog.pg_database d ON d.oid = s.setdatabase \
         WHERE (s.setrole = 0 OR r.rolname = :role) AND (s.setdatabase = 0 OR d.datname = :database) \
-    ), free AS ( \
-        SELECT p.name, CASE WHEN p.source IN ('client', 'session', 'user', 'database', 'database user') \
-                            THEN p.boot_val ELSE p.reset_val END AS value \
+    ), known AS ( \
+        SELECT p.name, p.context IN ('user', 'backend') AS free, \
+               CASE WHEN p.source IN ('client', 'session', 'user', 'database', 'database user') \
+                    THEN p.boot_val ELSE p.reset_val END AS value \
         FROM pg_catalog.pg_settings p \
-        WHERE p.context IN ('user', 'backend') AND pg_catalog.strpos(p.name, '.') = 0 \
-          AND p.name NOT IN \
+    ), free AS ( \
+        SELECT k.name, k.value FROM known k \
+        WHERE k.free AND pg_catalog.strpos(k.name, '.') = 0 AND k.name NOT IN \
               ('transaction_isolation', 'transaction_read_only', 'transaction_deferrable') \
         UNION ALL ( \
-            SELECT DISTINCT g.name, '' FROM given g \
+            SELECT DISTINCT g.name, k.value FROM given g \
+            LEFT JOIN known k ON pg_catalog.lower(k.name) = pg_catalog.lower(g.name) \
             WHERE g.own AND pg_catalog.strpos(g.name, '.') > 0 AND pg_catalog.length(g.name) < 64 \
+              AND coalesce(k.free, NOT EXISTS (SELECT FROM known p WHERE pg_catalog.starts_with( \
+                  p.name, pg_catalog.split_part(g.name, '.', 1) || '.'))) \
             ORDER BY 1 LIMIT 32) \
     ) \
     SELECT f.name, coalesce((SELECT g.value FROM given g WHERE g.name = f.name AND NOT g.own \

@@ -108,9 +108,13 @@ fn password(role: &str, verifier: &str) -> Script {
     script
 }
 
-/// Writes the statements that make a role able to log in again, whatever it did to itself.
+/// Writes the statements that make a role able to log in again, whatever it did to itself. They
+/// wait for no lock for long, which the role may hold on its own row: all three end before the
+/// pool gives up ([`crate::pool::Settings::open`]), or nobody would wait for them any more.
 pub(super) fn repair(role: &str, database: &str, passwords: &RolePasswords) -> Script {
-    let mut script = password(role, &passwords.verifier(role));
+    let mut script = Script::default();
+    script.push(&[Syntax("SET LOCAL lock_timeout = '1500ms'")]);
+    script.append(password(role, &passwords.verifier(role)));
     script.push(&[Syntax("ALTER ROLE "), Name(role), Syntax(" RESET ALL")]);
     script.push(&[
         Syntax("ALTER ROLE "),

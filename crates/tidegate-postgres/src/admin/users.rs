@@ -162,7 +162,8 @@ impl Admin {
     async fn repair_role(&self, key: &Key) -> tidegate_sql::Result<()> {
         let session = self.admitted(key).await?;
         let script = role::repair(key.role.as_str(), key.database.as_str(), &self.passwords);
-        let repaired = script.run(&session).await;
+        // The role may change itself at the same moment.
+        let repaired = session::alone(|| script.run(&session)).await;
         repaired.map_err(tidegate_sql::Error::internal)
     }
 }

@@ -20,6 +20,14 @@ pub enum ConnectError {
     /// The role proved who it is, and PostgreSQL turned it away all the same.
     #[error("PostgreSQL turned the role away: {} ({})", .0.message, .0.sqlstate)]
     Barred(Box<Rejection>),
+    /// The role proved who it is, and no session can begin with the settings that it asks for or
+    /// has made for itself.
+    #[error("PostgreSQL refused the settings of the session: {} ({})", .0.message, .0.sqlstate)]
+    Spoilt(Box<Rejection>),
+    /// PostgreSQL keeps the role's password as an MD5 hash: somebody else has set it, for ours are
+    /// kept for SCRAM.
+    #[error("PostgreSQL asks for an MD5 password, which is not supported")]
+    Md5,
     /// TLS was asked for and could not be had.
     #[error("TLS to PostgreSQL: {0}")]
     Tls(String),
@@ -36,7 +44,8 @@ pub enum ConnectError {
 pub enum ConnectFault {
     /// The database is not there, or this administrator may not connect to it.
     NoDatabase,
-    /// The role is not there, or its password is another one or has expired (28P01).
+    /// The role is not there, its password is another one or has expired (28P01), or its settings
+    /// let no session begin.
     Login,
     /// The role may not log in (`NOLOGIN`), not to this database (`REVOKE CONNECT`), or not from
     /// here (`pg_hba.conf`).
@@ -56,6 +65,7 @@ impl ConnectError {
             Self::Unreachable(_) | Self::TimedOut(_) => ConnectFault::Away,
             Self::Tls(_) | Self::Unsupported(_) | Self::Protocol(_) => ConnectFault::Setup,
             Self::Barred(_) => ConnectFault::Barred,
+            Self::Spoilt(_) | Self::Md5 => ConnectFault::Login,
             Self::Refused(rejection) => match rejection.sqlstate.as_str() {
                 "3D000" | "42501" | "55000" => ConnectFault::NoDatabase,
                 "53300" => ConnectFault::Full,
@@ -68,7 +78,7 @@ impl ConnectError {
     }
 
     /// The error as it is to be understood once the role has proved who it is: PostgreSQL looks at
-    /// the attributes of a role and its right to connect only then.
+    /// the attributes of a role, its right to connect and the settings of its session only then.
     pub(super) fn behind_authentication(self) -> Self {
         match self {
             Self::Refused(mut said)
@@ -78,6 +88,7 @@ impl ConnectError {
                 said.fatal = false;
                 Self::Barred(said)
             }
+            Self::Refused(said) if is_of_settings(&said.sqlstate) => Self::Spoilt(said),
             other => other,
         }
     }
@@ -95,6 +106,13 @@ impl ConnectError {
             }
         }
     }
+}
+
+/// Whether a SQLSTATE tells of a setting: a value or a name that is wrong, or a library to load that
+/// is not there. Not the rest of class 58, and not F0: a disk or a file of the server's that fails
+/// is none of the role's doing.
+fn is_of_settings(sqlstate: &str) -> bool {
+    sqlstate.starts_with("22") || sqlstate.starts_with("42") || sqlstate == "58P01"
 }
 
 /// Whether a SQLSTATE says that PostgreSQL, not the statement, is the trouble: connection

@@ -91,7 +91,7 @@ async fn authenticate(channel: &mut Channel, password: &str) -> Result<(), Conne
                     .map_err(|error| ConnectError::Protocol(error.to_string()))?;
             }
             3 => return Err(ConnectError::Unsupported("a password in the clear")),
-            5 => return Err(ConnectError::Unsupported("an MD5 password")),
+            5 => return Err(ConnectError::Md5),
             10 => prove(channel, password, &rest).await?,
             7..=9 => return Err(ConnectError::Unsupported("GSSAPI or SSPI")),
             _ => return Err(ConnectError::Unsupported("an unknown way to log in")),

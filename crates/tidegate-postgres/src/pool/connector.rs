@@ -147,8 +147,10 @@ pub trait Repair: Send + Sync {
     }
 
     /// Gives the role its password and clears its settings (`ALTER ROLE … RESET ALL`). The pool
-    /// calls this at most once a second for a role, and once a minute where it did not help.
-    /// Answers as [`Self::admits`] does.
+    /// never calls this twice at once for a role, and at most once a second; where it does not
+    /// help, ever more rarely, down to once in [`Settings::repair`](super::Settings::repair).
+    /// Answers as [`Self::admits`] does, and leaves nothing behind that still runs soon after its
+    /// future is dropped.
     fn repair<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, tidegate_sql::Result<()>>;
 }
 

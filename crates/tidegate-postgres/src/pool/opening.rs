@@ -43,30 +43,34 @@ impl<K: Connector> Inner<K> {
                     self.state.lock().let_repair(key);
                 }
                 admitted?;
-                let ours = self.repair(key, cause).await?;
-                let outcome = self.connect(key).await;
-                if ours {
-                    self.state.lock().note_repair(key, outcome.is_ok());
-                }
-                outcome
+                self.repaired(key, cause).await
             }
             outcome => outcome,
         }
     }
 
-    /// Gives the role its password, or waits while another attempt does; says whether it was this.
-    async fn repair(&self, key: &Key, cause: Cause) -> Result<bool, OpenError> {
+    /// Connects once the role has its password again: from this attempt, or from another one that
+    /// is at it already.
+    async fn repaired(&self, key: &Key, cause: Cause) -> Result<K::Connection, OpenError> {
         let turn = self.state.lock().may_repair(key, Instant::now());
         match turn {
-            Turn::Ours(_under_way) => {
+            Turn::Ours(under_way) => {
                 warn!(%key, error = %cause, "the role cannot log in; it is repaired");
-                self.ask(key, self.repair.repair(key), &cause).await?;
-                Ok(true)
+                let outcome = match self.ask(key, self.repair.repair(key), &cause).await {
+                    Ok(()) => self.connect(key).await,
+                    Err(failure) => Err(failure),
+                };
+                // Others find a server that is full or away themselves; it says nothing of this.
+                let in_vain = matches!(outcome, Err(OpenError::Login(_)));
+                let now = Instant::now();
+                self.state.lock().note_repair(key, in_vain, now);
+                drop(under_way);
+                outcome
             }
             Turn::Theirs(mut over) => {
                 // An error is the end of it too.
                 drop(timeout(self.limits.open, over.changed()).await);
-                Ok(false)
+                self.connect(key).await
             }
             Turn::Past => Err(OpenError::Login(cause)),
         }
@@ -130,6 +134,7 @@ impl<K: Connector> Inner<K> {
         self.change(|state, actions| {
             state.counters.opened += 1;
             state.gate.open();
+            state.note_login(&entry.key);
             state.settle(entry, Phase::Opening, now, actions);
         });
     }
@@ -153,6 +158,7 @@ impl<K: Connector> Inner<K> {
 
     /// One attempt to find PostgreSQL up; `true` ends the probing.
     async fn probe(self: &Arc<Self>, key: &Key) -> bool {
+        let shared = self.state.lock().is_shared(key);
         match self.connect(key).await {
             Err(OpenError::Unreachable(cause)) => {
                 let mut state = self.state.lock();
@@ -161,7 +167,7 @@ impl<K: Connector> Inner<K> {
                 }
                 return !state.gate.is_down();
             }
-            Ok(connection) => self.found_up(key, connection),
+            Ok(connection) => self.found_up(key, shared, connection),
             // It refused this role or this database, so it is up.
             Err(_) => self.change(|state, _| state.gate.open()),
         }
@@ -169,12 +175,13 @@ impl<K: Connector> Inner<K> {
         true
     }
 
-    /// Keeps the probe's connection when it fits in.
-    fn found_up(self: &Arc<Self>, key: &Key, connection: K::Connection) {
+    /// Keeps the probe's connection when it fits in, and the role was as `shared` as it is now.
+    fn found_up(self: &Arc<Self>, key: &Key, shared: bool, connection: K::Connection) {
         let place = {
             let mut state = self.state.lock();
             state.gate.open();
-            state.has_room(key).then(|| state.count_opening(key))
+            let fits = state.has_room(key) && (shared || !state.is_shared(key));
+            fits.then(|| state.count_opening(key))
         };
         match place {
             Some(serial) => self.opened(key.clone(), serial, connection),

@@ -37,7 +37,8 @@ impl<K: Connector> State<K> {
         }
         tenant.waiting += 1;
         if let Some(role) = tenant.roles.get_mut(&key.role) {
-            role.strangers = login.sharing == Sharing::Strangers;
+            // For as long as anything is held for it: what is opened meanwhile may go to either.
+            role.strangers |= login.sharing == Sharing::Strangers;
             role.waiters.push_back(Waiter {
                 number,
                 since: now,

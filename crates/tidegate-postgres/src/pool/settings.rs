@@ -25,8 +25,8 @@ pub struct Settings {
     pub open: Duration,
     /// How long a reset may take.
     pub reset: Duration,
-    /// How often a role may be repaired that cannot log in all the same; one that can, once a
-    /// second.
+    /// How often a role is repaired at least that cannot log in all the same: the pauses grow from
+    /// one second to this.
     pub repair: Duration,
     /// Whether the quick reads of a session may share a connection while many run at once.
     pub share: bool,

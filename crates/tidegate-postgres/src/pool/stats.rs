@@ -74,6 +74,15 @@ pub struct Counters {
     pub waited_micros: u64,
 }
 
+impl PoolStats {
+    /// Connections for which somebody or PostgreSQL still works: lent, being reset, or good for
+    /// nothing any more while their last statement runs on.
+    pub fn busy(&self) -> usize {
+        let of = |role: &RoleStats| role.lent + role.resetting + role.leaving;
+        self.roles.iter().map(of).sum()
+    }
+}
+
 impl Counters {
     pub(super) fn waited(&mut self, time: Duration) {
         let millis = time.as_millis();

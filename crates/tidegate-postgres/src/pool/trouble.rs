@@ -13,15 +13,17 @@ use super::verdict::Verdict;
 /// How often others lose an idle connection because PostgreSQL is full for one role: it may be a
 /// limit of that role alone.
 const EVICTION_PAUSE: Duration = Duration::from_secs(5);
-/// How often a role may be repaired that could log in after the last time.
-const HELPED: Duration = Duration::from_secs(1);
+/// How soon a role may be repaired again that could log in after the last time, or could not for
+/// the first time.
+const SHORTEST: Duration = Duration::from_secs(1);
 
 /// What is remembered of a role whose connections could not be opened.
 #[derive(Default)]
 pub(super) struct Trouble {
+    /// When the last repair ended, or began if it is under way.
     repaired: Option<Instant>,
-    /// Whether the role could log in after its last repair.
-    helped: bool,
+    /// How many repairs the role could not log in after, since its last login that worked.
+    in_vain: u32,
     /// Whose other end is gone when the last repair is over.
     repair: Option<watch::Receiver<()>>,
     /// When others lost an idle connection for it last.
@@ -34,7 +36,7 @@ pub(super) struct Trouble {
 pub(super) enum Turn {
     /// Of who asks, until this is dropped.
     Ours(watch::Sender<()>),
-    /// Another attempt's, which began just now; it is over when the sender is gone.
+    /// Another attempt's; it is over when the sender is gone.
     Theirs(watch::Receiver<()>),
     /// Nobody's: it has been tried, and the pause is not over.
     Past,
@@ -43,40 +45,57 @@ pub(super) enum Turn {
 impl Trouble {
     fn matters(&self, now: Instant, settings: &Settings) -> bool {
         let recent = |at: Option<Instant>, time| at.is_some_and(|at| now.duration_since(at) < time);
-        recent(self.repaired, settings.repair)
+        self.under_way().is_some()
+            // Longer than the longest pause, which would begin as the shortest again.
+            || recent(self.repaired, settings.repair.saturating_mul(2))
             || recent(self.evicted, EVICTION_PAUSE)
             || self.refused.as_ref().is_some_and(|(until, _)| now < *until)
+    }
+
+    fn under_way(&self) -> Option<&watch::Receiver<()>> {
+        let repair = self.repair.as_ref();
+        // An error is the end of it.
+        repair.filter(|over| over.has_changed().is_ok())
+    }
+
+    /// How long after a repair the next may begin. Who shares the role may spoil it again at once,
+    /// which must not keep all others out for long; where nothing helps, it grows.
+    fn pause(&self, settings: &Settings) -> Duration {
+        let doubled = 1_u32.checked_shl(self.in_vain.saturating_sub(1));
+        SHORTEST
+            .saturating_mul(doubled.unwrap_or(u32::MAX))
+            .min(settings.repair)
     }
 }
 
 impl<K: Connector> State<K> {
     /// Whose turn it is to repair the role; a repair counts.
     pub(super) fn may_repair(&mut self, key: &Key, now: Instant) -> Turn {
-        let open = self.settings.open;
         let trouble = self.troubles.entry(key.clone()).or_default();
-        // Who shares the role may spoil it again at once, and must not keep all others out.
-        let pause = if trouble.helped {
-            HELPED
-        } else {
-            self.settings.repair
-        };
-        if is_past(trouble.repaired, pause, now) {
-            let (under_way, over) = watch::channel(());
-            (trouble.repaired, trouble.repair) = (Some(now), Some(over));
-            self.counters.repairs += 1;
-            return Turn::Ours(under_way);
+        if let Some(over) = trouble.under_way() {
+            return Turn::Theirs(over.clone());
         }
-        // A repair takes as long as opening a connection at most.
-        match &trouble.repair {
-            Some(over) if !is_past(trouble.repaired, open, now) => Turn::Theirs(over.clone()),
-            _ => Turn::Past,
+        if !is_past(trouble.repaired, trouble.pause(&self.settings), now) {
+            return Turn::Past;
+        }
+        let (under_way, over) = watch::channel(());
+        (trouble.repaired, trouble.repair) = (Some(now), Some(over));
+        self.counters.repairs += 1;
+        Turn::Ours(under_way)
+    }
+
+    /// A repair has ended, and what became of the login behind it.
+    pub(super) fn note_repair(&mut self, key: &Key, in_vain: bool, now: Instant) {
+        if let Some(trouble) = self.troubles.get_mut(key) {
+            trouble.repaired = trouble.repaired.map(|_| now);
+            trouble.in_vain = trouble.in_vain.saturating_add(in_vain.into());
         }
     }
 
-    /// Whether the role could log in after a repair.
-    pub(super) fn note_repair(&mut self, key: &Key, helped: bool) {
+    /// The role can log in.
+    pub(super) fn note_login(&mut self, key: &Key) {
         if let Some(trouble) = self.troubles.get_mut(key) {
-            trouble.helped = helped;
+            trouble.in_vain = 0;
         }
     }
 

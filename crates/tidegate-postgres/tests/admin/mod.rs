@@ -5,4 +5,5 @@ mod doctor;
 mod drops;
 mod fixture;
 mod groups;
+mod logins;
 mod tenants;

@@ -60,6 +60,8 @@ struct Server {
     severed: Vec<usize>,
     repairs: usize,
     repairs_fail: bool,
+    /// How the server behaves behind a repair.
+    repaired: Script,
     /// How long looking at a role and repairing it take.
     looks: (usize, Duration),
     repairs_take: Duration,
@@ -81,6 +83,7 @@ impl Default for Fake {
             severed: Vec::new(),
             repairs: 0,
             repairs_fail: false,
+            repaired: Script::Up,
             looks: (0, Duration::ZERO),
             repairs_take: Duration::ZERO,
         })))
@@ -93,6 +96,8 @@ pub(crate) struct FakeConnection {
     pub(crate) number: usize,
     pub(crate) database: String,
     pub(crate) role: String,
+    /// Opened for a role that strangers share.
+    pub(crate) shared: bool,
     /// How long its reset will take.
     pub(crate) reset_due: Option<Duration>,
     pub(crate) resets: usize,
@@ -142,7 +147,7 @@ impl Fake {
         Arc::new(Repairs(self.0.clone()))
     }
 
-    fn connect(&self, key: &Key) -> Result<FakeConnection, OpenError> {
+    fn connect(&self, key: &Key, shared: bool) -> Result<FakeConnection, OpenError> {
         let cause = || Arc::new(std::io::Error::other("scripted"));
         let mut server = self.0.lock();
         match server.script {
@@ -168,6 +173,7 @@ impl Fake {
             number: server.numbers,
             database: key.database.to_string(),
             role: key.role.to_string(),
+            shared,
             reset_due: None,
             resets: 0,
             uncertain: false,
@@ -183,7 +189,7 @@ impl Connector for Fake {
     fn open<'a>(
         &'a self,
         key: &'a Key,
-        _shared: bool,
+        shared: bool,
     ) -> BoxFuture<'a, Result<FakeConnection, OpenError>> {
         Box::pin(async move {
             let script = {
@@ -195,7 +201,7 @@ impl Connector for Fake {
                 sleep(time).await;
             }
             tokio::task::yield_now().await;
-            self.connect(key)
+            self.connect(key, shared)
         })
     }
 
@@ -249,6 +255,11 @@ impl Repairs {
         self.0.lock().repairs_fail = true;
     }
 
+    /// How the server behaves behind a repair from now on.
+    pub(crate) fn lead_to(&self, script: Script) {
+        self.0.lock().repaired = script;
+    }
+
     /// How often somebody was asked whether a role is kept out.
     pub(crate) fn looks(&self) -> usize {
         self.0.lock().looks.0
@@ -297,7 +308,7 @@ impl Repair for Repairs {
             if server.repairs_fail {
                 return Err(Error::internal("the repair is broken"));
             }
-            server.script = Script::Up;
+            server.script = server.repaired;
             Ok(())
         })
     }

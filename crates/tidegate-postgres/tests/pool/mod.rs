@@ -92,6 +92,24 @@ async fn a_role_that_becomes_shared_starts_with_new_connections() {
     assert_eq!(pool.acquire(&all).await.unwrap().number, number);
 }
 
+/// A named user may have the role that strangers share.
+#[tokio::test(start_paused = true)]
+async fn strangers_get_no_connection_that_was_opened_for_one_user() {
+    let pool = pool(10);
+    let (one, all) = (login("shop", "shop/a"), strangers("shop", "shop/a"));
+    for logins in [[&all, &one], [&one, &all]] {
+        let waiting: Vec<_> = logins.map(|login| later(&pool, login)).into();
+        for (login, task) in logins.into_iter().zip(waiting) {
+            let lease = task.await.unwrap().unwrap();
+            assert!(lease.shared || login == &one);
+        }
+        assert!(pool.acquire(&all).await.unwrap().shared);
+        pool.close(&one.database);
+        settle().await;
+        assert_eq!(pool.stats().held, 0);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_connection_used_last_is_lent_first_and_the_sessions_own_before_that() {
     let pool = pool(10);
@@ -280,6 +298,7 @@ async fn what_runs_on_counts_against_its_role_until_it_has_ended() {
     }
     settle().await;
     assert_eq!(role(&pool, &alice).unwrap().leaving, 2);
+    assert_eq!(pool.stats().busy(), 2, "a node that stops waits for them");
     // However long that takes.
     sleep(Duration::from_mins(10)).await;
     let waits = later(&pool, &alice);

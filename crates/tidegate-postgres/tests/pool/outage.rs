@@ -7,7 +7,7 @@ use tidegate_postgres::pool::{Pool, Settings};
 use tidegate_sql::Error;
 use tokio::time::{Instant, sleep};
 
-use super::fake::{Fake, Script, login};
+use super::fake::{Fake, Repairs, Script, login, strangers};
 use super::{counters, later, pool, settle};
 
 #[tokio::test(start_paused = true)]
@@ -53,6 +53,27 @@ async fn a_server_that_is_down_answers_everyone_at_once_and_is_found_again_by_it
         1,
         "the success started it over"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_found_the_server_up_for_one_user_goes_to_no_strangers() {
+    let pool = pool(20);
+    let (one, all) = (login("shop", "shop/a"), strangers("shop", "shop/a"));
+    // While it is in use, others wait for it although the server is down.
+    let held = pool.acquire(&one).await.unwrap();
+    pool.connector().script(Script::Down);
+    let waits = later(&pool, &one);
+    settle().await;
+    assert!(!pool.stats().reachable);
+    let slow = Script::Slow(Duration::from_millis(300));
+    pool.connector().script(slow);
+    let attempts = pool.connector().attempts();
+    sleep(Duration::from_millis(150)).await;
+    assert_eq!(pool.connector().attempts() - attempts, 1, "it is probed");
+    waits.abort();
+    let lease = later(&pool, &all).await.unwrap().unwrap();
+    assert!(lease.shared);
+    drop(held);
 }
 
 #[tokio::test(start_paused = true)]
@@ -114,7 +135,7 @@ async fn a_server_that_is_full_for_one_role_does_not_shut_out_the_others() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_role_that_cannot_log_in_is_repaired_once_a_minute() {
+async fn a_role_that_cannot_log_in_is_repaired_and_tried_again() {
     let fake = Fake::default();
     let repairs = fake.repairs();
     let settings = Settings::default();
@@ -138,10 +159,70 @@ async fn a_role_that_cannot_log_in_is_repaired_once_a_minute() {
         attempts,
         "not tried again at once"
     );
-    assert_eq!(repairs.count(), 1, "within the minute");
+    assert_eq!(repairs.count(), 1, "within the second");
     assert!(pool.stats().reachable, "others are not concerned");
-    sleep(Duration::from_secs(61)).await;
+    sleep(Duration::from_secs(1)).await;
     assert!(pool.acquire(&alice).await.is_err());
+    assert_eq!(repairs.count(), 2);
+}
+
+/// The seconds between the repairs of a role whose requests come all the time.
+async fn pauses(pool: &Pool<Fake>, repairs: &Repairs, count: usize) -> Vec<u64> {
+    let alice = login("shop", "shop/alice");
+    let mut times = Vec::new();
+    while times.len() <= count {
+        let before = repairs.count();
+        let told = pool.acquire(&alice).await;
+        if let Ok(lease) = told {
+            lease.discard();
+        }
+        if repairs.count() > before {
+            times.push(Instant::now());
+        }
+        pool.connector().script(Script::WrongPassword);
+        sleep(Duration::from_millis(100)).await;
+    }
+    let pairs = times.windows(2);
+    pairs.map(|pair| (pair[1] - pair[0]).as_secs()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_role_that_cannot_log_in_all_the_same_is_repaired_ever_more_rarely() {
+    let fake = Fake::default();
+    let repairs = fake.repairs();
+    let pool = Pool::new(fake, repairs.clone(), Settings::default(), Jitter::none());
+    let in_vain = [1, 2, 4, 8, 16, 32, 60, 60];
+    // Somebody spoils it again before anybody can log in.
+    repairs.lead_to(Script::WrongPassword);
+    pool.connector().script(Script::WrongPassword);
+    assert_eq!(pauses(&pool, &repairs, 8).await, in_vain);
+    // As soon as somebody can, it is repaired once a second again.
+    repairs.lead_to(Script::Up);
+    sleep(Duration::from_mins(1)).await;
+    assert_eq!(pauses(&pool, &repairs, 3).await, [1; 3]);
+    // A server that is full says nothing of the repair.
+    repairs.lead_to(Script::FullFor("shop/alice"));
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(pauses(&pool, &repairs, 4).await, [1; 4]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_repair_begins_while_another_is_under_way() {
+    let fake = Fake::default();
+    let repairs = fake.repairs();
+    let pool = Pool::new(fake, repairs.clone(), Settings::default(), Jitter::none());
+    let alice = login("shop", "shop/alice");
+    // One that helps, so that the next may begin a second later.
+    for repair in [Duration::ZERO, Duration::from_secs(4)] {
+        pool.close(&alice.database);
+        pool.connector().script(Script::WrongPassword);
+        repairs.slow(Duration::ZERO, repair);
+        let first = later(&pool, &alice);
+        sleep(repair / 2).await;
+        let second = later(&pool, &alice);
+        assert!(first.await.unwrap().is_ok() && second.await.unwrap().is_ok());
+        sleep(Duration::from_secs(1)).await;
+    }
     assert_eq!(repairs.count(), 2);
 }
 
