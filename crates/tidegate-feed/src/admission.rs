@@ -27,7 +27,8 @@ pub(crate) async fn capture(
     Ok(settled.since)
 }
 
-/// A table that is captured as demanded needs nobody's turn: others may wait long for theirs.
+/// A table that is captured as demanded needs nobody's turn: others may wait long for theirs. Nor
+/// does it matter that a gap is yet to be told: who comes now begins behind it.
 fn captured(database: &Database, demand: Demand) -> Option<Captured> {
     let mut captures = database.captures.lock();
     let known = captures.get_mut(&demand.relation)?;
@@ -39,29 +40,20 @@ fn captured(database: &Database, demand: Demand) -> Option<Captured> {
 }
 
 async fn capture_now(database: &Database, demand: Demand, deadline: Instant) -> Result<Captured> {
-    let (settled, lost) = capture_in_turn(database, demand, deadline).await?;
-    if lost {
-        // Nobody else waits for this: a stream that begins anew captures tables before it is there.
-        recapture::tell(database, demand.relation, settled).await;
-    }
-    Ok(settled)
-}
-
-/// Says besides whether something was missed before, which is to be told.
-async fn capture_in_turn(
-    database: &Database,
-    demand: Demand,
-    deadline: Instant,
-) -> Result<(Captured, bool)> {
     let turn = database.turn(demand.relation);
-    let too_late = |_| Error::Timeout {
-        what: "others who subscribe to the table".to_owned(),
+    let too_late = |what: &str| Error::Timeout {
+        what: what.to_owned(),
         limit: demand.patience,
     };
-    let _turn = timeout_at(deadline, turn.lock()).await.map_err(too_late)?;
-    let _capturing = database.capturing.read().await;
+    let _turn = timeout_at(deadline, turn.lock())
+        .await
+        .map_err(|_| too_late("others who subscribe to the table"))?;
+    // A stream that begins anew captures all tables before it is there.
+    let _capturing = timeout_at(deadline, database.capturing.read())
+        .await
+        .map_err(|_| too_late("the stream of changes"))?;
     if let Some(settled) = captured(database, demand) {
-        return Ok((settled, false));
+        return Ok(settled);
     }
     let known = database.captures.lock().get(&demand.relation).copied();
     let Some(known) = known else {
@@ -72,27 +64,23 @@ async fn capture_in_turn(
             begun: settled.since,
             used: Instant::now(),
             lost: false,
+            untold: None,
         };
         database.captures.lock().insert(demand.relation, capture);
-        return Ok((settled, false));
+        return Ok(settled);
     };
     capture_more(database, known, joined(known.demand, demand)).await
 }
 
 /// Captures a table for more, or anew. Whether it was not captured any more nobody can see
 /// afterwards.
-async fn capture_more(
-    database: &Database,
-    mut known: Capture,
-    demand: Demand,
-) -> Result<(Captured, bool)> {
+async fn capture_more(database: &Database, mut known: Capture, demand: Demand) -> Result<Captured> {
     if !known.lost && standing::is_missing(database, &known).await {
         database.lose(demand.relation, known.captured.since);
         known.lost = true;
     }
     known.used = Instant::now();
-    let settled = recapture::renew(database, known, demand).await?;
-    Ok((settled, known.lost))
+    Ok(recapture::renew(database, known, demand).await?)
 }
 
 /// What both demand, with the patience of the second.
@@ -150,5 +138,125 @@ pub(crate) async fn place(
     match database.reach(there, deadline).await {
         Ok(()) => From::After(cursor.place),
         Err(_) => From::Gap(Resync::Expired),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use tidegate_sql::log::{ChangeLog, LogResult, LogStart, LogStream};
+    use tidegate_sql::{
+        BoundStatement, BoxFuture, Completion, DatabaseName, Description, Executor, Mode,
+        Principal, RowSink, Terms, Transaction,
+    };
+    use tokio::time::timeout;
+
+    use super::*;
+    use crate::settings::Settings;
+
+    /// PostgreSQL, which is not asked.
+    struct Nobody;
+
+    impl ChangeLog for Nobody {
+        fn open<'a>(
+            &'a self,
+            _: &'a DatabaseName,
+            _: LogStart,
+        ) -> BoxFuture<'a, LogResult<Box<dyn LogStream>>> {
+            unreachable!()
+        }
+
+        fn capture<'a>(
+            &'a self,
+            _: &'a DatabaseName,
+            _: &'a Demand,
+        ) -> BoxFuture<'a, LogResult<Captured>> {
+            unreachable!()
+        }
+
+        fn partitions<'a>(
+            &'a self,
+            _: &'a DatabaseName,
+            _: u32,
+            _: &'a [u32],
+        ) -> BoxFuture<'a, LogResult<Option<LogPosition>>> {
+            unreachable!()
+        }
+
+        fn standing(&self) -> &'static str {
+            unreachable!()
+        }
+
+        fn release<'a>(
+            &'a self,
+            _: &'a DatabaseName,
+            _: &'a [u32],
+        ) -> BoxFuture<'a, LogResult<()>> {
+            unreachable!()
+        }
+
+        fn retain<'a>(
+            &'a self,
+            _: &'a DatabaseName,
+            _: LogPosition,
+        ) -> BoxFuture<'a, LogResult<LogPosition>> {
+            unreachable!()
+        }
+
+        fn abandon<'a>(&'a self, _: &'a DatabaseName) -> BoxFuture<'a, LogResult<()>> {
+            unreachable!()
+        }
+    }
+
+    impl Executor for Nobody {
+        fn query<'a>(
+            &'a self,
+            _: &'a Principal,
+            _: &'a BoundStatement,
+            _: &'a Terms,
+            _: &'a mut dyn RowSink,
+        ) -> BoxFuture<'a, tidegate_sql::Result<Completion>> {
+            unreachable!()
+        }
+
+        fn begin<'a>(
+            &'a self,
+            _: &'a Principal,
+            _: Mode,
+            _: &'a Terms,
+        ) -> BoxFuture<'a, tidegate_sql::Result<Box<dyn Transaction>>> {
+            unreachable!()
+        }
+
+        fn describe<'a>(
+            &'a self,
+            _: &'a Principal,
+            _: &'a BoundStatement,
+            _: &'a Terms,
+        ) -> BoxFuture<'a, tidegate_sql::Result<Description>> {
+            unreachable!()
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stream_that_begins_anew_is_waited_for_until_the_deadline() {
+        let name = DatabaseName::new("d");
+        let nobody = Arc::new(Nobody);
+        let database = Database::new(name, nobody.clone(), nobody, Settings::default());
+        let patience = database.settings.patience;
+        let demand = Demand {
+            relation: 1,
+            changes: true,
+            old_rows: false,
+            patience,
+        };
+        // As while a stream that begins anew captures tables which others write.
+        let _capturing = database.capturing.write().await;
+        let refused = capture(&database, demand, Instant::now() + patience);
+        let refused = timeout(patience + Duration::from_secs(1), refused).await;
+        let refused = refused.expect("who subscribes waits for ever");
+        assert!(matches!(refused, Err(Error::Timeout { .. })), "{refused:?}");
     }
 }

@@ -54,6 +54,8 @@ pub(crate) struct Database {
     pub(crate) reopen: Notify,
     /// Says that a definition has changed.
     pub(crate) redefined: Notify,
+    /// Says that there is a gap to be told.
+    pub(crate) gapped: Notify,
     pub(crate) meter: Arc<Meter>,
     ids: AtomicU64,
     /// When somebody last subscribed, or was seen to be subscribed.
@@ -71,8 +73,10 @@ pub(crate) struct Capture {
     pub(crate) begun: LogPosition,
     /// When it was last needed.
     pub(crate) used: Instant,
-    /// Something was missed: it is to be captured anew, and its subscriptions are to be told.
+    /// Something was missed: it is to be captured anew.
     pub(crate) lost: bool,
+    /// It was captured anew like this, and its subscriptions are yet to be told.
+    pub(crate) untold: Option<Captured>,
 }
 
 impl Database {
@@ -98,6 +102,7 @@ impl Database {
             poke: Notify::new(),
             reopen: Notify::new(),
             redefined: Notify::new(),
+            gapped: Notify::new(),
             meter: Arc::default(),
             ids: AtomicU64::new(1),
             touched: Mutex::new(Instant::now()),
@@ -122,6 +127,8 @@ impl Database {
             // The positions of another log say nothing about this one.
             for known in self.captures.lock().values_mut() {
                 known.captured.since = LogPosition(0);
+                // Everybody is told of another log.
+                known.untold = None;
             }
             self.stream
                 .send_modify(|stream| stream.reached = LogPosition(0));
@@ -133,6 +140,43 @@ impl Database {
     pub(crate) fn lose(&self, relation: u32, since: LogPosition) {
         if let Some(known) = self.captures.lock().get_mut(&relation) {
             known.lost |= known.captured.since == since;
+        }
+    }
+
+    /// Notes that something was missed of a table before it was captured like this, which is to be
+    /// told when the stream has come there.
+    pub(crate) fn miss(&self, relation: u32, captured: Captured) {
+        let barrier = captured.barrier.max(captured.since);
+        if let Some(known) = self.captures.lock().get_mut(&relation) {
+            known.untold = Some(Captured {
+                barrier,
+                ..captured
+            });
+        }
+        self.gapped.notify_one();
+    }
+
+    /// The gaps that are to be told.
+    pub(crate) fn untold(&self) -> Vec<(u32, Captured)> {
+        let captures = self.captures.lock();
+        let untold = captures.iter();
+        untold
+            .filter_map(|(relation, known)| Some((*relation, known.untold?)))
+            .collect()
+    }
+
+    /// Tells the gap before a table was captured like this, unless that was done, or another came.
+    pub(crate) fn tell_untold(&self, relation: u32, gap: Captured) {
+        let mut hub = self.hub.lock();
+        // Another log, whose positions mean something else, finds either nothing or everybody told.
+        let is_untold = {
+            let mut captures = self.captures.lock();
+            let untold = captures.get_mut(&relation).map(|known| &mut known.untold);
+            untold.is_some_and(|untold| untold.take_if(|one| *one == gap).is_some())
+        };
+        if is_untold {
+            let before = Place::before(gap.since);
+            hub.tell_missed(relation, before, Resync::Interrupted);
         }
     }
 

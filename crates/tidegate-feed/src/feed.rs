@@ -26,7 +26,7 @@ use crate::selection::Selection;
 use crate::settings::Settings;
 use crate::status::DatabaseStatus;
 use crate::subscriber::Subscriber;
-use crate::{admission, attributes, guard, letters, partitions, standing, worker};
+use crate::{admission, attributes, guard, letters, partitions, recapture, standing, worker};
 
 /// Hands the changes of databases to subscribers.
 #[derive(Clone)]
@@ -241,6 +241,7 @@ impl Feed {
         tasks.spawn(guard::rights(database.clone()));
         tasks.spawn(partitions::watch(database.clone()));
         tasks.spawn(standing::watch(database.clone()));
+        tasks.spawn(recapture::tell(database.clone()));
         tasks.spawn(attributes::watch(database.clone()));
         let shared = Arc::downgrade(&self.shared);
         let retire = move |database: &Arc<Database>| retire(&shared, database);

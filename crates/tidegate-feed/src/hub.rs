@@ -93,6 +93,10 @@ impl Hub {
         }
         let start = Place::before(start);
         self.ring.restart(start);
+        // What was before may have been missed here: who comes back reads it in the log.
+        for table in self.tables.values_mut() {
+            table.last = start;
+        }
         for connection in self.connections.values_mut() {
             for member in &mut connection.members {
                 member.since = start;

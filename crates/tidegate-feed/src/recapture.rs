@@ -1,12 +1,14 @@
 //! Capturing tables that are captured already: for more, or anew because something was missed.
 
+use std::sync::Arc;
+
 use tidegate_sql::log::{Captured, Demand, LogError, LogPosition};
 use tokio::time::Instant;
 
 use crate::database::{Capture, Database};
-use crate::queue::Resync;
 
-/// Captures a known table as demanded, in its turn. What was missed of it before is not told yet.
+/// Captures a known table as demanded, in its turn. What was missed of it before is noted, and told
+/// by [`tell`]: whoever comes meanwhile finds it captured.
 pub(crate) async fn renew(
     database: &Database,
     known: Capture,
@@ -18,35 +20,47 @@ pub(crate) async fn renew(
         captured.since = database.log.retain(&database.name, LogPosition(0)).await?;
         captured.barrier = captured.since;
     }
-    captured.since = captured.since.max(known.captured.since);
     let mut all = database.captures.lock();
-    // Who finds meanwhile that it is lost has not been heard here.
-    let lost = all.get(&demand.relation).map(|known| known.lost);
+    let now = all.get(&demand.relation).copied().unwrap_or(known);
+    captured.since = captured.since.max(now.captured.since);
     let renewed = Capture {
         demand,
         captured,
-        lost: known.lost || lost.unwrap_or(false),
-        ..known
+        used: known.used.max(now.used),
+        // Who finds meanwhile that it is lost has not been heard here.
+        lost: now.lost && !known.lost,
+        ..now
     };
     all.insert(demand.relation, renewed);
+    drop(all);
+    if known.lost {
+        database.miss(demand.relation, captured);
+    }
     Ok(captured)
 }
 
-/// Tells of a table that was lost and has been captured anew: those who were there before, behind
-/// whatever else they have to hear of the time before.
-pub(crate) async fn tell(database: &Database, relation: u32, captured: Captured) {
-    let barrier = captured.since.max(captured.barrier);
+/// Tells of tables that were lost and have been captured anew: those who were there before, behind
+/// whatever else they have to hear of the time before. Runs until it is aborted, in nobody's turn:
+/// a stream that begins anew captures tables before it is there.
+pub(crate) async fn tell(database: Arc<Database>) {
     loop {
+        let untold = database.untold();
+        let Some(next) = untold.iter().map(|(_, captured)| captured.barrier).min() else {
+            database.gapped.notified().await;
+            continue;
+        };
         let deadline = Instant::now() + database.settings.patience;
-        let reached = database.reach(barrier, deadline).await;
-        // A stream that is broken by now is opened again, and what is behind it told then.
-        if reached.is_ok() || !database.stream.borrow().live {
-            break;
+        let reached = tokio::select! {
+            reached = database.reach(next, deadline) => reached,
+            // It may be an earlier one.
+            () = database.gapped.notified() => continue,
+        };
+        if reached.is_ok() {
+            for (relation, captured) in untold {
+                if captured.barrier <= next {
+                    database.tell_untold(relation, captured);
+                }
+            }
         }
-    }
-    // Who began behind that has everything.
-    database.tell_missed(relation, captured.since, Resync::Interrupted);
-    if let Some(known) = database.captures.lock().get_mut(&relation) {
-        known.lost &= known.captured.since != captured.since;
     }
 }

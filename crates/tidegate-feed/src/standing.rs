@@ -138,7 +138,7 @@ impl Watch {
         let known = known.filter(|seen| (seen.changes, seen.since) == (changes, since));
         let stays = known.is_none_or(|seen| seen.words.iter().any(|word| words.contains(word)));
         if capture.lost || words.is_empty() || !stays {
-            // Until it has been captured anew and that was told.
+            // Until it has been captured anew.
             self.database.lose(standing.table, since);
             self.seen.remove(&standing.table);
             return Some(Flaw::Missing);
@@ -199,7 +199,6 @@ async fn mend(database: &Database, table: u32, flaw: Flaw) {
         // The publications, or whatever else every table needs: all begins anew.
         Err(LogError::Gone) => database.reopen.notify_one(),
         Err(error @ (LogError::Unsupported(_) | LogError::NotAllowed { .. })) => {
-            warn!(database = %database.name, table, %error, "a table is not captured any more");
             give_up(database, table, &error);
         }
         Err(error) => debug!(table, %error, "a table could not be captured anew"),
@@ -208,24 +207,19 @@ async fn mend(database: &Database, table: u32, flaw: Flaw) {
 
 async fn recapture(database: &Database, table: u32, flaw: Flaw) -> Result<(), LogError> {
     let turn = database.turn(table);
-    let (known, captured) = {
-        let _turn = turn.lock().await;
-        let _capturing = database.capturing.read().await;
-        let known = database.captures.lock().get(&table).copied();
-        let Some(known) = known else {
-            return spare(database, table, flaw).await;
-        };
-        if flaw == Flaw::Missing && !known.lost {
-            // Somebody else has captured it anew meanwhile, and told so.
-            return Ok(());
-        }
-        let captured = recapture::renew(database, known, known.demand).await?;
-        (known, captured)
+    let _turn = turn.lock().await;
+    let _capturing = database.capturing.read().await;
+    let known = database.captures.lock().get(&table).copied();
+    let Some(known) = known else {
+        return spare(database, table, flaw).await;
     };
-    if known.lost {
-        recapture::tell(database, table, captured).await;
+    if flaw == Flaw::Missing && !known.lost {
+        // Somebody else has captured it anew meanwhile.
+        return Ok(());
     }
-    Ok(())
+    recapture::renew(database, known, known.demand)
+        .await
+        .map(drop)
 }
 
 /// Helps the writers of a table that nobody needs here: another node may need it.
@@ -262,8 +256,16 @@ pub(crate) fn give_up(database: &Database, table: u32, error: &LogError) {
         }
         ends_all
     };
-    for subscriber in database.subscribers() {
-        if subscriber.relation == table && (ends_all || subscriber.operations.need_changes()) {
+    let mut subscribers = database.subscribers();
+    subscribers.retain(|subscriber| subscriber.relation == table);
+    let named = subscribers.first().map(|one| &one.name);
+    let name = named.map(|(schema, name)| format!("{schema}.{name}"));
+    warn!(
+        database = %database.name, relation = table, table = name, %error,
+        "a table is not captured any more"
+    );
+    for subscriber in subscribers {
+        if ends_all || subscriber.operations.need_changes() {
             subscriber.end(Ended::Changed {
                 problem: problem.clone(),
             });

@@ -105,7 +105,7 @@ async fn read(database: &Arc<Database>, stream: Box<dyn LogStream>, goes_on: boo
 
 /// Sees to it that what was captured still is: while there was no stream, another node may have
 /// let go of it. What was missed is told when the stream has come past it.
-async fn recapture(database: &Arc<Database>, start: LogPosition) -> Result<(), LogError> {
+async fn recapture(database: &Database, start: LogPosition) -> Result<(), LogError> {
     let _alone = database.capturing.write().await;
     let known: Vec<Capture> = database.captures.lock().values().copied().collect();
     for known in known {
@@ -113,12 +113,8 @@ async fn recapture(database: &Arc<Database>, start: LogPosition) -> Result<(), L
         match recapture::renew(database, known, known.demand).await {
             Ok(captured) => {
                 let since = captured.since;
-                if known.lost || (since > start && since > known.captured.since) {
-                    database.lose(relation, since);
-                    let database = database.clone();
-                    tokio::spawn(async move {
-                        recapture::tell(&database, relation, captured).await;
-                    });
+                if since > start && since > known.captured.since {
+                    database.miss(relation, captured);
                 }
             }
             Err(error @ (LogError::Unavailable(_) | LogError::Internal(_) | LogError::Gone)) => {

@@ -1,7 +1,6 @@
 //! What a feed asks of PostgreSQL, counted, and held back where a test says so.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -24,6 +23,9 @@ const STANDING: &str = match crate::SOURCE {
     Source::Outbox => "tgenabled",
 };
 
+/// A word that only the question has what types are.
+pub(crate) const TYPES: &str = "rngsubtype";
+
 /// How long something may take that comes.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -31,8 +33,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 #[derive(Clone, Default)]
 pub(crate) struct Asked {
     statements: Arc<Mutex<Vec<(bool, String)>>>,
-    /// Whether the next answer of how tables stand is to be held back, and as long as what.
-    holds: Arc<AtomicBool>,
+    /// The next answer to a question with which word is to be held back, and as long as what.
+    holds: Arc<Mutex<Option<&'static str>>>,
     gate: Arc<RwLock<()>>,
     held: Arc<Notify>,
 }
@@ -77,15 +79,20 @@ impl Asked {
 
     /// Holds back the next answer of how tables stand until what is returned is dropped.
     pub(crate) async fn hold(&self) -> OwnedRwLockWriteGuard<()> {
+        self.hold_what_has(STANDING).await
+    }
+
+    /// Holds back the next answer to a question with a word.
+    pub(crate) async fn hold_what_has(&self, word: &'static str) -> OwnedRwLockWriteGuard<()> {
         let gate = self.gate.clone().write_owned().await;
-        self.holds.store(true, Ordering::SeqCst);
+        *self.holds.lock() = Some(word);
         gate
     }
 
     /// Waits until that answer is there.
     pub(crate) async fn held(&self) {
         let held = timeout(PATIENCE, self.held.notified()).await;
-        held.expect("nobody looks how tables stand");
+        held.expect("nobody asks what is held back");
     }
 
     /// How many ran as a user.
@@ -133,7 +140,7 @@ impl Executor for Counting {
                 inner,
                 asked,
                 is_user,
-                stands: false,
+                texts: Vec::new(),
             };
             Ok(Box::new(counted) as Box<dyn Transaction>)
         })
@@ -157,8 +164,8 @@ struct Counted {
     inner: Box<dyn Transaction>,
     asked: Asked,
     is_user: bool,
-    /// Whether it was asked how tables stand.
-    stands: bool,
+    /// What was asked.
+    texts: Vec<String>,
 }
 
 impl Transaction for Counted {
@@ -168,7 +175,7 @@ impl Transaction for Counted {
         sink: &'a mut dyn RowSink,
     ) -> BoxFuture<'a, Result<Completion>> {
         self.asked.note(self.is_user, statement);
-        self.stands |= statement.statement.text().contains(STANDING);
+        self.texts.push(statement.statement.text().to_owned());
         self.inner.query(statement, sink)
     }
 
@@ -182,7 +189,8 @@ impl Transaction for Counted {
     fn commit(self: Box<Self>) -> BoxFuture<'static, Result<()>> {
         Box::pin(async move {
             self.inner.commit().await?;
-            if self.stands && self.asked.holds.swap(false, Ordering::SeqCst) {
+            let is_held = |word: &mut &str| self.texts.iter().any(|text| text.contains(*word));
+            if self.asked.holds.lock().take_if(is_held).is_some() {
                 self.asked.held.notify_one();
                 drop(self.asked.gate.read().await);
             }

@@ -18,6 +18,8 @@ mod generated;
 #[cfg(test)]
 mod live;
 #[cfg(test)]
+mod log;
+#[cfg(test)]
 mod lost;
 #[cfg(test)]
 mod made_anew;
@@ -43,6 +45,8 @@ mod standby;
 mod standing;
 #[cfg(test)]
 mod taken_out;
+#[cfg(test)]
+mod untold;
 #[cfg(test)]
 mod values;
 #[cfg(test)]

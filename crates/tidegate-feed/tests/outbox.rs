@@ -29,4 +29,6 @@ mod slow;
 #[cfg(test)]
 mod taken_out;
 #[cfg(test)]
+mod untold;
+#[cfg(test)]
 mod values;

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use tidegate_feed::{Ended, Item, Operation, Operations, Resync, Selection};
+use tidegate_feed::{Ended, Item, Operation, Operations, Resync, Selection, Settings};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::asked::Asked;
+use crate::log::Warnings;
 use crate::scene::{Listener, Scene, Setup, listen, node};
 
 pub(crate) const TABLE: &str =
@@ -75,16 +76,40 @@ async fn writers_go_on_when_the_key_is_dropped_and_nobody_listens_any_more() {
     write(&scene, "UPDATE t SET a = 'y'").await;
 }
 
+/// Whole old rows of it cannot be had.
+const PARTED: &str = "CREATE TABLE t (id int PRIMARY KEY, a text) PARTITION BY RANGE (id);
+                      CREATE TABLE t1 PARTITION OF t FOR VALUES FROM (0) TO (100);
+                      GRANT SELECT ON t TO PUBLIC; INSERT INTO t VALUES (1, 'x')";
+
+#[tokio::test]
+async fn a_table_that_is_given_up_when_the_stream_comes_back_is_named_in_the_log() {
+    let setup = Setup::with(Settings {
+        standing: Duration::from_hours(1),
+        ..Settings::default()
+    });
+    let scene = Scene::with("feed_key_away", &setup).await;
+    scene.run(PARTED).await;
+    let mut deletes = deletes(&scene).await;
+    let warnings = Warnings::default();
+    let _guard = tracing::subscriber::set_default(warnings.clone());
+    scene.run("ALTER TABLE t DROP CONSTRAINT t_pkey").await;
+    scene.break_streams().await;
+    match deletes.next().await {
+        Item::Ended(Ended::Changed { problem }) => {
+            assert!(problem.contains("primary key"), "{problem}");
+        }
+        other => panic!("{other:?}"),
+    }
+    let warnings = warnings.0.lock();
+    let named =
+        |text: &&String| text.contains(r#"table="public.t""#) && text.contains("primary key");
+    assert_eq!(warnings.iter().filter(named).count(), 1, "{warnings:?}");
+}
+
 #[tokio::test]
 async fn writers_go_on_where_whole_old_rows_cannot_be_had() {
     let scene = Scene::new("feed_key_parted").await;
-    scene
-        .run(
-            "CREATE TABLE t (id int PRIMARY KEY, a text) PARTITION BY RANGE (id);
-             CREATE TABLE t1 PARTITION OF t FOR VALUES FROM (0) TO (100);
-             GRANT SELECT ON t TO PUBLIC; INSERT INTO t VALUES (1, 'x')",
-        )
-        .await;
+    scene.run(PARTED).await;
     let mut deletes = deletes(&scene).await;
     let mut request = scene.request("t", &["id"]).await;
     request.operations = Operation::Insert.into();

@@ -11,7 +11,7 @@ use crate::scene::{Scene, Setup, Source};
 const TABLE: &str = "CREATE TABLE t (id int PRIMARY KEY); GRANT SELECT ON t TO PUBLIC";
 
 /// Takes `t` out of the capture of INSERTs, and writes what nobody is told.
-const TAKE_OUT: &str = match crate::SOURCE {
+pub(crate) const TAKE_OUT: &str = match crate::SOURCE {
     Source::Log => "ALTER PUBLICATION tidegate_inserts DROP TABLE t; INSERT INTO t VALUES (4)",
     Source::Outbox => "ALTER TABLE t DISABLE TRIGGER ALL; INSERT INTO t VALUES (4)",
 };
