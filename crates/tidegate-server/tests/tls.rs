@@ -118,7 +118,7 @@ async fn a_broken_file_leaves_the_certificate_in_use() {
     std::fs::write(folder.path().join("cert.pem"), "nonsense").unwrap();
     assert!(matches!(
         certificate.reload(),
-        Err(CertificateError::Unusable { .. } | CertificateError::Unreadable { .. })
+        Err(CertificateError::Unreadable { .. })
     ));
     connect(&server, &trusted, &[]).await.unwrap();
 }

@@ -168,9 +168,11 @@ fn read(
     };
     let chain = CertificateDer::pem_file_iter(certificate)
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-        .and_then(|chain| match chain.is_empty() {
-            true => Err(rustls_pki_types::pem::Error::NoItemsFound),
-            false => Ok(chain),
+        .and_then(|chain| {
+            if chain.is_empty() {
+                return Err(rustls_pki_types::pem::Error::NoItemsFound);
+            }
+            Ok(chain)
         })
         .map_err(unreadable(certificate, "certificate"))?;
     let private = PrivateKeyDer::from_pem_file(key).map_err(unreadable(key, "private key"))?;
