@@ -4,14 +4,18 @@
 //! old ones, beside what is opened later: it is closed, so that a role's requests begin alike.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tidegate_sql::statement::{BoundStatement, Kind};
-use tidegate_sql::{DatabaseName, Executor};
+use tidegate_sql::{DatabaseName, Executor, Login, Sharing};
 
 use super::RoleConnector;
 use crate::dictionary::Dictionary;
 use crate::pool::Pool;
 use crate::suspects::Resettled;
+
+/// How long the answer to a statement waits for that; others look as well, in the background.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Looks behind statements of users for settings that have changed.
 #[derive(Clone)]
@@ -21,16 +25,24 @@ pub(super) struct Beginnings {
 }
 
 impl Beginnings {
-    /// Has the database's connections renewed whose sessions would begin with other settings now.
-    pub(super) async fn look(&self, database: &DatabaseName, dictionary: &Dictionary) {
-        let Some(service) = &self.service else {
+    /// Has the database's connections renewed whose sessions would begin with other settings now,
+    /// behind a statement of the login's.
+    pub(super) async fn look(&self, login: &Login, dictionary: &Dictionary) {
+        // What a stranger sets for the shared role does not count.
+        let (Some(service), Sharing::One(_)) = (&self.service, login.sharing) else {
             return;
         };
-        match dictionary.belief.resettled(&**service, database).await {
-            Ok(resettled) => self.renew(database, resettled),
-            Err(error) => {
-                tracing::debug!(%database, %error, "settings are looked at later");
-            }
+        let database = &login.database;
+        // What was set before anybody knew what had been set before.
+        self.pool.renew_role(database, &login.role);
+        let tell = |resettled| self.renew(database, resettled);
+        let looking = dictionary
+            .belief
+            .look_at_settings(&**service, database, tell);
+        match tokio::time::timeout(PATIENCE, looking).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::debug!(%database, %error, "settings are looked at later"),
+            Err(_) => tracing::debug!(%database, "settings are looked at later"),
         }
     }
 

@@ -158,9 +158,7 @@ impl Roles {
         drop(redefinition);
         lent.dictionary.count(bound.statement.calls());
         if outcome.is_ok() && may_resettle(bound) {
-            self.beginnings()
-                .look(&login.database, &lent.dictionary)
-                .await;
+            self.beginnings().look(login, &lent.dictionary).await;
         }
         conclude(lease, outcome).await
     }

@@ -160,8 +160,7 @@ impl RoleTransaction {
         self.redefinition = None;
         self.dictionary.count(self.called);
         if let (Ok(()), Some(beginnings)) = (&outcome, &self.resettles) {
-            let database = &self.login.database;
-            beginnings.look(database, &self.dictionary).await;
+            beginnings.look(&self.login, &self.dictionary).await;
         }
         conclude(self.lease, outcome).await
     }

@@ -35,6 +35,10 @@ pub(crate) struct Belief {
     redefining: AtomicU64,
     /// With what settings sessions began when the database was asked last.
     settings: Mutex<Option<BeginningSettings>>,
+    /// Counts the statements behind which that is asked at once, and how many of them an answer came
+    /// after.
+    looks: AtomicU64,
+    looked: tokio::sync::Mutex<u64>,
 }
 
 /// Whose sessions begin with other settings than they did.
@@ -124,29 +128,39 @@ impl Belief {
         let (belief, service, database) = (self.clone(), service.clone(), database.clone());
         tokio::spawn(async move {
             let _turn = Turn(&belief.asking);
-            match belief.ask(&*service, &database).await {
-                Ok(resettled) => tell(resettled),
-                Err(error) => {
-                    tracing::debug!(%database, %error, "every read is reset: no definitions");
-                    belief.found.write().rested = Some(Instant::now() + FAILED);
-                }
+            if let Err(error) = belief.ask(&*service, &database, tell).await {
+                tracing::debug!(%database, %error, "every read is reset: no definitions");
+                belief.found.write().rested = Some(Instant::now() + FAILED);
             }
         });
     }
 
-    /// Asks with what settings sessions begin, behind a statement that may have changed them.
-    pub(crate) async fn resettled(
+    /// Asks with what settings sessions begin, behind a statement that may have changed them; who
+    /// comes while that is asked shares the next answer. `tell` hears as in [`Belief::refresh`].
+    ///
+    /// # Errors
+    /// The database could not be asked.
+    pub(crate) async fn look_at_settings(
         &self,
         service: &dyn Executor,
         database: &DatabaseName,
-    ) -> Result<Resettled> {
+        tell: impl FnOnce(Resettled),
+    ) -> Result<()> {
+        let mine = self.looks.fetch_add(1, Ordering::SeqCst) + 1;
+        let mut looked = self.looked.lock().await;
+        if *looked >= mine {
+            return Ok(());
+        }
+        let covers = self.looks.load(Ordering::SeqCst);
         let source = Source {
             service,
             database,
             terms: terms(Instant::now()),
         };
         let (_, settings) = source.fingerprint().await?;
-        Ok(self.compare(settings))
+        tell(self.compare(settings));
+        *looked = covers;
+        Ok(())
     }
 
     /// Remembers settings, and tells whose differ from those before.
@@ -169,7 +183,12 @@ impl Belief {
         resettled
     }
 
-    async fn ask(&self, service: &dyn Executor, database: &DatabaseName) -> Result<Resettled> {
+    async fn ask(
+        &self,
+        service: &dyn Executor,
+        database: &DatabaseName,
+        tell: impl FnOnce(Resettled),
+    ) -> Result<()> {
         let redefined = self.redefined.load(Ordering::SeqCst);
         let began = Instant::now();
         let source = Source {
@@ -178,7 +197,7 @@ impl Belief {
             terms: terms(began),
         };
         let (fingerprint, settings) = source.fingerprint().await?;
-        let resettled = self.compare(settings);
+        tell(self.compare(settings));
         let known = {
             let found = self.found.read();
             found.version > 0 && found.fingerprint == fingerprint
@@ -198,7 +217,7 @@ impl Belief {
         found.redefined = redefined;
         found.asked = Some(began);
         found.rested = Some(Instant::now() + began.elapsed() * REST);
-        Ok(resettled)
+        Ok(())
     }
 }
 

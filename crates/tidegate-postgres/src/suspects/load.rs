@@ -26,8 +26,8 @@ pub(super) struct Definition {
     pub(super) text: String,
 }
 
-/// Digests of the settings that sessions begin with, by the name of the role; what counts for
-/// everybody stands under the empty name.
+/// What changes with the settings that sessions begin with, by the name of the role; what counts
+/// for everybody stands under the empty name.
 pub(super) type BeginningSettings = HashMap<String, String>;
 
 /// Asks one database, as the service.
