@@ -4,5 +4,6 @@ mod adoption;
 mod doctor;
 mod drops;
 mod fixture;
+mod grants;
 mod groups;
 mod tenants;
