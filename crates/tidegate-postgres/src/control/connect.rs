@@ -23,8 +23,8 @@ pub(super) const CATALOG: &str = "-c search_path= -c TimeZone=UTC -c DateStyle=I
     -c client_min_messages=warning -c default_transaction_read_only=on";
 
 /// What a role could otherwise have decided for itself (`ALTER ROLE … SET`) in sessions in which the
-/// service logs in as a user to administer: whether they write, as whom they act, and whether they
-/// come about at all.
+/// service logs in as a user to administer, beyond whether they write: as whom they act, and whether
+/// they come about at all.
 const AS_USER: &str = " -c role=none \
     -c local_preload_libraries= -c default_transaction_isolation=read\\ committed \
     -c default_transaction_deferrable=off -c standard_conforming_strings=on -c row_security=on";
