@@ -32,8 +32,7 @@ pub trait RoleAdmin: Send + Sync {
     /// Ends the role's connections and drops it. What it owns goes to the tenant's owner, whose
     /// role is `owner`; without `reassign` owning anything is [`RoleError::OwnsObjects`]. Rights or
     /// objects in other databases are [`RoleError::UsedElsewhere`]. A role that is gone is no
-    /// error, and one that is refused keeps what it has, but for what other users granted a role
-    /// that is [`RoleError::StillUsed`].
+    /// error, and one that is refused keeps what it has.
     fn drop_role<'a>(
         &'a self,
         user: &'a User,

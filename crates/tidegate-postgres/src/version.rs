@@ -45,6 +45,11 @@ pub(crate) fn membership(version: u32) -> &'static str {
     }
 }
 
+/// What `pg_has_role` calls the right to become a role.
+pub(crate) fn may_become(version: u32) -> &'static str {
+    if version >= V16 { "SET" } else { "MEMBER" }
+}
+
 /// The rest of `GRANT group TO user`: the user has the group's rights and cannot become it. Before
 /// 16 every member may `SET ROLE`, which changes nothing that outlives a request.
 pub(crate) fn group_membership(version: u32) -> &'static str {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::script::{Part, Script, list};
 use super::session::Session;
 use super::survey::{Object, Survey};
-use super::{Error, Result, RolePasswords, grants, role, tenant};
+use super::{Error, Result, RolePasswords, revocation, role, tenant};
 use Part::{Name, Qualified, Quoted, Syntax};
 
 /// A change of somebody else's rights, kept so that it can be taken back.
@@ -237,7 +237,7 @@ pub(super) async fn release(
     let heir = Survey::database_owner(session).await?;
     let restored = restore(database, changes, &Survey::logins(session).await?);
     session.begin().await?;
-    let mut done = grants::drop_roles(session, &ours, &heir, true).await;
+    let mut done = revocation::drop_roles(session, &ours, &heir, true).await;
     if done.is_ok() {
         done = restored.run_each(session).await;
     }

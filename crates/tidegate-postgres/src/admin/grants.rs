@@ -1,191 +1,212 @@
-//! Taking rights back before a role goes.
+//! The grants that go with a role.
 //!
 //! `DROP OWNED` alone does not do: it takes back only what the object's owner granted, and for an
 //! administrator that is no superuser it may mistake the role itself for the grantor.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
 
-use super::script::{Part, Script};
 use super::session::Session;
 use super::{Result, role};
+use crate::version;
 
-/// The grants to roles ($1) and by roles ($3): who granted, whether that is the object's owner,
-/// whether it is a role of ours, on what, and to whom; nobody's name is PUBLIC.
-const GRANTS: &str = "
-    SELECT DISTINCT r.rolname::text, o.grantor = o.owner,
-           coalesce(pg_catalog.shobj_description(r.oid, 'pg_authid'), '') LIKE ($2::text || '%'),
-           o.kind, o.name, g.rolname::text
-    FROM (
-        SELECT 'TABLE' AS kind, pg_catalog.format('%I.%I', n.nspname, c.relname) AS name,
-               c.relowner AS owner, a.grantor, a.grantee
-        FROM pg_catalog.pg_class c
-        JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace,
-             pg_catalog.aclexplode(c.relacl) a
-        UNION ALL
-        SELECT 'TABLE', pg_catalog.format('%I.%I', n.nspname, c.relname), c.relowner,
-               a.grantor, a.grantee
-        FROM pg_catalog.pg_attribute t
-        JOIN pg_catalog.pg_class c ON c.oid = t.attrelid
-        JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace,
-             pg_catalog.aclexplode(t.attacl) a
-        UNION ALL
-        SELECT 'ROUTINE', pg_catalog.format('%I.%I(%s)', n.nspname, p.proname,
-                                            pg_catalog.oidvectortypes(p.proargtypes)),
-               p.proowner, a.grantor, a.grantee
-        FROM pg_catalog.pg_proc p
-        JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace,
-             pg_catalog.aclexplode(p.proacl) a
-        UNION ALL
-        SELECT 'SCHEMA', pg_catalog.format('%I', n.nspname), n.nspowner, a.grantor, a.grantee
-        FROM pg_catalog.pg_namespace n, pg_catalog.aclexplode(n.nspacl) a
-        UNION ALL
-        SELECT 'TYPE', pg_catalog.format('%I.%I', n.nspname, t.typname), t.typowner,
-               a.grantor, a.grantee
-        FROM pg_catalog.pg_type t
-        JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace,
-             pg_catalog.aclexplode(t.typacl) a
-        UNION ALL
-        SELECT 'LARGE OBJECT', l.oid::text, l.lomowner, a.grantor, a.grantee
-        FROM pg_catalog.pg_largeobject_metadata l, pg_catalog.aclexplode(l.lomacl) a
-        UNION ALL
-        SELECT 'LANGUAGE', pg_catalog.format('%I', l.lanname), l.lanowner, a.grantor, a.grantee
-        FROM pg_catalog.pg_language l, pg_catalog.aclexplode(l.lanacl) a
-        UNION ALL
-        SELECT 'FOREIGN DATA WRAPPER', pg_catalog.format('%I', w.fdwname), w.fdwowner,
-               a.grantor, a.grantee
-        FROM pg_catalog.pg_foreign_data_wrapper w, pg_catalog.aclexplode(w.fdwacl) a
-        UNION ALL
-        SELECT 'FOREIGN SERVER', pg_catalog.format('%I', s.srvname), s.srvowner,
-               a.grantor, a.grantee
-        FROM pg_catalog.pg_foreign_server s, pg_catalog.aclexplode(s.srvacl) a
-    ) o
-    JOIN pg_catalog.pg_roles r ON r.oid = o.grantor
-    LEFT JOIN pg_catalog.pg_roles g ON g.oid = o.grantee
-    WHERE o.grantor <> o.grantee AND (g.oid IS NOT NULL OR o.grantee = 0)
-          AND (g.rolname = ANY ($1::text[]) OR r.rolname = ANY ($3::text[]))
-    ORDER BY 6, 4, 5, 1";
+/// The grants to and by roles, and the others on the same objects.
+const GRANTS: &str = include_str!("grants.sql");
 
-struct Grant {
-    grantor: String,
-    by_owner: bool,
-    by_ours: bool,
-    kind: &'static str,
-    object: String,
-    /// Everybody when absent.
-    grantee: Option<String>,
+/// A role on an object or on what it stands in, and whether the administrator can act for it.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Owner {
+    pub(super) role: String,
+    pub(super) reached: bool,
 }
 
-async fn of_roles(session: &Session, grantees: &[&str], grantors: &[&str]) -> Result<Vec<Grant>> {
+/// An object that rights are granted on, as PostgreSQL writes it.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Object {
+    pub(super) kind: &'static str,
+    pub(super) name: String,
+    /// The column, where the right is on that alone.
+    pub(super) column: Option<String>,
+    pub(super) owner: Owner,
+    /// The schema and whose it is.
+    pub(super) schema: Option<(String, Owner)>,
+}
+
+/// What one role granted to another on an object.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Grant {
+    pub(super) object: Object,
+    pub(super) grantor: Owner,
+    /// Everybody when absent.
+    pub(super) grantee: Option<String>,
+    pub(super) privileges: Vec<String>,
+    /// Whether the grantor itself has been granted the right to grant that.
+    pub(super) holds: bool,
+    /// Whether the object's owner granted that to the grantor, with the right to grant it or without.
+    pub(super) has: bool,
+    /// Whether the grantor finds the object by its name.
+    pub(super) sees: bool,
+}
+
+impl Grant {
+    pub(super) fn by_owner(&self) -> bool {
+        self.grantor.role == self.object.owner.role
+    }
+}
+
+/// One privilege of a grant.
+struct Edge {
+    grant: Grant,
+    grantable: bool,
+    touches: bool,
+}
+
+impl Edge {
+    fn of(row: &tokio_postgres::Row) -> Self {
+        let owner = |role: &str, reached: &str| -> Option<Owner> {
+            let (role, reached) = (row.get::<_, Option<_>>(role)?, row.get(reached));
+            Some(Owner { role, reached })
+        };
+        let known = |role, reached| owner(role, reached).expect("the query joins it");
+        let schema: Option<String> = row.get("schema");
+        Self {
+            grant: Grant {
+                object: Object {
+                    kind: kind(row.get("kind")),
+                    name: row.get("name"),
+                    column: row.get("part"),
+                    owner: known("owner", "owner_reached"),
+                    schema: schema.zip(owner("schema_owner", "schema_reached")),
+                },
+                grantor: known("grantor", "reached"),
+                grantee: row.get("grantee"),
+                privileges: vec![row.get("privilege")],
+                holds: false,
+                has: false,
+                sees: row.get("sees"),
+            },
+            grantable: row.get("is_grantable"),
+            touches: row.get("touches"),
+        }
+    }
+
+    /// What no grant of another privilege or on another object has to do with.
+    fn right(&self) -> Right<'_> {
+        let object = &self.grant.object;
+        (object.kind, &object.name, &self.grant.privileges[0])
+    }
+}
+
+/// A privilege on an object with its columns.
+type Right<'a> = (&'static str, &'a str, &'a str);
+
+fn kind(name: &str) -> &'static str {
+    const KINDS: [&str; 9] = [
+        "ROUTINE",
+        "TYPE",
+        "SCHEMA",
+        "DATABASE",
+        "LARGE OBJECT",
+        "LANGUAGE",
+        "FOREIGN DATA WRAPPER",
+        "FOREIGN SERVER",
+        "TABLE",
+    ];
+    let known = KINDS.into_iter().find(|kind| *kind == name);
+    known.unwrap_or("TABLE")
+}
+
+/// The grants to and by `roles` in the session's database, so ordered that no grant goes before
+/// those that hang on it.
+pub(super) async fn of_roles(session: &Session, roles: &[&str]) -> Result<Vec<Grant>> {
+    let need_admin_option = version::roles_need_admin_option(session.version);
+    let become_one = version::may_become(session.version);
     let rows = session
         .client
-        .query(GRANTS, &[&grantees, &role::MARK, &grantors])
+        .query(
+            GRANTS,
+            &[&roles, &role::MARK, &become_one, &need_admin_option],
+        )
         .await?;
-    let grant = |row: &tokio_postgres::Row| Grant {
-        grantor: row.get(0),
-        by_owner: row.get(1),
-        by_ours: row.get(2),
-        kind: match row.get(3) {
-            "TABLE" => "REVOKE ALL ON TABLE ",
-            "ROUTINE" => "REVOKE ALL ON ROUTINE ",
-            "TYPE" => "REVOKE ALL ON TYPE ",
-            "LARGE OBJECT" => "REVOKE ALL ON LARGE OBJECT ",
-            "LANGUAGE" => "REVOKE ALL ON LANGUAGE ",
-            "FOREIGN DATA WRAPPER" => "REVOKE ALL ON FOREIGN DATA WRAPPER ",
-            "FOREIGN SERVER" => "REVOKE ALL ON FOREIGN SERVER ",
-            _ => "REVOKE ALL ON SCHEMA ",
-        },
-        object: row.get(4),
-        grantee: row.get(5),
-    };
-    Ok(rows.iter().map(grant).collect())
+    let edges: Vec<_> = rows.iter().map(Edge::of).collect();
+    let graph = Graph::of(&edges);
+    let mut depths = HashMap::new();
+    let mut grants = BTreeMap::<_, Vec<Grant>>::new();
+    for edge in edges.iter().filter(|edge| edge.touches) {
+        let grantor = (edge.right(), edge.grant.grantor.role.as_str());
+        let depth = graph.depth(grantor, &mut depths);
+        merge(grants.entry(Reverse(depth)).or_default(), graph.grant(edge));
+    }
+    Ok(grants.into_values().flatten().collect())
 }
 
-fn revoke(script: &mut Script, grant: &Grant) {
-    script.push(&[
-        Part::Syntax(grant.kind),
-        Part::Quoted(&grant.object),
-        Part::Syntax(" FROM "),
-        match &grant.grantee {
-            Some(grantee) => Part::Name(grantee),
-            None => Part::Syntax("PUBLIC"),
-        },
-        Part::Syntax(" CASCADE"),
-    ]);
-}
-
-/// For each user of ours that granted something to `grantees`, or is one of `grantors`, on objects
-/// that are not the user's, what it must run to take that back. `session` is in the tenant's
-/// database.
-pub(super) async fn by_others(
-    session: &Session,
-    grantees: &[&str],
-    grantors: &[&str],
-) -> Result<BTreeMap<String, Script>> {
-    let mut scripts = BTreeMap::<String, Script>::new();
-    for grant in of_roles(session, grantees, grantors).await? {
-        if grant.by_ours && !grant.by_owner {
-            revoke(scripts.entry(grant.grantor.clone()).or_default(), &grant);
+/// Adds a grant to the last one where it is only of another privilege.
+fn merge(grants: &mut Vec<Grant>, grant: Grant) {
+    if let Some(last) = grants.last_mut() {
+        let privileges = std::mem::take(&mut last.privileges);
+        let same = Grant {
+            privileges: Vec::new(),
+            ..grant.clone()
+        } == *last;
+        last.privileges = privileges;
+        if same {
+            last.privileges.extend(grant.privileges);
+            return;
         }
     }
-    Ok(scripts)
+    grants.push(grant);
 }
 
-/// Drops roles of ours, in the transaction of the caller. What they own in the session's database
-/// goes to `heir` first; without `reassign` a role that owns something is refused.
-pub(super) async fn drop_roles(
-    session: &Session,
-    roles: &[&str],
-    heir: &str,
-    reassign: bool,
-) -> Result<()> {
-    if reassign {
-        let mut script = Script::default();
-        for role in roles {
-            script.push(&[
-                Part::Syntax("REASSIGN OWNED BY "),
-                Part::Name(role),
-                Part::Syntax(" TO "),
-                Part::Name(heir),
-            ]);
-        }
-        acting_for(session, roles, session.acting_for(heir, script).await?)
-            .await?
-            .run_each(session)
-            .await?;
-    }
-    let mut script = Script::default();
-    for grant in of_roles(session, roles, &[])
-        .await?
-        .iter()
-        .filter(|grant| grant.by_owner)
-    {
-        revoke(&mut script, grant);
-    }
-    session
-        .acting_for(heir, script)
-        .await?
-        .run_each(session)
-        .await?;
-    if !reassign {
-        // A session that came after the first look may have made something; it would be lost.
-        for role in roles {
-            role::require_nothing_owned(session, role).await?;
-        }
-    }
-    let mut script = Script::default();
-    for role in roles {
-        script.push(&[Part::Syntax("DROP OWNED BY "), Part::Name(role)]);
-    }
-    let mut script = acting_for(session, roles, script).await?;
-    for role in roles {
-        script.push(&[Part::Syntax("DROP ROLE "), Part::Name(role)]);
-    }
-    script.run_each(session).await
+/// Who has what from whom.
+struct Graph<'a> {
+    edges: HashMap<(Right<'a>, &'a str), Vec<&'a Edge>>,
 }
 
-async fn acting_for(session: &Session, roles: &[&str], mut script: Script) -> Result<Script> {
-    for role in roles {
-        script = session.acting_for(role, script).await?;
+impl<'a> Graph<'a> {
+    fn of(edges: &'a [Edge]) -> Self {
+        let mut to = HashMap::<_, Vec<_>>::new();
+        for edge in edges {
+            if let Some(grantee) = &edge.grant.grantee {
+                let key = (edge.right(), grantee.as_str());
+                to.entry(key).or_default().push(edge);
+            }
+        }
+        Self { edges: to }
     }
-    Ok(script)
+
+    fn to(&self, role: (Right<'a>, &'a str)) -> &[&'a Edge] {
+        self.edges.get(&role).map_or(&[], Vec::as_slice)
+    }
+
+    /// How many grants lie between the object's owner and a role, on the longest way.
+    fn depth(
+        &self,
+        role: (Right<'a>, &'a str),
+        known: &mut HashMap<(Right<'a>, &'a str), usize>,
+    ) -> usize {
+        if let Some(depth) = known.get(&role) {
+            return *depth;
+        }
+        // PostgreSQL makes no circles; should there be one, it ends here.
+        known.insert(role, 0);
+        let above = self.to(role).iter().map(|edge| {
+            let grantor = (role.0, edge.grant.grantor.role.as_str());
+            self.depth(grantor, known) + 1
+        });
+        let depth = above.max().unwrap_or(0);
+        known.insert(role, depth);
+        depth
+    }
+
+    /// The grant of an edge, with what its grantor has.
+    fn grant(&self, edge: &'a Edge) -> Grant {
+        let mut grant = edge.grant.clone();
+        let column = &grant.object.column;
+        for above in self.to((edge.right(), &edge.grant.grantor.role)) {
+            let on = &above.grant.object.column;
+            grant.holds |= above.grantable && (on.is_none() || on == column);
+            grant.has |= above.grant.by_owner() && on == column;
+        }
+        grant
+    }
 }

@@ -169,6 +169,46 @@ impl Membership {
     }
 }
 
+/// Writes the statements that end all memberships of roles of ours, and of others in them, that the
+/// administrator can end, but for its own.
+pub(super) async fn leave_all(session: &Session, roles: &[&str]) -> Result<Script> {
+    let by_grantor = version::roles_need_admin_option(session.version);
+    let rows = session
+        .client
+        .query(
+            "SELECT g.rolname::text, r.rolname::text, b.rolname::text \
+             FROM pg_catalog.pg_auth_members m \
+             JOIN pg_catalog.pg_roles g ON g.oid = m.roleid \
+             JOIN pg_catalog.pg_roles r ON r.oid = m.member \
+             LEFT JOIN pg_catalog.pg_roles b ON b.oid = m.grantor \
+             WHERE (g.rolname = ANY ($1::text[]) OR r.rolname = ANY ($1::text[])) \
+               AND r.rolname NOT IN (current_user, session_user) \
+               AND ($2 OR NOT g.rolsuper) \
+               AND (NOT $3 OR pg_catalog.pg_has_role(g.oid, 'USAGE WITH ADMIN OPTION') \
+                    AND pg_catalog.pg_has_role(m.grantor, 'USAGE')) \
+             ORDER BY 1, 2, 3",
+            &[&roles, &session.superuser, &by_grantor],
+        )
+        .await?;
+    let mut script = Script::default();
+    for row in &rows {
+        let grantor: Option<&str> = row.get(2);
+        let (group, member) = (row.get(0), row.get(1));
+        let mut parts = vec![
+            Syntax("REVOKE "),
+            Name(group),
+            Syntax(" FROM "),
+            Name(member),
+        ];
+        if let Some(grantor) = grantor.filter(|_| by_grantor) {
+            parts.extend([Syntax(" GRANTED BY "), Name(grantor)]);
+        }
+        parts.push(Syntax(" CASCADE"));
+        script.push(&parts);
+    }
+    Ok(script)
+}
+
 /// The memberships of a role in groups of the tenant other than `group`.
 async fn others(
     session: &Session,

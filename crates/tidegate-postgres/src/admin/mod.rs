@@ -9,6 +9,7 @@ pub mod doctor;
 mod error;
 mod grants;
 mod group;
+mod revocation;
 mod role;
 mod script;
 mod session;
@@ -251,10 +252,11 @@ impl Admin {
     /// Takes the service away from a database: drops the tenant's roles, gives what they own to
     /// the database's owner, and takes `changes` back.
     ///
-    /// A database that is gone is no error.
+    /// A database that is gone is no error. After any error all is as before, but that the roles'
+    /// sessions have ended.
     ///
     /// # Errors
-    /// [`Error::UsedElsewhere`], before anything is taken.
+    /// [`Error::UsedElsewhere`].
     pub async fn release_tenant(
         &self,
         database: &DatabaseName,
@@ -278,9 +280,7 @@ impl Admin {
             return tenant::drop_roles(&home, &roles).await;
         }
         let session = self.open(name).await?;
-        self.revoke_as_grantors(&session, database, (&names, &names))
-            .await?;
-        adoption::release((&home, &session), name, &roles, changes).await
+        session::alone(|| adoption::release((&home, &session), name, &roles, changes)).await
     }
 
     /// Drops a tenant's database with all its data, and the tenant's roles.

@@ -114,6 +114,14 @@ impl Session {
         Ok(row.get(0))
     }
 
+    /// Whether the administrator may `SET ROLE`.
+    async fn becomes(&self, role: &str) -> Result<bool> {
+        let query = "SELECT pg_catalog.pg_has_role(current_user, $1::text::name, $2::text)";
+        let how = version::may_become(self.version);
+        let row = self.client.query_one(query, &[&role, &how]).await?;
+        Ok(row.get(0))
+    }
+
     /// Whether a role may do everything.
     pub(super) async fn is_superuser(&self, role: &str) -> Result<bool> {
         let query = "SELECT rolsuper FROM pg_catalog.pg_roles WHERE rolname = $1::text";
@@ -124,7 +132,7 @@ impl Session {
     /// Wraps statements that need the rights of `role`, which Tidegate made: the administrator is
     /// a member of it while they run, and not longer.
     pub(super) async fn acting_for(&self, role: &str, inner: Script) -> Result<Script> {
-        if self.acts_for(role).await? {
+        if self.acts_for(role).await? && self.becomes(role).await? {
             return Ok(inner);
         }
         let mut script = Script::default();

@@ -3,7 +3,7 @@
 use super::role::{self, Elsewhere, Existing};
 use super::script::{Part, Script};
 use super::session::Session;
-use super::{Error, Result, RolePasswords, grants};
+use super::{Error, Result, RolePasswords, revocation};
 use Part::{Name, Syntax};
 
 /// Whether a database is there.
@@ -251,7 +251,7 @@ pub(super) async fn drop_user(
     may_drop_user(session, (database, role), reassign).await?;
     role::end_sessions(home, role).await?;
     session.begin().await?;
-    let dropped = grants::drop_roles(session, &[role], owner, reassign).await;
+    let dropped = revocation::drop_roles(session, &[role], owner, reassign).await;
     session.end(dropped).await
 }
 

@@ -3,7 +3,7 @@
 use tidegate_sql::{BoxFuture, DatabaseName, RoleName};
 
 use super::session::{self, Session};
-use super::{Admin, Error, GroupTurn, Result, grants, group, role, tenant};
+use super::{Admin, Error, GroupTurn, Result, group, role, tenant};
 use crate::config::Secret;
 use crate::pool::{self, Key, Repair};
 
@@ -63,8 +63,7 @@ impl Admin {
     }
 
     /// Drops the role of a user. With `reassign`, what it owns goes to the tenant's owner. A role
-    /// that is gone is no error, and one that is refused keeps what it has, but for what other users
-    /// granted a role that is [`Error::StillUsed`].
+    /// that is gone is no error, and one that is refused keeps what it has.
     ///
     /// # Errors
     /// [`Error::OwnsObjects`] without `reassign`, [`Error::UsedElsewhere`], and
@@ -84,9 +83,6 @@ impl Admin {
             role::Existing::Ours => {}
         }
         tenant::may_drop_user(&session, (database.as_str(), role.as_str()), reassign).await?;
-        let roles = [role.as_str()];
-        self.revoke_as_grantors(&session, database, (&roles, &roles))
-            .await?;
         let home = self.open_home().await?;
         let sessions = (&home, &session);
         let names = (role.as_str(), owner.as_str());
@@ -106,31 +102,6 @@ impl Admin {
             },
             _ => error,
         })
-    }
-
-    /// Takes back what users granted to roles, or these roles granted to others, on objects that
-    /// are not theirs. Only the grantor can, not even a superuser; but we hold its login.
-    pub(super) async fn revoke_as_grantors(
-        &self,
-        session: &Session,
-        database: &DatabaseName,
-        (grantees, grantors): (&[&str], &[&str]),
-    ) -> Result<()> {
-        for (grantor, script) in grants::by_others(session, grantees, grantors).await? {
-            let password = Secret::new(self.passwords.password(&grantor));
-            let login = self.config.clone().with_login(&grantor, password);
-            let ran = async {
-                let version = session.version;
-                let session = Session::open_as_user(&login, database.as_str(), version).await?;
-                script.run(&session).await
-            };
-            if let Err(error) = ran.await {
-                // PostgreSQL tells what is left when the role is dropped.
-                let reason = error.reason();
-                tracing::warn!(grantor, %error, reason, "grants cannot be taken back");
-            }
-        }
-        Ok(())
     }
 
     /// Runs statements of the operator's own as a user whose role Tidegate made, in one

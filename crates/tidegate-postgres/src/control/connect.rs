@@ -11,20 +11,21 @@ use crate::config::{Config, Target, TlsMode};
 use crate::connection::ConnectError;
 
 /// What every session of the service starts with. Nothing is found by an unqualified name, so
-/// that nobody's look-alike is; nothing runs for long.
+/// that nobody's look-alike is; nothing runs for long; a database that is read-only by default is
+/// administered all the same.
 pub(super) const CONTROL: &str = "-c search_path= -c TimeZone=UTC -c DateStyle=ISO -c jit=off \
     -c statement_timeout=60s -c lock_timeout=30s -c idle_in_transaction_session_timeout=60s \
-    -c client_min_messages=warning";
+    -c client_min_messages=warning -c default_transaction_read_only=off";
 
-/// As [`CONTROL`], and it writes nothing: for the catalog of somebody else's database.
+/// As [`CONTROL`], but it writes nothing: for the catalog of somebody else's database.
 pub(super) const CATALOG: &str = "-c search_path= -c TimeZone=UTC -c DateStyle=ISO -c jit=off \
     -c statement_timeout=60s -c lock_timeout=5s -c idle_in_transaction_session_timeout=60s \
     -c client_min_messages=warning -c default_transaction_read_only=on";
 
 /// What a role could otherwise have decided for itself (`ALTER ROLE … SET`) in sessions in which the
-/// service logs in as a user to administer: whether they write, as whom they act, and whether they
-/// come about at all.
-const AS_USER: &str = " -c default_transaction_read_only=off -c role=none \
+/// service logs in as a user to administer, beyond whether they write: as whom they act, and whether
+/// they come about at all.
+const AS_USER: &str = " -c role=none \
     -c local_preload_libraries= -c default_transaction_isolation=read\\ committed \
     -c default_transaction_deferrable=off -c standard_conforming_strings=on -c row_security=on";
 

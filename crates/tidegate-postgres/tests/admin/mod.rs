@@ -4,6 +4,7 @@ mod adoption;
 mod doctor;
 mod drops;
 mod fixture;
+mod grants;
 mod groups;
 mod logins;
 mod tenants;
