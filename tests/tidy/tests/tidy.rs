@@ -432,8 +432,11 @@ fn no_statement_changes_its_role() {
                 .join("\n")
                 .to_lowercase();
             for verb in ["\"set role", "set local role", "; set role"] {
+                // One reads the words in statements of callers; the other takes grants back in the
+                // place of who granted, which PostgreSQL has no other way for in one transaction.
+                let may = ["statement/kind.rs", "admin/revocation.rs"];
                 assert!(
-                    !code.contains(verb) || path.ends_with("statement/kind.rs"),
+                    !code.contains(verb) || may.iter().any(|may| path.ends_with(may)),
                     "{} holds {verb:?}: connections log in as their role (I7)",
                     path.display()
                 );
