@@ -15,7 +15,11 @@ pub(crate) async fn renew(
     demand: Demand,
 ) -> Result<Captured, LogError> {
     let mut captured = database.log.capture(&database.name, &demand).await?;
-    if known.lost && captured.since <= known.captured.since {
+    // It was let go of and captured again before anybody looked; more changes that are demanded
+    // move the position without a gap.
+    let moved = captured.since > known.captured.since;
+    let missed = known.lost || moved && demand.changes == known.demand.changes;
+    if known.lost && !moved {
         // Another node captured it anew, or somebody put it back before anybody saw.
         captured.since = database.log.retain(&database.name, LogPosition(0)).await?;
         captured.barrier = captured.since;
@@ -33,7 +37,7 @@ pub(crate) async fn renew(
     };
     all.insert(demand.relation, renewed);
     drop(all);
-    if known.lost {
+    if missed {
         database.miss(demand.relation, captured);
     }
     Ok(captured)
