@@ -65,6 +65,7 @@ async fn capture_now(database: &Database, demand: Demand, deadline: Instant) -> 
             used: Instant::now(),
             lost: false,
             untold: None,
+            untold_since: None,
         };
         database.captures.lock().insert(demand.relation, capture);
         return Ok(settled);
@@ -142,7 +143,7 @@ pub(crate) async fn place(
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
@@ -240,11 +241,15 @@ mod tests {
         }
     }
 
+    /// A database without a stream.
+    pub(crate) fn database() -> Database {
+        let (name, nobody) = (DatabaseName::new("d"), Arc::new(Nobody));
+        Database::new(name, nobody.clone(), nobody, Settings::default())
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_stream_that_begins_anew_is_waited_for_until_the_deadline() {
-        let name = DatabaseName::new("d");
-        let nobody = Arc::new(Nobody);
-        let database = Database::new(name, nobody.clone(), nobody, Settings::default());
+        let database = database();
         let patience = database.settings.patience;
         let demand = Demand {
             relation: 1,

@@ -77,6 +77,8 @@ pub(crate) struct Capture {
     pub(crate) lost: bool,
     /// It was captured anew like this, and its subscriptions are yet to be told.
     pub(crate) untold: Option<Captured>,
+    /// So it was last captured anew since then, which is to be told behind that.
+    pub(crate) untold_since: Option<Captured>,
 }
 
 impl Database {
@@ -128,7 +130,7 @@ impl Database {
             for known in self.captures.lock().values_mut() {
                 known.captured.since = LogPosition(0);
                 // Everybody is told of another log.
-                known.untold = None;
+                (known.untold, known.untold_since) = (None, None);
             }
             self.stream
                 .send_modify(|stream| stream.reached = LogPosition(0));
@@ -144,14 +146,19 @@ impl Database {
     }
 
     /// Notes that something was missed of a table before it was captured like this, which is to be
-    /// told when the stream has come there.
+    /// told when the stream has come there. What is to be told already does not wait for it: a
+    /// table may be lost more often than the stream catches up.
     pub(crate) fn miss(&self, relation: u32, captured: Captured) {
         let barrier = captured.barrier.max(captured.since);
         if let Some(known) = self.captures.lock().get_mut(&relation) {
-            known.untold = Some(Captured {
+            let gap = Some(Captured {
                 barrier,
                 ..captured
             });
+            match known.untold {
+                None => known.untold = gap,
+                Some(_) => known.untold_since = gap,
+            }
         }
         self.gapped.notify_one();
     }
@@ -165,16 +172,17 @@ impl Database {
             .collect()
     }
 
-    /// Tells the gap before a table was captured like this, unless that was done, or another came.
+    /// Tells the gap before a table was captured like this, unless that was done.
     pub(crate) fn tell_untold(&self, relation: u32, gap: Captured) {
         let mut hub = self.hub.lock();
         // Another log, whose positions mean something else, finds either nothing or everybody told.
         let is_untold = {
             let mut captures = self.captures.lock();
-            let untold = captures.get_mut(&relation).map(|known| &mut known.untold);
-            untold.is_some_and(|untold| untold.take_if(|one| *one == gap).is_some())
+            let known = captures.get_mut(&relation);
+            let known = known.filter(|known| known.untold == Some(gap));
+            known.map(|known| known.untold = known.untold_since.take())
         };
-        if is_untold {
+        if is_untold.is_some() {
             let before = Place::before(gap.since);
             hub.tell_missed(relation, before, Resync::Interrupted);
         }

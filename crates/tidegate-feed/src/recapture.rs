@@ -15,7 +15,11 @@ pub(crate) async fn renew(
     demand: Demand,
 ) -> Result<Captured, LogError> {
     let mut captured = database.log.capture(&database.name, &demand).await?;
-    if known.lost && captured.since <= known.captured.since {
+    // It was let go of and captured again before anybody looked; more changes that are demanded
+    // move the position without a gap.
+    let moved = captured.since > known.captured.since;
+    let missed = known.lost || moved && demand.changes == known.demand.changes;
+    if known.lost && !moved {
         // Another node captured it anew, or somebody put it back before anybody saw.
         captured.since = database.log.retain(&database.name, LogPosition(0)).await?;
         captured.barrier = captured.since;
@@ -33,7 +37,7 @@ pub(crate) async fn renew(
     };
     all.insert(demand.relation, renewed);
     drop(all);
-    if known.lost {
+    if missed {
         database.miss(demand.relation, captured);
     }
     Ok(captured)
@@ -62,5 +66,62 @@ pub(crate) async fn tell(database: Arc<Database>) {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::{sleep, timeout};
+
+    use super::*;
+    use crate::admission::tests::database;
+
+    fn gap(at: u64) -> Captured {
+        Captured {
+            since: LogPosition(at),
+            barrier: LogPosition(at),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_gap_is_told_where_it_was_however_often_the_table_is_lost_again() {
+        let database = Arc::new(database());
+        let capture = Capture {
+            demand: Demand {
+                relation: 1,
+                changes: true,
+                old_rows: false,
+                patience: database.settings.patience,
+            },
+            captured: gap(50),
+            begun: LogPosition(50),
+            used: Instant::now(),
+            lost: false,
+            untold: None,
+            untold_since: None,
+        };
+        database.captures.lock().insert(1, capture);
+        database.stream.send_modify(|stream| stream.live = true);
+        let telling = tokio::spawn(tell(database.clone()));
+        for at in [100, 200, 300] {
+            database.miss(1, gap(at));
+        }
+        for (reached, untold) in [
+            (99, vec![(1, gap(100))]),
+            (150, vec![(1, gap(300))]),
+            (300, vec![]),
+        ] {
+            database.advance(LogPosition(reached));
+            let told = async {
+                while database.untold() != untold {
+                    sleep(Duration::from_millis(1)).await;
+                }
+            };
+            let told = timeout(Duration::from_mins(1), told).await;
+            told.expect("what the stream has come past is not told");
+        }
+        telling.abort();
     }
 }

@@ -88,7 +88,7 @@ async fn read(database: &Arc<Database>, stream: Box<dyn LogStream>, goes_on: boo
             Place::default()
         },
     };
-    if let Err(error) = recapture(database, start).await {
+    if let Err(error) = recapture(database).await {
         return error;
     }
     database.advance(start);
@@ -105,18 +105,13 @@ async fn read(database: &Arc<Database>, stream: Box<dyn LogStream>, goes_on: boo
 
 /// Sees to it that what was captured still is: while there was no stream, another node may have
 /// let go of it. What was missed is told when the stream has come past it.
-async fn recapture(database: &Database, start: LogPosition) -> Result<(), LogError> {
+async fn recapture(database: &Database) -> Result<(), LogError> {
     let _alone = database.capturing.write().await;
     let known: Vec<Capture> = database.captures.lock().values().copied().collect();
     for known in known {
         let relation = known.demand.relation;
         match recapture::renew(database, known, known.demand).await {
-            Ok(captured) => {
-                let since = captured.since;
-                if since > start && since > known.captured.since {
-                    database.miss(relation, captured);
-                }
-            }
+            Ok(_) => {}
             Err(error @ (LogError::Unavailable(_) | LogError::Internal(_) | LogError::Gone)) => {
                 return Err(error);
             }

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use tidegate_feed::{Error, Resync, Settings};
+use tidegate_feed::{Error, Operation, Resync, Settings};
 use tidegate_sql::DatabaseName;
 
 use tokio::time::Instant;
 
 use crate::asked::Asked;
-use crate::scene::{Scene, Setup, own_cluster};
+use crate::scene::{Scene, Setup, listen, node, own_cluster};
 use crate::standing::{TABLE, gap, look, until_told};
 
 const TAKE_OUT: &str = "ALTER PUBLICATION tidegate DROP TABLE t; INSERT INTO t VALUES (5, 'lost')";
@@ -96,4 +96,57 @@ async fn what_was_missed_is_known_when_the_stream_comes_back() {
     request.after = Some(before);
     let mut late = scene.subscribe(request).await.unwrap();
     assert_eq!(late.resync().await, Resync::Expired);
+}
+
+/// Nobody looks by himself how tables stand.
+fn unwatched() -> Setup {
+    Setup::with(Settings {
+        standing: Duration::from_hours(1),
+        ..Settings::default()
+    })
+}
+
+#[tokio::test]
+async fn a_table_that_another_node_captured_again_before_the_stream_broke_has_a_gap() {
+    let setup = unwatched();
+    let scene = Scene::with("feed_lost_unseen", &setup).await;
+    scene.run(TABLE).await;
+    let mut all = scene.first("t", &["id"]).await;
+    scene.run(TAKE_OUT).await;
+    let other = node(&setup);
+    let request = scene.request("t", &["id"]).await;
+    let mut there = listen(&other, request).await.unwrap();
+    // The stream is behind the new beginning when it breaks.
+    scene.run("INSERT INTO t VALUES (6, 'x')").await;
+    for listener in [&mut all, &mut there] {
+        assert_eq!(listener.event().await, "+{\"id\":6}");
+    }
+    scene.break_streams().await;
+    assert_eq!(all.resync().await, Resync::Interrupted);
+    // Nothing is missing there.
+    scene.run("INSERT INTO t VALUES (7, 'x')").await;
+    for listener in [&mut all, &mut there] {
+        assert_eq!(listener.event().await, "+{\"id\":7}");
+    }
+}
+
+#[tokio::test]
+async fn a_table_that_is_taken_out_after_it_was_found_to_stand_has_a_gap() {
+    let (scene, asked) = Asked::scene("feed_lost_between", &unwatched()).await;
+    scene.run(TABLE).await;
+    let mut all = scene.first("t", &["id"]).await;
+    // Whoever needs whole old rows captures it for more.
+    let mut request = scene.request("t", &["id", "a"]).await;
+    request.operations = Operation::Delete.into();
+    let held = asked.hold().await;
+    let (late, ()) = tokio::join!(scene.subscribe(request), async {
+        asked.held().await;
+        scene.run(TAKE_OUT).await;
+        drop(held);
+    });
+    let mut late = late.unwrap();
+    assert_eq!(all.resync().await, Resync::Interrupted);
+    scene.run("DELETE FROM t WHERE id = 2").await;
+    assert_eq!(late.event().await, "-{\"id\":2,\"a\":\"x\"}");
+    assert_eq!(all.event().await, "-{\"id\":2}");
 }
