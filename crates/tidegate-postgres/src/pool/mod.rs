@@ -31,7 +31,10 @@ use tokio::time::{Instant, timeout};
 use tracing::{info, warn};
 
 pub(crate) use connector::turned_away;
-pub use connector::{Cause, Condition, Connector, Key, NoRepair, OpenError, Repair, ResetFailed};
+pub use connector::{
+    Cause, Condition, Connector, Key, LoginFault, NoRepair, OpenError, Repair, Repaired,
+    ResetFailed,
+};
 pub use lease::Lease;
 pub use settings::Settings;
 pub use stats::{Counters, PoolStats, RoleStats, WAIT_BOUNDS};

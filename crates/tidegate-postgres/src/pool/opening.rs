@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tracing::{info, warn};
 
 use super::Inner;
-use super::connector::{Cause, Connector, Key, OpenError};
+use super::connector::{Cause, Connector, Key, LoginFault, OpenError, Repaired};
 use super::state::{Action, Entry, Phase, State};
 use super::trouble::Turn;
 use super::verdict::Verdict;
@@ -37,13 +37,14 @@ impl<K: Connector> Inner<K> {
                 info!(%key, error = %cause, "closed an idle connection because PostgreSQL is full");
                 self.connect(key).await
             }
-            Err(OpenError::Login(cause)) => {
-                let admitted = self.ask(key, self.repair.admits(key), &cause).await;
+            Err(OpenError::Login(fault, cause)) => {
+                let admitted = self.ask(key, self.repair.admits(key), &fault, &cause);
+                let admitted = admitted.await;
                 if let Err(OpenError::Barred { .. }) = admitted {
                     self.state.lock().let_repair(key);
                 }
                 admitted?;
-                self.repaired(key, cause).await
+                self.repaired(key, &fault, &cause).await
             }
             outcome => outcome,
         }
@@ -51,17 +52,26 @@ impl<K: Connector> Inner<K> {
 
     /// Connects once the role has its password again: from this attempt, or from another one that
     /// is at it already.
-    async fn repaired(&self, key: &Key, cause: Cause) -> Result<K::Connection, OpenError> {
+    async fn repaired(
+        &self,
+        key: &Key,
+        fault: &LoginFault,
+        cause: &Cause,
+    ) -> Result<K::Connection, OpenError> {
+        let told = || OpenError::Login(fault.clone(), cause.clone());
         let turn = self.state.lock().may_repair(key, Instant::now());
         match turn {
             Turn::Ours(under_way) => {
                 warn!(%key, error = %cause, "the role cannot log in; it is repaired");
-                let outcome = match self.ask(key, self.repair.repair(key), &cause).await {
-                    Ok(()) => self.connect(key).await,
+                let answer = self
+                    .ask(key, self.repair.repair(key, fault), fault, cause)
+                    .await;
+                let outcome = match answer {
+                    Ok(Repaired::Mended) => self.connect(key).await,
+                    Ok(Repaired::NotToBlame | Repaired::Held) => Err(told()),
                     Err(failure) => Err(failure),
                 };
-                // Others find a server that is full or away themselves; it says nothing of this.
-                let in_vain = matches!(outcome, Err(OpenError::Login(_)));
+                let in_vain = matches!(outcome, Err(OpenError::Login(..)));
                 let now = Instant::now();
                 self.state.lock().note_repair(key, in_vain, now);
                 drop(under_way);
@@ -72,7 +82,7 @@ impl<K: Connector> Inner<K> {
                 drop(timeout(self.limits.open, over.changed()).await);
                 self.connect(key).await
             }
-            Turn::Past => Err(OpenError::Login(cause)),
+            Turn::Past => Err(told()),
         }
     }
 
@@ -98,15 +108,16 @@ impl<K: Connector> Inner<K> {
 
     /// What an administrator says or does about a role that cannot log in. PostgreSQL has just
     /// answered that role, so a silence concerns nobody else: a lock on its row, for instance.
-    async fn ask(
+    async fn ask<T>(
         &self,
         key: &Key,
-        administrator: impl Future<Output = tidegate_sql::Result<()>>,
+        administrator: impl Future<Output = tidegate_sql::Result<T>>,
+        fault: &LoginFault,
         cause: &Cause,
-    ) -> Result<(), OpenError> {
+    ) -> Result<T, OpenError> {
         let Ok(answer) = timeout(self.limits.open, administrator).await else {
             warn!(%key, "no answer about a role that is to be looked at or repaired");
-            return Err(OpenError::Login(cause.clone()));
+            return Err(OpenError::Login(fault.clone(), cause.clone()));
         };
         answer.map_err(|error| match error {
             Error::NoDatabase => OpenError::NoDatabase,
@@ -116,7 +127,7 @@ impl<K: Connector> Inner<K> {
             },
             error => {
                 warn!(%key, %error, "the role could not be looked at or repaired");
-                OpenError::Login(cause.clone())
+                OpenError::Login(fault.clone(), cause.clone())
             }
         })
     }
@@ -223,7 +234,7 @@ impl<K: Connector> State<K> {
         let verdict = match failure {
             OpenError::Unreachable(cause) => return self.gate.down(cause.clone(), now),
             OpenError::Full(_)
-            | OpenError::Login(_)
+            | OpenError::Login(..)
             | OpenError::Barred { .. }
             | OpenError::NoDatabase
             | OpenError::Internal(_) => Verdict::of(failure.clone(), REFUSED),

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tidegate_postgres::pool::{Condition, Connector, Key, OpenError, Repair, ResetFailed};
+use tidegate_postgres::pool::{
+    Condition, Connector, Key, LoginFault, OpenError, Repair, Repaired, ResetFailed,
+};
 use tidegate_sql::{BoxFuture, DatabaseName, Error, Login, Rejection, RoleName, Sharing};
 use tokio::time::sleep;
 
@@ -157,7 +159,7 @@ impl Fake {
                 return Err(OpenError::Full(cause()));
             }
             Script::WrongPassword | Script::Expired | Script::Dropped => {
-                return Err(OpenError::Login(cause()));
+                return Err(OpenError::Login(LoginFault::Password, cause()));
             }
             Script::NoLogin => {
                 let (said, cause) = (barred(), cause());
@@ -296,7 +298,11 @@ impl Repair for Repairs {
         })
     }
 
-    fn repair<'a>(&'a self, _key: &'a Key) -> BoxFuture<'a, tidegate_sql::Result<()>> {
+    fn repair<'a>(
+        &'a self,
+        _key: &'a Key,
+        _fault: &'a LoginFault,
+    ) -> BoxFuture<'a, tidegate_sql::Result<Repaired>> {
         let time = {
             let mut server = self.0.lock();
             server.repairs += 1;
@@ -309,7 +315,7 @@ impl Repair for Repairs {
                 return Err(Error::internal("the repair is broken"));
             }
             server.script = server.repaired;
-            Ok(())
+            Ok(Repaired::Mended)
         })
     }
 }
