@@ -88,6 +88,10 @@ impl<K: Connector> Inner<K> {
 
     async fn connect(&self, key: &Key) -> Result<K::Connection, OpenError> {
         let shared = self.state.lock().is_shared(key);
+        self.connect_as(key, shared).await
+    }
+
+    async fn connect_as(&self, key: &Key, shared: bool) -> Result<K::Connection, OpenError> {
         let limit = self.limits.open;
         let silence = |_| OpenError::Unreachable(Arc::new(NoAnswer(limit)));
         let attempt = timeout(limit, self.connector.open(key, shared));
@@ -153,24 +157,25 @@ impl<K: Connector> Inner<K> {
     fn failed(self: &Arc<Self>, key: &Key, failure: &OpenError) {
         warn!(%key, error = %failure, cause = source(failure), "no connection to PostgreSQL");
         let now = Instant::now();
-        let probe = self.change(|state, actions| {
+        let (probe, shared) = self.change(|state, actions| {
+            // Before nobody waits for the role any more and it is forgotten.
+            let shared = state.is_shared(key);
             state.counters.open_failures += 1;
             state.end(key, Phase::Opening);
             let news = state.take_in(key, failure, now, actions);
             state.forget(key);
             state.balance(now, actions);
-            news
+            (news, shared)
         });
         if probe {
             self.runtime
-                .spawn(probe_until_up(Arc::downgrade(self), key.clone()));
+                .spawn(probe_until_up(Arc::downgrade(self), key.clone(), shared));
         }
     }
 
     /// One attempt to find PostgreSQL up; `true` ends the probing.
-    async fn probe(self: &Arc<Self>, key: &Key) -> bool {
-        let shared = self.state.lock().is_shared(key);
-        match self.connect(key).await {
+    async fn probe(self: &Arc<Self>, key: &Key, shared: bool) -> bool {
+        match self.connect_as(key, shared).await {
             Err(OpenError::Unreachable(cause)) => {
                 let mut state = self.state.lock();
                 if state.gate.is_down() {
@@ -186,13 +191,21 @@ impl<K: Connector> Inner<K> {
         true
     }
 
-    /// Keeps the probe's connection when it fits in, and the role was as `shared` as it is now.
+    /// Keeps the probe's connection when it fits in, and the role is as `shared` as it was.
     fn found_up(self: &Arc<Self>, key: &Key, shared: bool, connection: K::Connection) {
         let place = {
             let mut state = self.state.lock();
             state.gate.open();
-            let fits = state.has_room(key) && (shared || !state.is_shared(key));
-            fits.then(|| state.count_opening(key))
+            let alike = state
+                .role_mut(key)
+                .is_none_or(|role| role.strangers == shared);
+            (alike && state.has_room(key)).then(|| {
+                let serial = state.count_opening(key);
+                if let Some(role) = state.role_mut(key) {
+                    role.strangers = shared;
+                }
+                serial
+            })
         };
         match place {
             Some(serial) => self.opened(key.clone(), serial, connection),
@@ -202,7 +215,7 @@ impl<K: Connector> Inner<K> {
 }
 
 /// Tries to connect, ever less often, until PostgreSQL answers or the pool is gone.
-async fn probe_until_up<K: Connector>(pool: std::sync::Weak<Inner<K>>, key: Key) {
+async fn probe_until_up<K: Connector>(pool: std::sync::Weak<Inner<K>>, key: Key, shared: bool) {
     loop {
         let next = pool
             .upgrade()
@@ -212,7 +225,7 @@ async fn probe_until_up<K: Connector>(pool: std::sync::Weak<Inner<K>>, key: Key)
         };
         sleep_until(next).await;
         match pool.upgrade() {
-            Some(pool) if !pool.probe(&key).await => {}
+            Some(pool) if !pool.probe(&key, shared).await => {}
             _ => return,
         }
     }

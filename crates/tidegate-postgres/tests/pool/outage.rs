@@ -76,6 +76,38 @@ async fn what_found_the_server_up_for_one_user_goes_to_no_strangers() {
     drop(held);
 }
 
+/// Nobody waits for the role while it is probed, so that the pool has forgotten it.
+#[tokio::test(start_paused = true)]
+async fn what_found_the_server_up_is_what_those_had_who_found_it_down() {
+    for shared in [false, true] {
+        let pool = pool(20);
+        let (one, all) = (login("shop", "shop/a"), strangers("shop", "shop/a"));
+        let (same, others) = if shared { (&all, &one) } else { (&one, &all) };
+        pool.connector().script(Script::Down);
+        assert!(pool.acquire(same).await.is_err());
+        pool.connector().script(Script::Up);
+        sleep(Duration::from_millis(150)).await;
+        assert!(pool.stats().reachable);
+        let attempts = pool.connector().attempts();
+        let lease = pool.acquire(same).await.unwrap();
+        assert_eq!(lease.shared, shared);
+        assert_eq!(pool.connector().attempts(), attempts, "the probe's is kept");
+        lease.discard();
+        settle().await;
+        // Others meanwhile hold one that begins differently: the probe's fits nobody.
+        let slow = Script::Slow(Duration::from_millis(300));
+        pool.connector().script(Script::Down);
+        assert!(pool.acquire(same).await.is_err());
+        pool.connector().script(slow);
+        sleep(Duration::from_millis(150)).await;
+        pool.resume();
+        pool.connector().script(Script::Up);
+        let held = pool.acquire(others).await.unwrap();
+        sleep(Duration::from_millis(400)).await;
+        assert_eq!((held.shared, pool.connector().open()), (!shared, 1));
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_server_that_does_not_answer_hangs_nobody() {
     let pool = pool(20);
