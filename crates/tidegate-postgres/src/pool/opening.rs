@@ -63,15 +63,16 @@ impl<K: Connector> Inner<K> {
         match turn {
             Turn::Ours(under_way) => {
                 warn!(%key, error = %cause, "the role cannot log in; it is repaired");
-                let answer = self
-                    .ask(key, self.repair.repair(key, fault), fault, cause)
-                    .await;
+                let answer = self.ask(key, self.repair.repair(key, fault), fault, cause);
+                let answer = answer.await;
+                // An administrator who cannot log in, say, has not tried it yet.
+                let tried = matches!(answer, Ok(Repaired::Mended | Repaired::Held));
                 let outcome = match answer {
                     Ok(Repaired::Mended) => self.connect(key).await,
                     Ok(Repaired::NotToBlame | Repaired::Held) => Err(told()),
                     Err(failure) => Err(failure),
                 };
-                let in_vain = matches!(outcome, Err(OpenError::Login(..)));
+                let in_vain = tried && matches!(outcome, Err(OpenError::Login(..)));
                 let now = Instant::now();
                 self.state.lock().note_repair(key, in_vain, now);
                 drop(under_way);

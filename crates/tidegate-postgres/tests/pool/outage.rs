@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tidegate_postgres::backoff::Jitter;
-use tidegate_postgres::pool::{Pool, Settings};
+use tidegate_postgres::pool::{Pool, Repaired, Settings};
 use tidegate_sql::Error;
 use tokio::time::{Instant, sleep};
 
@@ -180,7 +180,7 @@ async fn a_role_that_cannot_log_in_is_repaired_and_tried_again() {
     );
     assert_eq!(repairs.count(), 1);
     pool.close(&alice.database);
-    repairs.fail();
+    repairs.end(None);
     pool.connector().script(Script::WrongPassword);
     let error = pool.acquire(&alice).await.unwrap_err();
     assert!(matches!(error, Error::Unavailable { .. }), "{error:?}");
@@ -236,6 +236,23 @@ async fn a_role_that_cannot_log_in_all_the_same_is_repaired_ever_more_rarely() {
     repairs.lead_to(Script::FullFor("shop/alice"));
     sleep(Duration::from_secs(1)).await;
     assert_eq!(pauses(&pool, &repairs, 4).await, [1; 4]);
+}
+
+/// An administrator's connection that PostgreSQL has no place for, say.
+#[tokio::test(start_paused = true)]
+async fn only_what_a_role_may_have_done_itself_makes_repairs_rare() {
+    let fake = Fake::default();
+    let repairs = fake.repairs();
+    let pool = Pool::new(fake, repairs.clone(), Settings::default(), Jitter::none());
+    pool.connector().script(Script::WrongPassword);
+    for (answer, expected) in [
+        (None, [1; 4]),
+        (Some(Repaired::NotToBlame), [1; 4]),
+        (Some(Repaired::Held), [1, 2, 4, 8]),
+    ] {
+        repairs.end(answer);
+        assert_eq!(pauses(&pool, &repairs, 4).await, expected, "{answer:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
