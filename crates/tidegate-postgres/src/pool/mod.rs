@@ -99,7 +99,7 @@ impl<K: Connector> Pool<K> {
     }
 
     fn claim(&self, login: &Login) -> Option<Lease<K>> {
-        let (entry, changed) = self.inner.state.lock().claim(login)?;
+        let (entry, changed) = self.inner.state.lock().claim(login, Instant::now())?;
         Some(Lease::new(self.inner.clone(), entry, changed))
     }
 
@@ -292,7 +292,7 @@ impl<K: Connector> Inner<K> {
         let (reply, answer) = oneshot::channel();
         let now = Instant::now();
         let number = self.change(|state, actions| {
-            if let Some((entry, changed)) = state.claim(login) {
+            if let Some((entry, changed)) = state.claim(login, now) {
                 actions.push(Action::Lend(reply, entry, changed));
                 return Ok(None);
             }
