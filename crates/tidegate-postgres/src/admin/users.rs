@@ -5,7 +5,7 @@ use tidegate_sql::{BoxFuture, DatabaseName, RoleName};
 use super::session::{self, Session};
 use super::{Admin, Error, GroupTurn, Result, group, role, tenant};
 use crate::config::Secret;
-use crate::pool::{self, Key, Repair};
+use crate::pool::{self, Key, LoginFault, Repair, Repaired};
 
 /// `dependent_objects_still_exist`, and `insufficient_privilege` where it is seen before that.
 const DEPENDENT: [&str; 2] = ["2BP01", "42501"];
@@ -130,12 +130,23 @@ impl Admin {
         }
     }
 
-    async fn repair_role(&self, key: &Key) -> tidegate_sql::Result<()> {
+    async fn repair_role(&self, key: &Key, fault: &LoginFault) -> tidegate_sql::Result<Repaired> {
         let session = self.admitted(key).await?;
-        let script = role::repair(key.role.as_str(), key.database.as_str(), &self.passwords);
+        let script = match fault {
+            LoginFault::Password => Some(role::new_password(key.role.as_str(), &self.passwords)),
+            LoginFault::Session(said) => role::reset(&session, key, said)
+                .await
+                .map_err(tidegate_sql::Error::internal)?,
+        };
+        let Some(script) = script else {
+            return Ok(Repaired::NotToBlame);
+        };
         // The role may change itself at the same moment.
-        let repaired = session::alone(|| script.run(&session)).await;
-        repaired.map_err(tidegate_sql::Error::internal)
+        match session::alone(|| script.run(&session)).await {
+            Ok(()) => Ok(Repaired::Mended),
+            Err(error) if error.sqlstate() == Some(LOCKED) => Ok(Repaired::Held),
+            Err(error) => Err(tidegate_sql::Error::internal(error)),
+        }
     }
 }
 
@@ -144,7 +155,14 @@ impl Repair for Admin {
         Box::pin(async move { self.admitted(key).await.map(drop) })
     }
 
-    fn repair<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, tidegate_sql::Result<()>> {
-        Box::pin(self.repair_role(key))
+    fn repair<'a>(
+        &'a self,
+        key: &'a Key,
+        fault: &'a LoginFault,
+    ) -> BoxFuture<'a, tidegate_sql::Result<Repaired>> {
+        Box::pin(self.repair_role(key, fault))
     }
 }
+
+/// `lock_not_available`.
+const LOCKED: &str = "55P03";

@@ -7,7 +7,7 @@ use tidegate_sql::BoxFuture;
 
 use crate::config::{Config, Secret};
 use crate::connection::{Condition, ConnectError, ConnectFault, Connection, StartupPins};
-use crate::pool::{self, Connector, Key, OpenError, ResetFailed};
+use crate::pool::{self, Connector, Key, LoginFault, OpenError, ResetFailed};
 use crate::terminator::Terminator;
 
 /// With what a role logs in.
@@ -125,7 +125,13 @@ impl From<ConnectError> for OpenError {
     fn from(error: ConnectError) -> Self {
         match error.fault() {
             ConnectFault::NoDatabase => Self::NoDatabase,
-            ConnectFault::Login => Self::Login(Arc::new(error)),
+            ConnectFault::Login => {
+                let fault = match &error {
+                    ConnectError::Spoilt(said) => LoginFault::Session(said.clone()),
+                    _ => LoginFault::Password,
+                };
+                Self::Login(fault, Arc::new(error))
+            }
             ConnectFault::Full => Self::Full(Arc::new(error)),
             ConnectFault::Away => Self::Unreachable(Arc::new(error)),
             ConnectFault::Barred => Self::Barred {

@@ -104,9 +104,9 @@ pub enum OpenError {
     /// PostgreSQL has no connection left (53300).
     #[error("PostgreSQL has no connection left")]
     Full(#[source] Cause),
-    /// The role has another password (28P01), or its settings make every session fail.
+    /// The role has another password (28P01), or a setting makes every session fail.
     #[error("the role could not log in")]
-    Login(#[source] Cause),
+    Login(LoginFault, #[source] Cause),
     /// An operator keeps the role out: `NOLOGIN`, `VALID UNTIL`, `REVOKE CONNECT`, `pg_hba.conf`.
     #[error("the role may not log in")]
     Barred {
@@ -122,6 +122,27 @@ pub enum OpenError {
     /// Something else, which is our fault.
     #[error("the connection could not be set up")]
     Internal(#[source] Cause),
+}
+
+/// What keeps a role from logging in that an administrator may be able to repair.
+#[derive(Clone, Debug)]
+pub enum LoginFault {
+    /// Its password is another one, or kept as what we do not answer to.
+    Password,
+    /// PostgreSQL began a session and ended it with this. The reason may be a setting of the
+    /// role's, or one of the database's, or what the database runs at each login.
+    Session(Box<Rejection>),
+}
+
+/// What came of a repair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repaired {
+    /// What was wrong is mended.
+    Mended,
+    /// Nothing that the role has of its own is the reason.
+    NotToBlame,
+    /// The role's row is locked, which the role can do itself.
+    Held,
 }
 
 /// What the requests of a role are told that may not log in, where PostgreSQL's own words say
@@ -146,12 +167,16 @@ pub trait Repair: Send + Sync {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    /// Gives the role its password and clears its settings (`ALTER ROLE … RESET ALL`). The pool
-    /// never calls this twice at once for a role, and at most once a second; where it does not
-    /// help, ever more rarely, down to once in [`Settings::repair`](super::Settings::repair).
-    /// Answers as [`Self::admits`] does, and leaves nothing behind that still runs soon after its
-    /// future is dropped.
-    fn repair<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, tidegate_sql::Result<()>>;
+    /// Gives the role its password, or takes from it the settings that PostgreSQL complains of. The
+    /// pool never calls this twice at once for a role, and at most once a second; where it does not
+    /// help, ever more rarely, down to once in [`Settings::repair`](super::Settings::repair). An
+    /// error of the administrator's own says nothing of the role. Answers as [`Self::admits`] does,
+    /// and leaves nothing behind that still runs soon after its future is dropped.
+    fn repair<'a>(
+        &'a self,
+        key: &'a Key,
+        fault: &'a LoginFault,
+    ) -> BoxFuture<'a, tidegate_sql::Result<Repaired>>;
 }
 
 /// Repairs nothing: for a pool whose roles are somebody else's.
@@ -159,7 +184,11 @@ pub trait Repair: Send + Sync {
 pub struct NoRepair;
 
 impl Repair for NoRepair {
-    fn repair<'a>(&'a self, _key: &'a Key) -> BoxFuture<'a, tidegate_sql::Result<()>> {
+    fn repair<'a>(
+        &'a self,
+        _key: &'a Key,
+        _fault: &'a LoginFault,
+    ) -> BoxFuture<'a, tidegate_sql::Result<Repaired>> {
         Box::pin(std::future::ready(Err(tidegate_sql::Error::internal(
             "the roles of this pool are not repaired",
         ))))

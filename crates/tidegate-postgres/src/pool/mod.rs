@@ -31,7 +31,10 @@ use tokio::time::{Instant, timeout};
 use tracing::{info, warn};
 
 pub(crate) use connector::turned_away;
-pub use connector::{Cause, Condition, Connector, Key, NoRepair, OpenError, Repair, ResetFailed};
+pub use connector::{
+    Cause, Condition, Connector, Key, LoginFault, NoRepair, OpenError, Repair, Repaired,
+    ResetFailed,
+};
 pub use lease::Lease;
 pub use settings::Settings;
 pub use stats::{Counters, PoolStats, RoleStats, WAIT_BOUNDS};
@@ -96,7 +99,7 @@ impl<K: Connector> Pool<K> {
     }
 
     fn claim(&self, login: &Login) -> Option<Lease<K>> {
-        let (entry, changed) = self.inner.state.lock().claim(login)?;
+        let (entry, changed) = self.inner.state.lock().claim(login, Instant::now())?;
         Some(Lease::new(self.inner.clone(), entry, changed))
     }
 
@@ -289,7 +292,7 @@ impl<K: Connector> Inner<K> {
         let (reply, answer) = oneshot::channel();
         let now = Instant::now();
         let number = self.change(|state, actions| {
-            if let Some((entry, changed)) = state.claim(login) {
+            if let Some((entry, changed)) = state.claim(login, now) {
                 actions.push(Action::Lend(reply, entry, changed));
                 return Ok(None);
             }

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tracing::{info, warn};
 
 use super::Inner;
-use super::connector::{Cause, Connector, Key, OpenError};
+use super::connector::{Cause, Connector, Key, LoginFault, OpenError, Repaired};
 use super::state::{Action, Entry, Phase, State};
 use super::trouble::Turn;
 use super::verdict::Verdict;
@@ -37,13 +37,14 @@ impl<K: Connector> Inner<K> {
                 info!(%key, error = %cause, "closed an idle connection because PostgreSQL is full");
                 self.connect(key).await
             }
-            Err(OpenError::Login(cause)) => {
-                let admitted = self.ask(key, self.repair.admits(key), &cause).await;
+            Err(OpenError::Login(fault, cause)) => {
+                let admitted = self.ask(key, self.repair.admits(key), &fault, &cause);
+                let admitted = admitted.await;
                 if let Err(OpenError::Barred { .. }) = admitted {
                     self.state.lock().let_repair(key);
                 }
                 admitted?;
-                self.repaired(key, cause).await
+                self.repaired(key, &fault, &cause).await
             }
             outcome => outcome,
         }
@@ -51,17 +52,27 @@ impl<K: Connector> Inner<K> {
 
     /// Connects once the role has its password again: from this attempt, or from another one that
     /// is at it already.
-    async fn repaired(&self, key: &Key, cause: Cause) -> Result<K::Connection, OpenError> {
+    async fn repaired(
+        &self,
+        key: &Key,
+        fault: &LoginFault,
+        cause: &Cause,
+    ) -> Result<K::Connection, OpenError> {
+        let told = || OpenError::Login(fault.clone(), cause.clone());
         let turn = self.state.lock().may_repair(key, Instant::now());
         match turn {
             Turn::Ours(under_way) => {
                 warn!(%key, error = %cause, "the role cannot log in; it is repaired");
-                let outcome = match self.ask(key, self.repair.repair(key), &cause).await {
-                    Ok(()) => self.connect(key).await,
+                let answer = self.ask(key, self.repair.repair(key, fault), fault, cause);
+                let answer = answer.await;
+                // An administrator who cannot log in, say, has not tried it yet.
+                let tried = matches!(answer, Ok(Repaired::Mended | Repaired::Held));
+                let outcome = match answer {
+                    Ok(Repaired::Mended) => self.connect(key).await,
+                    Ok(Repaired::NotToBlame | Repaired::Held) => Err(told()),
                     Err(failure) => Err(failure),
                 };
-                // Others find a server that is full or away themselves; it says nothing of this.
-                let in_vain = matches!(outcome, Err(OpenError::Login(_)));
+                let in_vain = tried && matches!(outcome, Err(OpenError::Login(..)));
                 let now = Instant::now();
                 self.state.lock().note_repair(key, in_vain, now);
                 drop(under_way);
@@ -72,12 +83,16 @@ impl<K: Connector> Inner<K> {
                 drop(timeout(self.limits.open, over.changed()).await);
                 self.connect(key).await
             }
-            Turn::Past => Err(OpenError::Login(cause)),
+            Turn::Past => Err(told()),
         }
     }
 
     async fn connect(&self, key: &Key) -> Result<K::Connection, OpenError> {
         let shared = self.state.lock().is_shared(key);
+        self.connect_as(key, shared).await
+    }
+
+    async fn connect_as(&self, key: &Key, shared: bool) -> Result<K::Connection, OpenError> {
         let limit = self.limits.open;
         let silence = |_| OpenError::Unreachable(Arc::new(NoAnswer(limit)));
         let attempt = timeout(limit, self.connector.open(key, shared));
@@ -98,15 +113,16 @@ impl<K: Connector> Inner<K> {
 
     /// What an administrator says or does about a role that cannot log in. PostgreSQL has just
     /// answered that role, so a silence concerns nobody else: a lock on its row, for instance.
-    async fn ask(
+    async fn ask<T>(
         &self,
         key: &Key,
-        administrator: impl Future<Output = tidegate_sql::Result<()>>,
+        administrator: impl Future<Output = tidegate_sql::Result<T>>,
+        fault: &LoginFault,
         cause: &Cause,
-    ) -> Result<(), OpenError> {
+    ) -> Result<T, OpenError> {
         let Ok(answer) = timeout(self.limits.open, administrator).await else {
             warn!(%key, "no answer about a role that is to be looked at or repaired");
-            return Err(OpenError::Login(cause.clone()));
+            return Err(OpenError::Login(fault.clone(), cause.clone()));
         };
         answer.map_err(|error| match error {
             Error::NoDatabase => OpenError::NoDatabase,
@@ -116,7 +132,7 @@ impl<K: Connector> Inner<K> {
             },
             error => {
                 warn!(%key, %error, "the role could not be looked at or repaired");
-                OpenError::Login(cause.clone())
+                OpenError::Login(fault.clone(), cause.clone())
             }
         })
     }
@@ -142,24 +158,25 @@ impl<K: Connector> Inner<K> {
     fn failed(self: &Arc<Self>, key: &Key, failure: &OpenError) {
         warn!(%key, error = %failure, cause = source(failure), "no connection to PostgreSQL");
         let now = Instant::now();
-        let probe = self.change(|state, actions| {
+        let (probe, shared) = self.change(|state, actions| {
+            // Before nobody waits for the role any more and it is forgotten.
+            let shared = state.is_shared(key);
             state.counters.open_failures += 1;
             state.end(key, Phase::Opening);
             let news = state.take_in(key, failure, now, actions);
             state.forget(key);
             state.balance(now, actions);
-            news
+            (news, shared)
         });
         if probe {
             self.runtime
-                .spawn(probe_until_up(Arc::downgrade(self), key.clone()));
+                .spawn(probe_until_up(Arc::downgrade(self), key.clone(), shared));
         }
     }
 
     /// One attempt to find PostgreSQL up; `true` ends the probing.
-    async fn probe(self: &Arc<Self>, key: &Key) -> bool {
-        let shared = self.state.lock().is_shared(key);
-        match self.connect(key).await {
+    async fn probe(self: &Arc<Self>, key: &Key, shared: bool) -> bool {
+        match self.connect_as(key, shared).await {
             Err(OpenError::Unreachable(cause)) => {
                 let mut state = self.state.lock();
                 if state.gate.is_down() {
@@ -175,13 +192,21 @@ impl<K: Connector> Inner<K> {
         true
     }
 
-    /// Keeps the probe's connection when it fits in, and the role was as `shared` as it is now.
+    /// Keeps the probe's connection when it fits in, and the role is as `shared` as it was.
     fn found_up(self: &Arc<Self>, key: &Key, shared: bool, connection: K::Connection) {
         let place = {
             let mut state = self.state.lock();
             state.gate.open();
-            let fits = state.has_room(key) && (shared || !state.is_shared(key));
-            fits.then(|| state.count_opening(key))
+            let alike = state
+                .role_mut(key)
+                .is_none_or(|role| role.strangers == shared);
+            (alike && state.has_room(key)).then(|| {
+                let serial = state.count_opening(key);
+                if let Some(role) = state.role_mut(key) {
+                    role.strangers = shared;
+                }
+                serial
+            })
         };
         match place {
             Some(serial) => self.opened(key.clone(), serial, connection),
@@ -191,7 +216,7 @@ impl<K: Connector> Inner<K> {
 }
 
 /// Tries to connect, ever less often, until PostgreSQL answers or the pool is gone.
-async fn probe_until_up<K: Connector>(pool: std::sync::Weak<Inner<K>>, key: Key) {
+async fn probe_until_up<K: Connector>(pool: std::sync::Weak<Inner<K>>, key: Key, shared: bool) {
     loop {
         let next = pool
             .upgrade()
@@ -201,7 +226,7 @@ async fn probe_until_up<K: Connector>(pool: std::sync::Weak<Inner<K>>, key: Key)
         };
         sleep_until(next).await;
         match pool.upgrade() {
-            Some(pool) if !pool.probe(&key).await => {}
+            Some(pool) if !pool.probe(&key, shared).await => {}
             _ => return,
         }
     }
@@ -223,7 +248,7 @@ impl<K: Connector> State<K> {
         let verdict = match failure {
             OpenError::Unreachable(cause) => return self.gate.down(cause.clone(), now),
             OpenError::Full(_)
-            | OpenError::Login(_)
+            | OpenError::Login(..)
             | OpenError::Barred { .. }
             | OpenError::NoDatabase
             | OpenError::Internal(_) => Verdict::of(failure.clone(), REFUSED),

@@ -26,10 +26,7 @@ impl<K: Connector> State<K> {
     ) -> Result<u64, Verdict> {
         let key = Key::from(login);
         self.refuse_early(&key, now)?;
-        if login.sharing == Sharing::Strangers && !self.is_shared(&key) {
-            // Those that are open were opened for one user, without the pins of a shared role.
-            self.close(&key.database, Some(&key.role), actions);
-        }
+        self.begin_anew(&key, login.sharing, now, actions);
         let number = self.next_event();
         let tenant = self.place(&key);
         if tenant.waiting == 0 {
@@ -38,7 +35,10 @@ impl<K: Connector> State<K> {
         tenant.waiting += 1;
         if let Some(role) = tenant.roles.get_mut(&key.role) {
             // For as long as anything is held for it: what is opened meanwhile may go to either.
-            role.strangers |= login.sharing == Sharing::Strangers;
+            if login.sharing == Sharing::Strangers {
+                role.strangers = true;
+                role.strangers_at = Some(now);
+            }
             role.waiters.push_back(Waiter {
                 number,
                 since: now,
@@ -49,6 +49,28 @@ impl<K: Connector> State<K> {
         self.waiting += 1;
         self.balance(now, actions);
         Ok(number)
+    }
+
+    /// Closes what is open where strangers come to a role that was one user's, without their pins,
+    /// or that user to a role to which strangers come no more.
+    fn begin_anew(
+        &mut self,
+        key: &Key,
+        sharing: Sharing,
+        now: Instant,
+        actions: &mut Vec<Action<K>>,
+    ) {
+        let Some(role) = self.role_mut(key) else {
+            return;
+        };
+        let anew = match sharing {
+            Sharing::Strangers => !role.strangers,
+            Sharing::One(_) => role.has_lapsed(now),
+        };
+        if anew {
+            role.strangers = sharing == Sharing::Strangers;
+            self.close(&key.database, Some(&key.role), actions);
+        }
     }
 
     fn refuse_early(&mut self, key: &Key, now: Instant) -> Result<(), Verdict> {

@@ -3,6 +3,7 @@
 //! Whoever holds the lock changes the state and carries the actions out after the lock is free.
 
 use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
 
 use tidegate_sql::{DatabaseName, Login, RoleName, Sharing};
 use tokio::sync::oneshot;
@@ -15,6 +16,9 @@ use super::settings::Settings;
 use super::stats::Counters;
 use super::trouble::Trouble;
 use super::verdict::Verdict;
+
+/// How long after the last stranger a role is one user's again, when that user comes.
+const LAPSE: Duration = Duration::from_mins(1);
 
 /// Where an answer for a waiting request goes.
 pub(super) type Reply<K> = oneshot::Sender<Result<Lease<K>, Verdict>>;
@@ -59,6 +63,8 @@ pub(super) struct Waiter<K: Connector> {
 /// The connections of a role in a database.
 pub(super) struct Role<K: Connector> {
     pub(super) strangers: bool,
+    /// When strangers asked for it last.
+    pub(super) strangers_at: Option<Instant>,
     /// The least recently used first.
     pub(super) idle: Vec<Box<Entry<K::Connection>>>,
     pub(super) opening: usize,
@@ -75,6 +81,7 @@ impl<K: Connector> Role<K> {
     fn new() -> Self {
         Self {
             strangers: false,
+            strangers_at: None,
             idle: Vec::new(),
             opening: 0,
             lent: 0,
@@ -88,6 +95,17 @@ impl<K: Connector> Role<K> {
 
     pub(super) fn held(&self) -> usize {
         self.idle.len() + self.in_use() + self.leaving
+    }
+
+    /// Whether strangers share the role no more, as far as one can tell. None of them must wait for
+    /// it: what is opened next lacks their pins.
+    pub(super) fn has_lapsed(&self, now: Instant) -> bool {
+        let waits = |waiter: &Waiter<K>| waiter.sharing == Sharing::Strangers;
+        self.strangers
+            && self
+                .strangers_at
+                .is_none_or(|at| now.duration_since(at) >= LAPSE)
+            && !self.waiters.iter().any(waits)
     }
 
     /// Connections that come back or fail by themselves.
@@ -151,10 +169,20 @@ impl<K: Connector> State<K> {
 
     /// Takes an idle connection of the login's role: the one used last by the same session, else
     /// the one used last. The flag tells that another session used it.
-    pub(super) fn claim(&mut self, login: &Login) -> Option<(Box<Entry<K::Connection>>, bool)> {
+    pub(super) fn claim(
+        &mut self,
+        login: &Login,
+        now: Instant,
+    ) -> Option<(Box<Entry<K::Connection>>, bool)> {
         let tenant = self.tenants.get_mut(&login.database)?;
         let role = tenant.roles.get_mut(&login.role)?;
-        if login.sharing == Sharing::Strangers && !role.strangers {
+        // What is open began with other settings than this one's connections do.
+        if login.sharing == Sharing::Strangers {
+            if !role.strangers {
+                return None;
+            }
+            role.strangers_at = Some(now);
+        } else if role.has_lapsed(now) {
             return None;
         }
         let session = Some(login.sharing);

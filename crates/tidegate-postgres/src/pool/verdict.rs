@@ -24,7 +24,7 @@ impl Verdict {
     /// What the failure means for the requests of the role.
     pub(super) fn of(failure: OpenError, retry_after: Duration) -> Self {
         match failure {
-            OpenError::Unreachable(cause) | OpenError::Full(cause) | OpenError::Login(cause) => {
+            OpenError::Unreachable(cause) | OpenError::Full(cause) | OpenError::Login(_, cause) => {
                 Self::Unavailable { retry_after, cause }
             }
             OpenError::Barred { said, .. } => Self::Barred(said),

@@ -9,14 +9,14 @@ use tidegate_embedded::Cluster;
 use tidegate_postgres::admin::{Admin, RoleCredentials, RolePasswords};
 use tidegate_postgres::backoff::Jitter;
 use tidegate_postgres::control::Control;
-use tidegate_postgres::pool::{Key, Pool, Repair as _, Settings};
+use tidegate_postgres::pool::{Key, LoginFault, Pool, Repair as _, Repaired, Settings};
 use tidegate_postgres::{
     Config, ConnectError, ConnectFault, Connection, Credential, Credentials as _, RoleConnector,
 };
-use tidegate_sql::{Executor, Login, Sharing};
+use tidegate_sql::{Error, Executor, Login, Rejection, Sharing};
 use tokio_postgres::{Client, NoTls};
 
-use super::fixture::{SECRET, admin, database, role, root, superuser, user, value};
+use super::fixture::{SECRET, admin, database, role, root, service_admin, superuser, user, value};
 
 /// A cluster of its own with a tenant, whose owner's role strangers share.
 struct Place {
@@ -135,9 +135,19 @@ async fn a_login_that_settings_spoil_is_repaired() {
     let root = place.root().await;
     let library = "ALTER ROLE shop SET session_preload_libraries = 'no_such_library'";
     root.batch_execute(library).await.unwrap();
+    let more = "ALTER ROLE shop SET temp_file_limit = '1GB'; \
+        ALTER ROLE shop IN DATABASE shop SET log_statement = 'all'; \
+        ALTER ROLE shop IN DATABASE shop SET session_preload_libraries = 'plpgsql, not_there'";
+    root.batch_execute(more).await.unwrap();
     let refused = place.open().await.unwrap_err();
     assert!(matches!(refused, ConnectError::Spoilt(_)), "{refused}");
+    // One of the two counts at a time.
+    assert!(place.acquire().await.is_err());
     place.acquire().await.unwrap();
+    assert_eq!(
+        settings(&root).await,
+        "log_statement=all temp_file_limit=1GB"
+    );
 
     let Credential { password, mut pins } =
         place.credentials.of(&Place::key(), true).await.unwrap();
@@ -153,6 +163,34 @@ async fn a_login_that_settings_spoil_is_repaired() {
     pins.defaults = vec![("log_statement".to_owned(), "all".to_owned())];
     let opened = Connection::open(&place.config, "shop", "shop", password.reveal(), &pins).await;
     assert_eq!(opened.unwrap_err().fault(), ConnectFault::Barred);
+}
+
+/// The role's own settings, for whatever database.
+async fn settings(root: &Client) -> String {
+    let sql = "SELECT string_agg(c, ' ' ORDER BY c) FROM pg_db_role_setting, unnest(setconfig) c \
+        WHERE setrole = 'shop'::regrole";
+    value(root, sql).await
+}
+
+#[tokio::test]
+async fn a_login_that_the_database_spoils_costs_the_role_none_of_its_settings() {
+    let place = Place::new().await;
+    let root = place.root().await;
+    let spoil = "ALTER ROLE shop SET temp_file_limit = '1GB'; \
+        ALTER ROLE shop IN DATABASE shop SET log_statement = 'all'; \
+        ALTER DATABASE shop SET session_preload_libraries = 'no_such_library'";
+    root.batch_execute(spoil).await.unwrap();
+    let refused = place.open().await.unwrap_err();
+    assert!(matches!(refused, ConnectError::Spoilt(_)), "{refused}");
+    let told = place.acquire().await.unwrap_err();
+    assert!(matches!(told, Error::Unavailable { .. }), "{told}");
+    assert_eq!(
+        settings(&root).await,
+        "log_statement=all temp_file_limit=1GB"
+    );
+    let mend = "ALTER DATABASE shop RESET session_preload_libraries";
+    root.batch_execute(mend).await.unwrap();
+    place.acquire().await.unwrap();
 }
 
 #[tokio::test]
@@ -191,12 +229,13 @@ async fn a_repair_waits_for_the_role_itself_and_not_for_long() {
     };
     let limit = Settings::default().open;
     let began = Instant::now();
-    assert!(admin.repair(&key).await.is_err());
+    let fault = LoginFault::Password;
+    assert_eq!(admin.repair(&key, &fault).await.unwrap(), Repaired::Held);
     assert!(began.elapsed() < limit, "{:?}", began.elapsed());
 
     let repair = tokio::spawn({
         let (admin, key) = (admin.clone(), key.clone());
-        async move { admin.repair(&key).await }
+        async move { admin.repair(&key, &LoginFault::Password).await }
     });
     let watcher = root("postgres").await;
     let waits = "SELECT count(*)::text FROM pg_stat_activity WHERE wait_event_type = 'Lock' \
@@ -207,4 +246,106 @@ async fn a_repair_waits_for_the_role_itself_and_not_for_long() {
     holder.batch_execute("COMMIT").await.unwrap();
     repair.await.unwrap().unwrap();
     user("held", "held").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_role_that_spoilt_itself_is_repaired() {
+    let admin = admin(service_admin("svc_repair").await);
+    let tenant = database("spoilt");
+    admin.create_tenant(&tenant).await.unwrap();
+    let owner = user("spoilt", "spoilt").await.unwrap();
+    owner
+        .batch_execute(
+            "ALTER ROLE spoilt PASSWORD 'mine'; ALTER ROLE spoilt SET search_path = nowhere; \
+             ALTER ROLE spoilt IN DATABASE spoilt SET work_mem = '64kB'; \
+             ALTER ROLE spoilt IN DATABASE spoilt SET jit = off",
+        )
+        .await
+        .unwrap();
+    assert!(user("spoilt", "spoilt").await.is_err());
+
+    let key = Key {
+        database: tenant.clone(),
+        role: role("spoilt"),
+    };
+    let repair = |fault| {
+        let (admin, key) = (&admin, &key);
+        async move { admin.repair(key, &fault).await.unwrap() }
+    };
+    assert_eq!(repair(LoginFault::Password).await, Repaired::Mended);
+    let settings = || async {
+        let owner = user("spoilt", "spoilt").await.unwrap();
+        let sql = "SELECT concat_ws(' ', current_setting('search_path'), \
+            current_setting('work_mem'), current_setting('jit'))";
+        value(&owner, sql).await
+    };
+    // Its password was all that was wrong.
+    assert_eq!(settings().await, "nowhere 64kB off");
+    let said = |message: &str| {
+        LoginFault::Session(Box::new(Rejection {
+            message: message.to_owned(),
+            ..Rejection::default()
+        }))
+    };
+    // What an event trigger of the database says, or the server of one of its files.
+    for message in [
+        "relation \"search_paths\" does not exist",
+        "no work_memory: off",
+    ] {
+        assert_eq!(
+            repair(said(message)).await,
+            Repaired::NotToBlame,
+            "{message}"
+        );
+    }
+    let wrong = said("ungültiger Wert für Parameter »work_mem«: »64kB«");
+    assert_eq!(repair(wrong).await, Repaired::Mended);
+    assert_eq!(settings().await, "nowhere 4MB off");
+}
+
+#[tokio::test]
+async fn a_role_that_is_kept_out_is_not_repaired() {
+    let admin = admin(service_admin("svc_kept_out").await);
+    let tenant = database("kept_out");
+    admin.create_tenant(&tenant).await.unwrap();
+    let key = Key {
+        database: tenant.clone(),
+        role: role("kept_out"),
+    };
+    admin.admits(&key).await.unwrap();
+    for (keeps_out, lets_in) in [
+        ("NOLOGIN", "LOGIN"),
+        ("VALID UNTIL '2020-01-01'", "VALID UNTIL 'infinity'"),
+    ] {
+        let root = root("postgres").await;
+        let alter = |what: &str| format!("ALTER ROLE kept_out {what}");
+        root.batch_execute(&alter(keeps_out)).await.unwrap();
+        for answer in [
+            admin.admits(&key).await,
+            admin.repair(&key, &LoginFault::Password).await.map(drop),
+        ] {
+            assert_eq!(answer.unwrap_err().sqlstate(), Some("28000"), "{keeps_out}");
+        }
+        root.batch_execute(&alter(lets_in)).await.unwrap();
+        admin.admits(&key).await.unwrap();
+    }
+
+    let foreign = Key {
+        database: tenant,
+        role: role("postgres"),
+    };
+    let error = admin
+        .repair(&foreign, &LoginFault::Password)
+        .await
+        .unwrap_err();
+    assert_eq!(error.sqlstate(), Some("28000"), "{error}");
+    let gone = Key {
+        database: database("never_made"),
+        role: role("kept_out"),
+    };
+    let error = admin
+        .repair(&gone, &LoginFault::Password)
+        .await
+        .unwrap_err();
+    assert!(matches!(error, tidegate_sql::Error::NoDatabase), "{error}");
 }

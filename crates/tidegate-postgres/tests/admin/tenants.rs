@@ -1,5 +1,4 @@
 use tidegate_postgres::admin::{Admin, Error};
-use tidegate_postgres::pool::{Key, Repair};
 
 use super::fixture::{admin, connect, database, refusal, role, root, service_admin, user, value};
 
@@ -405,57 +404,4 @@ async fn a_tenant_goes_with_its_data_or_leaves_it_behind() {
     admin.drop_tenant(&tenant, &roles).await.unwrap();
     assert_eq!(value(&root, there).await, "0 0");
     admin.drop_tenant(&tenant, &roles).await.unwrap();
-}
-
-#[tokio::test]
-async fn a_role_that_spoilt_itself_is_repaired() {
-    let admin = admin(service_admin("svc_repair").await);
-    let tenant = database("spoilt");
-    admin.create_tenant(&tenant).await.unwrap();
-    let owner = user("spoilt", "spoilt").await.unwrap();
-    owner
-        .batch_execute(
-            "ALTER ROLE spoilt PASSWORD 'mine'; ALTER ROLE spoilt SET search_path = nowhere; \
-             ALTER ROLE spoilt IN DATABASE spoilt SET work_mem = '64kB'",
-        )
-        .await
-        .unwrap();
-    assert!(user("spoilt", "spoilt").await.is_err());
-
-    let key = Key {
-        database: tenant.clone(),
-        role: role("spoilt"),
-    };
-    admin.repair(&key).await.unwrap();
-    let owner = user("spoilt", "spoilt").await.unwrap();
-    assert_eq!(value(&owner, "SHOW search_path").await, "\"$user\", public");
-    assert_ne!(value(&owner, "SHOW work_mem").await, "64kB");
-
-    admin.admits(&key).await.unwrap();
-    for (keeps_out, lets_in) in [
-        ("NOLOGIN", "LOGIN"),
-        ("VALID UNTIL '2020-01-01'", "VALID UNTIL 'infinity'"),
-    ] {
-        let root = root("postgres").await;
-        let alter = |what: &str| format!("ALTER ROLE spoilt {what}");
-        root.batch_execute(&alter(keeps_out)).await.unwrap();
-        for answer in [admin.admits(&key).await, admin.repair(&key).await] {
-            assert_eq!(answer.unwrap_err().sqlstate(), Some("28000"), "{keeps_out}");
-        }
-        root.batch_execute(&alter(lets_in)).await.unwrap();
-        admin.admits(&key).await.unwrap();
-    }
-
-    let foreign = Key {
-        database: tenant,
-        role: role("postgres"),
-    };
-    let error = admin.repair(&foreign).await.unwrap_err();
-    assert_eq!(error.sqlstate(), Some("28000"), "{error}");
-    let gone = Key {
-        database: database("never_made"),
-        role: role("spoilt"),
-    };
-    let error = admin.repair(&gone).await.unwrap_err();
-    assert!(matches!(error, tidegate_sql::Error::NoDatabase), "{error}");
 }

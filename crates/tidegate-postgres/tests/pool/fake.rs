@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tidegate_postgres::pool::{Condition, Connector, Key, OpenError, Repair, ResetFailed};
+use tidegate_postgres::pool::{
+    Condition, Connector, Key, LoginFault, OpenError, Repair, Repaired, ResetFailed,
+};
 use tidegate_sql::{BoxFuture, DatabaseName, Error, Login, Rejection, RoleName, Sharing};
 use tokio::time::sleep;
 
@@ -59,7 +61,8 @@ struct Server {
     closed: Vec<String>,
     severed: Vec<usize>,
     repairs: usize,
-    repairs_fail: bool,
+    /// What a repair is answered with; without an answer the administrator fails.
+    repairs_end: Option<Repaired>,
     /// How the server behaves behind a repair.
     repaired: Script,
     /// How long looking at a role and repairing it take.
@@ -82,7 +85,7 @@ impl Default for Fake {
             closed: Vec::new(),
             severed: Vec::new(),
             repairs: 0,
-            repairs_fail: false,
+            repairs_end: Some(Repaired::Mended),
             repaired: Script::Up,
             looks: (0, Duration::ZERO),
             repairs_take: Duration::ZERO,
@@ -157,7 +160,7 @@ impl Fake {
                 return Err(OpenError::Full(cause()));
             }
             Script::WrongPassword | Script::Expired | Script::Dropped => {
-                return Err(OpenError::Login(cause()));
+                return Err(OpenError::Login(LoginFault::Password, cause()));
             }
             Script::NoLogin => {
                 let (said, cause) = (barred(), cause());
@@ -251,8 +254,9 @@ impl Repairs {
         self.0.lock().repairs
     }
 
-    pub(crate) fn fail(&self) {
-        self.0.lock().repairs_fail = true;
+    /// How repairs end from now on; an administrator who fails has no answer.
+    pub(crate) fn end(&self, answer: Option<Repaired>) {
+        self.0.lock().repairs_end = answer;
     }
 
     /// How the server behaves behind a repair from now on.
@@ -296,7 +300,11 @@ impl Repair for Repairs {
         })
     }
 
-    fn repair<'a>(&'a self, _key: &'a Key) -> BoxFuture<'a, tidegate_sql::Result<()>> {
+    fn repair<'a>(
+        &'a self,
+        _key: &'a Key,
+        _fault: &'a LoginFault,
+    ) -> BoxFuture<'a, tidegate_sql::Result<Repaired>> {
         let time = {
             let mut server = self.0.lock();
             server.repairs += 1;
@@ -305,11 +313,11 @@ impl Repair for Repairs {
         Box::pin(async move {
             sleep(time).await;
             let mut server = self.0.lock();
-            if server.repairs_fail {
-                return Err(Error::internal("the repair is broken"));
+            if server.repairs_end == Some(Repaired::Mended) {
+                server.script = server.repaired;
             }
-            server.script = server.repaired;
-            Ok(())
+            let broken = || Error::internal("the repair is broken");
+            server.repairs_end.ok_or_else(broken)
         })
     }
 }

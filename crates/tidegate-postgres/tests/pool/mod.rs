@@ -93,6 +93,31 @@ async fn a_role_that_becomes_shared_starts_with_new_connections() {
 }
 
 /// A named user may have the role that strangers share.
+/// The default user of yesterday, which is busy all the time.
+#[tokio::test(start_paused = true)]
+async fn a_role_to_which_no_strangers_come_any_more_is_its_users_again() {
+    let pool = pool(40);
+    let (one, all) = (login("shop", "shop/a"), strangers("shop", "shop/a"));
+    let shared = async |login| pool.acquire(login).await.unwrap().shared;
+    let runs_on = pool.acquire(&all).await.unwrap();
+    let busy = pool.acquire(&one).await.unwrap();
+    assert!(busy.shared);
+    for _ in 0..59 {
+        sleep(Duration::from_secs(1)).await;
+        assert!(shared(&one).await, "strangers may come again soon");
+    }
+    sleep(Duration::from_secs(1)).await;
+    assert!(!shared(&one).await);
+    drop((runs_on, busy));
+    assert!(!shared(&one).await, "what came back is closed");
+    assert!(shared(&all).await);
+    sleep(Duration::from_secs(59)).await;
+    let waits = later(&pool, &all);
+    assert!(waits.await.unwrap().unwrap().shared);
+    sleep(Duration::from_secs(2)).await;
+    assert!(shared(&one).await, "each of the strangers counts");
+}
+
 #[tokio::test(start_paused = true)]
 async fn strangers_get_no_connection_that_was_opened_for_one_user() {
     let pool = pool(10);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tidegate_postgres::backoff::Jitter;
-use tidegate_postgres::pool::{Pool, Settings};
+use tidegate_postgres::pool::{Pool, Repaired, Settings};
 use tidegate_sql::Error;
 use tokio::time::{Instant, sleep};
 
@@ -74,6 +74,38 @@ async fn what_found_the_server_up_for_one_user_goes_to_no_strangers() {
     let lease = later(&pool, &all).await.unwrap().unwrap();
     assert!(lease.shared);
     drop(held);
+}
+
+/// Nobody waits for the role while it is probed, so that the pool has forgotten it.
+#[tokio::test(start_paused = true)]
+async fn what_found_the_server_up_is_what_those_had_who_found_it_down() {
+    for shared in [false, true] {
+        let pool = pool(20);
+        let (one, all) = (login("shop", "shop/a"), strangers("shop", "shop/a"));
+        let (same, others) = if shared { (&all, &one) } else { (&one, &all) };
+        pool.connector().script(Script::Down);
+        assert!(pool.acquire(same).await.is_err());
+        pool.connector().script(Script::Up);
+        sleep(Duration::from_millis(150)).await;
+        assert!(pool.stats().reachable);
+        let attempts = pool.connector().attempts();
+        let lease = pool.acquire(same).await.unwrap();
+        assert_eq!(lease.shared, shared);
+        assert_eq!(pool.connector().attempts(), attempts, "the probe's is kept");
+        lease.discard();
+        settle().await;
+        // Others meanwhile hold one that begins differently: the probe's fits nobody.
+        let slow = Script::Slow(Duration::from_millis(300));
+        pool.connector().script(Script::Down);
+        assert!(pool.acquire(same).await.is_err());
+        pool.connector().script(slow);
+        sleep(Duration::from_millis(150)).await;
+        pool.resume();
+        pool.connector().script(Script::Up);
+        let held = pool.acquire(others).await.unwrap();
+        sleep(Duration::from_millis(400)).await;
+        assert_eq!((held.shared, pool.connector().open()), (!shared, 1));
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -148,7 +180,7 @@ async fn a_role_that_cannot_log_in_is_repaired_and_tried_again() {
     );
     assert_eq!(repairs.count(), 1);
     pool.close(&alice.database);
-    repairs.fail();
+    repairs.end(None);
     pool.connector().script(Script::WrongPassword);
     let error = pool.acquire(&alice).await.unwrap_err();
     assert!(matches!(error, Error::Unavailable { .. }), "{error:?}");
@@ -204,6 +236,23 @@ async fn a_role_that_cannot_log_in_all_the_same_is_repaired_ever_more_rarely() {
     repairs.lead_to(Script::FullFor("shop/alice"));
     sleep(Duration::from_secs(1)).await;
     assert_eq!(pauses(&pool, &repairs, 4).await, [1; 4]);
+}
+
+/// An administrator's connection that PostgreSQL has no place for, say.
+#[tokio::test(start_paused = true)]
+async fn only_what_a_role_may_have_done_itself_makes_repairs_rare() {
+    let fake = Fake::default();
+    let repairs = fake.repairs();
+    let pool = Pool::new(fake, repairs.clone(), Settings::default(), Jitter::none());
+    pool.connector().script(Script::WrongPassword);
+    for (answer, expected) in [
+        (None, [1; 4]),
+        (Some(Repaired::NotToBlame), [1; 4]),
+        (Some(Repaired::Held), [1, 2, 4, 8]),
+    ] {
+        repairs.end(answer);
+        assert_eq!(pauses(&pool, &repairs, 4).await, expected, "{answer:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
