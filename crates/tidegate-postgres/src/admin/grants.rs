@@ -4,7 +4,7 @@
 //! administrator that is no superuser it may mistake the role itself for the grantor.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::session::Session;
 use super::{Result, role};
@@ -32,6 +32,18 @@ pub(super) struct Object {
     pub(super) schema: Option<(String, Owner)>,
 }
 
+/// What a grantor can be lent that may not grant any more, and gives back.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lending {
+    /// The right, with that to grant it.
+    Right,
+    /// Only the right to grant it: the owner has granted it the other.
+    Option,
+    /// Nothing: somebody who stays would lose something with it, to whom it granted that too, or
+    /// itself what the owner granted it on single columns.
+    Harmful,
+}
+
 /// What one role granted to another on an object.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Grant {
@@ -42,8 +54,8 @@ pub(super) struct Grant {
     pub(super) privileges: Vec<String>,
     /// Whether the grantor itself has been granted the right to grant that.
     pub(super) holds: bool,
-    /// Whether the object's owner granted that to the grantor, with the right to grant it or without.
-    pub(super) has: bool,
+    /// What the grantor can be lent.
+    pub(super) loan: Lending,
     /// Whether the grantor finds the object by its name.
     pub(super) sees: bool,
 }
@@ -82,7 +94,7 @@ impl Edge {
                 grantee: row.get("grantee"),
                 privileges: vec![row.get("privilege")],
                 holds: false,
-                has: false,
+                loan: Lending::Right,
                 sees: row.get("sees"),
             },
             grantable: row.get("is_grantable"),
@@ -135,7 +147,9 @@ pub(super) async fn of_roles(session: &Session, roles: &[&str]) -> Result<Vec<Gr
     for edge in edges.iter().filter(|edge| edge.touches) {
         let grantor = (edge.right(), edge.grant.grantor.role.as_str());
         let depth = graph.depth(grantor, &mut depths);
-        merge(grants.entry(Reverse(depth)).or_default(), graph.grant(edge));
+        // Who takes back something in a schema must see it: that goes last.
+        let place = (edge.grant.object.kind == "SCHEMA", Reverse(depth));
+        merge(grants.entry(place).or_default(), graph.grant(edge));
     }
     Ok(grants.into_values().flatten().collect())
 }
@@ -160,6 +174,8 @@ fn merge(grants: &mut Vec<Grant>, grant: Grant) {
 /// Who has what from whom.
 struct Graph<'a> {
     edges: HashMap<(Right<'a>, &'a str), Vec<&'a Edge>>,
+    /// What somebody granted to others, who stay.
+    kept: HashSet<(Right<'a>, &'a str)>,
 }
 
 impl<'a> Graph<'a> {
@@ -171,7 +187,12 @@ impl<'a> Graph<'a> {
                 to.entry(key).or_default().push(edge);
             }
         }
-        Self { edges: to }
+        let kept = edges.iter().filter(|edge| !edge.touches);
+        let kept = kept.map(|edge| (edge.right(), edge.grant.grantor.role.as_str()));
+        Self {
+            edges: to,
+            kept: kept.collect(),
+        }
     }
 
     fn to(&self, role: (Right<'a>, &'a str)) -> &[&'a Edge] {
@@ -202,11 +223,19 @@ impl<'a> Graph<'a> {
     fn grant(&self, edge: &'a Edge) -> Grant {
         let mut grant = edge.grant.clone();
         let column = &grant.object.column;
-        for above in self.to((edge.right(), &edge.grant.grantor.role)) {
+        let from = (edge.right(), edge.grant.grantor.role.as_str());
+        let (mut has, mut harms) = (false, self.kept.contains(&from));
+        for above in self.to(from) {
             let on = &above.grant.object.column;
             grant.holds |= above.grantable && (on.is_none() || on == column);
-            grant.has |= above.grant.by_owner() && on == column;
+            has |= above.grant.by_owner() && on == column;
+            harms |= above.grant.by_owner() && column.is_none() && on.is_some();
         }
+        grant.loan = match (harms, has) {
+            (true, _) => Lending::Harmful,
+            (false, true) => Lending::Option,
+            (false, false) => Lending::Right,
+        };
         grant
     }
 }

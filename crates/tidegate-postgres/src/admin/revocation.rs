@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use super::grants::{self, Grant, Object, Owner};
+use super::grants::{self, Grant, Lending, Object, Owner};
 use super::script::{Part, Script};
 use super::session::Session;
 use super::{Result, group, role};
@@ -159,7 +159,8 @@ struct Loan<'a> {
     take: Vec<Part<'a>>,
 }
 
-/// What the grantor must be lent; nothing when nobody can lend it.
+/// What the grantor must be lent; nothing when nobody can lend it, or somebody who stays would lose
+/// something when it is taken back.
 fn loans(grant: &Grant) -> Option<Vec<Loan<'_>>> {
     let mut loans = Vec::new();
     let grantor = grant.grantor.role.as_str();
@@ -185,10 +186,10 @@ fn loans(grant: &Grant) -> Option<Vec<Loan<'_>>> {
         let mut give = vec![Syntax("GRANT ")];
         give.extend(what(grant));
         give.extend([Syntax(" TO "), Name(grantor), Syntax(" WITH GRANT OPTION")]);
-        let whole = if grant.has {
-            Whole::Option
-        } else {
-            Whole::Right
+        let whole = match grant.loan {
+            Lending::Right => Whole::Right,
+            Lending::Option => Whole::Option,
+            Lending::Harmful => return None,
         };
         loans.push(Loan {
             lender: &grant.object.owner,

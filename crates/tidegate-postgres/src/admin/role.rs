@@ -142,7 +142,11 @@ pub(super) async fn reset(
     let mut script = patient();
     let mut found = false;
     for row in &rows {
-        let (here, setting) = (row.get::<_, bool>(0), row.get::<_, &str>(1));
+        // A setting in no UTF-8 is none that PostgreSQL has named to us.
+        let Ok(setting) = row.try_get::<_, &str>(1) else {
+            continue;
+        };
+        let here = row.get::<_, bool>(0);
         let (name, value) = setting.split_once('=').unwrap_or((setting, ""));
         if !is_named(&said.message, name, value) {
             continue;

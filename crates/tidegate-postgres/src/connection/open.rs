@@ -2,7 +2,7 @@
 
 use postgres_protocol::authentication::sasl::{self, ChannelBinding, ScramSha256};
 use postgres_protocol::message::frontend;
-use tidegate_sql::RoleName;
+use tidegate_sql::{Rejection, RoleName};
 use tokio::time::timeout;
 
 use super::cancel::Canceller;
@@ -16,6 +16,9 @@ use crate::wire::channel::{Channel, Halt};
 use crate::wire::rejection::ServerError;
 use crate::wire::stream::Stream;
 use crate::wire::tag;
+
+/// The longest packet to start with that PostgreSQL reads (`MAX_STARTUP_PACKET_LENGTH`).
+const LONGEST_START: usize = 10_000;
 
 impl Connection {
     /// Connects and logs in.
@@ -69,8 +72,25 @@ fn start(
 ) -> Result<(), ConnectError> {
     let login = [("user", role), ("database", database)];
     let parameters = login.into_iter().chain(pins.settings());
+    let before = channel.outbound.len();
     frontend::startup_message(parameters, &mut channel.outbound)
-        .map_err(|_| ConnectError::Protocol("a name or a setting holds a zero byte".to_owned()))
+        .map_err(|_| ConnectError::Protocol("a name or a setting holds a zero byte".to_owned()))?;
+    if channel.outbound.len() - before > LONGEST_START {
+        return Err(too_long(pins));
+    }
+    Ok(())
+}
+
+/// PostgreSQL hangs up on a longer one without a word, as a server does that is away.
+fn too_long(pins: &StartupPins) -> ConnectError {
+    let settings = pins.settings();
+    let longest = settings.iter().max_by_key(|(_, value)| value.len());
+    let name = longest.map_or("a setting", |(name, _)| name);
+    ConnectError::Spoilt(Box::new(Rejection {
+        sqlstate: "22023".to_owned(),
+        message: format!("\"{name}\" is too long for a session to begin with"),
+        ..Rejection::default()
+    }))
 }
 
 async fn authenticate(channel: &mut Channel, password: &str) -> Result<(), ConnectError> {

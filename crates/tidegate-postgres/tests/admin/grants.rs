@@ -203,6 +203,60 @@ async fn what_a_grantor_may_grant_no_more_is_taken_back_and_the_grantor_keeps_wh
 }
 
 #[tokio::test]
+async fn what_others_would_lose_with_a_loan_refuses_the_drop() {
+    let adopted = Adopted::new("harmed", superuser()).await;
+    let zoe = adopted.user("zoe");
+    let tenant = adopted.tenant();
+    adopted.admin.create_user(&tenant, &zoe).await.unwrap();
+    let on = "GRANT SELECT ON s.album TO @/zoe";
+    adopted.run_as("/eve", on).await;
+    let lost = "REVOKE ALL ON s.album FROM @/eve CASCADE; \
+                REVOKE ALL ON s.album FROM @/group/sales CASCADE";
+    adopted.run_as("", lost).await;
+    let before = adopted.rights().await;
+    assert!(before.contains("zoe\\\"=r/"), "{before}");
+    let dropped = adopted.drop_user("kim").await;
+    assert!(
+        matches!(dropped, Err(Error::StillUsed { .. })),
+        "{dropped:?}"
+    );
+    assert_eq!(adopted.rights().await, before);
+    // With both of them nobody loses anything.
+    let roles = ["/eve", "/kim", "/zoe", ""].map(|user| format!("harmed{user}"));
+    let changes = &adopted.plan.changes;
+    let released = adopted.admin.release_tenant(&tenant, &roles, changes).await;
+    released.unwrap();
+}
+
+#[tokio::test]
+async fn a_schema_is_taken_behind_what_is_in_it() {
+    let admin = admin(service_admin("svc_schema_last").await);
+    let tenant = database("schema_last");
+    admin.create_tenant(&tenant).await.unwrap();
+    let [eve, kim, ann] = ["eve", "kim", "ann"].map(|name| role(&format!("schema_last/{name}")));
+    for one in [&eve, &kim, &ann] {
+        admin.create_user(&tenant, one).await.unwrap();
+    }
+    let owner = user("schema_last", "schema_last").await.unwrap();
+    let app = "CREATE SCHEMA app; GRANT USAGE, CREATE ON SCHEMA app TO \"schema_last/ann\"; \
+               GRANT USAGE ON SCHEMA app TO \"schema_last/eve\"";
+    owner.batch_execute(app).await.unwrap();
+    let anns = user("schema_last", "schema_last/ann").await.unwrap();
+    let on = "CREATE TABLE app.t (a int); \
+              GRANT SELECT ON app.t TO \"schema_last/eve\" WITH GRANT OPTION";
+    anns.batch_execute(on).await.unwrap();
+    let eves = user("schema_last", "schema_last/eve").await.unwrap();
+    let on = "GRANT SELECT ON app.t TO \"schema_last/kim\"";
+    eves.batch_execute(on).await.unwrap();
+    let heir = role("schema_last");
+    let dropped = admin.drop_user(&tenant, &eve, &heir, false).await;
+    dropped.unwrap();
+    let left = "SELECT relacl::text FROM pg_class WHERE relname = 't'";
+    let left = value(&owner, left).await;
+    assert!(!left.contains("eve") && !left.contains("kim"), "{left}");
+}
+
+#[tokio::test]
 async fn a_drop_that_is_refused_takes_nothing() {
     let adopted = Adopted::new("refusing", service_admin("svc_refusing").await).await;
     let outside = "CREATE ROLE refusing_r LOGIN; SET ROLE refusing_maker; \

@@ -72,6 +72,10 @@ impl Place {
 
     /// Opens a connection as the service does for strangers.
     async fn acquire(&self) -> tidegate_sql::Result<()> {
+        self.acquire_for(Sharing::Strangers).await
+    }
+
+    async fn acquire_for(&self, sharing: Sharing) -> tidegate_sql::Result<()> {
         let (config, control) = (self.config.clone(), self.control.clone());
         let connector = RoleConnector::new(config, self.credentials.clone(), control);
         let repair = Arc::new(self.admin.clone());
@@ -79,7 +83,7 @@ impl Place {
         let login = Login {
             database: database("shop"),
             role: role("shop"),
-            sharing: Sharing::Strangers,
+            sharing,
         };
         pool.acquire(&login).await.map(drop)
     }
@@ -163,6 +167,20 @@ async fn a_login_that_settings_spoil_is_repaired() {
     pins.defaults = vec![("log_statement".to_owned(), "all".to_owned())];
     let opened = Connection::open(&place.config, "shop", "shop", password.reveal(), &pins).await;
     assert_eq!(opened.unwrap_err().fault(), ConnectFault::Barred);
+}
+
+#[tokio::test]
+async fn a_setting_that_is_too_long_to_begin_with_keeps_nobody_else_out() {
+    let place = Place::new().await;
+    let root = place.root().await;
+    let long = format!(
+        "ALTER ROLE shop SET search_path = {}; ALTER ROLE shop SET log_statement = 'all'",
+        "a".repeat(60) + &", b".repeat(4000)
+    );
+    root.batch_execute(&long).await.unwrap();
+    // PostgreSQL would hang up without a word, as if it were away for everybody.
+    place.acquire_for(Sharing::One(1)).await.unwrap();
+    assert_eq!(settings(&root).await, "log_statement=all");
 }
 
 /// The role's own settings, for whatever database.
