@@ -23,7 +23,7 @@ pub enum AttemptScope {
     Account,
     /// Failures that come from one address (for IPv6 from one /64).
     Address,
-    /// Secrets tried for one client.
+    /// Wrong secrets for one client from one address.
     Client,
     /// Guest sessions opened from one address.
     Guest,

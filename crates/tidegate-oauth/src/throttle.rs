@@ -25,7 +25,7 @@ pub struct Limits {
     pub account: AttemptLimit,
     /// Failures from one address.
     pub address: AttemptLimit,
-    /// Secrets for one client.
+    /// Wrong secrets for one client from one address.
     pub client: AttemptLimit,
     /// Guest sessions from one address.
     pub guest: AttemptLimit,
@@ -51,8 +51,8 @@ pub struct Limits {
 impl Default for Limits {
     /// 10 passwords an account in 15 minutes, then waits that grow from half a minute to a quarter
     /// of an hour, the same after 5 codes of a second factor and after 5 wrong user codes of one
-    /// signed-in browser; 30 failures an address, 20 secrets a
-    /// client and 10 wrong user codes an address a minute; 1,000 guest sessions and as many device
+    /// signed-in browser; 30 failures an address, 20 wrong
+    /// secrets of a client from one address and 10 wrong user codes an address a minute; 1,000 guest sessions and as many device
     /// codes an address an hour and 100,000 guest sessions a tenant, so that nobody fills their
     /// tables; 60 accounts an address an hour.
     fn default() -> Self {
@@ -111,9 +111,10 @@ pub(crate) fn letters(key: &UserKey) -> AttemptKey {
     of_user(AttemptScope::Letter, key)
 }
 
-/// The counter of a client that exists.
-pub(crate) fn client(id: &str) -> AttemptKey {
-    of_text(AttemptScope::Client, id)
+/// The counter of wrong secrets for a client that come from one address.
+pub(crate) fn client(id: &str, from: Option<IpAddr>) -> AttemptKey {
+    let from = from.map_or_else(String::new, network);
+    of_text(AttemptScope::Client, &format!("{id} {from}"))
 }
 
 /// The counter of the uses of a letter's link.
@@ -131,16 +132,21 @@ fn of_text(scope: AttemptScope, text: &str) -> AttemptKey {
     AttemptKey { scope, subject }
 }
 
-/// A counter of an address; one for the /64 of an IPv6 address, which is what one customer has.
+/// A counter of an address.
 pub(crate) fn address(scope: AttemptScope, address: IpAddr) -> AttemptKey {
-    let subject = match address.to_canonical() {
+    let subject = network(address);
+    AttemptKey { scope, subject }
+}
+
+/// An IPv4 address, or the /64 of an IPv6 address, which is what one customer has.
+fn network(address: IpAddr) -> String {
+    match address.to_canonical() {
         IpAddr::V4(v4) => v4.to_string(),
         IpAddr::V6(v6) => {
             let [a, b, c, d, ..] = v6.segments();
             format!("{a:x}:{b:x}:{c:x}:{d:x}::/64")
         }
-    };
-    AttemptKey { scope, subject }
+    }
 }
 
 /// The counter of a signed-in browser.

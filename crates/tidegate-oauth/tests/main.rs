@@ -4,6 +4,7 @@
 
 mod allowed;
 mod away;
+mod client_secrets;
 mod codes;
 mod devices;
 mod directory;

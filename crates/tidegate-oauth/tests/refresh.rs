@@ -226,3 +226,29 @@ async fn a_refreshed_token_has_the_properties_of_today() {
         (&"kelp".into(), &().into())
     );
 }
+
+#[tokio::test]
+async fn a_token_of_another_issuer_with_the_same_master_key_is_refused() {
+    let api = Fixture::start().await;
+    let tokens = api.alice().await;
+    let settings = tidegate_oauth::Settings::new("https://elsewhere.example").unwrap();
+    let elsewhere =
+        tidegate_oauth::Issuer::start(api.ports.clone(), crate::fixture::MASTER.clone(), settings)
+            .await
+            .unwrap();
+    let pairs = [
+        ("grant_type", "refresh_token"),
+        ("client_id", "app"),
+        ("refresh_token", tokens.refresh_token.expose()),
+    ];
+    let request = || {
+        let parameters = tidegate_oauth::Parameters::from_pairs(pairs);
+        tidegate_oauth::TokenRequest::parse(&parameters, None).unwrap()
+    };
+    let refused = elsewhere.token(request(), crate::fixture::HERE).await;
+    assert!(matches!(refused, Err(Error::DeadRefreshToken)));
+    api.issuer
+        .token(request(), crate::fixture::HERE)
+        .await
+        .expect("its own issuer takes it");
+}

@@ -1,7 +1,8 @@
 //! Requests as data: forms, JSON, Basic.
 
 use tidegate_oauth::{
-    AboutToken, BasicCredentials, DeviceRequest, Error, GuestRequest, Parameters, TokenRequest,
+    AboutToken, BasicCredentials, DeviceRequest, Error, GrantKind, GuestRequest, Parameters,
+    TokenRequest,
 };
 
 use crate::fixture::code;
@@ -156,4 +157,21 @@ fn credentials_come_one_way_only() {
     }
     let none = TokenRequest::parse(&with(&[]), None).unwrap_err();
     assert!(matches!(none, Error::MissingParameter("client_id")));
+}
+
+#[test]
+fn an_unknown_grant_type_is_answered_with_those_that_there_are() {
+    let pairs = [("grant_type", "client_magic"), ("client_id", "app")];
+    let error = TokenRequest::parse(&Parameters::from_pairs(pairs), None).unwrap_err();
+    assert_eq!(error.code(), "unsupported_grant_type");
+    let text = error.description();
+    for kind in GrantKind::ALL {
+        let listed = text.contains(kind.name());
+        // Guest sessions have an endpoint of their own.
+        assert_eq!(listed, kind != GrantKind::Guest, "{text}");
+    }
+    assert!(
+        text.contains(GrantKind::DEVICE_URN) && !text.contains(": "),
+        "{text}"
+    );
 }

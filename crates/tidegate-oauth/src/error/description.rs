@@ -47,7 +47,9 @@ impl Error {
     fn fixed_description(&self) -> &'static str {
         match self {
             Self::TwoCredentials => "use one way to authenticate the client, with one client_id",
-            Self::UnsupportedGrantType => "the grant_type is not supported",
+            Self::UnsupportedGrantType => {
+                "the grant_type is not supported; the grants are password, refresh_token, authorization_code and device_code (or urn:ietf:params:oauth:grant-type:device_code)"
+            }
             Self::UnsupportedResponseType => "the response_type must be code",
             Self::UnregisteredRedirect => "the redirect_uri is not registered for this client",
             Self::DeadCode => {

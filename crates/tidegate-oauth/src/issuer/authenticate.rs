@@ -45,40 +45,45 @@ impl Issuer {
         }
     }
 
-    /// Lets a public client pass, and a confidential one that shows a secret that works. The attempt
-    /// is counted before the secret is looked at.
+    /// Accepts a public client, and a confidential one that shows a secret that works.
+    ///
+    /// A right secret is never refused: it has 256 random bits, so the limit protects no secret. It
+    /// bounds what wrong ones cost, and must not let others lock a client out. So the secret is
+    /// compared first, and only wrong ones are counted, by client and address.
+    ///
+    /// [`Error::ClientNotAuthenticated`], [`Error::TooManyAttempts`].
     pub(crate) async fn authenticate(
         &self,
         client: &Client,
         credentials: &ClientCredentials,
         address: Option<IpAddr>,
     ) -> Result<()> {
-        if client.authentication == ClientAuthentication::Public {
-            return Ok(());
-        }
-        let mut attempts = self.attempts();
-        if credentials.secrets_for(&client.id).next().is_some() {
-            let limits = &self.settings.limits;
-            if let Some(address) = address {
-                let key = throttle::address(AttemptScope::Address, address);
-                attempts.count(key, &limits.address).await?;
-            }
-            attempts
-                .count(throttle::client(&client.id), &limits.client)
-                .await?;
-        }
         let secrets = credentials.secrets_for(&client.id);
         if client
             .authentication
             .accepts(secrets, self.ports.clock.now())
         {
-            return attempts.give_back().await;
+            return Ok(());
+        }
+        if credentials.secrets_for(&client.id).next().is_some() {
+            self.count_wrong_secret(client, address).await?;
         }
         let event = self.event(AuditKind::ClientRefused, Some(&client.database));
         self.ports
             .audit(event.of_client(&client.id).from(address))
             .await;
         Err(Error::ClientNotAuthenticated)
+    }
+
+    async fn count_wrong_secret(&self, client: &Client, address: Option<IpAddr>) -> Result<()> {
+        let limits = &self.settings.limits;
+        let mut attempts = self.attempts();
+        if let Some(address) = address {
+            let key = throttle::address(AttemptScope::Address, address);
+            attempts.count(key, &limits.address).await?;
+        }
+        let key = throttle::client(&client.id, address);
+        attempts.count(key, &limits.client).await
     }
 
     /// As [`authenticate`](Self::authenticate), for what a client without a secret may not ask.

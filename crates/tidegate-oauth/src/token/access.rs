@@ -148,3 +148,70 @@ pub(crate) fn decode(
         expires_at: Timestamp::from_seconds(payload.exp),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::{KeyState, MasterKey};
+    use crate::{SecureRandom, SystemRandom};
+
+    const ISSUER: &str = "https://id.example";
+    const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);
+
+    fn ring() -> KeyRing {
+        #[expect(clippy::disallowed_methods, reason = "a test makes a key of its own")]
+        let random: &dyn SecureRandom = &SystemRandom::new();
+        let master = MasterKey::generate(random).unwrap();
+        let state = KeyState::Active { since: NOW };
+        let record = SigningKey::generate(state, &master, random, NOW).unwrap();
+        KeyRing::open(vec![record], &master).unwrap().unwrap()
+    }
+
+    /// What is said of a token with these claims, which the issuer's own key has signed.
+    fn judged(iss: &str, aud: &str, response_type: &str) -> Result<(), TokenFault> {
+        let ring = ring();
+        let session = SessionId::from_bytes([7; 16]);
+        let payload: Payload<_, Option<Map<String, Value>>> = Payload {
+            iss,
+            sub: "demo/alice",
+            aud,
+            client_id: "app",
+            iat: NOW.seconds(),
+            exp: NOW.seconds() + 3600,
+            jti: "1",
+            sid: &session.to_string(),
+            scope: "",
+            database: "demo",
+            uid: "alice",
+            super_user: false,
+            properties: None,
+            email: None,
+            response_type,
+            shared: false,
+        };
+        let key = ring.active();
+        let payload = URL_SAFE_NO_PAD.encode(json::text(&payload));
+        let signed = format!("{}.{payload}", key.header());
+        let token = format!("{signed}.{}", key.sign(signed.as_bytes()).unwrap());
+        let segments = Segments::split(&token).unwrap();
+        decode(&segments, &ring, ISSUER, (NOW, Duration::ZERO)).map(drop)
+    }
+
+    #[test]
+    fn issuer_audience_and_kind_are_each_checked() {
+        let elsewhere = "https://elsewhere.example";
+        assert_eq!(judged(ISSUER, ISSUER, "token"), Ok(()));
+        for (iss, aud, response_type) in [
+            (elsewhere, ISSUER, "token"),
+            (ISSUER, elsewhere, "token"),
+            (ISSUER, ISSUER, "refresh"),
+        ] {
+            let fault = judged(iss, aud, response_type);
+            assert_eq!(
+                fault,
+                Err(TokenFault::NotForUs),
+                "{iss} {aud} {response_type}"
+            );
+        }
+    }
+}
