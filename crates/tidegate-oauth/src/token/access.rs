@@ -159,7 +159,6 @@ mod tests {
     const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);
 
     fn ring() -> KeyRing {
-        #[expect(clippy::disallowed_methods, reason = "a test makes a key of its own")]
         let random: &dyn SecureRandom = &SystemRandom::new();
         let master = MasterKey::generate(random).unwrap();
         let state = KeyState::Active { since: NOW };
