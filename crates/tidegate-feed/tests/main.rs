@@ -18,6 +18,8 @@ mod generated;
 #[cfg(test)]
 mod live;
 #[cfg(test)]
+mod locks;
+#[cfg(test)]
 mod log;
 #[cfg(test)]
 mod lost;

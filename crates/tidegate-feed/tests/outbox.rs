@@ -11,6 +11,8 @@ mod definition;
 #[cfg(test)]
 mod live;
 #[cfg(test)]
+mod locks;
+#[cfg(test)]
 mod made_anew;
 #[cfg(test)]
 mod outbox_capture;
