@@ -52,4 +52,6 @@ mod untold;
 #[cfg(test)]
 mod values;
 #[cfg(test)]
+mod visibility;
+#[cfg(test)]
 mod workload;

@@ -34,3 +34,5 @@ mod taken_out;
 mod untold;
 #[cfg(test)]
 mod values;
+#[cfg(test)]
+mod visibility;
