@@ -118,8 +118,8 @@ impl Node {
 /// has ended.
 pub(crate) async fn nobody_reads(operator: &Operator) {
     let readers = "SELECT ((SELECT count(*) FROM pg_replication_slots WHERE active) \
-                   + (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' \
-                      AND classid = 7133 AND objid = 3))::text";
+                   + (SELECT count(*) FROM pg_stat_activity \
+                      WHERE application_name = 'tidegate outbox reader'))::text";
     eventually("nobody reads", || async {
         operator.value(readers).await == "0"
     })

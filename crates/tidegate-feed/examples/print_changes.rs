@@ -59,7 +59,9 @@ async fn main() -> Fallible<()> {
     let row = client
         .query_one("SELECT 'boats'::regclass::oid", &[])
         .await?;
-    let feed = feed(Config::from_url(&cluster.socket_url("postgres"))?)?;
+    let mut config = Config::from_url(&cluster.socket_url("postgres"))?;
+    config.control_database = DatabaseName::new("postgres");
+    let feed = feed(config)?;
     let (outbox, mut inbox) = queue(QueueLimits::default());
     let request = Request {
         login: Login {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use tidegate_filter::Letters;
 use tidegate_sql::log::{Captured, ChangeLog, Demand, LogIdentity, LogPosition};
-use tidegate_sql::{DatabaseName, Executor, Type};
+use tidegate_sql::{DatabaseName, Executor, RoleName, Type};
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::time::Instant;
 
@@ -339,12 +339,29 @@ impl Database {
 
     /// A definition has come through the log. Gives the subscriptions to its table.
     pub(crate) fn describe(&self, relation: u32) -> Vec<Arc<Subscriber>> {
-        let mut hub = self.hub.lock();
-        hub.described += 1;
+        self.hub.lock().described += 1;
+        self.subscribers_of(relation)
+    }
+
+    /// The subscriptions to a table.
+    pub(crate) fn subscribers_of(&self, relation: u32) -> Vec<Arc<Subscriber>> {
+        let hub = self.hub.lock();
         let all = hub.subscribers.values();
         all.filter(|one| one.relation == relation && !one.is_over())
             .cloned()
             .collect()
+    }
+
+    /// The roles of a table's subscriptions whose rights depend on roles and memberships.
+    pub(crate) fn roles_to_check(&self, relation: u32) -> Arc<[RoleName]> {
+        self.hub.lock().roles_to_check(relation)
+    }
+
+    /// The rights of a subscription to a table are others now.
+    pub(crate) fn forget_roles(&self, relation: u32) {
+        if let Some(table) = self.hub.lock().tables.get_mut(&relation) {
+            table.roles = None;
+        }
     }
 
     /// Whether nobody is subscribed or subscribing.

@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tracing::warn;
 
-use crate::change::{Operation, Operations};
+use crate::change::Operations;
 use crate::cursor::Cursor;
 use crate::database::{Database, Entering};
 use crate::error::{Error, Result};
@@ -26,7 +26,9 @@ use crate::selection::Selection;
 use crate::settings::Settings;
 use crate::status::DatabaseStatus;
 use crate::subscriber::Subscriber;
-use crate::{admission, attributes, guard, letters, partitions, recapture, standing, worker};
+use crate::{
+    admission, attributes, demand, guard, letters, partitions, recapture, standing, worker,
+};
 
 /// Hands the changes of databases to subscribers.
 #[derive(Clone)]
@@ -131,13 +133,8 @@ impl Feed {
             return Err(Error::Closed);
         }
         let from = admission::place(&database, request.after, since, deadline).await;
-        let judge = rights.policy.as_ref().map(|policy| {
-            self.judge(&request.login, request.relation, || {
-                let executor = self.shared.executor.clone();
-                let asked = (rights.stamp.clone(), rights.asked);
-                Judge::new(executor, request.login.clone(), policy.clone(), asked)
-            })
-        });
+        let judge = rights.policy.as_ref();
+        let judge = judge.map(|_| self.judge(&request.login, request.relation, &rights));
         let subscriber = Arc::new(Subscriber {
             id: database.next_id(),
             tag: request.tag,
@@ -148,6 +145,7 @@ impl Feed {
             selection: Arc::new(request.selection),
             predicate: request.predicate,
             columns,
+            old_rows: demand.old_rows,
             outbox: outbox.clone(),
             meter: database.meter.clone(),
             judge,
@@ -181,38 +179,11 @@ impl Feed {
         );
         columns.sort_unstable();
         columns.dedup();
-        let mut used = Vec::new();
-        for name in &columns {
-            used.push(rights.column(name)?);
-        }
         let operations = request.operations;
-        let mut old_rows = (operations.has(Operation::Delete)
-            && used.iter().any(|column| !column.key))
-            || (operations.has(Operation::Update) && used.iter().any(|column| column.long));
-        if let Some(policy) = &rights.policy {
-            let looked_at = |name: &str| {
-                policy
-                    .columns()
-                    .is_none_or(|names| names.iter().any(|one| **one == *name))
-            };
-            let mut looked = rights
-                .columns
-                .iter()
-                .filter(|column| looked_at(&column.name));
-            if looked.clone().any(|column| column.generated) {
-                return Err(Error::Unsupported(
-                    "the policies of the table look at a generated column, which the log does not \
-                     tell"
-                        .to_owned(),
-                ));
-            }
-            old_rows |= operations.has(Operation::Delete)
-                || (operations.has(Operation::Update) && looked.any(|column| column.long));
-        }
         let demand = Demand {
             relation: request.relation,
             changes: operations.need_changes(),
-            old_rows,
+            old_rows: demand::needs_old_rows(operations, &columns, rights)?,
             patience: self.shared.settings.patience,
         };
         Ok((columns, demand))
@@ -254,14 +225,18 @@ impl Feed {
         Entering::new(database)
     }
 
-    fn judge(&self, login: &Login, relation: u32, make: impl FnOnce() -> Judge) -> Arc<Judge> {
+    /// The judge of a role and a table, with the policies of these rights. One that is busy, and may
+    /// have older policies, is left to those who have it.
+    fn judge(&self, login: &Login, relation: u32, rights: &Rights) -> Arc<Judge> {
         let mut judges = self.shared.judges.lock();
         judges.retain(|_, judge| judge.strong_count() > 0);
         let key = (login.clone(), relation);
-        if let Some(judge) = judges.get(&key).and_then(Weak::upgrade) {
+        let known = judges.get(&key).and_then(Weak::upgrade);
+        if let Some(judge) = known.filter(|judge| judge.try_renew(rights)) {
             return judge;
         }
-        let judge = Arc::new(make());
+        let executor = self.shared.executor.clone();
+        let judge = Arc::new(Judge::new(executor, login.clone(), rights));
         judges.insert(key, Arc::downgrade(&judge));
         judge
     }

@@ -9,12 +9,14 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 use tracing::{debug, warn};
 
 use crate::database::{Capture, Database};
+use crate::demand;
 use crate::error::{Error, Result};
 use crate::pace::AGAIN;
 use crate::policy::Judge;
 use crate::queue::Ended;
 use crate::rights::{Answer, Rights};
 use crate::rights_question::{self, Pair};
+use crate::stamps;
 use crate::subscriber::Subscriber;
 
 /// Checks rights again and again, until it is aborted.
@@ -78,8 +80,7 @@ pub(crate) async fn touched(database: &Database, relation: u32) -> Option<Arc<[B
     let stamp = if groups.is_empty() {
         None
     } else {
-        let stamp = rights_question::stamp(&*database.executor, &database.name, relation).await;
-        stamp.ok().filter(|stamp| !stamp.is_empty())
+        stamps::of_table(database, relation).await.ok().flatten()
     };
     let mut primary = None;
     let mut stale = Groups::new();
@@ -93,6 +94,24 @@ pub(crate) async fn touched(database: &Database, relation: u32) -> Option<Arc<[B
         }
     }
     primary.or(renew(database, stale).await)
+}
+
+/// Before a change of a table is handed out: reads the rights anew of subscribers whose roles,
+/// or the memberships of these, have changed since they were read. The log does not tell that.
+pub(crate) async fn check_roles(database: &Database, relation: u32) {
+    let roles = database.roles_to_check(relation);
+    if roles.is_empty() {
+        return;
+    }
+    // Where PostgreSQL does not answer, all of them are read anew, or end.
+    let now = stamps::of_roles(database, &roles).await.unwrap_or_default();
+    let is_stale = |one: &Arc<Subscriber>| {
+        let stamp = now.get(one.login.role.as_str());
+        one.is_stale(stamp.map(|stamp| &**stamp))
+    };
+    let mut stale = database.subscribers_of(relation);
+    stale.retain(is_stale);
+    renew(database, group(stale)).await;
 }
 
 async fn are_checked(subscribers: &[Arc<Subscriber>], stamp: &str) -> bool {
@@ -162,6 +181,7 @@ fn apply(
             database.detach(subscriber);
         } else if let Ok(rights) = &rights {
             subscriber.renew(rights);
+            database.forget_roles(subscriber.relation);
             judges.extend(subscriber.judge.clone());
         }
     }
@@ -202,18 +222,30 @@ fn verdict(rights: &Result<Arc<Rights>>, subscriber: &Subscriber) -> Option<Ende
                 None => Ended::NotAllowed,
             })
         }
-        // Nobody judges its rows, and now somebody must.
-        Ok(rights) if rights.policy.is_some() && subscriber.judge.is_none() => {
-            Some(Ended::Changed {
-                problem: "row level security applies to the table now".to_owned(),
-            })
-        }
+        Ok(rights) if rights.policy.is_some() => unserved(rights, subscriber),
         Err(Error::NoTable) => Some(Ended::NoTable),
         // The role is gone, or may not even log in.
         Err(Error::NoRole) => Some(Ended::NotAllowed),
         // A table may be changed while it is asked about; what stays unknown ends by time.
         Ok(_) | Err(_) => None,
     }
+}
+
+/// Why a subscription cannot go on under policies: nobody judges its rows yet, or they look at more
+/// than is captured for it, so that its rows would be left out without a word.
+fn unserved(rights: &Rights, subscriber: &Subscriber) -> Option<Ended> {
+    let needs = demand::needs_old_rows(subscriber.operations, &subscriber.columns, rights);
+    let problem = match needs {
+        _ if subscriber.judge.is_none() => "row level security applies to the table now",
+        Ok(true) if !subscriber.old_rows => {
+            "the policies of the table look at more than is captured for the subscription"
+        }
+        Err(Error::Unsupported(problem)) => return Some(Ended::Changed { problem }),
+        Ok(_) | Err(_) => return None,
+    };
+    Some(Ended::Changed {
+        problem: problem.to_owned(),
+    })
 }
 
 /// Moves the retention window on, until it is aborted, and retires a database that nobody needs.

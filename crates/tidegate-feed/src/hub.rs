@@ -4,6 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use tidegate_sql::RoleName;
 use tidegate_sql::log::{LogIdentity, LogPosition};
 use tokio::sync::Notify;
 
@@ -230,7 +231,7 @@ impl Hub {
         };
         let cursor = Cursor::new(self.log, place);
         self.subscribers.insert(subscriber.id, subscriber.clone());
-        self.table(subscriber.relation);
+        self.table(subscriber.relation).roles = None;
         subscriber.tell(Item::Acknowledged { cursor });
         if let From::Gap(reason) = from {
             subscriber.tell(Item::Resync { cursor, reason });
@@ -309,6 +310,7 @@ impl Hub {
         if let Some(table) = self.tables.get_mut(&subscriber.relation) {
             table.remove(subscriber);
             table.unfollow(id);
+            table.roles = None;
         }
         let address = subscriber.outbox.address();
         if let Some(connection) = self.connections.get_mut(&address) {
@@ -321,6 +323,23 @@ impl Hub {
                 self.behind.remove(&address);
             }
         }
+    }
+
+    /// The roles of a table's subscriptions whose rights depend on roles and memberships.
+    pub(crate) fn roles_to_check(&mut self, relation: u32) -> Arc<[RoleName]> {
+        let Some(table) = self.tables.get_mut(&relation) else {
+            return Arc::default();
+        };
+        let subscribers = self.subscribers.values();
+        let roles = table.roles.get_or_insert_with(|| {
+            let depends = |one: &&Arc<Subscriber>| {
+                one.relation == relation && one.rights.lock().depends_on_roles
+            };
+            let roles = subscribers.filter(depends).map(|one| &one.login.role);
+            let roles: HashSet<&RoleName> = roles.collect();
+            roles.into_iter().cloned().collect()
+        });
+        roles.clone()
     }
 
     /// Whether somebody who does read is about to fall out of the ring.

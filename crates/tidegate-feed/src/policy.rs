@@ -149,7 +149,8 @@ pub(crate) struct Judge {
 }
 
 struct State {
-    policy: Policy,
+    /// `None` since row level security does not apply any more: then every image may be seen.
+    policy: Option<Policy>,
     /// The stamp of the rights that the policy came with, and when they were asked for.
     stamp: Box<str>,
     asked: Instant,
@@ -167,35 +168,27 @@ impl std::fmt::Debug for Judge {
 
 impl State {
     fn renew(&mut self, rights: &Rights) {
-        let Some(policy) = &rights.policy else {
-            return;
-        };
         if rights.asked < self.asked {
             return;
         }
         self.stamp.clone_from(&rights.stamp);
         self.asked = rights.asked;
-        if self.policy != *policy {
-            self.policy = policy.clone();
+        if self.policy != rights.policy {
+            self.policy.clone_from(&rights.policy);
             self.known.clear();
         }
     }
 }
 
 impl Judge {
-    pub(crate) fn new(
-        executor: Arc<dyn Executor>,
-        login: Login,
-        policy: Policy,
-        (stamp, asked): (Box<str>, Instant),
-    ) -> Self {
+    pub(crate) fn new(executor: Arc<dyn Executor>, login: Login, rights: &Rights) -> Self {
         Self {
             executor,
             login,
             state: tokio::sync::Mutex::new(State {
-                policy,
-                stamp,
-                asked,
+                policy: rights.policy.clone(),
+                stamp: rights.stamp.clone(),
+                asked: rights.asked,
                 known: HashMap::new(),
             }),
         }
@@ -230,38 +223,42 @@ impl Judge {
     ) -> tidegate_sql::Result<Option<Vec<bool>>> {
         // Whoever comes second finds what the first has learnt.
         let mut state = self.state.lock().await;
+        let State { policy, known, .. } = &mut *state;
+        let Some(policy) = policy else {
+            return Ok(Some(vec![true; changes.len()]));
+        };
         let mut asked = Vec::new();
         for change in changes {
-            if state.known.contains_key(&key(change)) {
+            if known.contains_key(&key(change)) {
                 continue;
             }
             let judged = match &change.event {
                 Event::Truncated => Some(true),
-                Event::Row(..) if state.policy.hopeless => Some(false),
-                Event::Row(_, tuple) if state.policy.can_judge(&change.shape, tuple) => None,
+                Event::Row(..) if policy.hopeless => Some(false),
+                Event::Row(_, tuple) if policy.can_judge(&change.shape, tuple) => None,
                 Event::Row(..) => Some(false),
             };
             match judged {
-                Some(verdict) => drop(state.known.insert(key(change), verdict)),
+                Some(verdict) => drop(known.insert(key(change), verdict)),
                 None => asked.push(change),
             }
         }
         if !asked.is_empty() {
-            let Some(visible) = self.ask(&state.policy, &asked).await? else {
+            let Some(visible) = self.ask(policy, &asked).await? else {
                 return Ok(None);
             };
             for (change, visible) in asked.iter().zip(visible) {
-                state.known.insert(key(change), visible);
+                known.insert(key(change), visible);
             }
         }
-        let seen = |change: &Arc<Change>| state.known.get(&key(change)).copied() == Some(true);
+        let seen = |change: &Arc<Change>| known.get(&key(change)).copied() == Some(true);
         let seen = changes.iter().map(seen).collect();
-        if state.known.len() > REMEMBERED {
+        if known.len() > REMEMBERED {
             let newest = changes
                 .last()
                 .map(|change| change.place)
                 .unwrap_or_default();
-            state.known.retain(|(_, place), _| *place >= newest);
+            known.retain(|(_, place), _| *place >= newest);
         }
         Ok(Some(seen))
     }

@@ -9,6 +9,8 @@ use tidegate_sql::{
     Result, RowSink, Statement, Terms,
 };
 
+use crate::database::Database;
+
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -88,6 +90,24 @@ pub(crate) async fn ask(
     }
     transaction.commit().await?;
     Ok(Asked::Answers(answers))
+}
+
+/// Asks one question about a database as the service, in a single statement. The service's
+/// sessions there have an empty `search_path`, and write nothing.
+pub(crate) async fn ask_once(
+    database: &Database,
+    text: &str,
+    values: &[&str],
+) -> Result<Vec<TextRow>> {
+    let terms = Terms {
+        deadline: Some(Instant::now() + PATIENCE),
+    };
+    let who = Principal::Catalog(database.name.clone());
+    let mut rows = Answers::default();
+    let statement = bind(text, values)?;
+    let asked = database.executor.query(&who, &statement, &terms, &mut rows);
+    asked.await?;
+    Ok(rows.0)
 }
 
 /// A statement of our own with its values in text form, in the order of their placeholders.

@@ -15,8 +15,11 @@ pub(crate) struct Rights {
     pub(crate) columns: Vec<ColumnRights>,
     /// The columns of the primary key, in its order.
     pub(crate) primary: Arc<[Box<str>]>,
-    /// Another text once any of this may be something else.
+    /// The stamps of the table and of the role when this was read; see [`crate::stamps`].
     pub(crate) stamp: Box<str>,
+    pub(crate) role_stamp: Box<str>,
+    /// Whether a change of roles or memberships alone may change any of this.
+    pub(crate) depends_on_roles: bool,
     /// When it was asked for: what was asked for later counts.
     pub(crate) asked: Instant,
     /// What row level security asks of a row, where it applies to the role.

@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use crate::policy::{Clause, Policy};
 use crate::question::{self, TextRow, is_true, text};
 use crate::rights::{Answer, ColumnRights, Rights};
+use crate::stamps;
 
 /// A role and the number of a table.
 pub(crate) type Pair = (RoleName, u32);
@@ -84,24 +85,11 @@ mod policy {
     pub(super) const COLUMNS: usize = 4;
 }
 
-/// Of each table a text that is another one after whatever changes in the catalog what somebody may
-/// read of it: the table, its columns, its schema, its indexes and its policies, with their rights.
-/// Roles and their memberships are not among these.
-const STAMPS: &str = "\
-    SELECT c.oid::text, pg_catalog.md5(pg_catalog.concat_ws(' ', c.xmin, n.xmin, \
-        (SELECT pg_catalog.string_agg(a.xmin::text, ',' ORDER BY a.attnum) \
-         FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0), \
-        (SELECT pg_catalog.string_agg(i.indexrelid::text || '/' || i.xmin::text, ',' \
-                                      ORDER BY i.indexrelid) \
-         FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid), \
-        (SELECT pg_catalog.string_agg(p.oid::text || '/' || p.xmin::text, ',' ORDER BY p.oid) \
-         FROM pg_catalog.pg_policy p WHERE p.polrelid = c.oid))) \
-    FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
-    WHERE c.oid = ANY (:relations::oid[])";
-
 /// Of each pair whose role may log in: whether row level security applies (PostgreSQL, "Row
 /// Security Policies"), which columns are readable, and which policies are the role's. Readable is
-/// `*` for all, or a letter a column: `t`, `f`, and `?` for one that is gone by now.
+/// `*` for all, or a letter a column: `t`, `f`, and `?` for one that is gone by now. The last column
+/// is whether all this is granted to the role itself, or to PUBLIC, and no policy applies: then no
+/// change of roles or memberships takes any of it away.
 const ROLES: &str = "\
     SELECT c.oid::text, r.rolname::text, \
            (c.relrowsecurity AND NOT r.rolsuper AND NOT r.rolbypassrls \
@@ -120,10 +108,18 @@ const ROLES: &str = "\
             FROM pg_catalog.pg_policy p WHERE p.polrelid = c.oid \
             AND (p.polroles = '{0}'::oid[] OR EXISTS (\
                 SELECT FROM pg_catalog.unnest(p.polroles) AS member(oid) \
-                WHERE pg_catalog.pg_has_role(r.oid, member.oid, 'USAGE')))) \
+                WHERE pg_catalog.pg_has_role(r.oid, member.oid, 'USAGE')))), \
+           ((NOT c.relrowsecurity OR c.relowner = r.oid AND NOT c.relforcerowsecurity) \
+            AND EXISTS (SELECT FROM pg_catalog.aclexplode(COALESCE(c.relacl, \
+                    pg_catalog.acldefault('r', c.relowner))) g \
+                WHERE g.grantee IN (0, r.oid) AND g.privilege_type = 'SELECT') \
+            AND EXISTS (SELECT FROM pg_catalog.aclexplode(COALESCE(n.nspacl, \
+                    pg_catalog.acldefault('n', n.nspowner))) g \
+                WHERE g.grantee IN (0, r.oid) AND g.privilege_type = 'USAGE'))::text \
     FROM pg_catalog.jsonb_to_recordset(:pairs::pg_catalog.jsonb) AS pair(role text, relation oid) \
     JOIN pg_catalog.pg_roles r ON r.rolname = pair.role \
     JOIN pg_catalog.pg_class c ON c.oid = pair.relation \
+    JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
     WHERE r.rolcanlogin AND (r.rolvaliduntil IS NULL OR r.rolvaliduntil > pg_catalog.now()) \
     AND pg_catalog.has_database_privilege(\
         r.oid, pg_catalog.current_database()::text, 'CONNECT')";
@@ -135,6 +131,7 @@ mod role {
     pub(super) const GUARDED: usize = 2;
     pub(super) const READABLE: usize = 3;
     pub(super) const POLICIES: usize = 4;
+    pub(super) const OWN: usize = 5;
 }
 
 /// Asks what roles may read of tables. Each pair has an answer.
@@ -219,58 +216,47 @@ async fn read(
     let begin = Instant::now();
     let of_tables = pairs.chunk_by(|one, other| one.1 == other.1);
     let relations: Vec<u32> = of_tables.map(|pairs| pairs[0].1).collect();
-    let (relations, document) = (array(&relations), document(pairs));
+    let (relations, document) = (stamps::table_list(&relations), document(pairs));
+    let role_list = stamps::role_list(pairs.iter().map(|pair| &pair.0));
     let who = Principal::Catalog(database.clone());
     let questions = [
         (PATIENCE, &[][..]),
         (COLUMNS, &[&*relations]),
         (POLICIES, &[&*relations]),
-        (STAMPS, &[&*relations]),
+        (stamps::TABLES, &[&*relations]),
         (ROLES, &[&*document]),
+        (stamps::ROLES, &[&*role_list]),
     ];
     let asked = question::ask(executor, &who, &[], &questions).await?;
     let answers = asked.answers();
-    let [_, columns, policies, stamps, roles] = answers.as_slice() else {
+    let [_, columns, policies, stamps, roles, role_stamps] = answers.as_slice() else {
         let problem = "as many answers as questions are needed";
         return Err(tidegate_sql::Error::internal(problem));
     };
     let tables = tables(columns, policies, stamps, begin);
     let key = |row: &TextRow| (text(row, role::RELATION), text(row, role::NAME));
     let roles: HashMap<_, _> = roles.iter().map(|row| (key(row), row)).collect();
+    let role_stamps: HashMap<_, _> = role_stamps
+        .iter()
+        .map(|row| (text(row, 0), text(row, 1)))
+        .collect();
     // Most roles of a table have the same rights.
-    let mut alike: HashMap<(u32, &[Option<String>]), Answer> = HashMap::new();
+    let mut alike: HashMap<(u32, &[Option<String>], &str), Answer> = HashMap::new();
     let answer = |pair: &Pair| {
         let relation: Box<str> = pair.1.to_string().into();
         let Some(table) = tables.get(&relation) else {
             return (pair.clone(), Answer::NoTable);
         };
-        let Some(row) = roles.get(&(relation, pair.0.as_str().into())) else {
+        let row = roles.get(&(relation, pair.0.as_str().into()));
+        let (Some(row), Some(stamp)) = (row, role_stamps.get(pair.0.as_str())) else {
             return (pair.clone(), Answer::NoRole);
         };
         let answer = alike
-            .entry((pair.1, &row[role::GUARDED..]))
-            .or_insert_with(|| table.answer(row));
+            .entry((pair.1, &row[role::GUARDED..], stamp))
+            .or_insert_with(|| table.answer(row, stamp));
         (pair.clone(), answer.clone())
     };
     Ok(pairs.iter().map(answer).collect())
-}
-
-/// The stamp of a table now; empty where there is no such table.
-pub(crate) async fn stamp(
-    executor: &dyn Executor,
-    database: &DatabaseName,
-    relation: u32,
-) -> tidegate_sql::Result<Box<str>> {
-    let who = Principal::Catalog(database.clone());
-    let asked = question::ask(executor, &who, &[], &[(STAMPS, &[&array(&[relation])])]).await?;
-    let answers = asked.answers();
-    let row = answers.iter().flatten().next();
-    Ok(row.map(|row| text(row, 1)).unwrap_or_default())
-}
-
-fn array(relations: &[u32]) -> String {
-    let list: Vec<String> = relations.iter().map(u32::to_string).collect();
-    format!("{{{}}}", list.join(","))
 }
 
 fn document(pairs: &[Pair]) -> String {
@@ -319,7 +305,7 @@ fn tables<'a>(
 
 impl Table<'_> {
     /// Puts together what the table is to a role.
-    fn answer(&self, of_role: &TextRow) -> Answer {
+    fn answer(&self, of_role: &TextRow, role_stamp: &str) -> Answer {
         let readable = text(of_role, role::READABLE);
         let is_there = |row: &TextRow| is_true(row, column::KNOWN);
         if readable.contains('?') || !self.columns.iter().all(is_there) {
@@ -342,6 +328,8 @@ impl Table<'_> {
             columns: self.columns.iter().enumerate().map(column).collect(),
             primary: self.primary(),
             stamp: self.stamp.clone(),
+            role_stamp: role_stamp.into(),
+            depends_on_roles: !is_true(of_role, role::OWN),
             asked: self.asked,
             schema,
             name,

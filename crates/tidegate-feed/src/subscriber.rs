@@ -33,6 +33,8 @@ pub(crate) struct Subscriber {
     pub(crate) predicate: Option<Predicate>,
     /// Every column that it shows or looks at.
     pub(crate) columns: Vec<Box<str>>,
+    /// Whether old rows are captured as a whole for it.
+    pub(crate) old_rows: bool,
     pub(crate) outbox: Outbox,
     pub(crate) meter: Arc<Meter>,
     /// Who decides which rows the role may see, where row level security applies.
@@ -57,6 +59,12 @@ impl Subscriber {
             Some(judge) => checked && judge.is_of(stamp).await,
             None => checked,
         }
+    }
+
+    /// Whether its rights may have changed with its role, which has this stamp now.
+    pub(crate) fn is_stale(&self, role_stamp: Option<&str>) -> bool {
+        let rights = self.rights.lock();
+        rights.depends_on_roles && Some(&*rights.role_stamp) != role_stamp
     }
 
     /// Takes rights, unless those that it has were asked for later.

@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use tidegate_sql::RoleName;
 use tidegate_sql::log::LogIdentity;
 use tokio::sync::Notify;
 
@@ -29,6 +30,8 @@ pub(crate) struct Table {
     turn: u64,
     /// The place of its last change; when nothing is known, as far as something may have been.
     pub(crate) last: Place,
+    /// The roles of its subscriptions whose rights depend on roles; `None` when that is not known.
+    pub(crate) roles: Option<Arc<[RoleName]>>,
     /// The last transactions that emptied it, by the lower halves of their numbers.
     pub(crate) emptied: VecDeque<u32>,
 }

@@ -58,6 +58,11 @@ impl Assembler {
         self.open.is_some()
     }
 
+    /// Where the open transaction commits, if one is open.
+    pub(crate) fn open_commit(&self) -> Option<LogPosition> {
+        self.open.map(|place| place.commit)
+    }
+
     /// The lower half of the number of the transaction that is open, or was last.
     pub(crate) fn transaction(&self) -> u32 {
         self.number

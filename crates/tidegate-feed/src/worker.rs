@@ -1,6 +1,7 @@
 //! Reads the stream of a database, and opens it again when it breaks.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use tidegate_sql::Type;
 use tidegate_sql::log::{LogError, LogMessage, LogPosition, LogStart, LogStream};
 use tracing::{info, warn};
 
+use crate::change::Change;
 use crate::cursor::Place;
 use crate::database::{Capture, Database};
 use crate::guard;
@@ -87,6 +89,7 @@ async fn read(database: &Arc<Database>, stream: Box<dyn LogStream>, goes_on: boo
         } else {
             Place::default()
         },
+        checked: HashMap::new(),
     };
     if let Err(error) = recapture(database).await {
         return error;
@@ -134,6 +137,9 @@ struct Reader {
     /// The types as they were last seen.
     types: Arc<HashMap<u32, Type>>,
     seen: Place,
+    /// The transactions before whose changes of a table the roles of its subscribers were checked,
+    /// in the batch at hand.
+    checked: HashMap<u32, LogPosition>,
 }
 
 impl Reader {
@@ -152,6 +158,8 @@ impl Reader {
             }
         }
         let mut reached = None;
+        let open = self.assembler.open_commit();
+        self.checked.retain(|_, commit| Some(*commit) == open);
         for message in batch {
             match message {
                 LogMessage::Reached(_) if self.assembler.is_open() => {}
@@ -175,6 +183,17 @@ impl Reader {
             tokio::task::yield_now().await;
         }
         Ok(())
+    }
+
+    /// Everything in a batch had committed before it came, so one check is enough for all of it, and
+    /// for the rest of its last transaction in the next one.
+    async fn check_roles(&mut self, change: &Change) {
+        let (relation, commit) = (change.shape.oid, change.place.commit);
+        if let Entry::Vacant(unchecked) = self.checked.entry(relation) {
+            unchecked.insert(commit);
+            guard::check_roles(&self.database, relation).await;
+        }
+        self.checked.insert(relation, commit);
     }
 
     /// Takes a message; gives the end of the transaction that it ends.
@@ -206,6 +225,7 @@ impl Reader {
                     labels::learn(database, assembler, strange, &mut change).await?;
                     self.database.reshape(&change.shape);
                 }
+                self.check_roles(&change).await;
                 self.database.dispatch(change);
             }
             Step::Nothing | Step::Changed(_) => {}

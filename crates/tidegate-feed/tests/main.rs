@@ -18,6 +18,8 @@ mod generated;
 #[cfg(test)]
 mod live;
 #[cfg(test)]
+mod locks;
+#[cfg(test)]
 mod log;
 #[cfg(test)]
 mod lost;
@@ -49,5 +51,7 @@ mod taken_out;
 mod untold;
 #[cfg(test)]
 mod values;
+#[cfg(test)]
+mod visibility;
 #[cfg(test)]
 mod workload;

@@ -11,6 +11,8 @@ mod definition;
 #[cfg(test)]
 mod live;
 #[cfg(test)]
+mod locks;
+#[cfg(test)]
 mod made_anew;
 #[cfg(test)]
 mod outbox_capture;
@@ -32,3 +34,5 @@ mod taken_out;
 mod untold;
 #[cfg(test)]
 mod values;
+#[cfg(test)]
+mod visibility;

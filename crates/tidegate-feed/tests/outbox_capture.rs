@@ -25,10 +25,9 @@ async fn until(scene: &Scene, query: &str, wanted: i64) {
 
 const TRIGGERS: &str = "SELECT count(*) FROM pg_trigger WHERE tgname LIKE '!tidegate%'";
 
-/// Each stream that is read holds this lock, until its database is retired.
-const READERS: &str = "SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database \
-    WHERE d.datname = current_database() AND l.locktype = 'advisory' AND l.classid = 7133 \
-    AND l.objid = 3 AND l.granted";
+/// The sessions of streams, until their database is retired.
+const READERS: &str = "SELECT count(*) FROM pg_stat_activity \
+    WHERE datname = current_database() AND application_name = 'tidegate outbox reader'";
 
 fn brief() -> Settings {
     Settings {

@@ -174,7 +174,7 @@ impl Scene {
         self.sql.batch_execute(sql).await.unwrap();
     }
 
-    /// Breaks the streams of the database; those of an outbox are sessions that hold its lock.
+    /// Breaks the streams of the database; those of an outbox are sessions of that name.
     pub(crate) async fn break_streams(&self) {
         self.run(match SOURCE {
             Source::Log => {
@@ -182,9 +182,8 @@ impl Scene {
                  WHERE database = current_database() AND active"
             }
             Source::Outbox => {
-                "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' \
-                 AND classid = 7133 AND objid = 3 AND database = \
-                 (SELECT oid FROM pg_database WHERE datname = current_database())"
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+                 WHERE datname = current_database() AND application_name = 'tidegate outbox reader'"
             }
         })
         .await;
@@ -282,7 +281,7 @@ pub(crate) fn node(setup: &Setup) -> Feed {
 
 /// A feed that asks `executor`.
 pub(crate) fn node_with(setup: &Setup, executor: Arc<dyn Executor>) -> Feed {
-    let config = Config::from_url(&setup.cluster.socket_url("postgres")).unwrap();
+    let config = config(setup);
     let credentials: Arc<dyn Credentials> = Arc::new(Passwords);
     let owners = setup.owners.then_some(credentials);
     let log: Arc<dyn ChangeLog> = match setup.source {
@@ -297,8 +296,15 @@ pub(crate) fn node_with(setup: &Setup, executor: Arc<dyn Executor>) -> Feed {
     Feed::new(log, executor, setup.settings.clone())
 }
 
+/// The administrator's login, with a control database that is there.
+fn config(setup: &Setup) -> Config {
+    let mut config = Config::from_url(&setup.cluster.socket_url("postgres")).unwrap();
+    config.control_database = DatabaseName::new("postgres");
+    config
+}
+
 pub(crate) fn executor(setup: &Setup) -> Arc<dyn Executor> {
-    let config = Arc::new(Config::from_url(&setup.cluster.socket_url("postgres")).unwrap());
+    let config = Arc::new(config(setup));
     let control = Arc::new(Control::new(config.clone(), Jitter::none()).unwrap());
     let connector = RoleConnector::new(config, Arc::new(Passwords), control.clone());
     let pool = Pool::new(

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use tidegate_sql::log::LogResult;
 use tidegate_sql::{DatabaseName, RoleName};
+use tokio::sync::OnceCell;
 use tokio_postgres::Client;
+use tracing::debug;
 
 use crate::config::Config;
 use crate::connection::{ConnectError, ConnectFault};
@@ -24,14 +26,26 @@ pub(crate) struct Logins {
     pub(crate) lock_patience: Duration,
 }
 
-/// Serialises changes of what is captured among the nodes.
-const LOCK: &str = "SELECT pg_catalog.pg_advisory_xact_lock(7133, 1)";
+/// Serialises changes of what is captured in a database among the nodes. It is a lock of the
+/// control database, where no tenant may log in: an advisory lock in the tenant's own database
+/// could be held by any of its users for as long as that user likes.
+const LOCK: &str = "\
+    SELECT pg_catalog.pg_advisory_lock((7133::bigint << 32) | d.oid::bigint) \
+    FROM pg_catalog.pg_database d WHERE d.datname = $1::text";
+
+/// Gives the lock back. Nothing else is locked in the session.
+const UNLOCK: &str = "SELECT pg_catalog.pg_advisory_unlock_all()";
 
 /// Somebody as whom tables, and what captures them, can be changed: the owner of the database where its
 /// login is held, or the administrator.
 pub(crate) struct Actor {
     pub(crate) client: Client,
     lock_patience: Duration,
+    database: DatabaseName,
+    /// The administrator's login, for the session that holds the lock.
+    admin: Config,
+    /// That session, in the control database, once there is one.
+    turn: OnceCell<Client>,
 }
 
 impl Actor {
@@ -51,7 +65,7 @@ impl Actor {
         let config = logins.admin.clone();
         let config = config.with_login(database.as_str(), credential.password);
         match control::open(&config, database).await {
-            Ok(client) => Ok(Some(Self::new(logins, client))),
+            Ok(client) => Ok(Some(Self::new(logins, database, client))),
             // An adopted database may belong to somebody who logs in elsewhere.
             Err(error) if matches!(error.fault(), ConnectFault::Login | ConnectFault::Barred) => {
                 Ok(None)
@@ -66,35 +80,69 @@ impl Actor {
         let opened = control::open(&logins.admin, database).await;
         let role = &logins.admin.admin_role;
         let client = opened.map_err(|error| refusal::of_connection(error, role))?;
-        Ok(Self::new(logins, client))
+        Ok(Self::new(logins, database, client))
     }
 
-    fn new(logins: &Logins, client: Client) -> Self {
-        let lock_patience = logins.lock_patience;
+    fn new(logins: &Logins, database: &DatabaseName, client: Client) -> Self {
         Self {
             client,
-            lock_patience,
+            lock_patience: logins.lock_patience,
+            database: database.clone(),
+            admin: logins.admin.clone(),
+            turn: OnceCell::new(),
         }
     }
 
-    /// Opens a transaction in which nobody else changes what is captured.
+    /// Opens a transaction in which no other node changes what is captured.
     pub(crate) async fn begin(&self) -> LogResult<()> {
+        self.take_turn().await?;
         // What is committed must be in the log at once, or a stream would never reach it.
         let patience = self.lock_patience.as_millis();
-        self.run(&format!(
-            "BEGIN; SET LOCAL lock_timeout = {patience}; \
-             SELECT pg_catalog.set_config('synchronous_commit', 'local', true) \
-             WHERE pg_catalog.current_setting('synchronous_commit') = 'off'; {LOCK}"
-        ))
-        .await
+        let begun = self
+            .run(&format!(
+                "BEGIN; SET LOCAL lock_timeout = {patience}; \
+                 SELECT pg_catalog.set_config('synchronous_commit', 'local', true) \
+                 WHERE pg_catalog.current_setting('synchronous_commit') = 'off'"
+            ))
+            .await;
+        if begun.is_err() {
+            self.give_turn_back().await;
+        }
+        begun
     }
 
     /// Commits, or rolls back what failed.
     pub(crate) async fn end<T>(&self, done: LogResult<T>) -> LogResult<T> {
         let end = if done.is_ok() { "COMMIT" } else { "ROLLBACK" };
         let ended = self.run(end).await;
+        self.give_turn_back().await;
         let done = done?;
         ended.map(|()| done)
+    }
+
+    async fn take_turn(&self) -> LogResult<()> {
+        let open = || async {
+            let opened = control::open(&self.admin, &self.admin.control_database).await;
+            let client =
+                opened.map_err(|error| refusal::of_connection(error, &self.admin.admin_role))?;
+            let patience = format!("SET lock_timeout = {}", self.lock_patience.as_millis());
+            let set = client.batch_execute(&patience).await;
+            set.map_err(|error| refusal::of_statement(&error, self.lock_patience))?;
+            Ok(client)
+        };
+        let turn = self.turn.get_or_try_init(open).await?;
+        let taken = turn.execute(LOCK, &[&self.database.as_str()]).await;
+        taken.map_err(|error| refusal::of_statement(&error, self.lock_patience))?;
+        Ok(())
+    }
+
+    /// A session that does not answer has ended, or ends with the actor, and the lock with it.
+    async fn give_turn_back(&self) {
+        if let Some(turn) = self.turn.get()
+            && let Err(error) = turn.execute(UNLOCK, &[]).await
+        {
+            debug!(%error, "the lock of the control database was not given back");
+        }
     }
 
     /// Runs commands that return nothing of interest.

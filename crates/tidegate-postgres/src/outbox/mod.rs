@@ -11,6 +11,7 @@ mod message;
 mod open;
 mod parted;
 mod reader;
+mod readers;
 mod release;
 mod removal;
 mod retain;

@@ -6,7 +6,7 @@ use tidegate_sql::log::{LogError, LogIdentity, LogResult, LogStart};
 
 use super::reader::{Course, Reader};
 use super::stream::{Pace, Stream};
-use super::{Shared, position, schema, unreadable};
+use super::{Shared, position, readers, schema, unreadable};
 
 /// Opens a stream.
 pub(super) async fn open(
@@ -19,8 +19,8 @@ pub(super) async fn open(
     let reader = Reader {
         client: admin.client,
     };
-    // As long as it is held, the others know that somebody reads.
-    reader.rows(READING, &[]).await?;
+    // As long as the session lasts, other nodes know that the outbox is read.
+    reader.rows(readers::MARK, &[]).await?;
     let (now, renewed) = reader.advance().await?;
     let rows = reader.rows(STATE, &[]).await?;
     let row = rows.first().ok_or_else(|| unreadable("the state"))?;
@@ -50,8 +50,5 @@ fn identity(log: &str) -> LogIdentity {
     let [a, b, c, d, ..] = digest;
     LogIdentity(u32::from_be_bytes([a, b, c, d]))
 }
-
-/// Held by each stream; see [`super::release`].
-const READING: &str = "SELECT pg_catalog.pg_advisory_lock_shared(7133, 3)";
 
 const STATE: &str = "SELECT log::text, earliest FROM tidegate_outbox.state";

@@ -6,6 +6,7 @@ use tidegate_sql::DatabaseName;
 use tidegate_sql::log::LogResult;
 use tokio::time::Instant;
 
+use super::readers::readers;
 use super::retry::Work;
 use super::{Shared, schema};
 use crate::actor::Actor;
@@ -58,12 +59,12 @@ pub(super) async fn abandon(shared: &Shared, database: &DatabaseName) -> LogResu
     Ok(())
 }
 
-const FORGET: &str = "\
-    DELETE FROM tidegate_outbox.captured WHERE NOT relation = ANY ($1) AND (\
-        SELECT pg_catalog.count(*) FROM pg_catalog.pg_locks l \
-        JOIN pg_catalog.pg_database d ON d.oid = l.database \
-        WHERE d.datname = pg_catalog.current_database() AND l.locktype = 'advisory' \
-        AND l.classid = 7133 AND l.objid = 3 AND l.mode = 'ShareLock' AND l.granted) < 2";
+const FORGET: &str = concat!(
+    "DELETE FROM tidegate_outbox.captured WHERE NOT relation = ANY ($1) \
+     AND (SELECT pg_catalog.count(*) FROM (",
+    readers!(),
+    ") r) < 2"
+);
 
 const TRIGGERS: &str = "\
     SELECT pg_catalog.string_agg(pg_catalog.format('DROP TRIGGER IF EXISTS %I ON %I.%I', \

@@ -8,6 +8,7 @@ use tokio::time::{Instant, sleep};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
+use super::readers;
 use crate::actor::Actor;
 
 /// The shortest and the longest pause between two attempts.
@@ -53,7 +54,7 @@ impl Actor {
             Work::Rows(query, values) => return self.rows(query, values).await,
             Work::Run(commands) => self.run(commands).await?,
             Work::RunUnlessRead(most, commands) => {
-                let rows = self.rows(READERS, &[]).await?;
+                let rows = self.rows(readers::COUNT, &[]).await?;
                 if rows.first().is_some_and(|row| row.get::<_, i64>(0) <= most) {
                     self.run(commands).await?;
                 }
@@ -62,10 +63,3 @@ impl Actor {
         Ok(Vec::new())
     }
 }
-
-/// How many streams are read, by whatever node.
-const READERS: &str = "\
-    SELECT pg_catalog.count(*) FROM pg_catalog.pg_locks l \
-    JOIN pg_catalog.pg_database d ON d.oid = l.database \
-    WHERE d.datname = pg_catalog.current_database() AND l.locktype = 'advisory' \
-    AND l.classid = 7133 AND l.objid = 3 AND l.mode = 'ShareLock' AND l.granted";

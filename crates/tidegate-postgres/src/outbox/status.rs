@@ -3,6 +3,7 @@
 use tidegate_sql::DatabaseName;
 use tidegate_sql::log::LogResult;
 
+use super::readers::readers;
 use super::{Outbox, schema};
 use crate::actor::Actor;
 
@@ -80,9 +81,8 @@ const TABLES: &str = "\
     WHERE t.tgfoid = 'tidegate_outbox.note()'::pg_catalog.regprocedure AND t.tgparentid = 0 \
     ORDER BY 1";
 
-const READERS: &str = "\
-    SELECT l.pid, pg_catalog.host(a.client_addr) FROM pg_catalog.pg_locks l \
-    JOIN pg_catalog.pg_database d ON d.oid = l.database \
-    LEFT JOIN pg_catalog.pg_stat_activity a ON a.pid = l.pid \
-    WHERE d.datname = pg_catalog.current_database() AND l.locktype = 'advisory' \
-    AND l.classid = 7133 AND l.objid = 3 AND l.mode = 'ShareLock' AND l.granted ORDER BY 1";
+const READERS: &str = concat!(
+    "SELECT r.pid, pg_catalog.host(r.client_addr) FROM (",
+    readers!(),
+    ") r ORDER BY 1"
+);

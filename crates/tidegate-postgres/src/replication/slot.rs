@@ -5,6 +5,7 @@ use std::time::Duration;
 use sha2::{Digest as _, Sha256};
 use tidegate_sql::DatabaseName;
 use tidegate_sql::log::{LogError, LogIdentity, LogPosition, LogResult, LogStart};
+use tokio_postgres::error::SqlState;
 use tracing::{info, warn};
 
 use super::session::Session;
@@ -213,7 +214,8 @@ async fn drop_slot(session: &mut Session, name: &str) -> LogResult<()> {
     Ok(())
 }
 
-/// Moves the anchor on to `keep`, or further when it keeps more than it may. One node at a time.
+/// Moves the anchor on to `keep`, or further when it keeps more than it may. PostgreSQL lets one
+/// node at a time do that.
 pub(super) async fn retain(
     shared: &Shared,
     database: &DatabaseName,
@@ -232,17 +234,29 @@ pub(super) async fn retain(
     let most = shared.settings.retention.unwrap_or(0);
     let keep = keep.max(LogPosition(now.0.saturating_sub(most))).min(now);
     if keep > position(confirmed)? {
-        client
-            .execute(
-                "SELECT pg_catalog.pg_replication_slot_advance($1::text::name, $2::text::pg_lsn) \
-                 WHERE pg_catalog.pg_try_advisory_xact_lock(7133, 2)",
-                &[&slot, &keep.to_string()],
-            )
-            .await
-            .map_err(failed)?;
+        let advanced = client
+            .execute(ADVANCE_ANCHOR, &[&slot, &keep.to_string()])
+            .await;
+        match advanced {
+            // Another node is moving it, or has moved it further.
+            Err(error) if error.code().is_some_and(is_raced) => {}
+            advanced => drop(advanced.map_err(failed)?),
+        }
     }
     Ok(now)
 }
+
+/// Whether somebody else has the slot at this moment, or it is beyond the position by now.
+fn is_raced(code: &SqlState) -> bool {
+    [
+        SqlState::OBJECT_IN_USE,
+        SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
+    ]
+    .contains(code)
+}
+
+const ADVANCE_ANCHOR: &str =
+    "SELECT pg_catalog.pg_replication_slot_advance($1::text::name, $2::text::pg_lsn)";
 
 /// The end of the log, and the anchor where there is one that nobody uses.
 const ANCHOR: &str = "\

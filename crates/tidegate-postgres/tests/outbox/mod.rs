@@ -72,7 +72,9 @@ impl Scene {
 }
 
 fn superuser() -> Config {
-    Config::from_url(&cluster().socket_url("postgres")).unwrap()
+    let mut config = Config::from_url(&cluster().socket_url("postgres")).unwrap();
+    config.control_database = DatabaseName::new("postgres");
+    config
 }
 
 #[tokio::test]
@@ -230,4 +232,42 @@ async fn nothing_stays_of_what_is_removed() {
     let left = "SELECT count(*) FROM pg_trigger WHERE NOT tgisinternal";
     assert_eq!(scene.number(left).await, 0);
     scene.run("INSERT INTO t VALUES (1)").await;
+}
+
+#[tokio::test]
+async fn who_only_calls_itself_a_reader_does_not_count() {
+    let scene = Scene::new("box_readers").await;
+    scene
+        .run("CREATE TABLE t (id int); CREATE ROLE box_forger LOGIN PASSWORD 'x'")
+        .await;
+    let reader = scene.open(LogStart::Now).await.unwrap();
+    scene.capture("t").await.unwrap();
+    let url: tokio_postgres::Config = cluster().url("box_readers").parse().unwrap();
+    let mut forger = url;
+    forger
+        .user("box_forger")
+        .password("x")
+        .application_name("tidegate outbox reader");
+    let (forger, connection) = forger.connect(tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    forger
+        .batch_execute("SELECT pg_advisory_lock_shared(7133, 3)")
+        .await
+        .unwrap();
+    let readers = async || {
+        let status = scene.outbox.status(&scene.database).await.unwrap();
+        status.unwrap().readers.len()
+    };
+    assert_eq!(readers().await, 1);
+    drop(reader);
+    let deadline = std::time::Instant::now() + Duration::from_secs(20);
+    while readers().await > 0 {
+        assert!(std::time::Instant::now() < deadline, "the reader stays");
+        tokio::task::yield_now().await;
+    }
+    // Nobody reads: what is kept is given up, whatever others call themselves.
+    scene.run("INSERT INTO t VALUES (1)").await;
+    scene.outbox.abandon(&scene.database).await.unwrap();
+    let kept = "SELECT count(*) FROM tidegate_outbox.change";
+    assert_eq!(scene.number(kept).await, 0);
 }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use tidegate_postgres::{Config, Replication, ReplicationSettings, Secret};
+use tidegate_postgres::{Replication, ReplicationSettings, Secret};
 use tidegate_sql::log::{ChangeLog as _, Demand, LogError, LogStart};
 
-use super::scene::{Reader, Scene};
+use super::scene::{Reader, Scene, config};
 
 #[tokio::test]
 async fn an_open_writer_is_waited_for() {
@@ -175,7 +175,7 @@ async fn a_missing_right_is_named() {
              CREATE TABLE t (a int PRIMARY KEY); ALTER TABLE t OWNER TO log_owner",
         )
         .await;
-    let config = Config::from_url(&scene.cluster.socket_url("postgres")).unwrap();
+    let config = config(scene.cluster);
     let config = config.with_login("log_admin", Secret::new("x"));
     let log = Replication::new(config.clone(), config, None, ReplicationSettings::default());
     let _stream = log.open(&scene.database, LogStart::Now).await.unwrap();

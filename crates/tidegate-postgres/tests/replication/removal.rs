@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use tidegate_postgres::replication::{DatabaseCapture, Removal};
-use tidegate_postgres::{Config, Replication, ReplicationSettings, Secret};
+use tidegate_postgres::{Replication, ReplicationSettings, Secret};
 use tidegate_sql::log::{ChangeLog as _, LogError, LogStart};
 
-use super::scene::{Reader, Scene};
+use super::scene::{Reader, Scene, config};
 
 /// Tables of every kind of identity, captured with theirs raised.
 async fn captured(scene: &Scene) {
@@ -153,7 +153,7 @@ async fn a_reader_of_its_own_ends_its_stream_where_users_may_end_nobody() {
              REVOKE EXECUTE ON FUNCTION pg_terminate_backend(int, bigint) FROM PUBLIC",
         )
         .await;
-    let admin = Config::from_url(&scene.cluster.socket_url("postgres")).unwrap();
+    let admin = config(scene.cluster);
     let reader = admin.clone().with_login("log_reader", Secret::new("x"));
     let log = Replication::new(reader, admin, None, ReplicationSettings::default());
     let stream = log.open(&scene.database, LogStart::Now).await.unwrap();
@@ -213,7 +213,7 @@ async fn what_nobody_may_change_is_left_and_named() {
              CREATE TABLE t (a int); ALTER TABLE t OWNER TO left_owner",
         )
         .await;
-    let config = Config::from_url(&scene.cluster.socket_url("postgres")).unwrap();
+    let config = config(scene.cluster);
     let config = config.with_login("left_admin", Secret::new("x"));
     let log = Replication::new(config.clone(), config, None, ReplicationSettings::default());
     let stream = log.open(&scene.database, LogStart::Now).await.unwrap();

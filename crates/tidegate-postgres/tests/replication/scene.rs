@@ -19,6 +19,13 @@ pub(crate) struct Scene {
     pub(crate) cluster: &'static Cluster,
 }
 
+/// The administrator's login, with a control database that is there.
+pub(crate) fn config(cluster: &Cluster) -> Config {
+    let mut config = Config::from_url(&cluster.socket_url("postgres")).unwrap();
+    config.control_database = DatabaseName::new("postgres");
+    config
+}
+
 impl Scene {
     pub(crate) async fn new(name: &str) -> Self {
         Self::on(testing::cluster(), name, ReplicationSettings::default()).await
@@ -33,7 +40,7 @@ impl Scene {
         root.batch_execute(&format!("CREATE DATABASE {name}"))
             .await
             .unwrap();
-        let config = Config::from_url(&cluster.socket_url("postgres")).unwrap();
+        let config = config(cluster);
         Self {
             database: DatabaseName::new(name),
             log: Replication::new(config.clone(), config, None, settings),

@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use tidegate_embedded::{Cluster, Shutdown, testing};
-use tidegate_postgres::{Config, Replication, ReplicationSettings};
+use tidegate_postgres::{Replication, ReplicationSettings};
 use tidegate_sql::log::{ChangeLog as _, LogError, LogPosition, LogStart};
 
-use super::scene::{Reader, Scene};
+use super::scene::{Reader, Scene, config};
 use crate::stage::connect;
 
 /// A cluster of the test's own, for as long as the process lives.
@@ -94,6 +94,12 @@ async fn a_position_before_the_window_or_from_the_future_is_gone() {
     scene
         .run("SET synchronous_commit = on; INSERT INTO t VALUES (1)")
         .await;
+    // A lock that any user may take keeps the window from nothing.
+    let stranger = scene.session().await;
+    stranger
+        .batch_execute("SELECT pg_advisory_lock(7133, 2)")
+        .await
+        .unwrap();
     // Moves the window beyond the start.
     let now = scene.log.retain(&scene.database, start).await.unwrap();
     scene.log.retain(&scene.database, now).await.unwrap();
@@ -173,7 +179,7 @@ async fn a_slot_is_not_waited_for_without_end() {
         "0"
     );
     other.batch_execute("COMMIT").await.unwrap();
-    let config = Config::from_url(&scene.cluster.socket_url("postgres")).unwrap();
+    let config = config(scene.cluster);
     let patient = Replication::new(config.clone(), config, None, ReplicationSettings::default());
     let opened = patient.open(&scene.database, LogStart::Now).await;
     drop(opened.unwrap());
