@@ -161,7 +161,7 @@ impl RoleTransaction {
         self.redefinition = None;
         self.dictionary.count(self.called);
         if let (Ok(()), Some(beginnings)) = (&outcome, &self.resettles) {
-            beginnings.look(&self.login, &self.dictionary).await;
+            beginnings.look(&self.login).await;
         }
         conclude(self.lease, outcome).await
     }

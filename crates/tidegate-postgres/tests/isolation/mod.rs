@@ -1,5 +1,7 @@
 //! The attacks of the design's threat list, against statements that a role may run.
 
+mod logins;
+
 use tidegate_embedded::testing::cluster;
 use tidegate_postgres::{Condition, Connection};
 use tidegate_sql::statement::Statement;
@@ -177,7 +179,7 @@ async fn settings_that_a_role_gives_itself_do_not_reach_the_next_connection() {
         let role = login.role.as_str();
         for setting in [
             "local_preload_libraries = 'nonsense'",
-            "statement_timeout = 1",
+            "statement_timeout = '7min'",
             "search_path = pg_temp",
             "TimeZone = 'Asia/Tokyo'",
             "default_transaction_read_only = on",
@@ -193,9 +195,9 @@ async fn settings_that_a_role_gives_itself_do_not_reach_the_next_connection() {
             current_setting('search_path'), current_setting('TimeZone'),
             current_setting('default_transaction_read_only'),
             current_setting('client_encoding'), current_setting('row_security'))";
-        // Whether to write is for the operator to say; the service pins it where strangers share
+        // Whether to write and for how long is for the operator to say; the service pins it where strangers share
         // the role (`StartupPins::defaults`).
-        let expected = r#""0|\"$user\", public|UTC|on|UTF8|on""#;
+        let expected = r#""7min|\"$user\", public|UTC|on|UTF8|on""#;
         assert_eq!(Sql::new(settings).value(&stage, &login).await, expected);
     }
 }
