@@ -111,3 +111,32 @@ async fn every_interface_tells_it() {
     as_administrator("alter role \"demo/shut\" login").await;
     comes_in_again("shut").await;
 }
+
+/// A connection that is open ends within a second, without a request.
+#[tokio::test]
+async fn an_open_connection_of_a_role_ends_with_its_right_to_log_in() {
+    newcomer("ended").await;
+    let open = "select count(*) from pg_stat_activity where usename = 'demo/ended'";
+    let admin = demo().admin().await;
+    for (change, undo, status) in [
+        ("nologin", "login", 403),
+        ("valid until '2020-01-01'", "valid until 'infinity'", 403),
+        (
+            "set default_transaction_read_only = on",
+            "reset default_transaction_read_only",
+            405,
+        ),
+    ] {
+        as_administrator(&format!("alter role \"demo/ended\" {change}")).await;
+        eventually("its connections are closed", || async {
+            admin.query_one(open, &[]).await.unwrap().get::<_, i64>(0) == 0
+        })
+        .await;
+        // It is the first statement on a connection, and refused.
+        let write = json!({"q": "create table ended (a int)"});
+        let answer = demo().sql(Some("ended"), &write).await;
+        assert_eq!(answer.status(), status, "{change}");
+        as_administrator(&format!("alter role \"demo/ended\" {undo}")).await;
+        comes_in_again("ended").await;
+    }
+}

@@ -4,9 +4,10 @@
 use std::collections::BTreeSet;
 
 use futures_util::future::join_all;
+use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::service::{demo, eventually};
+use crate::service::{Service, demo, demo_folder, eventually};
 use crate::users::owner;
 
 const USER: &str = "resettled";
@@ -63,4 +64,56 @@ async fn settings_of_a_role_count_for_all_of_its_requests_alike() {
     );
     admin.batch_execute(&reset).await.unwrap();
     eventually("it is reset", || async { begins_with().await == before }).await;
+}
+
+/// `ALTER ROLE … SET statement_timeout` is how operators bound callers.
+#[tokio::test]
+async fn a_statement_timeout_of_a_role_or_database_counts() {
+    let folder = demo_folder();
+    let demo = Service::start(folder.path().to_str().unwrap(), &[]);
+    let sql = "alter role \"demo/guest\" set statement_timeout = '200ms'; \
+               alter role \"demo/alice\" set statement_timeout = '40s'; \
+               alter database demo set statement_timeout = '300ms'";
+    demo.admin().await.batch_execute(sql).await.unwrap();
+    let sleep = json!({"q": "select pg_sleep(30)"});
+    for user in [None, Some("demo")] {
+        let refused = demo.sql(user, &sleep).await;
+        assert_eq!(refused.status(), 504, "{user:?}");
+        let error: Value = refused.json().await.unwrap();
+        assert_eq!(error["errorCode"], "STATEMENT_TIMEOUT", "{error}");
+        let hint = error["hint"].as_str().unwrap_or_default();
+        assert!(hint.contains("statement_timeout"), "{error}");
+    }
+    // `Prefer` lowers what the service allows, and the role's own is higher.
+    let token = demo.cached_token("alice").await;
+    let request = demo.request(Method::POST, "/api/v4/sql").json(&sleep);
+    let request = request.bearer_auth(&token).header("prefer", "wait=1");
+    let refused = request.send().await.unwrap();
+    assert_eq!(refused.status(), 504);
+    let error: Value = refused.json().await.unwrap();
+    assert_eq!(
+        error["message"],
+        "the statement did not end before its deadline"
+    );
+    // What one caller sets counts for no other.
+    let lift = json!({"q": "select set_config('statement_timeout', '0', false)"});
+    for _ in 0..3 {
+        assert_eq!(demo.sql(None, &lift).await.status(), 200);
+        assert_eq!(demo.sql(None, &sleep).await.status(), 504);
+    }
+    let query = json!({"query": "{ getArtists(limit: 1) { id } }"});
+    let slow = "create function slow(artists) returns boolean language sql as \
+                'select pg_sleep(30) is not null'; \
+                alter table artists enable row level security; \
+                create policy slow on artists using (slow(artists))";
+    demo.admin().await.batch_execute(slow).await.unwrap();
+    let path = "/api/graphql/schema/public";
+    let answer = demo
+        .ask(Method::POST, path, None, Some(query.to_string()))
+        .await;
+    let answer = answer.json();
+    assert_eq!(
+        answer["errors"][0]["extensions"]["code"], "TIMEOUT",
+        "{answer}"
+    );
 }

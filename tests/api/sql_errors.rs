@@ -18,6 +18,71 @@ async fn errors_call_placeholders_by_name() {
 }
 
 #[tokio::test]
+async fn a_wrong_value_of_an_inferred_parameter_is_named() {
+    let wrong = json!({"q": "select now() - :i", "params": {"i": "1 day"}});
+    let sets = json!({"q": "select now() - :i", "params": [{"i": "2020-01-01"}, {"i": "1 day"}]});
+    let array = json!([{"q": "select 1"}, wrong]);
+    for (body, named) in [
+        (&wrong, "`params.i`: "),
+        (&sets, "`params[1].i`: "),
+        (&array, "[1]: `params.i`: "),
+    ] {
+        let (status, error) = demo().refusal("demo", body).await;
+        let said = "invalid input syntax for type timestamp with time zone: \"1 day\"";
+        let told = (status, error["message"].as_str().unwrap_or_default());
+        assert_eq!(told, (400, &*format!("{named}{said}")), "{error}");
+        assert_eq!(error["sqlstate"], "22007");
+    }
+    let mut socket = crate::socket::socket("demo").await;
+    let mut message = wrong.clone();
+    message["id"] = json!("a");
+    let answer = socket.ask(message).await;
+    let said = answer["message"].as_str().unwrap_or_default();
+    assert!(said.starts_with("`params.i`: "), "{answer}");
+}
+
+#[tokio::test]
+async fn what_a_caller_does_wrong_is_not_the_services_fault() {
+    for (q, status, sqlstate) in [
+        ("lock table artists", 400, "25P01"),
+        ("fetch all from nowhere", 400, "34000"),
+        ("move 1 in nowhere", 400, "34000"),
+        ("close nowhere", 400, "34000"),
+        ("select lastval()", 400, "55000"),
+        (
+            "do $$ begin execute 'execute nothing'; end $$",
+            400,
+            "26000",
+        ),
+        (
+            "do $$ begin case 1 when 2 then null; end case; end $$",
+            400,
+            "20000",
+        ),
+        (
+            "do $$ begin raise exception 'x' using errcode = '38000'; end $$",
+            400,
+            "38000",
+        ),
+        (
+            "do $$ begin raise exception 'x' using errcode = '55006'; end $$",
+            409,
+            "55006",
+        ),
+    ] {
+        let (got, error) = demo().refusal("demo", &json!({"q": q})).await;
+        let told = (got, error["sqlstate"].as_str());
+        assert_eq!(told, (status, Some(sqlstate)), "{q}: {error}");
+    }
+    // PostgreSQL calls it an internal error.
+    let q = "do $$ begin raise exception 'tuple concurrently updated' using errcode = 'XX000'; \
+             end $$";
+    let (status, error) = demo().refusal("demo", &json!({"q": q})).await;
+    let told = (status, error["sqlstate"].as_str(), &error["retryable"]);
+    assert_eq!(told, (409, Some("40001"), &json!(true)), "{error}");
+}
+
+#[tokio::test]
 async fn errors_carry_what_postgresql_says() {
     let (status, error) = demo()
         .refusal(

@@ -21,6 +21,8 @@ use crate::pool::UserPool;
 
 /// How often databases are compared that do not tell: a change is there within a second.
 const TICK: Duration = Duration::from_millis(400);
+/// With each so many-th tick roles are looked at, so that a change counts within a second.
+const ROLES: u32 = 2;
 /// After so many ticks a database is compared although it has told nothing.
 const BACKSTOP: u32 = 100;
 /// So many databases are compared at a time.
@@ -68,7 +70,9 @@ pub(crate) struct CatalogWatch {
     places: HashMap<DatabaseName, Place>,
     looking: JoinSet<DatabaseName>,
     turns: Arc<Semaphore>,
-    roles: Option<String>,
+    /// The last snapshot of the cluster, and its roles and memberships then.
+    roles: Option<(String, String)>,
+    ticks: u32,
     tell: mpsc::UnboundedSender<(DatabaseName, Event)>,
     told: mpsc::UnboundedReceiver<(DatabaseName, Event)>,
 }
@@ -91,6 +95,7 @@ impl CatalogWatch {
             looking: JoinSet::new(),
             turns: Arc::new(Semaphore::new(AT_ONCE)),
             roles: None,
+            ticks: 0,
             tell,
             told,
         }
@@ -152,21 +157,30 @@ impl CatalogWatch {
         used.map(|(database, _)| database.clone()).collect()
     }
 
-    /// Roles belong to no database, so that no database tells of them.
+    /// Whether roles or memberships have changed: they belong to no database, so that no database
+    /// tells. Reading all of them takes milliseconds where there are thousands, so they are read only
+    /// when a transaction has ended since the last time. Also closes connections of roles that may
+    /// not log in any more.
     async fn have_roles_changed(&mut self) -> bool {
-        if !self
-            .places
-            .values()
-            .any(|place| place.telling == Telling::Always)
-        {
+        self.ticks = self.ticks.wrapping_add(1);
+        let mut places = self.places.values();
+        let told = places.any(|place| place.telling == Telling::Always);
+        if !self.ticks.is_multiple_of(ROLES) || !(told || self.users.is_used()) {
+            return false;
+        }
+        // Whatever is looked at instead will say what is wrong.
+        let Ok(snapshot) = self.users.check_logins().await else {
+            return true;
+        };
+        let seen = |(before, _): &(String, String)| *before == snapshot;
+        if !told || self.roles.as_ref().is_some_and(seen) {
             return false;
         }
         match load::roles(&*self.control, &patience()).await {
             Ok(roles) => {
-                let known = self.roles.replace(roles);
-                known != self.roles
+                let known = self.roles.replace((snapshot, roles.clone()));
+                known.is_none_or(|(_, before)| before != roles)
             }
-            // Whatever is looked at instead will say what is wrong.
             Err(_) => true,
         }
     }

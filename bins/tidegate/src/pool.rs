@@ -64,6 +64,16 @@ impl UserPool {
         self.postgres.roles().databases()
     }
 
+    /// Whether connections of users are open.
+    pub(crate) fn is_used(&self) -> bool {
+        self.postgres.roles().pool().stats().held > 0
+    }
+
+    /// See [`Roles::check_logins`].
+    pub(crate) async fn check_logins(&self) -> tidegate_sql::Result<String> {
+        self.postgres.roles().check_logins().await
+    }
+
     /// Takes note that a definition of a database may have changed.
     pub(crate) fn redefined(&self, database: &DatabaseName) {
         self.postgres.roles().redefined(database);

@@ -29,7 +29,11 @@ impl Credentials for OnlyAdmin {
     fn of<'a>(&'a self, _: &'a Key, _: bool) -> BoxFuture<'a, Result<Credential, OpenError>> {
         let password = self.0.admin_password.clone();
         let pins = StartupPins::default();
-        Box::pin(std::future::ready(Ok(Credential { password, pins })))
+        Box::pin(std::future::ready(Ok(Credential {
+            password,
+            pins,
+            state: None,
+        })))
     }
 }
 

@@ -341,7 +341,11 @@ impl Credentials for Passwords {
             server_version: u32::from(shared_cluster().version().major) * 10_000,
             ..StartupPins::default()
         };
-        Box::pin(std::future::ready(Ok(Credential { password, pins })))
+        Box::pin(std::future::ready(Ok(Credential {
+            password,
+            pins,
+            state: None,
+        })))
     }
 }
 

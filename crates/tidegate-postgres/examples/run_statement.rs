@@ -29,7 +29,11 @@ impl Credentials for OneRole {
     ) -> BoxFuture<'a, Result<Credential, OpenError>> {
         let password = Secret::new("reader's password");
         let pins = StartupPins::default();
-        Box::pin(std::future::ready(Ok(Credential { password, pins })))
+        Box::pin(std::future::ready(Ok(Credential {
+            password,
+            pins,
+            state: None,
+        })))
     }
 }
 

@@ -11,20 +11,28 @@ use tidegate_sql::{
 use super::RolePasswords;
 use crate::config::Secret;
 use crate::connection::StartupPins;
-use crate::executor::{Credential, Credentials};
+use crate::executor::{Credential, Credentials, login_state};
 use crate::pool::{Key, OpenError};
 
 /// The `search_path` that is configured for a role in a database, by the precedence of PostgreSQL
 /// ("ALTER ROLE": settings for role and database, then role, then database).
 const SEARCH_PATH: &str = "\
-    SELECT 'search_path', pg_catalog.substr(c.setting, 13) \
+    (SELECT 'search_path', pg_catalog.substr(c.setting, 13) \
     FROM pg_catalog.pg_db_role_setting s \
     CROSS JOIN LATERAL pg_catalog.unnest(s.setconfig) AS c (setting) \
     LEFT JOIN pg_catalog.pg_roles r ON r.oid = s.setrole \
     LEFT JOIN pg_catalog.pg_database d ON d.oid = s.setdatabase \
     WHERE (s.setrole = 0 OR r.rolname = :role) AND (s.setdatabase = 0 OR d.datname = :database) \
       AND pg_catalog.starts_with(c.setting, 'search_path=') \
-    ORDER BY s.setrole = 0, s.setdatabase = 0 LIMIT 1";
+    ORDER BY s.setrole = 0, s.setdatabase = 0 LIMIT 1)";
+
+/// Behind either of the others: the state of the login, under an empty name.
+const STATE: &str = concat!(
+    " UNION ALL SELECT '', ",
+    login_state!(),
+    " FROM pg_catalog.pg_roles r, pg_catalog.pg_database d \
+      WHERE r.rolname = :role AND d.datname = :database"
+);
 
 /// What sessions have without the settings of the role, which any stranger could make for the
 /// next (`ALTER ROLE … SET`): the database's settings, else the server's. It holds all settings
@@ -32,6 +40,8 @@ const SEARCH_PATH: &str = "\
 /// the settings of extensions, the first that it has changed. A login with a value that PostgreSQL
 /// finds wrong is refused: a setting that no library has declared is empty, one that a library has
 /// declared has its own default, and what the role cannot have changed itself is left alone.
+/// `statement_timeout` is left to PostgreSQL: setting it for the role is how operators bound
+/// anonymous callers, who may not run `ALTER ROLE` (`Statement::check_for_shared_role`).
 const DEFAULTS: &str = "\
     WITH given AS ( \
         SELECT pg_catalog.split_part(c.setting, '=', 1) AS name, \
@@ -50,7 +60,8 @@ const DEFAULTS: &str = "\
     ), free AS ( \
         SELECT k.name, k.value FROM known k \
         WHERE k.free AND pg_catalog.strpos(k.name, '.') = 0 AND k.name NOT IN \
-              ('transaction_isolation', 'transaction_read_only', 'transaction_deferrable') \
+              ('statement_timeout', 'transaction_isolation', 'transaction_read_only', \
+               'transaction_deferrable') \
         UNION ALL ( \
             SELECT DISTINCT g.name, k.value FROM given g \
             LEFT JOIN known k ON pg_catalog.lower(k.name) = pg_catalog.lower(g.name) \
@@ -80,8 +91,8 @@ impl RoleCredentials {
         passwords: RolePasswords,
         server_version: u32,
     ) -> Result<Self> {
-        let search_path = Arc::new(Statement::parse(SEARCH_PATH)?);
-        let defaults = Arc::new(Statement::parse(DEFAULTS)?);
+        let search_path = Arc::new(Statement::parse(&format!("{SEARCH_PATH}{STATE}"))?);
+        let defaults = Arc::new(Statement::parse(&format!("{DEFAULTS}{STATE}"))?);
         Ok(Self {
             control,
             passwords,
@@ -116,6 +127,8 @@ impl RoleCredentials {
             error => OpenError::Internal(Arc::new(error)),
         })?;
         let mut defaults = settings.0;
+        let state = defaults.iter().position(|(name, _)| name.is_empty());
+        let state = state.map(|index| defaults.swap_remove(index).1);
         let path = defaults.iter().position(|(name, _)| name == "search_path");
         let search_path = path.map(|index| defaults.swap_remove(index).1);
         Ok(Credential {
@@ -125,6 +138,7 @@ impl RoleCredentials {
                 defaults,
                 server_version: self.server_version,
             },
+            state,
         })
     }
 }

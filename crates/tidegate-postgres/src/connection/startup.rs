@@ -43,8 +43,8 @@ impl StartupPins {
             // Whether to write at all and how long to wait for locks are for the operator to say.
             ("default_transaction_isolation", "read committed"),
             ("default_transaction_deferrable", "off"),
-            // Our own timer decides; a statement can catch this one and run on.
-            ("statement_timeout", "0"),
+            // statement_timeout is for the operator to say. Our own timer counts beside it, since a
+            // statement can catch PostgreSQL's and run on.
             ("idle_in_transaction_session_timeout", "60s"),
             ("tcp_keepalives_idle", "15"),
             ("tcp_keepalives_interval", "5"),

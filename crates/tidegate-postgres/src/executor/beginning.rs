@@ -1,18 +1,14 @@
-//! With what settings the sessions of a role begin (PostgreSQL, "ALTER ROLE", `SET`).
-//!
-//! PostgreSQL reads them when somebody logs in. What is open when they change would go on with the
-//! old ones, beside what is opened later: it is closed, so that a role's requests begin alike.
+//! Statements that may change with what settings sessions begin (PostgreSQL, "ALTER ROLE", `SET`):
+//! they count for the next request.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_sql::statement::{BoundStatement, Kind};
-use tidegate_sql::{DatabaseName, Executor, Login, Sharing};
+use tidegate_sql::{Executor, Login, Sharing};
 
 use super::RoleConnector;
-use crate::dictionary::Dictionary;
 use crate::pool::Pool;
-use crate::suspects::Resettled;
 
 /// How long the answer to a statement waits for that; others look as well, in the background.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -25,9 +21,9 @@ pub(super) struct Beginnings {
 }
 
 impl Beginnings {
-    /// Has the database's connections renewed whose sessions would begin with other settings now,
-    /// behind a statement of the login's.
-    pub(super) async fn look(&self, login: &Login, dictionary: &Dictionary) {
+    /// Closes the connections whose sessions would begin with other settings now, behind a statement
+    /// of the login's.
+    pub(super) async fn look(&self, login: &Login) {
         // What a stranger sets for the shared role does not count.
         let (Some(service), Sharing::One(_)) = (&self.service, login.sharing) else {
             return;
@@ -35,28 +31,11 @@ impl Beginnings {
         let database = &login.database;
         // What was set before anybody knew what had been set before.
         self.pool.renew_role(database, &login.role);
-        let tell = |resettled| self.renew(database, resettled);
-        let looking = dictionary
-            .belief
-            .look_at_settings(&**service, database, tell);
-        match tokio::time::timeout(PATIENCE, looking).await {
+        let checking = self.pool.connector().logins().check(&**service, &self.pool);
+        match tokio::time::timeout(PATIENCE, checking).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::debug!(%database, %error, "settings are looked at later"),
             Err(_) => tracing::debug!(%database, "settings are looked at later"),
-        }
-    }
-
-    /// Closes the connections of those concerned.
-    pub(super) fn renew(&self, database: &DatabaseName, resettled: Resettled) {
-        match resettled {
-            Resettled::Everybody => {
-                self.pool.close(database);
-            }
-            Resettled::Roles(roles) => {
-                for role in roles {
-                    self.pool.renew_role(database, &role);
-                }
-            }
         }
     }
 }

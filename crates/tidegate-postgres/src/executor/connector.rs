@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tidegate_sql::BoxFuture;
 
+use super::login_state::LoginStates;
 use crate::config::{Config, Secret};
 use crate::connection::{Condition, ConnectError, ConnectFault, Connection, StartupPins};
 use crate::pool::{self, Connector, Key, LoginFault, OpenError, ResetFailed};
@@ -17,6 +18,9 @@ pub struct Credential {
     pub password: Secret,
     /// What its sessions start with.
     pub pins: StartupPins,
+    /// Whether the role may log in and with what settings, as [`crate::Roles::check_logins`] reads
+    /// it; `None` when that was not asked.
+    pub state: Option<String>,
 }
 
 /// Knows with what roles log in. Asked once for each connection.
@@ -33,6 +37,7 @@ pub struct RoleConnector {
     config: Arc<Config>,
     credentials: Arc<dyn Credentials>,
     terminator: Arc<dyn Terminator>,
+    logins: Arc<LoginStates>,
 }
 
 impl RoleConnector {
@@ -46,7 +51,13 @@ impl RoleConnector {
             config,
             credentials,
             terminator,
+            logins: Arc::default(),
         }
+    }
+
+    /// With what states of their logins connections were opened.
+    pub(super) fn logins(&self) -> &LoginStates {
+        &self.logins
     }
 
     /// Ends backends that do not stop.
@@ -55,7 +66,15 @@ impl RoleConnector {
     }
 
     async fn log_in(&self, key: &Key, shared: bool) -> Result<Connection, OpenError> {
-        let Credential { password, pins } = self.credentials.of(key, shared).await?;
+        let credential = self.credentials.of(key, shared).await?;
+        let Credential {
+            password,
+            pins,
+            state,
+        } = credential;
+        if let Some(state) = state {
+            self.logins.note(key, state);
+        }
         let (database, role) = (key.database.as_str(), key.role.as_str());
         let opened = Connection::open(&self.config, database, role, password.reveal(), &pins);
         Box::pin(opened).await.map_err(OpenError::from)

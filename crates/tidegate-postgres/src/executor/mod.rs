@@ -2,6 +2,7 @@
 
 mod beginning;
 mod connector;
+mod login_state;
 mod roles;
 mod transaction;
 
@@ -14,6 +15,7 @@ use tidegate_sql::{
 };
 
 pub use connector::{Credential, Credentials, RoleConnector};
+pub(crate) use login_state::login_state;
 pub use roles::Roles;
 pub(crate) use roles::told;
 

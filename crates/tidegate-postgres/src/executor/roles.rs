@@ -121,6 +121,26 @@ impl Roles {
         self.crowds.answered()
     }
 
+    /// Closes the connections of roles that may not log in any more (`NOLOGIN`, `VALID UNTIL`,
+    /// `CONNECT`), or whose sessions would begin with other settings (`ALTER ROLE … SET`): idle ones
+    /// at once, the others when they come back. Call it every second at least.
+    ///
+    /// Gives `pg_current_snapshot()`, which is the same as long as nothing in any database of the
+    /// cluster has changed; nothing without a service.
+    ///
+    /// # Errors
+    ///
+    /// Those of the service.
+    pub async fn check_logins(&self) -> Result<String> {
+        match &self.service {
+            Some(service) => {
+                let logins = self.pool.connector().logins();
+                logins.compare(&**service, &self.pool).await
+            }
+            None => Ok(String::new()),
+        }
+    }
+
     /// Forgets a database that is dropped and closes its connections.
     pub fn forget(&self, database: &DatabaseName) {
         self.dictionaries.remove(database);
@@ -138,6 +158,7 @@ impl Roles {
         terms: &Terms,
         sink: &mut dyn RowSink,
     ) -> Result<Completion> {
+        check(login, bound)?;
         if bound.sets.len() > 1 && may_commit(bound) {
             return self.together(login, bound, terms, sink).await;
         }
@@ -158,7 +179,7 @@ impl Roles {
         drop(redefinition);
         lent.dictionary.count(bound.statement.calls());
         if outcome.is_ok() && may_resettle(bound) {
-            self.beginnings().look(login, &lent.dictionary).await;
+            self.beginnings().look(login).await;
         }
         conclude(lease, outcome).await
     }
@@ -219,9 +240,7 @@ impl Roles {
     fn dictionary(&self, login: &Login) -> Arc<Dictionary> {
         let dictionary = self.dictionaries.of(&login.database);
         if let Some(service) = &self.service {
-            let (beginnings, database) = (self.beginnings(), login.database.clone());
-            let renew = move |resettled| beginnings.renew(&database, resettled);
-            dictionary.belief.refresh(service, &login.database, renew);
+            dictionary.belief.refresh(service, &login.database);
         }
         dictionary
     }
@@ -250,6 +269,7 @@ impl Roles {
         bound: &BoundStatement,
         terms: &Terms,
     ) -> Result<Description> {
+        check(login, bound)?;
         let (mut lease, lent) = self.lend(login, terms).await?;
         let task = lent.task(login, bound);
         let outcome = lease.describe_only(&task).await;
@@ -299,6 +319,14 @@ impl Roles {
             }
             lease.discard();
         }
+    }
+}
+
+/// Refuses what a role with several users may not run.
+pub(super) fn check(login: &Login, bound: &BoundStatement) -> Result<()> {
+    match login.sharing {
+        Sharing::Strangers => Ok(bound.statement.check_for_shared_role()?),
+        Sharing::One(_) => Ok(()),
     }
 }
 

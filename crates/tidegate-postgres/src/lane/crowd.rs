@@ -160,8 +160,9 @@ impl Visit {
         let (lease, dictionary) = (lease(), dictionary.clone());
         tokio::spawn(async move {
             // Whoever asks for a connection himself is told why there is none.
-            if let Ok(lease) = lease.await {
-                let (wire, intake) = Wire::new(lease, dictionary);
+            if let Ok(lease) = lease.await
+                && let Some((wire, intake)) = Wire::open(lease, dictionary).await
+            {
                 claim.lane().state.lock().intake = Some(intake);
                 drive(claim, wire).await;
             }

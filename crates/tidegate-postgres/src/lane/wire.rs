@@ -30,6 +30,10 @@ const PATIENCE: Duration = Duration::from_millis(100);
 /// Whoever takes longer than this is not quick.
 const SLOW: Duration = Duration::from_millis(5);
 
+/// A lane may run a statement again elsewhere, so PostgreSQL must refuse whatever writes (25006):
+/// that a text looks like a read does not prove that it is one.
+const READ_ONLY: &str = "SET default_transaction_read_only = on";
+
 pub(super) struct Wire {
     lease: Lease<RoleConnector>,
     dictionary: Arc<Dictionary>,
@@ -57,11 +61,24 @@ fn end_one(job: Job, each: Duration, now: Instant) {
 }
 
 impl Wire {
-    /// Takes over a connection; gives the side for requests.
-    pub(super) fn new(
+    /// Takes over a connection and makes its transactions read-only; gives the side for requests.
+    /// `None` when that fails.
+    pub(super) async fn open(
         mut lease: Lease<RoleConnector>,
         dictionary: Arc<Dictionary>,
-    ) -> (Self, Intake) {
+    ) -> Option<(Self, Intake)> {
+        // However the lane ends, the setting is reset before the connection is lent again.
+        lease.residue = lease.residue.max(Residue::Session);
+        lease.simple(READ_ONLY);
+        let deadline = Some(Instant::now() + PATIENCE);
+        loop {
+            match lease.next(deadline).await.ok()? {
+                tag::READY_FOR_QUERY => break,
+                tag::ERROR_RESPONSE => return None,
+                _ => {}
+            }
+        }
+        lease.ready_for_query().ok()?;
         let statements = std::mem::replace(&mut lease.statements, StatementCache::new(1));
         let wire = Self {
             lease,
@@ -69,7 +86,7 @@ impl Wire {
             jobs: VecDeque::new(),
             mark: Instant::now(),
         };
-        (wire, Intake::new(statements))
+        Some((wire, Intake::new(statements)))
     }
 
     /// Whether nobody waits for an answer.
@@ -117,8 +134,8 @@ impl Wire {
         if !ended.is_empty() {
             outcome = outcome.and(self.answer(ended, state));
         }
-        // A setting that changed, a definition that was told of: not by harmless reads.
-        if self.lease.residue > Residue::None || self.lease.redefined {
+        // A definition that was told of: not by harmless reads.
+        if self.lease.redefined {
             return Err(Broken);
         }
         outcome
@@ -138,6 +155,8 @@ impl Wire {
     fn read_one(&mut self, tag: u8) -> Result<(), Broken> {
         let connection: &mut Connection = &mut self.lease;
         match connection.is_aside(tag) {
+            // A setting has changed, such as the one that keeps the lane read-only.
+            Ok(true) if tag == tag::PARAMETER_STATUS => return Err(Broken),
             Ok(true) => return Ok(()),
             Ok(false) => {}
             Err(_) => return Err(self.breach()),

@@ -150,6 +150,12 @@ impl<K: Connector> Pool<K> {
         self.inner.state.lock().stats()
     }
 
+    /// The databases and roles that hold or await connections.
+    pub(crate) fn keys(&self) -> Vec<Key> {
+        let stats = self.stats();
+        stats.roles.into_iter().map(|role| role.key).collect()
+    }
+
     /// The connector.
     pub fn connector(&self) -> &K {
         &self.inner.connector

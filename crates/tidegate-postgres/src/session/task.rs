@@ -1,6 +1,6 @@
 //! A statement with everything that decides how it is run.
 
-use tidegate_sql::{BoundStatement, Error, Login, Mode, Sharing, TypeHint};
+use tidegate_sql::{BoundStatement, Error, Login, Mode, Rejection, Sharing, TypeHint};
 use tokio::time::Instant;
 
 use super::cache::Prepared;
@@ -86,6 +86,7 @@ impl Connection {
         if is_outage(&rejection.sqlstate) {
             return outage(rejection);
         }
+        explain(&mut rejection);
         rejection.position = rejection
             .position
             .map(|position| bound.statement.caller_position(position));
@@ -94,5 +95,22 @@ impl Connection {
             rejection.message = bound.statement.caller_message(&rejection.message);
         }
         Error::Rejected(Box::new(rejection))
+    }
+}
+
+/// Says what PostgreSQL leaves out. It reports both by messages in English: the first is never
+/// translated, the second is matched where it is not.
+fn explain(rejection: &mut Rejection) {
+    match &*rejection.sqlstate {
+        // Two statements have changed a row of a catalog at once, such as that of a role.
+        // PostgreSQL has no code for it.
+        "XX000" if rejection.message.starts_with("tuple concurrently ") => {
+            "40001".clone_into(&mut rejection.sqlstate);
+        }
+        "57014" if rejection.message.ends_with("statement timeout") => {
+            let whose = "the limit is `statement_timeout` of the role, the database or the server";
+            rejection.hint.get_or_insert_with(|| whose.to_owned());
+        }
+        _ => {}
     }
 }

@@ -1,17 +1,16 @@
 //! How long suspects are believed, and who looks for them again.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::RwLock;
 use tidegate_sql::statement::Suspects;
-use tidegate_sql::{DatabaseName, Executor, Result, RoleName, Terms};
+use tidegate_sql::{DatabaseName, Executor, Result, Terms};
 use tokio::time::Instant;
 
 use super::find::find;
-use super::load::{BeginningSettings, Source};
+use super::load::Source;
 
 /// After this time the database is asked again, if statements come.
 const DUE: Duration = Duration::from_millis(400);
@@ -33,19 +32,6 @@ pub(crate) struct Belief {
     redefined: AtomicU64,
     /// How many of them run.
     redefining: AtomicU64,
-    /// With what settings sessions began when the database was asked last.
-    settings: Mutex<Option<BeginningSettings>>,
-    /// Counts the statements behind which that is asked at once, and how many of them an answer came
-    /// after.
-    looks: AtomicU64,
-    looked: tokio::sync::Mutex<u64>,
-}
-
-/// Whose sessions begin with other settings than they did.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Resettled {
-    Everybody,
-    Roles(Vec<RoleName>),
 }
 
 #[derive(Debug, Default)]
@@ -114,81 +100,22 @@ impl Belief {
         due && !self.asking.swap(true, Ordering::AcqRel)
     }
 
-    /// Asks the database in the background when that is due; `tell` hears whose sessions begin
-    /// with other settings now.
-    pub(crate) fn refresh(
-        self: &Arc<Self>,
-        service: &Arc<dyn Executor>,
-        database: &DatabaseName,
-        tell: impl FnOnce(Resettled) + Send + 'static,
-    ) {
+    /// Asks the database in the background when that is due.
+    pub(crate) fn refresh(self: &Arc<Self>, service: &Arc<dyn Executor>, database: &DatabaseName) {
         if !self.takes_turn(Instant::now()) {
             return;
         }
         let (belief, service, database) = (self.clone(), service.clone(), database.clone());
         tokio::spawn(async move {
             let _turn = Turn(&belief.asking);
-            if let Err(error) = belief.ask(&*service, &database, tell).await {
+            if let Err(error) = belief.ask(&*service, &database).await {
                 tracing::debug!(%database, %error, "every read is reset: no definitions");
                 belief.found.write().rested = Some(Instant::now() + FAILED);
             }
         });
     }
 
-    /// Asks with what settings sessions begin, behind a statement that may have changed them; who
-    /// comes while that is asked shares the next answer. `tell` hears as in [`Belief::refresh`].
-    ///
-    /// # Errors
-    /// The database could not be asked.
-    pub(crate) async fn look_at_settings(
-        &self,
-        service: &dyn Executor,
-        database: &DatabaseName,
-        tell: impl FnOnce(Resettled),
-    ) -> Result<()> {
-        let mine = self.looks.fetch_add(1, Ordering::SeqCst) + 1;
-        let mut looked = self.looked.lock().await;
-        if *looked >= mine {
-            return Ok(());
-        }
-        let covers = self.looks.load(Ordering::SeqCst);
-        let source = Source {
-            service,
-            database,
-            terms: terms(Instant::now()),
-        };
-        let (_, settings) = source.fingerprint().await?;
-        tell(self.compare(settings));
-        *looked = covers;
-        Ok(())
-    }
-
-    /// Remembers settings, and tells whose differ from those before.
-    fn compare(&self, settings: BeginningSettings) -> Resettled {
-        let mut known = self.settings.lock();
-        // Before the first time nobody knows: sessions have begun a moment ago at most.
-        let before = known.get_or_insert_with(|| settings.clone());
-        let differs = |name: &&String| before.get(*name) != settings.get(*name);
-        let names: HashSet<_> = before
-            .keys()
-            .chain(settings.keys())
-            .filter(differs)
-            .collect();
-        let resettled = if names.iter().any(|name| name.is_empty()) {
-            Resettled::Everybody
-        } else {
-            Resettled::Roles(names.into_iter().map(RoleName::new).collect())
-        };
-        *before = settings;
-        resettled
-    }
-
-    async fn ask(
-        &self,
-        service: &dyn Executor,
-        database: &DatabaseName,
-        tell: impl FnOnce(Resettled),
-    ) -> Result<()> {
+    async fn ask(&self, service: &dyn Executor, database: &DatabaseName) -> Result<()> {
         let redefined = self.redefined.load(Ordering::SeqCst);
         let began = Instant::now();
         let source = Source {
@@ -196,8 +123,7 @@ impl Belief {
             database,
             terms: terms(began),
         };
-        let (fingerprint, settings) = source.fingerprint().await?;
-        tell(self.compare(settings));
+        let fingerprint = source.fingerprint().await?;
         let known = {
             let found = self.found.read();
             found.version > 0 && found.fingerprint == fingerprint

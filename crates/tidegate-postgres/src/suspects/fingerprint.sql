@@ -1,9 +1,7 @@
 -- A text that changes whenever what suspects are found in changes, as of catalogs in
 -- tidegate-catalog: how many rows there are and the sum of the transactions that wrote them. What
 -- the server came with, below 16384, is not looked at (PostgreSQL, "System Catalogs").
--- Behind it comes with what settings sessions begin (pg_db_role_setting): the transactions that wrote
--- what is set for a role, and without a role what is set for everybody.
-select 'definitions', '', pg_catalog.concat_ws(' ',
+select pg_catalog.concat_ws(' ',
     (select pg_catalog.concat_ws(',', pg_catalog.count(*), pg_catalog.sum(c.xmin::pg_catalog.text::pg_catalog.int8))
      from pg_catalog.pg_class c
      where c.oid operator(pg_catalog.>=) 16384::pg_catalog.oid
@@ -24,13 +22,3 @@ select 'definitions', '', pg_catalog.concat_ws(' ',
      from pg_catalog.pg_operator o where o.oid operator(pg_catalog.>=) 16384::pg_catalog.oid),
     (select pg_catalog.concat_ws(',', pg_catalog.count(*), pg_catalog.sum(a.xmin::pg_catalog.text::pg_catalog.int8))
      from pg_catalog.pg_cast a where a.oid operator(pg_catalog.>=) 16384::pg_catalog.oid))
-union all
-select 'settings', pg_catalog.concat(r.rolname),
-    pg_catalog.string_agg(s.xmin::pg_catalog.text, ' ' order by s.setdatabase)
-from pg_catalog.pg_db_role_setting s
-join pg_catalog.pg_database d on d.datname operator(pg_catalog.=) pg_catalog.current_database()
-left join pg_catalog.pg_roles r on r.oid operator(pg_catalog.=) s.setrole
-where (s.setdatabase operator(pg_catalog.=) 0::pg_catalog.oid or s.setdatabase operator(pg_catalog.=) d.oid)
-  and (s.setrole operator(pg_catalog.=) 0::pg_catalog.oid
-    or (r.oid is not null and pg_catalog.has_database_privilege(r.oid, d.oid, 'CONNECT')))
-group by 2

@@ -1,6 +1,5 @@
 //! What the database says of its definitions.
 
-use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 use tidegate_sql::{
@@ -26,10 +25,6 @@ pub(super) struct Definition {
     pub(super) text: String,
 }
 
-/// What changes with the settings that sessions begin with, by the name of the role; what counts
-/// for everybody stands under the empty name.
-pub(super) type BeginningSettings = HashMap<String, String>;
-
 /// Asks one database, as the service.
 pub(super) struct Source<'a> {
     pub(super) service: &'a dyn Executor,
@@ -38,20 +33,10 @@ pub(super) struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// A text that is another once anything has changed that [`Source::definitions`] tells, and
-    /// with what settings sessions begin.
-    pub(super) async fn fingerprint(&self) -> Result<(String, BeginningSettings)> {
-        let mut fingerprint = String::new();
-        let mut settings = BeginningSettings::default();
-        for row in self.rows(&FINGERPRINT).await? {
-            let [kind, name, value]: [String; 3] = row.try_into().unwrap_or_default();
-            if kind == "settings" {
-                settings.insert(name, value);
-            } else {
-                fingerprint = value;
-            }
-        }
-        Ok((fingerprint, settings))
+    /// A text that is different once anything has changed that [`Source::definitions`] tells.
+    pub(super) async fn fingerprint(&self) -> Result<String> {
+        let rows = self.rows(&FINGERPRINT).await?;
+        Ok(rows.into_iter().flatten().next().unwrap_or_default())
     }
 
     /// What a read can run beside what stands in its text.
@@ -72,12 +57,20 @@ impl Source<'_> {
     async fn rows(&self, statement: &Arc<Statement>) -> Result<Vec<Vec<String>>> {
         let who = Principal::Catalog(self.database.clone());
         let bound = BoundStatement::without_values(statement)?;
-        let mut texts = Texts::default();
-        self.service
-            .query(&who, &bound, &self.terms, &mut texts)
-            .await?;
-        Ok(texts.0)
+        texts(self.service, &who, &bound, &self.terms).await
     }
+}
+
+/// The rows of a statement whose columns are texts, NULL as an empty one.
+pub(crate) async fn texts(
+    service: &dyn Executor,
+    who: &Principal,
+    bound: &BoundStatement,
+    terms: &Terms,
+) -> Result<Vec<Vec<String>>> {
+    let mut texts = Texts::default();
+    service.query(who, bound, terms, &mut texts).await?;
+    Ok(texts.0)
 }
 
 /// Keeps rows of texts, NULL as an empty one.

@@ -5,4 +5,5 @@ mod belief;
 mod find;
 mod load;
 
-pub(crate) use belief::{Belief, Redefinition, Resettled, Verdict};
+pub(crate) use belief::{Belief, Redefinition, Verdict};
+pub(crate) use load::texts;

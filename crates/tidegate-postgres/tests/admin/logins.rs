@@ -66,7 +66,8 @@ impl Place {
     }
 
     async fn open(&self) -> Result<Connection, ConnectError> {
-        let Credential { password, pins } = self.credentials.of(&Self::key(), true).await.unwrap();
+        let Credential { password, pins, .. } =
+            self.credentials.of(&Self::key(), true).await.unwrap();
         Connection::open(&self.config, "shop", "shop", password.reveal(), &pins).await
     }
 
@@ -153,8 +154,9 @@ async fn a_login_that_settings_spoil_is_repaired() {
         "log_statement=all temp_file_limit=1GB"
     );
 
-    let Credential { password, mut pins } =
-        place.credentials.of(&Place::key(), true).await.unwrap();
+    let Credential {
+        password, mut pins, ..
+    } = place.credentials.of(&Place::key(), true).await.unwrap();
     for (name, value) in [("work_mem", "much"), ("no_such_setting", "1")] {
         pins.defaults = vec![(name.to_owned(), value.to_owned())];
         let opened =

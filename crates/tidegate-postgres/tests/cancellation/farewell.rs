@@ -66,7 +66,11 @@ impl Credentials for Anybody {
         _shared: bool,
     ) -> BoxFuture<'a, Result<Credential, OpenError>> {
         let (password, pins) = (Secret::new("secret"), StartupPins::default());
-        Box::pin(std::future::ready(Ok(Credential { password, pins })))
+        Box::pin(std::future::ready(Ok(Credential {
+            password,
+            pins,
+            state: None,
+        })))
     }
 }
 

@@ -289,3 +289,68 @@ async fn what_one_session_does_no_other_one_shares() {
     }
     assert_eq!(stage.roles.shared_reads(), before);
 }
+
+#[tokio::test]
+async fn what_is_no_read_to_postgresql_is_not_shared() {
+    // To the reader of SQL text it is one; PostgreSQL refuses it in a read-only transaction.
+    let stage =
+        Arc::new(Stage::on(tidegate_embedded::testing::cluster(), "lane_locks", roomy()).await);
+    fill(&stage).await;
+    let owner = stage.owner();
+    let lock = |id: usize| {
+        let (stage, owner) = (&stage, &owner);
+        async move {
+            let text = "select name from items where id = :id for no key update";
+            let query = Sql::new(text).set([&id.to_string()]);
+            assert_eq!(query.value(stage, owner).await, format!("\"item {id}\""));
+        }
+    };
+    for _ in 0..10 {
+        join_all((1..=100).map(lock)).await;
+        // They may open a lane, and use it.
+        read_all(&stage, &owner).await;
+    }
+    share(&stage, &owner).await;
+    let before = stage.roles.shared_reads();
+    join_all((1..=100).map(lock)).await;
+    assert_eq!(stage.roles.shared_reads(), before);
+    // What a lane did to its session is undone.
+    let mode = Sql::new("select current_setting('default_transaction_read_only') as mode");
+    for _ in 0..20 {
+        assert_eq!(mode.clone().value(&stage, &owner).await, "\"off\"");
+    }
+    Sql::new("insert into items values (101, 'new')")
+        .run(&stage, &owner)
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn a_write_that_looks_like_a_read_is_done_once_for_each_answer() {
+    let stage = crowded("lane_writes").await;
+    let owner = stage.owner();
+    stage
+        .admin
+        .batch_execute("create table ctr as select 0 as n; grant all on ctr to public")
+        .await
+        .unwrap();
+    let text = "with recursive x as (with recursive y(a) as (select 1 union all \
+                select a + 1 from y where a < 2) search depth first by a set ord \
+                update ctr set n = n + 1 where exists (select from y) returning n) \
+                select n as m from x";
+    // A lane gives up a statement that waits for a lock, and it runs elsewhere.
+    let locker = async {
+        for _ in 0..4 {
+            let hold = "do $$ begin perform n from ctr for update; perform pg_sleep(0.15); end $$";
+            stage.admin.batch_execute(hold).await.unwrap();
+            tokio::task::yield_now().await;
+        }
+    };
+    let worker = |_| async {
+        for _ in 0..25 {
+            Sql::new(text).run(&stage, &owner).await.unwrap();
+        }
+    };
+    tokio::join!(locker, join_all((0..8).map(worker)));
+    assert_eq!(stage.value("select n::text from ctr").await, "200");
+}

@@ -80,6 +80,8 @@ impl Stage {
             ))
             .await
             .unwrap();
+        let mut config = config;
+        config.control_database = DatabaseName::new(name);
         let config = Arc::new(config);
         let control = Control::new(config.clone(), Jitter::none()).unwrap();
         let service = Arc::new(Service(cluster));
@@ -199,6 +201,7 @@ impl Credentials for Service {
         Box::pin(std::future::ready(Ok(Credential {
             password,
             pins: pins(),
+            state: None,
         })))
     }
 }

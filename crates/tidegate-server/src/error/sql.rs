@@ -59,7 +59,11 @@ impl Failure {
             StatusCode::GATEWAY_TIMEOUT => "STATEMENT_TIMEOUT",
             _ => "SQL_ERROR",
         };
-        let mut failure = Self::new(status, code, rejection.message.clone());
+        let message = match &rejection.place {
+            Some(place) => format!("`{place}`: {}", rejection.message),
+            None => rejection.message.clone(),
+        };
+        let mut failure = Self::new(status, code, message);
         let details = failure.details_mut();
         details.rejection = Some(rejection);
         match status {

@@ -17,19 +17,22 @@ pub(crate) fn status(sqlstate: &str, anonymous: bool) -> StatusCode {
         "42P01" | "42883" => StatusCode::NOT_FOUND,
         "42501" if anonymous => StatusCode::UNAUTHORIZED,
         "42501" => StatusCode::FORBIDDEN,
-        "23502" | "23514" | "25001" => StatusCode::BAD_REQUEST,
-        "23001" | "23503" | "23505" | "23P01" | "2BP01" | "40001" | "40P01" | "55P03" => {
-            StatusCode::CONFLICT
-        }
+        "23502" | "23514" => StatusCode::BAD_REQUEST,
+        "40001" | "40P01" | "55006" | "55P03" => StatusCode::CONFLICT,
         "25006" => StatusCode::METHOD_NOT_ALLOWED,
-        "57014" => StatusCode::GATEWAY_TIMEOUT,
+        // idle_in_transaction_session_timeout, transaction_timeout, statement_timeout.
+        "25P03" | "25P04" | "57014" => StatusCode::GATEWAY_TIMEOUT,
         _ => of_class(sqlstate),
     }
 }
 
 fn of_class(sqlstate: &str) -> StatusCode {
     match sqlstate.get(..2).unwrap_or_default() {
-        "0A" | "21" | "22" | "3F" | "42" | "44" | "54" | "P0" => StatusCode::BAD_REQUEST,
+        // What a statement brings about by itself, or by a function that it calls.
+        "02" | "03" | "09" | "0A" | "0B" | "0F" | "0L" | "0P" | "0Z" | "20" | "21" | "22"
+        | "24" | "25" | "26" | "27" | "2D" | "2F" | "34" | "38" | "39" | "3B" | "3F" | "42"
+        | "44" | "54" | "55" | "P0" => StatusCode::BAD_REQUEST,
+        "23" | "2B" => StatusCode::CONFLICT,
         "28" => StatusCode::FORBIDDEN,
         "08" | "53" => StatusCode::SERVICE_UNAVAILABLE,
         "57" if sqlstate.starts_with("57P0") => StatusCode::SERVICE_UNAVAILABLE,
@@ -77,7 +80,21 @@ mod tests {
             ("55P03", 409),
             ("XX000", 500),
             ("58030", 500),
-            ("26000", 500),
+            ("HV000", 500),
+            ("24000", 400),
+            ("25P01", 400),
+            ("25P02", 400),
+            ("25P03", 504),
+            ("25P04", 504),
+            ("26000", 400),
+            ("27000", 400),
+            ("2D000", 400),
+            ("34000", 400),
+            ("38000", 400),
+            ("39P01", 400),
+            ("55000", 400),
+            ("55006", 409),
+            ("23000", 409),
             ("23001", 409),
         ];
         for (sqlstate, expected) in cases {
