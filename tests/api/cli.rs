@@ -331,8 +331,8 @@ async fn the_doctor_tells_of_a_master_key_that_is_missing_or_wrong() {
         (output.status.code(), said)
     };
     let (code, said) = doctor("");
-    assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("advice   there is no master key"), "{said}");
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("MISSING  there is no master key"), "{said}");
     let wrong = operator.folder.path().join("wrong.key");
     std::fs::write(&wrong, "secret\n").unwrap();
     let (code, said) = doctor(wrong.to_str().unwrap());
@@ -377,15 +377,23 @@ async fn the_doctor_tells_what_an_adopted_database_leaves_open() {
     );
     let said = operator.succeeds(&["doctor"], "");
     assert!(
-        said.contains("advice   in shop, everybody may fill the disk"),
+        said.contains("advice   in shop, everybody may take advisory locks"),
         "{said}"
     );
-    assert!(said.contains("ok       in made, only those"), "{said}");
+    assert!(
+        said.contains("ok       in made, only roles that the owner allows"),
+        "{said}"
+    );
     let sql = said
         .lines()
         .map(str::trim)
         .find(|line| line.starts_with("REVOKE EXECUTE"));
-    for function in ["lo_create(", "pg_terminate_backend(", "pg_cancel_backend("] {
+    for function in [
+        "lo_create(",
+        "pg_terminate_backend(",
+        "pg_cancel_backend(",
+        "pg_advisory_lock(",
+    ] {
         assert!(
             sql.unwrap().contains(function),
             "{function} is not in {sql:?}"
@@ -398,7 +406,56 @@ async fn the_doctor_tells_what_an_adopted_database_leaves_open() {
         .await
         .unwrap();
     let said = operator.succeeds(&["doctor"], "");
-    assert!(said.contains("ok       in shop, only those"), "{said}");
+    assert!(
+        said.contains("ok       in shop, only roles that the owner allows"),
+        "{said}"
+    );
+}
+
+#[tokio::test]
+async fn names_give_no_commands_to_the_terminal() {
+    let operator = Operator::new().await;
+    let root = operator.root("postgres").await;
+    root.batch_execute("CREATE DATABASE shop").await.unwrap();
+    let shop = operator.root("shop").await;
+    let table = "CREATE TABLE public.\"a\u{1b}[2J\"\"\nDROP TABLE b\" (id int)";
+    shop.batch_execute(table).await.unwrap();
+    let script = operator.succeeds(&["tenant", "adopt", "shop", "--dry-run"], "");
+    let name = r#"U&"a\001B[2J""\000ADROP TABLE b""#;
+    assert!(script.contains(name), "{script}");
+    let control = |char: char| char.is_control() && char != '\n';
+    assert!(!script.contains(control), "{script:?}");
+    operator.succeeds(
+        &["tenant", "adopt", "shop", "--password-file", "-"],
+        "long-password\n",
+    );
+    let granted = "SELECT has_table_privilege('shop', oid, 'SELECT') FROM pg_class \
+                  WHERE relname LIKE 'a%DROP%'";
+    assert!(
+        shop.query_one(granted, &[])
+            .await
+            .unwrap()
+            .get::<_, bool>(0)
+    );
+}
+
+#[tokio::test]
+async fn the_doctor_logs_in_as_the_owner_of_each_tenant() {
+    let operator = Operator::new().await;
+    operator.succeeds(
+        &["tenant", "create", "shop", "--password-file", "-"],
+        "long-password\n",
+    );
+    let good = "ok       the database and the roles of shop are there\n";
+    assert!(operator.succeeds(&["doctor"], "").contains(good));
+    let root = operator.root("postgres").await;
+    let keep_out = "ALTER ROLE shop CONNECTION LIMIT 0";
+    root.batch_execute(keep_out).await.unwrap();
+    let output = operator.run(&["doctor"], "");
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let missing = "MISSING  the owner of shop cannot log in to its database (too many connections";
+    assert!(said.contains(missing), "{said}");
 }
 
 #[tokio::test]

@@ -402,6 +402,10 @@ async fn people_sign_up_where_the_client_allows_it() {
     };
     for (name, password, status) in [
         ("alice", "long-enough", 409),
+        ("ALICE", "long-enough", 409),
+        ("Demo", "long-enough", 409),
+        ("postgres", "long-enough", 409),
+        ("pg_monitor", "long-enough", 409),
         ("bad name'; drop role x", "long-enough", 400),
         ("mina", "short", 400),
     ] {

@@ -113,6 +113,68 @@ async fn a_change_of_the_group_that_a_node_left_half_done_is_mended_by_the_next(
 }
 
 #[tokio::test]
+async fn a_user_of_several_groups_has_the_rights_of_all() {
+    let body = json!({
+        "name": "moe", "password": "password-1", "user_group": ["cooks", "waiters"],
+        "properties": "{\"desk\": 7}",
+    });
+    assert_eq!(owner("POST", "/api/v4/users", body).await.status, 201);
+    let path = "/api/v4/users/moe";
+    let shown = async || owner("GET", path, Value::Null).await.body;
+    let created = shown().await;
+    assert_eq!(created["user_group"], json!(["cooks", "waiters"]));
+    assert_eq!(created["properties"], json!({"desk": 7}));
+    let tables = "create table u_menu (id int)";
+    demo().rows("demo", tables, json!({})).await;
+    let grant = "grant select on u_menu to \"demo/group/staff\"";
+    let admin = demo().admin().await;
+    let nested =
+        "create role \"demo/group/staff\"; grant \"demo/group/staff\" to \"demo/group/waiters\"";
+    admin.batch_execute(nested).await.unwrap();
+    demo().rows("demo", grant, json!({})).await;
+    let moe = token(demo(), "moe", "password-1").await;
+    let read = json!({"q": "select count(*) from u_menu"});
+    let may = async || demo().rest_with(Some(&moe), SQL, &read).await.status;
+    assert_eq!(may().await, 200);
+    for (groups, expected, status) in [
+        (json!(["cooks"]), json!("cooks"), 403),
+        (
+            json!(["waiters", "cooks"]),
+            json!(["waiters", "cooks"]),
+            200,
+        ),
+        (json!([]), Value::Null, 403),
+        (json!("waiters"), json!("waiters"), 200),
+        (Value::Null, Value::Null, 403),
+    ] {
+        let changed = owner("PATCH", path, json!({"user_group": groups})).await;
+        assert_eq!(changed.status, 303, "{changed:?}");
+        assert_eq!(shown().await["user_group"], expected);
+        assert_eq!(may().await, status, "{groups}");
+    }
+    for (member, value, message) in [
+        (
+            "user_group",
+            json!(["a", "a"]),
+            "at most 32 different groups",
+        ),
+        ("user_group", json!(["a", 1]), "an array of strings"),
+        ("user_group", json!(["a,b"]), "expected 1 to 32 characters"),
+        ("properties", json!("[]"), "a string that is a JSON object"),
+        ("properties", json!("{"), "a string that is a JSON object"),
+    ] {
+        let refused = owner("PATCH", path, json!({member: value})).await;
+        let (status, _, said) = refused.error();
+        assert!(status == 400 && said.contains(message), "{said}");
+    }
+    let gone = owner("DELETE", path, Value::Null).await;
+    assert_eq!(gone.status, 204);
+    let clean = "drop table u_menu; drop role \"demo/group/staff\"";
+    let admin = demo().admin().await;
+    admin.batch_execute(clean).await.unwrap();
+}
+
+#[tokio::test]
 async fn a_change_that_is_refused_leaves_the_group_as_it_was() {
     let body = json!({"name": "kim", "password": "password-1", "user_group": "crew"});
     assert_eq!(owner("POST", "/api/v4/users", body).await.status, 201);
@@ -199,6 +261,38 @@ async fn who_owns_objects_is_dropped_only_when_they_go_to_the_owner() {
     assert_eq!(whose["data"], json!([{"o": "demo"}]));
 }
 
+#[tokio::test]
+async fn what_a_dropped_user_owned_gives_nobody_the_owners_rights() {
+    let body = json!({"name": "ivo", "password": "password-1"});
+    owner("POST", "/api/v4/users", body).await;
+    demo().rows("demo", "create schema u_ivo", json!({})).await;
+    let grant = "grant all on schema u_ivo to \"demo/ivo\"";
+    demo().rows("demo", grant, json!({})).await;
+    let ivo = token(demo(), "ivo", "password-1").await;
+    let create = "create function u_ivo.pwn() returns text language sql security definer \
+                  as 'select current_user::text'";
+    let create = json!({"q": create});
+    assert_eq!(demo().rest_with(Some(&ivo), SQL, &create).await.status, 200);
+    let drop = || owner("DELETE", "/api/v4/users/ivo?reassign=true", Value::Null);
+    let refused = drop().await;
+    let (status, code, message) = refused.error();
+    assert_eq!((status, code), (409, "CONFLICT"));
+    assert!(
+        message.contains("function u_ivo.pwn() is SECURITY DEFINER"),
+        "{message}"
+    );
+    let invoker = json!({"q": "alter function u_ivo.pwn() security invoker"});
+    let ivo = token(demo(), "ivo", "password-1").await;
+    assert_eq!(
+        demo().rest_with(Some(&ivo), SQL, &invoker).await.status,
+        200
+    );
+    assert_eq!(drop().await.status, 204);
+    let whose = "select proowner::regrole::text as o from pg_proc where proname = 'pwn'";
+    let whose = demo().rows("demo", whose, json!({})).await;
+    assert_eq!(whose["data"], json!([{"o": "demo"}]));
+}
+
 /// The one that strangers run as changes, hence a demo of its own.
 #[tokio::test]
 async fn another_default_user_answers_strangers_at_once() {
@@ -210,7 +304,8 @@ async fn another_default_user_answers_strangers_at_once() {
         async move { demo.rest_with(Some(owner), (method, path), &body).await }
     };
     let me = || async {
-        let ask = json!({"q": "select current_user::text as me, current_setting('work_mem') as m"});
+        let ask = json!({"q": "select current_user::text as me, current_setting('work_mem') as m, \
+                          current_setting('temp_file_limit') as limit"});
         let answer = demo.rest_with(None, SQL, &ask).await;
         (answer.status, answer.body["data"][0].clone())
     };
@@ -223,6 +318,7 @@ async fn another_default_user_answers_strangers_at_once() {
 
     let (_, before) = me().await;
     assert_eq!(before["me"], "demo/guest");
+    assert_eq!(before["limit"], "1GB");
     let ceases = call(
         "PATCH",
         "/api/v4/users/guest",
@@ -253,6 +349,16 @@ async fn another_default_user_answers_strangers_at_once() {
     assert_eq!(becomes.status, 303);
     let (status, after) = me().await;
     assert_eq!((status, &after["me"]), (200, &json!("demo/visitor")));
+    let bounded = "select array_agg(r.rolname || ' ' || s.setting) from pg_db_role_setting c \
+                   join pg_roles r on r.oid = c.setrole, unnest(c.setconfig) as s (setting) \
+                   where s.setting like 'temp_file_limit=%'";
+    let bounded = admin.query_one(bounded, &[]).await.unwrap();
+    assert_eq!(
+        bounded.get::<_, Vec<String>>(0),
+        ["demo/visitor temp_file_limit=1GB"],
+        "the former default user's is taken off"
+    );
+    assert_eq!(after["limit"], "1GB");
     assert_eq!(
         after["m"], before["m"],
         "a connection without the pins was lent"

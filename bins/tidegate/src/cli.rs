@@ -108,9 +108,9 @@ pub(crate) enum User {
         /// E-mail address
         #[arg(long)]
         email: Option<String>,
-        /// Group
-        #[arg(long)]
-        group: Option<String>,
+        /// A group, or several with commas between them; may be repeated
+        #[arg(long, value_delimiter = ',')]
+        group: Vec<String>,
         /// The tenant's default user, as whom strangers run
         #[arg(long)]
         default: bool,
@@ -140,7 +140,8 @@ pub(crate) enum User {
         database: String,
         /// The user
         name: String,
-        /// Give what the user owns in the database to the tenant's owner
+        /// Give what the user owns in the database to the tenant's owner; refused for code that
+        /// would run with the owner's rights
         #[arg(long)]
         reassign: bool,
         #[command(flatten)]

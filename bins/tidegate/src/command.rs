@@ -18,18 +18,43 @@ pub(crate) use key::run as key;
 pub(crate) use tenant::{create as create_tenant, drop as drop_tenant, run as tenant};
 pub(crate) use user::{create as create_user, run as user};
 
-/// Prints to the standard output.
+/// Prints to the standard output, with control characters escaped that a name may bring.
 pub(crate) fn print(text: impl std::fmt::Display) -> Result {
     let mut stdout = std::io::stdout().lock();
-    write!(stdout, "{text}")?;
+    write!(stdout, "{}", printable(&text.to_string()))?;
     stdout.flush()?;
     Ok(())
+}
+
+/// Text of several lines without characters that a terminal obeys.
+pub(crate) fn printable(text: &str) -> String {
+    escaped(text, |char| char.is_control() && char != '\n')
+}
+
+/// The same for one line.
+fn line(text: &str) -> String {
+    escaped(text, char::is_control)
+}
+
+fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> String {
+    text.chars().fold(String::new(), |mut line, char| {
+        if is_escaped(char) {
+            line.extend(char.escape_unicode());
+        } else {
+            line.push(char);
+        }
+        line
+    })
 }
 
 /// Prints rows below a heading, in columns.
 fn print_table(heading: &[&str], rows: &[Vec<String>]) -> Result {
     let heading: Vec<String> = heading.iter().map(ToString::to_string).collect();
-    let all = || std::iter::once(&heading).chain(rows);
+    let rows: Vec<Vec<String>> = rows
+        .iter()
+        .map(|row| row.iter().map(|cell| line(cell)).collect())
+        .collect();
+    let all = || std::iter::once(&heading).chain(&rows);
     let width = |column: usize| {
         all()
             .map(|row| row[column].chars().count())
@@ -53,4 +78,18 @@ fn print_table(heading: &[&str], rows: &[Vec<String>]) -> Result {
 fn time(at: tidegate_oauth::Timestamp) -> String {
     let whole = jiff::Timestamp::from_second(at.seconds());
     whole.map_or_else(|_| at.to_string(), |at| at.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_reach_no_terminal() {
+        assert_eq!(
+            printable("a\u{1b}[2Jb\n\u{9b}é\u{7f}"),
+            "a\\u{1b}[2Jb\n\\u{9b}é\\u{7f}"
+        );
+        assert_eq!(line("a\nb"), "a\\u{a}b");
+    }
 }

@@ -123,6 +123,7 @@ async fn serve(
     let mut stop = Box::pin(stop);
     let prepared = async {
         let service = Service::open(&settings).await.map_err(lost_key)?;
+        service.admin.close_maintenance_databases().await?;
         seed::fill(&service).await?;
         folder.write_environment(&url, &cluster.url(TENANT))?;
         Node::start(&service, &settings, &url, graphiql).await

@@ -95,6 +95,12 @@ impl From<tidegate_oauth::Error> for Failure {
                 "the user owns {count} objects of the database, such as {example}; give them to \
                  the owner (--reassign) or drop them first"
             )),
+            Error::Role(RoleError::CarriesRights(objects)) => Self::Refused(format!(
+                "the user owns what would run with the rights of the tenant's owner:\n  {}\ndrop \
+                 that or change it before: ALTER ROUTINE … SECURITY INVOKER, ALTER VIEW … SET \
+                 (security_invoker = on), REVOKE",
+                objects.join("\n  ")
+            )),
             error => Self::Identity(error),
         }
     }

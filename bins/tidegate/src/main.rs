@@ -53,7 +53,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             let mut stderr = std::io::stderr().lock();
-            let _ = writeln!(stderr, "tidegate: {}", failure.text());
+            let _ = writeln!(stderr, "tidegate: {}", command::printable(&failure.text()));
             failure.exit_code()
         }
     }

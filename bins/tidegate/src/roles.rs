@@ -12,26 +12,40 @@ impl PgRoles {
     async fn create(&self, user: &User) -> Result<(), RoleError> {
         let (database, role) = names(user);
         self.0.create_user(&database, &role).await.map_err(told)?;
-        if user.user_group.is_none() {
-            return Ok(());
-        }
-        let joined = self.join(user).await;
-        if joined.is_err() {
+        let made = self.fit_out(user).await;
+        if made.is_err() {
             // It owns nothing yet, so it is its own heir.
             let dropped = self.0.drop_user(&database, &role, &role, false).await;
             if let Err(error) = dropped {
                 tracing::warn!(%role, %error, "a role that was made in vain is left behind");
             }
         }
-        joined
+        made
+    }
+
+    /// What a new role has beyond its rights to connect.
+    async fn fit_out(&self, user: &User) -> Result<(), RoleError> {
+        if user.default_user {
+            self.limit(user).await?;
+        }
+        if user.user_groups.is_empty() {
+            return Ok(());
+        }
+        self.join(user).await
+    }
+
+    async fn limit(&self, user: &User) -> Result<(), RoleError> {
+        let (_, role) = names(user);
+        let limited = self.0.limit_shared(&role, user.default_user);
+        limited.await.map_err(told)
     }
 
     async fn join(&self, user: &User) -> Result<(), RoleError> {
         let (database, role) = names(user);
         let group = |name: &String| group_role(&user.key.database, name).map(RoleName::new);
-        let group = user.user_group.as_ref().map(group).transpose();
-        let group = group.map_err(|error| RoleError::Failed(Box::new(error)))?;
-        let set = self.0.set_group(&database, &role, group.as_ref());
+        let groups: Result<Vec<_>, _> = user.user_groups.iter().map(group).collect();
+        let groups = groups.map_err(|error| RoleError::Failed(Box::new(error)))?;
+        let set = self.0.set_groups(&database, &role, &groups);
         set.await.map_err(told)
     }
 }
@@ -48,14 +62,24 @@ impl RoleAdmin for PgRoles {
         })
     }
 
-    fn set_group<'a>(&'a self, user: &'a User) -> RoleFuture<'a, ()> {
+    fn set_groups<'a>(&'a self, user: &'a User) -> RoleFuture<'a, ()> {
         Box::pin(self.join(user))
     }
 
-    fn may_drop_role<'a>(&'a self, user: &'a User, reassign: bool) -> RoleFuture<'a, ()> {
+    fn limit_role<'a>(&'a self, user: &'a User) -> RoleFuture<'a, ()> {
+        Box::pin(self.limit(user))
+    }
+
+    fn may_drop_role<'a>(
+        &'a self,
+        user: &'a User,
+        owner: &'a str,
+        reassign: bool,
+    ) -> RoleFuture<'a, ()> {
         Box::pin(async move {
             let (database, role) = names(user);
-            let may = self.0.may_drop_user(&database, &role, reassign);
+            let names = (&role, &RoleName::new(owner));
+            let may = self.0.may_drop_user(&database, names, reassign);
             may.await.map_err(told)
         })
     }
@@ -86,6 +110,7 @@ fn told(error: Error) -> RoleError {
     match error {
         Error::ForeignRole(role) => RoleError::Taken(role),
         Error::OwnsObjects { count, example, .. } => RoleError::OwnsObjects { count, example },
+        Error::CarriesRights { objects, .. } => RoleError::CarriesRights(objects),
         Error::UsedElsewhere { places, .. } => RoleError::UsedElsewhere(places),
         Error::StillUsed { reason, .. } => RoleError::StillUsed(reason),
         Error::StaysMember { group, sql, .. } => RoleError::StillUsed(format!(

@@ -260,3 +260,39 @@ fn told(role: Role) -> RoleAccess {
         columns: role.columns,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn access(privileges: &[&str], columns: &[(&str, &str)]) -> Option<Access> {
+        let column = |(privilege, column): &(&str, &str)| ColumnPrivilege {
+            privilege: (*privilege).to_owned(),
+            column: (*column).to_owned(),
+        };
+        let role = Role {
+            name: "shop/ann".to_owned(),
+            quoted: "\"shop/ann\"".to_owned(),
+            usage: true,
+            gives_usage: false,
+            privileges: privileges.iter().map(ToString::to_string).collect(),
+            gives: Vec::new(),
+            columns: columns.iter().map(column).collect(),
+            grants: Vec::new(),
+        };
+        told(role).access
+    }
+
+    #[test]
+    fn a_word_is_told_only_where_it_says_all() {
+        assert_eq!(access(&[], &[]), Some(Access::None));
+        assert_eq!(access(&["SELECT"], &[]), Some(Access::Read));
+        for more in ["TRUNCATE", "REFERENCES", "TRIGGER", "INSERT"] {
+            assert_eq!(access(&["SELECT", more], &[]), None, "{more}");
+        }
+        assert_eq!(access(&["SELECT"], &[("UPDATE", "price")]), None);
+        assert_eq!(access(&[], &[("SELECT", "price")]), None);
+        let write = ["SELECT", "INSERT", "UPDATE", "DELETE"];
+        assert_eq!(access(&write, &[]), Some(Access::Write));
+    }
+}

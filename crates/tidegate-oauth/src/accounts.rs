@@ -49,7 +49,7 @@ impl Accounts {
     ///
     /// Errors as [`Directory::create_user`], and [`Error::Role`](crate::Error::Role).
     pub async fn create(&self, new: NewUser) -> Result<User> {
-        let joins = new.user_group.is_some();
+        let joins = !new.user_groups.is_empty();
         let _turn = self.turn(joins, new.database.as_str()).await?;
         let user = self.directory.create_user(new).await?;
         if let Err(error) = self.roles.create_role(&user).await {
@@ -59,23 +59,34 @@ impl Accounts {
         Ok(user)
     }
 
-    /// Changes a user. A change of the group is the role's first and the record's then: should the
+    /// Changes a user. A role that becomes the default user's is bounded before the record says so,
+    /// one that ceases to be is free of the bounds behind it.
+    ///
+    /// A change of the group is the role's first and the record's then: should the
     /// node die between the two, the record does not claim that rights are gone which the role still
     /// has, and the same change once more mends it. When the record cannot be changed the role goes
     /// back. Changes of groups in a tenant happen one after another, so that record and role agree.
     ///
     /// Errors as [`Directory::change_user`], and [`Error::Role`](crate::Error::Role).
     pub async fn change(&self, key: &UserKey, change: UserChange) -> Result<User> {
-        let group = change.user_group.is_some();
-        let _turn = self.turn(group, &key.database).await?;
-        if !group {
-            return self.directory.change_user(key, change).await;
-        }
+        let groups = change.user_groups.is_some();
+        let _turn = self.turn(groups, &key.database).await?;
         let (before, after) = self.directory.checked_change(key, &change).await?;
-        self.roles.set_group(&after).await?;
+        if change.default_user == Some(true) {
+            self.roles.limit_role(&after).await?;
+        }
+        if groups {
+            self.roles.set_groups(&after).await?;
+        }
+        let default_user = change.default_user;
         let changed = self.directory.change_user(key, change).await;
-        if changed.is_err() {
-            self.roles.set_group(&before).await?;
+        if changed.is_err() && groups {
+            self.roles.set_groups(&before).await?;
+        }
+        match (default_user, &changed) {
+            (Some(false), Ok(user)) => self.roles.limit_role(user).await?,
+            (Some(true), Err(_)) => self.roles.limit_role(&before).await?,
+            _ => {}
         }
         changed
     }
@@ -99,7 +110,9 @@ impl Accounts {
     pub async fn may_drop(&self, key: &UserKey, reassign: bool) -> Result<()> {
         refuse_owner(key)?;
         let user = self.directory.user(key).await?;
-        Ok(self.roles.may_drop_role(&user, reassign).await?)
+        let owner = self.directory.user(&UserKey::owner(&key.database)).await?;
+        let may = self.roles.may_drop_role(&user, &owner.role, reassign);
+        Ok(may.await?)
     }
 
     /// Drops a sub-user: its role, then its record, so that an attempt that failed half way can be

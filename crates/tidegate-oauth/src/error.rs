@@ -241,6 +241,7 @@ impl Error {
             Self::LastWayIn
             | Self::Role(
                 RoleError::OwnsObjects { .. }
+                | RoleError::CarriesRights(_)
                 | RoleError::UsedElsewhere(_)
                 | RoleError::StillUsed(_),
             ) => "CONFLICT",
@@ -301,6 +302,7 @@ impl Error {
             | Self::Role(
                 RoleError::Taken(_)
                 | RoleError::OwnsObjects { .. }
+                | RoleError::CarriesRights(_)
                 | RoleError::UsedElsewhere(_)
                 | RoleError::StillUsed(_),
             )

@@ -106,6 +106,12 @@ impl Store for MemoryStore {
         )
     }
 
+    fn has_similar_user<'a>(&'a self, database: &'a str, name: &'a str) -> StoreFuture<'a, bool> {
+        let tables = self.tables();
+        let mut keys = tables.users.keys();
+        done(keys.any(|key| key.database == database && key.name.eq_ignore_ascii_case(name)))
+    }
+
     fn users_with_email<'a>(
         &'a self,
         database: &'a str,

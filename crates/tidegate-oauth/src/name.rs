@@ -94,6 +94,22 @@ impl fmt::Display for UserName {
     }
 }
 
+/// Whether people would take a user of this name for whoever runs the service or the database.
+pub(crate) fn is_official(name: &str) -> bool {
+    const OFFICIAL: [&str; 8] = [
+        "admin",
+        "administrator",
+        "owner",
+        "postgres",
+        "root",
+        "superuser",
+        "system",
+        "tidegate",
+    ];
+    let name = name.to_ascii_lowercase();
+    name.starts_with("pg_") || OFFICIAL.contains(&name.as_str())
+}
+
 /// The group role of a group of users: `database/group/name`, which no user can have, because a
 /// user's name has no slash.
 ///

@@ -15,22 +15,32 @@ pub type GroupTurn = Box<dyn Send>;
 
 /// Makes, groups and drops the roles of users.
 pub trait RoleAdmin: Send + Sync {
-    /// Makes the LOGIN role of a user, a member of the user's group if it has one.
+    /// Makes the LOGIN role of a user, a member of the user's groups.
     fn create_role<'a>(&'a self, user: &'a User) -> RoleFuture<'a, ()>;
 
     /// Waits for its turn to change members of the tenant's groups, on any node: the turn ends when
     /// what is returned is dropped.
     fn turn_for_groups<'a>(&'a self, database: &'a str) -> RoleFuture<'a, GroupTurn>;
 
-    /// Makes the role a member of the role of `user.user_group`, which is made if there is none,
+    /// Makes the role a member of the roles of `user.user_groups`, which are made if there are none,
     /// and of no other group of the tenant.
-    fn set_group<'a>(&'a self, user: &'a User) -> RoleFuture<'a, ()>;
+    fn set_groups<'a>(&'a self, user: &'a User) -> RoleFuture<'a, ()>;
+
+    /// Bounds what sessions of a default user's role may use, and takes the bounds off the role of
+    /// any other user.
+    fn limit_role<'a>(&'a self, user: &'a User) -> RoleFuture<'a, ()>;
 
     /// Refuses a role that [`Self::drop_role`] would refuse, with the same errors.
-    fn may_drop_role<'a>(&'a self, user: &'a User, reassign: bool) -> RoleFuture<'a, ()>;
+    fn may_drop_role<'a>(
+        &'a self,
+        user: &'a User,
+        owner: &'a str,
+        reassign: bool,
+    ) -> RoleFuture<'a, ()>;
 
     /// Ends the role's connections and drops it. What it owns goes to the tenant's owner, whose
-    /// role is `owner`; without `reassign` owning anything is [`RoleError::OwnsObjects`]. Rights or
+    /// role is `owner`, unless that would give others its rights ([`RoleError::CarriesRights`]);
+    /// without `reassign` owning anything is [`RoleError::OwnsObjects`]. Rights or
     /// objects in other databases are [`RoleError::UsedElsewhere`]. A role that is gone is no
     /// error, and one that is refused keeps what it has.
     fn drop_role<'a>(
@@ -55,6 +65,9 @@ pub enum RoleError {
         /// One of them, as PostgreSQL describes it.
         example: String,
     },
+    /// The role owns what would let others act with the rights of the owner that gets it.
+    #[error("the role owns what would run with the new owner's rights: {}", .0.join(", "))]
+    CarriesRights(Vec<String>),
     /// The role has rights or objects in other databases, which go with it only there.
     #[error("the role has rights or objects elsewhere: {}", .0.join(", "))]
     UsedElsewhere(Vec<String>),

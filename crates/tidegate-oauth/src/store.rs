@@ -104,6 +104,9 @@ pub trait Store: FlowStore + Send + Sync {
     /// A tenant's users, by name.
     fn users<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Vec<User>>;
 
+    /// Whether a tenant has a user of this name, whatever the case of its letters.
+    fn has_similar_user<'a>(&'a self, database: &'a str, name: &'a str) -> StoreFuture<'a, bool>;
+
     /// A tenant's users with this address of e-mail, whatever its case, by name; 10 at most.
     fn users_with_email<'a>(
         &'a self,
@@ -145,7 +148,7 @@ pub trait Store: FlowStore + Send + Sync {
     /// Adds a user: `Done`, `Taken` or `DefaultUserTaken`.
     fn insert_user<'a>(&'a self, user: &'a User) -> StoreFuture<'a, Written>;
 
-    /// Replaces `email`, `properties`, `user_group` and `default_user`, nothing else, if these four
+    /// Replaces `email`, `properties`, `user_groups` and `default_user`, nothing else, if these four
     /// are still as they were read: `Done`, `Missing` (also when they are not) or
     /// `DefaultUserTaken`.
     fn update_user<'a>(&'a self, read: &'a User, user: &'a User) -> StoreFuture<'a, Written>;

@@ -59,8 +59,8 @@ pub struct User {
     pub email: Option<String>,
     /// A JSON object that goes into the user's tokens.
     pub properties: Option<Map<String, Value>>,
-    /// The group that the user belongs to.
-    pub user_group: Option<String>,
+    /// The groups that the user belongs to.
+    pub user_groups: Vec<String>,
     /// Whether this is the user that strangers run as. At most one per tenant, never the owner.
     pub default_user: bool,
     /// When it was created.
@@ -73,7 +73,7 @@ impl fmt::Debug for User {
             .field("key", &self.key)
             .field("role", &self.role)
             .field("has_password", &self.password_hash.is_some())
-            .field("user_group", &self.user_group)
+            .field("user_groups", &self.user_groups)
             .field("default_user", &self.default_user)
             .field("created_at", &self.created_at)
             .finish_non_exhaustive()

@@ -87,6 +87,7 @@ impl Store for Unsteady {
         delete_client(id: &'a str, at: Timestamp) -> bool;
         user(key: &'a UserKey) -> Option<User>;
         users(database: &'a str) -> Vec<User>;
+        has_similar_user(database: &'a str, name: &'a str) -> bool;
         users_with_email(database: &'a str, email: &'a str) -> Vec<User>;
         user_of_identity(database: &'a str, issuer: &'a str, subject: &'a str) -> Option<User>;
         insert_identity(key: &'a UserKey, identity: &'a LinkedIdentity) -> bool;

@@ -205,7 +205,7 @@ async fn bad_members_of_a_user_are_named() {
         (
             "user_group",
             NewUser {
-                user_group: Some(String::new()),
+                user_groups: vec![String::new()],
                 ..new()
             },
         ),

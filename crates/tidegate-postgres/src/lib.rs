@@ -13,6 +13,7 @@ pub mod outbox;
 mod partitions;
 pub mod pool;
 pub mod replication;
+mod role_mark;
 mod role_password;
 mod session;
 mod suspects;

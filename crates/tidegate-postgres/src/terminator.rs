@@ -39,4 +39,7 @@ pub trait Terminator: Send + Sync {
     /// Calls `pg_terminate_backend` for a process of that role. A failure is logged where it
     /// happens.
     fn terminate(&self, backend: Backend) -> BoxFuture<'_, Fate>;
+
+    /// Hears that a statement or a login found PostgreSQL's lock table full. Waits for nothing.
+    fn lock_table_is_full(&self) {}
 }

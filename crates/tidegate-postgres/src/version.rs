@@ -70,6 +70,11 @@ pub(crate) fn database_owner_owns_public(version: u32) -> bool {
     version >= V15
 }
 
+/// Whether the right to set a parameter can be granted.
+pub(crate) fn has_parameter_privileges(version: u32) -> bool {
+    version >= V15
+}
+
 /// Whether decoding goes on with what a publication was like, behind a transaction that was open
 /// while it changed.
 pub(crate) fn keeps_old_publications(version: u32) -> bool {

@@ -78,11 +78,15 @@ impl RoleAdmin for Roles {
         Box::pin(async { Ok(Box::new(()) as GroupTurn) })
     }
 
-    fn set_group<'a>(&'a self, _: &'a User) -> RoleFuture<'a, ()> {
+    fn set_groups<'a>(&'a self, _: &'a User) -> RoleFuture<'a, ()> {
         Box::pin(async { Ok(()) })
     }
 
-    fn may_drop_role<'a>(&'a self, _: &'a User, _: bool) -> RoleFuture<'a, ()> {
+    fn limit_role<'a>(&'a self, _: &'a User) -> RoleFuture<'a, ()> {
+        Box::pin(async { Ok(()) })
+    }
+
+    fn may_drop_role<'a>(&'a self, _: &'a User, _: &'a str, _: bool) -> RoleFuture<'a, ()> {
         Box::pin(async { Ok(()) })
     }
 

@@ -41,7 +41,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         password_hash: None,
         email: Some("alice@example.org".to_owned()),
         properties: None,
-        user_group: None,
+        user_groups: Vec::new(),
         default_user: false,
         created_at: Timestamp::from_seconds(0),
     };

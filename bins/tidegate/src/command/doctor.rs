@@ -43,7 +43,7 @@ pub(crate) async fn run(settings: &Settings) -> Result {
         return Ok(());
     }
     Err(Failure::Refused(format!(
-        "{missing} thing(s) that the service needs are missing; what is printed above sets them \
+        "{missing} thing(s) that the service needs are missing; SQL that is printed above sets them \
          right, run as a superuser"
     )))
 }
@@ -78,7 +78,7 @@ fn no_master_key() -> Finding {
         text: "there is no master key, and `serve` needs one: make it with `tidegate key init \
                FILE` and name the file in master_key_file"
             .to_owned(),
-        verdict: Verdict::Advice,
+        verdict: Verdict::Missing,
         sql: None,
     }
 }
@@ -93,10 +93,11 @@ fn report(findings: &[Finding]) -> String {
     {
         let mark = match verdict {
             Verdict::Good => "ok     ",
+            Verdict::Note => "note   ",
             Verdict::Advice => "advice ",
             Verdict::Missing => "MISSING",
         };
-        let _ = writeln!(text, "{mark}  {said}");
+        let _ = writeln!(text, "{mark}  {}", super::line(said));
         if *verdict == Verdict::Good {
             continue;
         }

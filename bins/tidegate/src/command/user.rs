@@ -27,7 +27,7 @@ pub(crate) async fn run(command: User, service: &Service) -> Result {
                 user.password = Some(password.read(&name)?);
             }
             user.email = email;
-            user.user_group = group;
+            user.user_groups = group;
             user.default_user = default;
             create(service, user).await?;
             print(format_args!("{name} is a user of {database} now.\n"))

@@ -1,5 +1,7 @@
 //! From what is and what is wanted to statements: a function of values.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::{Access, Facts, Role, Sequence};
 use crate::error::{Error, Result};
 
@@ -70,24 +72,29 @@ fn refuse_what_we_cannot_take(facts: &Facts, role: &Role, access: Access) -> Res
     Ok(())
 }
 
-/// What each grantor takes back: all of it, or all but `SELECT`.
+/// What each grantor takes back: all of it, or all but `SELECT`, whatever privileges this version of
+/// PostgreSQL has.
 fn revocations(facts: &Facts, role: &Role, access: Access) -> Vec<Step> {
-    let what = match access {
-        Access::None => "ALL",
-        Access::Read => "INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER",
-        Access::Write => return Vec::new(),
-    };
-    let own = role.grants.iter().filter(|grant| grant.through.is_none());
-    let mut grantors: Vec<&str> = own.map(|grant| grant.grantor.as_str()).collect();
-    grantors.sort_unstable();
-    grantors.dedup();
-    let mut steps: Vec<Step> = grantors
+    if access == Access::Write {
+        return Vec::new();
+    }
+    let kept = access.privileges();
+    let mut excess: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for grant in role.grants.iter().filter(|grant| grant.through.is_none()) {
+        if !kept.contains(&grant.privilege.as_str()) {
+            let of_grantor = excess.entry(&grant.grantor).or_default();
+            of_grantor.insert(&grant.privilege);
+        }
+    }
+    let mut steps: Vec<Step> = excess
         .into_iter()
-        .map(|grantor| Step {
+        .map(|(grantor, privileges)| Step {
             role: grantor.to_owned(),
             statements: vec![format!(
-                "REVOKE {what} ON TABLE {} FROM {}",
-                facts.relation, role.quoted
+                "REVOKE {} ON TABLE {} FROM {}",
+                privileges.into_iter().collect::<Vec<_>>().join(", "),
+                facts.relation,
+                role.quoted
             )],
         })
         .collect();
@@ -138,4 +145,71 @@ fn grantor(facts: &Facts, grantee: &str, access: Access) -> Result<String> {
 
 fn find<'f>(facts: &'f Facts, name: &str) -> Option<&'f Role> {
     facts.roles.iter().find(|role| role.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A table of `shop` on which `shop/ann` has privileges by `shop` and `shop/bob`.
+    fn facts() -> Facts {
+        let grant = |grantor: &str, privilege: &str| serde_json::json!({"grantor": grantor, "through": null, "privilege": privilege});
+        let role = |name: &str, grants: Vec<serde_json::Value>| {
+            serde_json::json!({
+                "role": name, "quoted": format!("\"{name}\""), "usage": true,
+                "gives_usage": false, "privileges": [], "gives": [], "columns": [],
+                "grants": grants,
+            })
+        };
+        let anns = vec![
+            grant("shop", "SELECT"),
+            grant("shop", "TRUNCATE"),
+            grant("shop", "REFERENCES"),
+            grant("shop", "TRIGGER"),
+            grant("shop", "MAINTAIN"),
+            grant("shop/bob", "SELECT"),
+            grant("shop/bob", "UPDATE"),
+        ];
+        let facts = serde_json::json!({
+            "relation": "public.orders", "schema": "public", "owner": "shop",
+            "schema_owner": "shop", "sequences": [],
+            "roles": [role("shop", vec![]), role("shop/ann", anns), role("shop/bob", vec![])],
+        });
+        serde_json::from_value(facts).unwrap()
+    }
+
+    fn statements(access: Access) -> Vec<(String, Vec<String>)> {
+        let steps = steps(&facts(), "shop/ann", access).unwrap();
+        let told = steps.into_iter().map(|step| (step.role, step.statements));
+        told.collect()
+    }
+
+    #[test]
+    fn read_takes_every_privilege_but_select() {
+        let own = "ON TABLE public.orders FROM \"shop/ann\"";
+        assert_eq!(
+            statements(Access::Read),
+            [
+                (
+                    "shop".to_owned(),
+                    vec![format!(
+                        "REVOKE MAINTAIN, REFERENCES, TRIGGER, TRUNCATE {own}"
+                    )]
+                ),
+                ("shop/bob".to_owned(), vec![format!("REVOKE UPDATE {own}")]),
+                (
+                    "shop".to_owned(),
+                    vec!["GRANT SELECT ON TABLE public.orders TO \"shop/ann\"".to_owned()]
+                ),
+            ]
+        );
+    }
+
+    #[test]
+    fn no_access_takes_select_too_and_write_takes_nothing() {
+        let none = statements(Access::None);
+        assert!(none[0].1[0].contains("SELECT") && none[1].1[0].contains("SELECT"));
+        assert_eq!(none.len(), 2);
+        assert_eq!(statements(Access::Write).len(), 1);
+    }
 }

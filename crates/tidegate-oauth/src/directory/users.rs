@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::Directory;
 use super::clients::MOST_TRIES;
-use crate::name::role_name;
+use crate::name::{is_official, role_name};
 use crate::{
     AuditKind, EndReason, Error, Result, Secret, StoreError, TenantName, User, UserKey, UserName,
     Written, group_role, throttle,
@@ -13,6 +13,7 @@ use crate::{
 /// Properties go into tokens, which must stay under 8 KiB.
 const PROPERTY_BYTES: usize = 3 * 1024;
 const LONGEST_TEXT: usize = 254;
+const MOST_GROUPS: usize = 32;
 
 /// The owner of a new tenant.
 #[derive(Clone, Debug)]
@@ -40,8 +41,8 @@ pub struct NewUser {
     pub email: Option<String>,
     /// A JSON object that goes into tokens.
     pub properties: Option<Map<String, Value>>,
-    /// The group.
-    pub user_group: Option<String>,
+    /// The groups.
+    pub user_groups: Vec<String>,
     /// Whether strangers run as this user.
     pub default_user: bool,
 }
@@ -56,7 +57,7 @@ impl NewUser {
             password_hash: None,
             email: None,
             properties: None,
-            user_group: None,
+            user_groups: Vec::new(),
             default_user: false,
         }
     }
@@ -69,8 +70,8 @@ pub struct UserChange {
     pub email: Option<Option<String>>,
     /// The properties, or none of them.
     pub properties: Option<Option<Map<String, Value>>>,
-    /// The group, or none.
-    pub user_group: Option<Option<String>>,
+    /// The groups.
+    pub user_groups: Option<Vec<String>>,
     /// Whether strangers run as this user.
     pub default_user: Option<bool>,
     /// A new password.
@@ -86,7 +87,7 @@ impl UserChange {
         User {
             email: or(self.email.as_ref(), &before.email),
             properties: or(self.properties.as_ref(), &before.properties),
-            user_group: or(self.user_group.as_ref(), &before.user_group),
+            user_groups: or(self.user_groups.as_ref(), &before.user_groups),
             default_user: self.default_user.unwrap_or(before.default_user),
             ..before.clone()
         }
@@ -104,7 +105,7 @@ impl Directory {
             password_hash: self.hash(new.password.as_ref()).await?,
             email: None,
             properties: None,
-            user_group: None,
+            user_groups: Vec::new(),
             default_user: false,
             created_at: self.ports.clock.now(),
         };
@@ -136,16 +137,30 @@ impl Directory {
             password_hash: None,
             email: new.email.clone(),
             properties: new.properties.clone(),
-            user_group: new.user_group.clone(),
+            user_groups: new.user_groups.clone(),
             default_user: new.default_user,
             created_at: self.ports.clock.now(),
         };
         check(&user)?;
-        if let Some(group) = &user.user_group {
-            group_role(&user.key.database, group)?;
-        }
+        check_groups(&user.key.database, &user.user_groups)?;
         let hash = self.hash(new.password.as_ref()).await?;
         Ok((user, hash.or_else(|| new.password_hash.clone())))
+    }
+
+    /// Refuses a name that somebody may give itself only to be taken for another: one that a person
+    /// could take for the tenant's own, or that another user has but for the case of letters. For
+    /// sign-up; an owner may name users as it likes.
+    ///
+    /// [`Error::Taken`].
+    pub(crate) async fn require_distinct_name(&self, new: &NewUser) -> Result<()> {
+        let (database, name) = (new.database.as_str(), new.name.as_str());
+        let similar = is_official(name)
+            || name.eq_ignore_ascii_case(database)
+            || self.ports.store.has_similar_user(database, name).await?;
+        if similar {
+            return Err(Error::Taken("user"));
+        }
+        Ok(())
     }
 
     /// A tenant's users, by name.
@@ -188,8 +203,8 @@ impl Directory {
         key: &UserKey,
         change: &UserChange,
     ) -> Result<(User, User)> {
-        if let Some(Some(group)) = &change.user_group {
-            group_role(&key.database, group)?;
+        if let Some(groups) = &change.user_groups {
+            check_groups(&key.database, groups)?;
         }
         let before = self.user(key).await?;
         let after = change.of(&before);
@@ -311,6 +326,19 @@ fn written(written: Written) -> Result<()> {
         Written::Taken => Err(Error::Taken("user")),
         Written::DefaultUserTaken => Err(Error::DefaultUserTaken),
     }
+}
+
+fn check_groups(database: &str, groups: &[String]) -> Result<()> {
+    for (index, group) in groups.iter().enumerate() {
+        group_role(database, group)?;
+        if index == MOST_GROUPS || groups[..index].contains(group) {
+            return Err(Error::InvalidMember {
+                member: "user_group",
+                expected: "at most 32 different groups",
+            });
+        }
+    }
+    Ok(())
 }
 
 fn check(user: &User) -> Result<()> {

@@ -28,6 +28,13 @@ impl Error {
                  the owner with reassign=true, or drop them first"
             )
             .into(),
+            Self::Role(RoleError::CarriesRights(objects)) => format!(
+                "the user owns what would run with the rights of the database's owner ({}); drop \
+                 that, or change it as the user (ALTER ROUTINE ... SECURITY INVOKER, ALTER VIEW ... \
+                 SET (security_invoker = on), REVOKE) before",
+                objects.join(", ")
+            )
+            .into(),
             Self::Role(RoleError::UsedElsewhere(places)) => format!(
                 "the user has rights or objects outside of the tenant's database ({}); take them \
                  away there first",

@@ -65,9 +65,7 @@ impl Issuer {
         self.count_sign_up(visit).await?;
         let directory = Directory::new(self.ports.clone());
         let (user, password_hash) = directory.prepare(&new).await?;
-        if self.ports.store.user(&user.key).await?.is_some() {
-            return Err(Error::Taken("user"));
-        }
+        directory.require_distinct_name(&new).await?;
         let (Some(email), Some(password_hash)) = (user.email, password_hash) else {
             return Err(Error::MissingParameter("email"));
         };
@@ -125,6 +123,7 @@ impl Issuer {
         new.email = Some(link.email);
         new.password_hash = Some(link.password_hash);
         let accounts = accounts.acting_as(&link.name, visit.address);
+        accounts.directory().require_distinct_name(&new).await?;
         let user = self.use_sign_up_link(token, accounts.create(new)).await?;
         let cookie = self.open_browser(&user, visit, false).await?;
         Ok((cookie, link.next))

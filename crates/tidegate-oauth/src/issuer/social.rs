@@ -230,7 +230,13 @@ impl Issuer {
             let database = TenantName::adopted(&client.database)?;
             let mut new = NewUser::new(database, UserName::parse(&name)?);
             new.email = Some(email.to_owned());
-            match accounts.acting_as(&name, visit.address).create(new).await {
+            let accounts = accounts.acting_as(&name, visit.address);
+            let distinct = accounts.directory().require_distinct_name(&new).await;
+            let made = match distinct {
+                Ok(()) => accounts.create(new).await,
+                Err(error) => Err(error),
+            };
+            match made {
                 Err(Error::Taken(_)) => {}
                 made => return made,
             }

@@ -126,7 +126,7 @@ impl Tables {
         let same = |known: &&mut User| {
             known.email == read.email
                 && known.properties == read.properties
-                && known.user_group == read.user_group
+                && known.user_groups == read.user_groups
                 && known.default_user == read.default_user
         };
         let Some(known) = self.users.get_mut(&user.key).filter(same) else {
@@ -137,7 +137,7 @@ impl Tables {
         }
         known.email.clone_from(&user.email);
         known.properties.clone_from(&user.properties);
-        known.user_group.clone_from(&user.user_group);
+        known.user_groups.clone_from(&user.user_groups);
         known.default_user = user.default_user;
         Written::Done
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::script::{Part, Script, list};
+use super::script::{Part, Script, comment, identifier, list};
 use super::session::Session;
 use super::survey::{Object, Survey};
 use super::{Error, Result, RolePasswords, revocation, role, tenant};
@@ -110,11 +110,12 @@ async fn check_rights(session: &Session, survey: &Survey) -> Result<()> {
     let mut sql = Vec::new();
     for owner in survey.makers() {
         if !session.acts_for(owner).await? {
-            let quote = postgres_protocol::escape::escape_identifier;
+            let quote = identifier;
             if session.is_superuser(owner).await? {
                 sql.push(format!(
-                    "-- {owner} is a superuser, and so is whoever may act for it: rather adopt as a \
-                     superuser, or give what it owns here to another role first."
+                    "-- {} is a superuser, and so is whoever may act for it: rather adopt as a \
+                     superuser, or give what it owns here to another role first.",
+                    comment(owner)
                 ));
             }
             sql.push(format!(

@@ -7,6 +7,7 @@ mod logins;
 mod open;
 mod own;
 mod present;
+mod shared;
 
 use super::script::{Part, Script};
 use super::session::Session;
@@ -31,6 +32,8 @@ pub struct Finding {
 pub enum Verdict {
     /// As it should be.
     Good,
+    /// What no check can tell, and an operator should know.
+    Note,
     /// The service works, but something of it does not, or could be better.
     Advice,
     /// The service does not work, or not safely.
@@ -103,6 +106,9 @@ impl Admin {
         findings.extend(checks::settings(&session, self.config.nodes).await?);
         findings.extend(feed_findings(&session, self.config.nodes, feed).await?);
         findings.extend(checks::template(&session).await?);
+        findings.push(shared::maintenance_databases(&session, feed).await?);
+        findings.push(shared::notification_queue(&session).await?);
+        findings.push(shared::memory());
         findings.extend(own::control(self, &session).await?);
         findings.extend(inside::control_schema(self, &session).await?);
         findings.push(checks::encryption(&session, &self.config).await?);
@@ -153,7 +159,7 @@ pub(super) fn control_database(name: &str, admin: &str) -> Script {
         Part::Name(name),
         Part::Syntax(" OWNER "),
         Part::Name(admin),
-        Part::Syntax(" ENCODING 'UTF8'"),
+        Part::Syntax(" TEMPLATE template0 ENCODING 'UTF8'"),
     ]);
     script.push(&[
         Part::Syntax("REVOKE ALL ON DATABASE "),

@@ -84,6 +84,16 @@ pub enum Error {
         /// One of them.
         example: String,
     },
+    /// Code that is to be reassigned would run with the new owner's rights.
+    #[error(
+        "giving these objects to {heir} would let others act with its rights: {}; drop them or change them first (ALTER ROUTINE … SECURITY INVOKER, ALTER VIEW … SET (security_invoker), REVOKE)", .objects.join(", ")
+    )]
+    CarriesRights {
+        /// The role that would get them.
+        heir: String,
+        /// What they are, as PostgreSQL describes them, and why.
+        objects: Vec<String>,
+    },
     /// Nothing that is done in one database takes what a role has in others.
     #[error(
         "the role {role} has rights or objects outside of the tenant's database ({}); take them away there, such as by DROP OWNED BY \"{role}\", and come again", .places.join(", ")

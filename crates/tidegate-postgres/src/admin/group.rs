@@ -29,24 +29,23 @@ pub(super) async fn wait_for_turn(session: &Session, database: &str) -> Result<(
     session.wait_for_turn(&turn).await
 }
 
-/// Makes `role` a member of `group` and of no other group of the tenant. `group` is the name of a
-/// group's role, which is made if it is not there.
+/// Makes `role` a member of `groups` and of no other group of the tenant. These are names of roles,
+/// which are made if they are not there. Memberships of groups in groups stay as they are.
 ///
 /// # Errors
 /// [`Error::StaysMember`], with nothing changed, where somebody else put the role into a group.
 pub(super) async fn set(
     session: &Session,
-    database: &str,
-    role: &str,
-    group: Option<&str>,
+    (database, role): (&str, &str),
+    groups: &[&str],
 ) -> Result<()> {
     let mut script = Script::default();
-    for other in others(session, (database, role), group).await? {
+    for other in others(session, (database, role), groups).await? {
         if other.revocable {
             script.append(other.revoke(role));
         }
     }
-    if let Some(group) = group {
+    for group in groups {
         make(session, group, &mut script).await?;
         script.append(join(session, (role, group), None));
     }
@@ -54,18 +53,18 @@ pub(super) async fn set(
     let mut done = script.run_each(session).await;
     if done.is_ok() {
         // A REVOKE that finds no membership of its own grantor's is a mere warning.
-        done = require_left(session, (database, role), group).await;
+        done = require_left(session, (database, role), groups).await;
     }
     session.end(done).await
 }
 
-/// Refuses a role that is in a group of the tenant other than `group`.
+/// Refuses a role that is in a group of the tenant other than `groups`.
 async fn require_left(
     session: &Session,
     (database, role): (&str, &str),
-    group: Option<&str>,
+    groups: &[&str],
 ) -> Result<()> {
-    let left = others(session, (database, role), group).await?;
+    let left = others(session, (database, role), groups).await?;
     let Some(first) = left.first() else {
         return Ok(());
     };
@@ -209,11 +208,11 @@ pub(super) async fn leave_all(session: &Session, roles: &[&str]) -> Result<Scrip
     Ok(script)
 }
 
-/// The memberships of a role in groups of the tenant other than `group`.
+/// The memberships of a role in groups of the tenant other than `groups`.
 async fn others(
     session: &Session,
     (database, role): (&str, &str),
-    group: Option<&str>,
+    groups: &[&str],
 ) -> Result<Vec<Membership>> {
     let by_grantor = version::roles_need_admin_option(session.version);
     let rows = session
@@ -227,8 +226,8 @@ async fn others(
              JOIN pg_catalog.pg_roles r ON r.oid = m.member \
              LEFT JOIN pg_catalog.pg_roles b ON b.oid = m.grantor \
              WHERE r.rolname = $1 AND pg_catalog.starts_with(g.rolname::text, $2) \
-               AND g.rolname::text IS DISTINCT FROM $3 ORDER BY 1, 2",
-            &[&role, &format!("{database}{INFIX}"), &group],
+               AND g.rolname::text <> ALL ($3::text[]) ORDER BY 1, 2",
+            &[&role, &format!("{database}{INFIX}"), &groups],
         )
         .await?;
     let membership = |row: &tokio_postgres::Row| Membership {

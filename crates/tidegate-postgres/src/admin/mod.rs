@@ -9,10 +9,13 @@ pub mod doctor;
 mod error;
 mod grants;
 mod group;
+mod handover;
+mod restricted;
 mod revocation;
 mod role;
 mod script;
 mod session;
+mod shared;
 mod survey;
 mod tenant;
 mod users;
@@ -183,6 +186,16 @@ impl Admin {
         script.run_each(&session).await
     }
 
+    /// Closes the databases `postgres` and `template1` to everybody but superusers and roles that
+    /// are granted CONNECT. For a cluster that is the service's alone.
+    pub async fn close_maintenance_databases(&self) -> Result<()> {
+        let mut script = Script::default();
+        script.push(&[script::Part::Syntax(
+            "REVOKE CONNECT, TEMPORARY ON DATABASE postgres, template1 FROM PUBLIC",
+        )]);
+        script.run(&self.open_home().await?).await
+    }
+
     /// Makes a tenant: the owner's role and a database with the schema `public` for it.
     ///
     /// # Errors
@@ -256,7 +269,8 @@ impl Admin {
     /// sessions have ended.
     ///
     /// # Errors
-    /// [`Error::UsedElsewhere`].
+    /// [`Error::UsedElsewhere`], and [`Error::CarriesRights`] where code of the roles would get the
+    /// rights of the database's owner.
     pub async fn release_tenant(
         &self,
         database: &DatabaseName,

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use super::grants::{self, Grant, Lending, Object, Owner};
 use super::script::{Part, Script};
 use super::session::Session;
-use super::{Result, group, role};
+use super::{Result, group, handover, role};
 use Part::{Name, Quoted, Syntax};
 
 /// Drops roles of ours, in the transaction of the caller. What they own in the session's database
@@ -34,6 +34,8 @@ pub(super) async fn drop_roles(
         let script = session.acting_for(heir, script).await?;
         let script = acting_for(session, roles, script).await?;
         script.run_each(session).await?;
+        let given = (roles, heir);
+        handover::require_data_only(session, given, handover::Moment::Reassigned).await?;
     }
     // They end with the roles; as long as they are there, PostgreSQL takes less back.
     let memberships = group::leave_all(session, roles).await?;

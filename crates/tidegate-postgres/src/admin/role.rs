@@ -8,8 +8,7 @@ use super::{Error, Result, RolePasswords};
 use crate::pool::Key;
 use Part::{Name, Secret, Syntax, Value};
 
-/// The comment by which a role of ours is known. Only who may administer roles can set it.
-pub(super) const MARK: &str = "made by Tidegate";
+pub(super) use crate::role_mark::ROLE_MARK as MARK;
 
 /// What is there under a role's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Administrative SQL, written by one writer: names are always quoted, values always escaped.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use postgres_protocol::escape::{escape_identifier, escape_literal};
 
@@ -37,9 +37,9 @@ enum Step {
 }
 
 impl Script {
-    /// Adds a comment.
-    pub(super) fn note(&mut self, text: impl Into<String>) {
-        self.steps.push(Step::Note(text.into()));
+    /// Adds a comment. Control characters are escaped: a name with a line break must not end it.
+    pub(super) fn note(&mut self, text: impl AsRef<str>) {
+        self.steps.push(Step::Note(comment(text.as_ref())));
     }
 
     /// Adds a statement.
@@ -49,12 +49,12 @@ impl Script {
         for part in parts {
             let written = match *part {
                 Part::Syntax(syntax) => syntax.to_owned(),
-                Part::Name(name) => escape_identifier(name),
+                Part::Name(name) => identifier(name),
                 Part::Qualified(schema, name) => {
-                    format!("{}.{}", escape_identifier(schema), escape_identifier(name))
+                    format!("{}.{}", identifier(schema), identifier(name))
                 }
                 Part::Value(value) => escape_literal(value).trim_start().to_owned(),
-                Part::Quoted(quoted) => quoted.to_owned(),
+                Part::Quoted(quoted) => printable(quoted),
                 Part::Secret(secret) => {
                     text.push_str(escape_literal(secret).trim_start());
                     shown.push_str("'…'");
@@ -110,6 +110,73 @@ impl fmt::Debug for Script {
     }
 }
 
+/// A quoted identifier. One with control characters is written with Unicode escapes, so that SQL
+/// that is shown neither reaches the terminal as a command nor breaks a line (PostgreSQL,
+/// "Identifiers with Unicode Escapes").
+pub(super) fn identifier(name: &str) -> String {
+    if !name.contains(char::is_control) {
+        return escape_identifier(name);
+    }
+    let mut text = String::from("U&\"");
+    for char in name.chars() {
+        match char {
+            '"' => text.push_str("\"\""),
+            '\\' => text.push_str("\\\\"),
+            char if char.is_control() => {
+                let _ = write!(text, "\\{:04X}", u32::from(char));
+            }
+            char => text.push(char),
+        }
+    }
+    text.push('"');
+    text
+}
+
+/// Text that PostgreSQL has quoted, with the quoted identifiers in it written as by [`identifier`].
+pub(super) fn printable(quoted: &str) -> String {
+    if !quoted.contains(char::is_control) {
+        return quoted.to_owned();
+    }
+    let mut text = String::new();
+    let mut rest = quoted;
+    while let Some(start) = rest.find('"') {
+        text.push_str(&rest[..start]);
+        let (name, length) = unquote(&rest[start..]);
+        text.push_str(&identifier(&name));
+        rest = &rest[start + length..];
+    }
+    text.push_str(rest);
+    text
+}
+
+/// The name of the quoted identifier with which a text begins, and the length of its quoted form.
+fn unquote(text: &str) -> (String, usize) {
+    let mut name = String::new();
+    let mut chars = text.char_indices().skip(1).peekable();
+    while let Some((at, char)) = chars.next() {
+        if char != '"' {
+            name.push(char);
+        } else if chars.next_if(|(_, next)| *next == '"').is_some() {
+            name.push('"');
+        } else {
+            return (name, at + 1);
+        }
+    }
+    (name, text.len())
+}
+
+/// Text for a comment of one line.
+pub(super) fn comment(text: &str) -> String {
+    text.chars().fold(String::new(), |mut line, char| {
+        if char.is_control() {
+            line.extend(char.escape_unicode());
+        } else {
+            line.push(char);
+        }
+        line
+    })
+}
+
 /// Joins the parts of several objects with commas.
 pub(super) fn list<'a>(objects: impl IntoIterator<Item = Part<'a>>) -> Vec<Part<'a>> {
     let mut parts = Vec::new();
@@ -151,5 +218,21 @@ mod tests {
             panic!("no statement")
         };
         assert_eq!(text, "CREATE ROLE \"a\"\"b\" PASSWORD 'o''clock'");
+    }
+
+    #[test]
+    fn control_characters_are_escaped_wherever_a_name_stands() {
+        let mut script = Script::default();
+        script.note("the role a\nDROP TABLE t");
+        script.push(&[Part::Syntax("SET ROLE "), Part::Name("\u{1b}[2J\"\\é")]);
+        script.push(&[
+            Part::Syntax("GRANT EXECUTE ON ROUTINE "),
+            Part::Quoted("public.\"a\"\"\nb\"(integer, \"T\")"),
+        ]);
+        assert_eq!(
+            script.to_string(),
+            "-- the role a\\u{a}DROP TABLE t\nSET ROLE U&\"\\001B[2J\"\"\\\\é\";\n\
+             GRANT EXECUTE ON ROUTINE public.U&\"a\"\"\\000Ab\"(integer, \"T\");\n"
+        );
     }
 }

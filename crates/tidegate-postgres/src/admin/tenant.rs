@@ -1,9 +1,10 @@
 //! Databases that Tidegate makes, and the users of all tenants.
 
 use super::role::{self, Elsewhere, Existing};
-use super::script::{Part, Script};
+use super::script::{Part, Script, identifier};
 use super::session::Session;
-use super::{Error, Result, RolePasswords, revocation};
+use super::{Error, Result, RolePasswords, handover, restricted, revocation};
+use crate::version;
 use Part::{Name, Syntax};
 
 /// Whether a database is there.
@@ -93,6 +94,7 @@ pub(super) async fn create(
     script.push(&[
         Syntax("CREATE DATABASE "),
         Name(database),
+        Syntax(template(session)),
         Syntax(" ENCODING 'UTF8'"),
     ]);
     script.run_each(session).await?;
@@ -105,6 +107,17 @@ pub(super) async fn create(
     ]);
     script.append(owner_rights(database, database));
     script.run_each(session).await
+}
+
+/// What a new database is a copy of: `template0`, into which nobody can put anything, such as large
+/// objects. Before PostgreSQL 15 the schema `public` in it is the superuser's, and an administrator
+/// without superuser could not give it to the owner.
+fn template(session: &Session) -> &'static str {
+    if session.superuser || version::database_owner_owns_public(session.version) {
+        " TEMPLATE template0"
+    } else {
+        " TEMPLATE template1"
+    }
 }
 
 /// The owner's rights on the database itself.
@@ -128,7 +141,7 @@ pub(super) async fn hand_over(session: &Session, owner: &str) -> Result<()> {
                 "\\connect template1".to_owned(),
                 format!(
                     "ALTER SCHEMA public OWNER TO {};",
-                    postgres_protocol::escape::escape_identifier(&session.role)
+                    identifier(&session.role)
                 ),
             ],
         });
@@ -141,39 +154,7 @@ pub(super) async fn hand_over(session: &Session, owner: &str) -> Result<()> {
         .await?
         .run(session)
         .await?;
-    close_side_doors(session, owner).await
-}
-
-/// Functions by which everybody may do harm without a right to any table: fill the disk with large
-/// objects and messages in the log of changes, and end the sessions of others who share the role,
-/// as the callers of the default user do.
-pub(super) const SIDE_DOORS: &str = "SELECT p.oid::pg_catalog.regprocedure::text FROM pg_catalog.pg_proc p \
-    WHERE p.pronamespace = 'pg_catalog'::pg_catalog.regnamespace AND p.proname IN \
-        ('lo_creat', 'lo_create', 'lo_from_bytea', 'pg_logical_emit_message', \
-         'pg_cancel_backend', 'pg_terminate_backend') ORDER BY 1";
-
-/// Leaves these functions to the owner, who may pass them on. Only a superuser can.
-async fn close_side_doors(session: &Session, owner: &str) -> Result<()> {
-    if !session.superuser {
-        return Ok(());
-    }
-    let mut script = Script::default();
-    for row in session.client.query(SIDE_DOORS, &[]).await? {
-        let function = Part::Quoted(row.get(0));
-        script.push(&[
-            Syntax("REVOKE EXECUTE ON FUNCTION "),
-            function,
-            Syntax(" FROM PUBLIC"),
-        ]);
-        script.push(&[
-            Syntax("GRANT EXECUTE ON FUNCTION "),
-            function,
-            Syntax(" TO "),
-            Name(owner),
-            Syntax(" WITH GRANT OPTION"),
-        ]);
-    }
-    script.run(session).await
+    restricted::restrict(session, owner).await
 }
 
 async fn owner_of_public(session: &Session) -> Result<String> {
@@ -227,14 +208,17 @@ pub(super) async fn create_user(
     script.run(session).await
 }
 
-/// Refuses to drop a role that owns something, which goes to nobody without `reassign`, or is used
-/// in other databases.
+/// Refuses to drop a role that owns something, which goes to `owner` with `reassign` only and never
+/// with code that would get the owner's rights, or that is used in other databases.
 pub(super) async fn may_drop_user(
     session: &Session,
-    (database, role): (&str, &str),
+    (database, (role, owner)): (&str, (&str, &str)),
     reassign: bool,
 ) -> Result<()> {
-    if !reassign {
+    if reassign {
+        let given = (&[role][..], owner);
+        handover::require_data_only(session, given, handover::Moment::Before).await?;
+    } else {
         role::require_nothing_owned(session, role).await?;
     }
     let elsewhere = Elsewhere::InDatabases;
@@ -248,7 +232,7 @@ pub(super) async fn drop_user(
     (database, (role, owner)): (&str, (&str, &str)),
     reassign: bool,
 ) -> Result<()> {
-    may_drop_user(session, (database, role), reassign).await?;
+    may_drop_user(session, (database, (role, owner)), reassign).await?;
     role::end_sessions(home, role).await?;
     session.begin().await?;
     let dropped = revocation::drop_roles(session, &[role], owner, reassign).await;

@@ -3,7 +3,7 @@
 use tidegate_sql::{BoxFuture, DatabaseName, RoleName};
 
 use super::session::{self, Session};
-use super::{Admin, Error, GroupTurn, Result, group, role, tenant};
+use super::{Admin, Error, GroupTurn, Result, group, role, shared, tenant};
 use crate::config::Secret;
 use crate::pool::{self, Key, LoginFault, Repair, Repaired};
 
@@ -34,39 +34,49 @@ impl Admin {
         Ok(GroupTurn { _session: session })
     }
 
-    /// Makes the role of a user a member of the role `group`, which is `database/group/name` and is
-    /// made if it is not there, and of no other group of the tenant. The roles of groups stay when
-    /// their last member leaves, because rights hang on them; they go with the tenant.
+    /// Makes the role of a user a member of the roles `groups`, which are `database/group/name` and
+    /// are made if they are not there, and of no other group of the tenant. The roles of groups stay
+    /// when their last member leaves, because rights hang on them; they go with the tenant.
     ///
     /// # Errors
-    /// [`Error::ForeignRole`].
-    pub async fn set_group(
+    /// [`Error::ForeignRole`], [`Error::StaysMember`].
+    pub async fn set_groups(
         &self,
         database: &DatabaseName,
         role: &RoleName,
-        group: Option<&RoleName>,
+        groups: &[RoleName],
     ) -> Result<()> {
         let session = self.open_home().await?;
-        let group = group.map(RoleName::as_str);
-        group::set(&session, database.as_str(), role.as_str(), group).await
+        let groups: Vec<_> = groups.iter().map(RoleName::as_str).collect();
+        group::set(&session, (database.as_str(), role.as_str()), &groups).await
+    }
+
+    /// Bounds the temporary files of a role that anonymous callers share, or takes that bound off
+    /// again. Does nothing where PostgreSQL lets only a superuser do it, or an operator has set
+    /// another bound; the doctor says so.
+    pub async fn limit_shared(&self, role: &RoleName, shared: bool) -> Result<()> {
+        let session = self.open_home().await?;
+        session::alone(|| shared::limit(&session, role.as_str(), shared)).await
     }
 
     /// Refuses a role that [`Self::drop_user`] would refuse, with the same errors.
     pub async fn may_drop_user(
         &self,
         database: &DatabaseName,
-        role: &RoleName,
+        (role, owner): (&RoleName, &RoleName),
         reassign: bool,
     ) -> Result<()> {
         let session = self.open(database.as_str()).await?;
-        tenant::may_drop_user(&session, (database.as_str(), role.as_str()), reassign).await
+        let names = (role.as_str(), owner.as_str());
+        tenant::may_drop_user(&session, (database.as_str(), names), reassign).await
     }
 
     /// Drops the role of a user. With `reassign`, what it owns goes to the tenant's owner. A role
     /// that is gone is no error, and one that is refused keeps what it has.
     ///
     /// # Errors
-    /// [`Error::OwnsObjects`] without `reassign`, [`Error::UsedElsewhere`], and
+    /// [`Error::OwnsObjects`] without `reassign`, [`Error::CarriesRights`] with it,
+    /// [`Error::UsedElsewhere`], and
     /// [`Error::StillUsed`] where somebody granted rights that the administrator may not take.
     pub async fn drop_user(
         &self,
@@ -82,10 +92,10 @@ impl Admin {
             role::Existing::Foreign => return Err(Error::ForeignRole(role.to_string())),
             role::Existing::Ours => {}
         }
-        tenant::may_drop_user(&session, (database.as_str(), role.as_str()), reassign).await?;
+        let names = (role.as_str(), owner.as_str());
+        tenant::may_drop_user(&session, (database.as_str(), names), reassign).await?;
         let home = self.open_home().await?;
         let sessions = (&home, &session);
-        let names = (role.as_str(), owner.as_str());
         let dropped =
             session::alone(|| tenant::drop_user(sessions, (database.as_str(), names), reassign));
         let Err(error) = dropped.await else {

@@ -121,6 +121,29 @@ pub(crate) fn is_outage(sqlstate: &str) -> bool {
     sqlstate.starts_with("08") || sqlstate.starts_with("53") || sqlstate.starts_with("57P0")
 }
 
+/// Whether an error says that PostgreSQL's lock table is full.
+pub(crate) fn is_lock_table_full(error: &Error) -> bool {
+    let Error::Unavailable {
+        source: Some(source),
+        ..
+    } = error
+    else {
+        return false;
+    };
+    let said = match source.downcast_ref::<ConnectError>() {
+        Some(ConnectError::Refused(said)) => Some(&**said),
+        _ => source.downcast_ref::<Rejection>(),
+    };
+    said.is_some_and(says_lock_table_full)
+}
+
+/// The same for what PostgreSQL said: the setting's name is in no other advice, and in every
+/// language.
+pub(crate) fn says_lock_table_full(said: &Rejection) -> bool {
+    let hint = said.hint.as_deref().unwrap_or_default();
+    said.sqlstate == "53200" && hint.contains("max_locks_per_transaction")
+}
+
 /// How soon a caller may try again after an outage.
 pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(1);
 

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 pub use condition::Condition;
 pub use error::{ConnectError, ConnectFault};
-pub(crate) use error::{is_outage, outage};
+pub(crate) use error::{is_lock_table_full, is_outage, outage, says_lock_table_full};
 pub use startup::StartupPins;
 
 use crate::session::cache::StatementCache;

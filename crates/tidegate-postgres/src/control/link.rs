@@ -14,7 +14,7 @@ use super::session::Session;
 use super::tls::Tls;
 use crate::backoff::{Backoff, Jitter};
 use crate::config::Config;
-use crate::connection::{ConnectError, ConnectFault};
+use crate::connection::{ConnectError, ConnectFault, says_lock_table_full};
 
 /// How long work of the service waits for one of its connections.
 const WAIT: Duration = Duration::from_secs(5);
@@ -119,6 +119,10 @@ impl Link {
     }
 
     fn refused(&self, error: ConnectError) -> Error {
+        // PostgreSQL is there; room is made for the next attempt.
+        if matches!(&error, ConnectError::Refused(said) if says_lock_table_full(said)) {
+            return error.into_sql(RETRY_AFTER);
+        }
         match error.fault() {
             ConnectFault::Away | ConnectFault::Full => error.into_sql(self.reach.failed()),
             _ => error.into_sql(RETRY_AFTER),

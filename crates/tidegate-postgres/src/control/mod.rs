@@ -4,6 +4,7 @@
 mod announcement;
 mod connect;
 mod link;
+mod lock_table;
 mod notices;
 mod refusal;
 mod session;
@@ -19,8 +20,8 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tidegate_sql::{
-    BoundStatement, BoxFuture, Completion, DatabaseName, Description, Error, Executor, Mode,
-    Principal, Result, RowSink, Terms, Transaction,
+    BoundStatement, BoxFuture, Column, Completion, DatabaseName, Description, Error, Executor,
+    Flow, Mode, Principal, RawRow, Result, RowSink, Terms, Transaction,
 };
 use tokio::sync::broadcast;
 use tokio::task::AbortHandle;
@@ -32,10 +33,11 @@ pub use notices::{CHANNEL, Notice};
 
 use crate::backoff::Jitter;
 use crate::config::Config;
-use crate::connection::ConnectError;
+use crate::connection::{ConnectError, is_lock_table_full};
 use crate::terminator::{Backend, Fate, Terminator};
 use connect::{CATALOG, CONTROL};
 use link::{Link, Reach};
+use lock_table::LockTable;
 use transaction::ServiceTransaction;
 
 /// Connections to the control database.
@@ -63,7 +65,8 @@ pub struct Control {
     rescue: Link,
     catalogs: Mutex<HashMap<DatabaseName, Link>>,
     notices: broadcast::Sender<Notice>,
-    listener: AbortHandle,
+    lock_table: LockTable,
+    tasks: [AbortHandle; 2],
 }
 
 impl Control {
@@ -79,6 +82,9 @@ impl Control {
         let link = |size| Link::new(&config, database, CONTROL, size, reach.clone());
         let (main, rescue) = (link(CONTROL_CONNECTIONS)?, link(1)?);
         let (notices, _) = broadcast::channel(NOTICES);
+        let lock_table = LockTable::new();
+        let guarding = lock_table.guard(config.clone(), jitter.clone());
+        let guard = tokio::spawn(guarding).abort_handle();
         let listening = notices::listen(config.clone(), reach.clone(), jitter, notices.clone());
         let listener = tokio::spawn(listening).abort_handle();
         Ok(Self {
@@ -88,7 +94,8 @@ impl Control {
             rescue,
             catalogs: Mutex::default(),
             notices,
-            listener,
+            lock_table,
+            tasks: [listener, guard],
         })
     }
 
@@ -140,7 +147,26 @@ impl Control {
         Ok(link)
     }
 
+    /// Runs a statement, again when PostgreSQL's lock table was full and nothing was done.
     async fn run(
+        &self,
+        who: &Principal,
+        statement: &BoundStatement,
+        sink: &mut dyn RowSink,
+    ) -> Result<Completion> {
+        let mut sink = Watched { sink, rows: false };
+        for _ in 1..lock_table::TRIES {
+            match self.run_once(who, statement, &mut sink).await {
+                Err(error) if is_lock_table_full(&error) && !sink.rows => {
+                    self.lock_table.relieve().await;
+                }
+                done => return done,
+            }
+        }
+        self.run_once(who, statement, &mut sink).await
+    }
+
+    async fn run_once(
         &self,
         who: &Principal,
         statement: &BoundStatement,
@@ -161,7 +187,10 @@ impl Control {
                 Ok(completion)
             }
             // Outside a transaction a refused statement leaves nothing behind.
-            Err(error @ Error::Rejected(_)) if !several => {
+            Err(error)
+                if !several
+                    && (matches!(error, Error::Rejected(_)) || is_lock_table_full(&error)) =>
+            {
                 session.release();
                 Err(error)
             }
@@ -174,6 +203,27 @@ impl Control {
         let told = session.terminate(backend).await?;
         session.release();
         Ok(if told { Fate::Told } else { Fate::Gone })
+    }
+}
+
+/// Notes whether a sink was given rows, which cannot be taken back.
+struct Watched<'a> {
+    sink: &'a mut dyn RowSink,
+    rows: bool,
+}
+
+impl RowSink for Watched<'_> {
+    fn columns(&mut self, columns: &[Column]) -> Result<()> {
+        self.sink.columns(columns)
+    }
+
+    fn row(&mut self, row: RawRow<'_>) -> Result<Flow> {
+        self.rows = true;
+        self.sink.row(row)
+    }
+
+    fn ready(&mut self) -> BoxFuture<'_, Result<()>> {
+        self.sink.ready()
     }
 }
 
@@ -259,6 +309,10 @@ impl Executor for Control {
 }
 
 impl Terminator for Control {
+    fn lock_table_is_full(&self) {
+        self.lock_table.request();
+    }
+
     fn terminate(&self, backend: Backend) -> BoxFuture<'_, Fate> {
         Box::pin(async move {
             let ending = within(Some(Instant::now() + TERMINATE), self.end(&backend));
@@ -276,7 +330,9 @@ impl Terminator for Control {
 
 impl Drop for Control {
     fn drop(&mut self) {
-        self.listener.abort();
+        for task in &self.tasks {
+            task.abort();
+        }
     }
 }
 

@@ -7,7 +7,9 @@ use tidegate_sql::BoxFuture;
 
 use super::login_state::LoginStates;
 use crate::config::{Config, Secret};
-use crate::connection::{Condition, ConnectError, ConnectFault, Connection, StartupPins};
+use crate::connection::{
+    Condition, ConnectError, ConnectFault, Connection, StartupPins, says_lock_table_full,
+};
 use crate::pool::{self, Connector, Key, LoginFault, OpenError, ResetFailed};
 use crate::terminator::Terminator;
 
@@ -77,7 +79,13 @@ impl RoleConnector {
         }
         let (database, role) = (key.database.as_str(), key.role.as_str());
         let opened = Connection::open(&self.config, database, role, password.reveal(), &pins);
-        Box::pin(opened).await.map_err(OpenError::from)
+        let opened = Box::pin(opened).await;
+        if let Err(ConnectError::Refused(said)) = &opened
+            && says_lock_table_full(said)
+        {
+            self.terminator.lock_table_is_full();
+        }
+        opened.map_err(OpenError::from)
     }
 }
 

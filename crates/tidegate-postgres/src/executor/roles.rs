@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout_at};
 use super::RoleConnector;
 use super::beginning::{Beginnings, may_resettle};
 use super::transaction::RoleTransaction;
-use crate::connection::{Condition, Connection};
+use crate::connection::{Condition, Connection, is_lock_table_full};
 use crate::dictionary::{Dictionaries, Dictionary};
 use crate::lane::{Answer, Asked, Crowds, Visit};
 use crate::pool::{Lease, Pool};
@@ -354,6 +354,9 @@ pub(crate) fn told(connection: &mut Connection, dictionary: &Dictionary) -> Opti
 /// Gives the connection back. After a passed deadline the answer waits until nothing runs any
 /// more, which takes a second at most.
 pub(super) async fn conclude<T>(mut lease: Lease<RoleConnector>, outcome: Result<T>) -> Result<T> {
+    if outcome.as_ref().is_err_and(is_lock_table_full) {
+        lease.connector().terminator().lock_table_is_full();
+    }
     if matches!(outcome, Err(Error::Deadline)) {
         let settled = tokio::spawn(async move {
             let terminator = lease.connector().terminator().clone();

@@ -71,7 +71,15 @@ async fn the_printed_sql_sets_right_what_is_missing() {
         .iter()
         .filter(|finding| finding.verdict != Verdict::Good && !is_of_other_tests(finding))
     {
-        for sql in finding.sql.iter().filter(|sql| sql.contains("svc_poor")) {
+        // Other tests' administrators enter `postgres` as everybody may.
+        let shared = finding
+            .text
+            .starts_with("every role may connect to postgres");
+        for sql in finding
+            .sql
+            .iter()
+            .filter(|sql| sql.contains("svc_poor") && !shared)
+        {
             for statement in sql.lines() {
                 // Before 15: all tests share the template, so it is lent instead.
                 if statement == "\\connect template1" {
@@ -375,4 +383,49 @@ async fn an_administrator_that_cannot_log_in_is_an_error_without_its_password() 
         .unwrap_err();
     assert!(error.to_string().contains("as nobody_here"), "{error}");
     assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
+}
+
+#[tokio::test]
+async fn default_users_whose_temporary_files_nothing_bounds_are_named() {
+    let mut config = superuser();
+    config.control_database = database("unbounded_control");
+    let admin = admin(config);
+    admin.create_tenant(&database("unbounded")).await.unwrap();
+    let guest = role("unbounded/guest");
+    admin
+        .create_user(&database("unbounded"), &guest)
+        .await
+        .unwrap();
+    keep(
+        "unbounded_control",
+        "unbounded",
+        Some((guest.as_str(), "all")),
+    )
+    .await;
+    let inside = root("unbounded_control").await;
+    let shared = "UPDATE tidegate.users SET default_user = true";
+    inside.batch_execute(shared).await.unwrap();
+    let found = async || {
+        let found = admin.examine_tenants(FeedLogin::Outbox).await.unwrap();
+        let about = |finding: &Finding| finding.text.contains("temporary files of default users");
+        found.into_iter().find(about).unwrap()
+    };
+    let unbounded = found().await;
+    assert_eq!(unbounded.verdict, Verdict::Advice, "{unbounded:?}");
+    let sql = "ALTER ROLE \"unbounded/guest\" SET temp_file_limit = '1GB';";
+    assert_eq!(unbounded.sql.as_deref(), Some(sql));
+    root("postgres").await.batch_execute(sql).await.unwrap();
+    assert_eq!(found().await.verdict, Verdict::Good);
+    // What an operator has set stays; what the service has set goes.
+    admin.limit_shared(&guest, false).await.unwrap();
+    assert_eq!(found().await.verdict, Verdict::Advice);
+    let own = "ALTER ROLE \"unbounded/guest\" SET temp_file_limit = '7MB'";
+    root("postgres").await.batch_execute(own).await.unwrap();
+    for shared in [true, false] {
+        admin.limit_shared(&guest, shared).await.unwrap();
+        let set = "SELECT setconfig::text FROM pg_db_role_setting s JOIN pg_roles r \
+                   ON r.oid = s.setrole WHERE rolname = 'unbounded/guest'";
+        let set = value(&root("postgres").await, set).await;
+        assert_eq!(set, "{temp_file_limit=7MB}");
+    }
 }

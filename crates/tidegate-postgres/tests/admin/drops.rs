@@ -81,7 +81,10 @@ async fn who_set_something_for_itself_is_dropped_all_the_same() {
     let root = root("postgres").await;
     for own in OWN_SETTINGS {
         admin.create_user(&tenant, &ann).await.unwrap();
-        admin.set_group(&tenant, &ann, Some(&group)).await.unwrap();
+        admin
+            .set_groups(&tenant, &ann, std::slice::from_ref(&group))
+            .await
+            .unwrap();
         // Before 16 every member may become its group, since then only who was granted that.
         if testing::cluster().version().major >= 16 {
             let as_group = "GRANT \"selfish/group/all\" TO \"selfish/ann\" WITH SET TRUE";

@@ -73,7 +73,8 @@ pub(super) async fn keep(control: &str, tenant: &str, user: Option<(&str, &str)>
     home.batch_execute(&create).await.unwrap();
     let sql = "CREATE SCHEMA tidegate; GRANT USAGE ON SCHEMA tidegate TO PUBLIC;
         CREATE TABLE tidegate.tenants (name text, owner_role text, adopted bool);
-        CREATE TABLE tidegate.users (database text, role text, user_group text);
+        CREATE TABLE tidegate.users (database text, role text, user_group text,
+            default_user bool);
         GRANT SELECT ON ALL TABLES IN SCHEMA tidegate TO PUBLIC";
     let inside = root(control).await;
     inside.batch_execute(sql).await.unwrap();

@@ -60,7 +60,9 @@ impl Adopted {
             self.admin.create_user(&tenant, user).await.unwrap();
         }
         let sales = role(&format!("{}/group/sales", self.name));
-        let joined = self.admin.set_group(&tenant, &eve, Some(&sales));
+        let joined = self
+            .admin
+            .set_groups(&tenant, &eve, std::slice::from_ref(&sales));
         joined.await.unwrap();
         let rights = "GRANT USAGE ON SCHEMA s TO @/eve, @/kim; \
                       GRANT SELECT, INSERT ON s.album TO @/group/sales WITH GRANT OPTION; \

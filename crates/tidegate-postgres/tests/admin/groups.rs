@@ -17,13 +17,18 @@ async fn who_stays_in_a_group_that_others_put_it_into_is_told_with_what_takes_it
     admin.create_tenant(&tenant).await.unwrap();
     admin.create_user(&tenant, &ann).await.unwrap();
     let (old, new) = (role("stays/group/old"), role("stays/group/new"));
-    admin.set_group(&tenant, &ann, Some(&old)).await.unwrap();
+    admin
+        .set_groups(&tenant, &ann, std::slice::from_ref(&old))
+        .await
+        .unwrap();
     let root = root("postgres").await;
     let by_another = "GRANT \"stays/group/old\" TO \"stays/ann\"";
     root.batch_execute(by_another).await.unwrap();
     let groups = format!("{MEMBER}'stays/ann'");
 
-    let set = admin.set_group(&tenant, &ann, Some(&new)).await;
+    let set = admin
+        .set_groups(&tenant, &ann, std::slice::from_ref(&new))
+        .await;
     if testing::cluster().version().major >= 16 {
         let Err(Error::StaysMember { role, group, sql }) = set else {
             panic!("{set:?}");
@@ -40,7 +45,10 @@ async fn who_stays_in_a_group_that_others_put_it_into_is_told_with_what_takes_it
         // Neither half of it was done.
         assert_eq!(value(&root, &groups).await, "stays/group/old");
         root.batch_execute(&sql[0]).await.unwrap();
-        admin.set_group(&tenant, &ann, Some(&new)).await.unwrap();
+        admin
+            .set_groups(&tenant, &ann, std::slice::from_ref(&new))
+            .await
+            .unwrap();
     } else {
         set.unwrap();
     }
@@ -54,9 +62,12 @@ async fn a_superuser_ends_memberships_whoever_made_them() {
     maker.create_tenant(&tenant).await.unwrap();
     maker.create_user(&tenant, &ann).await.unwrap();
     let group = role("ended/group/old");
-    maker.set_group(&tenant, &ann, Some(&group)).await.unwrap();
+    maker
+        .set_groups(&tenant, &ann, std::slice::from_ref(&group))
+        .await
+        .unwrap();
     let superuser = admin(superuser());
-    superuser.set_group(&tenant, &ann, None).await.unwrap();
+    superuser.set_groups(&tenant, &ann, &[]).await.unwrap();
     let groups = format!("{MEMBER}'ended/ann'");
     assert_eq!(value(&root("postgres").await, &groups).await, "");
 }
@@ -85,7 +96,7 @@ async fn a_membership_that_the_doctor_prints_is_the_administrators_to_end() {
         let sql = outside.unwrap().sql.unwrap();
         root.batch_execute(&sql).await.unwrap();
         assert_eq!(value(&root, &groups).await, "regroup/group/old");
-        admin.set_group(&tenant, &ann, None).await.unwrap();
+        admin.set_groups(&tenant, &ann, &[]).await.unwrap();
         assert_eq!(value(&root, &groups).await, "");
         let drop = "DROP ROLE \"regroup/group/old\"";
         root.batch_execute(drop).await.unwrap();

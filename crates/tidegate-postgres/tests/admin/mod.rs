@@ -6,5 +6,6 @@ mod drops;
 mod fixture;
 mod grants;
 mod groups;
+mod handover;
 mod logins;
 mod tenants;

@@ -1,6 +1,8 @@
 use tidegate_postgres::admin::{Admin, Error};
 
-use super::fixture::{admin, connect, database, refusal, role, root, service_admin, user, value};
+use super::fixture::{
+    admin, connect, database, refusal, role, root, service_admin, superuser, user, value,
+};
 
 #[tokio::test]
 async fn the_owner_has_its_database_and_others_are_kept_out() {
@@ -63,7 +65,7 @@ async fn a_group_gives_its_members_what_it_has() {
     admin.create_user(&tenant, &alice).await.unwrap();
     let (staff, press) = (role("grouped/group/staff"), role("grouped/group/press"));
     admin
-        .set_group(&tenant, &alice, Some(&staff))
+        .set_groups(&tenant, &alice, std::slice::from_ref(&staff))
         .await
         .unwrap();
     let owner = user("grouped", "grouped").await.unwrap();
@@ -76,15 +78,24 @@ async fn a_group_gives_its_members_what_it_has() {
         .unwrap();
     let session = user("grouped", "grouped/alice").await.unwrap();
     assert_eq!(value(&session, "SELECT id::text FROM t").await, "1");
-    // Into another group, out of all, and in again: the group's rights have stayed.
-    for (group, may) in [(Some(&press), false), (None, false), (Some(&staff), true)] {
-        admin.set_group(&tenant, &alice, group).await.unwrap();
+    // Into another group, out of all, into both, and into one again: the group's rights have stayed.
+    let both = [staff.clone(), press.clone()];
+    for (groups, may) in [
+        (&both[1..], false),
+        (&[][..], false),
+        (&both[..], true),
+        (&both[..1], true),
+    ] {
+        admin.set_groups(&tenant, &alice, groups).await.unwrap();
         let may_read = "SELECT has_table_privilege('t', 'SELECT')::text";
         assert_eq!(
             value(&session, may_read).await,
             may.to_string(),
-            "{group:?}"
+            "{groups:?}"
         );
+        let members = "SELECT count(*)::text FROM pg_auth_members \
+                       WHERE member = '\"grouped/alice\"'::regrole";
+        assert_eq!(value(&session, members).await, groups.len().to_string());
     }
     let login = connect("grouped", "grouped/group/staff", "").await;
     assert!(login.is_err(), "nobody logs in as a group");
@@ -302,7 +313,8 @@ async fn who_is_used_in_another_database_keeps_everything_until_that_is_taken_th
         other => panic!("{other:?}"),
     };
     for reassign in [false, true] {
-        refused(admin.may_drop_user(&tenant, &ann, reassign).await);
+        let names = (&ann, &role("used"));
+        refused(admin.may_drop_user(&tenant, names, reassign).await);
         refused(
             admin
                 .drop_user(&tenant, &ann, &role("used"), reassign)
@@ -368,6 +380,59 @@ async fn a_user_goes_whatever_it_was_granted() {
     let left = "SELECT count(*)::text FROM pg_attribute WHERE attacl IS NOT NULL \
                 AND attrelid = 't'::regclass";
     assert_eq!(value(&owner, left).await, "0");
+}
+
+#[tokio::test]
+async fn a_new_tenant_has_nothing_of_template1() {
+    let admin = admin(superuser());
+    let template = root("template1").await;
+    template
+        .batch_execute("SELECT lo_create(990011)")
+        .await
+        .unwrap();
+    drop(template);
+    let tenant = database("pristine");
+    let created = admin.create_tenant(&tenant).await;
+    let template = root("template1").await;
+    template
+        .batch_execute("SELECT lo_unlink(990011)")
+        .await
+        .unwrap();
+    created.unwrap();
+    let found = "SELECT count(*)::text FROM pg_largeobject_metadata";
+    assert_eq!(value(&root("pristine").await, found).await, "0");
+}
+
+#[tokio::test]
+async fn only_roles_that_the_owner_allows_take_advisory_locks() {
+    let admin = admin(superuser());
+    let (tenant, ann) = (database("locks"), role("locks/ann"));
+    admin.create_tenant(&tenant).await.unwrap();
+    admin.create_user(&tenant, &ann).await.unwrap();
+    let (owner, anns) = (
+        user("locks", "locks").await.unwrap(),
+        user("locks", "locks/ann").await.unwrap(),
+    );
+    for wait in ["", "try_"] {
+        for level in ["", "xact_"] {
+            for mode in ["", "_shared"] {
+                for arguments in ["1", "1, 2"] {
+                    let call = format!("SELECT pg_{wait}advisory_{level}lock{mode}({arguments})");
+                    assert_eq!(refusal(&anns, &call).await, "42501", "{call}");
+                    owner.batch_execute(&call).await.unwrap();
+                }
+            }
+        }
+    }
+    owner
+        .batch_execute("SELECT pg_advisory_unlock_all()")
+        .await
+        .unwrap();
+    let grant = "GRANT EXECUTE ON FUNCTION pg_advisory_lock(bigint) TO \"locks/ann\"";
+    owner.batch_execute(grant).await.unwrap();
+    anns.batch_execute("SELECT pg_advisory_lock(1)")
+        .await
+        .unwrap();
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! The service's own connections.
 
 mod announcement;
+mod lock_table;
 mod outage;
 
 use std::sync::Arc;

@@ -28,8 +28,27 @@ struct Shown<'a> {
     name: &'a str,
     email: Option<&'a str>,
     properties: Option<&'a Map<String, Value>>,
-    user_group: Option<&'a str>,
+    user_group: Groups<'a>,
     default_user: bool,
+}
+
+/// The groups of a user: null, a name, or a list of several.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Groups<'a> {
+    None,
+    One(&'a str),
+    Several(&'a [String]),
+}
+
+impl<'a> Groups<'a> {
+    fn of(groups: &'a [String]) -> Self {
+        match groups {
+            [] => Self::None,
+            [group] => Self::One(group),
+            several => Self::Several(several),
+        }
+    }
 }
 
 /// Who manages the users, and on whose behalf.
@@ -196,7 +215,7 @@ fn shown(user: &Record) -> Shown<'_> {
         name: &user.key.name,
         email: user.email.as_deref(),
         properties: user.properties.as_ref(),
-        user_group: user.user_group.as_deref(),
+        user_group: Groups::of(&user.user_groups),
         default_user: user.default_user,
     }
 }
@@ -208,8 +227,8 @@ fn read(object: Map<String, Value>, database: &str) -> Result<NewUser, Failure> 
     let mut user = NewUser::new(database, name);
     user.email = members.optional_text("email")?.flatten();
     user.password = members.text("password")?.map(Secret::new);
-    user.properties = members.optional_object("properties")?.flatten();
-    user.user_group = members.optional_text("user_group")?.flatten();
+    user.properties = members.object_or_text("properties")?.flatten();
+    user.user_groups = members.names("user_group")?.unwrap_or_default();
     user.default_user = members.flag("default_user")?.unwrap_or(false);
     members.finish(MEMBERS)?;
     if user.password.is_none() && !user.default_user {
@@ -240,8 +259,8 @@ fn patch(desk: &Desk, mut members: Members) -> Result<UserChange, Failure> {
     }
     let change = UserChange {
         email: members.optional_text("email")?,
-        properties: members.optional_object("properties")?,
-        user_group: members.optional_text("user_group")?,
+        properties: members.object_or_text("properties")?,
+        user_groups: members.names("user_group")?,
         default_user: members.flag("default_user")?,
         password: members.text("password")?.map(Secret::new),
     };

@@ -146,6 +146,10 @@ impl Store for PgOauthStore {
         step(users::list(&self.database, database))
     }
 
+    fn has_similar_user<'a>(&'a self, database: &'a str, name: &'a str) -> StoreFuture<'a, bool> {
+        step(users::has_similar(&self.database, database, name))
+    }
+
     fn users_with_email<'a>(
         &'a self,
         database: &'a str,

@@ -21,6 +21,10 @@ static WITH_EMAIL: Query = Query::new(
      where database = :database and pg_catalog.lower(email) = pg_catalog.lower(:email) \
      order by name collate \"C\" limit 10",
 );
+static HAS_SIMILAR: Query = Query::new(
+    "select exists (select from tidegate.users where database = :database \
+     and pg_catalog.lower(name collate \"C\") = pg_catalog.lower(:name collate \"C\"))",
+);
 static FIND_DEFAULT: Query = Query::new(
     "select database, name, role, password_hash, email, properties, user_group, default_user, \
      created_at from tidegate.users where database = :database and default_user",
@@ -81,12 +85,18 @@ pub(super) async fn with_email(
     database.rows(&WITH_EMAIL, &[&tenant, &email], read).await
 }
 
+pub(super) async fn has_similar(database: &Database, tenant: &str, name: &str) -> Result<bool> {
+    let names: [Argument<'_>; 2] = [&tenant, &name];
+    let found = database.row(&HAS_SIMILAR, &names, row::boolean).await?;
+    Ok(found == Some(true))
+}
+
 pub(super) async fn find_default(database: &Database, tenant: &str) -> Result<Option<User>> {
     database.row(&FIND_DEFAULT, &[&tenant], read).await
 }
 
 pub(super) async fn insert(database: &Database, user: &User) -> Result<Written> {
-    let (key, properties) = (&user.key, properties(user)?);
+    let (key, properties, groups) = (&user.key, properties(user)?, joined(user));
     let values: [Argument<'_>; 9] = [
         &key.database,
         &key.name,
@@ -94,7 +104,7 @@ pub(super) async fn insert(database: &Database, user: &User) -> Result<Written> 
         &user.password_hash,
         &user.email,
         &properties,
-        &user.user_group,
+        &groups,
         &user.default_user,
         &user.created_at,
     ];
@@ -112,16 +122,17 @@ pub(super) async fn insert(database: &Database, user: &User) -> Result<Written> 
 
 pub(super) async fn update(database: &Database, read: &User, user: &User) -> Result<Written> {
     let (key, read_properties, properties) = (&user.key, properties(read)?, properties(user)?);
+    let (read_groups, groups) = (joined(read), joined(user));
     let values: [Argument<'_>; 10] = [
         &user.email,
         &properties,
-        &user.user_group,
+        &groups,
         &user.default_user,
         &key.database,
         &key.name,
         &read.email,
         &read_properties,
-        &read.user_group,
+        &read_groups,
         &read.default_user,
     ];
     match database.row(&UPDATE, &values, row::count).await {
@@ -151,6 +162,16 @@ pub(super) async fn delete(database: &Database, key: &UserKey, at: Timestamp) ->
     Ok(gone == Some(1))
 }
 
+/// The groups of a user as the column has them: their names have no commas.
+fn joined(user: &User) -> Option<String> {
+    (!user.user_groups.is_empty()).then(|| user.user_groups.join(","))
+}
+
+fn groups(joined: Option<&str>) -> Vec<String> {
+    let names = joined.map(|names| names.split(',').map(str::to_owned));
+    names.into_iter().flatten().collect()
+}
+
 fn properties(user: &User) -> Result<Option<String>> {
     let text = user.properties.as_ref().map(serde_json::to_string);
     text.transpose().map_err(Error::failed)
@@ -163,7 +184,7 @@ pub(super) fn read(row: &mut Record<'_>) -> Result<User> {
         password_hash: row.optional_string()?,
         email: row.optional_string()?,
         properties: object(row)?,
-        user_group: row.optional_string()?,
+        user_groups: groups(row.optional_text()?),
         default_user: row.boolean()?,
         created_at: row.timestamp()?,
     })

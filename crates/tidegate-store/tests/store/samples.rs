@@ -22,7 +22,7 @@ pub(crate) fn user(database: &str, name: &str) -> User {
         password_hash: Some("$argon2id$v=19$m=8,t=1,p=1$c2FsdA$aGFzaA".to_owned()),
         email: Some("someone@example.org".to_owned()),
         properties: Some(properties),
-        user_group: None,
+        user_groups: Vec::new(),
         default_user: false,
         created_at: NOW,
     }

@@ -15,6 +15,7 @@ super::cases!(
     a_dropped_tenant_takes_everything_along,
     nobody_is_found_by_a_strange_name,
     users_are_found_by_email_whatever_its_case,
+    a_similar_name_is_found_in_the_tenant,
 );
 
 async fn a_user_comes_back_as_it_was(store: Arc<dyn Store>) {
@@ -22,7 +23,7 @@ async fn a_user_comes_back_as_it_was(store: Arc<dyn Store>) {
         password_hash: None,
         email: None,
         properties: None,
-        user_group: Some("staff".to_owned()),
+        user_groups: vec!["staff".to_owned(), "night".to_owned()],
         ..user("shop", "shop")
     };
     let alice = user("shop", "alice");
@@ -149,7 +150,7 @@ async fn an_update_replaces_what_it_may(store: Arc<dyn Store>) {
     let change = User {
         email: None,
         properties: None,
-        user_group: Some("staff".to_owned()),
+        user_groups: vec!["staff".to_owned(), "night".to_owned()],
         role: "ignored".to_owned(),
         password_hash: None,
         ..alice.clone()
@@ -246,6 +247,19 @@ async fn a_dropped_tenant_takes_everything_along(store: Arc<dyn Store>) {
     assert_eq!(store.session(stays.id).await.unwrap(), Some(stays));
     assert_eq!(store.users("other").await.unwrap().len(), 1);
     assert_eq!(store.clients("other").await.unwrap().len(), 1);
+}
+
+async fn a_similar_name_is_found_in_the_tenant(store: Arc<dyn Store>) {
+    store.insert_user(&user("shop", "Alice")).await.unwrap();
+    for (database, name, similar) in [
+        ("shop", "Alice", true),
+        ("shop", "aLICE", true),
+        ("shop", "alicia", false),
+        ("other", "alice", false),
+    ] {
+        let found = store.has_similar_user(database, name).await.unwrap();
+        assert_eq!(found, similar, "{database}/{name}");
+    }
 }
 
 async fn nobody_is_found_by_a_strange_name(store: Arc<dyn Store>) {

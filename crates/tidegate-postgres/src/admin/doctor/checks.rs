@@ -1,7 +1,6 @@
 //! What the catalog and the server's settings say.
 
-use postgres_protocol::escape::escape_identifier;
-
+use super::super::script::identifier;
 use super::super::session::Session;
 use super::super::{Result, role};
 use super::Finding;
@@ -20,7 +19,7 @@ pub(super) async fn rights(session: &Session) -> Result<Vec<Finding>> {
             &[],
         )
         .await?;
-    let admin = escape_identifier(&session.role);
+    let admin = identifier(&session.role);
     let mut findings = vec![
         version_of(session),
         Finding::require(
@@ -87,9 +86,9 @@ async fn administered_roles(session: &Session) -> Result<Option<Finding>> {
             &[&role::MARK],
         )
         .await?;
-    let admin = escape_identifier(&session.role);
+    let admin = identifier(&session.role);
     let grant = |row: &tokio_postgres::Row| {
-        let role = escape_identifier(row.get(0));
+        let role = identifier(row.get(0));
         format!("GRANT {role} TO {admin} WITH ADMIN TRUE, INHERIT FALSE, SET FALSE;")
     };
     let sql: Vec<String> = rows.iter().map(grant).collect();
@@ -193,16 +192,18 @@ pub(super) async fn template(session: &Session) -> Result<Vec<Finding>> {
     let row = session
         .client
         .query_one(
-            "SELECT pg_catalog.pg_encoding_to_char(encoding)::text FROM pg_catalog.pg_database \
-             WHERE datname = 'template1'",
+            "SELECT pg_catalog.pg_encoding_to_char(encoding)::text, \
+                    datcollate IN ('C', 'POSIX') AND datctype IN ('C', 'POSIX') \
+             FROM pg_catalog.pg_database WHERE datname = 'template0'",
             &[],
         )
         .await?;
-    let encoding: String = row.get(0);
+    let (encoding, any): (String, bool) = (row.get(0), row.get(1));
     let mut findings = Vec::new();
-    if encoding != "UTF8" {
+    // Only a locale that goes with every encoding lets a copy have another one.
+    if encoding != "UTF8" && !any {
         findings.push(Finding::missing(
-            format!("template1 has the encoding {encoding}: new databases must have UTF8"),
+            format!("template0 has the encoding {encoding}: new databases must have UTF8"),
             "-- make the cluster anew with initdb --encoding=UTF8".to_owned(),
         ));
     }
@@ -212,7 +213,7 @@ pub(super) async fn template(session: &Session) -> Result<Vec<Finding>> {
              when it owns the schema public of template1",
             format!(
                 "\\connect template1\nALTER SCHEMA public OWNER TO {};",
-                escape_identifier(&session.role)
+                identifier(&session.role)
             ),
         ));
     }

@@ -1,11 +1,10 @@
 //! What is inside databases: the service's own, and those of tenants.
 
-use postgres_protocol::escape::escape_identifier;
-
+use super::super::script::identifier;
 use super::super::session::Session;
-use super::super::{Admin, Error, Result, role, tenant};
+use super::super::{Admin, Error, Result, restricted, role, tenant};
 use super::kept::KeptTenant;
-use super::{FeedLogin, Finding, kept, present};
+use super::{FeedLogin, Finding, Verdict, kept, logins, present, shared};
 
 /// How many tenants are looked into.
 const MOST: i64 = 1_000;
@@ -21,12 +20,22 @@ impl Admin {
         let kept = kept::tenants(self, &home).await?;
         let mut findings = Vec::new();
         for tenant in &kept {
-            findings.extend(present::examine(&home, tenant, feed).await?);
+            let found = present::examine(&home, tenant, feed).await?;
+            // Whatever else is wrong with a tenant may keep its owner out, and is told already.
+            if found.iter().all(|finding| finding.verdict == Verdict::Good) {
+                findings.push(logins::owner(self, tenant).await);
+            } else {
+                findings.extend(found);
+            }
         }
+        findings.extend(shared::default_users(self, &home).await?);
         for name in databases(&home, &kept).await? {
             match self.open(&name).await {
                 Ok(session) => {
-                    findings.push(side_doors(&session, &name).await?);
+                    let owner = kept.iter().find(|tenant| tenant.name == name);
+                    let owner = owner.map(|tenant| tenant.owner_role.as_str());
+                    let restricted = restricted_functions(&session, (&name, owner), feed);
+                    findings.push(restricted.await?);
                     if matches!(feed, FeedLogin::Outbox) {
                         findings.push(outbox(&session, &name).await?);
                     }
@@ -80,8 +89,8 @@ fn closed(home: &Session, database: &str, error: &Error) -> Finding {
     let sql = (error.sqlstate() == Some("42501")).then(|| {
         format!(
             "GRANT CONNECT ON DATABASE {} TO {} WITH GRANT OPTION;",
-            escape_identifier(database),
-            escape_identifier(&home.role)
+            identifier(database),
+            identifier(&home.role)
         )
     });
     let reason = error.reason();
@@ -106,43 +115,48 @@ async fn outbox(session: &Session, database: &str) -> Result<Finding> {
         &format!("the database {database} can have no outbox: change events need it"),
         format!(
             "GRANT CREATE ON DATABASE {} TO {};",
-            escape_identifier(database),
-            escape_identifier(&session.role)
+            identifier(database),
+            identifier(&session.role)
         ),
     ))
 }
 
 /// Functions with which everybody does harm without a right to any table.
-async fn side_doors(session: &Session, database: &str) -> Result<Finding> {
-    let mut open = Vec::new();
-    for row in session.client.query(tenant::SIDE_DOORS, &[]).await? {
-        let function: String = row.get(0);
-        let may = session
-            .client
-            .query_one(
-                "SELECT pg_catalog.has_function_privilege('public', $1::text, 'EXECUTE')",
-                &[&function],
-            )
-            .await?;
-        if may.get(0) {
-            open.push(function);
+async fn restricted_functions(
+    session: &Session,
+    (database, owner): (&str, Option<&str>),
+    feed: FeedLogin<'_>,
+) -> Result<Finding> {
+    let open = restricted::open_to_all(session).await?;
+    // The service takes locks of its own in the database.
+    let mut service = Vec::new();
+    if !session.superuser {
+        service.push(session.role.as_str());
+    }
+    if let FeedLogin::Logical(reader) = feed {
+        let reader = reader.admin_role.as_str();
+        if reader != session.role && !session.is_superuser(reader).await? {
+            service.push(reader);
         }
     }
     let sql = format!(
-        "\\connect {}\nREVOKE EXECUTE ON FUNCTION {} FROM PUBLIC;",
-        escape_identifier(database),
-        open.join(", ")
+        "\\connect {}\n{}",
+        identifier(database),
+        restricted::script(&open, owner, &service)
     );
     Ok(Finding::recommend(
         open.is_empty(),
         &format!(
-            "in {database}, only those whom the owner lets make large objects and end sessions"
+            "in {database}, only roles that the owner allows may take advisory locks, make large \
+             objects and end sessions"
         ),
         &format!(
-            "in {database}, everybody may fill the disk with large objects and messages in the \
-             log of changes, the default user too, and its callers may end each other's sessions"
+            "in {database}, everybody may take advisory locks (their table is shared by all \
+             databases), fill the disk with large objects and messages in the log of changes, and \
+             end the sessions of others with the same role; the default user may too; grant \
+             EXECUTE to those roles of your own that need it before this"
         ),
-        sql,
+        sql.trim_end().to_owned(),
     ))
 }
 
@@ -178,8 +192,8 @@ pub(super) async fn control_schema(admin: &Admin, home: &Session) -> Result<Opti
         return Ok(None);
     };
     let (schema, tables, owns): (bool, bool, bool) = (row.get(0), row.get(1), row.get(2));
-    let to = escape_identifier(&session.role);
-    let connect = format!("\\connect {}", escape_identifier(name));
+    let to = identifier(&session.role);
+    let connect = format!("\\connect {}", identifier(name));
     if schema && tables && !owns {
         return Ok(Some(Finding::advice(
             "the administrator does not own what is in the control database: a newer version may \

@@ -13,8 +13,10 @@ pub struct KeptTenant {
     pub owner_role: String,
     /// Whether the database was there before the service.
     pub(super) adopted: bool,
-    /// The roles that log in there, and the groups that they are in.
-    logins: Vec<(String, Option<String>)>,
+    /// The roles that log in there.
+    logins: Vec<String>,
+    /// The roles that are in groups, with a group's name each.
+    memberships: Vec<(String, String)>,
 }
 
 impl Admin {
@@ -47,15 +49,23 @@ pub(super) async fn tenants(admin: &Admin, home: &Session) -> Result<Vec<KeptTen
     let mut tenants: Vec<KeptTenant> = Vec::new();
     for row in rows.unwrap_or_default() {
         let name: String = row.get(0);
-        let login = (row.get(3), row.get(4));
-        match tenants.last_mut() {
-            Some(tenant) if tenant.name == name => tenant.logins.push(login),
-            _ => tenants.push(KeptTenant {
+        if tenants.last().is_none_or(|last| last.name != name) {
+            tenants.push(KeptTenant {
                 name,
                 owner_role: row.get(1),
                 adopted: row.get(2),
-                logins: vec![login],
-            }),
+                logins: Vec::new(),
+                memberships: Vec::new(),
+            });
+        }
+        let (login, groups): (String, Option<&str>) = (row.get(3), row.get(4));
+        if let Some(tenant) = tenants.last_mut() {
+            // As the store writes them.
+            for group in groups.into_iter().flat_map(|names| names.split(',')) {
+                let membership = (login.clone(), group.to_owned());
+                tenant.memberships.push(membership);
+            }
+            tenant.logins.push(login);
         }
     }
     Ok(tenants)
@@ -70,9 +80,15 @@ pub(super) struct Login<'a> {
     pub(super) barred: Option<&'static str>,
     /// Whether it may connect to the database; a database that is not there refuses nobody.
     pub(super) entry: Entry,
-    /// The role of its group, whether that is there, and the login is in it.
-    pub(super) group: Option<String>,
+}
+
+/// That a login belongs into a group.
+pub(super) struct Membership<'a> {
+    pub(super) role: &'a str,
+    /// The role of the group, and whether it is there.
+    pub(super) group: String,
     pub(super) group_there: bool,
+    /// Whether the login is in it.
     pub(super) member: bool,
     /// Whether the administrator has the ADMIN OPTION of the group itself.
     pub(super) group_administered: bool,
@@ -90,37 +106,34 @@ pub(super) enum Entry {
 }
 
 const LOGINS: &str = "SELECT r.oid IS NOT NULL, \
-        coalesce(pg_catalog.shobj_description(r.oid, 'pg_authid') LIKE ($4::text || '%'), false), \
+        coalesce(pg_catalog.shobj_description(r.oid, 'pg_authid') LIKE ($3::text || '%'), false), \
         CASE WHEN NOT r.rolcanlogin THEN 'LOGIN' \
              WHEN r.rolvaliduntil < pg_catalog.now() THEN 'VALID UNTIL ''infinity''' END, \
         coalesce(pg_catalog.has_database_privilege(r.oid, d.oid, 'CONNECT'), true), \
         EXISTS (SELECT FROM pg_catalog.aclexplode(d.datacl) a \
-                WHERE a.grantee = r.oid AND a.privilege_type = 'CONNECT'), \
-        g.oid IS NOT NULL, \
+                WHERE a.grantee = r.oid AND a.privilege_type = 'CONNECT') \
+    FROM pg_catalog.unnest($1::text[]) WITH ORDINALITY AS k (login, place) \
+    LEFT JOIN pg_catalog.pg_roles r ON r.rolname = k.login \
+    LEFT JOIN pg_catalog.pg_database d ON d.datname = $2 ORDER BY k.place";
+
+const MEMBERSHIPS: &str = "SELECT g.oid IS NOT NULL, \
         EXISTS (SELECT FROM pg_catalog.pg_auth_members m \
-                WHERE m.roleid = g.oid AND m.member = r.oid), \
+                JOIN pg_catalog.pg_roles r ON r.oid = m.member \
+                WHERE m.roleid = g.oid AND r.rolname = k.login), \
         EXISTS (SELECT FROM pg_catalog.pg_auth_members m \
                 JOIN pg_catalog.pg_roles a ON a.oid = m.member \
                 WHERE m.roleid = g.oid AND m.admin_option AND a.rolname = current_user) \
     FROM ROWS FROM (pg_catalog.unnest($1::text[]), pg_catalog.unnest($2::text[])) \
              WITH ORDINALITY AS k (login, in_group, place) \
-    LEFT JOIN pg_catalog.pg_roles r ON r.rolname = k.login \
-    LEFT JOIN pg_catalog.pg_roles g ON g.rolname = k.in_group \
-    LEFT JOIN pg_catalog.pg_database d ON d.datname = $3 ORDER BY k.place";
+    LEFT JOIN pg_catalog.pg_roles g ON g.rolname = k.in_group ORDER BY k.place";
 
 /// Looks up all roles of a tenant that log in.
 pub(super) async fn logins<'a>(home: &Session, tenant: &'a KeptTenant) -> Result<Vec<Login<'a>>> {
-    let roles: Vec<_> = tenant.logins.iter().map(|(role, _)| role).collect();
-    let group_of = |group: &Option<String>| {
-        let group = group.as_ref();
-        group.map(|group| group::role_of(&tenant.name, group))
-    };
-    let groups: Vec<_> = tenant.logins.iter().map(|(_, g)| group_of(g)).collect();
     let rows = home
         .client
-        .query(LOGINS, &[&roles, &groups, &tenant.name, &role::MARK])
+        .query(LOGINS, &[&tenant.logins, &tenant.name, &role::MARK])
         .await?;
-    let login = |((row, role), group): ((tokio_postgres::Row, &'a String), _)| Login {
+    let login = |(row, role): (&tokio_postgres::Row, &'a String)| Login {
         role,
         existing: match (row.get(0), row.get(1)) {
             (false, _) => Existing::Nothing,
@@ -137,10 +150,29 @@ pub(super) async fn logins<'a>(home: &Session, tenant: &'a KeptTenant) -> Result
             (true, false) => Entry::Inherited,
             (false, false) => Entry::Refused,
         },
-        group,
-        group_there: row.get(5),
-        member: row.get(6),
-        group_administered: row.get(7),
     };
-    Ok(rows.into_iter().zip(roles).zip(groups).map(login).collect())
+    Ok(rows.iter().zip(&tenant.logins).map(login).collect())
+}
+
+/// Looks up which logins of a tenant are in their groups.
+pub(super) async fn memberships<'a>(
+    home: &Session,
+    tenant: &'a KeptTenant,
+) -> Result<Vec<Membership<'a>>> {
+    let kept = || tenant.memberships.iter();
+    let roles: Vec<_> = kept().map(|(role, _)| role).collect();
+    let groups: Vec<_> = kept()
+        .map(|(_, group)| group::role_of(&tenant.name, group))
+        .collect();
+    let rows = home.client.query(MEMBERSHIPS, &[&roles, &groups]).await?;
+    let membership =
+        |((row, role), group): ((&tokio_postgres::Row, &&'a String), String)| Membership {
+            role,
+            group,
+            group_there: row.get(0),
+            member: row.get(1),
+            group_administered: row.get(2),
+        };
+    let found = rows.iter().zip(&roles).zip(groups);
+    Ok(found.map(membership).collect())
 }

@@ -4,9 +4,10 @@ use std::error::Error as _;
 
 use tidegate_sql::log::LogError;
 
-use super::super::script::{Part, Script};
+use super::super::script::{Part, Script, comment, identifier};
 use super::super::session::Session;
 use super::super::{Admin, Error, Result, role};
+use super::kept::KeptTenant;
 use super::{Finding, inside, kept};
 use crate::config::{Config, Secret};
 use crate::replication;
@@ -97,7 +98,7 @@ pub(super) async fn trusting_lines(session: &Session) -> Result<Option<Finding>>
     if rows.is_empty() {
         return Ok(None);
     }
-    let lines: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+    let lines: Vec<String> = rows.iter().map(|row| comment(row.get(0))).collect();
     Ok(Some(Finding::advice(
         "pg_hba.conf asks no password of users who connect from where these lines fit: who gets \
          there, such as by a function of the server's, becomes any of them; replace `trust` by \
@@ -117,6 +118,30 @@ const TRUSTING_LINES: &str = "SELECT pg_catalog.concat_ws(' ', \
         WHERE u = 'all' OR u ~ '^[+/]' \
            OR pg_catalog.shobj_description(r.oid, 'pg_authid') LIKE ($1::text || '%')) \
     ORDER BY h.line_number";
+
+/// Whether the owner of a tenant whose database and roles are there can log in. A wrong password is
+/// none: the service sets the right one when it logs in.
+pub(super) async fn owner(admin: &Admin, tenant: &KeptTenant) -> Finding {
+    let (database, role) = (tenant.name.as_str(), tenant.owner_role.as_str());
+    let password = admin.passwords.password(role);
+    let config = admin.config.clone();
+    let login = config.with_login(role, Secret::new(password));
+    match Session::open(&login, database).await {
+        Err(error) if error.sqlstate() != Some(WRONG_PASSWORD) => Finding::missing(
+            format!(
+                "the owner of {database} cannot log in to its database ({})",
+                error.reason()
+            ),
+            None,
+        ),
+        _ => Finding::good(format!(
+            "the database and the roles of {database} are there"
+        )),
+    }
+}
+
+/// `invalid_password`.
+const WRONG_PASSWORD: &str = "28P01";
 
 /// Logs in as the role of the check. That the role may not use the database comes after its
 /// password was found right.
@@ -139,7 +164,7 @@ pub(super) async fn replication(config: &Config) -> Finding {
     match replication::identify(config).await {
         Ok(()) => Finding::good("changes can be read"),
         Err(LogError::NotAllowed { .. }) => {
-            let role = postgres_protocol::escape::escape_identifier(name);
+            let role = identifier(name);
             Finding::advice(
                 format!("{name} may not read changes: change events need it"),
                 format!("ALTER ROLE {role} REPLICATION;"),

@@ -1,7 +1,6 @@
 //! The service's own database, from outside.
 
-use postgres_protocol::escape::escape_identifier;
-
+use super::super::script::identifier;
 use super::super::session::Session;
 use super::super::{Admin, Error, Result, role, tenant};
 use super::Finding;
@@ -59,14 +58,14 @@ async fn rights(home: &Session, name: &str) -> Result<Vec<Finding>> {
                  pg_catalog.shobj_description(r.oid, 'pg_authid'), $2)) {RIGHTS}"
     );
     let row = home.client.query_one(&query, &[&name, &role::MARK]).await?;
-    let database = escape_identifier(name);
+    let database = identifier(name);
     let works = Finding::require(
         row.get(0),
         &format!("the control database {name} is there"),
         &format!("the administrator may not work in the control database {name}"),
         format!(
             "GRANT CONNECT, CREATE, TEMPORARY ON DATABASE {database} TO {};",
-            escape_identifier(&home.role)
+            identifier(&home.role)
         ),
     );
     let (everybody, named, by_others): (bool, Vec<String>, Vec<String>) =
@@ -82,7 +81,7 @@ async fn rights(home: &Session, name: &str) -> Result<Vec<Finding>> {
     let (who, from) = if everybody {
         ("everybody".to_owned(), "PUBLIC".to_owned())
     } else {
-        let quoted: Vec<_> = named.iter().map(|user| escape_identifier(user)).collect();
+        let quoted: Vec<_> = named.iter().map(|user| identifier(user)).collect();
         (format!("the users {}", named.join(", ")), quoted.join(", "))
     };
     let closed = Finding::require(

@@ -3,13 +3,11 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use postgres_protocol::escape::escape_identifier;
-
 use super::super::role::{self, Existing};
-use super::super::script::{Part, Script};
+use super::super::script::{Part, Script, identifier};
 use super::super::session::Session;
 use super::super::{Result, group, tenant};
-use super::kept::{Entry, KeptTenant, Login, logins};
+use super::kept::{Entry, KeptTenant, Login, Membership, logins, memberships};
 use super::{FeedLogin, Finding, open};
 use crate::version;
 use Part::{Name, Syntax};
@@ -34,7 +32,8 @@ pub(super) async fn examine(
     let mut findings = Vec::new();
     findings.extend(absent(home, (kept, found), &logins));
     findings.extend(foreign(kept, &logins));
-    findings.extend(ungrouped(home, kept, &logins));
+    let memberships = memberships(home, kept).await?;
+    findings.extend(ungrouped(home, kept, &memberships));
     if found {
         findings.extend(barred(kept, &logins));
         findings.extend(open::examine(home, kept, (&logins, feed)).await?);
@@ -81,7 +80,7 @@ fn absent(
     }
     let mut sql = script.to_string();
     if found {
-        let database = escape_identifier(&kept.name);
+        let database = identifier(&kept.name);
         let _ = write!(sql, "\\connect {database}\n{inside}");
         sql.push_str(
             "-- what they owned and were granted comes with a backup, restored after this\n",
@@ -156,12 +155,12 @@ fn foreign(kept: &KeptTenant, logins: &[Login<'_>]) -> Option<Finding> {
 }
 
 /// Groups that are not there, and members that are not in them.
-fn ungrouped(home: &Session, kept: &KeptTenant, logins: &[Login<'_>]) -> Option<Finding> {
+fn ungrouped(home: &Session, kept: &KeptTenant, memberships: &[Membership<'_>]) -> Option<Finding> {
     let mut made = BTreeSet::new();
     let mut script = Script::default();
     let mut outside = Vec::new();
-    for login in logins.iter().filter(|login| !login.member) {
-        let Some(group) = &login.group else { continue };
+    for login in memberships.iter().filter(|login| !login.member) {
+        let group = &login.group;
         if made.insert(group) {
             if !login.group_there {
                 script.append(group::create(group));
@@ -189,12 +188,12 @@ fn ungrouped(home: &Session, kept: &KeptTenant, logins: &[Login<'_>]) -> Option<
 fn barred(kept: &KeptTenant, logins: &[Login<'_>]) -> Option<Finding> {
     let (mut roles, mut sql) = (Vec::new(), Vec::new());
     for login in logins.iter().filter(|login| login.there()) {
-        let role = escape_identifier(login.role);
+        let role = identifier(login.role);
         if let Some(clause) = login.barred {
             sql.push(format!("-- ALTER ROLE {role} {clause};"));
         }
         if login.entry == Entry::Refused {
-            let database = escape_identifier(&kept.name);
+            let database = identifier(&kept.name);
             sql.push(format!(
                 "-- GRANT CONNECT ON DATABASE {database} TO {role};"
             ));

@@ -66,18 +66,33 @@ impl Members {
         })
     }
 
-    /// An object or null.
+    /// A name, a list of names, or null, which is no name.
+    pub(crate) fn names(&mut self, name: &str) -> Result<Option<Vec<String>>, Failure> {
+        self.take(
+            name,
+            "a string, an array of strings or null",
+            |value| match value {
+                Value::Null => Some(Vec::new()),
+                Value::Array(items) => items.into_iter().map(text).collect(),
+                value => text(value).map(|name| vec![name]),
+            },
+        )
+    }
+
+    /// An object, a string that holds one as JSON, or null.
     #[expect(
         clippy::option_option,
-        reason = "a member may be absent, null or there"
+        reason = "absent, null and given are three things"
     )]
-    pub(crate) fn optional_object(
+    pub(crate) fn object_or_text(
         &mut self,
         name: &str,
     ) -> Result<Option<Option<Map<String, Value>>>, Failure> {
-        self.take(name, "an object or null", |value| match value {
+        let expected = "an object, a string that is a JSON object, or null";
+        self.take(name, expected, |value| match value {
             Value::Null => Some(None),
             Value::Object(object) => Some(Some(object)),
+            Value::String(text) => serde_json::from_str(&text).ok().map(Some),
             _ => None,
         })
     }

@@ -1,0 +1,105 @@
+-- What would run with the rights of a new owner ($2) that others reach, among what the roles $1 own
+-- or, once it is reassigned ($3), what this transaction has given to that owner. Each row describes
+-- an object and says why.
+WITH RECURSIVE leaving AS (
+    SELECT r.oid FROM pg_catalog.pg_roles r WHERE r.rolname = ANY ($1::text[])
+), heir AS (
+    SELECT r.oid FROM pg_catalog.pg_roles r WHERE r.rolname = $2::text
+), relations AS (
+    SELECT c.* FROM pg_catalog.pg_class c
+    WHERE CASE WHEN $3 THEN c.relowner = (SELECT oid FROM heir)
+                            AND c.xmin = pg_catalog.pg_current_xact_id_if_assigned()::pg_catalog.xid
+               ELSE c.relowner IN (SELECT oid FROM leaving) END
+), routines AS (
+    SELECT p.* FROM pg_catalog.pg_proc p
+    WHERE CASE WHEN $3 THEN p.proowner = (SELECT oid FROM heir)
+                            AND p.xmin = pg_catalog.pg_current_xact_id_if_assigned()::pg_catalog.xid
+               ELSE p.proowner IN (SELECT oid FROM leaving) END
+), untrusted AS (
+    SELECT p.oid FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_roles r ON r.oid = p.proowner
+    WHERE NOT r.rolsuper AND r.oid NOT IN (SELECT oid FROM heir)
+    UNION SELECT oid FROM routines
+), shared_views AS (
+    SELECT c.oid FROM relations c WHERE c.relkind IN ('v', 'm')
+      AND NOT (c.relkind = 'v' AND EXISTS (
+          SELECT FROM pg_catalog.pg_options_to_table(c.reloptions) o
+          WHERE o.option_name = 'security_invoker' AND o.option_value::bool))
+      AND EXISTS (
+          SELECT FROM (SELECT c.relacl AS acl UNION ALL
+                       SELECT a.attacl FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid) s
+          CROSS JOIN LATERAL pg_catalog.aclexplode(s.acl) g
+          WHERE g.grantee NOT IN (SELECT oid FROM heir UNION SELECT oid FROM leaving))
+), linked AS (
+    -- Foreign keys are checked as the owner of the referenced table.
+    SELECT c.oid FROM relations c WHERE EXISTS (
+        SELECT FROM pg_catalog.pg_constraint f
+        WHERE f.contype = 'f' AND c.oid IN (f.conrelid, f.confrelid))
+), cascading (oid) AS (
+    -- Their actions change rows, and fire triggers, as the owner of the referencing table.
+    SELECT c.oid FROM relations c WHERE EXISTS (
+        SELECT FROM pg_catalog.pg_constraint f WHERE f.contype = 'f' AND f.conrelid = c.oid
+          AND (f.confupdtype IN ('c', 'n', 'd') OR f.confdeltype IN ('c', 'n', 'd')))
+    UNION SELECT i.inhrelid FROM pg_catalog.pg_inherits i JOIN cascading c ON c.oid = i.inhparent
+), starts (class, object, why) AS (
+    -- ANALYZE, VACUUM and REINDEX compute these as the table's owner, autovacuum too.
+    SELECT 'pg_catalog.pg_class'::pg_catalog.regclass::oid, i.indexrelid, 'maintenance'
+    FROM pg_catalog.pg_index i JOIN relations c ON c.oid = i.indrelid
+    UNION ALL
+    SELECT 'pg_catalog.pg_statistic_ext'::pg_catalog.regclass, s.oid, 'maintenance'
+    FROM pg_catalog.pg_statistic_ext s JOIN relations c ON c.oid = s.stxrelid
+    UNION ALL
+    SELECT 'pg_catalog.pg_rewrite'::pg_catalog.regclass, r.oid, 'a refresh'
+    FROM pg_catalog.pg_rewrite r JOIN relations c ON c.oid = r.ev_class AND c.relkind = 'm'
+    UNION ALL
+    SELECT 'pg_catalog.pg_trigger'::pg_catalog.regclass, t.oid, 'a foreign key'
+    FROM pg_catalog.pg_trigger t JOIN cascading c ON c.oid = t.tgrelid WHERE NOT t.tgisinternal
+    UNION ALL
+    SELECT 'pg_catalog.pg_constraint'::pg_catalog.regclass, k.oid, 'a foreign key'
+    FROM pg_catalog.pg_constraint k JOIN cascading c ON c.oid = k.conrelid WHERE k.contype = 'c'
+    UNION ALL
+    SELECT 'pg_catalog.pg_attrdef'::pg_catalog.regclass, d.oid, 'a foreign key'
+    FROM pg_catalog.pg_attrdef d JOIN cascading c ON c.oid = d.adrelid
+    UNION ALL
+    SELECT 'pg_catalog.pg_type'::pg_catalog.regclass, a.atttypid, 'a foreign key'
+    FROM pg_catalog.pg_attribute a
+    WHERE a.attrelid IN (SELECT oid FROM linked UNION SELECT oid FROM cascading)
+      AND a.attnum > 0 AND NOT a.attisdropped
+), edges (class, object, to_class, to_object) AS (
+    SELECT d.classid, d.objid, d.refclassid, d.refobjid FROM pg_catalog.pg_depend d
+    WHERE d.deptype IN ('n', 'a')
+    UNION ALL
+    SELECT 'pg_catalog.pg_type'::pg_catalog.regclass, k.contypid,
+           'pg_catalog.pg_constraint'::pg_catalog.regclass, k.oid
+    FROM pg_catalog.pg_constraint k WHERE k.contypid <> 0
+    UNION ALL
+    SELECT 'pg_catalog.pg_type'::pg_catalog.regclass, t.oid,
+           'pg_catalog.pg_cast'::pg_catalog.regclass, k.oid
+    FROM pg_catalog.pg_cast k JOIN pg_catalog.pg_type t ON t.oid IN (k.castsource, k.casttarget)
+    WHERE k.castfunc IN (SELECT oid FROM untrusted)
+    UNION ALL
+    SELECT 'pg_catalog.pg_class'::pg_catalog.regclass, r.ev_class,
+           'pg_catalog.pg_rewrite'::pg_catalog.regclass, r.oid
+    FROM pg_catalog.pg_rewrite r WHERE r.ev_type = '1'
+), reached (class, object, why) AS (
+    SELECT class, object, why FROM starts
+    UNION
+    SELECT e.to_class, e.to_object, r.why
+    FROM reached r JOIN edges e ON (e.class, e.object) = (r.class, r.object)
+)
+SELECT pg_catalog.pg_describe_object('pg_catalog.pg_proc'::pg_catalog.regclass, p.oid, 0)
+       || ' is SECURITY DEFINER'
+FROM routines p WHERE p.prosecdef
+UNION
+SELECT pg_catalog.pg_describe_object('pg_catalog.pg_class'::pg_catalog.regclass, v.oid, 0)
+       || ' shows others what its owner may read'
+FROM shared_views v
+UNION
+SELECT pg_catalog.pg_describe_object('pg_catalog.pg_rewrite'::pg_catalog.regclass, r.oid, 0)
+       || ' acts with the rights of its owner'
+FROM pg_catalog.pg_rewrite r JOIN relations c ON c.oid = r.ev_class WHERE r.ev_type <> '1'
+UNION
+SELECT pg_catalog.pg_describe_object(r.class, r.object, 0)
+       || ' is called by ' || r.why || ' as the owner of a table'
+FROM reached r JOIN untrusted u ON u.oid = r.object
+WHERE r.class = 'pg_catalog.pg_proc'::pg_catalog.regclass
+ORDER BY 1

@@ -1,0 +1,211 @@
+//! What a dropped user owned gives nobody the rights of the new owner.
+
+use tidegate_postgres::admin::{Admin, Error};
+use tidegate_sql::{DatabaseName, RoleName};
+use tokio_postgres::Client;
+
+use super::fixture::{admin, database, role, root, service_admin, superuser, user, value};
+
+/// A tenant with a user `bob` who may make things, and a user `eve`.
+struct Stage {
+    admin: Admin,
+    tenant: DatabaseName,
+    bob: RoleName,
+    owner: Client,
+    bobs: Client,
+    eves: Client,
+}
+
+impl Stage {
+    async fn of(admin: Admin, name: &str) -> Self {
+        let tenant = database(name);
+        admin.create_tenant(&tenant).await.unwrap();
+        let (bob, eve) = (format!("{name}/bob"), format!("{name}/eve"));
+        for user in [&bob, &eve] {
+            admin.create_user(&tenant, &role(user)).await.unwrap();
+        }
+        let owner = user(name, name).await.unwrap();
+        let rights = format!(
+            "GRANT CREATE ON SCHEMA public TO \"{bob}\"; \
+             CREATE TABLE secrets (word text); INSERT INTO secrets VALUES ('secret')"
+        );
+        owner.batch_execute(&rights).await.unwrap();
+        Self {
+            bobs: user(name, &bob).await.unwrap(),
+            eves: user(name, &eve).await.unwrap(),
+            bob: role(&bob),
+            admin,
+            tenant,
+            owner,
+        }
+    }
+
+    /// What the refusal to give bob's things to the owner names.
+    async fn refused(&self) -> Vec<String> {
+        let heir = role(self.tenant.as_str());
+        let names = (&self.bob, &heir);
+        let may = self.admin.may_drop_user(&self.tenant, names, true).await;
+        let Err(Error::CarriesRights { objects, .. }) = may else {
+            panic!("not refused: {may:?}");
+        };
+        let dropped = self.admin.drop_user(&self.tenant, &self.bob, &heir, true);
+        let Err(Error::CarriesRights { .. }) = dropped.await else {
+            panic!("dropped");
+        };
+        objects
+    }
+
+    async fn drop_bob(&self) {
+        let heir = role(self.tenant.as_str());
+        let dropped = self.admin.drop_user(&self.tenant, &self.bob, &heir, true);
+        dropped.await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_security_definer_function_does_not_become_the_owners() {
+    let stage = Stage::of(admin(service_admin("svc_definer").await), "definer").await;
+    let function = "CREATE FUNCTION pwn(q text) RETURNS text LANGUAGE plpgsql SECURITY DEFINER AS \
+                    $$ DECLARE r text; BEGIN EXECUTE q INTO r; RETURN r; END $$; \
+                    CREATE TABLE kept (id int)";
+    stage.bobs.batch_execute(function).await.unwrap();
+    let attack = "SELECT public.pwn('SELECT current_user::text')";
+    assert_eq!(value(&stage.eves, attack).await, "definer/bob");
+    assert_eq!(
+        stage.refused().await,
+        ["function public.pwn(text) is SECURITY DEFINER"]
+    );
+    assert_eq!(value(&stage.eves, attack).await, "definer/bob");
+    // The refused attempt has ended bob's session.
+    let bobs = user("definer", "definer/bob").await.unwrap();
+    bobs.batch_execute("ALTER FUNCTION public.pwn(text) SECURITY INVOKER")
+        .await
+        .unwrap();
+    stage.drop_bob().await;
+    assert_eq!(value(&stage.eves, attack).await, "definer/eve");
+    let owner = "SELECT relowner::regrole::text FROM pg_class WHERE relname = 'kept'";
+    assert_eq!(value(&stage.owner, owner).await, "definer");
+}
+
+#[tokio::test]
+async fn a_view_does_not_show_others_what_only_the_owner_may_read() {
+    let stage = Stage::of(admin(superuser()), "shown").await;
+    let views = "CREATE VIEW own AS SELECT 1 AS one; \
+                 CREATE VIEW peep AS SELECT * FROM public.secrets; \
+                 GRANT SELECT ON peep TO PUBLIC; \
+                 CREATE MATERIALIZED VIEW stale AS SELECT 1 AS one; \
+                 GRANT SELECT (one) ON stale TO \"shown/eve\"";
+    stage.bobs.batch_execute(views).await.unwrap();
+    assert_eq!(
+        stage.refused().await,
+        [
+            "materialized view public.stale shows others what its owner may read",
+            "view public.peep shows others what its owner may read"
+        ]
+    );
+    // The owner of the schema may drop what it may not change.
+    stage
+        .owner
+        .batch_execute("DROP MATERIALIZED VIEW stale; DROP VIEW peep")
+        .await
+        .unwrap();
+    stage.drop_bob().await;
+}
+
+/// Functions whose code is bob's.
+const TRAP: &str = "CREATE FUNCTION run_as(a int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS \
+        $$ BEGIN RETURN a; END $$; \
+    CREATE FUNCTION on_write() RETURNS trigger LANGUAGE plpgsql AS \
+        $$ BEGIN RETURN NULL; END $$;";
+
+#[tokio::test]
+async fn code_that_runs_as_the_owner_of_a_table_is_not_given_to_it() {
+    let stage = Stage::of(admin(superuser()), "trapped").await;
+    for (trap, object, cause) in [
+        (
+            "CREATE TABLE t (a int); CREATE INDEX ON t (run_as(a))",
+            "function public.run_as(integer)",
+            "maintenance",
+        ),
+        (
+            "CREATE DOMAIN d AS int CHECK (run_as(value) > 0); \
+             CREATE TABLE t (a int); CREATE INDEX ON t (a) WHERE (a::d) > 0",
+            "function public.run_as(integer)",
+            "maintenance",
+        ),
+        (
+            "CREATE TABLE p (a int PRIMARY KEY); \
+             CREATE TABLE t (a int REFERENCES p ON DELETE CASCADE); \
+             CREATE TRIGGER w AFTER DELETE ON t EXECUTE FUNCTION on_write()",
+            "function public.on_write()",
+            "a foreign key",
+        ),
+        (
+            "CREATE TABLE p (a int PRIMARY KEY); \
+             CREATE TABLE t (a int DEFAULT run_as(1) REFERENCES p ON DELETE SET DEFAULT)",
+            "function public.run_as(integer)",
+            "a foreign key",
+        ),
+        (
+            "CREATE MATERIALIZED VIEW t AS SELECT run_as(1)",
+            "function public.run_as(integer)",
+            "a refresh",
+        ),
+    ] {
+        let bobs = user("trapped", "trapped/bob").await.unwrap();
+        bobs.batch_execute(&format!("{TRAP}{trap}")).await.unwrap();
+        let said = format!("{object} is called by {cause} as the owner of a table");
+        let refused = stage.refused().await;
+        assert!(refused.contains(&said), "{trap}: {refused:?}");
+        let again = "DROP OWNED BY \"trapped/bob\"; \
+                     GRANT CONNECT ON DATABASE trapped TO \"trapped/bob\"; \
+                     GRANT ALL ON SCHEMA public TO \"trapped/bob\"";
+        root("trapped").await.batch_execute(again).await.unwrap();
+    }
+    let bobs = user("trapped", "trapped/bob").await.unwrap();
+    let rule = "CREATE TABLE t (a int); CREATE TABLE u (a int); \
+                CREATE RULE r AS ON INSERT TO t DO ALSO INSERT INTO u VALUES (1)";
+    bobs.batch_execute(rule).await.unwrap();
+    assert_eq!(
+        stage.refused().await,
+        ["rule r on table public.t acts with the rights of its owner"]
+    );
+}
+
+#[tokio::test]
+async fn plain_tables_and_code_that_runs_as_its_caller_go_to_the_owner() {
+    let stage = Stage::of(admin(superuser()), "plainly").await;
+    let made = "CREATE TABLE p (a int PRIMARY KEY, b text DEFAULT upper('x') CHECK (length(b) < 9)); \
+                CREATE TABLE t (a int REFERENCES p ON DELETE CASCADE, e int); \
+                CREATE INDEX ON p (lower(b)); CREATE INDEX ON t (e) WHERE e > 0; \
+                CREATE TABLE log (at timestamptz DEFAULT now()); \
+                CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS \
+                    $$ BEGIN RETURN NULL; END $$; \
+                CREATE TRIGGER w AFTER INSERT ON log EXECUTE FUNCTION note(); \
+                CREATE FUNCTION twice(a int) RETURNS int LANGUAGE sql AS 'SELECT a * 2'; \
+                ALTER TABLE log ENABLE ROW LEVEL SECURITY; \
+                CREATE POLICY all_of_it ON log USING (twice(1) = 2); \
+                CREATE TYPE mood AS ENUM ('glad'); CREATE VIEW own AS SELECT 1 AS one";
+    stage.bobs.batch_execute(made).await.unwrap();
+    stage.drop_bob().await;
+    let left = "SELECT count(*)::text FROM pg_roles WHERE rolname = 'plainly/bob'";
+    assert_eq!(value(&root("postgres").await, left).await, "0");
+}
+
+#[tokio::test]
+async fn dropping_a_tenant_gives_no_rights_of_the_databases_owner() {
+    let stage = Stage::of(admin(superuser()), "released").await;
+    let function = "CREATE FUNCTION pwn() RETURNS text LANGUAGE sql SECURITY DEFINER \
+                    AS 'SELECT current_user::text'";
+    stage.owner.batch_execute(function).await.unwrap();
+    let roles = ["released", "released/bob", "released/eve"].map(str::to_owned);
+    let released = stage.admin.release_tenant(&stage.tenant, &roles, &[]).await;
+    let Err(Error::CarriesRights { objects, .. }) = released else {
+        panic!("not refused: {released:?}");
+    };
+    assert_eq!(objects, ["function public.pwn() is SECURITY DEFINER"]);
+    let invoker = "ALTER FUNCTION public.pwn() SECURITY INVOKER";
+    root("released").await.batch_execute(invoker).await.unwrap();
+    let released = stage.admin.release_tenant(&stage.tenant, &roles, &[]).await;
+    released.unwrap();
+}

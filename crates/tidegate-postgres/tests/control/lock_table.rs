@@ -1,0 +1,96 @@
+//! A lock table that is full.
+
+use tidegate_embedded::{Cluster, testing};
+use tokio_postgres::Client;
+
+use super::{Place, soon};
+use crate::stage::connect;
+
+/// Takes whatever room there is in the lock table and keeps it in an open transaction.
+const FILL: &str = "BEGIN; DO $$ BEGIN
+    FOR chunk IN REVERSE 8..0 LOOP
+        LOOP
+            BEGIN
+                PERFORM pg_advisory_xact_lock((random() * 1e15)::bigint)
+                FROM generate_series(1, (2 ^ chunk)::int);
+            EXCEPTION WHEN out_of_memory THEN EXIT;
+            END;
+        END LOOP;
+    END LOOP;
+END $$";
+
+/// A cluster whose lock table has some three hundred entries, with a control database.
+async fn small() -> (Cluster, Place) {
+    let settings = testing::settings()
+        .with("max_locks_per_transaction", "10")
+        .with("max_connections", "20")
+        .with("max_wal_senders", "2");
+    let cluster = Cluster::start(settings).await.unwrap();
+    let root = connect(&cluster.url("postgres")).await;
+    let made = "CREATE TABLE notes (note text); \
+                CREATE ROLE hog LOGIN PASSWORD 'hog'; COMMENT ON ROLE hog IS 'made by Tidegate'; \
+                CREATE ROLE other LOGIN PASSWORD 'other'";
+    for sql in ["CREATE DATABASE locked", "CREATE DATABASE elsewhere"] {
+        root.batch_execute(sql).await.unwrap();
+    }
+    let place = Place::on(&cluster, "locked").await;
+    place.beside.batch_execute(made).await.unwrap();
+    let reserve = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'";
+    let ready = async {
+        while place
+            .beside
+            .query_one(reserve, &[])
+            .await
+            .unwrap()
+            .get::<_, i64>(0)
+            < 64
+        {}
+    };
+    soon(ready).await;
+    (cluster, place)
+}
+
+async fn fill(cluster: &Cluster, role: &str) -> Client {
+    let url = cluster.url("elsewhere");
+    let url = url.replace(
+        &format!("{}:{}", cluster.admin_user(), cluster.admin_password()),
+        &format!("{role}:{role}"),
+    );
+    let hog = connect(&url).await;
+    hog.batch_execute(FILL).await.unwrap();
+    hog
+}
+
+#[tokio::test]
+async fn a_users_session_that_fills_the_lock_table_gives_way_to_the_service() {
+    let (cluster, place) = small().await;
+    let hog = fill(&cluster, "hog").await;
+    let full = place
+        .beside
+        .batch_execute("INSERT INTO notes VALUES ('beside')");
+    assert_eq!(full.await.unwrap_err().code().unwrap().code(), "53200");
+    let written = place
+        .control("INSERT INTO public.notes VALUES ('control')")
+        .await;
+    written.unwrap();
+    assert!(hog.batch_execute("SELECT 1").await.is_err());
+    let notes = place
+        .beside
+        .query_one("SELECT string_agg(note, ' ') FROM notes", &[]);
+    assert_eq!(notes.await.unwrap().get::<_, String>(0), "control");
+}
+
+#[tokio::test]
+async fn a_session_of_a_role_that_is_not_ours_is_left_alone() {
+    let (cluster, place) = small().await;
+    let other = fill(&cluster, "other").await;
+    let written = place
+        .control("INSERT INTO public.notes VALUES ('control')")
+        .await;
+    assert!(written.is_err());
+    other.batch_execute("ROLLBACK").await.unwrap();
+    let written = place
+        .control("INSERT INTO public.notes VALUES ('control')")
+        .await;
+    written.unwrap();
+}
