@@ -6,34 +6,33 @@ use std::sync::Arc;
 
 use tidegate_sql::log::LogPosition;
 use tidegate_sql::{Type, TypeKind};
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio::time::Instant;
 use tracing::debug;
 
 use crate::database::Database;
 use crate::type_lookup;
 
-/// Reads the attributes of types in use again and again, until it is aborted.
+/// Reads the attributes of the types in use anew when a look finds that they are others, until it
+/// is aborted.
 pub(crate) async fn watch(database: Arc<Database>) {
-    let mut tick = interval(database.settings.standing);
-    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        tick.tick().await;
-        if !database.stream.borrow().live {
+    let mut found = database.found.subscribe();
+    let mut seen = Box::default();
+    while found.changed().await.is_ok() {
+        let attributes = found.borrow_and_update().attributes.clone();
+        if attributes == seen {
             continue;
         }
-        if let Err(error) = look(&database).await {
-            debug!(%error, "attributes of types could not be looked at");
+        match renew(&database).await {
+            Ok(()) => seen = attributes,
+            Err(error) => debug!(%error, "attributes of types could not be looked at"),
         }
     }
 }
 
-async fn look(database: &Database) -> crate::Result<()> {
+async fn renew(database: &Database) -> crate::Result<()> {
     let types = database.types.lock().clone();
     let known = types.iter().filter(|(_, known)| has_attributes(known));
     let known: Vec<u32> = known.map(|(oid, _)| *oid).collect();
-    if known.is_empty() {
-        return Ok(());
-    }
     let today = type_lookup::look_up(database, &known).await;
     let mut today = today.map_err(|error| crate::Error::Internal(Box::new(error)))?;
     today.retain(|oid, today| types.get(oid) != Some(today));

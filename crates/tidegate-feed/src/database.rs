@@ -16,6 +16,7 @@ use crate::cursor::{Cursor, Place};
 use crate::hub::{From, Hub, Start};
 use crate::labels::Label;
 use crate::letters::Collation;
+use crate::look::Found;
 use crate::meter::Meter;
 use crate::queue::{Ended, Resync};
 use crate::reading::{Next, Reading};
@@ -54,6 +55,8 @@ pub(crate) struct Database {
     pub(crate) reopen: Notify,
     /// Says that a definition has changed.
     pub(crate) redefined: Notify,
+    /// What the last look at the catalog found.
+    pub(crate) found: watch::Sender<Arc<Found>>,
     /// Says that there is a gap to be told.
     pub(crate) gapped: Notify,
     pub(crate) meter: Arc<Meter>,
@@ -104,6 +107,7 @@ impl Database {
             poke: Notify::new(),
             reopen: Notify::new(),
             redefined: Notify::new(),
+            found: watch::Sender::default(),
             gapped: Notify::new(),
             meter: Arc::default(),
             ids: AtomicU64::new(1),

@@ -11,6 +11,7 @@ use tracing::{debug, warn};
 use crate::database::{Capture, Database};
 use crate::demand;
 use crate::error::{Error, Result};
+use crate::look::Found;
 use crate::pace::AGAIN;
 use crate::policy::Judge;
 use crate::queue::Ended;
@@ -19,16 +20,46 @@ use crate::rights_question::{self, Pair};
 use crate::stamps;
 use crate::subscriber::Subscriber;
 
-/// Checks rights again and again, until it is aborted.
+/// Checks rights, until it is aborted: those that a look does not confirm are read anew.
 pub(crate) async fn rights(database: Arc<Database>) {
     let mut tick = interval(database.settings.recheck);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     tick.tick().await;
-    let mut checked = HashMap::new();
+    let mut found = database.found.subscribe();
+    let mut checked: HashMap<Pair, Instant> = HashMap::new();
     loop {
-        tick.tick().await;
-        recheck(&database, &mut checked).await;
+        let mut groups;
+        tokio::select! {
+            _ = tick.tick() => {
+                groups = group(database.subscribers());
+                checked.retain(|pair, _| groups.contains_key(pair));
+                // A tick is no earlier than the one before, which took a moment.
+                let due = database.settings.recheck.mul_f32(0.9);
+                groups.retain(|pair, _| checked.get(pair).is_none_or(|last| last.elapsed() >= due));
+            }
+            Ok(()) = found.changed() => {
+                let found = found.borrow_and_update().clone();
+                groups = group(database.subscribers());
+                groups.retain(|pair, subscribers| {
+                    let is_confirmed = is_confirmed(&found, subscribers);
+                    if is_confirmed {
+                        checked.insert(pair.clone(), Instant::now());
+                    }
+                    !is_confirmed
+                });
+            }
+        }
+        recheck(&database, &groups, &mut checked).await;
     }
+}
+
+/// Whether subscriptions of a role to a table have the rights that go with what was found.
+fn is_confirmed(found: &Found, subscribers: &[Arc<Subscriber>]) -> bool {
+    subscribers.iter().all(|one| {
+        let rights = one.rights.lock();
+        let known = (&*rights.stamp, &*rights.role_stamp);
+        found.stamps(one.relation, &one.login.role) == Some(known)
+    })
 }
 
 /// The subscriptions of one role to one table.
@@ -44,9 +75,7 @@ fn group(subscribers: Vec<Arc<Subscriber>>) -> Groups {
 }
 
 /// Asks once for each role and table, however many subscriptions there are.
-async fn recheck(database: &Database, checked: &mut HashMap<Pair, Instant>) {
-    let groups = group(database.subscribers());
-    checked.retain(|pair, _| groups.contains_key(pair));
+async fn recheck(database: &Database, groups: &Groups, checked: &mut HashMap<Pair, Instant>) {
     let pairs = groups.keys().cloned().collect();
     let answers = rights_question::ask(&*database.executor, &database.name, pairs).await;
     let live = database.stream.borrow().live;

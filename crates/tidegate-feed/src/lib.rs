@@ -15,6 +15,7 @@ mod hub;
 mod index;
 mod labels;
 mod letters;
+mod look;
 mod meter;
 mod pace;
 mod partitions;

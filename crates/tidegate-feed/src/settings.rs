@@ -14,14 +14,13 @@ pub struct Settings {
     pub patience: Duration,
     /// How many databases may be asked at once what roles may read when they subscribe.
     pub questions: usize,
-    /// How often rights are checked again.
+    /// How often rights are read again that no look has confirmed.
     pub recheck: Duration,
     /// How long subscriptions go on when their rights cannot be checked.
     pub unchecked: Duration,
-    /// How often it is looked whether tables stand as they were captured.
+    /// How often PostgreSQL is asked about what no log tells: whether tables stand as they were
+    /// captured, partitions, rights, attributes of types. One statement each time.
     pub standing: Duration,
-    /// How often it is looked whether rows came or went with partitions.
-    pub partitions: Duration,
     /// How often the retention window moves on.
     pub retain: Duration,
     /// How long a database without subscribers, and a table without any, stay captured.
@@ -40,8 +39,7 @@ impl Default for Settings {
             questions: 8,
             recheck: Duration::from_secs(10),
             unchecked: Duration::from_secs(20),
-            standing: Duration::from_millis(500),
-            partitions: Duration::from_secs(1),
+            standing: Duration::from_millis(1250),
             retain: Duration::from_secs(15),
             linger: Duration::from_mins(5),
             catch_up: 2,

@@ -67,9 +67,9 @@ pub(crate) async fn of_table(database: &Database, relation: u32) -> Result<Optio
     Ok(rows.first().map(|row| text(row, 1)))
 }
 
-/// Tables as the text of an array.
-pub(crate) fn table_list(relations: &[u32]) -> String {
-    let list: Vec<String> = relations.iter().map(u32::to_string).collect();
+/// Numbers of the catalog as the text of an array.
+pub(crate) fn table_list<'a>(relations: impl IntoIterator<Item = &'a u32>) -> String {
+    let list: Vec<String> = relations.into_iter().map(u32::to_string).collect();
     format!("{{{}}}", list.join(","))
 }
 

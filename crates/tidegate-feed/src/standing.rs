@@ -5,16 +5,17 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate_sql::Principal;
 use tidegate_sql::log::{Demand, LogError, LogPosition};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 use tracing::{debug, info, warn};
 
 use crate::database::{Capture, Database};
-use crate::question::{Asked, TextRow, ask, is_true, text};
+use crate::look;
+use crate::question::{TextRow, ask_once, is_true, text};
 use crate::queue::Ended;
 use crate::recapture;
+use crate::stamps;
 
 /// Work is followed by so many times as much rest: definitions may change one upon the other.
 const REST: u32 = 2;
@@ -103,13 +104,14 @@ impl Standing {
 
 impl Watch {
     async fn look(&mut self) -> tidegate_sql::Result<()> {
-        let database = &self.database;
-        if !database.stream.borrow().live {
+        if !self.database.stream.borrow().live {
             return Ok(());
         }
-        let captured: HashMap<u32, Capture> = database.captures.lock().clone();
+        let found = Arc::new(look::look(&self.database).await?);
+        self.database.found.send_replace(found.clone());
+        let captured = &found.captures;
         self.seen.retain(|table, _| captured.contains_key(table));
-        for standing in stand(database, captured.keys()).await? {
+        for standing in found.standing.iter().filter_map(Standing::read) {
             let table = standing.table;
             let mending = match captured.get(&table) {
                 Some(capture) => self.flaw(capture, &standing),
@@ -163,31 +165,16 @@ enum Flaw {
     Refuses,
 }
 
-/// How tables stand.
-async fn stand(
-    database: &Database,
-    tables: impl Iterator<Item = &u32>,
-) -> tidegate_sql::Result<Vec<Standing>> {
-    let list: Vec<String> = tables.map(u32::to_string).collect();
-    let list = format!("{{{}}}", list.join(","));
-    let who = Principal::Catalog(database.name.clone());
-    let question = [(database.log.standing(), &[&*list][..])];
-    let asked = ask(&*database.executor, &who, &[], &question).await?;
-    let Asked::Answers(answers) = asked else {
-        return Ok(Vec::new());
-    };
-    let rows = answers.iter().flatten();
-    Ok(rows.filter_map(Standing::read).collect())
-}
-
 /// Whether nothing stands for the capture of a table, as far as that can be seen.
 pub(crate) async fn is_missing(database: &Database, capture: &Capture) -> bool {
     let table = capture.demand.relation;
-    let Ok(tables) = stand(database, [table].iter()).await else {
+    let list = stamps::table_list(&[table]);
+    let Ok(rows) = ask_once(database, database.log.standing(), &[&list]).await else {
         return true;
     };
-    let mut standing = tables.iter().filter(|standing| standing.table == table);
-    standing.any(|standing| standing.words(&capture.demand).is_empty())
+    let mut standing = rows.iter().filter_map(Standing::read);
+    let known = standing.find(|standing| standing.table == table);
+    known.is_some_and(|standing| standing.words(&capture.demand).is_empty())
 }
 
 /// Captures a table anew. What fails is tried again with the next look.

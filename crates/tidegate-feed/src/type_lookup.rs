@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use tidegate_sql::log::LogError;
-use tidegate_sql::{Principal, Type, TypeField, TypeKind};
+use tidegate_sql::{Type, TypeField, TypeKind};
 
 use crate::database::Database;
 use crate::predicate::base;
-use crate::question::{TextRow, ask, text};
+use crate::question::{TextRow, ask_once, text};
+use crate::stamps;
 
 /// Types nest less deeply than this in earnest.
 const DEEPEST: usize = 32;
@@ -65,13 +66,9 @@ pub(crate) async fn look_up(
     database: &Database,
     types: &[u32],
 ) -> tidegate_sql::Result<HashMap<u32, Type>> {
-    let who = Principal::Catalog(database.name.clone());
-    let list: Vec<String> = types.iter().map(u32::to_string).collect();
-    let list = format!("{{{}}}", list.join(","));
-    let asked = ask(&*database.executor, &who, &[], &[(TYPES, &[&list])]).await?;
-    let answers = asked.answers();
+    let rows = ask_once(database, TYPES, &[&stamps::table_list(types)]).await?;
     let mut entries: HashMap<u32, Entry<'_>> = HashMap::new();
-    for row in answers.iter().flatten() {
+    for row in &rows {
         let number = |at| text(row, at).parse().unwrap_or_default();
         let entry = entries.entry(number(0)).or_insert_with(|| Entry {
             row,

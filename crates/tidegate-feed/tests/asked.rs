@@ -64,6 +64,11 @@ impl Asked {
         asked.iter().filter(|(_, text)| text.contains(word)).count()
     }
 
+    /// How many statements there were, and what begins and ends transactions.
+    pub(crate) fn statements(&self) -> usize {
+        self.statements.lock().len()
+    }
+
     /// Waits until it has been asked so many times how tables stand, from now on.
     pub(crate) async fn looked(&self, times: usize) {
         let looks = || self.count(STANDING);
@@ -104,6 +109,20 @@ impl Asked {
             .count()
     }
 
+    /// Stays as long as answers to these statements are held back.
+    async fn pause(&self, texts: &[&str]) {
+        let is_held = |word: &mut &str| texts.iter().any(|text| text.contains(*word));
+        if self.holds.lock().take_if(is_held).is_some() {
+            self.held.notify_one();
+            drop(self.gate.read().await);
+        }
+    }
+
+    fn note_end_and_beginning(&self, is_user: bool) {
+        let both = ["BEGIN", "COMMIT"].map(|text| (is_user, text.to_owned()));
+        self.statements.lock().extend(both);
+    }
+
     fn note(&self, is_user: bool, statement: &BoundStatement) {
         let text = statement.statement.text().to_owned();
         self.statements.lock().push((is_user, text));
@@ -123,8 +142,12 @@ impl Executor for Counting {
         terms: &'a Terms,
         sink: &'a mut dyn RowSink,
     ) -> BoxFuture<'a, Result<Completion>> {
-        self.asked.note(is_user(who), statement);
-        self.inner.query(who, statement, terms, sink)
+        Box::pin(async move {
+            self.asked.note(is_user(who), statement);
+            let done = self.inner.query(who, statement, terms, sink).await;
+            self.asked.pause(&[statement.statement.text()]).await;
+            done
+        })
     }
 
     fn begin<'a>(
@@ -135,6 +158,7 @@ impl Executor for Counting {
     ) -> BoxFuture<'a, Result<Box<dyn Transaction>>> {
         Box::pin(async move {
             let inner = self.inner.begin(who, mode, terms).await?;
+            self.asked.note_end_and_beginning(is_user(who));
             let (asked, is_user) = (self.asked.clone(), is_user(who));
             let counted = Counted {
                 inner,
@@ -189,11 +213,8 @@ impl Transaction for Counted {
     fn commit(self: Box<Self>) -> BoxFuture<'static, Result<()>> {
         Box::pin(async move {
             self.inner.commit().await?;
-            let is_held = |word: &mut &str| self.texts.iter().any(|text| text.contains(*word));
-            if self.asked.holds.lock().take_if(is_held).is_some() {
-                self.asked.held.notify_one();
-                drop(self.asked.gate.read().await);
-            }
+            let texts: Vec<&str> = self.texts.iter().map(String::as_str).collect();
+            self.asked.pause(&texts).await;
             Ok(())
         })
     }

@@ -16,6 +16,8 @@ mod definition;
 #[cfg(test)]
 mod generated;
 #[cfg(test)]
+mod idle;
+#[cfg(test)]
 mod live;
 #[cfg(test)]
 mod locks;

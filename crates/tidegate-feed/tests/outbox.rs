@@ -9,6 +9,8 @@ mod asked;
 #[cfg(test)]
 mod definition;
 #[cfg(test)]
+mod idle;
+#[cfg(test)]
 mod live;
 #[cfg(test)]
 mod locks;

@@ -10,7 +10,7 @@ use crate::scene::{Scene, Setup, listen, listen_within, node};
 fn setup() -> Setup {
     Setup {
         settings: Settings {
-            partitions: Duration::from_millis(50),
+            standing: Duration::from_millis(50),
             ..Settings::default()
         },
         ..Setup::default()

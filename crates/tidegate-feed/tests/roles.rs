@@ -17,7 +17,7 @@ const ROLES: usize = 600;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn many_roles_are_asked_about_at_once_and_none_of_them_logs_in() {
-    let setup = Setup::rechecked_every(Duration::from_hours(1));
+    let setup = Setup::never_looking();
     let (scene, asked) = Asked::scene("feed_roles", &setup).await;
     // Nobody could log in as them: they have no password.
     scene
@@ -84,11 +84,7 @@ async fn shown(scene: &Scene, user: &str) -> Vec<String> {
 
 /// A table with policies, and roles of every kind.
 async fn matrix() -> Scene {
-    let scene = Scene::with(
-        "feed_matrix",
-        &Setup::rechecked_every(Duration::from_hours(1)),
-    )
-    .await;
+    let scene = Scene::with("feed_matrix", &Setup::never_looking()).await;
     for (user, options) in [
         ("/team", ""),
         ("/above", "IN ROLE \"feed_matrix/team\""),

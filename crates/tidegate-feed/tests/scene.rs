@@ -77,6 +77,16 @@ impl Setup {
         }
     }
 
+    /// A feed that looks at nothing by itself: only changes have it read rights anew.
+    pub(crate) fn never_looking() -> Self {
+        let never = Duration::from_hours(1);
+        Self::with(Settings {
+            recheck: never,
+            standing: never,
+            ..Settings::default()
+        })
+    }
+
     /// A feed that checks rights this often.
     pub(crate) fn rechecked_every(recheck: Duration) -> Self {
         Self::with(Settings {

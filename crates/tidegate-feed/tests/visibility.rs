@@ -1,9 +1,7 @@
 //! Every way to change what a subscriber may see counts for the next row: no event is lost without
 //! a word, and none comes that the role could not read.
 
-use std::time::Duration;
-
-use tidegate_feed::{Ended, Item, Operation, Settings};
+use tidegate_feed::{Ended, Item, Operation};
 
 use crate::scene::{Listener, Scene, Setup};
 
@@ -157,13 +155,7 @@ const WAYS: [Way; 21] = [
 
 /// Nothing is looked at by itself: only the next change counts.
 async fn scene(name: &str) -> Scene {
-    let never = Duration::from_hours(1);
-    let setup = Setup::with(Settings {
-        recheck: never,
-        standing: never,
-        ..Settings::default()
-    });
-    Scene::with(name, &setup).await
+    Scene::with(name, &Setup::never_looking()).await
 }
 
 async fn insert(scene: &Scene, id: i32) {

@@ -224,9 +224,11 @@ pub(super) async fn retain(
     let opened = control::open(&shared.reader, database).await;
     let client = opened.map_err(|e| refusal::of_connection(e, &shared.reader.admin_role))?;
     let failed = |error: tokio_postgres::Error| refusal::of_statement(&error, ADVANCE);
-    let patience = format!("SET statement_timeout = {}", ADVANCE.as_millis());
-    client.batch_execute(&patience).await.map_err(failed)?;
-    let row = client.query_one(ANCHOR, &[]).await.map_err(failed)?;
+    let patience = ADVANCE.as_millis().to_string();
+    let row = client
+        .query_one(ANCHOR, &[&patience])
+        .await
+        .map_err(failed)?;
     let now: LogPosition = position(row.get(0))?;
     let (Some(slot), Some(confirmed)) = (row.get::<_, Option<&str>>(1), row.get(2)) else {
         return Ok(now);
@@ -258,10 +260,12 @@ fn is_raced(code: &SqlState) -> bool {
 const ADVANCE_ANCHOR: &str =
     "SELECT pg_catalog.pg_replication_slot_advance($1::text::name, $2::text::pg_lsn)";
 
-/// The end of the log, and the anchor where there is one that nobody uses.
+/// The end of the log, and the anchor where there is one that nobody uses. The statement behind it
+/// may take as long as the parameter says.
 const ANCHOR: &str = "\
     SELECT pg_catalog.pg_current_wal_flush_lsn()::text, s.slot_name::text, \
-           s.confirmed_flush_lsn::text \
+           s.confirmed_flush_lsn::text, \
+           pg_catalog.set_config('statement_timeout', $1::text, false) \
     FROM pg_catalog.pg_database d LEFT JOIN pg_catalog.pg_replication_slots s \
     ON s.slot_name = 'tidegate_' || d.oid AND s.database = d.datname AND NOT s.active \
     WHERE d.datname = pg_catalog.current_database()";
