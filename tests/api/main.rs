@@ -60,6 +60,7 @@ mod methods;
 mod oauth;
 mod oauth2_client;
 mod oauth_input;
+mod observing;
 mod operations;
 mod own_database;
 mod privileges;

@@ -34,7 +34,7 @@ impl Node {
             "--listen",
             "127.0.0.1:0",
             "--public-url",
-            "http://api.example",
+            "http://api.localhost",
             "--log-level",
             "trace",
             "--nodes",

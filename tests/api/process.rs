@@ -94,7 +94,7 @@ impl Said {
         let text = serves().unwrap();
         let (_, addresses) = text.rsplit_once("addresses").unwrap();
         let (_, port) = addresses.split_once("127.0.0.1:").unwrap();
-        let (port, _) = port.split_once(']').unwrap();
+        let (port, _) = port.split_once('"').unwrap();
         port.parse().unwrap()
     }
 

@@ -397,9 +397,9 @@ async fn the_issuer_is_the_public_url_wherever_the_node_listens() {
     let metadata = node.client.get(format!("{}{path}", node.url)).send().await;
     let metadata: Value = metadata.unwrap().json().await.unwrap();
     for (name, value) in [
-        ("issuer", "http://api.example"),
-        ("token_endpoint", "http://api.example/api/v4/oauth"),
-        ("jwks_uri", "http://api.example/.well-known/jwks.json"),
+        ("issuer", "http://api.localhost"),
+        ("token_endpoint", "http://api.localhost/api/v4/oauth"),
+        ("jwks_uri", "http://api.localhost/.well-known/jwks.json"),
     ] {
         assert_eq!(metadata[name], value, "{name}");
     }
@@ -408,7 +408,7 @@ async fn the_issuer_is_the_public_url_wherever_the_node_listens() {
     let claims = base64::engine::general_purpose::URL_SAFE_NO_PAD.decode(claims.unwrap());
     let claims: Value = serde_json::from_slice(&claims.unwrap()).unwrap();
     for name in ["iss", "aud"] {
-        assert_eq!(claims[name], "http://api.example", "{name}");
+        assert_eq!(claims[name], "http://api.localhost", "{name}");
     }
     node.stop();
 }

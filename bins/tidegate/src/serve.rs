@@ -8,7 +8,7 @@ use std::time::Duration;
 use tidegate_catalog::Catalogs;
 use tidegate_feed::Feed;
 use tidegate_methods::Registry;
-use tidegate_oauth::{Issuer, Mail};
+use tidegate_oauth::{Issuer, Mail, Secret};
 use tidegate_outbound::SmtpMail;
 use tidegate_postgres::admin::doctor::Verdict;
 use tidegate_postgres::backoff::Backoff;
@@ -35,6 +35,8 @@ const CERTIFICATE: Duration = Duration::from_secs(10);
 /// The sockets that the service will accept on.
 pub(crate) struct Sockets {
     bound: Vec<TcpListener>,
+    /// Where operators read the metrics.
+    operations: Option<TcpListener>,
     /// Their addresses, with the ports that the system chose.
     pub(crate) addresses: Vec<SocketAddr>,
     certificate: Option<Certificate>,
@@ -51,18 +53,24 @@ impl Sockets {
         };
         let (mut bound, mut addresses) = (Vec::new(), Vec::new());
         for address in &settings.listen {
-            let socket = TcpListener::bind(address).await.map_err(|error| {
-                let advice = listen_advice(error.kind());
-                Failure::Refused(format!("cannot listen on {address} ({error}); {advice}"))
-            })?;
+            let socket = bind(address, "--listen").await?;
             addresses.push(socket.local_addr()?);
             bound.push(socket);
         }
         if bound.is_empty() {
             return Err(Failure::Usage("the setting listen is empty".to_owned()));
         }
+        let operations = match &settings.metrics_listen {
+            Some(address) => Some(bind(address, "--metrics-listen").await?),
+            None => None,
+        };
+        if let Some(socket) = &operations {
+            let address = socket.local_addr()?;
+            tracing::info!(%address, "serves metrics");
+        }
         Ok(Self {
             bound,
+            operations,
             addresses,
             certificate,
         })
@@ -79,14 +87,22 @@ impl Sockets {
     }
 }
 
+async fn bind(address: &SocketAddr, flag: &str) -> Result<TcpListener> {
+    TcpListener::bind(address).await.map_err(|error| {
+        let advice = listen_advice(error.kind());
+        let text = format!("cannot listen on {address} ({error}); {advice} with {flag}");
+        Failure::Refused(text)
+    })
+}
+
 fn listen_advice(problem: ErrorKind) -> &'static str {
     match problem {
-        ErrorKind::AddrInUse => "stop what listens there, or choose another address with --listen",
+        ErrorKind::AddrInUse => "stop what listens there, or choose another address",
         ErrorKind::PermissionDenied => {
             "ports below 1024 need the capability CAP_NET_BIND_SERVICE; grant it, or choose \
-             another port with --listen"
+             another port"
         }
-        _ => "choose another address with --listen",
+        _ => "choose another address",
     }
 }
 
@@ -108,6 +124,17 @@ pub(crate) async fn run(settings: &Settings) -> Result {
                 .to_owned(),
         ));
     }
+    if let Some(url) = &settings.public_url
+        && url.is_insecure()
+        && !settings.insecure_http
+    {
+        return Err(Failure::Usage(format!(
+            "the setting public_url is {}: passwords and tokens would cross the network in the \
+             clear; use https:// (tls_certificate and tls_key, or a proxy named in \
+             trusted_proxies), or insecure_http = true for a network that is private",
+            url.0
+        )));
+    }
     let graphiql = graphiql::read(settings)?;
     let sockets = Sockets::bind(settings).await?;
     let (service, sockets) = match Service::open(settings).await {
@@ -128,7 +155,10 @@ pub(crate) async fn run(settings: &Settings) -> Result {
         None => sockets.url(),
     };
     let node = Node::start(&service, settings, &issuer, graphiql).await?;
-    tracing::info!(addresses = ?sockets.addresses, issuer, "serves");
+    let addresses: Vec<_> = sockets.addresses.iter().map(ToString::to_string).collect();
+    let addresses = addresses.join(", ");
+    let version = env!("CARGO_PKG_VERSION");
+    tracing::info!(addresses, issuer, version, "serves");
     node.serve(sockets, stop).await
 }
 
@@ -211,6 +241,7 @@ impl Node {
             .probe(status.clone())
             .metrics(Arc::new(pool.clone()))
             .metrics(status)
+            .metrics_token(metrics_token(settings))
             .metrics(Arc::new(PasswordMetrics(service.ports.hasher.clone())));
         let (app, traces) = crate::traces::export(app, settings)?;
         let app = app.build();
@@ -246,7 +277,9 @@ impl Node {
             Some(certificate) => Listener::tls(socket, certificate.clone()),
             None => Listener::plain(socket),
         };
-        let listeners = sockets.bound.into_iter().map(listener).collect();
+        let operations = sockets.operations.map(Listener::operations);
+        let listeners = sockets.bound.into_iter().map(listener);
+        let listeners = listeners.chain(operations).collect();
         let feed = self.feed;
         // Streams of events have no end of their own to wait for.
         let stop = async move {
@@ -260,6 +293,11 @@ impl Node {
         let _ = tokio::time::timeout(SETTLE, pool.settled()).await;
         Ok(())
     }
+}
+
+fn metrics_token(settings: &Settings) -> Option<Secret> {
+    let token = settings.metrics_token.as_ref()?;
+    Some(Secret::new(token.0.as_str()))
 }
 
 /// What carries letters, if the operator has named a server.

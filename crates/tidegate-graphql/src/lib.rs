@@ -22,7 +22,7 @@ mod unwritten;
 
 pub use api::{Api, Prepared};
 pub use apis::Apis;
-pub use error::{Code, Error, Location, Step};
+pub use error::{Code, Error, ErrorSummary, Location, Step};
 pub use execute::Context;
 pub use limits::{Limits, RoleLimits};
 pub use request::{Request, Requests, parse};

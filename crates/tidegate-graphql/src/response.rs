@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use bytes::{BufMut, BytesMut};
 use tidegate_plan::{Outcome, Path, Place, Segment};
 
-use crate::error::{Code, Error, Step};
+use crate::error::{Code, Error, ErrorSummary, Step};
 use crate::lower::Lost;
 use crate::text::Text;
 use crate::unwritten::Unwritten;
@@ -18,6 +18,8 @@ pub struct Answer {
     pub body: Text,
     /// Whether it has the member `data`: the operation was executed, if only to fail.
     pub executed: bool,
+    /// Its errors, for logs and metrics.
+    pub errors: ErrorSummary,
 }
 
 impl Answer {
@@ -39,6 +41,7 @@ impl Answer {
         Self {
             body: body.into(),
             executed,
+            errors: ErrorSummary::of(errors),
         }
     }
 
@@ -52,7 +55,7 @@ impl Answer {
         match body {
             Ok(Ok(bytes)) => Self {
                 body: bytes.into(),
-                executed: self.executed,
+                ..self
             },
             Ok(Err(_)) => Self::failed(&[Error::new(Code::Internal, "internal error")]),
             Err(error) => Self::failed(&[Error::new(Code::TooComplex, error.to_string())]),
@@ -96,6 +99,7 @@ pub(crate) fn end(
     Answer {
         body: Text::with(body.freeze(), gaps),
         executed: true,
+        errors: ErrorSummary::of(&errors),
     }
 }
 

@@ -167,8 +167,9 @@ async fn only_who_showed_it_takes_it_away() {
     let (first, _, _) = enrolled(&api).await;
     let second = signed_in(&api).await;
     let visit = Visit::default();
-    let refused = api.issuer.remove_second_factor(&second, &visit).await;
-    assert_eq!(code(refused), "unauthorized_client");
+    let password = Secret::new("alice1234");
+    let refused = api.issuer.remove_second_factor(&second, &password, &visit);
+    assert_eq!(code(refused.await), "unauthorized_client");
     let begun = api.issuer.begin_enrolment(&second.user.key, None).unwrap();
     let own = shown(&api, &begun.secret);
     let replaced = api
@@ -177,10 +178,58 @@ async fn only_who_showed_it_takes_it_away() {
         .await;
     assert_eq!(code(replaced), "ALREADY_EXISTS", "nor replaces it");
     api.issuer
-        .remove_second_factor(&first, &visit)
+        .remove_second_factor(&first, &password, &visit)
         .await
         .unwrap();
     assert!(!signed_in(&api).await.lacks_second_factor);
+}
+
+#[tokio::test]
+async fn an_open_browser_alone_does_not_take_it_away() {
+    let visit = Visit::default();
+    for (wrong, answer, audited) in [
+        ("alice4321", "invalid_grant", "sign_in_failed"),
+        ("000000", "invalid_grant", "second_factor_failed"),
+        ("", "invalid_grant", "second_factor_failed"),
+    ] {
+        let api = Fixture::start().await;
+        let (browser, _, _) = enrolled(&api).await;
+        let key = &browser.user.key;
+        let remove = async |proof: &str| {
+            let proof = Secret::new(proof);
+            api.issuer
+                .remove_second_factor(&browser, &proof, &visit)
+                .await
+        };
+        assert_eq!(code(remove(wrong).await), answer, "{wrong}");
+        assert_eq!(api.audit().last(), Some(&audited), "{wrong}");
+        let mut last = "";
+        for _ in 0..11 {
+            last = code(remove(wrong).await);
+        }
+        assert_eq!(last, "temporarily_unavailable", "{wrong}");
+        assert!(api.issuer.second_factor_of(key).await.unwrap().is_some());
+    }
+}
+
+#[tokio::test]
+async fn the_password_or_any_code_takes_it_away() {
+    let visit = Visit::default();
+    for proof in 0..3 {
+        let api = Fixture::start().await;
+        let (browser, secret, codes) = enrolled(&api).await;
+        api.clock.advance(std::time::Duration::from_mins(1));
+        let proof = match proof {
+            0 => Secret::new("alice1234"),
+            1 => Secret::new(shown(&api, &secret)),
+            _ => codes[0].clone(),
+        };
+        let removed = api.issuer.remove_second_factor(&browser, &proof, &visit);
+        removed.await.unwrap();
+        assert_eq!(api.audit().last(), Some(&"second_factor_removed"));
+        let left = api.issuer.second_factor_of(&browser.user.key).await;
+        assert_eq!(left.unwrap(), None);
+    }
 }
 
 #[tokio::test]
@@ -245,7 +294,8 @@ async fn a_password_alone_is_not_enough_for_who_has_two() {
         "only who knows the password learns of it"
     );
     let visit = Visit::default();
-    let removed = api.issuer.remove_second_factor(&browser, &visit).await;
-    removed.unwrap();
+    let proof = Secret::new("alice1234");
+    let removed = api.issuer.remove_second_factor(&browser, &proof, &visit);
+    removed.await.unwrap();
     password("alice1234").await.unwrap();
 }

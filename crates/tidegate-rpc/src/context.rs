@@ -28,15 +28,18 @@ impl Context<'_> {
 pub struct Outcome {
     /// Whether there is an answer: notifications alone have none.
     pub answered: bool,
-    /// What failed through no fault of the caller, for the log; the answer does not tell it.
-    pub faults: Vec<Error>,
+    /// What failed, for logs and metrics. Calls that were only rolled back are not among it.
+    pub errors: Vec<Error>,
 }
 
 impl Outcome {
-    /// Keeps an error that whoever runs the service should hear of.
+    /// The errors that are faults of the service; the answer does not tell their causes.
+    pub fn faults(&self) -> impl Iterator<Item = &Error> {
+        let errors = self.errors.iter();
+        errors.filter(|error| error.is_fault_of_service())
+    }
+
     pub(crate) fn note(&mut self, error: Error) {
-        if error.is_fault_of_service() {
-            self.faults.push(error);
-        }
+        self.errors.push(error);
     }
 }

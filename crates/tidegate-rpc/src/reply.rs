@@ -12,31 +12,41 @@ use crate::payload::Call;
 
 /// A whole answer, for a message of which nothing ran.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reply(BytesMut);
+pub struct Reply {
+    bytes: BytesMut,
+    code: i32,
+}
 
 impl Reply {
     /// The answer to a call that failed before it ran; `None` for a notification.
     pub fn failed(call: &Call<'_>, error: &Error) -> Option<Self> {
         let mut bytes = BytesMut::new();
         write_error(call.id?, error, &mut bytes);
-        Some(Self(bytes))
+        let (code, _) = code(error);
+        Some(Self { bytes, code })
+    }
+
+    /// The code of its (first) error.
+    pub const fn code(&self) -> i32 {
+        self.code
     }
 
     /// The JSON text.
     pub fn as_bytes(&self) -> &[u8] {
-        &self.0
+        &self.bytes
     }
 
     /// The JSON text.
     pub fn into_bytes(self) -> BytesMut {
-        self.0
+        self.bytes
     }
 
     /// The answer to what is no request object; its id cannot be trusted.
     pub(crate) fn of(error: &Error) -> Self {
         let mut bytes = BytesMut::new();
         write_error(Id::NULL, error, &mut bytes);
-        Self(bytes)
+        let (code, _) = code(error);
+        Self { bytes, code }
     }
 
     /// The answer to a batch with elements that are no request objects.
@@ -54,7 +64,8 @@ impl Reply {
             write_error(id, error, &mut bytes);
         }
         bytes.extend_from_slice(b"]");
-        Self(bytes)
+        let code = INVALID_REQUEST;
+        Self { bytes, code }
     }
 }
 
@@ -104,11 +115,14 @@ pub(crate) fn error_object(error: &Error) -> String {
     serde_json::to_string(&object).expect("strings and numbers can be written")
 }
 
+/// What is no request object (section 5.1).
+const INVALID_REQUEST: i32 = -32600;
+
 /// The codes of the specification with their texts, which never vary.
 fn code(error: &Error) -> (i32, &'static str) {
     match error {
         Error::NoJson { .. } => (-32700, "Parse error"),
-        Error::InvalidRequest(_) | Error::TooMany { .. } => (-32600, "Invalid Request"),
+        Error::InvalidRequest(_) | Error::TooMany { .. } => (INVALID_REQUEST, "Invalid Request"),
         Error::MethodNotFound => (-32601, "Method not found"),
         Error::Params(_) => (-32602, "Invalid params"),
         Error::Statement(tidegate_sql::Error::Rejected(rejection))

@@ -225,15 +225,16 @@ async fn a_fault_of_the_service_is_logged_and_not_told() {
         r#"{"jsonrpc":"2.0","error":{"code":-32603,"message":"Internal error"},"id":1}"#
     );
     assert!(matches!(
-        outcome.faults[..],
+        outcome.errors[..],
         [Error::Statement(tidegate_sql::Error::Internal(_))]
     ));
     let (_, outcome) = fixture
         .outcome(r#"{"jsonrpc":"2.0","method":"unavailable"}"#)
         .await;
-    assert_eq!(outcome.faults.len(), 1);
+    assert_eq!(outcome.faults().count(), 1);
     let (_, outcome) = fixture.outcome(&call("divide", "{}")).await;
-    assert!(outcome.faults.is_empty());
+    assert_eq!(outcome.faults().count(), 0);
+    assert!(matches!(outcome.errors[..], [Error::Statement(_)]));
 }
 
 #[tokio::test]

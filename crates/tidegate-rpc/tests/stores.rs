@@ -85,10 +85,10 @@ async fn a_store_that_is_away_fails_calls_that_may_be_repeated() {
     let expected = r#"{"jsonrpc":"2.0","error":{"code":-32603,"message":"Internal error","data":{"message":"the method could not be looked up","retryable":true}},"id":1}"#;
     let (answer, outcome) = fixture.outcome(CALL).await;
     assert_eq!(answer, expected);
-    assert!(matches!(outcome.faults[..], [Error::Registry(_)]));
+    assert!(matches!(outcome.errors[..], [Error::Registry(_)]));
     let (answer, outcome) = fixture.outcome(&format!("[{CALL},{CALL}]")).await;
     assert_eq!(answer, format!("[{expected},{expected}]"));
-    assert_eq!(outcome.faults.len(), 1);
+    assert_eq!(outcome.faults().count(), 1);
     assert_eq!(fixture.dry(CALL).await, expected);
 }
 

@@ -14,7 +14,7 @@ use tidegate_catalog::Catalogs;
 use tidegate_feed::Feed;
 use tidegate_graphql::Apis;
 use tidegate_methods::Registry;
-use tidegate_oauth::{Accounts, IdentityProviders, Issuer, Mail, Store};
+use tidegate_oauth::{Accounts, IdentityProviders, Issuer, Mail, Secret, Store};
 use tidegate_rpc::Dispatcher;
 use tidegate_sql::{DatabaseName, Executor};
 
@@ -55,6 +55,7 @@ struct Parts {
     probes: Vec<Arc<dyn Probe>>,
     metrics_sources: Vec<Arc<dyn MetricsSource>>,
     metrics: Metrics,
+    metrics_token: Option<Secret>,
     spans: Option<Arc<dyn SpanSink>>,
     default_users: DefaultUsers,
     dispatcher: Dispatcher,
@@ -176,6 +177,11 @@ impl App {
 
     pub(crate) fn metrics(&self) -> &Metrics {
         &self.0.metrics
+    }
+
+    /// What must be shown to read the metrics.
+    pub(crate) fn metrics_token(&self) -> Option<&Secret> {
+        self.0.metrics_token.as_ref()
     }
 
     pub(crate) fn metrics_sources(&self) -> impl Iterator<Item = &dyn MetricsSource> {

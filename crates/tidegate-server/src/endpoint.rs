@@ -35,6 +35,7 @@ use crate::error::{self, Failure, JSON};
 use crate::forwarded::Peer;
 use crate::metrics::Subject;
 use crate::route::{Miss, PATHS, Route};
+use crate::serve::ForOperators;
 use crate::socket;
 use crate::stack::{BodyError, REQUEST_ID};
 
@@ -88,7 +89,9 @@ where
     let (head, body) = request.into_parts();
     let mut subject = Subject::default();
     let route = Route::parse(&head.method, head.uri.path());
+    let for_operators = head.extensions.get::<ForOperators>().is_some();
     let outcome = match &route {
+        Ok(route) if for_operators && !route.is_for_operators() => Err(no_such_path()),
         Ok(route) => {
             subject.route = Some(route.index());
             let call = Call {
@@ -100,7 +103,7 @@ where
             };
             dispatch(route, call).await
         }
-        Err(Miss::NotFound) => Err(Failure::not_found("there is no such path")),
+        Err(Miss::NotFound) => Err(no_such_path()),
         Err(Miss::MethodNotAllowed(allow)) => Err(Failure::method_not_allowed(allow)),
     };
     let mut response = outcome.unwrap_or_else(|failure| {
@@ -110,14 +113,23 @@ where
                 failure.into_oauth(matches!(route, Route::Guest), &origin)
             }
             Ok(route) if route.is_page() => failure.into_page(app.issuer().address(), &origin),
+            // What a person typed or followed is answered so that a person can read it.
+            Err(Miss::NotFound) if graphql::wants_page(&head.headers) => {
+                failure.into_page(app.issuer().address(), &origin)
+            }
             _ if head.uri.path().starts_with("/api/graphql/") => {
                 failure.into_graphql(Media::of(&head.headers).unwrap_or_default(), &origin)
             }
             _ => failure.into_rest(&origin),
         }
     });
+    subject.errors = response.body_mut().subject.errors.take();
     response.body_mut().subject = subject;
     response
+}
+
+fn no_such_path() -> Failure {
+    Failure::not_found("there is no such path")
 }
 
 async fn dispatch<B>(route: &Route<'_>, call: Call<'_, B>) -> Result<Response<Body>, Failure>
@@ -155,6 +167,7 @@ where
         Route::SignOut => page::sign_out(call).await,
         Route::Account => page::account(call).await,
         Route::Stylesheet => Ok(page::stylesheet()),
+        Route::Icon => Ok(page::icon()),
         Route::GraphiqlAsset(name) => graphql::asset(call.app, name),
         Route::Revoke => oauth::revoke(call).await,
         Route::Introspect => oauth::introspect(call).await,
@@ -170,7 +183,7 @@ where
         Route::EventStream => events::stream(call).await,
         Route::Health => Ok(operations::health()),
         Route::Readiness => Ok(operations::readiness(call.app).await),
-        Route::Metrics => operations::metrics(call.app),
+        Route::Metrics => operations::metrics(&call),
     }
 }
 

@@ -8,6 +8,7 @@ mod graphql;
 mod methods;
 mod oauth;
 mod page;
+mod report;
 mod rest;
 mod sql;
 mod sqlstate;
@@ -20,6 +21,7 @@ use std::time::Duration;
 use http::StatusCode;
 use tidegate_sql::Rejection;
 
+pub(crate) use report::{Errors, Protocol};
 pub(crate) use rest::{Context, JSON, NO_STORE};
 
 /// A failure on its way to the client: what it will read, and what only the log will.
@@ -244,15 +246,17 @@ impl Failure {
         self
     }
 
+    /// What PostgreSQL said.
+    pub(crate) fn rejection(&self) -> Option<&Rejection> {
+        self.details.as_ref()?.rejection.as_ref()
+    }
+
     fn details_mut(&mut self) -> &mut Details {
         self.details.get_or_insert_default()
     }
 
     fn retryable(&self) -> bool {
-        let rejection = self
-            .details
-            .as_ref()
-            .and_then(|details| details.rejection.as_ref());
+        let rejection = self.rejection();
         rejection.is_some_and(|rejection| matches!(&*rejection.sqlstate, "40001" | "40P01"))
     }
 

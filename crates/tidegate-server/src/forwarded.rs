@@ -50,6 +50,12 @@ pub(crate) fn is_private(peer: Peer, headers: &HeaderMap, trusted: &[IpNet]) -> 
     peer.loopback && !proxied
 }
 
+/// Whether the request was made on this machine, as far as the connection and the headers that
+/// proxies add can tell.
+pub(crate) fn is_local(peer: Peer, headers: &HeaderMap) -> bool {
+    peer.loopback && !is_from_elsewhere(headers)
+}
+
 /// Whether the request came over HTTPS, here or at the trusted proxy.
 pub(crate) fn is_encrypted(peer: Peer, headers: &HeaderMap, trusted: &[IpNet]) -> bool {
     let https = |scheme: &str| scheme.eq_ignore_ascii_case("https");

@@ -2,19 +2,25 @@
 //!
 //! A few atomics in an array: counting a request costs no lock, no allocation and no look-up.
 
+mod errors;
 mod observation;
+mod process;
 
 use std::fmt::{self, Write as _};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+use crate::error::Errors;
 use crate::route::PATHS;
 
+use errors::ErrorCounts;
 pub(crate) use observation::{Observation, Subject};
 
-/// Upper bounds of the latency histogram, in seconds.
-const BOUNDS: [f64; 12] = [
-    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 30.0,
+/// Upper bounds of the latency histogram, in seconds: no bound is more than 2.5 times the one before
+/// it, up to the deadline of statements, so that quantiles can be told everywhere between.
+const BOUNDS: [f64; 16] = [
+    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0,
+    60.0,
 ];
 
 const ROUTES: usize = PATHS.len() + 1;
@@ -41,6 +47,7 @@ pub(crate) struct Metrics {
     connections: AtomicI64,
     sockets: AtomicI64,
     aborted: AtomicU64,
+    errors: ErrorCounts,
 }
 
 #[derive(Debug, Default)]
@@ -59,6 +66,7 @@ impl Default for Metrics {
             connections: AtomicI64::default(),
             sockets: AtomicI64::default(),
             aborted: AtomicU64::default(),
+            errors: ErrorCounts::default(),
         }
     }
 }
@@ -74,6 +82,11 @@ impl Metrics {
 
     pub(crate) fn socket(&self, change: i64) {
         self.sockets.fetch_add(change, Relaxed);
+    }
+
+    /// Counts the errors of an answer.
+    pub(crate) fn errors(&self, errors: &Errors) {
+        self.errors.count(errors);
     }
 
     /// Counts a request that is over. `route` is a place in [`PATHS`], or none.
@@ -105,16 +118,17 @@ impl Metrics {
         let mut text = String::with_capacity(8 * 1024);
         self.requests(&mut text)?;
         self.durations(&mut text)?;
+        self.errors.write(&mut text)?;
         gauge(
             &mut text,
             "tidegate_http_requests_in_flight",
-            "Requests that are being answered.",
+            "HTTP requests whose answer has not ended.",
             self.in_flight.load(Relaxed),
         )?;
         gauge(
             &mut text,
             "tidegate_http_connections",
-            "Open connections.",
+            "Open HTTP connections, those of WebSockets included.",
             self.connections.load(Relaxed),
         )?;
         gauge(
@@ -123,17 +137,16 @@ impl Metrics {
             "Open WebSockets.",
             self.sockets.load(Relaxed),
         )?;
-        text.push_str("# HELP tidegate_http_aborted_total Answers that did not reach their end.\n");
+        text.push_str(
+            "# HELP tidegate_http_aborted_total HTTP answers that broke off before their end.\n",
+        );
         text.push_str("# TYPE tidegate_http_aborted_total counter\n");
         writeln!(
             text,
             "tidegate_http_aborted_total {}",
             self.aborted.load(Relaxed)
         )?;
-        if let Some(bytes) = resident_memory() {
-            let help = "Resident memory size in bytes.";
-            gauge(&mut text, "process_resident_memory_bytes", help, bytes)?;
-        }
+        process::write(&mut text)?;
         for source in sources {
             source.write(&mut text)?;
         }
@@ -141,7 +154,7 @@ impl Metrics {
     }
 
     fn requests(&self, text: &mut String) -> fmt::Result {
-        text.push_str("# HELP tidegate_http_requests_total Requests by route and status class.\n");
+        text.push_str("# HELP tidegate_http_requests_total HTTP requests that are over, by route and status class.\n");
         text.push_str("# TYPE tidegate_http_requests_total counter\n");
         for (name, route) in self.named() {
             for (class, count) in CLASSES.iter().zip(&route.classes) {
@@ -161,7 +174,7 @@ impl Metrics {
         const NAME: &str = "tidegate_http_request_duration_seconds";
         writeln!(
             text,
-            "# HELP {NAME} Time from a request's head to the end of its answer."
+            "# HELP {NAME} Seconds from the head of an HTTP request to the end of its answer, by route."
         )?;
         writeln!(text, "# TYPE {NAME} histogram")?;
         for (name, route) in self.named() {
@@ -204,14 +217,4 @@ fn gauge(text: &mut String, name: &str, help: &str, value: i64) -> fmt::Result {
         text,
         "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}"
     )
-}
-
-/// Resident memory from `/proc/self/status`, which other systems than Linux do not have.
-fn resident_memory() -> Option<i64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmRSS:"))?;
-    let kib: i64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kib * 1024)
 }

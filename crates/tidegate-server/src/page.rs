@@ -15,7 +15,7 @@ mod sign_up;
 pub(crate) use account::{account, confirm_link};
 pub(crate) use form::{Complaint, Form};
 pub(crate) use layout::layout;
-pub(crate) use notice::{consent, decided, device_consent, notice, sign_out, user_code};
+pub(crate) use notice::{consent, decided, device_consent, failure, notice, sign_out, user_code};
 pub(crate) use reset::{ask_for_letter, choose_password, confirm_sign_up};
 pub(crate) use second_factor::{enrol, recovery_codes, second_factor};
 pub(crate) use sign_in::{Choice, SignIn, sign_in};
@@ -31,6 +31,8 @@ use crate::error::NO_STORE;
 
 /// The stylesheet of all pages.
 pub(crate) const STYLE: &str = include_str!("page/style.css");
+/// The icon of all pages.
+pub(crate) const ICON: &str = include_str!("page/icon.svg");
 
 const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
 const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
@@ -68,7 +70,7 @@ pub(crate) fn redirect(location: &str) -> Response<Body> {
 fn protect(headers: &mut HeaderMap, returns_to: Option<&str>) {
     let origin = returns_to.and_then(source_of).unwrap_or_default();
     let policy = format!(
-        "default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'; \
+        "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'; \
          form-action 'self'{origin}"
     );
     let policy = HeaderValue::from_str(&policy).unwrap_or(HeaderValue::from_static(

@@ -79,6 +79,8 @@ pub(crate) enum Route<'p> {
     Account,
     /// `GET /assets/tidegate.css`
     Stylesheet,
+    /// `GET /favicon.ico`
+    Icon,
     /// `GET /assets/graphiql/{name}`
     GraphiqlAsset(Cow<'p, str>),
     /// `GET`, `POST /api/graphql/schema/{schema}`
@@ -125,7 +127,7 @@ pub(crate) enum Methods {
 
 /// A route without what its path names: the label in metrics and logs, the path in the OpenAPI
 /// document.
-pub(crate) const PATHS: [(&str, Methods); 43] = [
+pub(crate) const PATHS: [(&str, Methods); 44] = [
     ("/api/v4/sql", Methods::Post),
     ("/api/v4/sql/database/{database}", Methods::Post),
     ("/api/v4/sql/schema", Methods::Get),
@@ -172,6 +174,7 @@ pub(crate) const PATHS: [(&str, Methods); 43] = [
     ("/api/v4/events", Methods::Get),
     ("/api/v4/events/stream", Methods::Get),
     ("/assets/graphiql/{name}", Methods::Get),
+    ("/favicon.ico", Methods::Get),
 ];
 
 impl<'p> Route<'p> {
@@ -211,6 +214,7 @@ impl<'p> Route<'p> {
             "/signout" => Self::SignOut,
             "/account" => Self::Account,
             "/assets/tidegate.css" => Self::Stylesheet,
+            "/favicon.ico" => Self::Icon,
             "/api/v4/oauth/revoke" => Self::Revoke,
             "/api/v4/oauth/introspect" => Self::Introspect,
             "/.well-known/oauth-authorization-server" => Self::Metadata,
@@ -330,6 +334,7 @@ impl<'p> Route<'p> {
             Self::Events => 40,
             Self::EventStream => 41,
             Self::GraphiqlAsset(_) => 42,
+            Self::Icon => 43,
         }
     }
 
@@ -360,6 +365,11 @@ impl<'p> Route<'p> {
                 | Self::SignOut
                 | Self::Account
         )
+    }
+
+    /// Whether a listener for operators serves it.
+    pub(crate) const fn is_for_operators(&self) -> bool {
+        matches!(self, Self::Health | Self::Readiness | Self::Metrics)
     }
 
     /// Whether a path is that of a page.

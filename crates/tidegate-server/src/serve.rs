@@ -24,12 +24,20 @@ use crate::app::App;
 
 pub use tls::{Certificate, CertificateError};
 
+/// How many connections a listener for operators has.
+const OPERATORS: usize = 64;
+
 /// A socket to accept connections on.
 #[derive(Debug)]
 pub struct Listener {
     socket: TcpListener,
     certificate: Option<Certificate>,
+    operations: bool,
 }
+
+/// Marks a request that came through a listener for operators.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ForOperators;
 
 impl Listener {
     /// Speaks HTTP. Credentials are taken only on a loopback address, behind a trusted proxy that
@@ -38,6 +46,15 @@ impl Listener {
         Self {
             socket,
             certificate: None,
+            operations: false,
+        }
+    }
+
+    /// Speaks HTTP to operators: `/metrics`, `/healthz` and `/readyz`, and nothing else.
+    pub fn operations(socket: TcpListener) -> Self {
+        Self {
+            operations: true,
+            ..Self::plain(socket)
         }
     }
 
@@ -46,6 +63,7 @@ impl Listener {
         Self {
             socket,
             certificate: Some(certificate),
+            operations: false,
         }
     }
 }
@@ -65,7 +83,13 @@ pub async fn serve(
     let places = Arc::new(Semaphore::new(app.limits().connections));
     let mut accepting = JoinSet::new();
     for listener in listeners {
-        let door = accept::Door::new(listener, app.clone(), Arc::clone(&places), stopped.clone())?;
+        // Operators get in also when callers hold every place.
+        let places = if listener.operations {
+            Arc::new(Semaphore::new(OPERATORS))
+        } else {
+            Arc::clone(&places)
+        };
+        let door = accept::Door::new(listener, app.clone(), places, stopped.clone())?;
         accepting.spawn(door.run());
     }
     shutdown.await;

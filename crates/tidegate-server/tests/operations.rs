@@ -1,13 +1,17 @@
 //! Health, readiness, metrics.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use http::Method;
 use serde_json::json;
-use tidegate_server::Probe;
+use tidegate_oauth::Secret;
+use tidegate_server::{Listener, Peer, Probe};
 use tidegate_sql::BoxFuture;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use crate::fixture::Api;
+use crate::fixture::{Api, request};
 
 struct Database(AtomicBool);
 
@@ -103,6 +107,8 @@ async fn metrics_count_requests_by_route_and_status() {
         r#"tidegate_http_requests_total{route="none",status="4xx"} 1"#,
         r#"tidegate_http_request_duration_seconds_bucket{route="/api/v4/sql",le="+Inf"} 2"#,
         r#"tidegate_http_request_duration_seconds_count{route="/api/v4/sql"} 2"#,
+        r#"tidegate_errors_total{protocol="rest",code="SQL_ERROR"} 1"#,
+        r#"tidegate_errors_total{protocol="rest",code="NOT_FOUND"} 1"#,
         "tidegate_http_requests_in_flight 1",
         "tidegate_http_aborted_total 0",
         "tidegate_pool_connections 3",
@@ -112,9 +118,23 @@ async fn metrics_count_requests_by_route_and_status() {
             "{line} is not in\n{text}"
         );
     }
+    let value = |name: &str| -> f64 {
+        let found = text.lines().find_map(|line| line.strip_prefix(name));
+        found
+            .unwrap_or_else(|| panic!("{name} is not in\n{text}"))
+            .trim()
+            .parse()
+            .unwrap()
+    };
     if cfg!(target_os = "linux") {
-        assert!(text.contains("\nprocess_resident_memory_bytes "));
+        assert!(value("process_resident_memory_bytes") > 1e6);
+        assert!(value("process_cpu_seconds_total") >= 0.0);
+        assert!(value("process_start_time_seconds") > 1.6e9);
+        let (open, most) = (value("process_open_fds"), value("process_max_fds"));
+        assert!(open >= 3.0 && open <= most, "{open} {most}");
     }
+    let version = env!("CARGO_PKG_VERSION");
+    assert!(text.contains(&format!("tidegate_build_info{{version=\"{version}\"}} 1\n")));
     // Every sample belongs to a family that was announced.
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         let name = line.split(['{', ' ']).next().unwrap();
@@ -124,4 +144,143 @@ async fn metrics_count_requests_by_route_and_status() {
         let family = format!("# TYPE {} ", family.unwrap_or(name));
         assert!(text.contains(&family), "{family}");
     }
+}
+
+#[tokio::test]
+async fn the_latency_histogram_has_no_holes() {
+    let api = Api::with(|builder| builder).await;
+    api.get("/healthz").await;
+    let answer = api.get("/metrics").await;
+    let series = "tidegate_http_request_duration_seconds_bucket{route=\"/healthz\",le=\"";
+    let lines = answer.text().lines();
+    let bounds = lines.filter_map(|line| line.strip_prefix(series)?.split('"').next());
+    let bounds: Vec<f64> = bounds.map(|bound| bound.parse().unwrap()).collect();
+    assert_eq!(bounds.last(), Some(&f64::INFINITY));
+    let finite = &bounds[..bounds.len() - 1];
+    assert!(
+        finite[0] < 0.001 && finite[finite.len() - 1] >= 60.0,
+        "{bounds:?}"
+    );
+    for pair in finite.windows(2) {
+        assert!(pair[0] < pair[1] && pair[1] <= pair[0] * 2.51, "{bounds:?}");
+    }
+}
+
+/// The status of `/metrics` with these headers.
+async fn metrics(api: &Api, headers: &[(&'static str, &'static str)]) -> u16 {
+    let mut get = request(Method::GET, "/metrics");
+    for (name, value) in headers {
+        get = get.header(*name, *value);
+    }
+    let answer = api.call(get.body(String::new()).unwrap()).await;
+    let shown = answer.text().contains("tidegate_build_info");
+    assert_eq!(answer.status == 200, shown, "{}", answer.text());
+    answer.status.as_u16()
+}
+
+const FAR: Peer = Peer {
+    address: IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 7)),
+    encrypted: false,
+    loopback: false,
+};
+
+#[tokio::test]
+async fn metrics_without_a_token_are_for_this_machine() {
+    let mut api = Api::start().await;
+    assert_eq!(metrics(&api, &[]).await, 200);
+    for header in ["x-forwarded-for", "forwarded", "x-forwarded-proto"] {
+        let proxied = [(header, "192.0.2.7")];
+        assert_eq!(metrics(&api, &proxied).await, 404, "{header}");
+    }
+    api.peer = FAR;
+    assert_eq!(metrics(&api, &[]).await, 404);
+    assert_eq!(metrics(&api, &[("authorization", "Bearer x")]).await, 404);
+}
+
+#[tokio::test]
+async fn metrics_with_a_token_are_for_those_who_show_it() {
+    let token = || Some(Secret::new("scrape-scrape-scrape"));
+    let mut api = Api::with(|builder| builder.metrics_token(token())).await;
+    for peer in [api.peer, FAR] {
+        api.peer = peer;
+        assert_eq!(metrics(&api, &[]).await, 401);
+        let wrong = [("authorization", "Bearer scrape-scrape-scrapf")];
+        assert_eq!(metrics(&api, &wrong).await, 401);
+        let right = [("authorization", "Bearer scrape-scrape-scrape")];
+        assert_eq!(metrics(&api, &right).await, 200);
+    }
+}
+
+#[tokio::test]
+async fn a_listener_for_operators_serves_them_and_nothing_else() {
+    let api = Api::start().await;
+    // Bound to every address, so that only the kind of the listener can be the reason.
+    let socket = tokio::net::TcpListener::bind("0.0.0.0:0").await.unwrap();
+    let address = ([127, 0, 0, 1], socket.local_addr().unwrap().port()).into();
+    let server = api.serve(Listener::operations(socket), address);
+    for (path, status) in [
+        ("/metrics", "200"),
+        ("/healthz", "200"),
+        ("/readyz", "200"),
+        ("/api/v4/sql/schema", "404"),
+        ("/auth", "404"),
+        ("/", "404"),
+    ] {
+        let mut stream = server.connect().await;
+        let get = format!("GET {path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n");
+        stream.write_all(get.as_bytes()).await.unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).await.unwrap();
+        assert_eq!(text.split(' ').nth(1), Some(status), "{path}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn a_browser_at_an_unknown_path_gets_a_page_and_a_program_json() {
+    let api = Api::start().await;
+    for path in ["/nowhere", "/api/v4/nowhere", "/api/graphql/nowhere"] {
+        let get = request(Method::GET, path).header("x-request-id", "mine-7");
+        let get = get.header("accept", "text/html,application/xhtml+xml,*/*;q=0.8");
+        let page = api.call(get.body(String::new()).unwrap()).await;
+        assert_eq!(page.status, 404);
+        assert_eq!(page.header("content-type"), "text/html; charset=utf-8");
+        for part in [
+            "<title>Not found",
+            "<code>mine-7</code>",
+            "href=\"/account\"",
+        ] {
+            assert!(page.text().contains(part), "{part}: {}", page.text());
+        }
+        let data = api.get(path).await;
+        assert_eq!(data.status, 404);
+        let media = data.header("content-type");
+        assert!(media.starts_with("application/"), "{path}: {media}");
+    }
+}
+
+#[tokio::test]
+async fn a_page_that_fails_shows_the_request_id() {
+    let api = Api::start().await;
+    let get = request(Method::GET, "/auth?client_id=nobody").header("x-request-id", "mine-8");
+    let page = api.call(get.body(String::new()).unwrap()).await;
+    assert_eq!(page.status, 400);
+    assert!(
+        page.text().contains("<code>mine-8</code>"),
+        "{}",
+        page.text()
+    );
+}
+
+#[tokio::test]
+async fn pages_have_an_icon() {
+    let api = Api::start().await;
+    let icon = api.get("/favicon.ico").await;
+    assert_eq!(icon.header("content-type"), "image/svg+xml");
+    assert!(icon.text().starts_with("<svg "));
+    let page = api.get("/account").await;
+    assert!(
+        page.text().contains("href=\"/favicon.ico\""),
+        "{}",
+        page.text()
+    );
 }

@@ -157,3 +157,21 @@ async fn a_handshake_that_never_begins_is_closed() {
     let closed = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut bytes)).await;
     assert!(closed.is_ok());
 }
+
+#[tokio::test]
+async fn plain_http_where_https_is_spoken_is_told_so() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path());
+    let api = Api::start().await;
+    let server = listen(&api, certificate(folder.path()).unwrap()).await;
+    let mut stream = server.connect().await;
+    stream
+        .write_all(b"GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n")
+        .await
+        .unwrap();
+    let mut text = String::new();
+    let read = stream.read_to_string(&mut text);
+    tokio::time::timeout(PATIENCE, read).await.unwrap().unwrap();
+    assert!(text.starts_with("HTTP/1.1 400 Bad Request"), "{text}");
+    assert!(text.contains("this port speaks HTTPS"), "{text}");
+}

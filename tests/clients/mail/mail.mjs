@@ -96,7 +96,7 @@ try {
   assert.equal(page.status, 200);
   const short = await other.submit(page, "choose", { password: "short" });
   assert.equal(short.status, 400);
-  assert.match(short.text, /8 to 256 bytes/);
+  assert.match(short.text, /8 to 256 characters/);
   const chosen = await other.submit(page, "choose", { password: "another-1234" });
   assert.equal(chosen.status, 200, chosen.text);
   assert.equal((await post(`${url}/api/v4/sql`, ask1, session)).status, 401, "signed out");

@@ -228,6 +228,25 @@ kind!(
     }
 );
 
+impl PublicUrl {
+    /// Whether what is sent there crosses a network in the clear: the scheme is `http`, and the
+    /// host is no name or address of this machine (RFC 6761, section 6.3 for `localhost`).
+    pub(crate) fn is_insecure(&self) -> bool {
+        let Some(rest) = self.0.strip_prefix("http://") else {
+            return false;
+        };
+        let authority = rest.split('/').next().unwrap_or_default();
+        let host = match authority.strip_prefix('[') {
+            Some(rest) => rest.split(']').next().unwrap_or_default(),
+            None => authority.split(':').next().unwrap_or_default(),
+        };
+        let host = host.trim_end_matches('.').to_ascii_lowercase();
+        let local = host == "localhost" || host.ends_with(".localhost");
+        let address = host.parse::<IpAddr>();
+        !local && !address.is_ok_and(|address| address.to_canonical().is_loopback())
+    }
+}
+
 /// Splits `http(s)://authority/path` and returns the path with its slash.
 fn web_address(text: &str) -> Option<&str> {
     let rest = text
@@ -288,6 +307,26 @@ kind!(Secret, Text, "text", |text| Some(Self(text.to_owned())));
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret([redacted])")
+    }
+}
+
+/// The token that reads the metrics; never shown, and too long to be guessed.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct MetricsToken(pub(crate) String);
+
+kind!(
+    MetricsToken,
+    Text,
+    "16 visible ASCII characters or more, without blanks",
+    |text| {
+        let fits = text.len() >= 16 && text.bytes().all(|byte| byte.is_ascii_graphic());
+        fits.then(|| Self(text.to_owned()))
+    }
+);
+
+impl fmt::Debug for MetricsToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("MetricsToken([redacted])")
     }
 }
 

@@ -8,8 +8,8 @@ use ipnet::IpNet;
 use tidegate_postgres::TlsMode;
 
 use super::kind::{
-    DatabaseUrl, FeedSource, Kind, LogFormat, LogLevel, MailUrl, Origin, PublicUrl, RoleLimit,
-    Secret, Shape, Size, Span,
+    DatabaseUrl, FeedSource, Kind, LogFormat, LogLevel, MailUrl, MetricsToken, Origin, PublicUrl,
+    RoleLimit, Secret, Shape, Size, Span,
 };
 use super::{Effective, Error};
 
@@ -205,6 +205,10 @@ settings! {
     pool_timeout: Span = Some("5s"), Open;
     /// Threads that hash passwords; half the cores, at least one, when left out
     password_threads: Option<u32> = None, Open;
+    /// Address of its own for `/metrics`, `/healthz` and `/readyz`, over plain HTTP
+    metrics_listen: Option<SocketAddr> = None, Open;
+    /// Bearer token that `/metrics` asks for on every address, 16 characters at least
+    metrics_token: Option<MetricsToken> = None, Secret;
     /// From which level on events are logged
     log_level: LogLevel = Some("info"), Open;
     /// How log lines look

@@ -2,8 +2,11 @@
 //! section 7.1.2, "Errors").
 
 mod sql;
+mod summary;
 
 use std::sync::Arc;
+
+pub use summary::ErrorSummary;
 
 use tidegate_sql::Rejection;
 
@@ -33,6 +36,20 @@ pub enum Code {
 }
 
 impl Code {
+    /// All of them, in the order of their definition.
+    pub const ALL: [Self; 10] = [
+        Self::ParseFailed,
+        Self::ValidationFailed,
+        Self::BadUserInput,
+        Self::Unauthenticated,
+        Self::Forbidden,
+        Self::ConstraintViolation,
+        Self::Timeout,
+        Self::Conflict,
+        Self::TooComplex,
+        Self::Internal,
+    ];
+
     /// The word that clients see.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use data_encoding::BASE32_NOPAD;
 use zeroize::Zeroizing;
 
-use super::{Browser, Issuer};
+use super::{Browser, Claimed, Issuer};
 use crate::flow::{RecoveryCode, SECRET_BYTES, Totp};
 use crate::request::percent;
 use crate::throttle;
@@ -105,6 +105,12 @@ impl Issuer {
         visit: &Visit,
     ) -> Result<Secret> {
         let key = &browser.user.key;
+        self.check_second_factor(key, code, visit).await?;
+        self.raise(browser, visit).await
+    }
+
+    /// Counts an attempt, and gives it back if `code` is right.
+    async fn check_second_factor(&self, key: &UserKey, code: &str, visit: &Visit) -> Result<()> {
         let limit = &self.settings.limits.second_factor;
         let mut attempts = self.attempts();
         attempts.count(throttle::second_factor(key), limit).await?;
@@ -112,8 +118,7 @@ impl Issuer {
             self.tell(AuditKind::SecondFactorFailed, key, visit).await;
             return Err(Error::WrongSecondFactor);
         }
-        attempts.give_back().await?;
-        self.raise(browser, visit).await
+        attempts.give_back().await
     }
 
     async fn is_second_factor(&self, key: &UserKey, code: &str, visit: &Visit) -> Result<bool> {
@@ -135,14 +140,36 @@ impl Issuer {
         Ok(used)
     }
 
-    /// Takes the second factor of whoever is signed in in `browser` away.
+    /// Removes the second factor of the user who is signed in in `browser`. A browser that was left
+    /// open is not enough: `proof` is the user's password, or a code as for
+    /// [`show_second_factor`](Self::show_second_factor); a user without a password has codes only.
     ///
-    /// [`Error::SecondFactorNeeded`] unless it was shown in this browser.
-    pub async fn remove_second_factor(&self, browser: &Browser, visit: &Visit) -> Result<()> {
+    /// [`Error::SecondFactorNeeded`] unless the factor was shown in this browser;
+    /// [`Error::WrongCredentials`], [`Error::WrongSecondFactor`], [`Error::TooManyAttempts`],
+    /// [`Error::Busy`].
+    pub async fn remove_second_factor(
+        &self,
+        browser: &Browser,
+        proof: &Secret,
+        visit: &Visit,
+    ) -> Result<()> {
         if !browser.session.second_factor {
             return Err(Error::SecondFactorNeeded);
         }
         let key = &browser.user.key;
+        // No password is as short as a code of an authenticator.
+        let text = proof.expose().trim();
+        let code = text.len() <= 6 || RecoveryCode::parse(text).is_some();
+        if code || browser.user.password_hash.is_none() {
+            self.check_second_factor(key, text, visit).await?;
+        } else {
+            let claimed = Claimed {
+                key: key.clone(),
+                client_id: None,
+                address: visit.address,
+            };
+            self.prove(&claimed, proof).await?;
+        }
         if self.ports.store.delete_second_factor(key).await? {
             self.tell(AuditKind::SecondFactorRemoved, key, visit).await;
         }

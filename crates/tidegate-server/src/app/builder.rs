@@ -9,7 +9,7 @@ use tidegate_catalog::Catalogs;
 use tidegate_feed::Feed;
 use tidegate_graphql::{Apis, RoleLimits};
 use tidegate_methods::{MemoryMethodStore, Registry};
-use tidegate_oauth::{Accounts, IdentityProviders, Issuer, Mail, Store};
+use tidegate_oauth::{Accounts, IdentityProviders, Issuer, Mail, Secret, Store};
 use tidegate_rpc::Dispatcher;
 use tidegate_sql::{DatabaseName, Executor};
 
@@ -55,6 +55,7 @@ impl AppBuilder {
             probes: Vec::new(),
             metrics_sources: Vec::new(),
             metrics: Metrics::default(),
+            metrics_token: None,
             spans: None,
             default_users: DefaultUsers::new(store),
             memory: Memory::new(Limits::default().memory),
@@ -177,6 +178,12 @@ impl AppBuilder {
     /// Adds metrics to `/metrics`.
     pub fn metrics(mut self, source: Arc<dyn MetricsSource>) -> Self {
         self.0.metrics_sources.push(source);
+        self
+    }
+
+    /// Lets those read `/metrics` who show this bearer token, and nobody else.
+    pub fn metrics_token(mut self, token: Option<Secret>) -> Self {
+        self.0.metrics_token = token;
         self
     }
 

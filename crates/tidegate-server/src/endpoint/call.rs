@@ -14,7 +14,7 @@ use super::{Call, no_content, origin};
 use crate::app::App;
 use crate::authenticate::{self, Caller};
 use crate::body::{Body, Content};
-use crate::error::Failure;
+use crate::error::{self, Errors, Failure};
 use crate::metrics::Subject;
 use crate::negotiate::{self, ContentType, Preferences};
 use crate::request_body::{self, RequestBody};
@@ -49,7 +49,10 @@ where
     let asked = Asked::read(call.app, call.head, call.body).await?;
     let payload = match asked.payload(call.app) {
         Ok(payload) => payload,
-        Err(reply) => return Ok(asked.reply(reply)),
+        Err(reply) => {
+            let errors = Errors::of_reply(&reply);
+            return Ok(with(asked.reply(reply), Some(errors)));
+        }
     };
     let answering = Answering {
         app: call.app,
@@ -156,20 +159,20 @@ impl Answering<'_> {
     async fn envelopes(&self, payload: &Payload<'_>, dry: bool) -> Result<Response<Body>, Failure> {
         let (app, context) = (self.app, self.context());
         let mut out = Pieces::new(app.limits().response, app.memory().share());
-        let Outcome { answered, faults } = if dry {
+        let Outcome { answered, errors } = if dry {
             self.dispatcher().dry_run(&context, payload, &mut out).await
         } else {
             self.dispatcher()
                 .dispatch(&context, payload, &mut out)
                 .await
         };
-        for fault in faults {
-            self.log(fault);
-        }
-        if answered {
-            return Ok(self.asked.answer(out.into()));
-        }
-        Ok(no_content())
+        let errors = self.report(errors);
+        let response = if answered {
+            self.asked.answer(out.into())
+        } else {
+            no_content()
+        };
+        Ok(with(response, errors))
     }
 
     /// The rows of one call as they come; an error before the first of them is a JSON-RPC answer.
@@ -182,10 +185,8 @@ impl Answering<'_> {
             Ok(rows) => Ok(sql::answer(format, rows, &self.asked.preferences)),
             Err(error) => {
                 let reply = Reply::failed(call, &error);
-                if error.is_fault_of_service() {
-                    self.log(error);
-                }
-                Ok(reply.map_or_else(no_content, |reply| self.asked.reply(reply)))
+                let response = reply.map_or_else(no_content, |reply| self.asked.reply(reply));
+                Ok(with(response, self.report(vec![error])))
             }
         }
     }
@@ -216,9 +217,27 @@ impl Answering<'_> {
             .map_err(|error| tidegate_rpc::Error::of_statement(error, parsed.placeholders()))
     }
 
-    fn log(&self, fault: tidegate_rpc::Error) {
-        Failure::from_rpc(fault).log(&origin(self.head, self.subject));
+    fn report(&self, errors: Vec<tidegate_rpc::Error>) -> Option<Errors> {
+        report(errors, &origin(self.head, self.subject))
     }
+}
+
+/// Logs the causes of the faults of the service, and sums all errors up.
+pub(crate) fn report(
+    errors: Vec<tidegate_rpc::Error>,
+    context: &error::Context<'_>,
+) -> Option<Errors> {
+    let failures: Vec<_> = errors.into_iter().map(Failure::from_rpc).collect();
+    for failure in &failures {
+        failure.log(context);
+    }
+    Errors::of_rpc(&failures)
+}
+
+/// The answer with its errors for the log and the metrics.
+fn with(mut response: Response<Body>, errors: Option<Errors>) -> Response<Body> {
+    response.body_mut().subject.errors = errors.map(Box::new);
+    response
 }
 
 impl Output for Pieces {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::task::{self, Poll, ready};
 use tidegate_catalog::Schema;
 use tidegate_graphql::{
-    Answer, Api, Code, Context, Error, Prepared, Reader, Request, Requests, Text,
+    Answer, Api, Code, Context, Error, ErrorSummary, Prepared, Reader, Request, Requests, Text,
 };
 use tidegate_sql::Terms;
 
@@ -23,14 +23,14 @@ use super::{Call, sql};
 use crate::app::App;
 use crate::authenticate::{self, Caller};
 use crate::body::{Body, Content, Interrupted, Source};
-use crate::error::{Failure, NO_STORE};
+use crate::error::{Errors, Failure, NO_STORE};
 use crate::memory::Share;
 use crate::negotiate::{ContentType, Preferences};
 use crate::percent;
 use crate::request_body::{self, RequestBody};
 use crate::stack::BodyError;
 
-pub(crate) use media::Media;
+pub(crate) use media::{Media, wants_page};
 pub(crate) use page::asset;
 
 /// Answers from this size on count against the memory for large ones.
@@ -172,12 +172,12 @@ impl Work<'_> {
         let requests = match requests.map_err(|error| Failure::input(error.message))? {
             Requests::One(request) => {
                 let answer = Box::pin(self.run(&request, true, u64::MAX)).await?;
-                return Ok(self.respond(answer.body, media.status(answer.executed), media));
+                return Ok(self.one(answer, media));
             }
             Requests::Many(requests) => requests,
         };
         let mut all = BytesMut::with_capacity(1024);
-        let mut text = Text::default();
+        let (mut text, mut errors) = (Text::default(), ErrorSummary::default());
         for (at, request) in requests.iter().enumerate() {
             // What was done before is not taken back, so who comes when there is no room left
             // does nothing.
@@ -192,6 +192,7 @@ impl Work<'_> {
             let answer = answer.unwrap_or_else(|failure| {
                 Answer::refused(&[Error::new(Code::Internal, failure.message)])
             });
+            errors.add(answer.errors);
             match answer.body.into_bytes() {
                 Ok(bytes) => all.put_slice(&bytes),
                 Err(streamed) => {
@@ -202,7 +203,7 @@ impl Work<'_> {
         }
         all.put_u8(b']');
         text.append(all);
-        Ok(self.respond(text, StatusCode::OK, media))
+        Ok(self.respond((text, &errors), StatusCode::OK, media))
     }
 
     /// A request in the query of the address.
@@ -226,7 +227,7 @@ impl Work<'_> {
             variables,
         };
         let answer = self.run(&request, false, u64::MAX).await?;
-        Ok(self.respond(answer.body, media.status(answer.executed), media))
+        Ok(self.one(answer, media))
     }
 
     async fn run(
@@ -254,8 +255,19 @@ impl Work<'_> {
         execute(parts, self.caller, terms, &prepared, request.variables).await
     }
 
-    fn respond(&self, body: Text, status: StatusCode, media: Media) -> Response<Body> {
+    fn one(&self, answer: Answer, media: Media) -> Response<Body> {
+        let status = media.status(answer.executed);
+        self.respond((answer.body, &answer.errors), status, media)
+    }
+
+    fn respond(
+        &self,
+        (body, errors): (Text, &ErrorSummary),
+        status: StatusCode,
+        media: Media,
+    ) -> Response<Body> {
         let mut response = Response::new(Body::from(content(self.app, body)));
+        response.body_mut().subject.errors = Errors::of_graphql(errors).map(Box::new);
         *response.status_mut() = status;
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, media.header());

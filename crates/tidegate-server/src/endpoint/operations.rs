@@ -7,10 +7,15 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Response, StatusCode};
 use serde_json::{Map, Value};
 
-use super::json;
+use tidegate_oauth::Secret;
+
+use super::{Call, json};
 use crate::app::{App, Probe};
+use crate::authenticate;
 use crate::body::Body;
 use crate::error::{Failure, NO_STORE};
+use crate::forwarded;
+use crate::serve::ForOperators;
 
 /// A part that has not answered by then is not ready.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -62,7 +67,26 @@ async fn is_ready(probe: &dyn Probe) -> bool {
 }
 
 /// `GET /metrics`: Prometheus' text format.
-pub(crate) fn metrics(app: &App) -> Result<Response<Body>, Failure> {
+///
+/// The metrics name tenants, so they are not for everybody: with a token they are for those who show
+/// it; without one they are served through a listener for operators, or to this machine.
+pub(crate) fn metrics<B>(call: &Call<'_, B>) -> Result<Response<Body>, Failure> {
+    let Call {
+        app, peer, head, ..
+    } = call;
+    if let Some(token) = app.metrics_token() {
+        let shown = authenticate::bearer(&head.headers)?;
+        let shown = shown.ok_or_else(|| Failure::missing_token("metrics_token is needed here"))?;
+        if Secret::new(shown) != *token {
+            return Err(Failure::invalid_token("this is not metrics_token"));
+        }
+    } else if head.extensions.get::<ForOperators>().is_none()
+        && !forwarded::is_local(*peer, &head.headers)
+    {
+        return Err(Failure::not_found(
+            "metrics are served on metrics_listen, or here with metrics_token; see OPERATIONS",
+        ));
+    }
     let text = app
         .metrics()
         .text(app.metrics_sources())

@@ -27,20 +27,26 @@ pub(crate) use sign_out::sign_out;
 pub(crate) use sign_up::sign_up;
 
 use crate::body::Body;
-use crate::page::STYLE;
+use crate::page::{ICON, STYLE};
 use crate::stack::etag;
 
 /// `GET /assets/tidegate.css`
 pub(crate) fn stylesheet() -> Response<Body> {
-    let text = Bytes::from_static(STYLE.as_bytes());
+    asset(STYLE, HeaderValue::from_static("text/css; charset=utf-8"))
+}
+
+/// `GET /favicon.ico`, which browsers ask for without being told of it. They go by the media type.
+pub(crate) fn icon() -> Response<Body> {
+    asset(ICON, HeaderValue::from_static("image/svg+xml"))
+}
+
+fn asset(text: &'static str, kind: HeaderValue) -> Response<Body> {
+    let text = Bytes::from_static(text.as_bytes());
     let tag = etag(&text);
     let mut response = super::json(text, super::documents::MINUTES);
     let headers = response.headers_mut();
     headers.insert(ETAG, tag);
-    headers.insert(
-        CONTENT_TYPE,
-        HeaderValue::from_static("text/css; charset=utf-8"),
-    );
+    headers.insert(CONTENT_TYPE, kind);
     headers.insert(
         "x-content-type-options",
         HeaderValue::from_static("nosniff"),

@@ -5,7 +5,7 @@ use http::header::CONTENT_TYPE;
 use http::{Response, StatusCode};
 use tidegate_graphql::{Code, Error};
 
-use super::{Context, Failure};
+use super::{Context, Failure, Protocol};
 use crate::body::Body;
 use crate::endpoint::Media;
 
@@ -14,15 +14,12 @@ impl Failure {
     pub(crate) fn into_graphql(self, media: Media, context: &Context<'_>) -> Response<Body> {
         self.log(context);
         let mut error = Error::new(self.graphql_code(), self.message.clone());
-        let rejection = self.details.as_ref();
-        error.rejection = rejection
-            .and_then(|details| details.rejection.clone())
-            .map(Box::new);
+        error.rejection = self.rejection().cloned().map(Box::new);
         let mut body = BytesMut::with_capacity(256);
         body.put_slice(b"{\"errors\":[");
         error.write(&mut body);
         body.put_slice(b"]}");
-        let mut response = self.answer(body.to_vec());
+        let mut response = self.answer(body.to_vec(), Protocol::GraphQl);
         response.headers_mut().insert(CONTENT_TYPE, media.header());
         response
     }

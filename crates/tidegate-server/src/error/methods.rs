@@ -41,13 +41,19 @@ impl From<StoreError> for Failure {
 }
 
 impl Failure {
-    /// What only the log learns of a call: its caller has its answer already.
+    /// What the log and the metrics learn of a call: its caller has its answer already.
     pub(crate) fn from_rpc(error: tidegate_rpc::Error) -> Self {
         use tidegate_rpc::Error as Rpc;
         match error {
             Rpc::Registry(error) => error.into(),
             Rpc::Statement(error) | Rpc::InDoubt(error) => Self::from_sql(error, false),
-            error => Self::internal(error),
+            error @ Rpc::NoJson { .. } => Self::invalid_json(error.to_string()),
+            error @ Rpc::MethodNotFound => Self::not_found(error.to_string()),
+            error @ (Rpc::InvalidRequest(_)
+            | Rpc::TooMany { .. }
+            | Rpc::Params(_)
+            | Rpc::Definition(_)) => Self::input(error.to_string()),
+            error @ Rpc::RolledBack { .. } => Self::internal(error),
         }
     }
 }

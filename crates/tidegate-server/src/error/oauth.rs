@@ -8,7 +8,7 @@ use http::{Response, StatusCode};
 use serde::Serialize;
 use tidegate_oauth as oauth;
 
-use super::{Challenge, Context, Failure};
+use super::{Challenge, Context, Failure, Protocol};
 use crate::body::Body;
 
 #[derive(Serialize)]
@@ -71,7 +71,8 @@ impl Failure {
     }
 
     /// The answer of an OAuth endpoint; `guest` adds the members that it shows beside.
-    pub(crate) fn into_oauth(self, guest: bool, context: &Context<'_>) -> Response<Body> {
+    pub(crate) fn into_oauth(mut self, guest: bool, context: &Context<'_>) -> Response<Body> {
+        self.code = self.oauth_name();
         self.log(context);
         // A client in use splits these bodies at a colon that a blank follows.
         let message: Cow<'_, str> = if self.message.contains(": ") {
@@ -80,17 +81,17 @@ impl Failure {
             Cow::Borrowed(&self.message)
         };
         let body = OAuthError {
-            error: self.oauth_name(),
+            error: self.code,
             error_description: &message,
             rest: guest.then(|| RestMembers {
                 success: false,
                 message: &message,
                 code: self.status.as_u16(),
-                error_code: self.oauth_name(),
+                error_code: self.code,
             }),
         };
         let body = serde_json::to_vec(&body).expect("strings and numbers can be written");
-        let mut response = self.answer(body);
+        let mut response = self.answer(body, Protocol::OAuth);
         response
             .headers_mut()
             .insert(PRAGMA, HeaderValue::from_static("no-cache"));

@@ -1,9 +1,9 @@
 //! Failures as people see them.
 
-use http::Response;
 use http::header::RETRY_AFTER;
+use http::{Response, StatusCode};
 
-use super::{Context, Failure};
+use super::{Context, Failure, Protocol};
 use crate::body::Body;
 use crate::page;
 
@@ -13,6 +13,7 @@ impl Failure {
         self.log(context);
         let base = page::base_of(issuer);
         let title = match self.status.as_u16() {
+            404 => "Not found",
             400 | 413 | 415 => "This does not work",
             403 => "Not allowed",
             429 | 503 => "Try again soon",
@@ -26,11 +27,14 @@ impl Failure {
         if !text.ends_with('.') {
             text.push('.');
         }
-        let card = page::notice(title, &text, None);
+        let account = format!("{base}/account");
+        let back = (self.status == StatusCode::NOT_FOUND).then_some((&*account, "Your account"));
+        let card = page::failure((title, &text), back, context.request_id);
         let markup = page::layout(base, title, &card);
         let mut response = page::answer(self.status, markup, None);
         // Whatever the failure asks for besides its body.
-        let plain = self.answer(Vec::new());
+        let mut plain = self.answer(Vec::new(), Protocol::Page);
+        response.body_mut().subject.errors = plain.body_mut().subject.errors.take();
         for name in [RETRY_AFTER, http::header::ALLOW] {
             if let Some(value) = plain.headers().get(&name) {
                 response.headers_mut().insert(name, value.clone());

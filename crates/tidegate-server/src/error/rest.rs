@@ -7,7 +7,7 @@ use http::header::{
 use http::{Response, StatusCode};
 use serde::Serialize;
 
-use super::{Details, Failure};
+use super::{Details, Errors, Failure, Protocol};
 use crate::body::Body;
 
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
@@ -56,15 +56,12 @@ impl Failure {
     /// The answer of the REST and SQL endpoints.
     pub(crate) fn into_rest(self, context: &Context<'_>) -> Response<Body> {
         self.log(context);
-        self.answer(self.rest_body())
+        self.answer(self.rest_body(), Protocol::Rest)
     }
 
     /// The body of that answer.
     pub(crate) fn rest_body(&self) -> Vec<u8> {
-        let rejection = self
-            .details
-            .as_ref()
-            .and_then(|details| details.rejection.as_ref());
+        let rejection = self.rejection();
         let body = RestError {
             success: false,
             message: &self.message,
@@ -85,8 +82,10 @@ impl Failure {
     }
 
     /// The answer with this body and the headers that the failure asks for.
-    pub(super) fn answer(&self, body: Vec<u8>) -> Response<Body> {
+    pub(super) fn answer(&self, body: Vec<u8>, protocol: Protocol) -> Response<Body> {
         let mut response = Response::new(Body::from(bytes::Bytes::from(body)));
+        let errors = Errors::of_failure(protocol, self);
+        response.body_mut().subject.errors = Some(Box::new(errors));
         *response.status_mut() = self.status;
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, JSON);

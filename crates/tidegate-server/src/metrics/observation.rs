@@ -6,6 +6,7 @@ use http::{HeaderValue, Method, Request};
 use tidegate_sql::Login;
 
 use crate::app::App;
+use crate::error::Errors;
 use crate::route::{PATHS, Route};
 use crate::stack::REQUEST_ID;
 use crate::trace::{Place, Span};
@@ -23,6 +24,11 @@ macro_rules! access {
             complete = $self.complete,
             database = $self.subject.login.as_ref().map(|login| login.database.as_str()),
             role = $self.subject.login.as_ref().map(|login| login.role.as_str()),
+            error = $self.subject.errors.as_ref().and_then(|errors| errors.code()),
+            errors = $self.subject.errors.as_ref().map(|errors| errors.total()),
+            sqlstate = $self.subject.errors.as_ref().and_then(|errors| errors.sqlstate.as_deref()),
+            table = $self.subject.errors.as_ref().and_then(|errors| errors.table.as_deref()),
+            constraint = $self.subject.errors.as_ref().and_then(|errors| errors.constraint.as_deref()),
             "request"
         )
     };
@@ -51,6 +57,8 @@ pub(crate) struct Subject {
     pub route: Option<usize>,
     /// As whom it runs.
     pub login: Option<Login>,
+    /// The errors that its answer tells, also those of an answer with status 200.
+    pub errors: Option<Box<Errors>>,
 }
 
 impl Observation {
@@ -68,6 +76,7 @@ impl Observation {
                     .ok()
                     .map(|route| route.index()),
                 login: None,
+                errors: None,
             },
             status: PEER_LEFT,
             complete: false,
@@ -78,6 +87,7 @@ impl Observation {
     pub(crate) fn answered(&mut self, status: u16, subject: Subject) {
         self.status = status;
         self.subject.login = subject.login;
+        self.subject.errors = subject.errors;
     }
 
     /// The answer has reached its end.
@@ -113,12 +123,15 @@ impl Drop for Observation {
         self.app
             .metrics()
             .end(route, self.status, took, self.complete);
+        if let Some(errors) = &self.subject.errors {
+            self.app.metrics().errors(errors);
+        }
         self.span();
         // An event costs as much as a small request, so requests that went well stay silent unless
         // somebody wants to see them.
         match self.status {
             400.. => access!(self, info, took),
-            _ if !self.complete => access!(self, info, took),
+            _ if !self.complete || self.subject.errors.is_some() => access!(self, info, took),
             _ => access!(self, debug, took),
         }
     }

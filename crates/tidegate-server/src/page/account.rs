@@ -8,6 +8,7 @@ use tidegate_oauth::{
 };
 
 use super::form::{Field, Form};
+use super::second_factor::code_field;
 
 /// What is open in a user's name, with a button to end each, and the password.
 pub(crate) fn account(
@@ -41,7 +42,7 @@ pub(crate) fn account(
             }
         }
         section { h2 { "Password" } (password(form, browser)) }
-        section { h2 { "Two-step sign-in" } (second_factor(form, account.recovery_codes)) }
+        section { h2 { "Two-step sign-in" } (second_factor(form, browser, account.recovery_codes)) }
         (form_of(form).around("sign_out", &html! { button type="submit" { "Sign out" } }))
     }
 }
@@ -169,14 +170,27 @@ fn password(form: &Form<'_>, browser: &Browser) -> Markup {
     }
 }
 
-fn second_factor(form: &Form<'_>, left: Option<u64>) -> Markup {
-    let form = form_of(form);
+fn second_factor(form: &Form<'_>, browser: &Browser, left: Option<u64>) -> Markup {
     if let Some(left) = left {
+        let proof = match browser.user.password_hash {
+            Some(_) => Field::password("proof", "Your password, or a code"),
+            None => code_field("proof", "A code of your authenticator"),
+        };
+        let fields = html! {
+            input type="text" name="username" autocomplete="username"
+                value=(browser.user.key.name) readonly hidden;
+            (form.field(&Field {
+                hint: Some("Six digits of your authenticator, or a recovery code, will do"),
+                ..proof
+            }))
+            button type="submit" { "Turn off" }
+        };
         return html! {
             p { "On. " (left) " recovery codes are left." }
-            (form.around("remove_second_factor", &html! { button type="submit" { "Turn off" } }))
+            (form.around("remove_second_factor", &fields))
         };
     }
+    let form = form_of(form);
     html! {
         p { "Off. With it, signing in also takes a code from your phone, so that the password alone is of no use to others." }
         (form.around("begin_enrolment", &html! { button type="submit" { "Set up" } }))

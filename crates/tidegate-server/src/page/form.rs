@@ -42,6 +42,8 @@ pub(crate) struct Field<'a> {
     pub value: Option<&'a str>,
     /// What a browser may fill in.
     pub autocomplete: &'static str,
+    /// Which keys a phone shows, where those of the `type` do not fit.
+    pub inputmode: Option<&'static str>,
     /// What a person should know before.
     pub hint: Option<&'a str>,
     /// Whether it has the focus when the page is shown.
@@ -56,6 +58,7 @@ impl<'a> Field<'a> {
             kind: "text",
             value: None,
             autocomplete: "off",
+            inputmode: None,
             hint: None,
             focus: false,
         }
@@ -102,7 +105,7 @@ impl Form<'_> {
             div.field {
                 label for=(name) { (field.label) }
                 input id=(name) name=(name) type=(field.kind) value=[field.value]
-                    autocomplete=(field.autocomplete) autocapitalize="none" spellcheck="false"
+                    autocomplete=(field.autocomplete) inputmode=[field.inputmode] autocapitalize="none" spellcheck="false"
                     required autofocus[field.focus || told.is_some()]
                     aria-invalid=[told.map(|_| "true")] aria-describedby=[described];
                 @if let Some(hint) = field.hint {

@@ -13,6 +13,7 @@ pub(crate) fn layout(base: &str, title: &str, card: &Markup) -> Markup {
                 meta name="color-scheme" content="light dark";
                 meta name="robots" content="noindex";
                 title { (title) " · Tidegate" }
+                link rel="icon" type="image/svg+xml" href={ (base) "/favicon.ico" };
                 link rel="stylesheet" href={ (base) "/assets/tidegate.css" };
             }
             body {

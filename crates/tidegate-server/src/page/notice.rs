@@ -16,6 +16,20 @@ pub(crate) fn notice(title: &str, text: &str, next: Option<(&str, &str)>) -> Mar
     }
 }
 
+/// What did not work, where to go on, and what support needs to find it in the log.
+pub(crate) fn failure(
+    (title, text): (&str, &str),
+    next: Option<(&str, &str)>,
+    request_id: &str,
+) -> Markup {
+    html! {
+        (notice(title, text, next))
+        @if !request_id.is_empty() {
+            p.hint { "Request " code { (request_id) } }
+        }
+    }
+}
+
 /// Whether a client gets a code.
 pub(crate) fn consent(form: &Form<'_>, client: &Client, user: &str) -> Markup {
     html! {

@@ -8,11 +8,11 @@ use tidegate_oauth::{Enrolment, Secret};
 
 use super::form::{Field, Form};
 
-fn code_field(label: &str) -> Field<'_> {
+/// Where a code of an authenticator is typed.
+pub(super) fn code_field<'a>(name: &'static str, label: &'a str) -> Field<'a> {
     Field {
         autocomplete: "one-time-code",
-        focus: true,
-        ..Field::text("code", label)
+        ..Field::text(name, label)
     }
 }
 
@@ -21,7 +21,8 @@ pub(crate) fn second_factor(form: &Form<'_>) -> Markup {
     let fields = html! {
         (form.field(&Field {
             hint: Some("Six digits, or one of your recovery codes"),
-            ..code_field("Code")
+            focus: true,
+            ..code_field("code", "Code")
         }))
         button.primary type="submit" { "Continue" }
     };
@@ -36,7 +37,12 @@ pub(crate) fn second_factor(form: &Form<'_>) -> Markup {
 pub(crate) fn enrol(form: &Form<'_>, enrolment: &Enrolment) -> Markup {
     let fields = html! {
         input type="hidden" name="sealed" value=(enrolment.sealed);
-        (form.field(&code_field("Code from the app")))
+        (form.field(&Field {
+            // Only digits here, as a recovery code is not there yet.
+            inputmode: Some("numeric"),
+            focus: true,
+            ..code_field("code", "Code from the app")
+        }))
         button.primary type="submit" { "Turn on" }
     };
     let secret = enrolment.secret.expose().as_bytes().chunks(4);
@@ -85,6 +91,7 @@ pub(crate) fn recovery_codes(codes: &[Secret], next: &str) -> Markup {
     html! {
         h1 { "Keep your recovery codes" }
         p.lead { "Each signs you in once when your authenticator is lost. They are not shown again." }
+        p.hint { "One click selects them all, to be copied or printed." }
         ul.codes { @for code in codes { li { code { (code.expose()) } } } }
         p { a.primary href=(next) { "I have kept them" } }
     }

@@ -22,6 +22,7 @@ pub(crate) struct Door {
     socket: TcpListener,
     acceptor: Option<Acceptor>,
     loopback: bool,
+    operations: bool,
     app: App,
     places: Arc<Semaphore>,
     stopped: watch::Receiver<bool>,
@@ -42,6 +43,7 @@ impl Door {
                 .ip()
                 .to_canonical()
                 .is_loopback(),
+            operations: listener.operations,
             acceptor: listener.certificate.map(Certificate::into_acceptor),
             socket: listener.socket,
             app,
@@ -89,6 +91,7 @@ impl Door {
                 encrypted: self.acceptor.is_some(),
                 loopback: self.loopback,
             },
+            operations: self.operations,
             stopped: self.stopped.clone(),
         };
         let acceptor = self.acceptor.clone();

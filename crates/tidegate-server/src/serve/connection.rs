@@ -10,13 +10,14 @@ use http::{Request, Response, Version};
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tower::Service;
 
+use super::ForOperators;
 use super::attention::attended;
-use super::refusal::Explained;
+use super::refusal::{self, Explained};
 use super::tls::Acceptor;
 use super::vitals::{InFlight, Monitor, Reset, Verdict, Vitals, Watched};
 use crate::app::App;
@@ -40,6 +41,8 @@ const HTTP2_RESETS: usize = 64;
 pub(crate) struct Context {
     pub app: App,
     pub peer: Peer,
+    /// Whether only operators are served here.
+    pub operations: bool,
     pub stopped: watch::Receiver<bool>,
 }
 
@@ -50,11 +53,26 @@ pub(crate) async fn serve(stream: TcpStream, acceptor: Option<Acceptor>, context
     let Some(acceptor) = acceptor else {
         return drive(stream, context).await;
     };
-    let handshake = acceptor.accept(stream);
     let timeout = context.app.limits().timeouts.handshake;
-    if let Ok(Ok(stream)) = tokio::time::timeout(timeout, handshake).await {
+    let handshake = async {
+        if speaks_tls(&stream).await? {
+            return acceptor.accept(stream).await.map(Some);
+        }
+        let mut stream = stream;
+        stream.write_all(&refusal::plain(&context.app)).await?;
+        stream.shutdown().await?;
+        Ok(None)
+    };
+    if let Ok(Ok(Some(stream))) = tokio::time::timeout(timeout, handshake).await {
         drive(stream, context).await;
     }
+}
+
+/// Whether the first byte is that of a TLS handshake (RFC 8446, section 5.1) and not of a method.
+async fn speaks_tls(stream: &TcpStream) -> std::io::Result<bool> {
+    let mut first = [0];
+    stream.peek(&mut first).await?;
+    Ok(!first[0].is_ascii_uppercase())
 }
 
 /// Serves HTTP, and the WebSocket that the connection may become.
@@ -79,6 +97,7 @@ where
     let Context {
         app,
         peer,
+        operations,
         mut stopped,
     } = context;
     let timeouts = app.limits().timeouts;
@@ -90,7 +109,7 @@ where
     let gone = Arc::clone(&vitals);
     let io = Watched::new(io, Arc::clone(&vitals));
     let io = TokioIo::new(Explained::new(io, app.clone(), Arc::clone(&vitals)));
-    let service = hyper_service(app.clone(), peer, vitals, handoff);
+    let service = hyper_service((app.clone(), operations), peer, vitals, handoff);
     let builder = builder(app.limits());
     let mut connection = pin!(builder.serve_connection_with_upgrades(io, service));
     let mut closing = false;
@@ -146,7 +165,7 @@ fn builder(limits: &Limits) -> auto::Builder<TokioExecutor> {
 
 /// The stack as hyper wants it, which also tells when a request begins and ends.
 fn hyper_service(
-    app: App,
+    (app, operations): (App, bool),
     peer: Peer,
     vitals: Arc<Vitals>,
     handoff: Handoff,
@@ -160,6 +179,9 @@ fn hyper_service(
     hyper::service::service_fn(move |mut request: Request<Incoming>| {
         if request.headers().contains_key(UPGRADE) {
             request.extensions_mut().insert(handoff.clone());
+        }
+        if operations {
+            request.extensions_mut().insert(ForOperators);
         }
         let in_flight = InFlight::begin(&vitals);
         let old = request.version() == Version::HTTP_10;

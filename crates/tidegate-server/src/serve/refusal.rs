@@ -15,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::vitals::Vitals;
 use crate::app::App;
-use crate::error::Failure;
+use crate::error::{Errors, Failure, Protocol};
 
 /// The field by which hyper's own answer is known: every one of ours has a request id and most a
 /// body.
@@ -104,15 +104,29 @@ fn explain(app: &App, status: StatusCode, fields: &str) -> Vec<u8> {
         }
         _ => "the head is no HTTP/1.1, expected a request line and fields as in RFC 9112",
     };
+    answer(app, (status, message), fields)
+}
+
+/// The answer to plain HTTP where HTTPS is spoken.
+pub(crate) fn plain(app: &App) -> Vec<u8> {
+    let message = "this port speaks HTTPS; use https:// in the address";
+    answer(app, (StatusCode::BAD_REQUEST, message), "connection: close")
+}
+
+fn answer(app: &App, (status, message): (StatusCode, &'static str), fields: &str) -> Vec<u8> {
+    let failure = Failure::new(status, "INPUT_VALIDATION_ERROR", message);
+    app.metrics()
+        .errors(&Errors::of_failure(Protocol::Rest, &failure));
     let id = app.request_id();
     let id = id.to_str().unwrap_or_default();
     tracing::info!(
         target: "tidegate::access",
         request_id = id,
         status = status.as_u16(),
+        error = failure.code,
         "no request"
     );
-    let body = Failure::new(status, "INPUT_VALIDATION_ERROR", message).rest_body();
+    let body = failure.rest_body();
     let mut answer = format!("HTTP/1.1 {status}\r\nx-request-id: {id}\r\n");
     let kept = fields.split("\r\n").filter(|field| *field != BARE);
     answer.extend(kept.flat_map(|field| [field, "\r\n"]));

@@ -17,7 +17,7 @@ use super::subscribe::{Refusal, Wanted, no_feed, of_graphql};
 use crate::app::App;
 use crate::authenticate::Caller;
 use crate::endpoint::{call, graphql, sql};
-use crate::error::{self, Failure};
+use crate::error::{self, Errors, Failure, Protocol};
 use crate::negotiate::Preferences;
 
 /// What came of it.
@@ -63,6 +63,7 @@ impl Work {
         let payload = match call::payload(&self.app, text.as_bytes()) {
             Ok(payload) => payload,
             Err(reply) => {
+                self.report(Some(Errors::of_reply(&reply)));
                 done.texts.push(reply.into_bytes().freeze());
                 return done;
             }
@@ -75,9 +76,7 @@ impl Work {
         let mut out = OutputBuffer::new(self.app.limits().response);
         let dispatcher = self.app.dispatcher();
         let outcome = dispatcher.dispatch(&context, &payload, &mut out).await;
-        for fault in outcome.faults {
-            self.log(&Failure::from_rpc(fault));
-        }
+        self.report(call::report(outcome.errors, &self.context()));
         if outcome.answered {
             done.texts.push(out.into_bytes().freeze());
         }
@@ -110,6 +109,7 @@ impl Work {
             Outcome::Texts(texts) => done.texts = texts,
             Outcome::Live(subscription) => done.subscription = Some(subscription),
             Outcome::Refused(refusal) => {
+                self.report(refusal.errors());
                 done.texts = vec![answer::refusal(self.dialect, &key.0, &refusal)];
             }
         }
@@ -149,6 +149,7 @@ impl Work {
             // A message is one frame, so that its bytes must all be there.
             let answer = Box::pin(run).await?;
             let answer = answer.collect(self.app.limits().response).await;
+            self.report(Errors::of_graphql(&answer.errors));
             return Ok(Outcome::Texts(answer::graphql(self.dialect, id, answer)));
         }
         match of_graphql(&api, &prepared, request.variables) {
@@ -200,22 +201,37 @@ impl Work {
     }
 
     fn refused(&self, id: &str, errors: &[tidegate_graphql::Error]) -> Outcome {
-        Outcome::Texts(answer::graphql(self.dialect, id, Answer::refused(errors)))
+        let answer = Answer::refused(errors);
+        self.report(Errors::of_graphql(&answer.errors));
+        Outcome::Texts(answer::graphql(self.dialect, id, answer))
     }
 
     fn failed(&self, id: Option<&str>, failure: &Failure) -> Bytes {
-        self.log(failure);
+        failure.log(&self.context());
+        self.report(Some(Errors::of_failure(Protocol::WebSocket, failure)));
         answer::failure(self.dialect, id, failure)
     }
 
-    fn log(&self, failure: &Failure) {
-        let login = self.caller.login();
-        failure.log(&error::Context {
-            request_id: &self.request_id,
-            route: "/api/v4/events",
-            database: login.map(|login| login.database.as_str()),
-            role: login.map(|login| login.role.as_str()),
-        });
+    fn context(&self) -> error::Context<'_> {
+        context(&self.request_id, Some(&self.caller))
+    }
+
+    fn report(&self, errors: Option<Errors>) {
+        if let Some(errors) = errors {
+            self.app.metrics().errors(&errors);
+            errors.log(&self.context());
+        }
+    }
+}
+
+/// Where an error of a socket happened, for the log.
+pub(super) fn context<'a>(request_id: &'a str, caller: Option<&'a Caller>) -> error::Context<'a> {
+    let login = caller.and_then(Caller::login);
+    error::Context {
+        request_id,
+        route: "/api/v4/events",
+        database: login.map(|login| login.database.as_str()),
+        role: login.map(|login| login.role.as_str()),
     }
 }
 

@@ -27,9 +27,9 @@ use super::entry::Entry;
 use super::handshake::{Credentials, Dialect, Opening};
 use super::identity::Identity;
 use super::message::Id;
-use super::operation::Done;
+use super::operation::{self, Done};
 use crate::app::App;
-use crate::error::Failure;
+use crate::error::{self, Errors, Failure, Protocol};
 
 /// The largest message that is taken.
 const MESSAGE: usize = 256 * 1024;
@@ -243,6 +243,7 @@ impl Session {
         match heard {
             Some(Ok(Message::Text(text))) => self.hear(&text).await,
             Some(Ok(Message::Binary(_))) => {
+                self.report("invalid_message");
                 let text = "messages are text; binary ones mean nothing here";
                 if self.dialect == Dialect::Transport {
                     return Err(End::new(4400, text));
@@ -252,6 +253,7 @@ impl Session {
             }
             Some(Ok(_)) => Ok(()),
             Some(Err(Error::Capacity(CapacityError::MessageTooLong { .. }))) => {
+                self.report("message_too_large");
                 let message = format!("a message has at most {MESSAGE} bytes");
                 if self.dialect == Dialect::Own {
                     let text = answer::error(self.dialect, None, "message_too_large", &message);
@@ -336,8 +338,23 @@ impl Session {
         }
     }
 
+    fn context(&self) -> error::Context<'_> {
+        let caller = self.identity.as_ref().map(|identity| &identity.caller);
+        operation::context(&self.request_id, caller)
+    }
+
+    /// Logs and counts an error of the socket itself.
+    fn report(&self, code: &'static str) {
+        let errors = Errors::one(Protocol::WebSocket, code);
+        self.app.metrics().errors(&errors);
+        errors.log(&self.context());
+    }
+
     /// Tells why the caller is not accepted.
     async fn unauthorized(&mut self, failure: &Failure) -> End {
+        let errors = Errors::of_failure(Protocol::WebSocket, failure);
+        self.app.metrics().errors(&errors);
+        errors.log(&self.context());
         let code = failure.code.to_ascii_lowercase();
         if self.dialect != Dialect::Transport {
             let text = answer::failure(self.dialect, None, failure);

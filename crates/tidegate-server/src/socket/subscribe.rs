@@ -12,13 +12,13 @@ use tidegate_feed::{
     Shown, Step, Subscription, ValueForm,
 };
 use tidegate_filter::{Filter, Json};
-use tidegate_graphql::{Api, Change, Error, Prepared};
+use tidegate_graphql::{Api, Change, Error, ErrorSummary, Prepared};
 use tidegate_plan::operation::Shows;
 use tidegate_plan::{EventField, Segment};
 use tidegate_sql::Login;
 
 use crate::app::App;
-use crate::error::Failure;
+use crate::error::{Errors, Failure, Protocol};
 
 /// What somebody wants to be told of.
 pub(crate) struct Wanted {
@@ -44,6 +44,14 @@ impl Refusal {
     pub(crate) fn new(code: &'static str, message: impl Into<String>) -> Self {
         let message = message.into();
         Self::Other { code, message }
+    }
+
+    /// What the log and the metrics learn.
+    pub(super) fn errors(&self) -> Option<Errors> {
+        match self {
+            Self::GraphQl(errors) => Errors::of_graphql(&ErrorSummary::of(errors)),
+            Self::Other { code, .. } => Some(Errors::one(Protocol::WebSocket, code)),
+        }
     }
 }
 

@@ -26,7 +26,7 @@ async fn every_page_carries_the_headers_that_protect_it() {
             "{path}"
         );
         let policy = format!(
-            "default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'; \
+            "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'; \
              form-action 'self'{leads_to}"
         );
         assert_eq!(answer.header("content-security-policy"), policy, "{path}");

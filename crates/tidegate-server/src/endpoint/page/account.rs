@@ -41,6 +41,7 @@ where
         Some("change_password") => change_password(&mut visitor, &browser).await,
         Some("link") => link(&visitor, &browser).await,
         Some("unlink") => unlink(&visitor, &browser).await,
+        Some("remove_second_factor") => remove_second_factor(&visitor, &browser).await,
         Some(step) => {
             let done = end(&visitor, &browser, step).await;
             let done = match done {
@@ -73,11 +74,30 @@ async fn end(visitor: &Visitor<'_>, browser: &Browser, step: &str) -> Result<&'s
             issuer.end_own_browser(browser, name).await?;
             Ok("The browser is signed out.")
         }
-        "remove_second_factor" => {
-            issuer.remove_second_factor(browser, &visitor.visit).await?;
-            Ok("Two-step sign-in is off.")
-        }
         _ => Err(Error::NotFound("step")),
+    }
+}
+
+async fn remove_second_factor(
+    visitor: &Visitor<'_>,
+    browser: &Browser,
+) -> Result<Response<Body>, Failure> {
+    let Some(proof) = visitor.field("proof") else {
+        return overview(visitor, (Some(Refused::missing("proof")), None)).await;
+    };
+    let (issuer, proof) = (visitor.app.issuer(), Secret::new(proof));
+    let removed = issuer.remove_second_factor(browser, &proof, &visitor.visit);
+    match removed.await {
+        Ok(()) => overview(visitor, (None, Some("Two-step sign-in is off."))).await,
+        Err(error) => {
+            let wrong = matches!(error, Error::WrongCredentials | Error::WrongSecondFactor);
+            let mut refused = Refused::of("proof", error)?;
+            if wrong {
+                "That is not your password, and no code that works now."
+                    .clone_into(&mut refused.complaint.text);
+            }
+            overview(visitor, (Some(refused), None)).await
+        }
     }
 }
 

@@ -245,6 +245,12 @@ impl Refused {
                 let text = "This is your only way to sign in. Set a password first.";
                 (409, text.to_owned())
             }
+            Error::InvalidMember {
+                member: "password", ..
+            } => {
+                let text = "Choose a password of 8 to 256 characters.";
+                (400, text.to_owned())
+            }
             Error::InvalidMember { expected, .. } => (400, format!("Give {expected}.")),
             Error::Taken(_) | Error::Role(RoleError::Taken(_)) => {
                 (409, "This name is taken. Choose another one.".to_owned())

@@ -51,6 +51,10 @@ impl Session {
                 }
                 Item::Acknowledged { .. } => {}
                 Item::Ended(ended) => {
+                    // A node that stops is no error.
+                    if !matches!(ended, Ended::Stopped) {
+                        self.report(answer::ended(&ended).0);
+                    }
                     slow |= matches!(ended, Ended::SlowConsumer { .. });
                     if let Some(id) = self.tags.get(&delivery.subscription).cloned() {
                         self.forget(&id);

@@ -35,8 +35,14 @@ impl Session {
         }
         match heard {
             Ok(heard) => self.answer(heard, fields, text).await,
-            Err(wrong) => self.send(wrong.text()).await,
+            Err(wrong) => self.complain(&wrong).await,
         }
+    }
+
+    /// Tells what is wrong with a message.
+    async fn complain(&mut self, wrong: &Wrong) -> Flow {
+        self.report(wrong.code);
+        self.send(wrong.text()).await
     }
 
     async fn answer(&mut self, heard: Message<'_>, fields: Option<Fields<'_>>, text: &str) -> Flow {
@@ -54,7 +60,7 @@ impl Session {
             }
             Message::Raw { id } => {
                 let after = match fields.as_ref().map(|fields| fields.text("after")) {
-                    Some(Err(wrong)) => return self.send(wrong.text()).await,
+                    Some(Err(wrong)) => return self.complain(&wrong).await,
                     Some(Ok(after)) => after.map(Cow::into_owned),
                     None => None,
                 };
@@ -62,13 +68,11 @@ impl Session {
                     .await
             }
             Message::Unsubscribe(id) => {
-                let text = if self.forget(&id) {
-                    answer::complete(&id)
-                } else {
+                if !self.forget(&id) {
                     let message = "nothing runs under this id";
-                    wrong(Some(id), "unknown_id", message)
-                };
-                self.send(text).await
+                    return self.complain(&wrong(id, "unknown_id", message)).await;
+                }
+                self.send(answer::complete(&id)).await
             }
             Message::Rpc => {
                 self.spawn(|work| work.rpc(text));
@@ -82,7 +86,10 @@ impl Session {
     }
 
     async fn hear_transport(&mut self, text: &str) -> Flow {
-        let heard = transport::read(text).map_err(|reason| End::new(4400, reason))?;
+        let heard = transport::read(text).map_err(|reason| {
+            self.report("invalid_message");
+            End::new(4400, reason)
+        })?;
         match heard {
             transport::Message::Init { token, schema } => self.init(token, schema).await,
             transport::Message::Subscribe { .. } if !self.initialised() => {
@@ -90,6 +97,7 @@ impl Session {
             }
             transport::Message::Subscribe { id, payload } => {
                 if self.entries.contains_key(&id) {
+                    self.report("duplicate_id");
                     let reason = format!("Subscriber for {} already exists", id.trim_matches('"'));
                     return Err(End::new(4409, short(reason)));
                 }
@@ -155,7 +163,7 @@ impl Session {
     {
         if self.entries.contains_key(&id) {
             let message = "something runs under this id already";
-            return self.send(wrong(Some(id), "duplicate_id", message)).await;
+            return self.complain(&wrong(id, "duplicate_id", message)).await;
         }
         let Some(todo) = self.work() else {
             return Ok(());
@@ -202,9 +210,9 @@ impl Session {
     }
 }
 
-fn wrong(id: Option<Id>, code: &'static str, message: &str) -> Bytes {
-    let message = message.to_owned();
-    Wrong { id, code, message }.text()
+fn wrong(id: Id, code: &'static str, message: &str) -> Wrong {
+    let (id, message) = (Some(id), message.to_owned());
+    Wrong { id, code, message }
 }
 
 /// `extensions.after` of a request: where a subscription goes on.
