@@ -169,7 +169,8 @@ async fn an_exhausted_pool_answers_in_bounded_time() {
     ];
     let demo = Service::start_with(folder.path().to_str().unwrap(), &[], &few);
     let admin = demo.admin().await;
-    let hold = "select pg_advisory_lock(4712)";
+    let hold = "select pg_advisory_lock(4712); \
+                grant execute on function pg_advisory_xact_lock(bigint) to \"demo/alice\"";
     admin.batch_execute(hold).await.unwrap();
     let body = json!({"q": "select pg_advisory_xact_lock(4712) is not null as held"});
     let mut answers: FuturesUnordered<_> =

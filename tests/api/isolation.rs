@@ -15,6 +15,10 @@ async fn procedure(name: &str) {
 #[tokio::test]
 async fn nothing_survives_a_request() {
     procedure("i_leave").await;
+    // Only the owner takes such locks; what it wrote takes them for others.
+    let lock = "create function iso_lock() returns void language sql security definer \
+                as 'select pg_advisory_lock(4711)'";
+    demo().rows("demo", lock, json!({})).await;
     for user in [Some("demo"), None] {
         for (leave, see, clean) in [
             (
@@ -28,7 +32,7 @@ async fn nothing_survives_a_request() {
                 json!("\"$user\", public"),
             ),
             (
-                "select pg_advisory_lock(4711)",
+                "select iso_lock()",
                 "select count(*)::int as v from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()",
                 json!(0),
             ),

@@ -19,6 +19,7 @@ mod catalog;
 mod cli;
 mod clients;
 mod demo;
+mod doctor;
 mod edge;
 mod enumeration;
 mod examples;

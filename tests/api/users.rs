@@ -328,7 +328,7 @@ async fn a_wrong_member_is_named_with_what_was_expected() {
         ),
         (
             with("properties", json!([1])),
-            "`properties`: expected an object or null",
+            "`properties`: expected an object, a string that is a JSON object, or null",
         ),
         (
             with("properties", large),

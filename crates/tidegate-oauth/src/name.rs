@@ -139,3 +139,25 @@ pub(crate) fn role_name(key: &UserKey) -> Result<String> {
         expected: "at most 63 bytes together with the database's name and a slash",
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_the_operator_are_official_in_any_case() {
+        for name in [
+            "postgres",
+            "Admin",
+            "ROOT",
+            "pg_monitor",
+            "PG_x",
+            "Tidegate",
+        ] {
+            assert!(is_official(name), "{name}");
+        }
+        for name in ["alice", "pgx", "administrators", "my_pg_x"] {
+            assert!(!is_official(name), "{name}");
+        }
+    }
+}

@@ -43,8 +43,8 @@ pub(crate) async fn run(settings: &Settings) -> Result {
         return Ok(());
     }
     Err(Failure::Refused(format!(
-        "{missing} thing(s) that the service needs are missing; SQL that is printed above sets them \
-         right, run as a superuser"
+        "{missing} thing(s) that the service needs are missing; what is printed above sets them \
+         right; SQL is for a superuser"
     )))
 }
 

@@ -45,6 +45,8 @@ pub struct NewUser {
     pub user_groups: Vec<String>,
     /// Whether strangers run as this user.
     pub default_user: bool,
+    /// Whether somebody makes this account for itself: its name must not be mistaken for another's.
+    pub signs_up: bool,
 }
 
 impl NewUser {
@@ -59,6 +61,7 @@ impl NewUser {
             properties: None,
             user_groups: Vec::new(),
             default_user: false,
+            signs_up: false,
         }
     }
 }
@@ -144,15 +147,16 @@ impl Directory {
         check(&user)?;
         check_groups(&user.key.database, &user.user_groups)?;
         let hash = self.hash(new.password.as_ref()).await?;
+        // After the hash, so that a name that is taken costs as much as one that is free.
+        if new.signs_up {
+            self.require_distinct_name(new).await?;
+        }
         Ok((user, hash.or_else(|| new.password_hash.clone())))
     }
 
-    /// Refuses a name that somebody may give itself only to be taken for another: one that a person
-    /// could take for the tenant's own, or that another user has but for the case of letters. For
-    /// sign-up; an owner may name users as it likes.
-    ///
-    /// [`Error::Taken`].
-    pub(crate) async fn require_distinct_name(&self, new: &NewUser) -> Result<()> {
+    /// Refuses a name that people could mistake for the operator's or the tenant's own, or that
+    /// another user has but for the case of letters: [`Error::Taken`].
+    async fn require_distinct_name(&self, new: &NewUser) -> Result<()> {
         let (database, name) = (new.database.as_str(), new.name.as_str());
         let similar = is_official(name)
             || name.eq_ignore_ascii_case(database)

@@ -64,8 +64,11 @@ impl Issuer {
         }
         self.count_sign_up(visit).await?;
         let directory = Directory::new(self.ports.clone());
+        let new = NewUser {
+            signs_up: true,
+            ..new
+        };
         let (user, password_hash) = directory.prepare(&new).await?;
-        directory.require_distinct_name(&new).await?;
         let (Some(email), Some(password_hash)) = (user.email, password_hash) else {
             return Err(Error::MissingParameter("email"));
         };
@@ -122,8 +125,8 @@ impl Issuer {
         let mut new = NewUser::new(database, UserName::parse(&link.name)?);
         new.email = Some(link.email);
         new.password_hash = Some(link.password_hash);
+        new.signs_up = true;
         let accounts = accounts.acting_as(&link.name, visit.address);
-        accounts.directory().require_distinct_name(&new).await?;
         let user = self.use_sign_up_link(token, accounts.create(new)).await?;
         let cookie = self.open_browser(&user, visit, false).await?;
         Ok((cookie, link.next))

@@ -22,11 +22,13 @@ impl Issuer {
             return Err(Error::SignUpClosed);
         }
         self.count_sign_up(visit).await?;
-        accounts.directory().require_distinct_name(&new).await?;
         let actor = new.name.as_str().to_owned();
         let user = accounts
             .acting_as(&actor, visit.address)
-            .create(new)
+            .create(NewUser {
+                signs_up: true,
+                ..new
+            })
             .await?;
         self.open_browser(&user, visit, false).await
     }

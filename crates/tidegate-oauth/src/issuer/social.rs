@@ -230,13 +230,9 @@ impl Issuer {
             let database = TenantName::adopted(&client.database)?;
             let mut new = NewUser::new(database, UserName::parse(&name)?);
             new.email = Some(email.to_owned());
+            new.signs_up = true;
             let accounts = accounts.acting_as(&name, visit.address);
-            let distinct = accounts.directory().require_distinct_name(&new).await;
-            let made = match distinct {
-                Ok(()) => accounts.create(new).await,
-                Err(error) => Err(error),
-            };
-            match made {
+            match accounts.create(new).await {
                 Err(Error::Taken(_)) => {}
                 made => return made,
             }

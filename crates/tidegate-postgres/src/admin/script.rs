@@ -224,14 +224,14 @@ mod tests {
     fn control_characters_are_escaped_wherever_a_name_stands() {
         let mut script = Script::default();
         script.note("the role a\nDROP TABLE t");
-        script.push(&[Part::Syntax("SET ROLE "), Part::Name("\u{1b}[2J\"\\é")]);
+        script.push(&[Part::Syntax("DROP ROLE "), Part::Name("\u{1b}[2J\"\\é")]);
         script.push(&[
             Part::Syntax("GRANT EXECUTE ON ROUTINE "),
             Part::Quoted("public.\"a\"\"\nb\"(integer, \"T\")"),
         ]);
         assert_eq!(
             script.to_string(),
-            "-- the role a\\u{a}DROP TABLE t\nSET ROLE U&\"\\001B[2J\"\"\\\\é\";\n\
+            "-- the role a\\u{a}DROP TABLE t\nDROP ROLE U&\"\\001B[2J\"\"\\\\é\";\n\
              GRANT EXECUTE ON ROUTINE public.U&\"a\"\"\\000Ab\"(integer, \"T\");\n"
         );
     }

@@ -1,0 +1,114 @@
+//! What `tidegate doctor` says about the master key and the tenants.
+
+use crate::operator::{Operator, text};
+
+#[tokio::test]
+async fn the_doctor_tells_of_a_master_key_that_is_missing_or_wrong() {
+    let operator = Operator::new().await;
+    let doctor = |file: &str| {
+        let mut command = operator.command(&["doctor"]);
+        let output = command.env("TIDEGATE_MASTER_KEY_FILE", file).output();
+        let output = output.unwrap();
+        let said = text(&output.stdout) + &text(&output.stderr);
+        (output.status.code(), said)
+    };
+    let (code, said) = doctor("");
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("MISSING  there is no master key"), "{said}");
+    let wrong = operator.folder.path().join("wrong.key");
+    std::fs::write(&wrong, "secret\n").unwrap();
+    let (code, said) = doctor(wrong.to_str().unwrap());
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("holds no master key"), "{said}");
+    let right = operator.folder.path().join("master.key");
+    let (_, said) = doctor(right.to_str().unwrap());
+    assert!(
+        said.contains("ok       no control database that could be read knows another master key"),
+        "{said}"
+    );
+    // One that is well formed and another than the control database was set up with.
+    operator.succeeds(&["tenant", "list"], "");
+    let (code, said) = doctor(right.to_str().unwrap());
+    assert_eq!(code, Some(0), "{said}");
+    assert!(
+        said.contains("ok       the master key is the one of the control database"),
+        "{said}"
+    );
+    let other = operator.folder.path().join("other.key");
+    operator.succeeds(&["key", "init", other.to_str().unwrap()], "");
+    let (code, said) = doctor(other.to_str().unwrap());
+    assert_eq!(code, Some(1), "{said}");
+    assert!(
+        said.contains("MISSING  the master key is not the one"),
+        "{said}"
+    );
+}
+
+#[tokio::test]
+async fn the_doctor_tells_what_an_adopted_database_leaves_open() {
+    let operator = Operator::new().await;
+    let root = operator.root("postgres").await;
+    root.batch_execute("CREATE DATABASE shop").await.unwrap();
+    operator.succeeds(
+        &["tenant", "adopt", "shop", "--password-file", "-"],
+        "long-password\n",
+    );
+    operator.succeeds(
+        &["tenant", "create", "made", "--password-file", "-"],
+        "long-password\n",
+    );
+    let said = operator.succeeds(&["doctor"], "");
+    assert!(
+        said.contains("advice   in shop, everybody may take advisory locks"),
+        "{said}"
+    );
+    assert!(
+        said.contains("ok       in made, only roles that the owner allows"),
+        "{said}"
+    );
+    let sql = said
+        .lines()
+        .map(str::trim)
+        .find(|line| line.starts_with("REVOKE EXECUTE"));
+    for function in [
+        "lo_create(",
+        "pg_terminate_backend(",
+        "pg_cancel_backend(",
+        "pg_advisory_lock(",
+    ] {
+        assert!(
+            sql.unwrap().contains(function),
+            "{function} is not in {sql:?}"
+        );
+    }
+    operator
+        .root("shop")
+        .await
+        .batch_execute(sql.unwrap())
+        .await
+        .unwrap();
+    let said = operator.succeeds(&["doctor"], "");
+    assert!(
+        said.contains("ok       in shop, only roles that the owner allows"),
+        "{said}"
+    );
+}
+
+#[tokio::test]
+async fn the_doctor_logs_in_as_the_owner_of_each_tenant() {
+    let operator = Operator::new().await;
+    operator.succeeds(
+        &["tenant", "create", "shop", "--password-file", "-"],
+        "long-password\n",
+    );
+    let good = "ok       the database and the roles of shop are there\n";
+    assert!(operator.succeeds(&["doctor"], "").contains(good));
+    let root = operator.root("postgres").await;
+    let keep_out = "ALTER ROLE shop CONNECTION LIMIT 0";
+    root.batch_execute(keep_out).await.unwrap();
+    let output = operator.run(&["doctor"], "");
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let missing = "MISSING  the owner of shop cannot log in to its database (too many connections";
+    assert!(said.contains(missing), "{said}");
+}
