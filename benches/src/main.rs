@@ -12,6 +12,7 @@
 )]
 
 mod case;
+mod catalog;
 mod export;
 mod feed;
 mod floor;
@@ -90,6 +91,7 @@ async fn main() -> Result<()> {
     )
     .await?;
     feed::run(&service, &arguments).await?;
+    catalog::run(&service, arguments.only.as_deref()).await?;
     if arguments.export {
         export::compare(&service).await?;
     }

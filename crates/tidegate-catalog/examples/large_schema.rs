@@ -7,7 +7,7 @@ use std::io::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tidegate_catalog::{Catalogs, Schema, load};
+use tidegate_catalog::Catalogs;
 use tidegate_embedded::{Cluster, Settings};
 use tidegate_postgres::Config;
 use tidegate_postgres::backoff::Jitter;
@@ -47,27 +47,23 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let terms = Terms::default();
     let before = resident();
-    let who = (&login.database, &login.role);
-    let (documents, read) = timed(load::documents(&*service, who, Some("public"), &terms)).await;
-    let document = documents?.remove(0).1;
-    let began = Instant::now();
-    let schema = Schema::parse(&document)?;
-    let parsed = began.elapsed();
-    assert_eq!(schema.relations().count(), TABLES);
-    let size = document.len();
-    drop((document, schema));
-
     let catalogs = Catalogs::new(service, Arc::new(()));
     let (found, first) = timed(catalogs.schema(&login, "public", &terms)).await;
     let (again, second) = timed(catalogs.schema(&login, "public", &terms)).await;
-    let (watched, watch) = timed(catalogs.watch(&login.database, &terms)).await;
+    let (watched, same) = timed(catalogs.watch(&login.database, &terms)).await;
     watched?;
     let (found, again) = (found?.ok_or("it was found")?, again?.ok_or("it is there")?);
+    assert_eq!(found.relations().count(), TABLES);
     assert!(Arc::ptr_eq(&found, &again));
+    admin
+        .batch_execute("alter table t7 add column more text")
+        .await?;
+    let (watched, changed) = timed(catalogs.watch(&login.database, &terms)).await;
+    watched?;
     writeln!(
         std::io::stdout(),
-        "document {size} bytes: read in {read:?}, parsed in {parsed:?}\n\
-         first request {first:?}, next {second:?}, comparison {watch:?}\n\
+        "first request {first:?}, next {second:?}\n\
+         comparison {same:?}; comparison and loading of one changed table {changed:?}\n\
          resident {before} KiB before, {} KiB after",
         resident()
     )?;

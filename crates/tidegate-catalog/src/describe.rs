@@ -35,7 +35,7 @@ fn table(text: &mut String, schema: &Schema, relation: &Relation) {
     text.push_str("{\"name\":");
     string(text, &relation.name);
     text.push_str(",\"columns\":[");
-    list(text, &relation.columns, column);
+    list(text, &*relation.columns, column);
     text.push_str("],\"constraints\":[");
     list(text, constraints(relation), |text, described| {
         constraint(text, schema, &described);

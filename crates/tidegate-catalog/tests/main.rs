@@ -7,6 +7,7 @@
 mod describe;
 mod document;
 mod fresh;
+mod incremental;
 mod naming;
 mod rights;
 mod stage;

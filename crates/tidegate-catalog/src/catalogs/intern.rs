@@ -1,43 +1,69 @@
-//! Schemas by what their documents say, so that equal ones are kept once.
+//! Schemas and relations by what their documents say, so that equal ones are kept once.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher as _, RandomState};
+use std::hash::{BuildHasher as _, Hash, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 use tidegate_sql::DatabaseName;
 
+use crate::document::{self, Part};
 use crate::error::Result;
 use crate::model::Schema;
 
-/// A database and the digest of a document.
-type Key = (DatabaseName, [u64; 2]);
+/// 128 bits under keys of this process, so that nobody outside can make two texts meet.
+pub(super) type Digest = [u64; 2];
+type Key = (DatabaseName, Digest);
 
-/// The schemas that somebody holds.
+/// The schemas and relations that somebody holds.
 #[derive(Default)]
 pub(super) struct Intern {
-    /// By 128 bits under keys of this process, which nobody outside can make meet.
     schemas: Mutex<HashMap<Key, Weak<Schema>>>,
+    parts: Mutex<HashMap<Key, Weak<Part>>>,
     hashers: [RandomState; 2],
     versions: AtomicU64,
 }
 
 impl Intern {
-    /// The schema of a document, and whether it is a new one.
+    /// The digest of a value.
+    pub(super) fn digest(&self, value: impl Hash) -> Digest {
+        let [one, other] = &self.hashers;
+        [one.hash_one(&value), other.hash_one(&value)]
+    }
+
+    /// The relation of a digest, read where it is a new one.
+    pub(super) fn part(
+        &self,
+        database: &DatabaseName,
+        digest: Digest,
+        read: impl FnOnce() -> Result<Part>,
+    ) -> Result<Arc<Part>> {
+        let key = (database.clone(), digest);
+        if let Some(known) = self.parts.lock().get(&key).and_then(Weak::upgrade) {
+            return Ok(known);
+        }
+        let part = Arc::new(read()?);
+        self.parts.lock().insert(key, Arc::downgrade(&part));
+        Ok(part)
+    }
+
+    /// The schema of relations, each with its digest, ordered by name, and whether it is a new one.
     pub(super) fn schema(
         &self,
         database: &DatabaseName,
-        document: &str,
+        name: &str,
+        relations: &[(Digest, Arc<Part>)],
     ) -> Result<(Arc<Schema>, bool)> {
-        let [one, other] = &self.hashers;
-        let digest = [one.hash_one(document), other.hash_one(document)];
-        let key = (database.clone(), digest);
+        let digests: Vec<_> = relations.iter().map(|(digest, _)| *digest).collect();
+        let key = (database.clone(), self.digest((name, digests)));
         if let Some(known) = self.schemas.lock().get(&key).and_then(Weak::upgrade) {
             return Ok((known, false));
         }
         let version = self.versions.fetch_add(1, Ordering::Relaxed) + 1;
-        let schema = Arc::new(Schema::parse(document)?.with_version(version));
+        let parts: Vec<_> = relations.iter().map(|(_, part)| Arc::clone(part)).collect();
+        let schema = document::schema(name.into(), &parts)?.with_version(version);
+        let schema = Arc::new(schema);
         self.schemas.lock().insert(key, Arc::downgrade(&schema));
         Ok((schema, true))
     }
@@ -47,5 +73,6 @@ impl Intern {
         self.schemas
             .lock()
             .retain(|_, schema| schema.strong_count() > 0);
+        self.parts.lock().retain(|_, part| part.strong_count() > 0);
     }
 }

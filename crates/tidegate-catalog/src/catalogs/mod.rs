@@ -5,6 +5,7 @@
 //! second and then [`Catalogs::watch`] for each database of [`Catalogs::watched`].
 
 mod intern;
+mod loaded;
 mod slot;
 mod tenant;
 
@@ -21,6 +22,7 @@ use crate::error::{Error, Result};
 use crate::load;
 use crate::model::Schema;
 use intern::Intern;
+use loaded::Loaded;
 use tenant::{Counted, Tenant};
 
 /// A database that nobody asked about for so many ticks is not watched any more: who comes next
@@ -28,6 +30,8 @@ use tenant::{Counted, Tenant};
 const WATCHED: u64 = 60;
 /// A schema that nobody asked for in so many ticks is not loaded again behind the scenes.
 const WARM: u64 = 150;
+/// At most so many schemas are loaded again at a time before they are asked for.
+const AHEAD: usize = 8;
 /// A schema that nobody asked for in so many ticks is dropped.
 const KEPT: u64 = 1200;
 
@@ -191,10 +195,15 @@ impl Catalogs {
         terms: &Terms,
     ) -> Result<Watched> {
         let changed = self.compare(database, tenant, terms).await?;
+        let stale = tenant.stale(self.now(), WARM);
+        if stale.len() > AHEAD {
+            // Each of the others is loaded when it is asked for.
+            tenant.require();
+        }
         let mut loaded = Ok(());
-        for (role, name, slot) in tenant.stale(self.now(), WARM) {
-            let load = self.load(database, &role, &name, terms);
-            let outcome = slot.load(tenant, load).await;
+        for (role, name, slot) in stale.into_iter().take(AHEAD) {
+            let refresh = |before| self.refresh(before, (database, &role), &name, terms);
+            let outcome = slot.load(tenant, refresh).await;
             loaded = loaded.and(outcome.map(drop));
         }
         loaded.map(|()| {
@@ -227,8 +236,8 @@ impl Catalogs {
         if let Some(schemas) = slot.current(&tenant) {
             return Ok(schemas);
         }
-        let load = self.load(database, &login.role, name, terms);
-        match slot.load(&tenant, load).await {
+        let refresh = |before| self.refresh(before, (database, &login.role), name, terms);
+        match slot.load(&tenant, refresh).await {
             Ok(schemas) => {
                 if schemas.is_empty() {
                     tenant.remove(&login.role, name, &slot);
@@ -273,23 +282,19 @@ impl Catalogs {
         }
     }
 
-    async fn load(
+    async fn refresh(
         &self,
-        database: &DatabaseName,
-        role: &RoleName,
+        before: Loaded,
+        who: (&DatabaseName, &RoleName),
         name: &str,
         terms: &Terms,
-    ) -> Result<Schemas> {
-        let name = (!name.is_empty()).then_some(name);
-        let documents = load::documents(&*self.executor, (database, role), name, terms).await?;
-        let schemas = documents.iter().map(|(_, document)| {
-            let (schema, is_new) = self.intern.schema(database, document)?;
-            if is_new {
-                tell_renamed(database, &schema);
-            }
-            Ok(schema)
-        });
-        schemas.collect()
+    ) -> Result<Loaded> {
+        let by = (&*self.executor, &self.intern);
+        let (loaded, new) = before.refresh(by, who, name, terms).await?;
+        for schema in &new {
+            tell_renamed(who.0, schema);
+        }
+        Ok(loaded)
     }
 
     fn tenant(&self, database: &DatabaseName) -> Arc<Tenant> {

@@ -8,16 +8,17 @@ use futures_util::lock::Mutex as Turn;
 use parking_lot::RwLock;
 
 use super::Schemas;
+use super::loaded::Loaded;
 use super::tenant::Tenant;
 use crate::error::Result;
 
 /// The schemas, and of which epoch of the database they are at least.
-type Loaded = (Schemas, u64);
+type Current = (Loaded, u64);
 
 /// A place for loaded schemas.
 #[derive(Default)]
 pub(super) struct Slot {
-    loaded: RwLock<Option<Loaded>>,
+    loaded: RwLock<Option<Current>>,
     turn: Turn<()>,
     used: AtomicU64,
 }
@@ -36,13 +37,15 @@ impl Slot {
         let required = tenant.required();
         let loaded = self.loaded.read();
         let fresh = loaded.as_ref().filter(|(_, epoch)| *epoch >= required);
-        fresh.map(|(schemas, _)| Arc::clone(schemas))
+        fresh.map(|(loaded, _)| Arc::clone(&loaded.schemas))
     }
 
     /// What was loaded last, however old it is.
     pub(super) fn kept(&self) -> Option<Schemas> {
         let loaded = self.loaded.read();
-        loaded.as_ref().map(|(schemas, _)| Arc::clone(schemas))
+        loaded
+            .as_ref()
+            .map(|(loaded, _)| Arc::clone(&loaded.schemas))
     }
 
     pub(super) fn is_older_than(&self, epoch: u64) -> bool {
@@ -50,12 +53,15 @@ impl Slot {
         loaded.as_ref().is_none_or(|(_, loaded)| *loaded < epoch)
     }
 
-    /// Loads, unless somebody else has done so while we waited for our turn.
-    pub(super) async fn load(
+    /// Brings it up to date by `refresh`, unless that has happened while we waited for our turn.
+    pub(super) async fn load<F>(
         &self,
         tenant: &Tenant,
-        load: impl Future<Output = Result<Schemas>>,
-    ) -> Result<Schemas> {
+        refresh: impl FnOnce(Loaded) -> F,
+    ) -> Result<Schemas>
+    where
+        F: Future<Output = Result<Loaded>>,
+    {
         let _turn = self.turn.lock().await;
         // What happens to the database while it is loaded belongs to the next epoch.
         let epoch = tenant.epoch();
@@ -64,8 +70,14 @@ impl Slot {
         {
             return Ok(schemas);
         }
-        let schemas = load.await?;
-        *self.loaded.write() = Some((Arc::clone(&schemas), epoch));
+        let before = self
+            .loaded
+            .read()
+            .as_ref()
+            .map(|(loaded, _)| loaded.clone());
+        let loaded = refresh(before.unwrap_or_default()).await?;
+        let schemas = Arc::clone(&loaded.schemas);
+        *self.loaded.write() = Some((loaded, epoch));
         Ok(schemas)
     }
 }

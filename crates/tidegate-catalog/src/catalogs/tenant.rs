@@ -130,6 +130,12 @@ impl Tenant {
         self.failing.swap(false, Ordering::Relaxed)
     }
 
+    /// Lets nothing be served that was loaded before the last change.
+    pub(super) fn require(&self) {
+        let mut state = self.state.lock();
+        state.required = state.epoch;
+    }
+
     /// Lets what was loaded before be served, because nothing newer can be loaded.
     pub(super) fn excuse(&self) {
         self.state.lock().required = 0;
@@ -164,8 +170,8 @@ impl Tenant {
         }
     }
 
-    /// The slots that are older than the last change. Those that nobody used in `warm` ticks are
-    /// not among them but removed.
+    /// The slots that are older than the last change, the last used first. Those that nobody used in
+    /// `warm` ticks are not among them but removed.
     pub(super) fn stale(&self, now: u64, warm: u64) -> Vec<(RoleName, Box<str>, Arc<Slot>)> {
         let mut state = self.state.lock();
         let epoch = state.epoch;
@@ -175,6 +181,7 @@ impl Tenant {
             let old = slots.iter().filter(|(_, slot)| slot.is_older_than(epoch));
             found.extend(old.map(|(name, slot)| (role.clone(), name.clone(), Arc::clone(slot))));
         }
+        found.sort_by_key(|(_, _, slot)| slot.age(now));
         found
     }
 

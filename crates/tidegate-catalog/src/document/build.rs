@@ -1,129 +1,50 @@
-//! From a document to the model.
+//! From the relations of a document to the model.
+
+use std::sync::Arc;
 
 use super::link;
-use super::type_tree::TypeTree;
-use super::{ColumnEntry, ConstraintEntry, ConstraintEntryKind, Document, RelationEntry, Rights};
+use super::part::Part;
+use super::{ConstraintEntry, ConstraintEntryKind, Document, TypeTree};
 use crate::error::{Error, Result};
 use crate::model::{
-    Column, ColumnId, ColumnRights, Constraint, ConstraintKind, ForeignKey, Key, Referenced,
-    Relation, RelationKind, RelationRights, Schema,
+    ColumnId, Constraint, ConstraintKind, ForeignKey, Key, Referenced, Relation, Schema,
 };
 use crate::naming;
 
-pub(super) fn schema(mut document: Document) -> Result<Schema> {
-    let by_name = |one: &RelationEntry, other: &RelationEntry| one.name.cmp(&other.name);
-    document.relations.sort_by(by_name);
-    for entry in &mut document.relations {
-        entry
-            .constraints
-            .sort_by(|one, other| one.name.cmp(&other.name));
-    }
+/// The schema of a whole document.
+pub(super) fn document(document: Document) -> Result<Schema> {
     let mut types = TypeTree::new(&document.types);
-    let names = document.relations.iter().map(|entry| &*entry.name);
-    let (type_names, renamed) = naming::type_names(names);
-    let entries = document.relations.iter().zip(type_names);
-    let relations = entries
-        .map(|(entry, type_name)| relation(entry, type_name, &mut types))
-        .collect::<Result<Vec<_>>>()?;
-    let mut schema = Schema::new(document.name.clone(), relations).with_renamed(renamed);
-    for entry in &document.relations {
-        keys(entry, &document.name, &mut schema)?;
+    let parts = document.relations.into_iter();
+    let parts = parts.map(|entry| Part::new(entry, &mut types).map(Arc::new));
+    let mut parts = parts.collect::<Result<Vec<_>>>()?;
+    parts.sort_by(|one, other| one.name.cmp(&other.name));
+    schema(document.name, &parts)
+}
+
+/// The schema of relations that are ordered by name: gives them the names that requests use, and
+/// links them by their keys.
+///
+/// # Errors
+///
+/// [`Error::Malformed`] when a key is incomplete.
+pub(crate) fn schema(name: Box<str>, parts: &[Arc<Part>]) -> Result<Schema> {
+    let (type_names, renamed) = naming::type_names(parts.iter().map(|part| &*part.name));
+    let relations = parts.iter().zip(type_names);
+    let relations = relations.map(|(part, type_name)| part.relation(type_name));
+    let mut schema = Schema::new(name, relations.collect()).with_renamed(renamed);
+    for part in parts {
+        keys(part, &mut schema)?;
     }
-    link::relationships(&document.relations, &mut schema);
+    link::relationships(parts, &mut schema);
     Ok(schema)
 }
 
-/// The relation without its constraints.
-fn relation(
-    entry: &RelationEntry,
-    type_name: Box<str>,
-    types: &mut TypeTree<'_>,
-) -> Result<Relation> {
-    let names: Vec<_> = entry
-        .columns
-        .iter()
-        .map(|column| column.name.clone())
-        .collect();
-    let mut columns: Vec<Column> = Vec::with_capacity(names.len());
-    for (column, field) in entry.columns.iter().zip(naming::fields(&names)) {
-        let next = columns.last().map_or(1, |last| last.number + 1);
-        let rights = column.rights.unwrap_or(entry.rights);
-        columns.push(self::column(
-            (column, field),
-            next,
-            rights,
-            entry.kind,
-            types,
-        )?);
-    }
-    let any = |right: fn(&ColumnRights) -> bool| columns.iter().any(|c| right(&c.rights));
-    Ok(Relation {
-        oid: entry.oid,
-        name: entry.name.clone(),
-        type_name,
-        kind: entry.kind,
-        persistence: entry.persistence,
-        row_security: entry.row_security,
-        plain_policies: entry.plain_policies,
-        comment: entry.comment.clone(),
-        rights: RelationRights {
-            select: entry.rights.select || any(|rights| rights.select),
-            insert: entry.rights.insert || any(|rights| rights.insert),
-            update: entry.rights.update || any(|rights| rights.update),
-            delete: entry.rights.delete,
-        },
-        columns,
-        primary_key: None,
-        unique: Vec::new(),
-        foreign_keys: Vec::new(),
-        other_constraints: Vec::new(),
-        relationships: Vec::new(),
-    })
-}
-
-fn column(
-    (entry, field): (&ColumnEntry, Box<str>),
-    next: i16,
-    rights: Rights,
-    kind: RelationKind,
-    types: &mut TypeTree<'_>,
-) -> Result<Column> {
-    // A domain speaks of the values that are stored. In a view a row that would hold the value may
-    // be missing, and nobody has checked what a foreign server gives.
-    let stored = matches!(kind, RelationKind::Table | RelationKind::Partitioned);
-    let sure = stored && types.is_domain(&entry.r#type, |domain| domain.not_null);
-    let not_null = entry.not_null || sure;
-    let has_default = entry.has_default
-        || entry.generated.is_some()
-        || entry.identity.is_some()
-        || types.is_domain(&entry.r#type, |domain| domain.has_default);
-    Ok(Column {
-        name: entry.name.clone(),
-        field,
-        number: entry.number.unwrap_or(next),
-        r#type: types.resolve(&entry.r#type)?,
-        modifier: entry.modifier.or_else(|| types.modifier(&entry.r#type)),
-        has_least: types.has_least(&entry.r#type),
-        not_null,
-        has_default,
-        generated: entry.generated,
-        identity: entry.identity,
-        collation: entry.collation,
-        comment: entry.comment.clone(),
-        rights: ColumnRights {
-            select: rights.select,
-            insert: rights.insert,
-            update: rights.update,
-        },
-    })
-}
-
 /// Gives the relation its constraints.
-fn keys(entry: &RelationEntry, schema_name: &str, schema: &mut Schema) -> Result<()> {
-    let Some(id) = schema.find(&entry.name) else {
+fn keys(part: &Part, schema: &mut Schema) -> Result<()> {
+    let Some(id) = schema.find(&part.name) else {
         return Ok(());
     };
-    for constraint in &entry.constraints {
+    for constraint in &part.constraints {
         let columns = column_ids(&schema[id], &constraint.columns).unwrap_or_default();
         let all = columns.len() == constraint.columns.len();
         let key = Key {
@@ -137,12 +58,12 @@ fn keys(entry: &RelationEntry, schema_name: &str, schema: &mut Schema) -> Result
                 let key = ForeignKey {
                     name: key.name,
                     columns: key.columns,
-                    referenced: referenced(constraint, schema_name, schema)?,
+                    referenced: referenced(constraint, schema)?,
                 };
                 schema.relation_mut(id).foreign_keys.push(key);
             }
             _ => {
-                let other = other(constraint, schema_name, schema)?;
+                let other = other(constraint, schema)?;
                 schema.relation_mut(id).other_constraints.push(other);
             }
         }
@@ -150,7 +71,7 @@ fn keys(entry: &RelationEntry, schema_name: &str, schema: &mut Schema) -> Result
     Ok(())
 }
 
-fn other(entry: &ConstraintEntry, schema_name: &str, schema: &Schema) -> Result<Constraint> {
+fn other(entry: &ConstraintEntry, schema: &Schema) -> Result<Constraint> {
     Ok(Constraint {
         name: entry.name.clone(),
         columns: entry.columns.clone(),
@@ -159,14 +80,12 @@ fn other(entry: &ConstraintEntry, schema_name: &str, schema: &Schema) -> Result<
             ConstraintEntryKind::Unique => ConstraintKind::Unique,
             ConstraintEntryKind::Check => ConstraintKind::Check,
             ConstraintEntryKind::Exclude => ConstraintKind::Exclude,
-            ConstraintEntryKind::Foreign => {
-                ConstraintKind::Foreign(referenced(entry, schema_name, schema)?)
-            }
+            ConstraintEntryKind::Foreign => ConstraintKind::Foreign(referenced(entry, schema)?),
         },
     })
 }
 
-fn referenced(entry: &ConstraintEntry, schema_name: &str, schema: &Schema) -> Result<Referenced> {
+fn referenced(entry: &ConstraintEntry, schema: &Schema) -> Result<Referenced> {
     let missing = || Error::Malformed(format!("the key `{}` lacks `references`", entry.name));
     let there = entry.references.as_ref().ok_or_else(missing)?;
     if there.columns.len() != entry.columns.len() {
@@ -180,7 +99,7 @@ fn referenced(entry: &ConstraintEntry, schema_name: &str, schema: &Schema) -> Re
         return Ok(Referenced::Here(id, columns));
     }
     Ok(Referenced::Elsewhere {
-        schema: there.schema.clone().unwrap_or_else(|| schema_name.into()),
+        schema: there.schema.clone().unwrap_or_else(|| schema.name().into()),
         relation: there.relation.clone(),
         columns: there.columns.clone(),
     })

@@ -1,8 +1,10 @@
 //! Foreign keys seen from both ends.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
-use super::{ConstraintEntry, ConstraintEntryKind, RelationEntry};
+use super::part::Part;
+use super::{ConstraintEntry, ConstraintEntryKind};
 use crate::model::{
     Cardinality, ColumnId, ForeignKey, Referenced, Relation, RelationId, Relationship, Schema,
 };
@@ -23,8 +25,8 @@ struct Link<'a> {
 /// Names are given to all foreign keys between visible relations, also to those over columns that
 /// the role may not read and that therefore make no relationship: so a name does not mean one key
 /// to one role and another to the next.
-pub(super) fn relationships(entries: &[RelationEntry], schema: &mut Schema) {
-    let links = links(entries, schema);
+pub(super) fn relationships(parts: &[Arc<Part>], schema: &mut Schema) {
+    let links = links(parts, schema);
     let mut forward: HashMap<RelationId, Vec<&Link<'_>>> = HashMap::new();
     let mut reverse: HashMap<RelationId, Vec<&Link<'_>>> = HashMap::new();
     for link in &links {
@@ -43,18 +45,18 @@ pub(super) fn relationships(entries: &[RelationEntry], schema: &mut Schema) {
 }
 
 /// All of them, by the referencing relation's name and then the constraint's.
-fn links<'a>(entries: &'a [RelationEntry], schema: &Schema) -> Vec<Link<'a>> {
-    let keys = entries.iter().flat_map(|relation| {
-        let constraints = relation.constraints.iter();
-        constraints.map(move |constraint| (relation, constraint))
+fn links<'a>(parts: &'a [Arc<Part>], schema: &Schema) -> Vec<Link<'a>> {
+    let keys = parts.iter().flat_map(|part| {
+        let constraints = part.constraints.iter();
+        constraints.map(move |constraint| (part, constraint))
     });
-    keys.filter_map(|(relation, entry)| {
+    keys.filter_map(|(part, entry)| {
         let there = entry.references.as_ref()?;
         let key = entry.kind == ConstraintEntryKind::Foreign && !entry.period;
         (key && there.schema.is_none()).then_some(())?;
         Some(Link {
             entry,
-            source: schema.find(&relation.name)?,
+            source: schema.find(&part.name)?,
             target: schema.find(&there.relation)?,
         })
     })

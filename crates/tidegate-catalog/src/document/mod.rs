@@ -6,6 +6,7 @@
 
 mod build;
 mod link;
+mod part;
 mod type_tree;
 
 use std::fmt;
@@ -15,6 +16,10 @@ use serde::de::{self, Deserializer, Visitor};
 
 use crate::error::{Error, Result};
 use crate::model::{Collation, Generated, Identity, Persistence, RelationKind, Schema};
+use type_tree::TypeTree;
+
+pub(crate) use build::schema;
+pub(crate) use part::{Part, Types};
 
 impl Schema {
     /// Reads a document.
@@ -26,7 +31,7 @@ impl Schema {
     pub fn parse(document: &str) -> Result<Self> {
         let document: Document =
             serde_json::from_str(document).map_err(|error| Error::Malformed(error.to_string()))?;
-        build::schema(document)
+        build::document(document)
     }
 }
 

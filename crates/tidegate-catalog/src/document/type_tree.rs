@@ -39,7 +39,7 @@ const HAVE_LEAST: [Type; 21] = [
 ];
 
 /// The types of a document.
-pub(super) struct TypeTree<'a> {
+pub(crate) struct TypeTree<'a> {
     entries: HashMap<u32, &'a TypeEntry>,
     built: HashMap<u32, Type>,
     names: HashMap<Box<str>, u32>,

@@ -1,16 +1,18 @@
-//! What PostgreSQL says of its schemas: documents, and a fingerprint that tells when they change.
+//! What PostgreSQL says of its schemas: the relations, and a fingerprint that tells when they change.
+
+mod relations;
 
 use std::sync::{Arc, LazyLock};
 
 use tidegate_sql::{
     BoundStatement, BoxFuture, Column, DatabaseName, Executor, Flow, Parameter, Principal, RawRow,
-    RoleName, RowSink, Statement, Terms,
+    RowSink, Statement, Terms,
 };
 
 use crate::error::{Error, Result};
 
-static DOCUMENTS: LazyLock<Arc<Statement>> =
-    LazyLock::new(|| statement(include_str!("documents.sql")));
+pub(crate) use relations::{SchemaRows, relations};
+
 static FINGERPRINT: LazyLock<Arc<Statement>> =
     LazyLock::new(|| statement(include_str!("fingerprint.sql")));
 
@@ -19,53 +21,6 @@ fn statement(text: &str) -> Arc<Statement> {
 }
 
 static ROLES: LazyLock<Arc<Statement>> = LazyLock::new(|| statement(include_str!("roles.sql")));
-
-/// The documents of the schemas that a role may use, each with the schema's name, ordered by that;
-/// of one schema only when its name is given. None when the role does not exist.
-///
-/// The statement runs as [`Principal::Catalog`]: the role is a value in it.
-///
-/// # Errors
-///
-/// [`Error::Sql`] when the statement cannot run.
-pub async fn documents(
-    executor: &dyn Executor,
-    (database, role): (&DatabaseName, &RoleName),
-    schema: Option<&str>,
-    terms: &Terms,
-) -> Result<Vec<(String, String)>> {
-    let values = |ask_views: &str| {
-        let value = |name: &String| match &**name {
-            "role" => Parameter::Text(role.as_str().into()),
-            "ask_views" => Parameter::Text(ask_views.into()),
-            _ => schema.map_or(Parameter::Null, |schema| Parameter::Text(schema.into())),
-        };
-        DOCUMENTS.placeholders().iter().map(value).collect()
-    };
-    let who = || Principal::Catalog(database.clone());
-    let rows = match run(executor, who(), &DOCUMENTS, values("true"), terms).await {
-        Err(error) if is_about_a_view(&error) => {
-            run(executor, who(), &DOCUMENTS, values("false"), terms).await
-        }
-        rows => rows,
-    }?;
-    let pair = |row: Vec<String>| <[String; 2]>::try_from(row).map_err(|_| Error::Document);
-    rows.into_iter()
-        .map(|row| pair(row).map(|[name, document]| (name, document)))
-        .collect()
-}
-
-/// Whether PostgreSQL cannot say what a view or a foreign table lets be done to it, such as for a
-/// wrapper whose library is missing: one odd table never breaks a schema. What only takes too long
-/// is no such error.
-fn is_about_a_view(error: &Error) -> bool {
-    let Error::Sql(error) = error else {
-        return false;
-    };
-    let passing = ["55P03", "57014", "40001", "40P01"];
-    let odd = |sqlstate: &str| !passing.contains(&sqlstate) && !sqlstate.starts_with("53");
-    error.sqlstate().is_some_and(odd)
-}
 
 /// A text that is different once anything has changed of which the documents of the database are
 /// made, for any role.

@@ -1,5 +1,7 @@
 //! Relations.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 
 use super::{Column, ColumnId, Constraint, ForeignKey, Key, Relationship, RelationshipId};
@@ -24,8 +26,8 @@ pub struct Relation {
     pub plain_policies: bool,
     /// `COMMENT ON`.
     pub comment: Option<Box<str>>,
-    /// The visible columns, by `attnum`.
-    pub columns: Vec<Column>,
+    /// The visible columns, by `attnum`; versions of a schema in which they are the same share them.
+    pub columns: Arc<[Column]>,
     /// The primary key, when all its columns are visible.
     pub primary_key: Option<Key>,
     /// The unique constraints, by name.
@@ -90,7 +92,7 @@ pub struct RelationRights {
 impl Relation {
     /// The columns with their identifiers, by `attnum`.
     pub fn columns(&self) -> impl Iterator<Item = (ColumnId, &Column)> {
-        (0..).map(ColumnId).zip(&self.columns)
+        (0..).map(ColumnId).zip(&*self.columns)
     }
 
     /// The column of an identifier that belongs to this relation.

@@ -1,13 +1,14 @@
 //! The named types of a schema: their names are kept, the rest is made while it is read.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
 use tidegate_catalog::model::{RelationId, Schema};
 
 use super::aggregate::{self, AGGREGATE_FUNCTIONS};
-use super::{Fields, Roots, table, text, value};
+use super::{FieldDefinition, Fields, Roots, table, text, value};
 use crate::document::OperationKind;
 use crate::kind::{SCALARS, VALUE_OBJECTS, ValueObject};
 
@@ -163,6 +164,18 @@ impl<'s> TypeDefinition<'s> {
     /// Whether it is a scalar: everything else is an object.
     pub(crate) fn is_scalar(self) -> bool {
         matches!(self.entry().source, Source::Scalar(..))
+    }
+
+    /// Those of its fields that have one of these names.
+    pub(crate) fn fields_named(self, names: &HashSet<&str>) -> Vec<FieldDefinition<'s>> {
+        if let Source::Operation(kind) = self.entry().source {
+            let roots = &self.types.roots;
+            return roots.fields_named(kind, &self.types.schema, names);
+        }
+        let fields = self.fields();
+        fields
+            .filter(|field| names.contains(&*field.name))
+            .collect()
     }
 
     /// Its fields: none of a scalar, at least one of an object.

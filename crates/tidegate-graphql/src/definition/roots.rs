@@ -1,6 +1,6 @@
 //! The root fields and what they mean: the map between names and relations, kept both ways.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use tidegate_catalog::model::{Persistence, Relation, RelationId, RelationKind, Schema};
 
@@ -144,6 +144,25 @@ impl Roots {
     pub(super) fn fields<'s>(&'s self, kind: OperationKind, schema: &'s Schema) -> Fields<'s> {
         let fields = self.kind(kind).iter();
         never_empty(fields.filter_map(|(name, root)| field(schema, name, *root)))
+    }
+
+    /// The fields of operations of a kind that have one of these names.
+    pub(super) fn fields_named<'s>(
+        &'s self,
+        kind: OperationKind,
+        schema: &'s Schema,
+        names: &HashSet<&str>,
+    ) -> Vec<FieldDefinition<'s>> {
+        let known = self.kind(kind);
+        if known.len() <= names.len() {
+            let fields = self.fields(kind, schema);
+            return fields
+                .filter(|field| names.contains(&*field.name))
+                .collect();
+        }
+        let found = names.iter().filter_map(|name| known.get_key_value(*name));
+        let fields = found.filter_map(|(name, root)| field(schema, name, *root));
+        fields.collect()
     }
 
     fn kind(&self, kind: OperationKind) -> &BTreeMap<Box<str>, Root> {

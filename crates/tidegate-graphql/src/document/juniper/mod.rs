@@ -8,6 +8,7 @@ mod adapt;
 mod blank;
 mod literal;
 mod lower;
+mod mention;
 mod register;
 mod rules;
 
@@ -15,18 +16,20 @@ use std::sync::Arc;
 
 use juniper::parser::{ParseError, parse_document_source};
 use juniper::validation::{ValidatorContext, visit_all_rules};
-use juniper::{DefaultScalarValue, Definition, RuleError, SchemaType, Spanning};
+use juniper::{DefaultScalarValue, Definition, RuleError, Spanning};
 
-use super::{Document, OperationKind, check_text};
+use super::{Document, check_text};
 use crate::definition::Types;
 use crate::error::{Code, Error, Location};
 use crate::limits::Limits;
+
+use mention::Mentioned;
 
 type Scalar = DefaultScalarValue;
 
 /// Reads documents and checks them against a schema.
 pub(crate) struct Validator {
-    schema: SchemaType<Scalar>,
+    types: Arc<Types>,
     blank: blank::Root,
 }
 
@@ -40,7 +43,7 @@ impl Validator {
     /// A validator of documents for a schema.
     pub(crate) fn new(types: &Arc<Types>) -> Self {
         Self {
-            schema: register::schema(types),
+            types: Arc::clone(types),
             blank: blank::root(),
         }
     }
@@ -77,18 +80,15 @@ impl Validator {
         let document = lower::document(&parsed)?;
         check_text(&document, limits).map_err(|error| vec![error])?;
         rules::check_types(&document)?;
-        adapt::adapt(&mut parsed, &self.schema, &document);
+        let schema = register::schema(&self.types, &Mentioned::of(&parsed));
+        adapt::adapt(&mut parsed, &schema, &document);
         parsed.extend(self.unused());
-        let mut context = ValidatorContext::new(&self.schema, &parsed);
+        let mut context = ValidatorContext::new(&schema, &parsed);
         visit_all_rules(&mut context, &parsed);
         let mut errors = context.into_errors();
         errors.retain(|error| error.message() != UNUSED_TOLD);
         if errors.is_empty() {
-            rules::check(&document, |kind| match kind {
-                OperationKind::Query => true,
-                OperationKind::Mutation => self.schema.concrete_mutation_type().is_some(),
-                OperationKind::Subscription => self.schema.concrete_subscription_type().is_some(),
-            })?;
+            rules::check(&document, |kind| self.types.operation(kind).is_some())?;
             return Ok(document);
         }
         Err(errors.iter().map(rule_error).collect())

@@ -1,8 +1,8 @@
-//! The true schema for juniper. Every type is registered flat and named by text, so that no chain
-//! of foreign keys becomes a chain of calls.
+//! The true schema for juniper, as far as a document speaks of it: what a document does not name
+//! decides nothing about it, and a schema of thousands of tables takes long to register. Every type
+//! is registered flat and named by text, so that no chain of foreign keys becomes a chain of calls.
 
-use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{BTreeMap, HashSet};
 
 use juniper::{
     FromInputValue, GraphQLType, GraphQLValue, InputValue, ParseScalarValue, Registry, SchemaType,
@@ -10,27 +10,57 @@ use juniper::{
 };
 
 use super::Scalar;
-use crate::definition::{
-    ArgumentDefinition, FieldDefinition, TypeDefinition, TypeReference, Types,
-};
+use super::mention::Mentioned;
+use crate::definition::{ArgumentDefinition, FieldDefinition, TypeReference, Types};
 use crate::document::OperationKind;
 
-/// Registers all types of a schema.
-pub(super) fn schema(types: &Arc<Types>) -> SchemaType<Scalar> {
-    let names = Arc::new(Mutex::new(Names::default()));
-    let info = |kind: OperationKind| Info {
-        name: match types.operation(kind) {
-            Some(r#type) => r#type.name().into(),
-            None => format!("_Empty{}", kind.type_name()).into(),
-        },
-        types: Arc::clone(types),
-        names: Arc::clone(&names),
+/// Registers the types that a document reaches, with the fields whose names it mentions.
+pub(super) fn schema(types: &Types, mentioned: &Mentioned<'_>) -> SchemaType<Scalar> {
+    let mut names = Names::default();
+    let mut objects = reach(types, mentioned, &mut names);
+    let mut operation = |kind: OperationKind| {
+        let name = match types.operation(kind) {
+            Some(r#type) => r#type.name().to_owned(),
+            None => format!("_Empty{}", kind.type_name()),
+        };
+        let fields = objects.remove(name.as_str()).unwrap_or_default();
+        Info::new(name.into(), fields)
     };
-    SchemaType::new::<Query, Object, Object>(
-        &info(OperationKind::Query),
-        &info(OperationKind::Mutation),
-        &info(OperationKind::Subscription),
-    )
+    let mut query = operation(OperationKind::Query);
+    let mutation = operation(OperationKind::Mutation);
+    let subscription = operation(OperationKind::Subscription);
+    let others = objects.into_iter();
+    query.others = others
+        .map(|(name, fields)| Info::new(names.get(name), fields))
+        .collect();
+    SchemaType::new::<Query, Object, Object>(&query, &mutation, &subscription)
+}
+
+/// The object types that a document can come to: from the roots and the types that it names, along
+/// fields of names that it mentions.
+fn reach<'s>(
+    types: &'s Types,
+    mentioned: &Mentioned<'_>,
+    names: &mut Names,
+) -> BTreeMap<&'s str, Vec<meta::Field<Scalar>>> {
+    let mut reached = BTreeMap::new();
+    let roots = ["Query", "Mutation", "Subscription"];
+    let first = mentioned.types.iter().copied().chain(roots);
+    let mut next: Vec<_> = first.filter_map(|name| types.find(name)).collect();
+    while let Some(r#type) = next.pop() {
+        if r#type.is_scalar() || reached.contains_key(r#type.name()) {
+            continue;
+        }
+        let fields = r#type.fields_named(&mentioned.fields);
+        next.extend(
+            fields
+                .iter()
+                .filter_map(|field| types.find(&field.r#type.name)),
+        );
+        let fields = fields.iter().map(|field| names.field(field));
+        reached.insert(r#type.name(), fields.collect());
+    }
+    reached
 }
 
 /// Texts that are kept once, however many fields have them.
@@ -80,24 +110,21 @@ impl Names {
     }
 }
 
-/// What juniper asks an object type about. It copies fields, so they are made for it and dropped.
+/// What juniper asks an object type about.
 struct Info {
     name: arcstr::ArcStr,
-    types: Arc<Types>,
-    names: Arc<Mutex<Names>>,
+    fields: Vec<meta::Field<Scalar>>,
+    /// Of the first type: all others.
+    others: Vec<Info>,
 }
 
 impl Info {
-    fn name(&self, name: &str) -> arcstr::ArcStr {
-        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
-        names.get(name)
-    }
-
-    fn fields(&self) -> Vec<meta::Field<Scalar>> {
-        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
-        let fields = self.types.find(&self.name).map(TypeDefinition::fields);
-        let fields = fields.into_iter().flatten();
-        fields.map(|field| names.field(&field)).collect()
+    fn new(name: arcstr::ArcStr, fields: Vec<meta::Field<Scalar>>) -> Self {
+        Self {
+            name,
+            fields,
+            others: Vec::new(),
+        }
     }
 }
 
@@ -111,7 +138,7 @@ impl GraphQLType<Scalar> for Object {
 
     fn meta(info: &Info, registry: &mut Registry<Scalar>) -> meta::MetaType<Scalar> {
         registry
-            .build_object_type::<Self>(info, &info.fields())
+            .build_object_type::<Self>(info, &info.fields)
             .into_meta()
     }
 }
@@ -142,15 +169,8 @@ impl GraphQLType<Scalar> for Query {
         for name in ["ID", "Date", "Time", "DateTime"] {
             registry.get_type::<Opaque<false>>(&name);
         }
-        let objects = info.types.iter().filter(|defined| !defined.is_scalar());
-        for name in objects.map(TypeDefinition::name) {
-            if !matches!(name, "Query" | "Mutation" | "Subscription") {
-                registry.get_type::<Object>(&Info {
-                    name: info.name(name),
-                    types: Arc::clone(&info.types),
-                    names: Arc::clone(&info.names),
-                });
-            }
+        for other in &info.others {
+            registry.get_type::<Object>(other);
         }
         Object::meta(info, registry)
     }
@@ -205,5 +225,48 @@ impl<const ANY: bool> ParseScalarValue<Scalar> for Opaque<ANY> {
             ScalarToken::String(literal) => literal.parse()?.into_owned(),
             ScalarToken::Int(digits) | ScalarToken::Float(digits) => digits.to_owned(),
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tidegate_catalog::Schema;
+
+    use super::*;
+
+    #[test]
+    fn only_types_that_a_document_reaches_are_registered() {
+        let tables: Vec<_> = (0..100)
+            .map(|number| {
+                format!(
+                    r#"{{"name":"t{number}","kind":"table","rights":"s","columns":[
+                        {{"name":"id","type":"int4"}},{{"name":"up","type":"int4"}}],
+                       "constraints":[{{"name":"pk{number}","kind":"primary","columns":["id"]}},
+                        {{"name":"up{number}","kind":"foreign","columns":["up"],"references":
+                          {{"relation":"t{}","columns":["id"]}}}}]}}"#,
+                    (number + 1) % 100
+                )
+            })
+            .collect();
+        let document = format!(r#"{{"name":"s","relations":[{}]}}"#, tables.join(","));
+        let types = Types::of(Arc::new(Schema::parse(&document).unwrap()), false);
+        let mentioned = Mentioned {
+            fields: ["getT1", "id", "t2", "nothing"].into(),
+            types: ["T7", "Nothing"].into(),
+        };
+        let schema = schema(&types, &mentioned);
+        let fields = |name: &str| {
+            let fields = ["getT1", "getT2", "id", "up", "t2", "t3"].into_iter();
+            let r#type = schema.concrete_type_by_name(name)?;
+            let known = fields.filter(|field| r#type.field_by_name(field).is_some());
+            Some(known.collect::<Vec<_>>())
+        };
+        assert_eq!(fields("Query"), Some(vec!["getT1"]));
+        assert_eq!(fields("T1"), Some(vec!["id", "t2"]));
+        assert_eq!(fields("T2"), Some(vec!["id"]));
+        assert_eq!(fields("T7"), Some(vec!["id"]));
+        assert_eq!(fields("T3"), None);
     }
 }

@@ -1,0 +1,106 @@
+//! The relations of schemas as a role sees them, without those that are known already.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+
+use tidegate_sql::{DatabaseName, Executor, Parameter, Principal, RoleName, Statement, Terms};
+
+use super::{run, statement};
+use crate::error::{Error, Result};
+
+static RELATIONS: LazyLock<Arc<Statement>> =
+    LazyLock::new(|| statement(include_str!("relations.sql")));
+
+/// One schema.
+pub(crate) struct SchemaRows {
+    /// The types that columns of its relations may have: a JSON array.
+    pub(crate) types: String,
+    pub(crate) relations: Vec<RelationRow>,
+}
+
+/// One relation.
+pub(crate) struct RelationRow {
+    /// Differs once the document or the type of a column differs. It is the relation's own.
+    pub(crate) version: i64,
+    /// Differs once the type of a column differs.
+    pub(crate) types: String,
+    /// A JSON object; `None` when the version is a known one.
+    pub(crate) document: Option<String>,
+}
+
+/// The schemas that a role may use, by name, or only one of them. Documents of relations whose
+/// versions are `known` are left out. There are none when the role does not exist.
+///
+/// The statement runs as [`Principal::Catalog`]: the role is a value in it.
+///
+/// # Errors
+///
+/// [`Error::Sql`] when the statement cannot run.
+pub(crate) async fn relations(
+    executor: &dyn Executor,
+    (database, role): (&DatabaseName, &RoleName),
+    schema: Option<&str>,
+    known: impl Iterator<Item = i64>,
+    terms: &Terms,
+) -> Result<BTreeMap<String, SchemaRows>> {
+    let known: Vec<_> = known.map(|version| version.to_string()).collect();
+    let known = format!("{{{}}}", known.join(","));
+    let values = |ask_views: &str| {
+        let value = |name: &String| match &**name {
+            "role" => Parameter::Text(role.as_str().into()),
+            "known" => Parameter::Text(known.as_str().into()),
+            "ask_views" => Parameter::Text(ask_views.into()),
+            _ => schema.map_or(Parameter::Null, |schema| Parameter::Text(schema.into())),
+        };
+        RELATIONS.placeholders().iter().map(value).collect()
+    };
+    let who = || Principal::Catalog(database.clone());
+    let rows = match run(executor, who(), &RELATIONS, values("true"), terms).await {
+        Err(error) if is_about_a_view(&error) => {
+            run(executor, who(), &RELATIONS, values("false"), terms).await
+        }
+        rows => rows,
+    }?;
+    group(rows)
+}
+
+/// Whether PostgreSQL cannot say what a view or a foreign table lets be done to it, such as for a
+/// wrapper whose library is missing: one odd table never breaks a schema. What only takes too long
+/// is no such error.
+fn is_about_a_view(error: &Error) -> bool {
+    let Error::Sql(error) = error else {
+        return false;
+    };
+    let passing = ["55P03", "57014", "40001", "40P01"];
+    let odd = |sqlstate: &str| !passing.contains(&sqlstate) && !sqlstate.starts_with("53");
+    error.sqlstate().is_some_and(odd)
+}
+
+/// Puts the rows of each schema together. The row of the schema itself has no version.
+fn group(rows: Vec<Vec<String>>) -> Result<BTreeMap<String, SchemaRows>> {
+    let mut schemas = BTreeMap::new();
+    let mut relations = Vec::with_capacity(rows.len());
+    for row in rows {
+        let [name, version, types, document] =
+            <[String; 4]>::try_from(row).map_err(|_| Error::Document)?;
+        if version.is_empty() {
+            let schema = SchemaRows {
+                types: document,
+                relations: Vec::new(),
+            };
+            schemas.insert(name, schema);
+            continue;
+        }
+        let relation = RelationRow {
+            version: version.parse().map_err(|_| Error::Document)?,
+            types,
+            document: (!document.is_empty()).then_some(document),
+        };
+        relations.push((name, relation));
+    }
+    for (name, relation) in relations {
+        let schema = schemas.get_mut(&name).ok_or(Error::Document)?;
+        schema.relations.push(relation);
+    }
+    Ok(schemas)
+}

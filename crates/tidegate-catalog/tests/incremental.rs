@@ -1,0 +1,249 @@
+//! A schema that was brought up to date is the schema that would be loaded from nothing.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use tidegate_catalog::{Catalogs, Schema};
+use tidegate_sql::{Login, Terms};
+
+use crate::stage::Stage;
+
+/// All that a schema holds, as text.
+fn text(schema: Option<&Schema>) -> String {
+    let Some(schema) = schema else {
+        return String::new();
+    };
+    let mut text = format!("{} {:?}\n", schema.name(), schema.renamed());
+    for (_, relation) in schema.relations() {
+        writeln!(text, "{relation:#?}").unwrap();
+    }
+    text
+}
+
+/// Shows the first line that differs, because the whole is long.
+fn assert_same(kept: &str, new: &str, context: &str) {
+    let mut relation = "";
+    for (kept, new) in kept.lines().zip(new.lines()) {
+        if new.starts_with("    name: ") {
+            relation = new;
+        }
+        assert_eq!(kept, new, "{relation} {context}");
+    }
+    assert_eq!(kept.len(), new.len(), "{context}");
+}
+
+/// Catalogs that have seen every step, beside ones that have seen nothing.
+struct Compared {
+    stage: Stage,
+    logins: Vec<Login>,
+}
+
+impl Compared {
+    async fn new(database: &str, roles: &[&str], sql: &str) -> Self {
+        let stage = Stage::new(database, sql).await;
+        let mut logins: Vec<_> = roles.iter().map(|role| stage.login(role)).collect();
+        logins.push(stage.owner());
+        let compared = Self { stage, logins };
+        compared.check("the beginning").await;
+        compared
+    }
+
+    async fn step(&self, sql: &str) {
+        self.stage.run(sql).await;
+        self.stage.definitions.define();
+        self.check(sql).await;
+    }
+
+    async fn check(&self, after: &str) {
+        let stage = &self.stage;
+        let fresh = Catalogs::new(stage.control.clone(), stage.definitions.clone());
+        let terms = Terms::default();
+        for login in &self.logins {
+            let kept = stage.catalogs.schema(login, "public", &terms).await;
+            let new = fresh.schema(login, "public", &terms).await;
+            let (kept, new) = (kept.unwrap(), new.unwrap());
+            let context = format!("as {} after: {after}", login.role);
+            assert_same(&text(kept.as_deref()), &text(new.as_deref()), &context);
+            let kept = stage.catalogs.schemas(login, &terms).await.unwrap();
+            let new = fresh.schemas(login, &terms).await.unwrap();
+            let all = |schemas: &[Arc<Schema>]| -> String {
+                schemas.iter().map(|schema| text(Some(schema))).collect()
+            };
+            assert_same(&all(&kept), &all(&new), &context);
+        }
+    }
+}
+
+/// Every kind of definition, in an order in which each matters to something that was loaded before.
+const STEPS: &[&str] = &[
+    "create table c (id int primary key, a_id int references a, b_id int references b)",
+    "grant all on c to {r}",
+    "alter table a rename to renamed",
+    "alter table renamed rename column id to number",
+    "alter table renamed rename to a",
+    "alter table a add column more text default 'x'",
+    "alter table a alter column more set not null",
+    "alter table a alter column more type varchar(7)",
+    "alter table a alter column more drop default",
+    "comment on table a is 'about a'",
+    "comment on column a.more is 'about more'",
+    "comment on column a.more is null",
+    "grant select (more) on a to {r}",
+    "revoke select (more) on a from {r}",
+    "revoke all on a from {r}",
+    "grant update (more), insert (number) on a to {r}",
+    "grant select on a to {g}",
+    "grant {g} to {r}",
+    "revoke {g} from {r}",
+    "alter type mood add value 'odd'",
+    "alter type mood rename value 'odd' to 'even'",
+    "alter type mood rename to feeling",
+    "alter domain price set not null",
+    "alter domain price drop not null",
+    "alter domain price set default 3",
+    "create type pair as (x int, m feeling); alter table b add column p pair",
+    "alter type pair add attribute y text",
+    "alter type pair rename attribute y to z",
+    "alter type pair drop attribute z",
+    "alter type feeling set schema other",
+    "alter type other.feeling set schema public",
+    "create type span as range (subtype = float8); alter table b add column s span",
+    "alter table b add column list feeling[]",
+    "alter table b add constraint b_two unique (number, p)",
+    "alter table b drop constraint b_two",
+    "alter table b add constraint positive check (number > 0) not valid",
+    "create view v as select number, price from b; grant all on v to {r}",
+    "create view w as select number, price from v; grant all on w to {r}",
+    "create or replace view v as select number, (price + 1)::price as price from b",
+    "create or replace view v as select number, price from b limit 3",
+    "create or replace view v as select number, price from b",
+    "create rule no_update as on update to v do instead nothing",
+    "drop rule no_update on v",
+    "create function nothing() returns trigger language plpgsql as 'begin return new; end'",
+    "create trigger t instead of insert on v for each row execute function nothing()",
+    "drop trigger t on v",
+    "alter view v rename column number to n",
+    "create materialized view m as select 1 as one; grant select on m to {r}",
+    "alter table b enable row level security",
+    "create policy p on b using (number > 0)",
+    "alter policy p on b using (number > (select 1))",
+    "alter table b force row level security",
+    "alter role {r} bypassrls",
+    "alter role {r} nobypassrls",
+    "alter table b owner to {r}",
+    "alter table b owner to current_user",
+    "drop policy p on b",
+    "create table part (id int not null, at date not null) partition by range (at); grant all on part to {r}",
+    "create table part_1 partition of part for values from ('2020-01-01') to ('2021-01-01')",
+    "alter table part add primary key (id, at)",
+    "create table points (id int, at date, foreign key (id, at) references part)",
+    "alter table part rename column at to day",
+    "alter table part detach partition part_1",
+    "alter table other.far rename column id to number",
+    "alter table other.far rename to farther",
+    "alter schema other rename to another",
+    "alter table another.farther set schema public",
+    "grant all on farther to {r}",
+    "alter table alone set unlogged",
+    "alter table c drop constraint c_a_id_fkey",
+    "alter table c add constraint a_again foreign key (a_id) references a not valid",
+    "alter table c validate constraint a_again",
+    "alter table c rename constraint a_again to a_once_more",
+    "drop table c; create table c (id int)",
+    "create table aggregate (a int); create table \"A\" (b int)",
+    "alter table b drop column list",
+    "alter role {r} superuser",
+    "alter role {r} nosuperuser",
+    "revoke usage on schema public from public",
+    "grant usage on schema public to {r}",
+    "drop view w; drop view v",
+    "drop table a cascade",
+    "drop owned by {r}",
+    "drop schema public cascade",
+    "create schema public; create table back (id int); grant usage on schema public to {r}; grant all on back to {r}",
+];
+
+const BEGIN: &str = "create role {r}; create role {g}; create schema other; \
+    create type mood as enum ('low', 'high'); create domain price as numeric(8, 2); \
+    create table other.far (id int primary key); \
+    create table a (id int primary key, m mood, price price, far_id int references other.far); \
+    create table b (number int primary key, a_id int references a, price price); \
+    create table alone (id int, name text); \
+    grant all on a, b to {r}; grant select on alone to {r}; grant usage on schema other to {r}";
+
+fn named(sql: &str, name: &str) -> String {
+    sql.replace("{r}", &format!("{name}_reader"))
+        .replace("{g}", &format!("{name}_group"))
+}
+
+async fn compared(name: &str) -> Compared {
+    let roles = [format!("{name}_reader"), format!("{name}_group")];
+    Compared::new(name, &[&roles[0], &roles[1]], &named(BEGIN, name)).await
+}
+
+#[tokio::test]
+async fn every_kind_of_definition_is_loaded_as_from_nothing() {
+    let compared = compared("incremental_each").await;
+    for step in STEPS {
+        compared.step(&named(step, "incremental_each")).await;
+    }
+}
+
+/// A small generator of numbers, the same with each run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, most: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005);
+        self.0 = self.0.wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).unwrap() % most
+    }
+}
+
+/// Definitions in an order that nobody thought of; those that PostgreSQL refuses change nothing.
+#[tokio::test]
+async fn random_definitions_are_loaded_as_from_nothing() {
+    let compared = compared("incremental_random").await;
+    let mut random = Random(16);
+    let (mut done, mut refused) = (0, 0);
+    while done < 60 {
+        let mut batch = String::new();
+        for _ in 0..=random.below(3) {
+            // Not those that end the schema.
+            let step = STEPS[random.below(STEPS.len() - 3)];
+            write!(batch, "{};", named(step, "incremental_random")).unwrap();
+        }
+        match compared.stage.client.batch_execute(&batch).await {
+            Ok(()) => done += 1,
+            Err(_) => refused += 1,
+        }
+        assert!(
+            refused < 2_000,
+            "only {done} of the definitions were possible"
+        );
+        compared.stage.definitions.define();
+        compared.check(&batch).await;
+    }
+}
+
+/// What did not change is the same value, and is not sent again.
+#[tokio::test]
+async fn relations_that_did_not_change_are_shared() {
+    let compared = compared("incremental_shared").await;
+    let stage = &compared.stage;
+    let before = stage.public().await;
+    compared.step("alter table alone add column more int").await;
+    let after = stage.public().await;
+    let columns = |schema: &Schema, name: &str| {
+        let relation = &schema[schema.find(name).unwrap()];
+        Arc::clone(&relation.columns)
+    };
+    for name in ["a", "b"] {
+        let same = Arc::ptr_eq(&columns(&before, name), &columns(&after, name));
+        assert!(same, "{name}");
+    }
+    assert_eq!(
+        columns(&before, "alone").len() + 1,
+        columns(&after, "alone").len()
+    );
+}
