@@ -14,6 +14,7 @@ use crate::definition::{
     ArgumentDefinition, FieldDefinition, TypeDefinition, TypeReference, Types,
 };
 use crate::document::OperationKind;
+use crate::kind::{SCALARS, Takes};
 
 /// Registers all types of a schema.
 pub(super) fn schema(types: &Arc<Types>) -> SchemaType<Scalar> {
@@ -138,9 +139,13 @@ impl GraphQLType<Scalar> for Query {
         registry.get_type::<f64>(&());
         registry.get_type::<bool>(&());
         registry.get_type::<String>(&());
-        registry.get_type::<Opaque<true>>(&"JSON");
-        for name in ["ID", "Date", "Time", "DateTime"] {
-            registry.get_type::<Opaque<false>>(&name);
+        registry.get_type::<Opaque<false>>(&"ID");
+        for scalar in &SCALARS {
+            match scalar.takes {
+                Takes::Standard => {}
+                Takes::Strings => drop(registry.get_type::<Opaque<false>>(&scalar.name)),
+                Takes::AnyJson => drop(registry.get_type::<Opaque<true>>(&scalar.name)),
+            }
         }
         let objects = info.types.iter().filter(|defined| !defined.is_scalar());
         for name in objects.map(TypeDefinition::name) {
