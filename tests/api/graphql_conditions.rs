@@ -394,7 +394,7 @@ async fn pairs_have_no_order_operators() {
         .admin()
         .await
         .batch_execute(
-            "create extension if not exists hstore;
+            "select pg_advisory_xact_lock(1504); create extension if not exists hstore;
              create table gql_pairs (id int primary key, h hstore);
              insert into gql_pairs values (1, 'a=>1'), (2, 'b=>2'); alter table gql_pairs owner to demo",
         )

@@ -152,6 +152,22 @@ fn form(function: &str, column: &str, sql: &str) -> String {
         "tt" => format!("to_char({sql} at time zone 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"')"),
         "c" | "ip" | "ta" | "ia" | "ea" | "dp" | "df" => format!("to_json({sql})"),
         "tz" => format!("({sql})::text || ':00'"),
+        "iv" => {
+            let part = |name: &str| format!("trim_scale(extract({name} from {sql})::numeric)");
+            let members = [
+                ("y", "year"),
+                ("m", "month"),
+                ("d", "day"),
+                ("h", "hour"),
+                ("i", "minute"),
+                ("s", "second"),
+            ]
+            .map(|(key, name)| format!("'{key}', {}", part(name)));
+            format!(
+                "case when {sql} is not null then json_build_object({}) end",
+                members.join(", ")
+            )
+        }
         _ => format!("({sql})::text"),
     }
 }

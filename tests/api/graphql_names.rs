@@ -411,7 +411,7 @@ async fn a_name_that_was_taken_is_in_the_log() {
 /// Every type of GraphQL and of ours keeps its name; the table that would have it gets a number.
 #[tokio::test]
 async fn no_table_takes_the_name_of_a_type_that_is_there() {
-    const NAMES: [&str; 25] = [
+    const NAMES: [&str; 26] = [
         "Query",
         "Mutation",
         "Subscription",
@@ -421,6 +421,7 @@ async fn no_table_takes_the_name_of_a_type_that_is_there() {
         "Boolean",
         "ID",
         "JSON",
+        "GeoJSON",
         "Date",
         "Time",
         "DateTime",

@@ -236,7 +236,7 @@ async fn values_have_the_forms_of_their_types() {
             "po": {"points": [{"x": 0}, {"x": 1}, {"x": 2}]},
             "r": {"lower": 1, "upper": 5, "lowerInclusive": true, "upperInclusive": false},
             "rb": {"lower": "1"}, "dr": {"lower": "2024-01-01", "upper": null},
-            "e": {"lower": null, "empty": true}, "tags": ["a", null], "iv": "1 day",
+            "e": {"lower": null, "empty": true}, "tags": ["a", null], "iv": {"y": 0, "m": 0, "d": 1, "h": 0, "i": 0, "s": 0},
             "u": "00000000-0000-0000-0000-000000000001",
         })
     );

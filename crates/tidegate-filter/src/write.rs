@@ -12,7 +12,7 @@ use crate::filter::{Comparison, Filter};
 use crate::json::{Json, write_string};
 use crate::operator::Operator;
 
-use self::operand::{compared_type, operand};
+use self::operand::{compared_type, documents, operand};
 
 /// The alias of a relation in a statement of ours: a name and a number, such as `t3`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -267,8 +267,13 @@ impl Level<'_> {
         sql.syntax(if negated { "(not " } else { "" });
         self.write_compared(column, sql);
         write_operator(operator_schema(&column.r#type), symbol, sql);
-        sql.syntax(if within || negated { "any (" } else { "all (" })
-            .placed(comparison.value.clone(), &*comparison.place);
+        sql.syntax(if within || negated { "any (" } else { "all (" });
+        if Family::of(&column.r#type) == Family::Jsonb {
+            sql.placed(documents(&comparison.json()), &*comparison.place)
+                .syntax("::pg_catalog.text[]");
+        } else {
+            sql.placed(comparison.value.clone(), &*comparison.place);
+        }
         write_cast(r#type, sql);
         sql.syntax(if negated { "[]))" } else { "[])" });
     }

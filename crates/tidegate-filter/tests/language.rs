@@ -219,6 +219,29 @@ async fn null_and_empty_lists_have_the_truth_of_sql() {
 }
 
 #[tokio::test]
+async fn null_in_a_list_of_documents_is_the_json_null() {
+    let client = stage::database("filter_json_null", TABLES).await;
+    let things = stage::columns(&client, "things").await;
+    let schema = stage::schema("public", &[("things", things)], &[]);
+    let more = "insert into things (id, jb) values (3, 'null'), (4, '[null]'), (5, '\"null\"')";
+    client.batch_execute(more).await.unwrap();
+    for (json, expected) in [
+        (r#"{"jb": {"in": [null]}}"#, &[3][..]),
+        (r#"{"jb": {"in": [null, [null], "null"]}}"#, &[3, 4, 5]),
+        (r#"{"jb": {"nin": [null]}}"#, &[1, 4, 5]),
+        (r#"{"jb": {"in": ["null"]}}"#, &[5]),
+        (r#"{"jb": {"eq": null}}"#, &[2]),
+        (r#"{"jb": {"isNull": false}}"#, &[1, 3, 4, 5]),
+        (
+            r#"{"jb": {"in": [{"b": "x", "a": [1, 2]}, "\\ \""]}}"#,
+            &[1],
+        ),
+    ] {
+        assert_eq!(ids(&client, &schema, json).await, expected, "{json}");
+    }
+}
+
+#[tokio::test]
 async fn an_index_serves_whatever_the_type() {
     let client = stage::database("filter_indexes", TABLES).await;
     let things = stage::columns(&client, "things").await;

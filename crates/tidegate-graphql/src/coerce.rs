@@ -9,6 +9,7 @@ use tidegate_sql::json::{self, JsonKind};
 
 use crate::document::{Condition, InputType, Operation, Value};
 use crate::error::{Code, Error};
+use crate::kind::takes_any_json;
 
 /// The variables of a request, coerced.
 #[derive(Debug, Default)]
@@ -175,7 +176,7 @@ pub(crate) fn literal(value: &Value, r#type: &InputType) -> Result<Json<'static>
 
 fn takes_words(r#type: &InputType) -> bool {
     match r#type {
-        InputType::Named(name) => &**name == "JSON" || name.starts_with("__"),
+        InputType::Named(name) => takes_any_json(name) || name.starts_with("__"),
         InputType::List(of) | InputType::NonNull(of) => takes_words(of),
     }
 }
@@ -214,7 +215,7 @@ fn json<'a>(text: &'a str, r#type: &InputType) -> Result<Json<'a>, String> {
 
 fn scalar<'a>(text: &'a str, kind: JsonKind, name: &str) -> Result<Json<'a>, String> {
     let fits = match name {
-        "JSON" => true,
+        name if takes_any_json(name) => true,
         "Int" => return int(text, kind),
         "Float" => kind == JsonKind::Number,
         "Boolean" => kind == JsonKind::Bool,

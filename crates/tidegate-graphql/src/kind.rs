@@ -1,7 +1,7 @@
 //! Which GraphQL type the values of a column have.
 
 use tidegate_catalog::model::{ColumnId, Relation};
-use tidegate_sql::{Type, TypeKind};
+use tidegate_sql::{Type, TypeKind, is_hstore, is_spatial};
 
 /// The GraphQL type of a column's values, without `!`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,30 +160,83 @@ pub(crate) static VALUE_OBJECTS: [&ValueObject; 13] = [
     &TSRANGE, &TSTZRANGE, &DATERANGE,
 ];
 
-/// The scalars with their descriptions; `true` for those of GraphQL itself.
-pub(crate) static SCALARS: [(&str, &str, bool); 9] = [
-    ("Boolean", "`true` or `false`.", true),
-    (
+/// A scalar type.
+#[derive(Debug)]
+pub(crate) struct ScalarType {
+    /// Its name.
+    pub name: &'static str,
+    /// What its values are.
+    pub description: &'static str,
+    /// What it takes as input.
+    pub takes: Takes,
+    /// Where its values are specified (GraphQL, section 3.13.4, "@specifiedBy").
+    pub specified_by: Option<&'static str>,
+}
+
+/// What a scalar takes as input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Takes {
+    /// What GraphQL says of its own scalars.
+    Standard,
+    /// Strings.
+    Strings,
+    /// Any JSON value.
+    AnyJson,
+}
+
+const fn scalar_type(name: &'static str, description: &'static str, takes: Takes) -> ScalarType {
+    ScalarType {
+        name,
+        description,
+        takes,
+        specified_by: None,
+    }
+}
+
+/// The scalars.
+pub(crate) static SCALARS: [ScalarType; 10] = [
+    scalar_type("Boolean", "`true` or `false`.", Takes::Standard),
+    scalar_type(
         "Date",
         "A day, as `YYYY-MM-DD`; years before 1 end in ` BC`. Input takes every form that PostgreSQL reads.",
-        false,
+        Takes::Strings,
     ),
-    (
+    scalar_type(
         "DateTime",
         "A point in time, as `YYYY-MM-DDTHH:MM:SS`, with a `Z` where the column knows its time zone. Input takes every form that PostgreSQL reads.",
-        false,
+        Takes::Strings,
     ),
-    ("Float", "A number in double precision.", true),
-    ("ID", "A key; input takes a string or a number.", true),
-    ("Int", "A whole number of 32 bits.", true),
-    ("JSON", "Any JSON value.", false),
-    ("String", "Text.", true),
-    (
+    scalar_type("Float", "A number in double precision.", Takes::Standard),
+    ScalarType {
+        name: "GeoJSON",
+        description: "A GeoJSON geometry object. A reference system other than WGS 84 is in the member `crs`. Input also takes a string in every form that PostGIS reads.",
+        takes: Takes::AnyJson,
+        specified_by: Some("https://www.rfc-editor.org/rfc/rfc7946"),
+    },
+    scalar_type(
+        "ID",
+        "A key; input takes a string or a number.",
+        Takes::Standard,
+    ),
+    scalar_type("Int", "A whole number of 32 bits.", Takes::Standard),
+    scalar_type(
+        "JSON",
+        "Any JSON value: a json or jsonb document, or the JSON form of an interval, a composite, a multirange or an hstore.",
+        Takes::AnyJson,
+    ),
+    scalar_type("String", "Text.", Takes::Standard),
+    scalar_type(
         "Time",
         "A time of day, as `HH:MM:SS`. Input takes every form that PostgreSQL reads.",
-        false,
+        Takes::Strings,
     ),
 ];
+
+/// Whether a type of this name takes any JSON value as input.
+pub(crate) fn takes_any_json(name: &str) -> bool {
+    let mut scalars = SCALARS.iter();
+    scalars.any(|scalar| scalar.name == name && scalar.takes == Takes::AnyJson)
+}
 
 impl Kind {
     /// The kind of a column: primary key columns are of type `ID`, whatever they are made of.
@@ -192,6 +245,12 @@ impl Kind {
             return Self::scalar("ID");
         }
         Self::of_type(&relation.column(id).r#type)
+    }
+
+    /// Whether a value of the column can be shown as null although it is not NULL: a JSON null.
+    pub(crate) fn may_be_json_null(relation: &Relation, id: ColumnId) -> bool {
+        let r#type = base(&relation.column(id).r#type);
+        !relation.is_key(id) && matches!(*r#type, Type::JSON | Type::JSONB)
     }
 
     /// The kind of a PostgreSQL type.
@@ -235,6 +294,14 @@ impl Kind {
     }
 }
 
+/// The type below all domains.
+pub(crate) fn base(r#type: &Type) -> &Type {
+    match r#type.kind() {
+        TypeKind::Domain(inner) => base(inner),
+        _ => r#type,
+    }
+}
+
 fn named(r#type: &Type) -> Named {
     let object = match *r#type {
         Type::POINT => &POINT,
@@ -260,10 +327,15 @@ fn scalar(r#type: &Type) -> &'static str {
         Type::INT2 | Type::INT4 => "Int",
         Type::FLOAT4 | Type::FLOAT8 => "Float",
         Type::BOOL => "Boolean",
-        Type::JSON | Type::JSONB => "JSON",
+        Type::JSON | Type::JSONB | Type::INTERVAL => "JSON",
         Type::DATE => "Date",
         Type::TIME | Type::TIMETZ => "Time",
         Type::TIMESTAMP | Type::TIMESTAMPTZ => "DateTime",
-        _ => "String",
+        _ if is_spatial(r#type) => "GeoJSON",
+        _ if is_hstore(r#type) => "JSON",
+        _ => match r#type.kind() {
+            TypeKind::Composite(_) | TypeKind::Multirange(_) => "JSON",
+            _ => "String",
+        },
     }
 }

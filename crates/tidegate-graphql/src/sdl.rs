@@ -1,5 +1,7 @@
 //! A schema in the schema definition language (GraphQL, section 3).
 
+use std::fmt::Write as _;
+
 use crate::definition::{ArgumentDefinition, FieldDefinition, Fields, TypeDefinition, Types};
 use crate::unwritten::Fill;
 
@@ -47,6 +49,9 @@ impl<'s> Printer<'s> {
         if defined.is_scalar() {
             out.push_str("scalar ");
             out.push_str(defined.name());
+            if let Some(url) = defined.specified_by() {
+                let _ = write!(out, " @specifiedBy(url: \"{url}\")");
+            }
             out.push('\n');
         } else {
             out.push_str("type ");

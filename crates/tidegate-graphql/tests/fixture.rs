@@ -8,7 +8,14 @@ use tidegate_graphql::{Api, Limits};
 const DOCUMENT: &str = r#"{
   "name": "public",
   "types": [
-    {"oid": 90001, "name": "mood", "schema": "public", "kind": "enum", "labels": ["sad", "ok"]}
+    {"oid": 90001, "name": "mood", "schema": "public", "kind": "enum", "labels": ["sad", "ok"]},
+    {"oid": 90002, "name": "geometry", "schema": "public", "kind": "simple"},
+    {"oid": 90003, "name": "_geometry", "schema": "public", "kind": "array", "inner": 90002},
+    {"oid": 90004, "name": "hstore", "schema": "public", "kind": "simple"},
+    {"oid": 90005, "name": "place", "schema": "public", "kind": "composite",
+     "attributes": [{"name": "at", "type": 90002}]},
+    {"oid": 90006, "name": "_place", "schema": "public", "kind": "array", "inner": 90005},
+    {"oid": 90007, "name": "note", "schema": "public", "kind": "domain", "inner": "jsonb"}
   ],
   "relations": [
     {"name": "artists", "kind": "table", "rights": "siud", "comment": "People who make music.",
@@ -50,6 +57,19 @@ const DOCUMENT: &str = r#"{
        {"name": "twice", "type": "int4", "generated": "stored"}
      ],
      "constraints": [{"name": "parts_pkey", "kind": "primary", "columns": ["a", "b"]}]},
+    {"name": "GeoJSON", "kind": "table", "rights": "s",
+     "columns": [
+       {"name": "document", "type": "jsonb", "not_null": true},
+       {"name": "note", "type": "note", "not_null": true},
+       {"name": "documents", "type": "json[]", "not_null": true},
+       {"name": "shape", "type": "geometry", "not_null": true},
+       {"name": "shapes", "type": "_geometry"},
+       {"name": "place", "type": "place", "not_null": true},
+       {"name": "places", "type": "_place"},
+       {"name": "times", "type": "tsmultirange", "not_null": true},
+       {"name": "length", "type": "interval", "not_null": true},
+       {"name": "pairs", "type": "hstore", "not_null": true}
+     ]},
     {"name": "gears", "kind": "table", "rights": "s",
      "columns": [
        {"name": "n", "type": "int4", "not_null": true},

@@ -12,6 +12,7 @@ pub mod parameter;
 pub mod principal;
 pub mod request;
 pub mod statement;
+mod type_property;
 
 pub use column::{Column, RawRow, WireFormat};
 pub use error::{Error, InputError, Rejection, Result};
@@ -23,3 +24,4 @@ pub use postgres_types::{Field as TypeField, Kind as TypeKind, Type};
 pub use principal::{DatabaseName, Login, Principal, RoleName, Sharing};
 pub use request::{Requests, SqlRequest};
 pub use statement::{BoundStatement, Parameter, Params, Statement, TypeHint};
+pub use type_property::{array_delimiter, is_hstore, is_spatial};

@@ -1,6 +1,7 @@
 //! Our JSON beside PostgreSQL's own answer, for the extremes and for random values of each type.
 
 mod containers;
+mod hstore;
 mod spatial;
 mod times;
 

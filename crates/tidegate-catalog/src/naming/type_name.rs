@@ -16,6 +16,7 @@ pub const RESERVED: &[&str] = &[
     "Boolean",
     "ID",
     "JSON",
+    "GeoJSON",
     "Date",
     "Time",
     "DateTime",

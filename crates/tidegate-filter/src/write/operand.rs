@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use tidegate_sql::{Parameter, Type};
 
 use crate::family::{Family, base, is_citext};
-use crate::json::Json;
+use crate::json::{Json, write_string};
 use crate::operator::Operator;
 use crate::read::{is_range_text, part};
 
@@ -48,6 +48,18 @@ fn multirange(json: &Json<'_>) -> Parameter {
         }
         _ => json.parameter(),
     }
+}
+
+/// A list of documents as a list of their texts. In an array of jsonb itself, null would be SQL NULL
+/// instead of the JSON null.
+pub(super) fn documents(list: &Json<'_>) -> Parameter {
+    let elements = list.elements(&"").unwrap_or_default();
+    let texts = elements.iter().map(|element| {
+        let mut text = String::new();
+        write_string(&element.text(), &mut text);
+        Json::from(text)
+    });
+    Json::List(texts.collect()).parameter()
 }
 
 /// A text in which `%`, `_` and the backslash stand for themselves.

@@ -8,7 +8,7 @@ use tidegate_sql::{Type, TypeKind as SqlKind};
 
 use super::table::column_type;
 use super::{FieldDefinition, Fields, TypeReference};
-use crate::kind::{Kind, Named};
+use crate::kind::{Kind, Named, base};
 
 /// The functions over columns, with their field names.
 pub(crate) const AGGREGATE_FUNCTIONS: [(&str, AggregateFunction); 4] = [
@@ -66,7 +66,8 @@ pub(crate) fn aggregated(
     let r#type = base(&column.r#type);
     let number = match *r#type {
         Type::FLOAT4 | Type::FLOAT8 => Some("Float"),
-        Type::INT2 | Type::INT4 | Type::INT8 | Type::NUMERIC | Type::INTERVAL => Some("String"),
+        Type::INT2 | Type::INT4 | Type::INT8 | Type::NUMERIC => Some("String"),
+        Type::INTERVAL => Some("JSON"),
         Type::MONEY if function == AggregateFunction::Sum => Some("String"),
         _ => None,
     };
@@ -82,13 +83,6 @@ pub(crate) fn aggregated(
                 ..column_type(relation, id)
             })
         }
-    }
-}
-
-fn base(r#type: &Type) -> &Type {
-    match r#type.kind() {
-        SqlKind::Domain(inner) => base(inner),
-        _ => r#type,
     }
 }
 

@@ -10,7 +10,7 @@ use tidegate_catalog::model::{RelationId, Schema};
 use super::aggregate::{self, AGGREGATE_FUNCTIONS};
 use super::{FieldDefinition, Fields, Roots, table, text, value};
 use crate::document::OperationKind;
-use crate::kind::{SCALARS, VALUE_OBJECTS, ValueObject};
+use crate::kind::{SCALARS, ScalarType, Takes, VALUE_OBJECTS, ValueObject};
 
 /// All named types of a schema, ordered by name.
 pub(crate) struct Types {
@@ -27,8 +27,8 @@ struct Entry {
 /// What a type is made from.
 #[derive(Clone, Copy)]
 enum Source {
-    /// A scalar: its description, and whether it is one of GraphQL itself.
-    Scalar(&'static str, bool),
+    /// A scalar.
+    Scalar(&'static ScalarType),
     /// An object that is the value of one column.
     Value(&'static ValueObject),
     /// The rows of a relation.
@@ -57,8 +57,8 @@ impl Types {
             let name = name.into();
             entries.push(Entry { name, source });
         };
-        for (name, description, standard) in SCALARS {
-            add(name, Source::Scalar(description, standard));
+        for scalar in &SCALARS {
+            add(scalar.name, Source::Scalar(scalar));
         }
         for object in VALUE_OBJECTS {
             add(object.name, Source::Value(object));
@@ -143,7 +143,7 @@ impl<'s> TypeDefinition<'s> {
     pub(crate) fn description(self) -> Option<Cow<'s, str>> {
         let relation = |id| self.types.schema.relation(id);
         match self.entry().source {
-            Source::Scalar(description, _) => Some(description.into()),
+            Source::Scalar(scalar) => Some(scalar.description.into()),
             Source::Value(object) => Some(object.description.into()),
             Source::Relation(id) => text(relation(id).comment.as_deref()),
             Source::Group(id) => Some(aggregate::describe_group(relation(id)).into()),
@@ -158,7 +158,15 @@ impl<'s> TypeDefinition<'s> {
 
     /// Whether it is a scalar of GraphQL itself.
     pub(crate) fn is_standard(self) -> bool {
-        matches!(self.entry().source, Source::Scalar(_, true))
+        matches!(self.entry().source, Source::Scalar(scalar) if scalar.takes == Takes::Standard)
+    }
+
+    /// The address of the specification of a scalar, if it has one.
+    pub(crate) fn specified_by(self) -> Option<&'static str> {
+        match self.entry().source {
+            Source::Scalar(scalar) => scalar.specified_by,
+            _ => None,
+        }
     }
 
     /// Whether it is a scalar: everything else is an object.

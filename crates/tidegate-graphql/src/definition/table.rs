@@ -74,7 +74,7 @@ pub(super) fn column_type(relation: &Relation, id: ColumnId) -> TypeReference<'s
     } else {
         TypeReference::nullable(kind.name())
     };
-    r#type.not_null = relation.column(id).not_null;
+    r#type.not_null = relation.column(id).not_null && !Kind::may_be_json_null(relation, id);
     r#type
 }
 

@@ -148,6 +148,7 @@ fn defined<'o>(defined: TypeDefinition<'o>, node: &Node, out: &mut String) -> Me
         "kind" => json::text(Some(if is_scalar { "SCALAR" } else { "OBJECT" }), out),
         "name" => json::text(Some(defined.name()), out),
         "description" => json::text(defined.description().as_deref(), out),
+        "specifiedByURL" => json::text(defined.specified_by(), out),
         "fields" if !is_scalar => list(defined.fields().map(Object::Field)),
         "interfaces" if !is_scalar => list(None),
         _ => rest(node, out),

@@ -2,7 +2,7 @@
 
 use bytes::BytesMut;
 use tidegate_sql::codec::ValueWriter;
-use tidegate_sql::{Column, Result, Type, TypeKind, WireFormat, json};
+use tidegate_sql::{Column, Result, Type, TypeKind, WireFormat, is_spatial, json};
 
 use super::parts;
 use super::program::Form;
@@ -28,7 +28,7 @@ enum Check {
     None,
     /// A float that is no number of JSON.
     Float,
-    /// The same anywhere in a geometric value.
+    /// The same anywhere in a geometric or PostGIS value.
     Shape,
     /// An array with more than one dimension.
     Array,
@@ -46,7 +46,10 @@ impl Cell {
         let (writer, check) = match form {
             Form::Count => (writer, Check::None),
             Form::Id => (writer.quoted(), Check::None),
-            Form::Value => (writer.exact(), Check::of(&column.r#type)),
+            Form::Value => {
+                let writer = writer.exact().with_hstore_objects();
+                (writer, Check::of(&column.r#type))
+            }
             // The parts look for themselves.
             Form::Parts(_) => (
                 writer.exact(),
@@ -126,13 +129,14 @@ impl Check {
                 _ => Self::Array,
             },
             _ if matches!(*r#type, Type::FLOAT4 | Type::FLOAT8) => Self::Float,
-            _ if has_parts(r#type) => Self::Shape,
+            _ if has_parts(r#type) || is_spatial(r#type) => Self::Shape,
             _ => Self::None,
         }
     }
 }
 
-/// Whether JSON of numbers and lower-case names holds `NaN` or `Infinity`.
+/// Whether JSON of numbers, hexadecimal digits and names without `N` and `I`, as geometric values
+/// and GeoJSON have them, holds `NaN` or `Infinity`.
 pub(super) fn no_number(json: &[u8]) -> bool {
     memchr::memchr2(b'N', b'I', json).is_some()
 }

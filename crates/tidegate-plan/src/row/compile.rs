@@ -311,11 +311,7 @@ impl Compiler<'_, '_> {
             AggregateFunction::Min | AggregateFunction::Max => {
                 (shown::cast(relation, column), self.form(column))
             }
-            AggregateFunction::Sum | AggregateFunction::Avg => {
-                let r#type = shown::base(&relation.column(column).r#type);
-                let interval = *r#type == tidegate_sql::Type::INTERVAL;
-                (if interval { Cast::Text } else { Cast::None }, Form::Value)
-            }
+            AggregateFunction::Sum | AggregateFunction::Avg => (Cast::None, Form::Value),
         };
         self.program.expressions.push(Expression::Function {
             function,

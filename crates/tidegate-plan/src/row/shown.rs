@@ -1,7 +1,7 @@
 //! How the values of a column are asked for, and which form they take (`docs/API.md`, GraphQL).
 
 use tidegate_catalog::{ColumnId, Relation};
-use tidegate_sql::{Type, TypeKind};
+use tidegate_sql::{Type, TypeKind, is_spatial};
 
 /// What a column is cast to, so that its values come in a form that GraphQL shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,8 @@ pub(crate) fn base(r#type: &Type) -> &Type {
 fn identifier(r#type: &Type) -> Cast {
     let plain = match r#type.kind() {
         TypeKind::Simple => {
-            !has_parts(r#type) && !matches!(*r#type, Type::JSON | Type::JSONB) && is_shown(r#type)
+            let object = matches!(*r#type, Type::JSON | Type::JSONB | Type::INTERVAL);
+            !object && !has_parts(r#type) && !is_spatial(r#type) && has_form(r#type)
         }
         TypeKind::Enum(_) => true,
         _ => false,
@@ -59,20 +60,16 @@ fn value(r#type: &Type) -> Cast {
 /// Whether one value has a form of its own.
 fn is_single(r#type: &Type) -> bool {
     match r#type.kind() {
-        TypeKind::Simple => is_shown(r#type),
-        TypeKind::Enum(_) => true,
+        TypeKind::Simple => has_form(r#type),
+        TypeKind::Enum(_) | TypeKind::Composite(_) | TypeKind::Multirange(_) => true,
         TypeKind::Range(_) => is_object_range(r#type),
         _ => false,
     }
 }
 
-/// Whether a simple type's form is the one that GraphQL shows.
-fn is_shown(r#type: &Type) -> bool {
-    *r#type != Type::INTERVAL
-        && !matches!(
-            r#type.name(),
-            "geometry" | "geography" | "unknown" | "record"
-        )
+/// Whether the values of a simple type have a form of their own.
+fn has_form(r#type: &Type) -> bool {
+    !matches!(r#type.name(), "unknown" | "record")
 }
 
 /// The geometric types: objects and lists of them.

@@ -159,7 +159,7 @@ impl Children<'_, '_> {
             column(0, &there.name, sql);
             joined_by(there, here, sql);
             sql.numbered("p.k", at);
-            if let Elements::Texts(r#type) = Elements::of_key(&here.r#type) {
+            if let Elements::Texts(r#type) = Elements::of(&here.r#type) {
                 sql.syntax("::");
                 type_name(r#type, sql);
             }
@@ -213,5 +213,5 @@ impl Children<'_, '_> {
 /// have been checked when the values were stored.
 fn key_array(here: &Column, values: Parameter, sql: &mut SqlWriter) {
     sql.parameter(values).syntax("::");
-    Elements::of_key(&here.r#type).write(sql);
+    Elements::of(&here.r#type).write(sql);
 }

@@ -1,7 +1,7 @@
 //! What stands in an array that carries the values of one column for many rows.
 
 use tidegate_sql::statement::SqlWriter;
-use tidegate_sql::{Type, TypeKind};
+use tidegate_sql::{Type, TypeKind, array_delimiter};
 
 use super::type_name;
 use crate::row::base;
@@ -15,24 +15,16 @@ pub(super) enum Elements<'t> {
 }
 
 impl<'t> Elements<'t> {
-    /// Those for rows that are written. An array of arrays would be one array of more dimensions.
-    /// Constraints of domains and lengths are checked where the value is stored.
+    /// The elements for a column. An array of arrays would be one array of more dimensions,
+    /// `unnest` makes a column of each attribute of a composite value, and elements of some types
+    /// are not separated by commas. Constraints of domains and lengths are checked where the value
+    /// is stored.
     pub(super) fn of(r#type: &'t Type) -> Self {
         let r#type = base(r#type);
         match r#type.kind() {
-            TypeKind::Array(_) => Self::Texts(r#type),
+            TypeKind::Array(_) | TypeKind::Composite(_) => Self::Texts(r#type),
+            _ if array_delimiter(r#type) != b',' => Self::Texts(r#type),
             _ => Self::Values(r#type),
-        }
-    }
-
-    /// Those for keys that are joined. `unnest` would make a column of each part of a composite
-    /// value.
-    pub(super) fn of_key(r#type: &'t Type) -> Self {
-        match Self::of(r#type) {
-            Self::Values(r#type) if matches!(r#type.kind(), TypeKind::Composite(_)) => {
-                Self::Texts(r#type)
-            }
-            elements => elements,
         }
     }
 

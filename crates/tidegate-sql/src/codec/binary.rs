@@ -18,7 +18,7 @@ pub(super) fn json(form: &Form, raw: &[u8], out: &mut BytesMut) -> Result<()> {
         Form::Oid => number::integer(u32::from_be_bytes(exact(raw)?), out),
         Form::Float4 => number::float_json(f32::from_be_bytes(exact(raw)?), out),
         Form::Float8 => number::float_json(f64::from_be_bytes(exact(raw)?), out),
-        Form::Text | Form::Foreign | Form::Record => json::string(raw, out),
+        Form::Text | Form::Foreign | Form::Hstore { .. } | Form::Record => json::string(raw, out),
         Form::Json => json::raw_text(raw, out),
         Form::Jsonb => json::raw_text(document(raw)?, out),
         Form::Interval => interval::binary(raw, out)?,
@@ -46,7 +46,9 @@ pub(super) fn plain(form: &Form, raw: &[u8], out: &mut BytesMut) -> Result<()> {
         Form::Bytea => json::base64(raw, out),
         Form::Moment(moment, None) => moment.binary(raw)?.write(out)?,
         Form::Moment(moment, Some(format)) => format.write(moment.binary(raw)?, out)?,
-        Form::Text | Form::Foreign | Form::Record => json::raw_text(raw, out),
+        Form::Text | Form::Foreign | Form::Hstore { .. } | Form::Record => {
+            json::raw_text(raw, out);
+        }
         Form::Float4 => drop(number::float(f32::from_be_bytes(exact(raw)?), out)),
         Form::Float8 => drop(number::float(f64::from_be_bytes(exact(raw)?), out)),
         Form::Quoted(inner) => plain(inner, raw, out)?,

@@ -8,6 +8,7 @@ use postgres_types::{Field, Kind, Type};
 use super::geometric::Shape;
 use super::json;
 use crate::datetime::{DateFormat, MomentType};
+use crate::type_property::{array_delimiter, is_hstore, is_spatial};
 
 /// The JSON form of a type's values.
 #[derive(Clone, Debug)]
@@ -33,6 +34,10 @@ pub(super) enum Form {
     Geometric(Shape),
     /// PostGIS `geometry` and `geography`.
     Geometry,
+    /// `hstore`: its text as a string, or an object.
+    Hstore {
+        object: bool,
+    },
     Array(Box<Array>),
     Range(Box<Form>),
     Multirange(Box<Form>),
@@ -100,8 +105,9 @@ impl Form {
         match r#type.kind() {
             Kind::Simple => match (MomentType::of(r#type), r#type.name()) {
                 (Some(moment), _) => Self::Moment(moment, format.cloned()),
-                (None, "geometry" | "geography") => Self::Geometry,
                 (None, "citext") => Self::Text,
+                (None, _) if is_spatial(r#type) => Self::Geometry,
+                (None, _) if is_hstore(r#type) => Self::Hstore { object: false },
                 (None, _) => Self::Foreign,
             },
             Kind::Enum(_) => Self::Text,
@@ -123,7 +129,8 @@ impl Form {
         }
     }
 
-    /// The form with 64-bit integers and `oid` as strings, down through arrays and ranges.
+    /// The form with 64-bit integers and `oid` as strings, also in arrays and ranges, but not in
+    /// composites and multiranges.
     pub(super) fn exact(self) -> Self {
         match self {
             Self::Int8 | Self::Oid => Self::Quoted(Box::new(self)),
@@ -132,7 +139,25 @@ impl Form {
                 delimiter: array.delimiter,
             })),
             Self::Range(bound) => Self::Range(Box::new(bound.exact())),
-            Self::Multirange(bound) => Self::Multirange(Box::new(bound.exact())),
+            other => other,
+        }
+    }
+
+    /// The form with `hstore` as objects, also in arrays and composites.
+    pub(super) fn with_hstore_objects(self) -> Self {
+        match self {
+            Self::Hstore { .. } => Self::Hstore { object: true },
+            Self::Array(array) => Self::Array(Box::new(Array {
+                element: array.element.with_hstore_objects(),
+                delimiter: array.delimiter,
+            })),
+            Self::Composite(attributes) => {
+                let attributes = attributes.into_iter().map(|attribute| Attribute {
+                    form: attribute.form.with_hstore_objects(),
+                    ..attribute
+                });
+                Self::Composite(attributes.collect())
+            }
             other => other,
         }
     }
@@ -151,7 +176,7 @@ impl Form {
     /// Whether the binary form can be read, down to the last attribute.
     pub(super) fn is_binary(&self) -> bool {
         match self {
-            Self::Foreign | Self::Record => false,
+            Self::Foreign | Self::Hstore { .. } | Self::Record => false,
             Self::Array(array) => array.element.is_binary(),
             Self::Range(inner) | Self::Multirange(inner) | Self::Quoted(inner) => inner.is_binary(),
             Self::Composite(attributes) => attributes
@@ -189,13 +214,8 @@ impl Attribute {
 
 /// What separates elements in an array's text form.
 fn delimiter(array: &Type, element: &Type) -> u8 {
-    match (array, element) {
-        (&Type::INT2_VECTOR | &Type::OID_VECTOR, _) => b' ',
-        (_, &Type::BOX) => b';',
-        _ => match element.kind() {
-            Kind::Domain(base) => delimiter(array, base),
-            Kind::Simple if matches!(element.name(), "geometry" | "geography") => b':',
-            _ => b',',
-        },
+    match *array {
+        Type::INT2_VECTOR | Type::OID_VECTOR => b' ',
+        _ => array_delimiter(element),
     }
 }

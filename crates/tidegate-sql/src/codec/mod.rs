@@ -17,6 +17,7 @@
 //! | `point` … `circle` | objects |
 //! | PostGIS | GeoJSON geometry |
 //! | ranges, multiranges, composites, arrays | objects and arrays of the above |
+//! | `hstore` | its text form as a string; or, where a writer is asked for it, an object |
 //! | everything else | its text form as a string |
 //!
 //! Types whose binary form this crate does not read come as text, and so does everything that
@@ -28,6 +29,7 @@ pub mod bytea;
 mod form;
 mod geometric;
 mod geometry;
+mod hstore;
 mod interval;
 mod json;
 pub(crate) mod number;
@@ -88,9 +90,16 @@ impl ValueWriter {
     }
 
     /// The same writer, but `int8` and `oid` are strings, also in arrays and ranges: for readers
-    /// whose integers have 32 bits.
+    /// whose integers have 32 bits. Composites and multiranges keep their numbers.
     pub fn exact(self) -> Self {
         let (form, format) = (self.form.exact(), self.format);
+        Self { form, format }
+    }
+
+    /// The same writer, but `hstore` values are objects of strings and nulls instead of
+    /// PostgreSQL's text, also in arrays and composites.
+    pub fn with_hstore_objects(self) -> Self {
+        let (form, format) = (self.form.with_hstore_objects(), self.format);
         Self { form, format }
     }
 

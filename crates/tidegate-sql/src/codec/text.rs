@@ -7,7 +7,7 @@ use bytes::BytesMut;
 use super::binary::MOST_DIMENSIONS;
 use super::form::{Array, Attribute, Form};
 use super::token::Tokens;
-use super::{bytea, geometry, interval, json, malformed, number, range};
+use super::{bytea, geometry, hstore, interval, json, malformed, number, range};
 use crate::error::Result;
 
 /// Appends a value as JSON.
@@ -17,7 +17,10 @@ pub(super) fn json(form: &Form, raw: &[u8], out: &mut BytesMut) -> Result<()> {
         Form::Int2 | Form::Int4 | Form::Int8 | Form::Oid => integer(raw, out)?,
         Form::Float4 => number::float_json(parse::<f32>(raw)?, out),
         Form::Float8 => number::float_json(parse::<f64>(raw)?, out),
-        Form::Text | Form::Foreign | Form::Numeric | Form::Uuid => json::string(raw, out),
+        Form::Hstore { object: true } => hstore::text(raw, out)?,
+        Form::Text | Form::Foreign | Form::Hstore { .. } | Form::Numeric | Form::Uuid => {
+            json::string(raw, out);
+        }
         Form::Json | Form::Jsonb => json::raw_text(raw, out),
         Form::Bytea => {
             out.extend_from_slice(b"\"");
@@ -53,7 +56,11 @@ pub(super) fn json(form: &Form, raw: &[u8], out: &mut BytesMut) -> Result<()> {
 /// Appends a value as it stands in a CSV field: as JSON, but strings without quotes and escapes.
 pub(super) fn plain(form: &Form, raw: &[u8], out: &mut BytesMut) -> Result<()> {
     match form {
-        Form::Text | Form::Foreign | Form::Numeric | Form::Uuid => json::raw_text(raw, out),
+        Form::Text
+        | Form::Foreign
+        | Form::Hstore { object: false }
+        | Form::Numeric
+        | Form::Uuid => json::raw_text(raw, out),
         Form::Float4 => drop(number::float(parse::<f32>(raw)?, out)),
         Form::Float8 => drop(number::float(parse::<f64>(raw)?, out)),
         Form::Bytea => json::base64(&bytea::from_text(raw).ok_or_else(malformed)?, out),

@@ -8,6 +8,7 @@ use super::place::Place;
 use super::value::Value;
 use crate::error::InputError;
 use crate::json::JsonKind;
+use crate::type_property::array_delimiter;
 
 /// PostgreSQL's limit.
 const MAX_DIMENSIONS: usize = 6;
@@ -24,7 +25,7 @@ pub(super) fn write(
     }
     let start = out.len();
     let mut shape = Shape {
-        delimiter: delimiter(element),
+        delimiter: array_delimiter(element),
         sizes: Vec::new(),
         leaves: None,
     };
@@ -141,16 +142,6 @@ fn begins_with_points(json: &str) -> bool {
     let object = json[1..].trim_ascii_start();
     let member = object.strip_prefix('{').map(str::trim_ascii_start);
     member.is_some_and(|member| member.starts_with("\"points\""))
-}
-
-/// What stands between the elements in the text of an array (`pg_type.typdelim`).
-fn delimiter(element: &Type) -> u8 {
-    match element.kind() {
-        Kind::Domain(base) => delimiter(base),
-        Kind::Simple if *element == Type::BOX => b';',
-        Kind::Simple if matches!(element.name(), "geometry" | "geography") => b':',
-        _ => b',',
-    }
 }
 
 /// `int2vector` and `oidvector` are arrays with a text form of their own.

@@ -2,12 +2,13 @@
 //!
 //! Strings, numbers and booleans are handed on as they are, so that PostgreSQL accepts what it
 //! always accepts. Arrays and objects become the text of the parameter's type: arrays, ranges,
-//! multiranges, composites, geometry, intervals, and JSON documents verbatim.
+//! multiranges, composites, geometry, intervals, `hstore`, and JSON documents verbatim.
 
 mod array;
 mod composite;
 mod geojson;
 mod geometric;
+mod hstore;
 mod interval;
 mod place;
 mod range;

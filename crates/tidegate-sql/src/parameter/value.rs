@@ -10,11 +10,12 @@ use postgres_types::{Kind, Type};
 use serde_json::value::RawValue;
 
 use super::place::Place;
-use super::{array, composite, geojson, geometric, interval, range};
+use super::{array, composite, geojson, geometric, hstore, interval, range};
 use crate::datetime;
 use crate::error::InputError;
 use crate::json::{self, JsonKind};
 use crate::statement::InputFormat;
+use crate::type_property::{is_hstore, is_spatial};
 
 /// base64 (RFC 4648, section 4), with or without its padding.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -166,10 +167,11 @@ impl<'a> Value<'a> {
             Type::POLYGON if nested => geometric::polygon(self, out),
             Type::CIRCLE if nested => geometric::circle(self, out),
             Type::INTERVAL if nested => interval::write(self, out),
-            _ if self.kind == JsonKind::Object
-                && matches!(self.r#type.name(), "geometry" | "geography") =>
-            {
+            _ if self.kind == JsonKind::Object && is_spatial(self.r#type) => {
                 geojson::write(self, out)
+            }
+            _ if self.kind == JsonKind::Object && is_hstore(self.r#type) => {
+                hstore::write(self, out)
             }
             _ => self.scalar(out),
         }
@@ -229,9 +231,9 @@ fn hex(digit: u8) -> u8 {
     b"0123456789abcdef"[usize::from(digit)]
 }
 
-/// Protects quotes and backslashes behind `mark` with a backslash, which arrays, composites and
-/// ranges read alike.
-fn escape(out: &mut BytesMut, mark: usize) {
+/// Protects quotes and backslashes behind `mark` with a backslash, which arrays, composites, ranges
+/// and `hstore` read alike.
+pub(super) fn escape(out: &mut BytesMut, mark: usize) {
     let Some(first) = memchr::memchr2(b'"', b'\\', &out[mark..]) else {
         return;
     };

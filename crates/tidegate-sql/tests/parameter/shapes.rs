@@ -234,3 +234,32 @@ fn geojson_goes_to_postgis() {
             .contains("more than 32")
     );
 }
+
+#[test]
+fn hstore_takes_an_object_of_strings_and_nulls() {
+    let hstore = own("hstore", TypeKind::Simple);
+    check(
+        r#"{"a":"1","b \"c\"":null,"":"\\"}"#,
+        &hstore,
+        r#""a"=>"1","b \"c\""=>NULL,""=>"\\""#,
+    );
+    check("{}", &hstore, "");
+    check(r#""a=>1""#, &hstore, "a=>1");
+    check(
+        r#"[{"a":"1"},null]"#,
+        &own("_hstore", TypeKind::Array(hstore.clone())),
+        r#"{"\"a\"=>\"1\"",NULL}"#,
+    );
+    let tags = own("tags", TypeKind::Domain(hstore.clone()));
+    check(r#"{"a":"1"}"#, &tags, r#""a"=>"1""#);
+    fails(
+        r#"{"a":1}"#,
+        &hstore,
+        "`params.p.a` is not a hstore: a number, expected a string or null",
+    );
+    fails(
+        r#"{"a":"1","a":"2"}"#,
+        &hstore,
+        "`params.p.a` is not a hstore: given twice",
+    );
+}

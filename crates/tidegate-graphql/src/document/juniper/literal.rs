@@ -5,6 +5,7 @@ use juniper::{InputValue, SchemaType};
 use super::Scalar;
 use super::blank::{NUMBER, STRING};
 use crate::document::Value;
+use crate::kind::takes_any_json;
 
 /// The value that was written.
 pub(super) fn value(literal: &InputValue<Scalar>) -> Value {
@@ -32,7 +33,7 @@ pub(super) fn value(literal: &InputValue<Scalar>) -> Value {
 }
 
 /// Turns a literal into one that juniper's rules can judge at a place of this type: numbers and
-/// strings lose their mark, and what is written at a `JSON` place becomes a string. Gives the names
+/// strings lose their mark, and what is written at a place for any JSON becomes a string. Gives the names
 /// of the variables inside of what was replaced to `hidden`.
 pub(super) fn adapt(
     literal: &mut InputValue<Scalar>,
@@ -40,7 +41,7 @@ pub(super) fn adapt(
     list: bool,
     hidden: &mut Vec<String>,
 ) {
-    if named == "JSON" {
+    if takes_any_json(named) {
         return match literal {
             InputValue::List(items) if list => {
                 for item in items {

@@ -13,6 +13,7 @@ use super::Scalar;
 use super::mention::Mentioned;
 use crate::definition::{ArgumentDefinition, FieldDefinition, TypeReference, Types};
 use crate::document::OperationKind;
+use crate::kind::{SCALARS, Takes};
 
 /// Registers the types that a document reaches, with the fields whose names it mentions.
 pub(super) fn schema(types: &Types, mentioned: &Mentioned<'_>) -> SchemaType<Scalar> {
@@ -165,9 +166,13 @@ impl GraphQLType<Scalar> for Query {
         registry.get_type::<f64>(&());
         registry.get_type::<bool>(&());
         registry.get_type::<String>(&());
-        registry.get_type::<Opaque<true>>(&"JSON");
-        for name in ["ID", "Date", "Time", "DateTime"] {
-            registry.get_type::<Opaque<false>>(&name);
+        registry.get_type::<Opaque<false>>(&"ID");
+        for scalar in &SCALARS {
+            match scalar.takes {
+                Takes::Standard => {}
+                Takes::Strings => drop(registry.get_type::<Opaque<false>>(&scalar.name)),
+                Takes::AnyJson => drop(registry.get_type::<Opaque<true>>(&scalar.name)),
+            }
         }
         for other in &info.others {
             registry.get_type::<Object>(other);

@@ -36,7 +36,7 @@ pub(super) fn check_types(document: &Document) -> Result<(), Vec<Error>> {
 }
 
 fn is_input(name: &str) -> bool {
-    SCALARS.iter().any(|(known, ..)| *known == name)
+    SCALARS.iter().any(|scalar| scalar.name == name)
         || matches!(name, "__TypeKind" | "__DirectiveLocation")
 }
 
