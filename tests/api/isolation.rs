@@ -5,8 +5,16 @@ use serde_json::{Value, json};
 
 use crate::service::{Service, demo, demo_folder, eventually};
 
+/// A procedure that runs a text which no lexer has read.
+async fn procedure(name: &str) {
+    let make =
+        format!("create procedure {name}(q text) language plpgsql as $$ begin execute q; end $$");
+    demo().rows("demo", &make, json!({})).await;
+}
+
 #[tokio::test]
 async fn nothing_survives_a_request() {
+    procedure("i_leave").await;
     for user in [Some("demo"), None] {
         for (leave, see, clean) in [
             (
@@ -15,7 +23,7 @@ async fn nothing_survives_a_request() {
                 json!(""),
             ),
             (
-                "do $$ begin perform set_config('search_path', 'pg_catalog', false); end $$",
+                "call i_leave('set search_path = pg_catalog')",
                 "select current_setting('search_path') as v",
                 json!("\"$user\", public"),
             ),
@@ -25,12 +33,12 @@ async fn nothing_survives_a_request() {
                 json!(0),
             ),
             (
-                "do $$ begin execute 'prepare theirs as select 1'; end $$",
+                "call i_leave('prepare theirs as select 1')",
                 "select count(*)::int as v from pg_prepared_statements where name = 'theirs'",
                 json!(0),
             ),
             (
-                "do $$ begin execute 'declare theirs cursor with hold for select 1'; end $$",
+                "call i_leave('declare theirs cursor with hold for select 1')",
                 "select count(*)::int as v from pg_cursors where name = 'theirs'",
                 json!(0),
             ),
@@ -40,7 +48,7 @@ async fn nothing_survives_a_request() {
                 json!("UTC"),
             ),
             (
-                "do $$ begin execute 'listen theirs'; end $$",
+                "call i_leave('listen theirs')",
                 "select count(*)::int as v from pg_listening_channels()",
                 json!(0),
             ),
@@ -174,13 +182,8 @@ async fn a_stranger_leaves_no_setting_to_the_next() {
             json!("0"),
         ),
     ] {
-        let answer = demo
-            .sql(
-                None,
-                &json!({"q": format!("alter role current_user set {setting}")}),
-            )
-            .await;
-        assert_eq!(answer.status(), 200, "{setting}");
+        let set = format!("alter role \"demo/guest\" set {setting}");
+        admin.batch_execute(&set).await.unwrap();
         eventually("the guest's sessions are gone", || async {
             admin.execute(kick, &[]).await.unwrap() == 0
         })
@@ -211,6 +214,7 @@ async fn a_setting_that_only_a_superuser_may_change_holds_for_strangers() {
 #[tokio::test]
 async fn a_stranger_names_no_setting_for_the_next() {
     let demo = demo();
+    procedure("i_name").await;
     let seen = async || {
         let see = json!({"q": "select current_setting('strange.uid', true) as v"});
         let found: Value = demo.sql(None, &see).await.json().await.unwrap();
@@ -220,7 +224,7 @@ async fn a_stranger_names_no_setting_for_the_next() {
         "select set_config('strange.uid', '5', true)",
         "select \"set_config\"('strange.uid', '5', false)",
         "select query_to_xml('select set' || '_config(''strange.uid'', ''5'', true)', true, true, '')",
-        "do $$ begin execute 'set' || ' strange.uid = 5'; end $$",
+        "call i_name('set' || ' strange.uid = 5')",
     ] {
         let answer = demo.sql(None, &json!({"q": leave})).await;
         assert_eq!(answer.status(), 200, "{leave}");
@@ -299,8 +303,11 @@ async fn who_shares_a_role_ends_nobodys_session() {
 async fn a_message_to_everybody_disturbs_nobody() {
     // Reproduced attack D5: NOTIFY on any channel.
     let demo = demo();
+    let make = "create procedure i_tell() language plpgsql as $$ begin \
+                execute 'listen d5'; execute 'notify d5'; raise notice 'd5'; end $$";
+    demo.rows("demo", make, json!({})).await;
     let said = [
-        "do $$ begin execute 'listen d5'; execute 'notify d5'; raise notice 'd5'; end $$",
+        "call i_tell()",
         "select pg_notify('d5', 'x')",
         "select pg_notify('d5', 'y')",
     ];
@@ -425,6 +432,7 @@ async fn a_transactions_mode_cannot_be_changed_for_others() {
 #[tokio::test]
 async fn statements_that_a_caller_deallocates_are_prepared_again() {
     // Reproduced attack G.
+    procedure("i_deallocate").await;
     for user in [Some("demo"), Some("alice"), None] {
         for _ in 0..5 {
             let body = json!({"q": "select name from artists where id = :id", "params": {"id": 1}});
@@ -434,7 +442,7 @@ async fn statements_that_a_caller_deallocates_are_prepared_again() {
                 Some(1),
                 "{user:?}: {answer}"
             );
-            let q = "do $$ begin execute 'deallocate all'; end $$";
+            let q = "call i_deallocate('deallocate all')";
             let gone = demo().sql(user, &json!({"q": q})).await;
             assert_eq!(gone.status(), 200);
         }

@@ -237,6 +237,23 @@ fn what_has_no_end_is_named_with_its_position() {
 }
 
 #[test]
+fn a_number_that_versions_read_differently_is_refused() {
+    unreadable("select 1$a$ , f() as b$a$", 9);
+    unreadable("select 1_$a$ , f() as b$a$", 10);
+    unreadable("select 1_000$a$ , f() as b$a$", 13);
+    unreadable(r"select 1_e'\' , f(), '", 10);
+    unreadable(r"select 1_0.5e'\' , f(), '", 13);
+    unreadable("select .5_x", 11);
+    for q in [
+        "select 1_000, 1_0.5_0e1_0+1",
+        "select 0x1f, 1e5 a$b$",
+        "select 1 a",
+    ] {
+        check_unchanged(q);
+    }
+}
+
+#[test]
 fn positions_are_those_of_the_callers_text() {
     let statement = read("select é, :first_name, 1 %2B x, :b, nowhere");
     assert_eq!(statement.text(), "select é, $1, 1 + x, $2, nowhere");

@@ -138,6 +138,7 @@ impl Roles {
         terms: &Terms,
         sink: &mut dyn RowSink,
     ) -> Result<Completion> {
+        check(login, bound)?;
         if bound.sets.len() > 1 && may_commit(bound) {
             return self.together(login, bound, terms, sink).await;
         }
@@ -250,6 +251,7 @@ impl Roles {
         bound: &BoundStatement,
         terms: &Terms,
     ) -> Result<Description> {
+        check(login, bound)?;
         let (mut lease, lent) = self.lend(login, terms).await?;
         let task = lent.task(login, bound);
         let outcome = lease.describe_only(&task).await;
@@ -299,6 +301,14 @@ impl Roles {
             }
             lease.discard();
         }
+    }
+}
+
+/// Refuses what a role with several users may not run.
+pub(super) fn check(login: &Login, bound: &BoundStatement) -> Result<()> {
+    match login.sharing {
+        Sharing::Strangers => Ok(bound.statement.check_for_shared_role()?),
+        Sharing::One(_) => Ok(()),
     }
 }
 

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::RoleConnector;
 use super::beginning::{Beginnings, may_resettle};
-use super::roles::{Lent, conclude, redefinition, told};
+use super::roles::{Lent, check, conclude, redefinition, told};
 use crate::dictionary::Dictionary;
 use crate::pool::Lease;
 use crate::session::task::{Place, Task};
@@ -106,6 +106,7 @@ impl RoleTransaction {
         bound: &'a BoundStatement,
     ) -> Result<(&'a mut Lease<RoleConnector>, Task<'a>)> {
         self.check()?;
+        check(&self.login, bound)?;
         let place = self.place();
         let task = Task {
             bound,

@@ -16,17 +16,19 @@ async fn stage(name: &str) -> Stage {
             "create table secret as select 'of the owner' as text;
              alter table secret owner to \"{name}\";
              create table public.open (a int);
-             grant all on public.open to public;"
+             grant all on public.open to public;
+             create procedure public.run(text) language plpgsql as
+                 'begin execute $1; end';"
         ))
         .await
         .unwrap();
     stage
 }
 
-/// Runs a statement inside a block, where no lexer sees it.
+/// Runs a statement inside a procedure, where no lexer sees it.
 fn hidden(statement: &str) -> Sql {
     let quoted = statement.replace('\'', "''");
-    Sql::new(&format!("do $$ begin execute '{quoted}'; end $$"))
+    Sql::new(&format!("call public.run('{quoted}')"))
 }
 
 async fn me(stage: &Stage, login: &Login) -> String {
@@ -184,7 +186,7 @@ async fn settings_that_a_role_gives_itself_do_not_reach_the_next_connection() {
             "row_security = off",
         ] {
             let attack = format!("alter role \"{role}\" set {setting}");
-            drop(Sql::new(&attack).run(&stage, &login).await);
+            drop(hidden(&attack).run(&stage, &login).await);
         }
         stage.roles.pool().close(&login.database);
         let settings = "select concat_ws('|', current_setting('statement_timeout'),
@@ -210,18 +212,46 @@ async fn a_role_reaches_no_file_no_program_and_no_replication() {
             "create extension dblink",
             "create role more",
             "create database more",
-            "alter role postgres password 'x'",
             "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'postgres'",
         ] {
             let refused = Sql::new(attack).refusal(&stage, &login).await;
             assert_eq!(refused, "42501", "{attack} as {}", login.role);
         }
         for attack in [
+            "alter role postgres password 'x'",
             "copy open to program 'true'",
             "copy open from '/etc/passwd'",
         ] {
             let refused = hidden(attack).refusal(&stage, &login).await;
             assert_eq!(refused, "42501", "{attack} as {}", login.role);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_shared_role_neither_changes_itself_nor_runs_a_block() {
+    let stage = stage("shared_kinds").await;
+    let terms = Terms::default();
+    for attack in [
+        "do $$ begin perform 1; end $$",
+        "alter role current_user set work_mem = '1MB'",
+        "alter user current_user password 'mine'",
+    ] {
+        Sql::new(attack).run(&stage, &stage.alice()).await.unwrap();
+        let mut bound = Sql::new(attack).bound;
+        bound.sets.push(Vec::new());
+        let (guest, mut rows) = (stage.guest(), Gathered::default());
+        let alone = stage.roles.query(&guest, &bound, &terms, &mut rows).await;
+        let described = stage.roles.describe(&guest, &bound, &terms).await;
+        let begun = stage.roles.begin(&guest, Mode::ReadWrite, &terms).await;
+        let within = begun.unwrap().query(&bound, &mut rows).await;
+        for refused in [alone.map(drop), described.map(drop), within.map(drop)] {
+            let error = refused.unwrap_err();
+            let expected = matches!(
+                error,
+                tidegate_sql::Error::Input(InputError::StatementNotAllowed { .. })
+            );
+            assert!(expected, "{attack}: {error:?}");
         }
     }
 }

@@ -8,7 +8,10 @@ use tidegate_sql::{Error, InputError, Login, Mode, Sharing, Terms};
 use crate::stage::{Gathered, Sql, Stage};
 
 /// Leaves everything in the session that a session can hold.
-const LITTER: &str = "do $$ begin
+const LITTER: &str = "call public.litter_all()";
+
+/// What [`LITTER`] calls.
+const LITTERING: &str = "create procedure litter_all() language plpgsql as $$ begin
     create temp table artists as select 'forged' as name;
     perform set_config('search_path', 'pg_temp', false);
     perform set_config('tidegate.secret', 'mine', false);
@@ -19,6 +22,13 @@ const LITTER: &str = "do $$ begin
     execute 'declare c cursor with hold for select 1';
     perform nextval('public.numbers');
 end $$";
+
+/// Makes the reset behind it time out.
+const SABOTAGE: &str = "create procedure sabotage() language plpgsql as $$ begin
+    create temp table artists as select 'forged' as name;
+    perform set_config('statement_timeout', '1', false);
+    perform pg_advisory_lock(g) from generate_series(1, 2000) g;
+    exception when query_canceled then null; end $$";
 
 /// What is left of it.
 const FOUND: &str = "select json_build_array(
@@ -47,6 +57,9 @@ async fn stage(name: &str) -> Stage {
             perform public.litter(); return new; end $f$;
         create trigger litter after insert on t for each row execute function litter_trigger()";
     stage.admin.batch_execute(setup).await.unwrap();
+    for procedure in [LITTERING, SABOTAGE] {
+        stage.admin.batch_execute(procedure).await.unwrap();
+    }
     let grant = format!("grant temp on database \"{name}\" to public");
     stage.admin.batch_execute(&grant).await.unwrap();
     stage
@@ -160,14 +173,9 @@ async fn our_own_prepared_statements_survive_a_soft_reset() {
 #[tokio::test]
 async fn a_reset_that_a_caller_has_sabotaged_costs_the_caller_the_connection() {
     let stage = stage("sabotage").await;
-    let sabotage = "do $$ begin
-        create temp table artists as select 'forged' as name;
-        perform set_config('statement_timeout', '1', false);
-        perform pg_advisory_lock(g) from generate_series(1, 2000) g;
-        exception when query_canceled then null; end $$";
     for login in [stage.owner(), stage.guest()] {
         for _ in 0..5 {
-            drop(Sql::new(sabotage).run(&stage, &login).await);
+            drop(Sql::new("call sabotage()").run(&stage, &login).await);
             assert_eq!(found(&stage, &login).await, NOTHING);
         }
     }

@@ -17,6 +17,9 @@ const ROLE: &str = "statements run as the role of the token";
 const PREPARED: &str = "statements are prepared by the server; write placeholders instead";
 const NOTICES: &str = "a session does not outlive its request; subscribe to change events instead";
 
+/// The words of a row lock in front of `UPDATE`.
+const LOCK: [&str; 3] = ["for", "no", "key"];
+
 /// Reads the leading words and what else decides about the kind.
 #[derive(Debug, Default)]
 pub(super) struct KindReader<'a> {
@@ -26,9 +29,11 @@ pub(super) struct KindReader<'a> {
     quoted: Option<&'a str>,
     stage: Stage,
     explain: Explain,
-    /// A `SELECT`, `VALUES` or `TABLE` outside parentheses has been seen.
-    main: bool,
-    /// `UPDATE` was the last word, where it may begin a part of a `WITH`.
+    /// The word `WITH` has been seen.
+    with: bool,
+    /// How many words of [`LOCK`] stand directly in front.
+    lock: usize,
+    /// The last word was an `UPDATE` that may write.
     update: bool,
     origin: Origin,
     effect: Effect,
@@ -85,8 +90,8 @@ enum Stage {
 }
 
 impl<'a> KindReader<'a> {
-    /// Takes the next token; `depth` counts the parentheses and brackets that are open.
-    pub(super) fn see(&mut self, token: &Token<'a>, previous: Option<&Token<'a>>, depth: usize) {
+    /// Takes the next token.
+    pub(super) fn see(&mut self, token: &Token<'a>, previous: Option<&Token<'a>>) {
         match self.stage {
             Stage::Leading => self.lead(token, previous),
             Stage::Explain => self.explain(token, previous),
@@ -107,8 +112,9 @@ impl<'a> KindReader<'a> {
             Stage::Body => {}
         }
         if token.kind == TokenKind::Word || self.update {
-            self.body(token, previous, depth);
+            self.body(token, previous);
         }
+        self.follow_lock(token);
     }
 
     /// Whether the first word is `CREATE`.
@@ -142,6 +148,20 @@ impl<'a> KindReader<'a> {
             Explain::Analyzed if kind != Kind::Read => Kind::Other,
             Explain::No | Explain::Analyzed => kind,
         })
+    }
+
+    /// The keywords of a statement that a role with several users may not run: one of them would
+    /// change the role for the others, or run a text that nothing has read.
+    pub(super) fn refused_for_shared(&self) -> Option<&'static str> {
+        let words = self.words.each_ref().map(|word| Lower::of(word));
+        match words.each_ref().map(Lower::as_str) {
+            ["do", ..] => Some("DO"),
+            ["alter", "user", "mapping", "for"] => None,
+            ["alter", "role", ..] => Some("ALTER ROLE"),
+            ["alter", "user", ..] => Some("ALTER USER"),
+            ["alter", "group", ..] => Some("ALTER GROUP"),
+            _ => None,
+        }
     }
 
     fn lead(&mut self, token: &Token<'a>, previous: Option<&Token<'a>>) {
@@ -196,7 +216,11 @@ impl<'a> KindReader<'a> {
     }
 
     /// Finds the writing parts of a `WITH`, and `SELECT … INTO`.
-    fn body(&mut self, token: &Token<'a>, previous: Option<&Token<'a>>, depth: usize) {
+    ///
+    /// `INTO` and `FROM` follow `INSERT`, `MERGE` and `DELETE` directly. `UPDATE` is followed by a
+    /// name and may stand behind anything, such as the `SET column` of a `SEARCH` clause: in a
+    /// statement with a `WITH` it counts as a write unless it is certain that it is none.
+    fn body(&mut self, token: &Token<'a>, previous: Option<&Token<'a>>) {
         if std::mem::take(&mut self.update) {
             let target = matches!(token.kind, TokenKind::Word | TokenKind::Quoted);
             self.affect(
@@ -207,8 +231,8 @@ impl<'a> KindReader<'a> {
         if !matches!(token.text.len(), 4..=7) {
             return;
         }
+        self.with |= token.is("with");
         let Some(previous) = previous else {
-            self.main = !token.is("with");
             return;
         };
         let word = Lower::of(token.text);
@@ -229,13 +253,23 @@ impl<'a> KindReader<'a> {
             }
             "from" => self.affect(Effect::Writes, previous.is("delete")),
             "update" => {
-                let begins = matches!(previous.kind, TokenKind::OpenParen | TokenKind::CloseParen);
-                let locks = previous.is("for") || previous.is("key");
-                self.update = begins || (depth == 0 && !self.main && !locks);
+                let locks = matches!(self.lock, 1 | 3);
+                let names = previous.is("as") || previous.kind == TokenKind::Dot;
+                self.update = self.with && !locks && !names;
             }
-            "select" | "values" | "table" if depth == 0 => self.main = true,
             _ => {}
         }
+    }
+
+    /// Counts the words of `FOR` and `FOR NO KEY`, which nothing but `UPDATE` completes. `FOR` is
+    /// reserved, so that it is no name; `KEY` alone can be one.
+    fn follow_lock(&mut self, token: &Token<'a>) {
+        let goes_on = LOCK.get(self.lock).is_some_and(|word| token.is(word));
+        self.lock = if goes_on {
+            self.lock + 1
+        } else {
+            usize::from(token.is("for"))
+        };
     }
 
     fn affect(&mut self, effect: Effect, seen: bool) {

@@ -161,8 +161,8 @@ impl<'a> Lexer<'a> {
         };
         let kind = match byte {
             _ if begins_word(byte) => self.word()?,
-            b'0'..=b'9' => self.number(),
-            b'.' if self.byte(1).is_some_and(|next| next.is_ascii_digit()) => self.number(),
+            b'0'..=b'9' => self.number()?,
+            b'.' if self.byte(1).is_some_and(|next| next.is_ascii_digit()) => self.number()?,
             b'\'' => self.string(start)?,
             b'"' => self.quoted(start)?,
             b'$' => self.dollar()?,
@@ -292,7 +292,10 @@ impl<'a> Lexer<'a> {
         Ok(TokenKind::Word)
     }
 
-    fn number(&mut self) -> TokenKind {
+    /// A number. PostgreSQL 13 and 14 read `_` behind a digit as the beginning of a name, later
+    /// versions as part of the number: what would be read differently behind that is refused.
+    fn number(&mut self) -> Scan<TokenKind> {
+        let start = self.at;
         self.skip_while(|byte| byte.is_ascii_digit() || byte == b'_');
         if self.peek() == Some(b'.') && self.byte(1) != Some(b'.') {
             self.at += 1;
@@ -307,7 +310,15 @@ impl<'a> Lexer<'a> {
             self.at += 1 + sign;
             self.skip_while(|byte| byte.is_ascii_digit() || byte == b'_');
         }
-        TokenKind::Number
+        let grouped = self.bytes[start..self.at].contains(&b'_');
+        let joined = |byte: u8| byte == b'$' || (grouped && continues_word(byte));
+        if self.peek().is_some_and(joined) {
+            return Err(Unreadable {
+                what: "a number that something directly follows (write a space between them)",
+                at: self.at,
+            });
+        }
+        Ok(TokenKind::Number)
     }
 
     fn colon(&mut self) -> TokenKind {

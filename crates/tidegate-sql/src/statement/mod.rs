@@ -35,6 +35,7 @@ pub struct Statement {
     trust: Trust,
     plain: bool,
     calls: bool,
+    refused_for_shared: Option<&'static str>,
 }
 
 impl Hash for Statement {
@@ -100,6 +101,29 @@ impl Statement {
     /// The statement's kind.
     pub fn kind(&self) -> Kind {
         self.kind
+    }
+
+    /// Whether the statement only reads, as far as its text tells: it is a [`Kind::Read`]. It may
+    /// still lock rows (`FOR UPDATE`) or call a function that writes. Only a transaction with
+    /// [`Mode::Snapshot`](crate::Mode::Snapshot) makes PostgreSQL refuse that (25006).
+    pub fn is_read(&self) -> bool {
+        self.kind == Kind::Read
+    }
+
+    /// Refuses what nobody may run as a role that several users share, whoever wrote it: `DO`, and
+    /// `ALTER ROLE`, `ALTER USER` and `ALTER GROUP`.
+    ///
+    /// # Errors
+    ///
+    /// [`InputError::StatementNotAllowed`].
+    pub fn check_for_shared_role(&self) -> Result<(), InputError> {
+        match self.refused_for_shared {
+            Some(keyword) => Err(InputError::StatementNotAllowed {
+                keyword,
+                reason: "several users share this role",
+            }),
+            None => Ok(()),
+        }
     }
 
     /// Whether the statement may leave session state.

@@ -97,8 +97,7 @@ impl<'a> Reader<'a> {
             }
             self.take(&mut token)?;
             self.begun |= token.kind != TokenKind::Semicolon;
-            self.kind
-                .see(&token, self.previous.as_ref(), self.nesting.len());
+            self.kind.see(&token, self.previous.as_ref());
             self.trust.see(&token, self.nesting.last().copied());
             self.previous = Some(token);
         }
@@ -178,6 +177,7 @@ impl<'a> Reader<'a> {
         };
         let mut statement = self.rewrite.finish(kind, trust);
         statement.plain = plain;
+        statement.refused_for_shared = self.kind.refused_for_shared();
         statement.calls = kind == Kind::Read && self.trust.calls();
         Ok(statement)
     }

@@ -133,6 +133,7 @@ impl<'a> Rewrite<'a> {
             trust,
             plain: false,
             calls: false,
+            refused_for_shared: None,
         }
     }
 }

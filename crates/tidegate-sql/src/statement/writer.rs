@@ -92,6 +92,7 @@ impl SqlWriter {
             trust,
             plain: true,
             calls: false,
+            refused_for_shared: None,
         };
         BoundStatement {
             statement: Arc::new(statement),

@@ -68,6 +68,32 @@ fn the_first_keyword_decides_the_kind() {
             Kind::Write,
         ),
         ("with update as (select 1) select * from update", Kind::Read),
+        (
+            "with recursive x as (with recursive y(a) as (select 1) \
+             search depth first by a set ord update t set n = n + 1 returning n) table x",
+            Kind::Write,
+        ),
+        (
+            "with recursive x as (with recursive y(a) as (select 1) \
+             cycle a set c using p update only t set n = n + 1 returning n) table x",
+            Kind::Write,
+        ),
+        (
+            "with recursive x as (with recursive y(key) as (select 1) \
+             search breadth first by key set key update \"t\" set n = 1 returning n) table x",
+            Kind::Write,
+        ),
+        (
+            "with a as (select 1) (select * from t for no key update of t)",
+            Kind::Read,
+        ),
+        (
+            "with a as (select 1) select t.update x, 1 as update from t for update skip locked",
+            Kind::Read,
+        ),
+        // In doubt a write.
+        ("with a as (select 1) select update x from t", Kind::Write),
+        ("select update x from t", Kind::Read),
         ("do $$begin end$$", Kind::Procedural),
         ("call p(1)", Kind::Procedural),
         ("create table t (a int)", Kind::Other),
@@ -159,6 +185,63 @@ fn refused_kinds_are_named_with_a_reason() {
             }
             other => panic!("{q}: {other}"),
         }
+    }
+}
+
+#[test]
+fn a_shared_role_may_not_run_what_changes_the_role_or_hides_its_text() {
+    for (q, expected) in [
+        ("do $$ begin end $$", "DO"),
+        ("/* c */ Do language plpgsql 'begin end'", "DO"),
+        ("alter role current_user set work_mem = '1GB'", "ALTER ROLE"),
+        ("ALTER USER \"shop/guest\" password 'x'", "ALTER USER"),
+        ("alter user mapping set work_mem = '1GB'", "ALTER USER"),
+        ("alter group g add user x", "ALTER GROUP"),
+    ] {
+        match read(q).check_for_shared_role() {
+            Err(InputError::StatementNotAllowed { keyword, .. }) => {
+                assert_eq!(keyword, expected, "{q}");
+            }
+            other => panic!("{q}: {other:?}"),
+        }
+    }
+    for q in [
+        "select 1",
+        "call p()",
+        "alter table role add a int",
+        "alter user mapping for current_user server s options (set user 'x')",
+        "insert into t values ('do')",
+        "select 1 as do",
+    ] {
+        assert!(read(q).check_for_shared_role().is_ok(), "{q}");
+    }
+}
+
+#[test]
+fn only_what_reads_by_its_text_is_a_read() {
+    for q in [
+        "select 1",
+        "(values (1))",
+        "table t",
+        "with a as (select 1) table a",
+        "show work_mem",
+        "explain select 1",
+        "explain analyze select 1",
+    ] {
+        assert!(read(q).is_read(), "{q}");
+    }
+    for q in [
+        "do $$ begin end $$",
+        "call p()",
+        "select 1 into t",
+        "explain analyze insert into t values (1)",
+        "with a as (delete from t returning *) table a",
+        "set work_mem = '1GB'",
+        "create temp table t as select 1",
+        "lock table t",
+        "declare c cursor for select 1",
+    ] {
+        assert!(!read(q).is_read(), "{q}");
     }
 }
 
