@@ -29,6 +29,8 @@ pub(crate) enum Route<'p> {
     Privileges(Cow<'p, str>, Cow<'p, str>),
     /// `GET /api/v4/audit`
     Audit,
+    /// `GET`, `PATCH /api/v4/tenant`
+    Tenant,
     /// `GET`, `POST /api/v4/methods`
     Methods,
     /// `GET`, `PATCH`, `DELETE /api/v4/methods/{names}`
@@ -89,6 +91,8 @@ pub(crate) enum Route<'p> {
     Events,
     /// `GET /api/v4/events/stream`
     EventStream,
+    /// `GET /ping`
+    Ping,
     /// `GET /healthz`
     Health,
     /// `GET /readyz`
@@ -125,7 +129,7 @@ pub(crate) enum Methods {
 
 /// A route without what its path names: the label in metrics and logs, the path in the OpenAPI
 /// document.
-pub(crate) const PATHS: [(&str, Methods); 43] = [
+pub(crate) const PATHS: [(&str, Methods); 45] = [
     ("/api/v4/sql", Methods::Post),
     ("/api/v4/sql/database/{database}", Methods::Post),
     ("/api/v4/sql/schema", Methods::Get),
@@ -172,6 +176,8 @@ pub(crate) const PATHS: [(&str, Methods); 43] = [
     ("/api/v4/events", Methods::Get),
     ("/api/v4/events/stream", Methods::Get),
     ("/assets/graphiql/{name}", Methods::Get),
+    ("/ping", Methods::Get),
+    ("/api/v4/tenant", Methods::Property),
 ];
 
 impl<'p> Route<'p> {
@@ -218,6 +224,8 @@ impl<'p> Route<'p> {
             "/api/v4/openapi.json" => Self::OpenApi,
             "" | "/api/v4/events" => Self::Events,
             "/api/v4/events/stream" => Self::EventStream,
+            "/ping" => Self::Ping,
+            "/api/v4/tenant" => Self::Tenant,
             "/healthz" => Self::Health,
             "/readyz" => Self::Readiness,
             "/metrics" => Self::Metrics,
@@ -330,6 +338,8 @@ impl<'p> Route<'p> {
             Self::Events => 40,
             Self::EventStream => 41,
             Self::GraphiqlAsset(_) => 42,
+            Self::Ping => 43,
+            Self::Tenant => 44,
         }
     }
 
