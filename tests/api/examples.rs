@@ -5,7 +5,7 @@
 
 use std::process::Command;
 
-use crate::service::demo;
+use crate::service::{Service, demo_folder};
 
 /// One example: what to run and, where the document shows it, what comes out.
 #[derive(Debug)]
@@ -75,16 +75,19 @@ fn run(document: &str, keep: impl Fn(&str) -> bool) -> usize {
         .filter(|example| keep(&example.script))
         .collect();
     let mark = "=== end of example ";
+    // A demo as people start it.
+    let folder = demo_folder();
+    let demo = Service::start(folder.path().to_str().unwrap(), &[]);
     let mut script = String::from("set -u\n");
     for example in &examples {
-        let local = example.script.replace("http://127.0.0.1:8080", &demo().url);
+        let local = example.script.replace("http://127.0.0.1:8080", &demo.url);
         script.push_str(&local);
         script.extend(["printf '\\n%s%s\\n' '", mark, "' $?\n"]);
     }
     let output = Command::new("bash").args(["-c", &script]).output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     let printed = String::from_utf8(output.stdout).unwrap();
-    let printed = printed.replace(&demo().url, "http://127.0.0.1:8080");
+    let printed = printed.replace(&demo.url, "http://127.0.0.1:8080");
     let mut rest = &*printed;
     for example in &examples {
         // What ends the shell ends every example behind it, with or without an output.

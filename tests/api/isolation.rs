@@ -151,6 +151,7 @@ async fn a_stranger_leaves_no_setting_to_the_next() {
     // of all guests, hence a demo of its own.
     let folder = demo_folder();
     let demo = Service::start(folder.path().to_str().unwrap(), &[]);
+    demo.set_anonymous_sql("on");
     let admin = demo.admin().await;
     let kick = "select pg_terminate_backend(pid) from pg_stat_activity \
                 where usename = 'demo/guest'";

@@ -11,6 +11,7 @@ mod tokens;
 
 mod adopting;
 mod allowed;
+mod anonymous;
 mod attacks;
 mod audit;
 mod barred;

@@ -51,11 +51,14 @@ impl Reply {
 
 static SHARED: OnceLock<Service> = OnceLock::new();
 
-/// The one demo that tests share; tests make their own tables in it.
+/// The one demo that tests share; tests make their own tables in it. Anonymous callers may run any
+/// SQL in it, so that tests can show what stops them all the same.
 pub(crate) fn demo() -> &'static Service {
     SHARED.get_or_init(|| {
         let folder = Box::leak(Box::new(demo_folder()));
-        Service::start(folder.path().to_str().unwrap(), &[])
+        let demo = Service::start(folder.path().to_str().unwrap(), &[]);
+        demo.set_anonymous_sql("on");
+        demo
     })
 }
 
@@ -113,6 +116,22 @@ impl Service {
             tokens: tokio::sync::Mutex::default(),
             _guard: guard,
         }
+    }
+
+    /// Sets what anonymous callers may do with SQL of their own, as the operator.
+    pub(crate) fn set_anonymous_sql(&self, value: &str) {
+        let (server, _) = self.database_url.rsplit_once('/').unwrap();
+        let set = Command::new(BINARY)
+            .args(["tenant", "set", "demo"])
+            .arg(format!("anonymous_sql={value}"))
+            .env("TIDEGATE_ADMIN_URL", format!("{server}/postgres"))
+            .env(
+                "TIDEGATE_MASTER_KEY_FILE",
+                format!("{}/master.key", self.data_dir),
+            )
+            .output()
+            .unwrap();
+        assert!(set.status.success(), "{set:?}");
     }
 
     /// A request to a path of the service.

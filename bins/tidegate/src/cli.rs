@@ -84,6 +84,24 @@ pub(crate) enum Tenant {
     },
     /// List the tenants
     List,
+    /// Show a tenant and its settings
+    Show {
+        /// The tenant
+        name: String,
+    },
+    /// Change settings of a tenant
+    #[command(
+        after_help = "Settings:\n  anonymous_sql=off|read|on  SQL of callers without a token: \
+                            none, one read-only statement at a time, or whatever the default user's \
+                            rights allow"
+    )]
+    Set {
+        /// The tenant
+        name: String,
+        /// A setting, such as `anonymous_sql=read`
+        #[arg(required = true, value_name = "SETTING=VALUE")]
+        settings: Vec<String>,
+    },
     /// Take the service away from a database: its users, clients and what was granted
     Drop {
         /// The tenant

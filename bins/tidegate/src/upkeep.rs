@@ -65,7 +65,9 @@ impl Upkeep {
         match change {
             Some(Change::Sessions) => log("denylist", self.issuer.refresh_denylist().await),
             Some(Change::Keys) => log("keys", self.issuer.refresh_keys().await),
-            Some(Change::Users(database)) => self.app.forget_default_user(&database),
+            Some(Change::Users(database) | Change::Settings(database)) => {
+                self.app.forget_default_user(&database);
+            }
             Some(Change::Tenant(database)) => {
                 self.app.forget_default_user(&database);
                 self.methods.forget_tenant(&DatabaseName::new(&database));

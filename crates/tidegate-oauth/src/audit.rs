@@ -184,6 +184,8 @@ pub enum AuditKind {
     UserDropped,
     /// What a user may do with a table was set.
     PrivilegeSet,
+    /// A setting of the tenant was changed.
+    TenantChanged,
     /// A client was created.
     ClientCreated,
     /// A client's record was changed.
@@ -221,6 +223,7 @@ impl AuditKind {
             Self::PasswordChanged => "password_changed",
             Self::UserDropped => "user_dropped",
             Self::PrivilegeSet => "privilege_set",
+            Self::TenantChanged => "tenant_changed",
             Self::ClientCreated => "client_created",
             Self::ClientChanged => "client_changed",
             Self::ClientSecretRotated => "client_secret_rotated",

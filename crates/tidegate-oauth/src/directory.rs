@@ -1,6 +1,7 @@
 //! Keeping clients and users: what a command line and a management API do.
 
 mod clients;
+mod tenants;
 mod users;
 
 use std::net::IpAddr;

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod accounts;
+mod anonymous;
 mod attempt;
 mod audit;
 mod client;
@@ -30,6 +31,7 @@ mod token;
 mod user;
 
 pub use accounts::Accounts;
+pub use anonymous::AnonymousSql;
 pub use attempt::{AttemptCounter, AttemptKey, AttemptLimit, AttemptScope, Counted};
 pub use audit::{AuditEntry, AuditEvent, AuditKind, AuditPage, AuditSince};
 pub use client::{Client, ClientAuthentication, ExpiringSecret, GrantKind, GrantSet, SecretHash};

@@ -6,9 +6,9 @@ mod tables;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::{
-    AttemptCounter, AttemptKey, AttemptLimit, AuditEvent, AuditPage, AuditSince, Client, Counted,
-    EndReason, EndedSession, LinkedIdentity, Presented, PurgeBefore, Session, SessionId,
-    SigningKeyRecord, Store, StoreFuture, Timestamp, Unlinked, User, UserKey, Written,
+    AnonymousSql, AttemptCounter, AttemptKey, AttemptLimit, AuditEvent, AuditPage, AuditSince,
+    Client, Counted, EndReason, EndedSession, LinkedIdentity, Presented, PurgeBefore, Session,
+    SessionId, SigningKeyRecord, Store, StoreFuture, Timestamp, Unlinked, User, UserKey, Written,
 };
 use tables::Tables;
 
@@ -156,6 +156,19 @@ impl Store for MemoryStore {
 
     fn default_user<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Option<User>> {
         done(self.tables().default_user(database).cloned())
+    }
+
+    fn anonymous_sql<'a>(&'a self, database: &'a str) -> StoreFuture<'a, AnonymousSql> {
+        let setting = self.tables().anonymous_sql.get(database).copied();
+        done(setting.unwrap_or_default())
+    }
+
+    fn set_anonymous_sql<'a>(
+        &'a self,
+        database: &'a str,
+        setting: AnonymousSql,
+    ) -> StoreFuture<'a, bool> {
+        done(self.tables().set_anonymous_sql(database, setting))
     }
 
     fn insert_user<'a>(&'a self, user: &'a User) -> StoreFuture<'a, Written> {

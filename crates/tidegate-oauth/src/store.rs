@@ -16,9 +16,9 @@ use std::future::Future;
 use std::pin::Pin;
 
 use crate::{
-    AttemptKey, AttemptLimit, AuditEvent, AuditPage, AuditSince, Client, Counted, EndReason,
-    EndedSession, LinkedIdentity, Session, SessionId, SigningKeyRecord, Timestamp, Unlinked, User,
-    UserKey,
+    AnonymousSql, AttemptKey, AttemptLimit, AuditEvent, AuditPage, AuditSince, Client, Counted,
+    EndReason, EndedSession, LinkedIdentity, Session, SessionId, SigningKeyRecord, Timestamp,
+    Unlinked, User, UserKey,
 };
 
 pub use flows::FlowStore;
@@ -144,6 +144,16 @@ pub trait Store: FlowStore + Send + Sync {
 
     /// The user that strangers run as; none when the tenant has none or does not exist.
     fn default_user<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Option<User>>;
+
+    /// What the tenant lets its default user do with raw SQL; `Off` when it does not exist.
+    fn anonymous_sql<'a>(&'a self, database: &'a str) -> StoreFuture<'a, AnonymousSql>;
+
+    /// Sets what the tenant lets its default user do with raw SQL. Whether there is such a tenant.
+    fn set_anonymous_sql<'a>(
+        &'a self,
+        database: &'a str,
+        setting: AnonymousSql,
+    ) -> StoreFuture<'a, bool>;
 
     /// Adds a user: `Done`, `Taken` or `DefaultUserTaken`.
     fn insert_user<'a>(&'a self, user: &'a User) -> StoreFuture<'a, Written>;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tidegate_oauth::{
-    Approval, AttemptKey, AttemptLimit, AuditEvent, AuditPage, AuditSince, AuthorizationCode,
-    BrowserSession, Client, Counted, DeviceCode, EndReason, EndedSession, Fault, FlowStore,
-    LinkedIdentity, MemoryStore, Polled, Ports, Presented, PurgeBefore, Result, SecondFactor,
-    SecretHash, Session, SessionId, SigningKeyRecord, Store, StoreError, StoreFuture, Timestamp,
-    TokenResponse, Unlinked, User, UserKey, Written,
+    AnonymousSql, Approval, AttemptKey, AttemptLimit, AuditEvent, AuditPage, AuditSince,
+    AuthorizationCode, BrowserSession, Client, Counted, DeviceCode, EndReason, EndedSession, Fault,
+    FlowStore, LinkedIdentity, MemoryStore, Polled, Ports, Presented, PurgeBefore, Result,
+    SecondFactor, SecretHash, Session, SessionId, SigningKeyRecord, Store, StoreError, StoreFuture,
+    Timestamp, TokenResponse, Unlinked, User, UserKey, Written,
 };
 
 use crate::fixture::{Fixture, HERE, about, node};
@@ -94,6 +94,8 @@ impl Store for Unsteady {
         identities_of_user(key: &'a UserKey) -> Vec<LinkedIdentity>;
         delete_identity(key: &'a UserKey, issuer: &'a str, subject: &'a str) -> Unlinked;
         default_user(database: &'a str) -> Option<User>;
+        anonymous_sql(database: &'a str) -> AnonymousSql;
+        set_anonymous_sql(database: &'a str, setting: AnonymousSql) -> bool;
         insert_user(user: &'a User) -> Written;
         update_user(read: &'a User, user: &'a User) -> Written;
         set_password_hash(key: &'a UserKey, before: Option<&'a str>, hash: &'a str) -> bool;

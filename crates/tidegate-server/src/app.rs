@@ -3,6 +3,7 @@
 mod builder;
 mod default_user;
 mod probe;
+mod read_slots;
 
 use std::fmt;
 use std::sync::Arc;
@@ -29,6 +30,7 @@ use crate::trace::{Place, SpanSink};
 pub use builder::AppBuilder;
 pub(crate) use default_user::DefaultUsers;
 pub use probe::Probe;
+pub(crate) use read_slots::{ReadSlot, ReadSlots};
 
 /// The service's parts, shared by all connections. Cloning it is cheap.
 #[derive(Clone)]
@@ -61,6 +63,7 @@ struct Parts {
     dispatcher: Dispatcher,
     methods: Arc<Registry>,
     memory: Memory,
+    read_slots: ReadSlots,
     statements: Statements,
     node: u64,
     requests: AtomicU64,
@@ -85,8 +88,8 @@ impl App {
         self.0.draining.store(true, Ordering::Relaxed);
     }
 
-    /// Forgets who the default user of `database` is: to be called when its users have changed.
-    /// Without it a change is seen after five seconds.
+    /// Forgets who the default user of `database` is and what it may do: to be called when the
+    /// tenant's users or its settings have changed. Without it a change is seen after five seconds.
     pub fn forget_default_user(&self, database: &str) {
         self.0.default_users.forget(database);
     }
@@ -190,6 +193,11 @@ impl App {
 
     pub(crate) fn memory(&self) -> &Memory {
         &self.0.memory
+    }
+
+    /// The places for statements of anonymous callers.
+    pub(crate) fn read_slots(&self) -> &ReadSlots {
+        &self.0.read_slots
     }
 
     pub(crate) fn statements(&self) -> &Statements {

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName};
-use tidegate_oauth::{Claims, StoreError};
+use tidegate_oauth::{AnonymousSql, Claims, StoreError};
 use tidegate_sql::{DatabaseName, Login, Principal, RoleName, Sharing};
 
 use crate::app::App;
 use crate::error::Failure;
+use crate::memory::Holder;
 
 const DATABASE: HeaderName = HeaderName::from_static("tidegate-database");
 
@@ -17,7 +18,7 @@ const DATABASE: HeaderName = HeaderName::from_static("tidegate-database");
 pub(crate) struct Caller {
     /// As whom its statements run.
     pub principal: Principal,
-    /// Whether it showed no token, so that it might do better with one.
+    /// Whether it showed no token, so that a token might give it more rights.
     pub anonymous: bool,
 }
 
@@ -28,6 +29,18 @@ impl Caller {
             Principal::Control | Principal::Catalog(_) => None,
         }
     }
+
+    /// Whose memory its requests take.
+    pub(crate) fn holder(&self) -> Holder {
+        holder(self.login())
+    }
+
+    /// The login, when it is a default user's. Anybody can get a token of the default user (the
+    /// guest grant needs no secret), so that what holds for anonymous callers holds for it too.
+    pub(crate) fn default_user(&self) -> Option<&Login> {
+        self.login()
+            .filter(|login| login.sharing == Sharing::Strangers)
+    }
 }
 
 /// The caller by its token, or without one the default user of the database in the header
@@ -35,19 +48,28 @@ impl Caller {
 ///
 /// # Errors
 ///
-/// 401 for a token that is not accepted (it never becomes a stranger's request), and when there is
-/// no token and no default user.
+/// 401 for a token that is not accepted (the request never becomes an anonymous one), and when there
+/// is no token and no default user; 400 for more than one `Tidegate-Database`.
 pub(crate) async fn caller(app: &App, headers: &HeaderMap) -> Result<Caller, Failure> {
     if let Some(token) = bearer(headers)? {
         return by_token(app, token).map(Caller::from);
     }
-    nobody(app, named_database(headers)).await
+    nobody(app, named_database(headers)?).await
 }
 
 /// The database that the header `Tidegate-Database` names.
-pub(crate) fn named_database(headers: &HeaderMap) -> Option<&str> {
-    let name = headers.get(DATABASE)?;
-    Some(name.to_str().unwrap_or_default())
+///
+/// # Errors
+///
+/// 400 for more than one: a proxy may have checked another of them than the one that would count.
+pub(crate) fn named_database(headers: &HeaderMap) -> Result<Option<&str>, Failure> {
+    let mut names = headers.get_all(DATABASE).iter();
+    match (names.next(), names.next()) {
+        (name, None) => Ok(name.map(|name| name.to_str().unwrap_or_default())),
+        (_, Some(_)) => Err(Failure::input(
+            "`Tidegate-Database`: expected one header, found several",
+        )),
+    }
 }
 
 /// Who shows no token: the default user of the database that is named, or of the configured one.
@@ -58,9 +80,13 @@ pub(crate) fn named_database(headers: &HeaderMap) -> Option<&str> {
 pub(crate) async fn nobody(app: &App, named: Option<&str>) -> Result<Caller, Failure> {
     let Some(database) = named.or_else(|| app.anonymous_database().map(DatabaseName::as_str))
     else {
-        return Err(Failure::missing_token("a token is needed here"));
+        return Err(Failure::missing_token(
+            "a token is needed here; a request without one runs as the default user of the \
+             database that the header `Tidegate-Database` names",
+        ));
     };
-    let text = "a token is needed here, as the database has no default user";
+    let text = "a token is needed here: the database has no default user; the header \
+                `Tidegate-Database` names another database";
     default_user(app, database)
         .await?
         .ok_or_else(|| Failure::missing_token(text))
@@ -73,6 +99,18 @@ pub(crate) struct User {
     pub login: Login,
     /// What the token says.
     pub claims: Arc<Claims>,
+}
+
+/// Whose memory the requests of a login take, and those without one.
+pub(crate) fn holder(login: Option<&Login>) -> Holder {
+    let Some(login) = login else {
+        return Holder::Anonymous(None);
+    };
+    let database = login.database.clone();
+    match login.sharing {
+        Sharing::Strangers => Holder::Anonymous(Some(database)),
+        Sharing::One(_) => Holder::Tenant(database),
+    }
 }
 
 impl From<User> for Caller {
@@ -123,14 +161,32 @@ async fn default_user(app: &App, database: &str) -> Result<Option<Caller>, Failu
         .default_users()
         .of(database)
         .await
-        .map_err(|error| match error {
-            gone @ StoreError::Unavailable(_) => Failure::from_bearer(gone.into()),
-            failed @ StoreError::Failed(_) => Failure::internal(failed),
-        })?;
+        .map_err(store_failure)?
+        .login;
     Ok(login.map(|login| Caller {
         principal: Principal::Role(login),
         anonymous: true,
     }))
+}
+
+/// What the caller's database lets its default user do with raw SQL.
+///
+/// # Errors
+///
+/// 503 when the store is away, and nothing is known.
+pub(crate) async fn anonymous_sql(
+    app: &App,
+    database: &DatabaseName,
+) -> Result<AnonymousSql, Failure> {
+    let found = app.default_users().of(database.as_str()).await;
+    Ok(found.map_err(store_failure)?.sql)
+}
+
+fn store_failure(error: StoreError) -> Failure {
+    match error {
+        gone @ StoreError::Unavailable(_) => Failure::from_bearer(gone.into()),
+        failed @ StoreError::Failed(_) => Failure::internal(failed),
+    }
 }
 
 /// The bearer token (RFC 6750, section 2.1); `None` when there are no credentials at all.

@@ -62,7 +62,7 @@ pub(crate) enum Content {
         /// How many bytes they are.
         size: u64,
         /// What pays for them until they have gone.
-        _share: Option<Share>,
+        share: Option<Share>,
     },
     /// Bytes that come.
     Streamed(Pin<Box<dyn Source>>),
@@ -140,16 +140,16 @@ impl Content {
         std::mem::replace(self, Self::Empty)
     }
 
-    /// All bytes of an answer that is there.
-    pub(crate) fn into_bytes(self) -> Bytes {
+    /// All bytes of an answer that is there, and what pays for them.
+    pub(crate) fn into_bytes(self) -> (Bytes, Option<Share>) {
         match self {
-            Self::Whole(bytes) => bytes,
-            Self::Pieces { pieces, .. } => {
+            Self::Whole(bytes) => (bytes, None),
+            Self::Pieces { pieces, share, .. } => {
                 let pieces: Vec<_> = pieces.into();
-                pieces.concat().into()
+                (pieces.concat().into(), share)
             }
             Self::Empty | Self::Streamed(_) | Self::Compressed(_) | Self::Guarded(_) => {
-                Bytes::new()
+                (Bytes::new(), None)
             }
         }
     }

@@ -13,6 +13,7 @@ mod page;
 mod privileges;
 mod rest;
 pub(crate) mod sql;
+mod tenant;
 mod users;
 
 use std::convert::Infallible;
@@ -148,6 +149,7 @@ where
         Route::UsersNamed(names) => users::members(call, names).await,
         Route::Privileges(schema, table) => privileges::of_table(call, schema, table).await,
         Route::Audit => audit::read(call).await,
+        Route::Tenant => tenant::settings(call).await,
         Route::Methods => methods::collection(call).await,
         Route::MethodsNamed(names) => methods::members(call, names).await,
         Route::Call | Route::Rpc => call::call(call).await,
@@ -181,6 +183,7 @@ where
         Route::GraphQlSdl(schema) => graphql::sdl(call, schema).await,
         Route::Events => socket::upgrade(call.app, call.head, None),
         Route::EventStream => events::stream(call).await,
+        Route::Ping => Ok(operations::ping()),
         Route::Health => Ok(operations::health()),
         Route::Readiness => Ok(operations::readiness(call.app).await),
         Route::Metrics => operations::metrics(&call),

@@ -14,7 +14,8 @@ pub struct Limits {
     pub sql_text: usize,
     /// The largest answer in a format that is not streamed, in bytes.
     pub response: u64,
-    /// What all requests together may hold in bodies and answers of more than a few hundred KiB.
+    /// What all requests together may hold in bodies of more than 64 KiB and answers of more than
+    /// 256 KiB. One tenant gets at most half of it, all anonymous callers together a quarter.
     pub memory: u64,
     /// Requests of an array of SQL requests.
     pub batch: usize,
@@ -43,9 +44,10 @@ pub struct Timeouts {
     pub header: Duration,
     /// A connection without a request.
     pub idle: Duration,
-    /// A request body, before its size earns it more.
+    /// How far a request body may be behind `body_rate`: that long after its last bytes it is given
+    /// up, however many came before.
     pub body: Duration,
-    /// Bytes of a request body that earn it one second more.
+    /// The slowest rate at which a request body may come, in bytes a second.
     pub body_rate: u64,
     /// How long the peer may take none of the bytes that wait for it.
     pub write: Duration,
@@ -78,7 +80,7 @@ impl Default for Timeouts {
             handshake: Duration::from_secs(10),
             header: Duration::from_secs(10),
             idle: Duration::from_secs(75),
-            body: Duration::from_secs(30),
+            body: Duration::from_secs(10),
             body_rate: 16 * KIB,
             write: Duration::from_secs(30),
             drain: Duration::from_secs(30),

@@ -1,4 +1,4 @@
-//! Reading request bodies: not too much, and not for too long.
+//! Reading request bodies: not too much, and not too slowly.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -63,7 +63,7 @@ where
     if announced.is_some_and(|size: u64| size > limits.request_body) {
         // Nothing has been sent yet by a client that waits for a word.
         if !headers.contains_key(EXPECT) {
-            discard(body).await;
+            discard(body, DISCARDED, DISCARDING).await;
         }
         return Err(too_large(limits));
     }
@@ -100,7 +100,7 @@ where
         let size = whole.len() as u64;
         if size > limits.request_body {
             drop(whole);
-            discard(body).await;
+            discard(body, DISCARDED, DISCARDING).await;
             return Err(too_large(limits));
         }
         if size > paid {
@@ -112,15 +112,17 @@ where
         let Some(bytes) = next(&mut body, deadline).await? else {
             return Ok(whole.freeze());
         };
-        deadline += earned(bytes.len(), limits);
+        deadline = extended(deadline, bytes.len(), limits);
         whole.extend_from_slice(&bytes);
     }
 }
 
-/// The time that bytes earn for the rest.
-fn earned(size: usize, limits: &Limits) -> Duration {
+/// When the next bytes must be there: each byte earns the time that it takes at the slowest rate,
+/// but nobody is ever more than the timeout ahead, whatever came before.
+fn extended(deadline: Instant, size: usize, limits: &Limits) -> Instant {
     let rate = limits.timeouts.body_rate.max(1);
-    Duration::from_millis((size as u64).saturating_mul(1_000) / rate)
+    let earned = Duration::from_millis((size as u64).saturating_mul(1_000) / rate);
+    (deadline + earned).min(Instant::now() + limits.timeouts.body)
 }
 
 async fn next<B>(body: &mut B, deadline: Instant) -> Result<Option<Bytes>, Failure>
@@ -144,17 +146,22 @@ where
     }
 }
 
-async fn discard<B>(mut body: B)
+/// Reads and drops a body; whether it ended within `most` bytes and `time`.
+pub(crate) async fn discard<B>(mut body: B, most: u64, time: Duration) -> bool
 where
     B: http_body::Body<Data = Bytes> + Unpin,
     B::Error: Into<BodyError>,
 {
-    let deadline = Instant::now() + DISCARDING;
-    let mut left = DISCARDED;
-    while let Ok(Some(bytes)) = next(&mut body, deadline).await {
-        left = left.saturating_sub(bytes.len() as u64);
-        if left == 0 {
-            return;
+    let deadline = Instant::now() + time;
+    let mut left = most;
+    loop {
+        match next(&mut body, deadline).await {
+            Ok(None) => return true,
+            Err(_) => return false,
+            Ok(Some(bytes)) => match left.checked_sub(bytes.len() as u64) {
+                Some(rest) => left = rest,
+                None => return false,
+            },
         }
     }
 }

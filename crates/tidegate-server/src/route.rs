@@ -29,6 +29,8 @@ pub(crate) enum Route<'p> {
     Privileges(Cow<'p, str>, Cow<'p, str>),
     /// `GET /api/v4/audit`
     Audit,
+    /// `GET`, `PATCH /api/v4/tenant`
+    Tenant,
     /// `GET`, `POST /api/v4/methods`
     Methods,
     /// `GET`, `PATCH`, `DELETE /api/v4/methods/{names}`
@@ -91,6 +93,8 @@ pub(crate) enum Route<'p> {
     Events,
     /// `GET /api/v4/events/stream`
     EventStream,
+    /// `GET /ping`
+    Ping,
     /// `GET /healthz`
     Health,
     /// `GET /readyz`
@@ -127,7 +131,7 @@ pub(crate) enum Methods {
 
 /// A route without what its path names: the label in metrics and logs, the path in the OpenAPI
 /// document.
-pub(crate) const PATHS: [(&str, Methods); 44] = [
+pub(crate) const PATHS: [(&str, Methods); 46] = [
     ("/api/v4/sql", Methods::Post),
     ("/api/v4/sql/database/{database}", Methods::Post),
     ("/api/v4/sql/schema", Methods::Get),
@@ -175,6 +179,8 @@ pub(crate) const PATHS: [(&str, Methods); 44] = [
     ("/api/v4/events/stream", Methods::Get),
     ("/assets/graphiql/{name}", Methods::Get),
     ("/favicon.ico", Methods::Get),
+    ("/ping", Methods::Get),
+    ("/api/v4/tenant", Methods::Property),
 ];
 
 impl<'p> Route<'p> {
@@ -222,6 +228,8 @@ impl<'p> Route<'p> {
             "/api/v4/openapi.json" => Self::OpenApi,
             "" | "/api/v4/events" => Self::Events,
             "/api/v4/events/stream" => Self::EventStream,
+            "/ping" => Self::Ping,
+            "/api/v4/tenant" => Self::Tenant,
             "/healthz" => Self::Health,
             "/readyz" => Self::Readiness,
             "/metrics" => Self::Metrics,
@@ -335,6 +343,8 @@ impl<'p> Route<'p> {
             Self::EventStream => 41,
             Self::GraphiqlAsset(_) => 42,
             Self::Icon => 43,
+            Self::Ping => 44,
+            Self::Tenant => 45,
         }
     }
 

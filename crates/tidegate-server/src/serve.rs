@@ -10,6 +10,7 @@ mod connection;
 mod refusal;
 pub(crate) mod stall;
 mod tls;
+mod unread;
 pub(crate) mod vitals;
 
 use std::future::Future;

@@ -33,6 +33,7 @@ struct State {
 pub(crate) enum Ran {
     Query(String),
     Begin,
+    BeginReadOnly,
     Commit,
     Rollback,
 }
@@ -230,8 +231,10 @@ impl Executor for Scripted {
         mode: Mode,
         terms: &'a Terms,
     ) -> BoxFuture<'a, Result<Box<dyn Transaction>>> {
-        assert_eq!(mode, Mode::ReadWrite);
-        self.note(Ran::Begin);
+        self.note(match mode {
+            Mode::ReadWrite => Ran::Begin,
+            Mode::Snapshot => Ran::BeginReadOnly,
+        });
         let open = Open {
             script: self.clone(),
             who: who.clone(),

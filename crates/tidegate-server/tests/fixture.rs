@@ -10,9 +10,9 @@ use http::{HeaderMap, Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use serde_json::{Value, json};
 use tidegate_oauth::{
-    Directory, Issuer, ManualClock, MasterKey, MemoryStore, NewClient, NewOwner, NewUser,
-    PasswordCost, PasswordHasher, Ports, Secret, SecureRandom, Settings, TenantName, Timestamp,
-    UserName,
+    AnonymousSql, Directory, Issuer, ManualClock, MasterKey, MemoryStore, NewClient, NewOwner,
+    NewUser, PasswordCost, PasswordHasher, Ports, Secret, SecureRandom, Settings, TenantName,
+    Timestamp, UserName,
 };
 use tidegate_server::{App, AppBuilder, Limits, Listener, Peer, serve, service};
 use tidegate_sql::DatabaseName;
@@ -269,6 +269,9 @@ async fn fill(directory: &Directory) {
     for user in [alice, guest] {
         directory.create_user(user).await.unwrap();
     }
+    // Most tests ask without a token.
+    let sql = AnonymousSql::On;
+    directory.set_anonymous_sql("demo", sql).await.unwrap();
     let uris = || vec!["http://127.0.0.1:5173/callback".to_owned()];
     let app = NewClient {
         id: Some("app".to_owned()),

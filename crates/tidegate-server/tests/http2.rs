@@ -215,7 +215,7 @@ async fn an_answer_that_nobody_takes_is_cut_off_and_the_others_go_on() {
     };
     let api = Api::limited(Limits {
         timeouts,
-        memory: 2_000_000,
+        memory: 14_000_000,
         ..Limits::default()
     })
     .await;

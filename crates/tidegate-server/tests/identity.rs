@@ -82,6 +82,35 @@ async fn without_a_token_path_header_and_setting_name_the_database() {
 }
 
 #[tokio::test]
+async fn two_headers_that_name_a_database_are_refused() {
+    let api = Api::start().await;
+    let twice = [
+        ("tidegate-database", "demo"),
+        ("tidegate-database", "lonely"),
+    ];
+    let refused = who(&api, &twice, SQL).await;
+    assert_eq!(refused.error(), (400, "INPUT_VALIDATION_ERROR".to_owned()));
+    assert!(refused.text().contains("Tidegate-Database"));
+    assert!(api.executor.ran().is_empty());
+}
+
+#[tokio::test]
+async fn who_shows_no_token_learns_how_to_name_a_database() {
+    let api = Api::with(|builder| builder.anonymous_database(None)).await;
+    for answer in [
+        who(&api, &[], SQL).await,
+        who(&api, &[("tidegate-database", "lonely")], SQL).await,
+    ] {
+        assert_eq!(answer.error(), (401, "MISSING_TOKEN".to_owned()));
+        assert!(
+            answer.text().contains("`Tidegate-Database`"),
+            "{}",
+            answer.text()
+        );
+    }
+}
+
+#[tokio::test]
 async fn the_database_in_the_path_makes_everybody_a_stranger() {
     let api = Api::start().await;
     let bearer = format!("Bearer {}", api.token("demo").await);

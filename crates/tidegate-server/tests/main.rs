@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
+mod anonymous_sql;
 mod cors;
 mod documented;
 mod documents;
@@ -28,3 +29,5 @@ mod sql;
 mod stream;
 mod tls;
 mod transport;
+mod unread;
+mod websocket;

@@ -26,6 +26,21 @@ impl Probe for Database {
 }
 
 #[tokio::test]
+async fn ping_is_pong() {
+    let api = Api::start().await;
+    for path in ["/ping", "/ping/"] {
+        let answer = api.get(path).await;
+        assert_eq!((answer.status.as_u16(), answer.text()), (200, "pong"));
+        let kind = answer.header("content-type");
+        assert_eq!(kind, "text/plain; charset=utf-8");
+    }
+    let head = crate::fixture::request(http::Method::HEAD, "/ping");
+    let head = api.call(head.body(String::new()).unwrap()).await;
+    assert_eq!((head.status.as_u16(), head.text()), (200, ""));
+    assert_eq!(head.header("content-length"), "4");
+}
+
+#[tokio::test]
 async fn a_node_is_ready_while_its_parts_are_and_it_does_not_drain() {
     let database = Arc::new(Database(AtomicBool::new(true)));
     let api = Api::with(|builder| builder.probe(database.clone())).await;

@@ -173,6 +173,44 @@ async fn a_body_that_dribbles_is_a_408() {
 }
 
 #[tokio::test]
+async fn a_body_that_stops_is_a_408_however_much_came_before() {
+    let limits = timeouts(|timeouts| timeouts.body = SHORT);
+    let api = Api::limited(limits).await;
+    let server = api.listen().await;
+    let mut stream = server.connect().await;
+    let head = "POST /api/v4/sql HTTP/1.1\r\nhost: a\r\ncontent-length: 9000000\r\n\r\n";
+    stream.write_all(head.as_bytes()).await.unwrap();
+    // At 16 KiB a second this much would have earned eight minutes.
+    stream.write_all(&vec![b' '; 8_000_000]).await.unwrap();
+    let sent = Instant::now();
+    let text = rest(&mut stream).await;
+    assert!(text.starts_with("HTTP/1.1 408 "), "{text}");
+    assert!(sent.elapsed() < PATIENCE / 2);
+}
+
+#[tokio::test]
+async fn a_body_that_comes_fast_enough_may_take_long() {
+    let limits = timeouts(|timeouts| {
+        timeouts.body = SHORT;
+        timeouts.body_rate = 100;
+    });
+    let api = Api::limited(limits).await;
+    let server = api.listen().await;
+    let mut stream = server.connect().await;
+    let head = "POST /api/v4/sql HTTP/1.1\r\nhost: a\r\ncontent-length: 1223\r\n\r\n";
+    stream.write_all(head.as_bytes()).await.unwrap();
+    // Twice as fast as it must be, for twice as long as it may be silent.
+    for _ in 0..10 {
+        stream.write_all(&[b' '; 120]).await.unwrap();
+        tokio::time::sleep(SHORT / 5).await;
+    }
+    let statement = b"{\"q\":\"select rows 1 1\"}";
+    stream.write_all(statement).await.unwrap();
+    let text = answer(&mut stream).await;
+    assert!(text.starts_with("HTTP/1.1 200 "), "{text}");
+}
+
+#[tokio::test]
 async fn a_body_that_is_too_large_is_refused_although_it_was_sent() {
     let api = Api::start().await;
     let server = api.listen().await;

@@ -248,7 +248,7 @@ async fn a_buffered_answer_has_a_limit_and_a_streamed_one_has_none() {
 #[tokio::test]
 async fn large_bodies_and_answers_share_what_memory_there_is() {
     let api = Api::limited(Limits {
-        memory: 1_000_000,
+        memory: 7_000_000,
         ..Limits::default()
     })
     .await;
@@ -268,6 +268,41 @@ async fn large_bodies_and_answers_share_what_memory_there_is() {
     );
     let streamed = json!({"q": "select rows 2000 1000", "output_format": "csv"});
     assert_eq!(api.sql(&streamed).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_statement_without_columns_is_answered_in_json() {
+    let api = Api::start().await;
+    for format in ["csv", "ccsv", "ndjson", "geojson"] {
+        let body = json!({"q": "insert into t values (1)", "output_format": format});
+        let answer = api.sql(&body).await;
+        let expected = r#"{"schema":{},"data":[],"affected_rows":1}"#;
+        assert_eq!(answer.text(), expected, "{format}");
+        let kind = answer.header("content-type");
+        assert_eq!(kind, "application/json; charset=utf-8", "{format}");
+        assert_eq!(answer.header("content-disposition"), "", "{format}");
+    }
+}
+
+#[tokio::test]
+async fn a_format_for_files_that_was_asked_for_by_name_names_a_file() {
+    let api = Api::start().await;
+    let body = |format: &str| json!({"q": "select rows 2 3", "output_format": format});
+    for (format, name) in [
+        ("csv", "attachment; filename=\"data.csv\""),
+        ("ccsv", "attachment; filename=\"data.csv\""),
+        ("ndjson", "attachment; filename=\"data.ndjson\""),
+        ("geojson", "attachment; filename=\"data.geojson\""),
+        ("json", ""),
+    ] {
+        let answer = api.sql(&body(format)).await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        assert_eq!(answer.header("content-disposition"), name, "{format}");
+    }
+    let rows = json!({"q": "select rows 2 3"});
+    let answer = api.sql_with("accept", "text/csv", &rows).await;
+    assert_eq!(answer.header("content-type"), "text/csv; charset=utf-8");
+    assert_eq!(answer.header("content-disposition"), "");
 }
 
 #[tokio::test]

@@ -41,6 +41,11 @@ const MIGRATIONS: &[(u32, &str, &str)] = &[
         "code_browsers",
         include_str!("../migrations/0025_code_browsers.sql"),
     ),
+    (
+        30,
+        "anonymous_sql",
+        include_str!("../migrations/0030_anonymous_sql.sql"),
+    ),
 ];
 
 /// Nodes that start at once take turns by this advisory lock (the letters `tidegate`).

@@ -16,6 +16,8 @@ pub enum Change {
     Users(String),
     /// The tenant with this database was added or dropped.
     Tenant(String),
+    /// Settings of the tenant with this database were changed.
+    Settings(String),
     /// A method was changed, renamed or deleted.
     Method {
         /// The tenant's database.
@@ -37,6 +39,7 @@ impl Change {
             "client" => Some(Self::Client(name.to_owned())),
             "users" => Some(Self::Users(name.to_owned())),
             "tenant" => Some(Self::Tenant(name.to_owned())),
+            "settings" => Some(Self::Settings(name.to_owned())),
             "methods" => Some(Self::Methods(name.to_owned())),
             "method" => {
                 // Databases may have blanks in their names, methods have none.
@@ -59,6 +62,7 @@ impl fmt::Display for Change {
             Self::Client(id) => write!(f, "client {id}"),
             Self::Users(database) => write!(f, "users {database}"),
             Self::Tenant(database) => write!(f, "tenant {database}"),
+            Self::Settings(database) => write!(f, "settings {database}"),
             Self::Method { database, name } => write!(f, "method {name} {database}"),
             Self::Methods(database) => write!(f, "methods {database}"),
         }
@@ -77,6 +81,7 @@ mod tests {
             Change::Client("an app".to_owned()),
             Change::Users("shop".to_owned()),
             Change::Tenant("shop".to_owned()),
+            Change::Settings("shop".to_owned()),
             Change::Method {
                 database: "a shop".to_owned(),
                 name: "get.date".to_owned(),

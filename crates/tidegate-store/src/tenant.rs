@@ -2,26 +2,28 @@
 
 use std::sync::Arc;
 
-use tidegate_oauth::Timestamp;
+use tidegate_oauth::{AnonymousSql, Timestamp};
 use tidegate_sql::Executor;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::query::{Argument, Database, Query};
 use crate::row::{self, Record};
 
 static INSERT: Query = Query::new(
     "with added as (\
-       insert into tidegate.tenants (name, owner_role, adopted, grants, created_at) \
-       values (:name, :owner_role, :adopted::boolean, :grants::json, :created_at::timestamptz) \
+       insert into tidegate.tenants \
+         (name, owner_role, adopted, grants, anonymous_sql, created_at) \
+       values (:name, :owner_role, :adopted::boolean, :grants::json, :anonymous_sql, \
+         :created_at::timestamptz) \
        on conflict do nothing returning name) \
      select pg_catalog.count(pg_catalog.pg_notify('tidegate', 'tenant ' || name)) from added",
 );
 static FIND: Query = Query::new(
-    "select name, owner_role, adopted, grants, created_at from tidegate.tenants \
+    "select name, owner_role, adopted, grants, anonymous_sql, created_at from tidegate.tenants \
      where name = :name",
 );
 static LIST: Query = Query::new(
-    "select name, owner_role, adopted, grants, created_at from tidegate.tenants \
+    "select name, owner_role, adopted, grants, anonymous_sql, created_at from tidegate.tenants \
      order by name collate \"C\"",
 );
 static GRANTS: Query =
@@ -42,6 +44,9 @@ pub struct Tenant {
     pub adopted: bool,
     /// What adopting it granted and revoked, as a JSON document, for the way back.
     pub grants: Option<String>,
+    /// What its default user may do with raw SQL; changed by
+    /// [`tidegate_oauth::Store::set_anonymous_sql`].
+    pub anonymous_sql: AnonymousSql,
     /// When it was created or adopted.
     pub created_at: Timestamp,
 }
@@ -72,9 +77,18 @@ impl Tenants {
             owner_role,
             adopted,
             grants,
+            anonymous_sql,
             created_at,
         } = tenant;
-        let values: [Argument<'_>; 5] = [name, owner_role, adopted, grants, created_at];
+        let anonymous_sql = anonymous_sql.name();
+        let values: [Argument<'_>; 6] = [
+            name,
+            owner_role,
+            adopted,
+            grants,
+            &anonymous_sql,
+            created_at,
+        ];
         let added = self.database.row(&INSERT, &values, row::count).await?;
         Ok(added == Some(1))
     }
@@ -102,12 +116,19 @@ impl Tenants {
     }
 }
 
+/// Reads the next value, which the table's check constraint keeps to the known ones.
+pub(crate) fn read_anonymous_sql(row: &mut Record<'_>) -> Result<AnonymousSql> {
+    let unknown = || Error::failed("a tenant has an unknown anonymous_sql");
+    AnonymousSql::parse(row.text()?).ok_or_else(unknown)
+}
+
 fn read(row: &mut Record<'_>) -> Result<Tenant> {
     Ok(Tenant {
         name: row.string()?,
         owner_role: row.string()?,
         adopted: row.boolean()?,
         grants: row.optional_string()?,
+        anonymous_sql: read_anonymous_sql(row)?,
         created_at: row.timestamp()?,
     })
 }

@@ -1,7 +1,7 @@
 //! The tenants' rows.
 
-use tidegate_oauth::Timestamp;
-use tidegate_store::{Tenant, Tenants};
+use tidegate_oauth::{AnonymousSql, Store as _, Timestamp};
+use tidegate_store::{PgOauthStore, Tenant, Tenants};
 
 use crate::stage::Stage;
 
@@ -11,6 +11,7 @@ fn tenant(name: &str, owner_role: &str) -> Tenant {
         owner_role: owner_role.to_owned(),
         adopted: false,
         grants: None,
+        anonymous_sql: AnonymousSql::Off,
         created_at: Timestamp::from_millis(1_795_173_603_042),
     }
 }
@@ -48,4 +49,24 @@ async fn tenants_are_kept_found_listed_and_deleted() {
     assert_eq!(grants.as_deref(), Some("[1]"));
     assert!(tenants.delete("shop").await.unwrap());
     assert!(!tenants.delete("shop").await.unwrap());
+}
+
+#[tokio::test]
+async fn a_tenant_runs_no_anonymous_sql_until_it_is_set_to() {
+    let stage = Stage::migrated("anonymous_sql").await;
+    let tenants = Tenants::new(stage.executor());
+    let store = PgOauthStore::new(stage.executor());
+    assert!(tenants.insert(&tenant("shop", "shop")).await.unwrap());
+    let of = async |name: &str| store.anonymous_sql(name).await.unwrap();
+    assert_eq!(of("shop").await, AnonymousSql::Off);
+    let settings = [AnonymousSql::Read, AnonymousSql::On, AnonymousSql::Off];
+    for setting in settings {
+        assert!(store.set_anonymous_sql("shop", setting).await.unwrap());
+        assert_eq!(of("shop").await, setting);
+        let found = tenants.find("shop").await.unwrap().unwrap();
+        assert_eq!(found.anonymous_sql, setting);
+    }
+    let on = AnonymousSql::On;
+    assert!(!store.set_anonymous_sql("nobody", on).await.unwrap());
+    assert_eq!(of("nobody").await, AnonymousSql::Off);
 }

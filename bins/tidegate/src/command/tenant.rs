@@ -1,7 +1,9 @@
 //! `tidegate tenant …`.
 
+mod settings;
+
 use serde::{Deserialize, Serialize};
-use tidegate_oauth::{NewOwner, Secret, TenantName};
+use tidegate_oauth::{AnonymousSql, NewOwner, Secret, TenantName};
 use tidegate_postgres::admin::{Admin, Grantee, Right, RightsChange, RolePasswords};
 use tidegate_sql::{DatabaseName, RoleName};
 use tidegate_store::Tenant;
@@ -39,6 +41,11 @@ pub(crate) async fn run(command: cli::Tenant, settings: &Settings) -> Result {
             adopt(&Service::open(settings).await?, &name, &role, &password).await
         }
         cli::Tenant::List => list(&Service::open(settings).await?).await,
+        cli::Tenant::Show { name } => settings::show(&Service::open(settings).await?, &name).await,
+        cli::Tenant::Set {
+            name,
+            settings: given,
+        } => settings::set(settings, &name, &given).await,
         cli::Tenant::Drop {
             name,
             with_data,
@@ -61,6 +68,10 @@ pub(crate) async fn run(command: cli::Tenant, settings: &Settings) -> Result {
             print(format_args!("{name} {rest}.\n"))
         }
     }
+}
+
+fn kind(adopted: bool) -> &'static str {
+    if adopted { "adopted" } else { "made" }
 }
 
 /// A name that a tenant's owner can log in by ("CREATE ROLE", "Identifiers and Key Words").
@@ -179,6 +190,7 @@ impl Record<'_> {
             owner_role: self.role.to_owned(),
             adopted: self.grants.is_some(),
             grants: self.grants,
+            anonymous_sql: AnonymousSql::Off,
             created_at: service.ports.clock.now(),
         };
         let owner = NewOwner {
@@ -242,17 +254,20 @@ fn refuse_known<'a>(
 async fn list(service: &Service) -> Result {
     let tenants = service.tenants.list().await?;
     let row = |tenant: &Tenant| {
-        let kind = if tenant.adopted { "adopted" } else { "made" };
         let since = super::time(tenant.created_at);
         vec![
             tenant.name.clone(),
             tenant.owner_role.clone(),
-            kind.to_owned(),
+            kind(tenant.adopted).to_owned(),
+            tenant.anonymous_sql.name().to_owned(),
             since,
         ]
     };
     let rows: Vec<_> = tenants.iter().map(row).collect();
-    print_table(&["TENANT", "OWNER ROLE", "KIND", "SINCE"], &rows)
+    print_table(
+        &["TENANT", "OWNER ROLE", "KIND", "ANONYMOUS SQL", "SINCE"],
+        &rows,
+    )
 }
 
 /// A change of rights as it is kept; without a role it is everybody's.

@@ -1,6 +1,6 @@
 //! What is in the demo: a tenant, its users and clients, its tables and rows.
 
-use tidegate_oauth::{NewClient, NewUser, Secret, TenantName, UserName};
+use tidegate_oauth::{AnonymousSql, NewClient, NewUser, Secret, TenantName, UserName};
 use tidegate_sql::{DatabaseName, RoleName};
 
 use super::TENANT;
@@ -38,6 +38,11 @@ pub(super) async fn fill(service: &Service) -> Result {
     }
     create_tenant(service, &name, Secret::new("demo1234")).await?;
     create_users(service, &name).await?;
+    // So that the README's first command needs no token.
+    let directory = service.directory();
+    directory
+        .set_anonymous_sql(TENANT, AnonymousSql::Read)
+        .await?;
     let owner = RoleName::new(TENANT);
     let sql = format!("begin;\n{SCHEMA}{DATA}{RIGHTS}commit;\n");
     service.admin.run_as(&database, &owner, &sql).await?;

@@ -161,7 +161,7 @@ settings! {
     statement_limit: Size = Some("1MiB"), Open;
     /// Largest answer in a format that is not streamed
     response_limit: Size = Some("256MiB"), Open;
-    /// Most memory that all requests together hold in large bodies and answers
+    /// Most memory that all requests together hold in large bodies and answers; one tenant gets at most half of it, all anonymous callers together a quarter
     memory_limit: Size = Some("1GiB"), Open;
     /// Most requests, calls or definitions in one array
     batch_limit: u32 = Some("1000"), Open;
@@ -187,8 +187,8 @@ settings! {
     statement_timeout: Span = Some("60s"), Open;
     /// Longest time that the head of a request may take
     header_timeout: Span = Some("10s"), Open;
-    /// Longest time that the body of a request may take, before its size earns it more
-    body_timeout: Span = Some("30s"), Open;
+    /// Longest time that the body of a request may be behind 16 KiB a second
+    body_timeout: Span = Some("10s"), Open;
     /// Longest time that a caller may take none of its answer
     write_timeout: Span = Some("30s"), Open;
     /// Longest time that a connection may be idle

@@ -4,15 +4,16 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::flows::Flows;
 use crate::{
-    AttemptCounter, AttemptKey, AuditEntry, AuditEvent, AuditPage, AuditSince, Client, EndReason,
-    EndedSession, GrantKind, KeyState, LinkedIdentity, Presented, PurgeBefore, Session, SessionEnd,
-    SessionId, SigningKeyRecord, Timestamp, Unlinked, User, UserKey, Written,
+    AnonymousSql, AttemptCounter, AttemptKey, AuditEntry, AuditEvent, AuditPage, AuditSince,
+    Client, EndReason, EndedSession, GrantKind, KeyState, LinkedIdentity, Presented, PurgeBefore,
+    Session, SessionEnd, SessionId, SigningKeyRecord, Timestamp, Unlinked, User, UserKey, Written,
 };
 
 #[derive(Debug, Default)]
 pub(super) struct Tables {
     pub(super) master_key: Option<String>,
     pub(super) clients: BTreeMap<String, Client>,
+    pub(super) anonymous_sql: HashMap<String, AnonymousSql>,
     pub(super) users: BTreeMap<UserKey, User>,
     pub(super) identities: BTreeMap<[String; 3], (UserKey, LinkedIdentity)>,
     pub(super) sessions: HashMap<SessionId, Session>,
@@ -44,6 +45,15 @@ impl Tables {
             ..client.clone()
         };
         true
+    }
+
+    /// A tenant is there as long as it has a user.
+    pub(super) fn set_anonymous_sql(&mut self, database: &str, setting: AnonymousSql) -> bool {
+        let known = self.users.keys().any(|user| user.database == database);
+        if known {
+            self.anonymous_sql.insert(database.to_owned(), setting);
+        }
+        known
     }
 
     pub(super) fn redirect_uris_from(&self, start: &str) -> Vec<String> {

@@ -13,7 +13,7 @@ use tidegate_oauth::{Accounts, IdentityProviders, Issuer, Mail, Secret, Store};
 use tidegate_rpc::Dispatcher;
 use tidegate_sql::{DatabaseName, Executor};
 
-use super::{App, DefaultUsers, Parts, Probe};
+use super::{App, DefaultUsers, Parts, Probe, ReadSlots};
 use crate::graphiql::Graphiql;
 use crate::limits::Limits;
 use crate::memory::Memory;
@@ -59,6 +59,7 @@ impl AppBuilder {
             spans: None,
             default_users: DefaultUsers::new(store),
             memory: Memory::new(Limits::default().memory),
+            read_slots: ReadSlots::default(),
             statements: Statements::default(),
             node: 0,
             requests: AtomicU64::new(0),

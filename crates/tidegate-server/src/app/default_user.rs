@@ -1,10 +1,10 @@
-//! Who strangers are in each database.
+//! As whom anonymous callers run in each database, and what they may do there.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use tidegate_oauth::{Store, StoreError};
+use tidegate_oauth::{AnonymousSql, Store, StoreError};
 use tidegate_sql::{DatabaseName, Login, RoleName, Sharing};
 
 /// How long an answer is taken for true. A notice drops it earlier.
@@ -14,15 +14,24 @@ const USABLE: Duration = Duration::from_mins(1);
 /// Strangers choose the names, so their number has an end.
 const MOST: usize = 10_000;
 
-/// The default users of databases, asked of the store once in a while.
+/// The default users of databases, as the store had them a few seconds ago.
 pub(crate) struct DefaultUsers {
     store: Arc<dyn Store>,
     known: RwLock<HashMap<Box<str>, Known>>,
 }
 
+/// What a database has for anonymous callers.
+#[derive(Clone)]
+pub(crate) struct DefaultUser {
+    /// How they log in, if there is such a database and it has a default user.
+    pub login: Option<Login>,
+    /// What they may do with raw SQL.
+    pub sql: AnonymousSql,
+}
+
 #[derive(Clone)]
 struct Known {
-    login: Option<Login>,
+    user: DefaultUser,
     asked_at: Instant,
 }
 
@@ -34,29 +43,41 @@ impl DefaultUsers {
         }
     }
 
-    /// The login of the database's default user, if there is such a database and user.
-    pub(crate) async fn of(&self, database: &str) -> Result<Option<Login>, StoreError> {
+    /// The database's default user.
+    pub(crate) async fn of(&self, database: &str) -> Result<DefaultUser, StoreError> {
         let known = self.known(database);
         if let Some(known) = &known
             && known.asked_at.elapsed() < FRESH
         {
-            return Ok(known.login.clone());
+            return Ok(known.user.clone());
         }
-        match self.store.default_user(database).await {
+        match self.ask(database).await {
             Ok(user) => {
-                let login = user.map(|user| Login {
-                    database: DatabaseName::new(database),
-                    role: RoleName::new(user.role),
-                    sharing: Sharing::Strangers,
-                });
-                self.learn(database, login.clone());
-                Ok(login)
+                self.learn(database, user.clone());
+                Ok(user)
             }
             Err(error) => match known {
-                Some(known) if known.asked_at.elapsed() < USABLE => Ok(known.login),
+                Some(known) if known.asked_at.elapsed() < USABLE => Ok(known.user),
                 _ => Err(error),
             },
         }
+    }
+
+    async fn ask(&self, database: &str) -> Result<DefaultUser, StoreError> {
+        let Some(user) = self.store.default_user(database).await? else {
+            return Ok(DefaultUser {
+                login: None,
+                sql: AnonymousSql::Off,
+            });
+        };
+        Ok(DefaultUser {
+            login: Some(Login {
+                database: DatabaseName::new(database),
+                role: RoleName::new(user.role),
+                sharing: Sharing::Strangers,
+            }),
+            sql: self.store.anonymous_sql(database).await?,
+        })
     }
 
     /// Asks again the next time.
@@ -75,7 +96,7 @@ impl DefaultUsers {
             .cloned()
     }
 
-    fn learn(&self, database: &str, login: Option<Login>) {
+    fn learn(&self, database: &str, user: DefaultUser) {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MOST {
             known.clear();
@@ -83,7 +104,7 @@ impl DefaultUsers {
         known.insert(
             database.into(),
             Known {
-                login,
+                user,
                 asked_at: Instant::now(),
             },
         );

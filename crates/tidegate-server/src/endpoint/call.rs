@@ -46,7 +46,7 @@ where
     B::Error: Into<BodyError>,
 {
     call.subject.login = caller.login().cloned();
-    let asked = Asked::read(call.app, call.head, call.body).await?;
+    let asked = Asked::read(call.app, caller, call.head, call.body).await?;
     let payload = match asked.payload(call.app) {
         Ok(payload) => payload,
         Err(reply) => {
@@ -78,7 +78,7 @@ struct Asked {
 }
 
 impl Asked {
-    async fn read<B>(app: &App, head: &Parts, body: B) -> Result<Self, Failure>
+    async fn read<B>(app: &App, caller: &Caller, head: &Parts, body: B) -> Result<Self, Failure>
     where
         B: http_body::Body<Data = Bytes> + Send + Unpin,
         B::Error: Into<BodyError>,
@@ -91,7 +91,7 @@ impl Asked {
         }
         let preferences = Preferences::of(&head.headers)?.within(app.limits().statement);
         let timezone = preferences.timezone.as_deref().map(sql::zone).transpose()?;
-        let share = app.memory().share();
+        let share = app.memory().share(caller.holder());
         let body = request_body::read(body, &head.headers, app.limits(), share).await?;
         Ok(Self {
             body,
@@ -158,7 +158,7 @@ impl Answering<'_> {
     /// JSON-RPC answers; 204 when there is none.
     async fn envelopes(&self, payload: &Payload<'_>, dry: bool) -> Result<Response<Body>, Failure> {
         let (app, context) = (self.app, self.context());
-        let mut out = Pieces::new(app.limits().response, app.memory().share());
+        let mut out = Pieces::of(app, self.caller);
         let Outcome { answered, errors } = if dry {
             self.dispatcher().dry_run(&context, payload, &mut out).await
         } else {
@@ -182,7 +182,7 @@ impl Answering<'_> {
         format: OutputFormat,
     ) -> Result<Response<Body>, Failure> {
         match self.stream(call, format).await {
-            Ok(rows) => Ok(sql::answer(format, rows, &self.asked.preferences)),
+            Ok((format, rows)) => Ok(sql::answer(format, rows, &self.asked.preferences)),
             Err(error) => {
                 let reply = Reply::failed(call, &error);
                 let response = reply.map_or_else(no_content, |reply| self.asked.reply(reply));
@@ -195,7 +195,7 @@ impl Answering<'_> {
         &self,
         call: &tidegate_rpc::Call<'_>,
         format: OutputFormat,
-    ) -> Result<Content, tidegate_rpc::Error> {
+    ) -> Result<(OutputFormat, Content), tidegate_rpc::Error> {
         let context = self.context();
         let prepared = self
             .dispatcher()
@@ -209,7 +209,7 @@ impl Answering<'_> {
             executor: Arc::clone(self.app.executor()),
             principal: self.caller.principal.clone(),
             statement,
-            terms: self.asked.terms,
+            permit: sql::Permit::full(self.asked.terms),
         };
         let log = || stream::Origin::new(&origin(self.head, self.subject));
         stream::run(job, writer, log)

@@ -93,7 +93,7 @@ where
         return rest::shown(&clients.iter().map(shown).collect::<Vec<_>>());
     }
     rest::require_private(call.app, call.peer, call.head)?;
-    let body = rest::objects(call.app, call.head, call.body).await?;
+    let body = rest::objects(call.app, call.head, call.body, call.subject).await?;
     let listed = body.listed;
     let place = |failure, index| rest::placed(failure, listed, index);
     let mut new = Vec::with_capacity(body.objects.len());
@@ -128,7 +128,7 @@ where
     match call.head.method {
         Verb::PATCH => {
             rest::require_private(call.app, call.peer, call.head)?;
-            let members = rest::object_of(call.app, call.head, call.body).await?;
+            let members = rest::object_of(call.app, call.head, call.body, call.subject).await?;
             change(&desk, &ids, patch(members)?).await
         }
         Verb::DELETE => {

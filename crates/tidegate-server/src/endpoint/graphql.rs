@@ -34,7 +34,7 @@ pub(crate) use media::{Media, wants_page};
 pub(crate) use page::asset;
 
 /// Answers from this size on count against the memory for large ones.
-const LARGE: u64 = 256 * 1024;
+pub(crate) const LARGE: u64 = 256 * 1024;
 
 /// `GET` and `POST /api/graphql/schema/{schema}`.
 pub(crate) async fn serve<B>(call: Call<'_, B>, schema: &str) -> Result<Response<Body>, Failure>
@@ -58,7 +58,7 @@ where
     subject.login = caller.login().cloned();
     let preferences = Preferences::of(&head.headers)?;
     let body = if posted {
-        Some(read(app, head, body).await?)
+        Some(read(app, &caller, head, body).await?)
     } else {
         None
     };
@@ -88,7 +88,7 @@ pub(crate) async fn sdl<B>(call: Call<'_, B>, schema: &str) -> Result<Response<B
     subject.login = caller.login().cloned();
     let preferences = Preferences::of(&head.headers)?;
     let api = api(app, &caller, schema, &sql::terms(app, &preferences)).await?;
-    let mut response = Response::new(Body::from(content(app, api.sdl())));
+    let mut response = Response::new(Body::from(content(app, &caller, api.sdl())));
     let headers = response.headers_mut();
     headers.insert(
         CONTENT_TYPE,
@@ -98,7 +98,7 @@ pub(crate) async fn sdl<B>(call: Call<'_, B>, schema: &str) -> Result<Response<B
     Ok(response)
 }
 
-async fn read<B>(app: &App, head: &Parts, body: B) -> Result<RequestBody, Failure>
+async fn read<B>(app: &App, caller: &Caller, head: &Parts, body: B) -> Result<RequestBody, Failure>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
@@ -108,7 +108,8 @@ where
             "the body must be application/json",
         ));
     }
-    request_body::read(body, &head.headers, app.limits(), app.memory().share()).await
+    let share = app.memory().share(caller.holder());
+    request_body::read(body, &head.headers, app.limits(), share).await
 }
 
 /// The API of a schema as the caller sees it.
@@ -266,7 +267,7 @@ impl Work<'_> {
         status: StatusCode,
         media: Media,
     ) -> Response<Body> {
-        let mut response = Response::new(Body::from(content(self.app, body)));
+        let mut response = Response::new(Body::from(content(self.app, self.caller, body)));
         response.body_mut().subject.errors = Errors::of_graphql(errors).map(Box::new);
         *response.status_mut() = status;
         let headers = response.headers_mut();
@@ -279,15 +280,15 @@ impl Work<'_> {
 
 /// A text as the content of an answer. A large one is paid for until its reader has taken it. What
 /// was done cannot be undone, so one that nobody can pay for leaves all the same.
-fn content(app: &App, text: Text) -> Content {
-    let mut share = app.memory().share();
+fn content(app: &App, caller: &Caller, text: Text) -> Content {
+    let mut share = app.memory().share(caller.holder());
     let held = text.held();
     let paid = held >= LARGE && share.take(held).is_ok();
     match text.into_bytes() {
         Ok(bytes) if paid => Content::Pieces {
             size: held,
             pieces: VecDeque::from([bytes]),
-            _share: Some(share),
+            share: Some(share),
         },
         Ok(bytes) => Content::Whole(bytes),
         Err(text) => Content::Streamed(Box::pin(Written {

@@ -29,7 +29,7 @@ where
 {
     let user = user(call.app, call.head, call.subject)?;
     if call.head.method == Verb::POST {
-        let body = read(call.app, call.head, call.body).await?;
+        let body = read(call.app, call.head, call.body, &user).await?;
         return create(call.app, &user, &body.bytes).await;
     }
     let methods = call.app.methods().list(&user.login.database).await?;
@@ -51,7 +51,7 @@ where
     match head.method {
         Verb::PATCH => {
             let actor = writer(&user)?;
-            let body = read(app, head, body).await?;
+            let body = read(app, head, body, &user).await?;
             let patch = Patch::parse(&body.bytes, limits(app))?;
             let names = methods.patch(tenant, actor, &names, &patch).await?;
             Ok(links(StatusCode::SEE_OTHER, &names))
@@ -131,7 +131,7 @@ fn limits(app: &App) -> Limits {
     }
 }
 
-async fn read<B>(app: &App, head: &Parts, body: B) -> Result<RequestBody, Failure>
+async fn read<B>(app: &App, head: &Parts, body: B, user: &User) -> Result<RequestBody, Failure>
 where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
@@ -141,7 +141,9 @@ where
             "the body must be application/json",
         ));
     }
-    request_body::read(body, &head.headers, app.limits(), app.memory().share()).await
+    let holder = authenticate::holder(Some(&user.login));
+    let share = app.memory().share(holder);
+    request_body::read(body, &head.headers, app.limits(), share).await
 }
 
 /// The object of one method, an array of several.

@@ -15,6 +15,7 @@ use super::{Call, json};
 use crate::body::Body;
 use crate::error::{Failure, NO_STORE};
 use crate::forwarded;
+use crate::memory::Holder;
 use crate::negotiate::ContentType;
 use crate::request_body;
 use crate::stack::BodyError;
@@ -137,7 +138,8 @@ where
     let kind = ContentType::of(&head.headers);
     let mut limits = *app.limits();
     limits.request_body = limits.request_body.min(LARGEST);
-    let body = request_body::read(body, &head.headers, &limits, app.memory().share()).await?;
+    let share = app.memory().share(Holder::Anonymous(None));
+    let body = request_body::read(body, &head.headers, &limits, share).await?;
     let malformed = |error| Failure::from_oauth(error, false);
     let parameters = match kind {
         Some(ContentType::Json) => Parameters::from_json(&body.bytes),

@@ -20,6 +20,14 @@ use crate::serve::ForOperators;
 /// A part that has not answered by then is not ready.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// `GET /ping`: a client that is configured with this address finds a service there.
+pub(crate) fn ping() -> Response<Body> {
+    let mut response = json(&b"pong"[..], NO_STORE);
+    let kind = HeaderValue::from_static("text/plain; charset=utf-8");
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    response
+}
+
 /// `GET /healthz`: the process answers.
 pub(crate) fn health() -> Response<Body> {
     json(&b"{\"status\":\"ok\"}"[..], NO_STORE)

@@ -74,7 +74,7 @@ where
 {
     let trusted = call.app.trusted_proxies();
     let address = forwarded::client_address(call.peer, &call.head.headers, trusted);
-    let body = rest::objects(call.app, call.head, call.body).await?;
+    let body = rest::objects(call.app, call.head, call.body, call.subject).await?;
     let listed = body.listed;
     let place = |failure, index| rest::placed(failure, listed, index);
     let mut wanted = Vec::with_capacity(body.objects.len());

@@ -16,6 +16,7 @@ use crate::authenticate::{self, User};
 use crate::body::Body;
 use crate::error::{Failure, NO_STORE};
 use crate::forwarded::{self, Peer};
+use crate::metrics::Subject;
 use crate::negotiate::ContentType;
 use crate::percent;
 use crate::request_body;
@@ -93,7 +94,12 @@ pub(crate) fn require_private(app: &App, peer: Peer, head: &Parts) -> Result<(),
 /// # Errors
 ///
 /// 415 unless it is JSON, 400 unless it has that form, those of [`request_body::read`].
-pub(crate) async fn objects<B>(app: &App, head: &Parts, body: B) -> Result<Objects, Failure>
+pub(crate) async fn objects<B>(
+    app: &App,
+    head: &Parts,
+    body: B,
+    subject: &Subject,
+) -> Result<Objects, Failure>
 where
     B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
@@ -103,7 +109,10 @@ where
             "the body must be application/json",
         ));
     }
-    let body = request_body::read(body, &head.headers, app.limits(), app.memory().share()).await?;
+    let share = app
+        .memory()
+        .share(authenticate::holder(subject.login.as_ref()));
+    let body = request_body::read(body, &head.headers, app.limits(), share).await?;
     let value: Value = serde_json::from_slice(&body.bytes)
         .map_err(|error| Failure::invalid_json(format!("the body is not JSON: {error}")))?;
     let most = app.limits().batch;
@@ -149,12 +158,17 @@ pub(crate) fn placed(failure: Failure, listed: bool, index: usize) -> Failure {
 }
 
 /// Reads a body of one object.
-pub(crate) async fn object_of<B>(app: &App, head: &Parts, body: B) -> Result<Members, Failure>
+pub(crate) async fn object_of<B>(
+    app: &App,
+    head: &Parts,
+    body: B,
+    subject: &Subject,
+) -> Result<Members, Failure>
 where
     B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
-    let mut read = objects(app, head, body).await?;
+    let mut read = objects(app, head, body, subject).await?;
     match read.objects.pop() {
         Some(object) if !read.listed => Ok(Members::new(object)),
         _ => Err(Failure::input("the body must be an object")),

@@ -1,5 +1,6 @@
 //! The SQL endpoints.
 
+mod access;
 mod collect;
 mod prepare;
 pub(super) mod stream;
@@ -8,7 +9,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use http::header::CONTENT_TYPE;
+use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, Response};
 use tidegate_methods::definition::is_definition;
 use tidegate_sql::request::{self, Requests, SqlRequest};
@@ -23,8 +24,10 @@ use crate::negotiate::{self, ContentType, Preferences};
 use crate::percent;
 use crate::request_body;
 use crate::stack::BodyError;
+use access::Access;
+pub(super) use access::Permit;
 use collect::Collector;
-pub(super) use collect::Pieces;
+pub(crate) use collect::Pieces;
 use prepare::Prepared;
 pub(super) use prepare::zone;
 use stream::Job;
@@ -52,13 +55,15 @@ where
         None => authenticate::caller(app, &head.headers).await?,
     };
     subject.login = caller.login().cloned();
+    let access = Access::of(app, &caller).await?;
     if ContentType::of(&head.headers) != Some(ContentType::Json) {
         return Err(Failure::unsupported_media_type(
             "the body must be application/json",
         ));
     }
     let preferences = Preferences::of(&head.headers)?.within(app.limits().statement);
-    let body = request_body::read(body, &head.headers, app.limits(), app.memory().share()).await?;
+    let share = app.memory().share(caller.holder());
+    let body = request_body::read(body, &head.headers, app.limits(), share).await?;
     let requests = match request::parse(&body.bytes, statement_limits(app)) {
         Ok(requests) => requests,
         Err(_) if database.is_none() && is_definition(&body.bytes) => {
@@ -68,50 +73,63 @@ where
         Err(error) => return Err(error.into()),
     };
     let terms = terms(app, &preferences);
-    let (format, content) = match requests {
+    let content = match requests {
         Requests::One(request) => {
             let format = negotiate::output_format(request.output_format, &head.headers)?;
             let prepared = Prepared::new(app, &request, format, &preferences)?;
             let log = || stream::Origin::new(&origin(head, subject));
-            (format, one(app, &caller, prepared, terms, log).await?)
+            let permit = access
+                .permit(app, &caller, &prepared.statement, terms)
+                .await?;
+            let (format, content) = one(app, &caller, prepared, permit, log).await?;
+            let mut answer = answer(format, content, &preferences);
+            if request.output_format == Some(format) {
+                attach(&mut answer, format);
+            }
+            return Ok(answer);
         }
-        Requests::Many(requests) => (
-            OutputFormat::Json,
-            many(app, &caller, &requests, &preferences, terms).await?,
-        ),
+        Requests::Many(requests) => {
+            access.admit_array()?;
+            many(app, &caller, &requests, &preferences, terms).await?
+        }
     };
-    Ok(answer(format, content, &preferences))
+    Ok(answer(OutputFormat::Json, content, &preferences))
 }
 
-/// Runs one statement; formats that stream begin to leave after their first 64 KiB.
+/// Names a file for an answer in a format for files (RFC 6266).
+fn attach(answer: &mut Response<Body>, format: OutputFormat) {
+    if format == OutputFormat::Json {
+        return;
+    }
+    let value = format!("attachment; filename=\"data.{}\"", format.extension());
+    if let Ok(value) = HeaderValue::try_from(value) {
+        answer.headers_mut().insert(CONTENT_DISPOSITION, value);
+    }
+}
+
+/// Runs one statement; formats that stream begin to leave after their first 64 KiB. Answers in JSON
+/// a statement without result columns.
 async fn one(
     app: &App,
     caller: &Caller,
     prepared: Prepared,
-    terms: Terms,
+    permit: Permit,
     log: impl FnOnce() -> stream::Origin,
-) -> Result<Content, Failure> {
-    let Prepared {
-        statement,
-        format,
-        writer,
-    } = prepared;
-    let failed = |error| Failure::from_sql(error, caller.anonymous);
-    if format.streams() {
-        let job = Job {
-            executor: Arc::clone(app.executor()),
-            principal: caller.principal.clone(),
-            statement,
-            terms,
-        };
-        return stream::run(job, writer, log).await.map_err(failed);
+) -> Result<(OutputFormat, Content), Failure> {
+    if !prepared.format.streams() {
+        return collected(app, caller, prepared, permit).await;
     }
-    let prepared = Prepared {
+    let Prepared {
+        statement, writer, ..
+    } = prepared;
+    let job = Job {
+        executor: Arc::clone(app.executor()),
+        principal: caller.principal.clone(),
         statement,
-        format,
-        writer,
+        permit,
     };
-    collected(app, caller, prepared, terms).await
+    let streamed = stream::run(job, writer, log).await;
+    streamed.map_err(|error| Failure::from_sql(error, caller.anonymous))
 }
 
 /// Runs one statement and collects its answer.
@@ -119,34 +137,39 @@ async fn collected(
     app: &App,
     caller: &Caller,
     prepared: Prepared,
-    terms: Terms,
-) -> Result<Content, Failure> {
+    permit: Permit,
+) -> Result<(OutputFormat, Content), Failure> {
     let failed = |error| Failure::from_sql(error, caller.anonymous);
     let Prepared {
         statement, writer, ..
     } = prepared;
-    let pieces = Pieces::new(app.limits().response, app.memory().share());
-    let mut sink = Collector::new(writer, pieces);
-    let query = app
-        .executor()
-        .query(&caller.principal, &statement, &terms, &mut sink);
+    let mut sink = Collector::new(writer, Pieces::of(app, caller));
+    let executor = &**app.executor();
+    let query = permit.run(executor, &caller.principal, &statement, &mut sink);
     let completion = query.await.map_err(failed)?;
-    Ok(sink.finish(completion).map_err(failed)?.into())
+    let format = sink.format();
+    let pieces = sink.finish(completion).map_err(failed)?;
+    Ok((format, pieces.into()))
 }
 
 /// A request, or an array of requests, that comes as a message; the answer is JSON.
-pub(crate) async fn message(app: &App, caller: &Caller, text: &[u8]) -> Result<Bytes, Failure> {
+pub(crate) async fn message(app: &App, caller: &Caller, text: &[u8]) -> Result<Content, Failure> {
+    let access = Access::of(app, caller).await?;
     let preferences = Preferences::default();
     let terms = terms(app, &preferences);
-    let content = match request::parse(text, statement_limits(app))? {
+    match request::parse(text, statement_limits(app))? {
         Requests::One(request) => {
             let format = request.output_format.unwrap_or(OutputFormat::Json);
             let prepared = Prepared::new(app, &request, format, &preferences)?;
-            collected(app, caller, prepared, terms).await?
+            let permit = access.permit(app, caller, &prepared.statement, terms);
+            let permit = permit.await?;
+            Ok(collected(app, caller, prepared, permit).await?.1)
         }
-        Requests::Many(requests) => many(app, caller, &requests, &preferences, terms).await?,
-    };
-    Ok(content.into_bytes())
+        Requests::Many(requests) => {
+            access.admit_array()?;
+            many(app, caller, &requests, &preferences, terms).await
+        }
+    }
 }
 
 /// Runs several statements in one transaction and answers an array. What PostgreSQL asks to run
@@ -213,7 +236,7 @@ async fn attempt(
         .executor()
         .begin(&caller.principal, Mode::ReadWrite, &terms);
     let mut transaction = begin.await.map_err(Failed::whole)?;
-    let mut pieces = Pieces::new(app.limits().response, app.memory().share());
+    let mut pieces = Pieces::of(app, caller);
     for (
         index,
         Prepared {

@@ -112,7 +112,7 @@ where
     }
     rest::require_owner(&desk.user.claims)?;
     rest::require_private(call.app, call.peer, call.head)?;
-    let body = rest::objects(call.app, call.head, call.body).await?;
+    let body = rest::objects(call.app, call.head, call.body, call.subject).await?;
     let listed = body.listed;
     let place = |failure, index| rest::placed(failure, listed, index);
     let mut new = Vec::with_capacity(body.objects.len());
@@ -164,7 +164,7 @@ where
         Verb::PATCH => {
             desk.require_itself(&names)?;
             rest::require_private(call.app, call.peer, call.head)?;
-            let members = rest::object_of(call.app, call.head, call.body).await?;
+            let members = rest::object_of(call.app, call.head, call.body, call.subject).await?;
             let change = patch(&desk, members)?;
             desk.find(&names).await?;
             for name in &names {

@@ -19,6 +19,7 @@ use super::ForOperators;
 use super::attention::attended;
 use super::refusal::{self, Explained};
 use super::tls::Acceptor;
+use super::unread;
 use super::vitals::{InFlight, Monitor, Reset, Verdict, Vitals, Watched};
 use crate::app::App;
 use crate::body::Body;
@@ -175,7 +176,7 @@ fn hyper_service(
     Error = Infallible,
     Future: Send + 'static,
 > {
-    let stack = stack::service::<Incoming>(app, peer);
+    let stack = stack::service::<unread::Received<Incoming>>(app, peer);
     hyper::service::service_fn(move |mut request: Request<Incoming>| {
         if request.headers().contains_key(UPGRADE) {
             request.extensions_mut().insert(handoff.clone());
@@ -185,10 +186,14 @@ fn hyper_service(
         }
         let in_flight = InFlight::begin(&vitals);
         let old = request.version() == Version::HTTP_10;
+        let (request, unread) = unread::split(request);
         let answer = stack.clone().call(request);
         let vitals = Arc::clone(&vitals);
         async move {
             let mut response = attended(answer, &vitals).await?;
+            if let Some(unread) = unread {
+                unread.settle(&mut response).await;
+            }
             if old && response.body().exact_size().is_none() {
                 in_flight.owe();
             }

@@ -176,7 +176,7 @@ fn credentials(head: &Parts, schema: Option<&str>) -> Result<Credentials, Failur
     };
     Ok(Credentials {
         token,
-        database: authenticate::named_database(&head.headers).map(str::to_owned),
+        database: authenticate::named_database(&head.headers)?.map(str::to_owned),
         schema: schema.map(str::to_owned),
     })
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use tidegate_feed::{Outbox, Subscription};
 use tidegate_graphql::{Answer, Request};
-use tidegate_rpc::{Context, OutputBuffer};
+use tidegate_rpc::Context;
 use tokio::sync::Semaphore;
 
 use super::answer::{self, Texts};
@@ -16,8 +16,11 @@ use super::raw;
 use super::subscribe::{Refusal, Wanted, no_feed, of_graphql};
 use crate::app::App;
 use crate::authenticate::Caller;
+use crate::body::Content;
+use crate::endpoint::sql::Pieces;
 use crate::endpoint::{call, graphql, sql};
 use crate::error::{self, Errors, Failure, Protocol};
+use crate::memory::Share;
 use crate::negotiate::Preferences;
 
 /// What came of it.
@@ -26,6 +29,8 @@ pub(super) struct Done {
     /// Under which id it ran.
     pub id: Option<(Id, u64)>,
     pub texts: Texts,
+    /// Pays for large texts until they are written.
+    pub share: Option<Share>,
     pub subscription: Option<Subscription>,
 }
 
@@ -50,9 +55,13 @@ impl Work {
     /// A statement.
     pub(super) async fn sql(self, id: Option<Id>, text: String) -> Done {
         let answered = sql::message(&self.app, &self.caller, text.as_bytes()).await;
-        let text = answered.unwrap_or_else(|failure| self.failed(id.as_deref(), &failure));
+        let (text, share) = match answered {
+            Ok(content) => content.into_bytes(),
+            Err(failure) => (self.failed(id.as_deref(), &failure), None),
+        };
         Done {
             texts: vec![text],
+            share,
             ..Done::default()
         }
     }
@@ -73,12 +82,14 @@ impl Work {
             terms: sql::terms(&self.app, &Preferences::default()),
             timezone: None,
         };
-        let mut out = OutputBuffer::new(self.app.limits().response);
+        let mut out = Pieces::of(&self.app, &self.caller);
         let dispatcher = self.app.dispatcher();
         let outcome = dispatcher.dispatch(&context, &payload, &mut out).await;
         self.report(call::report(outcome.errors, &self.context()));
         if outcome.answered {
-            done.texts.push(out.into_bytes().freeze());
+            let (text, share) = Content::from(out).into_bytes();
+            done.texts.push(text);
+            done.share = share;
         }
         done
     }
@@ -88,7 +99,7 @@ impl Work {
         let key = (id.clone(), to.tag);
         let outcome = match self.operate(&id, &schema, &text, to).await {
             Ok(outcome) => outcome,
-            Err(failure) => Outcome::Texts(vec![self.failed(Some(&id), &failure)]),
+            Err(failure) => Outcome::Texts(vec![self.failed(Some(&id), &failure)], None),
         };
         self.done(key, outcome)
     }
@@ -98,7 +109,7 @@ impl Work {
         let key = (id.clone(), to.tag);
         let outcome = match self.follow(&text, to).await {
             Ok(outcome) => outcome,
-            Err(failure) => Outcome::Texts(vec![self.failed(Some(&id), &failure)]),
+            Err(failure) => Outcome::Texts(vec![self.failed(Some(&id), &failure)], None),
         };
         self.done(key, outcome)
     }
@@ -106,7 +117,7 @@ impl Work {
     fn done(&self, key: (Id, u64), outcome: Outcome) -> Done {
         let mut done = Done::default();
         match outcome {
-            Outcome::Texts(texts) => done.texts = texts,
+            Outcome::Texts(texts, share) => (done.texts, done.share) = (texts, share),
             Outcome::Live(subscription) => done.subscription = Some(subscription),
             Outcome::Refused(refusal) => {
                 self.report(refusal.errors());
@@ -150,7 +161,13 @@ impl Work {
             let answer = Box::pin(run).await?;
             let answer = answer.collect(self.app.limits().response).await;
             self.report(Errors::of_graphql(&answer.errors));
-            return Ok(Outcome::Texts(answer::graphql(self.dialect, id, answer)));
+            let texts = answer::graphql(self.dialect, id, answer);
+            // What was done cannot be undone, so it is told even where nothing is left to pay.
+            let mut share = self.app.memory().share(self.caller.holder());
+            let size = texts.iter().map(|text| text.len() as u64).sum();
+            let pays = size >= graphql::LARGE && share.take(size).is_ok();
+            let share = pays.then_some(share);
+            return Ok(Outcome::Texts(texts, share));
         }
         match of_graphql(&api, &prepared, request.variables) {
             Ok(wanted) => {
@@ -203,7 +220,7 @@ impl Work {
     fn refused(&self, id: &str, errors: &[tidegate_graphql::Error]) -> Outcome {
         let answer = Answer::refused(errors);
         self.report(Errors::of_graphql(&answer.errors));
-        Outcome::Texts(answer::graphql(self.dialect, id, answer))
+        Outcome::Texts(answer::graphql(self.dialect, id, answer), None)
     }
 
     fn failed(&self, id: Option<&str>, failure: &Failure) -> Bytes {
@@ -236,7 +253,7 @@ pub(super) fn context<'a>(request_id: &'a str, caller: Option<&'a Caller>) -> er
 }
 
 enum Outcome {
-    Texts(Texts),
+    Texts(Texts, Option<Share>),
     Live(Subscription),
     Refused(Refusal),
 }

@@ -33,7 +33,8 @@ impl OutputFormat {
     pub fn parse(name: &str) -> Option<Self> {
         Some(match name {
             "json" => Self::Json,
-            "csv" => Self::Csv,
+            // `ccsv` is what clients of older services call streamed CSV, which ours always is.
+            "csv" | "ccsv" => Self::Csv,
             "ndjson" => Self::Ndjson,
             "geojson" => Self::GeoJson,
             _ => return None,
@@ -47,6 +48,16 @@ impl OutputFormat {
             Self::Csv => "text/csv; charset=utf-8",
             Self::Ndjson => "application/x-ndjson",
             Self::GeoJson => "application/geo+json",
+        }
+    }
+
+    /// The ending of a file in this format, without the dot.
+    pub fn extension(self) -> &'static str {
+        match self {
+            Self::Json => "json",
+            Self::Csv => "csv",
+            Self::Ndjson => "ndjson",
+            Self::GeoJson => "geojson",
         }
     }
 

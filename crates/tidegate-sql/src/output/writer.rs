@@ -68,6 +68,18 @@ impl RowWriter {
         })
     }
 
+    /// The format of the result.
+    pub fn format(&self) -> OutputFormat {
+        self.format
+    }
+
+    /// Changes the format to JSON: a statement without result columns has only its `affected_rows`
+    /// to report, for which the other formats have no place. Call it before
+    /// [`columns`](Self::columns).
+    pub fn fall_back_to_json(&mut self) {
+        self.format = OutputFormat::Json;
+    }
+
     /// Appends what stands in front of the rows, and decides how each column is written.
     ///
     /// # Errors

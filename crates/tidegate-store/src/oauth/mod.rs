@@ -11,14 +11,15 @@ mod flows;
 mod identities;
 mod keys;
 mod sessions;
+mod tenants;
 mod users;
 
 use std::sync::Arc;
 
 use tidegate_oauth::{
-    AttemptKey, AttemptLimit, AuditEvent, AuditPage, AuditSince, Client, Counted, EndReason,
-    EndedSession, LinkedIdentity, Presented, PurgeBefore, Session, SessionId, SigningKeyRecord,
-    Store, StoreError, StoreFuture, Timestamp, Unlinked, User, UserKey, Written,
+    AnonymousSql, AttemptKey, AttemptLimit, AuditEvent, AuditPage, AuditSince, Client, Counted,
+    EndReason, EndedSession, LinkedIdentity, Presented, PurgeBefore, Session, SessionId,
+    SigningKeyRecord, Store, StoreError, StoreFuture, Timestamp, Unlinked, User, UserKey, Written,
 };
 use tidegate_sql::Executor;
 
@@ -190,6 +191,22 @@ impl Store for PgOauthStore {
 
     fn default_user<'a>(&'a self, database: &'a str) -> StoreFuture<'a, Option<User>> {
         step(users::find_default(&self.database, database))
+    }
+
+    fn anonymous_sql<'a>(&'a self, database: &'a str) -> StoreFuture<'a, AnonymousSql> {
+        step(tenants::anonymous_sql(&self.database, database))
+    }
+
+    fn set_anonymous_sql<'a>(
+        &'a self,
+        database: &'a str,
+        setting: AnonymousSql,
+    ) -> StoreFuture<'a, bool> {
+        step(tenants::set_anonymous_sql(
+            &self.database,
+            database,
+            setting,
+        ))
     }
 
     fn insert_user<'a>(&'a self, user: &'a User) -> StoreFuture<'a, Written> {

@@ -11,6 +11,7 @@ use crate::app::App;
 use crate::body::Body;
 use crate::endpoint::Call;
 use crate::error::Failure;
+use crate::memory::Holder;
 use crate::negotiate::ContentType;
 use crate::page::{self, Complaint, Form};
 use crate::stack::BodyError;
@@ -340,7 +341,8 @@ where
     }
     let mut limits = *app.limits();
     limits.request_body = limits.request_body.min(LARGEST);
-    let body = request_body::read(body, &head.headers, &limits, app.memory().share()).await?;
+    let share = app.memory().share(Holder::Anonymous(None));
+    let body = request_body::read(body, &head.headers, &limits, share).await?;
     Parameters::from_form(&body.bytes).map_err(failure)
 }
 

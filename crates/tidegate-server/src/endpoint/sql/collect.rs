@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use tidegate_sql::{
-    BoxFuture, Column, Completion, Error, Flow, RawRow, Result, RowSink, RowWriter,
+    BoxFuture, Column, Completion, Error, Flow, OutputFormat, RawRow, Result, RowSink, RowWriter,
 };
 
+use crate::app::App;
+use crate::authenticate::Caller;
 use crate::body::Content;
 use crate::memory::{Exhausted, Share};
 
@@ -28,13 +30,14 @@ pub(crate) struct Pieces {
 }
 
 impl Pieces {
-    pub(crate) fn new(limit: u64, share: Share) -> Self {
+    /// Room for an answer to the caller.
+    pub(crate) fn of(app: &App, caller: &Caller) -> Self {
         Self {
             full: VecDeque::new(),
             full_size: 0,
             open: BytesMut::with_capacity(FIRST),
-            limit,
-            share,
+            limit: app.limits().response,
+            share: app.memory().share(caller.holder()),
         }
     }
 
@@ -101,7 +104,7 @@ impl From<Pieces> for Content {
         Self::Pieces {
             pieces: full,
             size,
-            _share: Some(share),
+            share: Some(share),
         }
     }
 }
@@ -118,6 +121,11 @@ impl Collector {
         Self { writer, pieces }
     }
 
+    /// The format of the result, which is known once its columns are.
+    pub(crate) fn format(&self) -> OutputFormat {
+        self.writer.format()
+    }
+
     /// Ends the result and gives everything back.
     pub(crate) fn finish(mut self, completion: Completion) -> Result<Pieces> {
         self.writer.finish(completion, &mut self.pieces.open)?;
@@ -126,9 +134,17 @@ impl Collector {
     }
 }
 
+/// Begins a result: in JSON when the statement has no result columns, whatever was asked for.
+pub(super) fn start(writer: &mut RowWriter, columns: &[Column], out: &mut BytesMut) -> Result<()> {
+    if columns.is_empty() {
+        writer.fall_back_to_json();
+    }
+    writer.columns(columns, out)
+}
+
 impl RowSink for Collector {
     fn columns(&mut self, columns: &[Column]) -> Result<()> {
-        self.writer.columns(columns, &mut self.pieces.open)?;
+        start(&mut self.writer, columns, &mut self.pieces.open)?;
         self.pieces.close_full()
     }
 

@@ -11,10 +11,11 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::{Bytes, BytesMut};
 use tidegate_sql::{
-    BoundStatement, BoxFuture, Column, Completion, Error, Executor, Flow, Principal, RawRow,
-    Result, RowSink, RowWriter, Terms,
+    BoundStatement, BoxFuture, Column, Completion, Error, Executor, Flow, OutputFormat, Principal,
+    RawRow, Result, RowSink, RowWriter,
 };
 
+use super::Permit;
 use crate::body::{Content, Interrupted, Source};
 use crate::error;
 
@@ -26,16 +27,18 @@ pub(crate) struct Job {
     pub executor: Arc<dyn Executor>,
     pub principal: Principal,
     pub statement: BoundStatement,
-    pub terms: Terms,
+    pub permit: Permit,
 }
 
 /// Runs the job. An answer that fits into one chunk is given as a whole, and an error before the
-/// first chunk is full is an error; afterwards it can only break the answer off.
+/// first chunk is full is an error; afterwards it can only break the answer off. The format is the
+/// writer's, or JSON for a statement without result columns.
 pub(crate) async fn run(
     job: Job,
     writer: RowWriter,
     log: impl FnOnce() -> Origin,
-) -> Result<Content> {
+) -> Result<(OutputFormat, Content)> {
+    let asked = writer.format();
     let outlet = Arc::new(Outlet::default());
     let mut running = start(job, writer, Arc::clone(&outlet));
     let first = poll_fn(|cx| match running.as_mut().poll(cx) {
@@ -44,30 +47,31 @@ pub(crate) async fn run(
             .take()
             .map_or(Poll::Pending, |chunk| Poll::Ready(First::Chunk(chunk))),
     });
-    match first.await {
-        First::Ended(Err(error)) => Err(error),
-        First::Ended(Ok(rest)) => Ok(match outlet.take() {
+    let content = match first.await {
+        First::Ended(Err(error)) => return Err(error),
+        First::Ended(Ok(rest)) => match outlet.take() {
             None => Content::Whole(rest),
             Some(chunk) => {
                 let size = (chunk.len() + rest.len()) as u64;
                 Content::Pieces {
                     pieces: VecDeque::from([chunk, rest]),
                     size,
-                    _share: None,
+                    share: None,
                 }
             }
-        }),
+        },
         First::Chunk(chunk) => {
             let running = Some(running);
             let rows = Rows {
                 ready: VecDeque::from([chunk]),
                 running,
-                outlet,
+                outlet: Arc::clone(&outlet),
                 log: log(),
             };
-            Ok(Content::Streamed(Box::pin(rows)))
+            Content::Streamed(Box::pin(rows))
         }
-    }
+    };
+    Ok((outlet.lock().format.unwrap_or(asked), content))
 }
 
 enum First {
@@ -84,15 +88,15 @@ fn start(job: Job, writer: RowWriter, outlet: Arc<Outlet>) -> Running {
             executor,
             principal,
             statement,
-            terms,
+            permit,
         } = job;
         let mut sink = Sink {
             writer,
             bytes: BytesMut::with_capacity(CHUNK / 16),
             outlet,
         };
-        let completion = executor
-            .query(&principal, &statement, &terms, &mut sink)
+        let completion = permit
+            .run(&*executor, &principal, &statement, &mut sink)
             .await?;
         sink.finish(completion)
     })
@@ -106,6 +110,8 @@ struct Outlet(Mutex<Waiting>);
 struct Waiting {
     chunk: Option<Bytes>,
     writer: Option<Waker>,
+    /// The format of the answer, once the result's columns are known.
+    format: Option<OutputFormat>,
 }
 
 impl Outlet {
@@ -152,7 +158,9 @@ impl Sink {
 
 impl RowSink for Sink {
     fn columns(&mut self, columns: &[Column]) -> Result<()> {
-        self.writer.columns(columns, &mut self.bytes)
+        super::collect::start(&mut self.writer, columns, &mut self.bytes)?;
+        self.outlet.lock().format = Some(self.writer.format());
+        Ok(())
     }
 
     fn row(&mut self, row: RawRow<'_>) -> Result<Flow> {

@@ -1,0 +1,54 @@
+//! `tidegate tenant set` and `tidegate tenant show`.
+
+use tidegate_oauth::AnonymousSql;
+
+use super::kind;
+use crate::command::{print_table, time, user};
+use crate::failure::{Failure, Result};
+use crate::service::Service;
+use crate::settings::Settings;
+
+/// Changes settings of a tenant and shows it.
+pub(super) async fn set(settings: &Settings, name: &str, given: &[String]) -> Result {
+    let wanted: Vec<_> = given.iter().map(|text| read(text)).collect::<Result<_>>()?;
+    let service = Service::open(settings).await?;
+    user::tenant(&service, name).await?;
+    for anonymous_sql in wanted {
+        let directory = service.directory();
+        directory.set_anonymous_sql(name, anonymous_sql).await?;
+    }
+    show(&service, name).await
+}
+
+/// Reads `SETTING=VALUE`; there is one setting so far.
+fn read(text: &str) -> Result<AnonymousSql> {
+    let value = match text.split_once('=') {
+        Some(("anonymous_sql", value)) => AnonymousSql::parse(value),
+        _ => {
+            return Err(Failure::Usage(format!(
+                "{text}: expected anonymous_sql=VALUE"
+            )));
+        }
+    };
+    let names = AnonymousSql::NAMES;
+    value.ok_or_else(|| Failure::Usage(format!("{text}: expected anonymous_sql={names}")))
+}
+
+/// Prints a tenant with its settings.
+pub(super) async fn show(service: &Service, name: &str) -> Result {
+    let tenant = user::tenant(service, name).await?;
+    let users = service.directory().users(name).await?;
+    let default_user = users.into_iter().find(|user| user.default_user);
+    let rows = [
+        ("owner role", tenant.owner_role),
+        ("kind", kind(tenant.adopted).to_owned()),
+        ("since", time(tenant.created_at)),
+        (
+            "default user",
+            default_user.map_or_else(|| "-".to_owned(), |user| user.key.name),
+        ),
+        ("anonymous_sql", tenant.anonymous_sql.name().to_owned()),
+    ];
+    let rows = rows.map(|(name, value)| vec![name.to_owned(), value]);
+    print_table(&["TENANT", name], &rows)
+}

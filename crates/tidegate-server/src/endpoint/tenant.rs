@@ -1,0 +1,54 @@
+//! `/api/v4/tenant`: settings of the owner's tenant.
+
+use bytes::Bytes;
+use http::{Method as Verb, Response, StatusCode};
+use serde::Serialize;
+use tidegate_oauth::AnonymousSql;
+
+use super::{Call, rest};
+use crate::body::Body;
+use crate::error::Failure;
+use crate::forwarded;
+use crate::stack::BodyError;
+
+#[derive(Serialize)]
+struct Tenant<'a> {
+    name: &'a str,
+    anonymous_sql: &'static str,
+}
+
+/// `GET` shows the settings, `PATCH` changes those that the body has.
+pub(crate) async fn settings<B>(mut call: Call<'_, B>) -> Result<Response<Body>, Failure>
+where
+    B: http_body::Body<Data = Bytes> + Send + Unpin,
+    B::Error: Into<BodyError>,
+{
+    let owner = rest::user(&mut call)?;
+    rest::require_owner(&owner.claims)?;
+    let (app, database) = (call.app, &*owner.claims.database);
+    let accounts = app.accounts();
+    let accounts = accounts.ok_or_else(|| Failure::not_found("there is no such path"))?;
+    if call.head.method != Verb::PATCH {
+        let setting = accounts.directory().anonymous_sql(database).await;
+        return rest::shown(&Tenant {
+            name: database,
+            anonymous_sql: setting.map_err(Failure::from_accounts)?.name(),
+        });
+    }
+    let trusted = app.trusted_proxies();
+    let address = forwarded::client_address(call.peer, &call.head.headers, trusted);
+    let mut members = rest::object_of(app, call.head, call.body, call.subject).await?;
+    let wanted = members.text("anonymous_sql")?;
+    members.finish("anonymous_sql")?;
+    if let Some(name) = wanted {
+        let setting = AnonymousSql::parse(&name).ok_or_else(|| {
+            Failure::input(format!("`anonymous_sql`: expected {}", AnonymousSql::NAMES))
+        })?;
+        let directory = accounts.directory();
+        let directory = directory.acting_as(&owner.claims.user, Some(address));
+        let set = directory.set_anonymous_sql(database, setting).await;
+        set.map_err(Failure::from_accounts)?;
+        app.forget_default_user(database);
+    }
+    rest::linked(StatusCode::SEE_OTHER, "/api/v4", &["tenant"])
+}

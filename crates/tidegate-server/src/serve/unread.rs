@@ -1,0 +1,111 @@
+//! What is left of a request body when its answer is ready.
+//!
+//! A refusal (404, 401, 415 …) does not need the body. Over HTTP/1.1 the next request on the
+//! connection stands behind those bytes, so they are read and dropped while they are few. Otherwise
+//! the connection has to be closed, and the answer says so: a client that is not told would send
+//! its next request into a closed connection (RFC 9112, section 9.6).
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CONNECTION, EXPECT};
+use http::{HeaderValue, Request, Response, Version};
+use http_body::{Body, Frame, SizeHint};
+
+use crate::request_body::discard;
+use crate::stack::BodyError;
+
+/// The largest rest that is read.
+const DRAINED: u64 = 64 * 1024;
+/// How long its bytes may take. Clients send a small body right behind its head.
+const DRAINING: Duration = Duration::from_millis(500);
+
+/// A request body. What is not read of it goes to its [`Unread`] when it is dropped.
+pub(crate) struct Received<B> {
+    body: Option<B>,
+    rest: Arc<Mutex<Option<B>>>,
+}
+
+/// The rest of a request's body.
+pub(crate) struct Unread<B> {
+    rest: Arc<Mutex<Option<B>>>,
+    /// Whether the client waits for `100 Continue` before it sends anything.
+    waits: bool,
+}
+
+/// Splits the request from the rest of its body. HTTP/2 resets the stream of a body that nobody
+/// reads, so there is none for it.
+pub(crate) fn split<B>(request: Request<B>) -> (Request<Received<B>>, Option<Unread<B>>) {
+    let rest = Arc::new(Mutex::new(None));
+    let unread = (request.version() != Version::HTTP_2).then(|| Unread {
+        rest: Arc::clone(&rest),
+        waits: request.headers().contains_key(EXPECT),
+    });
+    let received = |body| Received {
+        body: Some(body),
+        rest,
+    };
+    (request.map(received), unread)
+}
+
+impl<B> Unread<B>
+where
+    B: Body<Data = Bytes> + Unpin,
+    B::Error: Into<BodyError>,
+{
+    /// Reads a small rest, or has the answer announce that the connection will be closed.
+    pub(crate) async fn settle<T>(self, response: &mut Response<T>) {
+        let rest = self
+            .rest
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        let Some(rest) = rest.filter(|rest| !rest.is_end_stream()) else {
+            return;
+        };
+        let small = rest.size_hint().lower() <= DRAINED && !self.waits;
+        if !small || !discard(rest, DRAINED, DRAINING).await {
+            let close = HeaderValue::from_static("close");
+            response.headers_mut().insert(CONNECTION, close);
+        }
+    }
+}
+
+impl<B> Drop for Received<B> {
+    fn drop(&mut self) {
+        *self.rest.lock().unwrap_or_else(PoisonError::into_inner) = self.body.take();
+    }
+}
+
+impl<B: Body<Data = Bytes> + Unpin> Body for Received<B> {
+    type Data = Bytes;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
+        let Some(body) = &mut self.body else {
+            return Poll::Ready(None);
+        };
+        let polled = Pin::new(body).poll_frame(cx);
+        // At its end, and after an error, there is no rest.
+        if matches!(polled, Poll::Ready(None | Some(Err(_)))) {
+            self.body = None;
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.as_ref().is_none_or(Body::is_end_stream)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body
+            .as_ref()
+            .map_or_else(|| SizeHint::with_exact(0), Body::size_hint)
+    }
+}
