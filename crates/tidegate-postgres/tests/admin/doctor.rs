@@ -417,8 +417,14 @@ async fn default_users_whose_temporary_files_nothing_bounds_are_named() {
     root("postgres").await.batch_execute(sql).await.unwrap();
     assert_eq!(found().await.verdict, Verdict::Good);
     // What an operator has set stays; what the service has set goes.
-    admin.limit_shared(&guest, false).await.unwrap();
-    assert_eq!(found().await.verdict, Verdict::Advice);
+    for (shared, verdict) in [
+        (false, Verdict::Advice),
+        (true, Verdict::Good),
+        (false, Verdict::Advice),
+    ] {
+        admin.limit_shared(&guest, shared).await.unwrap();
+        assert_eq!(found().await.verdict, verdict, "{shared}");
+    }
     let own = "ALTER ROLE \"unbounded/guest\" SET temp_file_limit = '7MB'";
     root("postgres").await.batch_execute(own).await.unwrap();
     for shared in [true, false] {
