@@ -323,6 +323,7 @@ async fn every_sqlstate_has_the_status_of_the_contract() {
         (&["42P01", "42883"], 404),
         (&["42501", "28000", "28P01"], 403),
         (&["23503", "23505", "23P01", "2BP01", "55P03"], 409),
+        (&["23000", "55006"], 409),
         (&["40001", "40P01"], 409),
         (&["25006"], 405),
         (
@@ -332,9 +333,14 @@ async fn every_sqlstate_has_the_status_of_the_contract() {
             503,
         ),
         (&["XX000", "XX001", "58030", "F0000", "HV000"], 500),
-        // The list names these classes only in part, and says 500 of all others.
-        (&["25P01", "25P02", "26000", "34000", "55000", "55006"], 500),
-        (&["23000", "40002", "40003", "57000", "38000", "39000"], 500),
+        // The list says 500 of all others; these are mistakes of callers.
+        (
+            &[
+                "25P01", "25P02", "26000", "34000", "55000", "38000", "39000",
+            ],
+            400,
+        ),
+        (&["40002", "40003", "57000"], 500),
     ] {
         for sqlstate in sqlstates {
             let q =

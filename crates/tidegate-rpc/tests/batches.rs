@@ -76,6 +76,32 @@ async fn a_batch_of_one_has_an_array_of_one() {
 }
 
 #[tokio::test]
+async fn nothing_of_the_first_attempt_is_in_the_answer_of_the_second() {
+    let fixture = fixture().await;
+    let message = batch(&[
+        call("insert", r#"{"a":1}"#, 1),
+        call("conflict_once", "{}", 2),
+    ]);
+    assert_eq!(
+        fixture.answer(&message).await,
+        r#"[{"jsonrpc":"2.0","id":1,"result":{"schema":{},"data":[],"affected_rows":1}},{"jsonrpc":"2.0","id":2,"result":{"schema":{"s":{"type":"text","array":false}},"data":[{"s":"a row"}]}}]"#
+    );
+    assert_eq!(
+        fixture.executor.ran(),
+        [
+            "music/alice: begin",
+            "insert $1 (1)",
+            "select conflict",
+            "rollback",
+            "music/alice: begin",
+            "insert $1 (1)",
+            "select conflict",
+            "commit"
+        ]
+    );
+}
+
+#[tokio::test]
 async fn a_failure_in_the_middle_undoes_everything() {
     let fixture = fixture().await;
     let message = batch(&[

@@ -9,10 +9,12 @@
 //!   when the transaction is committed
 //! - `select origin`: two columns of a table, `id` NOT NULL; the catalog's lookup says so
 //! - `select refuse 22012`: one row, then that SQLSTATE
+//! - `select conflict`: in a transaction, the first time one row and 40001, later a row
 //! - `select unreadable :a`: the last set's value cannot be read as the parameter's type
 //! - `select invalid :a` and `select misformatted :a`: the value does not fit, as we see ourselves
 //! - `select deadline|pool|unavailable|nodatabase|internal|unknownhint|unformatted`: that error
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -27,6 +29,8 @@ pub(crate) struct Scripted {
     ran: Arc<Mutex<Vec<String>>>,
     /// Whether no transaction begins.
     full: bool,
+    /// Whether `select conflict` has failed.
+    conflicted: Arc<AtomicBool>,
 }
 
 impl Scripted {
@@ -112,7 +116,15 @@ impl Transaction for Open {
             ["insert", "lost", ..] => self.refusal = Some(failure("unavailable")),
             _ => {}
         }
-        Box::pin(async { play(statement, sink) })
+        let conflicts = matches!(verbs(statement)[..], ["select", "conflict"])
+            && !self.executor.conflicted.swap(true, Ordering::Relaxed);
+        Box::pin(async move {
+            let completion = play(statement, sink)?;
+            if conflicts {
+                return Err(refused("40001", None));
+            }
+            Ok(completion)
+        })
     }
 
     fn describe<'a>(
@@ -193,6 +205,7 @@ fn play(statement: &BoundStatement, sink: &mut dyn RowSink) -> Result<Completion
         }
         ["select", "date"] => push(sink, [Some(&1_i32.to_be_bytes()[..])].into_iter())?,
         ["select", "moment"] => push(sink, [Some(&0_i64.to_be_bytes()[..])].into_iter())?,
+        ["select", "conflict"] => push(sink, [Some(&b"a row"[..])].into_iter())?,
         ["select", "text"] => push(sink, [Some("say \"hü\",\n\\".as_bytes())].into_iter())?,
         ["select", "refuse", sqlstate] => {
             push(sink, [Some(&b"half an answer"[..])].into_iter())?;
@@ -244,7 +257,7 @@ fn describe(statement: &BoundStatement) -> Result<Description> {
         }
         ["select", "date"] => vec![column("d", Type::DATE, WireFormat::Binary)],
         ["select", "moment"] => vec![column("t", Type::TIMESTAMPTZ, WireFormat::Binary)],
-        ["select", "text"] | ["select", "refuse", _] => {
+        ["select", "text" | "conflict"] | ["select", "refuse", _] => {
             vec![column("s", Type::TEXT, WireFormat::Text)]
         }
         ["select", "syntax", ..] => return Err(refused("42601", None)),

@@ -22,6 +22,7 @@ const METHODS: &[&str] = &[
     r#"{"method":"lost","q":"insert lost"}"#,
     r#"{"method":"divide","q":"select refuse 22012"}"#,
     r#"{"method":"conflict","q":"select refuse 40001"}"#,
+    r#"{"method":"conflict_once","q":"select conflict"}"#,
     r#"{"method":"unreadable","q":"select unreadable :a"}"#,
     r#"{"method":"invalid","q":"select invalid :a"}"#,
     r#"{"method":"misformatted","q":"select misformatted :a"}"#,

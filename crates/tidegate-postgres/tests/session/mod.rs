@@ -99,6 +99,47 @@ async fn nothing_survives_a_function_or_a_trigger() {
 }
 
 #[tokio::test]
+async fn what_triggers_of_a_plain_write_leave_does_not_stay() {
+    let stage = stage("litter_writes").await;
+    let triggers = "create table w (a int); grant all on w to public;
+        create function litter_rows() returns trigger language plpgsql as $f$ begin
+            perform set_config('tidegate.secret', tg_op, false); return null; end $f$;
+        create trigger litter after insert or update or delete on w
+            for each row execute function litter_rows()";
+    stage.admin.batch_execute(triggers).await.unwrap();
+    for login in [stage.owner(), stage.alice(), stage.guest()] {
+        for q in [
+            "insert into w values (1)",
+            "update w set a = 2",
+            "delete from w",
+        ] {
+            // The first time is not the second: then it is known, and sent in one write.
+            for _ in 0..3 {
+                Sql::new(q).run(&stage, &login).await.unwrap();
+                let found = found(&stage, &login).await;
+                assert_eq!(found, NOTHING, "{q} {:?}", login.sharing);
+            }
+            Sql::new("insert into w values (1)")
+                .run(&stage, &login)
+                .await
+                .unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_prepared_in_a_session_that_strangers_share() {
+    let stage = stage("discarded").await;
+    let guest = stage.guest();
+    for q in ["select 1", "insert into t values (1)", "call litter_all()"] {
+        Sql::new(q).run(&stage, &guest).await.unwrap();
+        // Neither by a caller nor by the service: a name can be found, and used.
+        let prepared = Sql::new("select count(*) from pg_prepared_statements");
+        assert_eq!(prepared.value(&stage, &guest).await, "0", "{q}");
+    }
+}
+
+#[tokio::test]
 async fn nothing_survives_a_transaction() {
     let stage = stage("litter_tx").await;
     let terms = Terms::default();

@@ -296,7 +296,12 @@ fn only_reads_with_known_calls_are_stateless() {
         "select query_to_xml('select f()', true, true, '')",
         "select 1 into t",
         "with a as (insert into t values (1)) select 1",
+        // A write may run triggers, however plain it is.
         "insert into t values (1)",
+        "insert into t (a) values (:a) returning a",
+        "update t set a = 1 where b = 2",
+        "delete from t",
+        "merge into t using u on true when matched then delete",
         "create table t (a int)",
         "do $$begin end$$",
         "explain analyze insert into t values (1)",
