@@ -49,6 +49,7 @@ mod graphql_signatures;
 mod graphql_snapshots;
 mod graphql_subscriptions;
 mod graphql_types;
+mod graphql_words;
 mod graphql_writing;
 mod identity;
 mod interfaces;

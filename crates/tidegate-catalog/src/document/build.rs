@@ -8,7 +8,7 @@ use crate::model::{
     Column, ColumnId, ColumnRights, Constraint, ConstraintKind, ForeignKey, Key, Referenced,
     Relation, RelationKind, RelationRights, Schema,
 };
-use crate::naming;
+use crate::naming::{self, TypeNames};
 
 pub(super) fn schema(mut document: Document) -> Result<Schema> {
     let by_name = |one: &RelationEntry, other: &RelationEntry| one.name.cmp(&other.name);
@@ -23,7 +23,7 @@ pub(super) fn schema(mut document: Document) -> Result<Schema> {
     let (type_names, renamed) = naming::type_names(names);
     let entries = document.relations.iter().zip(type_names);
     let relations = entries
-        .map(|(entry, type_name)| relation(entry, type_name, &mut types))
+        .map(|(entry, type_names)| relation(entry, type_names, &mut types))
         .collect::<Result<Vec<_>>>()?;
     let mut schema = Schema::new(document.name.clone(), relations).with_renamed(renamed);
     for entry in &document.relations {
@@ -36,7 +36,7 @@ pub(super) fn schema(mut document: Document) -> Result<Schema> {
 /// The relation without its constraints.
 fn relation(
     entry: &RelationEntry,
-    type_name: Box<str>,
+    type_names: TypeNames,
     types: &mut TypeTree<'_>,
 ) -> Result<Relation> {
     let names: Vec<_> = entry
@@ -60,7 +60,8 @@ fn relation(
     Ok(Relation {
         oid: entry.oid,
         name: entry.name.clone(),
-        type_name,
+        type_name: type_names.rows,
+        aggregate_types: type_names.aggregates,
         kind: entry.kind,
         persistence: entry.persistence,
         row_security: entry.row_security,
@@ -97,11 +98,13 @@ fn column(
         || entry.generated.is_some()
         || entry.identity.is_some()
         || types.is_domain(&entry.r#type, |domain| domain.has_default);
+    let r#type = types.resolve(&entry.r#type)?;
     Ok(Column {
         name: entry.name.clone(),
         field,
         number: entry.number.unwrap_or(next),
-        r#type: types.resolve(&entry.r#type)?,
+        comparisons: types.comparisons(&r#type),
+        r#type,
         modifier: entry.modifier.or_else(|| types.modifier(&entry.r#type)),
         has_least: types.has_least(&entry.r#type),
         not_null,

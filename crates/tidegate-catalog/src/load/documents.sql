@@ -246,6 +246,14 @@ with caller as materialized (
     join pg_catalog.pg_namespace n on n.oid operator(pg_catalog.=) t.typnamespace
     left join part p on p.oid operator(pg_catalog.=) t.oid
     cross join lateral (
+        select coalesce(pg_catalog.bool_or(m.amname operator(pg_catalog.=) 'btree'), false) as sorts,
+               coalesce(pg_catalog.bool_or(m.amname operator(pg_catalog.=) any (array['btree', 'hash']::pg_catalog.name[])), false) as groups
+        from pg_catalog.pg_opclass o
+        join pg_catalog.pg_am m on m.oid operator(pg_catalog.=) o.opcmethod
+        where t.typtype operator(pg_catalog.=) 'b' and t.oid operator(pg_catalog.>=) 16384::pg_catalog.oid
+          and o.opcintype operator(pg_catalog.=) t.oid and o.opcdefault
+    ) k
+    cross join lateral (
         select t.oid::pg_catalog.int8 as oid,
                t.typname as name,
                n.nspname as schema,
@@ -295,7 +303,23 @@ with caller as materialized (
                                 and b.classid operator(pg_catalog.=) 'pg_catalog.pg_type'::pg_catalog.regclass
                                 and b.objid operator(pg_catalog.=) t.oid
                                 and b.deptype operator(pg_catalog.=) 'e'))
-               ) then true end as has_least
+               ) then true end as has_least,
+               -- By what values of a type that is not built in can be compared. An operator that
+               -- somebody else than the type's owner has made is left out: it would be called by
+               -- everybody who filters by a column of the type.
+               case when t.oid operator(pg_catalog.>=) 16384::pg_catalog.oid
+                         and t.typtype operator(pg_catalog.=) 'b' and p.inner_type is null
+               then pg_catalog.json_build_object(
+                   'operators', (
+                       select coalesce(pg_catalog.json_agg(o.oprname order by o.oprname), '[]')
+                       from pg_catalog.pg_operator o
+                       where o.oprname operator(pg_catalog.=) any (array['=', '<>', '<', '<=', '>', '>=']::pg_catalog.name[])
+                         and o.oprleft operator(pg_catalog.=) t.oid
+                         and o.oprright operator(pg_catalog.=) t.oid
+                         and o.oprresult operator(pg_catalog.=) 'pg_catalog.bool'::pg_catalog.regtype
+                         and o.oprnamespace operator(pg_catalog.=) t.typnamespace
+                         and o.oprowner operator(pg_catalog.=) t.typowner),
+                   'sorts', k.sorts, 'groups', k.groups) end as comparisons
     ) d
     group by needed.relnamespace
 )

@@ -19,7 +19,7 @@ use juniper::{DefaultScalarValue, Definition, RuleError, SchemaType, Spanning};
 
 use super::{Document, OperationKind, check_text};
 use crate::definition::Types;
-use crate::error::{Code, Error, Location};
+use crate::error::{Code, Error, Errors, Location};
 use crate::limits::Limits;
 
 type Scalar = DefaultScalarValue;
@@ -66,7 +66,7 @@ impl Validator {
     ///
     /// # Errors
     ///
-    /// `GRAPHQL_PARSE_FAILED`, `GRAPHQL_VALIDATION_FAILED` (all of them) and `TOO_COMPLEX`, with
+    /// `GRAPHQL_PARSE_FAILED`, `GRAPHQL_VALIDATION_FAILED` (the first ones) and `TOO_COMPLEX`, with
     /// their places.
     pub(crate) fn read(&self, text: &str, limits: &Limits) -> Result<Document, Vec<Error>> {
         if let Some(at) = text.find('\0') {
@@ -83,15 +83,14 @@ impl Validator {
         visit_all_rules(&mut context, &parsed);
         let mut errors = context.into_errors();
         errors.retain(|error| error.message() != UNUSED_TOLD);
-        if errors.is_empty() {
-            rules::check(&document, |kind| match kind {
-                OperationKind::Query => true,
-                OperationKind::Mutation => self.schema.concrete_mutation_type().is_some(),
-                OperationKind::Subscription => self.schema.concrete_subscription_type().is_some(),
-            })?;
-            return Ok(document);
-        }
-        Err(errors.iter().map(rule_error).collect())
+        let told: Errors = errors.iter().map(rule_error).collect();
+        told.into_result()?;
+        rules::check(&document, |kind| match kind {
+            OperationKind::Query => true,
+            OperationKind::Mutation => self.schema.concrete_mutation_type().is_some(),
+            OperationKind::Subscription => self.schema.concrete_subscription_type().is_some(),
+        })?;
+        Ok(document)
     }
 }
 
