@@ -97,7 +97,13 @@ impl Family {
             | Type::REFCURSOR
             | Type::TXID_SNAPSHOT
             | Type::PG_SNAPSHOT
-            | Type::PG_NODE_TREE => Self::Incomparable,
+            | Type::PG_NODE_TREE
+            | Type::GTS_VECTOR
+            | Type::PG_NDISTINCT
+            | Type::PG_DEPENDENCIES
+            | Type::PG_MCV_LIST
+            | Type::PG_BRIN_BLOOM_SUMMARY
+            | Type::PG_BRIN_MINMAX_MULTI_SUMMARY => Self::Incomparable,
             Type::JSONB => Self::Jsonb,
             // `=` of boxes and circles compares areas, that of paths numbers of points.
             Type::POINT | Type::BOX | Type::POLYGON | Type::CIRCLE => Self::Geometric(Some("~=")),
