@@ -53,6 +53,7 @@ mod graphql_snapshots;
 mod graphql_spatial;
 mod graphql_subscriptions;
 mod graphql_types;
+mod graphql_words;
 mod graphql_writing;
 mod identity;
 mod interfaces;

@@ -4,6 +4,7 @@
     reason = "a test that cannot go on should stop where it stands"
 )]
 
+mod comparisons;
 mod describe;
 mod document;
 mod fresh;

@@ -92,9 +92,9 @@ fn colliding_type_names_go_by_table_name_and_are_told() {
         types,
         [
             ("A_b", "AB"),
-            ("aB", "AB2"),
-            ("a_B2", "AB22"),
-            ("a_b", "AB3"),
+            ("aB", "AB3"),
+            ("a_B2", "AB2"),
+            ("a_b", "AB4"),
             ("table", "Table"),
             ("表", "Table2"),
             ("題", "Table3"),
@@ -105,26 +105,82 @@ fn colliding_type_names_go_by_table_name_and_are_told() {
         .iter()
         .map(|renamed| (&*renamed.relation, &*renamed.taken, &*renamed.type_name))
         .collect();
-    assert_eq!(told[1], ("a_B2", "AB2", "AB22"));
-    assert_eq!(told.len(), 5);
+    assert_eq!(told[0], ("aB", "AB", "AB3"));
+    assert_eq!(told.len(), 4);
+}
+
+/// The names of the types of `relation`, as long as these relations are there.
+fn types(relation: &str, relations: &[&str]) -> Vec<String> {
+    let tables: Vec<_> = relations
+        .iter()
+        .map(|name| table(name, &[], &json!([])))
+        .collect();
+    let schema = schema(&tables);
+    let relation = &schema[schema.find(relation).unwrap()];
+    let aggregates = relation.aggregate_types.iter();
+    std::iter::once(&relation.type_name)
+        .chain(aggregates)
+        .map(ToString::to_string)
+        .collect()
 }
 
 #[test]
-fn no_relation_takes_the_name_of_anothers_aggregates() {
-    for suffix in AGGREGATES {
-        let names = ["x".to_owned(), format!("X{suffix}")];
-        let tables = names.map(|name| table(&name, &[], &json!([])));
-        let schema = schema(&tables);
-        let types: Vec<_> = schema.relations().map(|(_, r)| &*r.type_name).collect();
-        // Whose name comes first by the alphabet does not matter.
-        assert_eq!(types, [format!("X{suffix}2"), "X".to_owned()], "{suffix}");
+fn aggregates_yield_to_relations_of_their_names() {
+    for (at, suffix) in AGGREGATES.iter().enumerate() {
+        let other = format!("x_{suffix}");
+        let mut expected: Vec<_> = AGGREGATES
+            .iter()
+            .map(|suffix| format!("X{suffix}"))
+            .collect();
+        expected.insert(0, "X".to_owned());
+        assert_eq!(types("x", &["x"]), expected);
+        expected[at + 1].push('2');
+        assert_eq!(types("x", &["x", &other]), expected);
+        assert_eq!(types(&other, &["x", &other])[0], format!("X{suffix}"));
     }
-    let schema = schema(&[
-        table("x", &[], &json!([])),
-        table("x_aggregate", &[], &json!([])),
-    ]);
-    let types: Vec<_> = schema.relations().map(|(_, r)| &*r.type_name).collect();
-    assert_eq!(types, ["X", "XAggregate2"]);
+}
+
+#[test]
+fn a_new_relation_takes_no_name_from_another() {
+    // None of these wants the name of another one's rows; some want that of its aggregates, or the
+    // number of one that has to yield.
+    let names = [
+        "play",
+        "play_aggregate",
+        "play_aggregate2",
+        "play_aggregate_sum",
+        "play_aggregate_aggregate",
+        "query",
+        "query2",
+        "date",
+        "date2",
+        "point_aggregate",
+        "play2",
+        "ab_2",
+        "play_message_added",
+    ];
+    let alone = |name: &str| types(name, &[name]).swap_remove(0);
+    for (place, one) in names.iter().enumerate() {
+        for other in names[place + 1..].iter().chain(&names[..place]) {
+            // What has the name of a type of ours has a number, and only one that owns it takes it.
+            let yields = matches!((*one, *other), ("query", "query2") | ("date", "date2"));
+            let together = types(one, &[one, other]).swap_remove(0);
+            assert_eq!(
+                together == alone(one),
+                !yields,
+                "{one} beside {other}: {together}"
+            );
+        }
+        let together = types(one, &names).swap_remove(0);
+        let yields = matches!(*one, "query" | "date");
+        assert_eq!(together == alone(one), !yields, "{one}: {together}");
+    }
+    // All of them have different names.
+    let mut all: Vec<_> = names.iter().flat_map(|name| types(name, &names)).collect();
+    all.sort_unstable();
+    let count = all.len();
+    all.dedup();
+    assert_eq!(all.len(), count);
 }
 
 #[test]

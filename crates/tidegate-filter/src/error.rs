@@ -47,6 +47,14 @@ pub enum Error {
         /// The operators that there are.
         expected: String,
     },
+    /// An object of operators that has none.
+    #[error("`{place}` has no operator, expected {expected}")]
+    MissingOperator {
+        /// The path of the object.
+        place: String,
+        /// The operators that there are.
+        expected: String,
+    },
     /// A member that an object has twice.
     #[error("`{place}` is given twice")]
     Repeated {
@@ -104,6 +112,7 @@ impl Error {
             | Self::InvalidValue { place, .. }
             | Self::UnknownName { place, .. }
             | Self::UnknownOperator { place, .. }
+            | Self::MissingOperator { place, .. }
             | Self::Repeated { place }
             | Self::TooDeep { place, .. }
             | Self::TooLarge { place, .. }

@@ -1,6 +1,7 @@
 //! What the where language knows of PostgreSQL's types.
 
-use tidegate_sql::{Type, TypeKind};
+use tidegate_catalog::model::{Column, Comparisons};
+use tidegate_sql::{Type, TypeField as Field, TypeKind};
 
 use crate::operator::Operator;
 
@@ -96,7 +97,13 @@ impl Family {
             | Type::REFCURSOR
             | Type::TXID_SNAPSHOT
             | Type::PG_SNAPSHOT
-            | Type::PG_NODE_TREE => Self::Incomparable,
+            | Type::PG_NODE_TREE
+            | Type::GTS_VECTOR
+            | Type::PG_NDISTINCT
+            | Type::PG_DEPENDENCIES
+            | Type::PG_MCV_LIST
+            | Type::PG_BRIN_BLOOM_SUMMARY
+            | Type::PG_BRIN_MINMAX_MULTI_SUMMARY => Self::Incomparable,
             Type::JSONB => Self::Jsonb,
             // `=` of boxes and circles compares areas, that of paths numbers of points.
             Type::POINT | Type::BOX | Type::POLYGON | Type::CIRCLE => Self::Geometric(Some("~=")),
@@ -107,84 +114,126 @@ impl Family {
         }
     }
 
-    /// The operators that a request can name for a type, in the order in which errors list them.
-    pub(crate) fn operators(r#type: &Type) -> impl Iterator<Item = Operator> {
-        let family = Self::of(r#type);
-        let has_equality = has_equality(r#type);
-        let order = if has_order(r#type) && !is_hstore(r#type) {
-            ORDER
-        } else {
-            &[]
+    /// The operators that a request can name for a column, in the order in which errors list them.
+    pub(crate) fn operators(column: &Column) -> impl Iterator<Item = Operator> {
+        let r#type = &column.r#type;
+        let has_equality = has_symbol(column, "=");
+        let order = ORDER.iter().filter(|operator| {
+            let symbol = match operator {
+                Operator::Gt => ">",
+                Operator::Gte => ">=",
+                Operator::Lt => "<",
+                _ => "<=",
+            };
+            has_symbol(column, symbol)
+        });
+        let (equality, more): (&[Operator], &[Operator]) = match Self::of(r#type) {
+            Self::Text => (EQUALITY, TEXT),
+            Self::Array | Self::Range | Self::Multirange if has_equality => (EQUALITY, CONTAINMENT),
+            Self::Jsonb => (EQUALITY, CONTAINMENT),
+            _ if has_equality => (EQUALITY, &[]),
+            _ => (NULL, &[]),
         };
-        let own: [&[Operator]; 3] = match family {
-            Self::Text => [EQUALITY, order, TEXT],
-            Self::Array | Self::Range | Self::Multirange if has_equality => {
-                [EQUALITY, order, CONTAINMENT]
-            }
-            Self::Jsonb => [EQUALITY, order, CONTAINMENT],
-            _ if has_equality => [EQUALITY, order, &[]],
-            _ => [NULL, &[], &[]],
-        };
-        own.into_iter().flatten().copied()
-    }
-
-    /// Whether the JSON form of its values can be an object.
-    pub(crate) fn takes_objects(self) -> bool {
-        matches!(
-            self,
-            Self::Interval
-                | Self::Jsonb
-                | Self::Range
-                | Self::Multirange
-                | Self::Composite
-                | Self::Geometric(_)
-                | Self::Other
-        )
+        equality.iter().chain(order).chain(more).copied()
     }
 }
 
-/// Whether PostgreSQL can tell two values of the type apart, down to elements and attributes.
-fn has_equality(r#type: &Type) -> bool {
-    match r#type.kind() {
-        TypeKind::Domain(inner) => has_equality(inner),
-        // Arrays and composites go by the types' default operator classes, which these lack.
-        TypeKind::Array(inner) => has_equality(inner) && !is_geometric(inner),
-        TypeKind::Composite(fields) => fields
-            .iter()
-            .all(|field| has_equality(field.type_()) && !is_geometric(field.type_())),
-        _ => !matches!(
+/// What the catalog says about a type that is not built in.
+fn comparisons<'c>(column: &'c Column, r#type: &Type) -> Option<&'c Comparisons> {
+    let mut all = column.comparisons.iter();
+    all.find(|known| known.r#type == r#type.oid())
+}
+
+/// Whether PostgreSQL can compare two values of the column by one of `=`, `<`, `<=`, `>`, `>=`;
+/// arrays and composites go by the default operator classes of what they are made of.
+fn has_symbol(column: &Column, symbol: &str) -> bool {
+    let r#type = base(&column.r#type);
+    if let Some(known) = comparisons(column, r#type) {
+        return known.operators.iter().any(|own| **own == *symbol);
+    }
+    match (r#type.kind(), symbol) {
+        (TypeKind::Array(_) | TypeKind::Composite(_), "=") => groups(column, r#type),
+        (_, "=") => !matches!(
             Family::of(r#type),
             Family::Incomparable | Family::Geometric(None)
         ),
+        _ => sorts(column, r#type),
     }
 }
 
-/// Whether PostgreSQL can sort by values of the type, down to elements and attributes.
-pub fn has_order(r#type: &Type) -> bool {
+/// Whether the type has `<>`. Where it has none, two values are unequal when they are not equal.
+pub(crate) fn has_inequality(column: &Column) -> bool {
+    let r#type = base(&column.r#type);
+    match comparisons(column, r#type) {
+        Some(known) => known.operators.iter().any(|own| **own == *"<>"),
+        None => !matches!(*r#type, Type::CID | Type::ACLITEM),
+    }
+}
+
+/// The members of the objects that are values of a type; none where an object is no value, or
+/// where its members can have any name.
+pub(crate) fn value_members(r#type: &Type) -> Vec<&str> {
+    let r#type = base(r#type);
     match r#type.kind() {
-        TypeKind::Domain(inner) | TypeKind::Array(inner) => has_order(inner),
-        TypeKind::Composite(fields) => fields.iter().all(|field| has_order(field.type_())),
-        _ => {
-            let has_none = matches!(*r#type, Type::XID | Type::CID | Type::ACLITEM);
-            !has_none && has_groups(r#type)
+        TypeKind::Range(_) | TypeKind::Multirange(_) => {
+            return vec![
+                "lower",
+                "upper",
+                "lowerInclusive",
+                "upperInclusive",
+                "empty",
+            ];
         }
+        TypeKind::Composite(fields) => return fields.iter().map(Field::name).collect(),
+        _ => {}
+    }
+    match *r#type {
+        Type::INTERVAL => vec!["y", "m", "d", "h", "i", "s"],
+        Type::POINT => vec!["x", "y"],
+        Type::LINE => vec!["A", "B", "C"],
+        Type::LSEG | Type::BOX => vec!["start", "end"],
+        Type::PATH => vec!["open", "points"],
+        Type::POLYGON => vec!["points"],
+        Type::CIRCLE => vec!["center", "radius"],
+        _ if is_postgis(r#type) => vec!["type", "coordinates", "geometries", "bbox", "crs"],
+        _ => Vec::new(),
     }
 }
 
-/// Whether PostgreSQL can make groups of equal values of the type, down to elements and attributes.
-pub fn has_groups(r#type: &Type) -> bool {
+/// Whether PostgreSQL can sort by a column, down to elements and attributes.
+pub fn has_order(column: &Column) -> bool {
+    sorts(column, &column.r#type)
+}
+
+fn sorts(column: &Column, r#type: &Type) -> bool {
     match r#type.kind() {
-        TypeKind::Domain(inner) | TypeKind::Array(inner) => has_groups(inner),
-        TypeKind::Composite(fields) => fields.iter().all(|field| has_groups(field.type_())),
-        _ => !matches!(
-            Family::of(r#type),
-            Family::Incomparable | Family::Geometric(_)
-        ),
+        TypeKind::Domain(inner) | TypeKind::Array(inner) => sorts(column, inner),
+        TypeKind::Composite(fields) => fields.iter().all(|field| sorts(column, field.type_())),
+        _ => match comparisons(column, r#type) {
+            Some(known) => known.sorts,
+            None if matches!(*r#type, Type::XID | Type::CID | Type::ACLITEM) => false,
+            None => groups(column, r#type),
+        },
     }
 }
 
-fn is_geometric(r#type: &Type) -> bool {
-    matches!(Family::of(r#type), Family::Geometric(_))
+/// Whether PostgreSQL can make groups of equal values of a column, down to elements and attributes.
+pub fn has_groups(column: &Column) -> bool {
+    groups(column, &column.r#type)
+}
+
+fn groups(column: &Column, r#type: &Type) -> bool {
+    match r#type.kind() {
+        TypeKind::Domain(inner) | TypeKind::Array(inner) => groups(column, inner),
+        TypeKind::Composite(fields) => fields.iter().all(|field| groups(column, field.type_())),
+        _ => match comparisons(column, r#type) {
+            Some(known) => known.groups,
+            None => !matches!(
+                Family::of(r#type),
+                Family::Incomparable | Family::Geometric(_)
+            ),
+        },
+    }
 }
 
 /// The type below all domains.
@@ -217,10 +266,9 @@ pub(crate) fn is_citext(r#type: &Type) -> bool {
     r#type.name() == "citext" && r#type.schema() != "pg_catalog"
 }
 
-/// Whether it is the extension's type of pairs, which can be sorted but has no `<`.
-fn is_hstore(r#type: &Type) -> bool {
-    let r#type = base(r#type);
-    r#type.name() == "hstore" && r#type.schema() != "pg_catalog"
+/// Whether it is one of `PostGIS`' types whose values are GeoJSON geometries.
+fn is_postgis(r#type: &Type) -> bool {
+    matches!(r#type.name(), "geometry" | "geography") && r#type.schema() != "pg_catalog"
 }
 
 /// The schema of the type's operators. Those of built-in types, and the polymorphic ones of

@@ -7,7 +7,7 @@ use tidegate_catalog::{Relation, RelationId, Schema};
 use tidegate_sql::statement::SqlWriter;
 use tidegate_sql::{Parameter, Type};
 
-use crate::family::{Family, cast_to_compare, number_type, operator_schema};
+use crate::family::{Family, cast_to_compare, has_inequality, number_type, operator_schema};
 use crate::filter::{Comparison, Filter};
 use crate::json::{Json, write_string};
 use crate::operator::Operator;
@@ -230,7 +230,7 @@ impl Level<'_> {
         (operator, value, r#type): (Operator, Parameter, &Type),
         sql: &mut SqlWriter,
     ) {
-        let (symbol, negated) = symbol(operator, Family::of(&column.r#type));
+        let (symbol, negated) = symbol(operator, column);
         sql.syntax(if negated { "(not " } else { "" });
         self.write_compared(column, sql);
         write_operator(operator_schema(&column.r#type), symbol, sql);
@@ -263,7 +263,7 @@ impl Level<'_> {
             sql.syntax(")");
             return;
         }
-        let (symbol, negated) = symbol(operator, Family::of(&column.r#type));
+        let (symbol, negated) = symbol(operator, column);
         sql.syntax(if negated { "(not " } else { "" });
         self.write_compared(column, sql);
         write_operator(operator_schema(&column.r#type), symbol, sql);
@@ -290,10 +290,11 @@ fn null_test(r#type: &Type, operator: Operator) -> &'static str {
 }
 
 /// The symbol of an operator, and whether its result is to be negated.
-fn symbol(operator: Operator, family: Family) -> (&'static str, bool) {
-    let symbol = match (operator, family) {
+fn symbol(operator: Operator, column: &Column) -> (&'static str, bool) {
+    let symbol = match (operator, Family::of(&column.r#type)) {
         (Operator::Eq, Family::Geometric(Some(same))) => same,
         (Operator::Neq, Family::Geometric(Some(same))) => return (same, true),
+        (Operator::Neq, _) if !has_inequality(column) => return ("=", true),
         (Operator::Overlaps, Family::Jsonb) => "?|",
         (Operator::Contains, Family::Text) => "~~",
         (operator, _) => match operator {

@@ -121,7 +121,7 @@ const PASSES: &[&str] = &[
     r#"{"tsz": "2024-02-29T12:00:00+02:00"}"#,
     r#"{"j": {"isNull": false}}"#,
     r#"{"x": {"isNull": false}}"#,
-    r#"{"jb": {"b": "x", "a": [1, 2]}}"#,
+    r#"{"jb": {"eq": {"b": "x", "a": [1, 2]}}}"#,
     r#"{"jb": {"contains": {"a": [2]}}}"#,
     r#"{"jb": {"containedBy": {"a": [1, 2, 3], "b": "x", "c": 1}}}"#,
     r#"{"jb": {"overlaps": ["q", "b"]}}"#,

@@ -16,3 +16,4 @@ mod properties;
 mod random;
 mod refusals;
 mod stage;
+mod words;

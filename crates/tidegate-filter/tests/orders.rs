@@ -29,7 +29,7 @@ async fn orders_and_groups_are_those_of_postgresql() {
     let schema = stage::schema("public", &[("odd", columns)], &[]);
     let odd = schema.relation(schema.find("odd").unwrap());
     for (at, name) in names.iter().enumerate() {
-        let r#type = &odd.columns[at].r#type;
+        let column = &odd.columns[at];
         // Parts are compared only where there are two rows, none of them NULL.
         let row = match *name {
             "spot" => "'(1,\"(1,2)\")'",
@@ -43,9 +43,9 @@ async fn orders_and_groups_are_those_of_postgresql() {
         client.batch_execute(&fill).await.unwrap();
         let order = format!("select 1 from odd order by c{at}");
         let ordered = client.batch_execute(&order).await;
-        assert_eq!(has_order(r#type), ordered.is_ok(), "{name}: {ordered:?}");
+        assert_eq!(has_order(column), ordered.is_ok(), "{name}: {ordered:?}");
         let group = format!("select 1 from odd group by c{at}");
         let grouped = client.batch_execute(&group).await;
-        assert_eq!(has_groups(r#type), grouped.is_ok(), "{name}: {grouped:?}");
+        assert_eq!(has_groups(column), grouped.is_ok(), "{name}: {grouped:?}");
     }
 }

@@ -69,11 +69,11 @@ fn a_literal_with_values_reads_like_the_text_of_it() {
             "AND",
             Json::List(vec![object(vec![(
                 "extra",
-                object(vec![("a\"b", scalar("[1, 2]"))]),
+                object(vec![("eq", object(vec![("a\"b", scalar("[1, 2]"))]))]),
             )])]),
         ),
     ]);
-    let text = r#"{"id":{"in":[1,"2"]},"AND":[{"extra":{"a\"b":[1, 2]}}]}"#;
+    let text = r#"{"id":{"in":[1,"2"]},"AND":[{"extra":{"eq":{"a\"b":[1, 2]}}}]}"#;
     assert_eq!(literal.text(), text);
     let ours = Filter::parse(&literal, &schema, relation, "where").unwrap();
     assert_eq!(ours, stage::parse(&schema, "albums", text).unwrap());

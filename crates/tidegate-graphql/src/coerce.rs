@@ -2,18 +2,19 @@
 //! 6.1.2, "Coercing Variable Values").
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use serde_json::value::RawValue;
 use tidegate_filter::Json;
 use tidegate_sql::json::{self, JsonKind};
 
 use crate::document::{Condition, InputType, Operation, Value};
-use crate::error::{Code, Error};
+use crate::error::{Code, Error, Errors};
 use crate::kind::takes_any_json;
 
 /// The variables of a request, coerced.
 #[derive(Debug, Default)]
-pub(crate) struct Variables<'a>(Vec<(&'a str, Json<'a>)>);
+pub(crate) struct Variables<'a>(HashMap<&'a str, Json<'a>>);
 
 impl<'a> Variables<'a> {
     /// Coerces the values of a request to the variables of an operation. Values for variables that
@@ -21,7 +22,7 @@ impl<'a> Variables<'a> {
     ///
     /// # Errors
     ///
-    /// `BAD_USER_INPUT` for each value that is missing or does not fit.
+    /// `BAD_USER_INPUT` for the values that are missing or do not fit.
     pub(crate) fn coerce(
         operation: &'a Operation,
         values: Option<&'a RawValue>,
@@ -38,19 +39,25 @@ impl<'a> Variables<'a> {
                 ))]
             })?
             .unwrap_or_default();
-        let mut coerced = Vec::with_capacity(operation.variables.len());
-        let mut errors = Vec::new();
+        // Of a name that is given twice the last value counts.
+        let given: HashMap<_, _> = given.into_iter().collect();
+        let mut coerced = HashMap::with_capacity(operation.variables.len());
+        let mut errors = Errors::default();
         for variable in &operation.variables {
-            let mut given = given.iter().rev();
-            let value = given.find(|(name, _)| *name == *variable.name);
+            if errors.is_full() {
+                break;
+            }
+            let value = given.get(&*variable.name);
             let value = match (value, &variable.default, &variable.r#type) {
-                (Some((_, value)), ..) => json(value.get(), &variable.r#type),
+                (Some(value), ..) => json(value.get(), &variable.r#type),
                 (None, Some(default), r#type) => literal(default, r#type),
                 (None, None, InputType::NonNull(_)) => Err("must be given".to_owned()),
                 (None, None, _) => continue,
             };
             match value {
-                Ok(value) => coerced.push((&*variable.name, value)),
+                Ok(value) => {
+                    coerced.insert(&*variable.name, value);
+                }
                 Err(problem) => {
                     let (name, r#type) = (&variable.name, &variable.r#type);
                     let message = format!("Variable `${name}` of type `{type}` {problem}");
@@ -58,18 +65,12 @@ impl<'a> Variables<'a> {
                 }
             }
         }
-        if errors.is_empty() {
-            Ok(Self(coerced))
-        } else {
-            Err(errors)
-        }
+        errors.into_result()?;
+        Ok(Self(coerced))
     }
 
     fn get(&self, name: &str) -> Option<&Json<'a>> {
-        self.0
-            .iter()
-            .find(|(known, _)| *known == name)
-            .map(|(_, value)| value)
+        self.0.get(name)
     }
 
     /// The value of an argument; `None` when it is a variable that has none.

@@ -6,8 +6,10 @@
 )]
 
 mod documents;
+mod execution;
 mod fixture;
 mod large;
+mod many;
 mod sdl;
 mod subscriptions;
 mod variables;

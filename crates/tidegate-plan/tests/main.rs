@@ -10,6 +10,7 @@ mod differential;
 mod fixture;
 mod flat;
 mod golden;
+mod harmless;
 mod keys;
 mod limits;
 mod names;

@@ -30,7 +30,7 @@ pub(super) fn document(document: Document) -> Result<Schema> {
 pub(crate) fn schema(name: Box<str>, parts: &[Arc<Part>]) -> Result<Schema> {
     let (type_names, renamed) = naming::type_names(parts.iter().map(|part| &*part.name));
     let relations = parts.iter().zip(type_names);
-    let relations = relations.map(|(part, type_name)| part.relation(type_name));
+    let relations = relations.map(|(part, type_names)| part.relation(type_names));
     let mut schema = Schema::new(name, relations.collect()).with_renamed(renamed);
     for part in parts {
         keys(part, &mut schema)?;

@@ -72,6 +72,22 @@ struct TypeEntry {
     /// Whether there are `min` and `max` of it.
     #[serde(default)]
     has_least: bool,
+    /// Of a simple type that is not built in.
+    comparisons: Option<ComparisonsEntry>,
+}
+
+/// How two values of a type can be compared.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ComparisonsEntry {
+    /// Those of `=`, `<>`, `<`, `<=`, `>` and `>=` that it has.
+    operators: Box<[Box<str>]>,
+    /// Whether it has a default B-tree operator class.
+    #[serde(default)]
+    sorts: bool,
+    /// Whether it has a default operator class with equality.
+    #[serde(default)]
+    groups: bool,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]

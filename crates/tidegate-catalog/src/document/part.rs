@@ -6,7 +6,7 @@ use super::type_tree::TypeTree;
 use super::{ColumnEntry, ConstraintEntry, RelationEntry, Rights, TypeEntry};
 use crate::error::{Error, Result};
 use crate::model::{Column, ColumnRights, Persistence, Relation, RelationKind, RelationRights};
-use crate::naming;
+use crate::naming::{self, TypeNames};
 
 /// All that a relation's document says, with its types resolved. It names other relations, so that
 /// it stays valid while they change; what depends on them is added by [`super::build::schema`].
@@ -90,11 +90,12 @@ impl Part {
     }
 
     /// The relation without its keys and relationships. It shares the columns.
-    pub(super) fn relation(&self, type_name: Box<str>) -> Relation {
+    pub(super) fn relation(&self, type_names: TypeNames) -> Relation {
         Relation {
             oid: self.oid,
             name: self.name.clone(),
-            type_name,
+            type_name: type_names.rows,
+            aggregate_types: type_names.aggregates,
             kind: self.kind,
             persistence: self.persistence,
             row_security: self.row_security,
@@ -148,11 +149,13 @@ fn column(
         || entry.generated.is_some()
         || entry.identity.is_some()
         || types.is_domain(&entry.r#type, |domain| domain.has_default);
+    let r#type = types.resolve(&entry.r#type)?;
     Ok(Column {
         name: entry.name.clone(),
         field,
         number: entry.number.unwrap_or(next),
-        r#type: types.resolve(&entry.r#type)?,
+        comparisons: types.comparisons(&r#type),
+        r#type,
         modifier: entry.modifier.or_else(|| types.modifier(&entry.r#type)),
         has_least: types.has_least(&entry.r#type),
         not_null,

@@ -6,6 +6,7 @@ use tidegate_sql::{Type, TypeField, TypeKind};
 
 use super::{TypeEntry, TypeEntryKind, TypeName};
 use crate::error::{Error, Result};
+use crate::model::Comparisons;
 
 /// Types nest less deeply than this in earnest.
 const DEEPEST: usize = 32;
@@ -87,6 +88,35 @@ impl<'a> TypeTree<'a> {
             next = inner.and_then(|inner| self.number(inner).ok());
         }
         false
+    }
+
+    /// What the document says about comparing the types that a type is made of.
+    pub(super) fn comparisons(&self, r#type: &Type) -> Box<[Comparisons]> {
+        let mut found = Vec::new();
+        self.add_comparisons(r#type, &mut found);
+        found.into()
+    }
+
+    fn add_comparisons(&self, r#type: &Type, found: &mut Vec<Comparisons>) {
+        match r#type.kind() {
+            TypeKind::Domain(inner) | TypeKind::Array(inner) => self.add_comparisons(inner, found),
+            TypeKind::Composite(fields) => fields
+                .iter()
+                .for_each(|field| self.add_comparisons(field.type_(), found)),
+            _ => {
+                let entry = self.entries.get(&r#type.oid());
+                let told = entry.and_then(|entry| entry.comparisons.as_ref());
+                let known = found.iter().any(|known| known.r#type == r#type.oid());
+                if let (Some(told), false) = (told, known) {
+                    found.push(Comparisons {
+                        r#type: r#type.oid(),
+                        operators: told.operators.clone(),
+                        sorts: told.sorts,
+                        groups: told.groups,
+                    });
+                }
+            }
+        }
     }
 
     /// What the outermost domain tells that tells anything.

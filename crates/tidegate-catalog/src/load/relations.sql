@@ -143,6 +143,14 @@ with caller as materialized (
         select (select p.inner_type from part p where p.oid operator(pg_catalog.=) t.oid) as inner_type
     ) p
     cross join lateral (
+        select coalesce(pg_catalog.bool_or(m.amname operator(pg_catalog.=) 'btree'), false) as sorts,
+               coalesce(pg_catalog.bool_or(m.amname operator(pg_catalog.=) any (array['btree', 'hash']::pg_catalog.name[])), false) as groups
+        from pg_catalog.pg_opclass o
+        join pg_catalog.pg_am m on m.oid operator(pg_catalog.=) o.opcmethod
+        where t.typtype operator(pg_catalog.=) 'b' and t.oid operator(pg_catalog.>=) 16384::pg_catalog.oid
+          and o.opcintype operator(pg_catalog.=) t.oid and o.opcdefault
+    ) k
+    cross join lateral (
         select t.oid::pg_catalog.int8 as oid,
                t.typname as name,
                n.nspname as schema,
@@ -187,7 +195,23 @@ with caller as materialized (
                                 and b.classid operator(pg_catalog.=) 'pg_catalog.pg_type'::pg_catalog.regclass
                                 and b.objid operator(pg_catalog.=) t.oid
                                 and b.deptype operator(pg_catalog.=) 'e'))
-               ) then true end as has_least
+               ) then true end as has_least,
+               -- The operators that compare values of a type that is not built in. Those of another
+               -- owner than the type's are left out: everybody who filters by a column of the type
+               -- would call them.
+               case when t.oid operator(pg_catalog.>=) 16384::pg_catalog.oid
+                         and t.typtype operator(pg_catalog.=) 'b' and p.inner_type is null
+               then pg_catalog.json_build_object(
+                   'operators', (
+                       select coalesce(pg_catalog.json_agg(o.oprname order by o.oprname), '[]')
+                       from pg_catalog.pg_operator o
+                       where o.oprname operator(pg_catalog.=) any (array['=', '<>', '<', '<=', '>', '>=']::pg_catalog.name[])
+                         and o.oprleft operator(pg_catalog.=) t.oid
+                         and o.oprright operator(pg_catalog.=) t.oid
+                         and o.oprresult operator(pg_catalog.=) 'pg_catalog.bool'::pg_catalog.regtype
+                         and o.oprnamespace operator(pg_catalog.=) t.typnamespace
+                         and o.oprowner operator(pg_catalog.=) t.typowner),
+                   'sorts', k.sorts, 'groups', k.groups) end as comparisons
     ) d
 ), type_version as materialized (
     select p.root as oid,

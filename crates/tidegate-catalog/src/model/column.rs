@@ -21,6 +21,9 @@ pub struct Column {
     /// Whether the server, or the extension that the type is of, has `min` and `max` of it, which
     /// differs from version to version. Of what is built up of other types nothing is told.
     pub has_least: bool,
+    /// What each type can be compared by that is no built-in type and that the column's type is
+    /// made of. A type that the document says nothing about is missing.
+    pub comparisons: Box<[Comparisons]>,
     /// Whether NULL is refused, by the column or by its domain.
     pub not_null: bool,
     /// Whether an INSERT may leave it out although it is NOT NULL: it (or its domain) has a default,
@@ -36,6 +39,20 @@ pub struct Column {
     pub comment: Option<Box<str>>,
     /// What the role may do with it (a right on the table counts for each column).
     pub rights: ColumnRights,
+}
+
+/// How two values of one type can be compared (PostgreSQL, "System Catalogs", `pg_operator` and
+/// `pg_opclass`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Comparisons {
+    /// `pg_type.oid`.
+    pub r#type: u32,
+    /// The names of the operators in the type's schema, of `=`, `<>`, `<`, `<=`, `>` and `>=`.
+    pub operators: Box<[Box<str>]>,
+    /// Whether the type has a default B-tree operator class: ORDER BY works.
+    pub sorts: bool,
+    /// Whether it has a default operator class with equality: GROUP BY works.
+    pub groups: bool,
 }
 
 /// How a generated column is kept.

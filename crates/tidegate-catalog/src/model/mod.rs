@@ -10,7 +10,7 @@ mod relationship;
 
 use std::collections::HashMap;
 
-pub use column::{Collation, Column, ColumnRights, Generated, Identity};
+pub use column::{Collation, Column, ColumnRights, Comparisons, Generated, Identity};
 pub use key::{Constraint, ConstraintKind, ForeignKey, Key, Referenced};
 pub use relation::{Persistence, Relation, RelationKind, RelationRights};
 pub use relationship::{Cardinality, Relationship, RelationshipId};

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
+use crate::naming::AGGREGATES;
+
 use super::{Column, ColumnId, Constraint, ForeignKey, Key, Relationship, RelationshipId};
 
 /// A table, a view or another relation with rows.
@@ -15,6 +17,8 @@ pub struct Relation {
     pub name: Box<str>,
     /// The name of its GraphQL type: `PascalCase`, unique in the schema.
     pub type_name: Box<str>,
+    /// The names of the GraphQL types of its aggregates, in the order of [`AGGREGATES`].
+    pub aggregate_types: [Box<str>; AGGREGATES.len()],
     /// What it is.
     pub kind: RelationKind,
     /// Where its rows are kept.

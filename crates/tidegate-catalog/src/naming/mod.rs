@@ -12,8 +12,8 @@ use std::collections::HashMap;
 
 pub(crate) use field::fields;
 pub(crate) use relationship::{End, name_relationships};
-pub(crate) use type_name::type_names;
 pub use type_name::{AGGREGATES, RESERVED, Renamed};
+pub(crate) use type_name::{TypeNames, type_names};
 
 /// Numbers for names that are taken.
 #[derive(Default)]

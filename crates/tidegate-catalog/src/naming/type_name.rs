@@ -36,8 +36,8 @@ pub const RESERVED: &[&str] = &[
 ];
 
 /// What stands behind a relation's type name in the names of the types (and of the root field) of
-/// its aggregates. No other relation's type gets such a name.
-pub const AGGREGATES: &[&str] = &[
+/// its aggregates, if that is free.
+pub const AGGREGATES: [&str; 5] = [
     "Aggregate",
     "AggregateSum",
     "AggregateAvg",
@@ -56,58 +56,54 @@ pub struct Renamed {
     pub type_name: Box<str>,
 }
 
-/// The type name of each relation, in their order, which decides who gets a name that several
-/// would have. Those whose names look like the types of aggregates come last: an odd table must
-/// not take the name from the plain one whose aggregates are called so.
+/// The names of the types that one relation has.
+#[derive(Clone, Debug)]
+pub(crate) struct TypeNames {
+    /// That of its rows.
+    pub(crate) rows: Box<str>,
+    /// Those of its aggregates, in the order of [`AGGREGATES`].
+    pub(crate) aggregates: [Box<str>; AGGREGATES.len()],
+}
+
+/// The names of the types of each relation, in their order.
+///
+/// A name belongs to the relation whose own name gives it; of several such relations to the first
+/// one. Every other relation gets a number, and then the aggregates do where a relation has their
+/// name. So no relation loses its name to a new one, unless the names of both give the same.
 pub(crate) fn type_names<'a>(
     relations: impl Iterator<Item = &'a str>,
-) -> (Vec<Box<str>>, Vec<Renamed>) {
+) -> (Vec<TypeNames>, Vec<Renamed>) {
     let relations: Vec<_> = relations.map(|name| (name, pascal_case(name))).collect();
-    let mut order: Vec<usize> = (0..relations.len()).collect();
-    order.sort_by_key(|place| looks_like_aggregates(&relations[*place].1));
-    let mut taken = Taken::default();
+    let mut taken: HashSet<String> = RESERVED.iter().map(ToString::to_string).collect();
+    let owners: Vec<_> = relations
+        .iter()
+        .map(|(_, wanted)| taken.insert(wanted.clone()))
+        .collect();
     let mut numbers = Numbers::default();
-    let mut names = vec![Box::default(); relations.len()];
-    for place in order {
-        let wanted = &relations[place].1;
-        names[place] = numbers
-            .first_free(wanted, |name| taken.take(name))
-            .into_boxed_str();
-    }
-    let renamed = relations.iter().zip(&names);
-    let renamed = renamed
-        .filter(|((_, wanted), name)| **wanted != ***name)
-        .map(|((relation, wanted), name)| Renamed {
+    let (mut rows, mut renamed) = (Vec::with_capacity(relations.len()), Vec::new());
+    for ((relation, wanted), owns) in relations.iter().zip(owners) {
+        if owns {
+            rows.push(wanted.clone());
+            continue;
+        }
+        let name = numbers.first_free(wanted, |name| taken.insert(name.to_owned()));
+        renamed.push(Renamed {
             relation: (*relation).into(),
             taken: wanted.as_str().into(),
-            type_name: name.clone(),
-        })
-        .collect();
-    (names, renamed)
-}
-
-fn looks_like_aggregates(name: &str) -> bool {
-    AGGREGATES.iter().any(|suffix| name.ends_with(suffix))
-}
-
-/// The names that relations have, and those that their aggregates have.
-#[derive(Default)]
-struct Taken {
-    names: HashSet<String>,
-    aggregates: HashSet<String>,
-}
-
-impl Taken {
-    fn take(&mut self, name: &str) -> bool {
-        let aggregates = || AGGREGATES.iter().map(|suffix| format!("{name}{suffix}"));
-        if RESERVED.contains(&name)
-            || self.aggregates.contains(name)
-            || aggregates().any(|derived| self.names.contains(&derived))
-            || !self.names.insert(name.to_owned())
-        {
-            return false;
-        }
-        self.aggregates.extend(aggregates());
-        true
+            type_name: name.as_str().into(),
+        });
+        rows.push(name);
     }
+    let mut aggregates = |rows: &str| {
+        AGGREGATES.map(|suffix| {
+            let wanted = format!("{rows}{suffix}");
+            let name = numbers.first_free(&wanted, |name| taken.insert(name.to_owned()));
+            name.into_boxed_str()
+        })
+    };
+    let names = rows.into_iter().map(|rows| TypeNames {
+        aggregates: aggregates(&rows),
+        rows: rows.into_boxed_str(),
+    });
+    (names.collect(), renamed)
 }

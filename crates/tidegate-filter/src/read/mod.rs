@@ -1,6 +1,7 @@
 //! From the JSON of a request to a filter.
 
 mod path;
+mod target;
 mod text;
 mod value;
 
@@ -8,16 +9,15 @@ pub use self::text::no_text;
 pub(crate) use self::value::{is_range_text, part};
 
 use serde_json::value::RawValue;
-use tidegate_catalog::model::Column;
 use tidegate_catalog::{ColumnId, Relation, RelationId, Schema};
 use tidegate_sql::json::JsonKind;
-use tidegate_sql::{Parameter, Type};
 
 pub(crate) use self::path::Path;
+pub(crate) use self::target::{Compared, Target};
 use crate::error::{Error, Result};
-use crate::family::{Family, base, number_type, written};
-use crate::filter::{Comparison, Filter};
-use crate::json::{Json, Members};
+use crate::family::Family;
+use crate::filter::Filter;
+use crate::json::Json;
 use crate::operator::Operator;
 
 /// How many objects may stand inside each other.
@@ -198,7 +198,7 @@ impl<'s> Reader<'s> {
             }
             JsonKind::Object => {
                 let members = value.members(path)?;
-                if target.is_value(&members) {
+                if target.is_value(&members, path)? {
                     self.count(path)?;
                     return target.compare(Operator::Eq, value, path);
                 }
@@ -226,150 +226,5 @@ impl<'s> Reader<'s> {
             });
         }
         Ok(())
-    }
-}
-
-/// How PostgreSQL compares a column with a number of an SQL text (PostgreSQL, "Operators", type
-/// resolution).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Compared {
-    /// As `double precision`.
-    Real,
-    /// As `numeric`, where the number is no integer of the column's type.
-    Integer,
-    /// As any other value.
-    Other,
-}
-
-/// A column that is compared.
-pub(crate) struct Target<'a> {
-    pub(crate) id: ColumnId,
-    pub(crate) column: &'a Column,
-    /// Whether it belongs to the primary key: an ID may be a number, whatever the column holds.
-    is_key: bool,
-}
-
-impl<'a> Target<'a> {
-    pub(crate) fn of(relation: &'a Relation, id: ColumnId) -> Self {
-        Self {
-            id,
-            column: relation.column(id),
-            is_key: relation.is_key(id),
-        }
-    }
-}
-
-impl Target<'_> {
-    /// Whether an object is a value of the column's type rather than operators: its keys tell.
-    /// Nothing at all is no operators.
-    fn is_value(&self, members: &Members<'_>) -> bool {
-        Family::of(&self.column.r#type).takes_objects()
-            && !members.is_empty()
-            && members
-                .iter()
-                .all(|(name, _)| Operator::find(name).is_none())
-    }
-
-    /// One operator of a column's object.
-    fn operator(&self, name: &str, value: &Json<'_>, path: &Path<'_>) -> Result<Filter> {
-        let operator = Operator::find(name);
-        let Some(operator) = operator.filter(|operator| self.has(*operator)) else {
-            return Err(self.unknown(path));
-        };
-        if operator == Operator::IsNull {
-            let operator = match &*value.text() {
-                "true" => Operator::IsNull,
-                "false" => Operator::IsNotNull,
-                _ => return Err(value.not(path, "true or false")),
-            };
-            return Ok(self.null(operator, path));
-        }
-        match (operator, value.kind()) {
-            (Operator::Eq, JsonKind::Null) => Ok(self.null(Operator::IsNull, path)),
-            (Operator::Neq, JsonKind::Null) => Ok(self.null(Operator::IsNotNull, path)),
-            _ => self.compare(operator, value, path),
-        }
-    }
-
-    /// The error of an operator that the column's type does not have.
-    fn unknown(&self, path: &Path<'_>) -> Error {
-        let names: Vec<_> = Family::operators(&self.column.r#type)
-            .map(|operator| format!("`{}`", operator.name()))
-            .collect();
-        Error::UnknownOperator {
-            place: path.to_string(),
-            r#type: written(&self.column.r#type),
-            expected: names.join(", "),
-        }
-    }
-
-    /// A comparison with a value that is not null.
-    pub(crate) fn compare(
-        &self,
-        operator: Operator,
-        value: &Json<'_>,
-        path: &Path<'_>,
-    ) -> Result<Filter> {
-        self.check(operator, path)?;
-        value::check(&self.column.r#type, operator, value, path)?;
-        text::check(self, operator, value, path)?;
-        match operator {
-            Operator::In if value.elements(path)?.is_empty() => Ok(Filter::Any(Vec::new())),
-            Operator::NotIn if value.elements(path)?.is_empty() => Ok(Filter::everything()),
-            _ => Ok(self.comparison((operator, value.parameter()), false, path)),
-        }
-    }
-
-    /// How PostgreSQL compares the column with a number of an SQL text.
-    pub(crate) fn compared(&self) -> Compared {
-        match *base(&self.column.r#type) {
-            Type::FLOAT4 => Compared::Real,
-            Type::INT2 | Type::INT4 | Type::INT8 => Compared::Integer,
-            _ => Compared::Other,
-        }
-    }
-
-    /// A comparison with a number of an SQL text, or with a list of such, by its own type: PostgreSQL
-    /// compares `real` with one as `double precision`, and an integer as `numeric`.
-    pub(crate) fn compare_number(
-        &self,
-        operator: Operator,
-        value: &Json<'_>,
-        path: &Path<'_>,
-    ) -> Result<Filter> {
-        self.check(operator, path)?;
-        value::check(number_type(&self.column.r#type), operator, value, path)?;
-        Ok(self.comparison((operator, value.parameter()), true, path))
-    }
-
-    pub(crate) fn null(&self, operator: Operator, path: &Path<'_>) -> Filter {
-        self.comparison((operator, Parameter::Null), false, path)
-    }
-
-    fn comparison(
-        &self,
-        (operator, value): (Operator, Parameter),
-        number: bool,
-        path: &Path<'_>,
-    ) -> Filter {
-        Filter::Compare(Comparison {
-            column: self.id,
-            operator,
-            value,
-            number,
-            place: path.to_string().into(),
-        })
-    }
-
-    fn has(&self, operator: Operator) -> bool {
-        Family::operators(&self.column.r#type).any(|own| own == operator)
-    }
-
-    /// Refuses an operator that the column's type does not have.
-    fn check(&self, operator: Operator, path: &Path<'_>) -> Result<()> {
-        if self.has(operator) {
-            return Ok(());
-        }
-        Err(self.unknown(&Path::Member(path, operator.name())))
     }
 }

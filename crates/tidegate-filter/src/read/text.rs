@@ -5,7 +5,6 @@ use tidegate_catalog::model::Column;
 use tidegate_sql::json::JsonKind;
 use tidegate_sql::{Type, TypeKind};
 
-use super::Target;
 use super::path::Path;
 use crate::error::{Error, Result};
 use crate::family::{Family, base, written};
@@ -29,19 +28,19 @@ pub fn no_text(column: &Column, is_key: bool, value: &Json<'_>) -> Option<JsonKi
 
 /// Checks the value of an operator.
 pub(super) fn check(
-    target: &Target<'_>,
+    (column, is_key): (&Column, bool),
     operator: Operator,
     value: &Json<'_>,
     path: &Path<'_>,
 ) -> Result<()> {
     let refuse = |value: &Json<'_>, path: &Path<'_>| {
-        let Some(found) = no_text(target.column, target.is_key, value) else {
+        let Some(found) = no_text(column, is_key, value) else {
             return Ok(());
         };
         Err(Error::WrongKind {
             place: path.to_string(),
             found,
-            expected: format!("a string ({})", written(&target.column.r#type)),
+            expected: format!("a string ({})", written(&column.r#type)),
         })
     };
     if !matches!(operator, Operator::In | Operator::NotIn) {

@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
-use tidegate_catalog::model::{ColumnId, Relation};
+use tidegate_catalog::model::{Column, ColumnId, Relation};
 use tidegate_plan::operation::AggregateFunction;
 use tidegate_sql::{Type, TypeKind as SqlKind};
 
 use super::table::column_type;
-use super::{FieldDefinition, Fields, TypeReference};
+use super::{FieldDefinition, Fields, TypeReference, describe_column};
 use crate::kind::{Kind, Named, base};
 
 /// The functions over columns, with their field names.
@@ -18,15 +18,14 @@ pub(crate) const AGGREGATE_FUNCTIONS: [(&str, AggregateFunction); 4] = [
     ("max", AggregateFunction::Max),
 ];
 
-/// The name of the type of a group. The catalog keeps these names free.
-pub(crate) fn aggregate_type(relation: &Relation) -> String {
-    format!("{}Aggregate", relation.type_name)
+/// The name of the type of a group.
+pub(crate) fn aggregate_type(relation: &Relation) -> &str {
+    &relation.aggregate_types[0]
 }
 
 /// The name of the type of a function's object, by its place in [`AGGREGATE_FUNCTIONS`].
-pub(crate) fn function_type(relation: &Relation, function: usize) -> String {
-    const SUFFIXES: [&str; 4] = ["Sum", "Avg", "Min", "Max"];
-    format!("{}Aggregate{}", relation.type_name, SUFFIXES[function])
+pub(crate) fn function_type(relation: &Relation, function: usize) -> &str {
+    &relation.aggregate_types[1 + function]
 }
 
 /// The fields of a group that show a column: its own field name, with `_` behind it where that
@@ -38,7 +37,7 @@ pub(crate) fn group_columns(relation: &Relation) -> impl Iterator<Item = (Cow<'_
     };
     let readable = relation.columns().filter(|(id, column)| {
         let scalar = matches!(Kind::of_column(relation, *id).named, Named::Scalar(_));
-        let grouped = scalar || tidegate_filter::has_groups(&column.r#type);
+        let grouped = scalar || tidegate_filter::has_groups(column);
         grouped && column.rights.select
     });
     readable.map(move |(id, column)| {
@@ -77,7 +76,7 @@ pub(crate) fn aggregated(
             let shown = matches!(Kind::of_column(relation, id).named, Named::Scalar(_));
             // The function of all enums takes none of their domains.
             let is_enum = matches!(column.r#type.kind(), SqlKind::Enum(_));
-            let ordered = shown && (is_enum || column.has_least || is_ordered_list(r#type));
+            let ordered = shown && (is_enum || column.has_least || is_ordered_list(column));
             ordered.then(|| TypeReference {
                 not_null: false,
                 ..column_type(relation, id)
@@ -87,12 +86,11 @@ pub(crate) fn aggregated(
 }
 
 /// Whether it is a list of values that have an order, for which PostgreSQL has `min` and `max`.
-fn is_ordered_list(r#type: &Type) -> bool {
-    match r#type.kind() {
-        SqlKind::Array(_) if matches!(*r#type, Type::INT2_VECTOR | Type::OID_VECTOR) => false,
-        SqlKind::Array(element) => tidegate_filter::has_order(element),
-        _ => false,
-    }
+fn is_ordered_list(column: &Column) -> bool {
+    let r#type = base(&column.r#type);
+    let is_list = matches!(r#type.kind(), SqlKind::Array(_));
+    let is_vector = matches!(*r#type, Type::INT2_VECTOR | Type::OID_VECTOR);
+    is_list && !is_vector && tidegate_filter::has_order(column)
 }
 
 /// The fields of a group.
@@ -115,7 +113,10 @@ pub(super) fn group_fields(relation: &Relation) -> Fields<'_> {
     });
     let columns = group_columns(relation).map(|(name, column)| FieldDefinition {
         name,
-        description: Some("The value by which `groupBy` has made the group.".into()),
+        description: describe_column(
+            Some("The value by which `groupBy` has made the group."),
+            relation.column(column),
+        ),
         arguments: &[],
         r#type: TypeReference {
             not_null: false,
@@ -142,7 +143,7 @@ pub(super) fn function_fields(relation: &Relation, function: usize) -> Fields<'_
     Box::new(relation.columns().filter_map(move |(id, column)| {
         Some(FieldDefinition {
             name: (&*column.field).into(),
-            description: None,
+            description: describe_column(None, column),
             arguments: &[],
             r#type: aggregated(relation, id, function)?,
         })

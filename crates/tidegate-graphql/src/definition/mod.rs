@@ -13,6 +13,8 @@ mod value;
 use std::borrow::Cow;
 use std::fmt;
 
+use tidegate_catalog::model::{Column, Relation};
+
 pub(crate) use aggregate::{
     AGGREGATE_FUNCTIONS, aggregate_type, aggregated, function_type, group_columns,
 };
@@ -132,6 +134,34 @@ fn never_empty<'s>(fields: impl Iterator<Item = FieldDefinition<'s>> + Send + 's
     }))
 }
 
-fn text(comment: Option<&str>) -> Option<Cow<'_, str>> {
-    comment.filter(|comment| !comment.is_empty()).map(Cow::from)
+/// A comment of the database, and the name there of what is called otherwise here.
+fn describe<'s>(comment: Option<&'s str>, renamed: Option<&str>) -> Option<Cow<'s, str>> {
+    let comment = comment.filter(|comment| !comment.is_empty());
+    let Some(name) = renamed else {
+        return comment.map(Cow::from);
+    };
+    let name = format!("Called \"{}\" in the database.", name.replace('"', "\"\""));
+    Some(match comment {
+        Some(comment) => format!("{comment}\n{name}").into(),
+        None => name.into(),
+    })
+}
+
+/// What a relation's type says: its comment, and the relation's name where more than its letter
+/// case and underscores has changed.
+fn describe_relation(relation: &Relation) -> Option<Cow<'_, str>> {
+    let is_plain = relation
+        .name
+        .replace('_', "")
+        .eq_ignore_ascii_case(&relation.type_name);
+    let renamed = (!is_plain).then_some(&*relation.name);
+    describe(relation.comment.as_deref(), renamed)
+}
+
+/// What a column's field says, behind `comment`.
+fn describe_column<'s>(comment: Option<&'s str>, column: &Column) -> Option<Cow<'s, str>> {
+    describe(
+        comment,
+        (column.field != column.name).then_some(&*column.name),
+    )
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tidegate_catalog::model::{RelationId, Schema};
 
 use super::aggregate::{self, AGGREGATE_FUNCTIONS};
-use super::{FieldDefinition, Fields, Roots, table, text, value};
+use super::{FieldDefinition, Fields, Roots, describe_relation, table, value};
 use crate::document::OperationKind;
 use crate::kind::{SCALARS, ScalarType, Takes, VALUE_OBJECTS, ValueObject};
 
@@ -68,11 +68,11 @@ impl Types {
             if !relation.rights.select {
                 continue;
             }
-            add(&aggregate::aggregate_type(relation), Source::Group(id));
+            add(aggregate::aggregate_type(relation), Source::Group(id));
             for at in 0..AGGREGATE_FUNCTIONS.len() {
                 if aggregate::takes_any(relation, at) {
                     let name = aggregate::function_type(relation, at);
-                    add(&name, Source::Function(id, at));
+                    add(name, Source::Function(id, at));
                 }
             }
         }
@@ -145,7 +145,7 @@ impl<'s> TypeDefinition<'s> {
         match self.entry().source {
             Source::Scalar(scalar) => Some(scalar.description.into()),
             Source::Value(object) => Some(object.description.into()),
-            Source::Relation(id) => text(relation(id).comment.as_deref()),
+            Source::Relation(id) => describe_relation(relation(id)),
             Source::Group(id) => Some(aggregate::describe_group(relation(id)).into()),
             Source::Function(..) => None,
             Source::Operation(kind) => Some(Cow::Borrowed(match kind {

@@ -2,7 +2,9 @@
 
 use tidegate_catalog::model::{Cardinality, ColumnId, Relation, Relationship, Schema};
 
-use super::{ArgumentDefinition, FieldDefinition, Fields, TypeReference, never_empty, text};
+use super::{
+    ArgumentDefinition, FieldDefinition, Fields, TypeReference, describe_column, never_empty,
+};
 use crate::kind::Kind;
 
 /// What the rows of a list take.
@@ -60,7 +62,7 @@ fn column(relation: &Relation, id: ColumnId) -> FieldDefinition<'_> {
     let column = relation.column(id);
     FieldDefinition {
         name: (&*column.field).into(),
-        description: text(column.comment.as_deref()),
+        description: describe_column(column.comment.as_deref(), column),
         arguments: &[],
         r#type: column_type(relation, id),
     }

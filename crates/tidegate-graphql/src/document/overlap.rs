@@ -7,10 +7,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{Argument, Document, Field, Selection, Value};
-use crate::error::{Code, Error};
-
-/// More conflicts than that help nobody.
-const MOST: usize = 100;
+use crate::error::{Code, Error, Errors};
 
 /// Checks the operations of a document that is valid otherwise and within its limits.
 ///
@@ -20,21 +17,17 @@ const MOST: usize = 100;
 pub(crate) fn check(document: &Document) -> Result<(), Vec<Error>> {
     let mut check = Check {
         document,
-        errors: Vec::new(),
+        errors: Errors::default(),
     };
     for operation in &document.operations {
         check.merged(&[&operation.selection]);
     }
-    if check.errors.is_empty() {
-        Ok(())
-    } else {
-        Err(check.errors)
-    }
+    check.errors.into_result()
 }
 
 struct Check<'d> {
     document: &'d Document,
-    errors: Vec<Error>,
+    errors: Errors,
 }
 
 /// The fields beside each other, by key, in their order.
@@ -77,6 +70,9 @@ impl<'d> Check<'d> {
             beside.collect(self.document, selection);
         }
         for fields in beside.groups {
+            if self.errors.is_full() {
+                return;
+            }
             let Some((first, others)) = fields.split_first() else {
                 continue;
             };
@@ -100,9 +96,7 @@ impl<'d> Check<'d> {
             format!("Fields `{key}` conflict because {reason}; different aliases would fetch both");
         let mut error = Error::new(Code::ValidationFailed, message);
         error.locations = vec![first.location, other.location];
-        if self.errors.len() < MOST && !self.errors.contains(&error) {
-            self.errors.push(error);
-        }
+        self.errors.push(error);
     }
 }
 

@@ -1,6 +1,7 @@
 //! What goes wrong with a GraphQL request, in the shape in which a client reads it (GraphQL,
 //! section 7.1.2, "Errors").
 
+mod list;
 mod sql;
 mod summary;
 
@@ -9,6 +10,8 @@ use std::sync::Arc;
 pub use summary::ErrorSummary;
 
 use tidegate_sql::Rejection;
+
+pub(crate) use self::list::Errors;
 
 /// What kind of error it is; the word in `extensions.code`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -52,9 +52,9 @@ impl<'d> Lowerer<'d> {
                 let message = format!("`groupBy[{at}]` is a column that the role may not read");
                 return Err(Error::input(message));
             }
-            let r#type = &relation.column(column).r#type;
-            if !tidegate_filter::has_groups(r#type) {
-                let name = r#type.name();
+            let known = relation.column(column);
+            if !tidegate_filter::has_groups(known) {
+                let name = known.r#type.name();
                 return Err(Error::input(format!(
                     "`groupBy[{at}]` cannot be: values of the type {name} make no groups"
                 )));
@@ -82,7 +82,7 @@ impl<'d> Lowerer<'d> {
         let mut functions = AGGREGATE_FUNCTIONS.iter().enumerate();
         if let Some((at, (_, function))) = functions.find(|(_, (known, _))| *known == name) {
             let type_name = function_type(relation, at);
-            let members = self.function(id, *function, &type_name, group)?;
+            let members = self.function(id, *function, type_name, group)?;
             return Ok(AggregateShows::Function(*function, members));
         }
         let mut columns = group_columns(relation);

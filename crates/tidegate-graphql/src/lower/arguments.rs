@@ -119,9 +119,9 @@ impl<'d> Lowerer<'d> {
         for (name, direction) in object.members(&place).map_err(|error| refused(&error))? {
             let column = self.readable(relation, &name, place)?;
             let place = format!("{place}.{name}");
-            let r#type = &self.schema.relation(relation).column(column).r#type;
-            if !has_order(r#type) {
-                let name = r#type.name();
+            let known = self.schema.relation(relation).column(column);
+            if !has_order(known) {
+                let name = known.r#type.name();
                 return Err(Error::input(format!(
                     "`{place}` cannot be: values of the type {name} have no order"
                 )));

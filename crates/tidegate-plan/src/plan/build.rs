@@ -52,6 +52,7 @@ pub(super) fn plan<'a>(
     Ok(Plan {
         settings,
         way,
+        writes: many == Way::ReadWrite,
         roots,
         at: 0,
         left: levels.len(),

@@ -35,6 +35,7 @@ const WITH_CHECK_OPTION: &str = "44000";
 pub struct Plan<'a> {
     settings: Settings<'a>,
     way: Way,
+    writes: bool,
     roots: Vec<Root>,
     levels: Vec<Level<'a>>,
     /// The level whose statement comes next or is running.
@@ -239,11 +240,18 @@ impl<'a> Plan<'a> {
     /// Appends the whole data object, `{"getArtists":[…]}`, once all statements have been run, but
     /// those of fields that are lost.
     ///
+    /// A write without a transaction is committed once its rows, which are within the limit, have
+    /// been taken. What stands around them is given whatever its size: it is too late for an error.
+    ///
     /// # Errors
     ///
     /// [`Error::TooLarge`].
     pub fn finish(self, out: &mut BytesMut) -> Result<Outcome> {
-        merge::data(&self.roots, &self.levels, &self.settings.limits, out)
+        let mut limits = self.settings.limits;
+        if self.writes && self.way == Way::Alone {
+            limits.bytes = u64::MAX;
+        }
+        merge::data(&self.roots, &self.levels, &limits, out)
     }
 }
 

@@ -11,7 +11,7 @@ use crate::document::{Document, Selection};
 #[derive(Default)]
 struct Uses {
     /// Inside of literals that have been replaced.
-    hidden: Vec<String>,
+    hidden: HashSet<String>,
     /// Anywhere else.
     seen: HashSet<String>,
 }
@@ -89,7 +89,7 @@ fn retain(
         };
         if let Some(variables) = &mut operation.item.variables_definition {
             variables.item.items.retain(|(name, _)| {
-                let hidden = |uses: &Uses| uses.hidden.iter().any(|hidden| hidden == name.item);
+                let hidden = |uses: &Uses| uses.hidden.contains(name.item);
                 let seen = |uses: &Uses| uses.seen.contains(name.item);
                 uses().any(seen) || !uses().any(hidden)
             });

@@ -1,5 +1,7 @@
 //! Literals of the blank schema: to our own values, and to what the true schema's rules expect.
 
+use std::collections::HashSet;
+
 use juniper::{InputValue, SchemaType};
 
 use super::Scalar;
@@ -39,7 +41,7 @@ pub(super) fn adapt(
     literal: &mut InputValue<Scalar>,
     named: &str,
     list: bool,
-    hidden: &mut Vec<String>,
+    hidden: &mut HashSet<String>,
 ) {
     if takes_any_json(named) {
         return match literal {
@@ -83,11 +85,13 @@ fn scalar(marked: &str, named: &str) -> Scalar {
     }
 }
 
-fn json(literal: &mut InputValue<Scalar>, hidden: &mut Vec<String>) {
+fn json(literal: &mut InputValue<Scalar>, hidden: &mut HashSet<String>) {
     match literal {
         InputValue::Null | InputValue::Variable(_) => {}
         other => {
-            value(other).variables(&mut |name| hidden.push(name.to_owned()));
+            value(other).variables(&mut |name| {
+                hidden.insert(name.to_owned());
+            });
             *other = InputValue::Scalar(Scalar::String(String::new()));
         }
     }

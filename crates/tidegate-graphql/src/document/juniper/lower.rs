@@ -11,9 +11,7 @@ use crate::document::{
     Argument, Condition, Document, Field, Fragment, InputType, Operation, OperationKind, Selection,
     VariableDefinition,
 };
-use crate::error::{Code, Error};
-
-type Errors = Vec<Error>;
+use crate::error::{Code, Error, Errors};
 
 /// Fragments by name.
 type Fragments<'p> = HashMap<&'p str, usize>;
@@ -64,13 +62,13 @@ macro_rules! conditions {
 /// # Errors
 ///
 /// Directives that repeat.
-pub(super) fn document(parsed: &[Definition<'_, Scalar>]) -> Result<Document, Errors> {
+pub(super) fn document(parsed: &[Definition<'_, Scalar>]) -> Result<Document, Vec<Error>> {
     let names = parsed.iter().filter_map(|definition| match definition {
         Definition::Fragment(fragment) => Some(fragment.item.name.item),
         Definition::Operation(_) => None,
     });
     let names: Fragments<'_> = names.enumerate().map(|(at, name)| (name, at)).collect();
-    let mut errors = Errors::new();
+    let mut errors = Errors::default();
     let mut document = Document {
         operations: Vec::new(),
         fragments: Vec::new(),
@@ -113,11 +111,8 @@ pub(super) fn document(parsed: &[Definition<'_, Scalar>]) -> Result<Document, Er
             }
         }
     }
-    if errors.is_empty() {
-        Ok(document)
-    } else {
-        Err(errors)
-    }
+    errors.into_result()?;
+    Ok(document)
 }
 
 fn selection(

@@ -20,7 +20,7 @@ use juniper::{DefaultScalarValue, Definition, RuleError, Spanning};
 
 use super::{Document, check_text};
 use crate::definition::Types;
-use crate::error::{Code, Error, Location};
+use crate::error::{Code, Error, Errors, Location};
 use crate::limits::Limits;
 
 use mention::Mentioned;
@@ -69,7 +69,7 @@ impl Validator {
     ///
     /// # Errors
     ///
-    /// `GRAPHQL_PARSE_FAILED`, `GRAPHQL_VALIDATION_FAILED` (all of them) and `TOO_COMPLEX`, with
+    /// `GRAPHQL_PARSE_FAILED`, `GRAPHQL_VALIDATION_FAILED` (the first ones) and `TOO_COMPLEX`, with
     /// their places.
     pub(crate) fn read(&self, text: &str, limits: &Limits) -> Result<Document, Vec<Error>> {
         if let Some(at) = text.find('\0') {
@@ -87,11 +87,10 @@ impl Validator {
         visit_all_rules(&mut context, &parsed);
         let mut errors = context.into_errors();
         errors.retain(|error| error.message() != UNUSED_TOLD);
-        if errors.is_empty() {
-            rules::check(&document, |kind| self.types.operation(kind).is_some())?;
-            return Ok(document);
-        }
-        Err(errors.iter().map(rule_error).collect())
+        let told: Errors = errors.iter().map(rule_error).collect();
+        told.into_result()?;
+        rules::check(&document, |kind| self.types.operation(kind).is_some())?;
+        Ok(document)
     }
 }
 

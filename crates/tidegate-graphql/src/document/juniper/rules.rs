@@ -1,13 +1,13 @@
 //! The rules that juniper lacks, or cannot apply because it does not see what literals hold.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::coerce;
 use crate::document::{
     Condition, Document, Field, InputType, Operation, OperationKind, Selection, Value,
     VariableDefinition,
 };
-use crate::error::{Code, Error, Location};
+use crate::error::{Code, Error, Errors, Location};
 use crate::kind::SCALARS;
 
 /// Checks that variables have types that can be given: juniper's rules panic at unknown ones.
@@ -21,18 +21,14 @@ pub(super) fn check_types(document: &Document) -> Result<(), Vec<Error>> {
         .iter()
         .flat_map(|operation| &operation.variables);
     let wrong = variables.filter(|variable| !is_input(innermost(&variable.r#type)));
-    let errors: Vec<_> = wrong
+    let errors: Errors = wrong
         .map(|variable| {
             let name = innermost(&variable.r#type);
             let message = format!("Variable `${}`: `{name}` is no input type", variable.name);
             Error::new(Code::ValidationFailed, message).at(variable.location)
         })
         .collect();
-    if errors.is_empty() {
-        Ok(())
-    } else {
-        Err(errors)
-    }
+    errors.into_result()
 }
 
 fn is_input(name: &str) -> bool {
@@ -49,7 +45,7 @@ pub(super) fn check(
     document: &Document,
     exists: impl Fn(OperationKind) -> bool,
 ) -> Result<(), Vec<Error>> {
-    let mut errors = Vec::new();
+    let mut errors = Errors::default();
     for operation in &document.operations {
         if !exists(operation.kind) {
             let kind = match operation.kind {
@@ -64,6 +60,11 @@ pub(super) fn check(
         let mut check = Check {
             document,
             operation,
+            variables: operation
+                .variables
+                .iter()
+                .map(|known| (&*known.name, known))
+                .collect(),
             seen: HashSet::new(),
             errors: &mut errors,
         };
@@ -75,27 +76,23 @@ pub(super) fn check(
             check.single_root();
         }
     }
-    if errors.is_empty() {
-        Ok(())
-    } else {
-        Err(errors)
-    }
+    errors.into_result()
 }
 
 struct Check<'d, 'e> {
     document: &'d Document,
     operation: &'d Operation,
+    /// The operation's variables by name.
+    variables: HashMap<&'d str, &'d VariableDefinition>,
     /// The fragments that have been looked at for this operation.
     seen: HashSet<usize>,
-    errors: &'e mut Vec<Error>,
+    errors: &'e mut Errors,
 }
 
 impl<'d> Check<'d, '_> {
     fn fail(&mut self, message: String, location: Location) {
         let error = Error::new(Code::ValidationFailed, message).at(location);
-        if !self.errors.contains(&error) {
-            self.errors.push(error);
-        }
+        self.errors.push(error);
     }
 
     fn variable(&mut self, variable: &VariableDefinition) {
@@ -110,6 +107,9 @@ impl<'d> Check<'d, '_> {
 
     fn selection(&mut self, selection: &'d [Selection]) {
         for part in selection {
+            if self.errors.is_full() {
+                return;
+            }
             match part {
                 Selection::Field(field) => {
                     self.conditions(&field.conditions, field.location);
@@ -132,9 +132,8 @@ impl<'d> Check<'d, '_> {
 
     fn field(&mut self, field: &'d Field) {
         for argument in &field.arguments {
-            let operation = self.operation;
             argument.value.variables(&mut |name| {
-                if !operation.variables.iter().any(|known| &*known.name == name) {
+                if !self.errors.is_full() && !self.variables.contains_key(name) {
                     let message = format!("Variable `${name}` is not defined");
                     self.fail(message, argument.location);
                 }
@@ -160,12 +159,9 @@ impl<'d> Check<'d, '_> {
     /// 5.8.5).
     fn not_null(&mut self, value: &Value, location: Location) {
         let Value::Variable(name) = value else { return };
-        let known = self
-            .operation
-            .variables
-            .iter()
-            .find(|known| known.name == *name);
-        let Some(variable) = known else { return };
+        let Some(variable) = self.variables.get(&**name) else {
+            return;
+        };
         let nullable = !matches!(variable.r#type, InputType::NonNull(_));
         if nullable && matches!(variable.default, None | Some(Value::Null)) {
             let message = format!(

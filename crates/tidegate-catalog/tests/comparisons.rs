@@ -1,0 +1,37 @@
+//! By what values of an extension's types can be compared.
+
+use crate::stage::Stage;
+
+#[tokio::test]
+async fn a_type_has_the_operators_of_its_owner() {
+    let stage = Stage::new(
+        "comparisons",
+        "create schema ext; grant create, usage on schema ext to public;
+         create extension hstore schema ext; create extension ltree schema ext;
+         create role comparisons_other; set role comparisons_other;
+         create function ext.hostile(ext.lquery, ext.lquery) returns bool
+             language sql as 'select true';
+         create operator ext.= (leftarg = ext.lquery, rightarg = ext.lquery, function = ext.hostile);
+         reset role;
+         create domain ext.paths as ext.ltree[]; create type ext.pair as (a ext.ltree, b ext.hstore);
+         create table t (h ext.hstore, l ext.ltree, q ext.lquery, p ext.paths, c ext.pair, i int[])",
+    )
+    .await;
+    let schema = stage.public().await;
+    let relation = &schema[schema.find("t").unwrap()];
+    let told = |name: &str| -> Vec<(String, bool, bool)> {
+        let column = relation.column(relation.find_column(name).unwrap());
+        let known = column.comparisons.iter();
+        known
+            .map(|known| (known.operators.join(" "), known.sorts, known.groups))
+            .collect()
+    };
+    let hstore = ("<> =".to_owned(), true, true);
+    let ltree = ("< <= <> = > >=".to_owned(), true, true);
+    assert_eq!(told("h"), [hstore.clone()]);
+    assert_eq!(told("l"), [ltree.clone()]);
+    assert_eq!(told("q"), [(String::new(), false, false)]);
+    assert_eq!(told("p"), [ltree.clone()]);
+    assert_eq!(told("c"), [ltree, hstore]);
+    assert_eq!(told("i"), []);
+}

@@ -1,0 +1,198 @@
+//! A column that is compared: its operators and its values.
+
+use tidegate_catalog::model::Column;
+use tidegate_catalog::{ColumnId, Relation};
+use tidegate_sql::json::JsonKind;
+use tidegate_sql::{Parameter, Type};
+
+use super::path::Path;
+use super::{text, value};
+use crate::error::{Error, Result};
+use crate::family::{Family, base, number_type, value_members, written};
+use crate::filter::{Comparison, Filter};
+use crate::json::{Json, Members};
+use crate::operator::Operator;
+
+/// How PostgreSQL compares a column with a number of an SQL text (PostgreSQL, "Operators", type
+/// resolution).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Compared {
+    /// As `double precision`.
+    Real,
+    /// As `numeric`, where the number is no integer of the column's type.
+    Integer,
+    /// As any other value.
+    Other,
+}
+
+/// A column that is compared.
+pub(crate) struct Target<'a> {
+    id: ColumnId,
+    pub(super) column: &'a Column,
+    /// Whether it belongs to the primary key: an ID may be a number, whatever the column holds.
+    is_key: bool,
+}
+
+impl<'a> Target<'a> {
+    pub(crate) fn of(relation: &'a Relation, id: ColumnId) -> Self {
+        Self {
+            id,
+            column: relation.column(id),
+            is_key: relation.is_key(id),
+        }
+    }
+}
+
+impl Target<'_> {
+    /// Whether an object is a value of the column's type rather than operators: its members tell.
+    ///
+    /// A word that is neither is an error, also where values can have any member: a misspelt
+    /// operator that counted as a value would let other rows pass, below `not` nearly all. For the
+    /// same reason an object has to say something.
+    pub(super) fn is_value(&self, members: &Members<'_>, path: &Path<'_>) -> Result<bool> {
+        let known = self.value_members();
+        let of_value = |name: &str| known.contains(&name);
+        let mut names = members.iter().map(|(name, _)| &**name);
+        if members.is_empty() {
+            return Err(self.missing(path));
+        }
+        if let Some(name) = names
+            .clone()
+            .find(|name| Operator::find(name).is_none() && !of_value(name))
+        {
+            return Err(self.unknown(&Path::Member(path, name)));
+        }
+        Ok(names.all(|name| Operator::find(name).is_none()))
+    }
+
+    /// One operator of a column's object.
+    pub(super) fn operator(&self, name: &str, value: &Json<'_>, path: &Path<'_>) -> Result<Filter> {
+        let operator = Operator::find(name);
+        let Some(operator) = operator.filter(|operator| self.has(*operator)) else {
+            return Err(self.unknown(path));
+        };
+        if operator == Operator::IsNull {
+            let operator = match &*value.text() {
+                "true" => Operator::IsNull,
+                "false" => Operator::IsNotNull,
+                _ => return Err(value.not(path, "true or false")),
+            };
+            return Ok(self.null(operator, path));
+        }
+        match (operator, value.kind()) {
+            (Operator::Eq, JsonKind::Null) => Ok(self.null(Operator::IsNull, path)),
+            (Operator::Neq, JsonKind::Null) => Ok(self.null(Operator::IsNotNull, path)),
+            _ => self.compare(operator, value, path),
+        }
+    }
+
+    /// The error of an operator that the column's type does not have.
+    fn unknown(&self, path: &Path<'_>) -> Error {
+        Error::UnknownOperator {
+            place: path.to_string(),
+            r#type: written(&self.column.r#type),
+            expected: self.expected(),
+        }
+    }
+
+    /// The error of an object without a member.
+    fn missing(&self, path: &Path<'_>) -> Error {
+        Error::MissingOperator {
+            place: path.to_string(),
+            expected: self.expected(),
+        }
+    }
+
+    /// The members of an object that is compared without the word `eq`.
+    fn value_members(&self) -> Vec<&str> {
+        if self.has(Operator::Eq) {
+            value_members(&self.column.r#type)
+        } else {
+            Vec::new()
+        }
+    }
+
+    /// What an object can hold: the operators of the column's type, and the members of its values.
+    fn expected(&self) -> String {
+        let quoted = |name: &str| format!("`{name}`");
+        let operators = Family::operators(self.column).map(|operator| quoted(operator.name()));
+        let operators = operators.collect::<Vec<_>>().join(", ");
+        match &self.value_members()[..] {
+            [] => operators,
+            members => {
+                let members: Vec<_> = members.iter().map(|name| quoted(name)).collect();
+                format!("{operators}, or a value of {}", members.join(", "))
+            }
+        }
+    }
+
+    /// A comparison with a value that is not null.
+    pub(crate) fn compare(
+        &self,
+        operator: Operator,
+        value: &Json<'_>,
+        path: &Path<'_>,
+    ) -> Result<Filter> {
+        self.check(operator, path)?;
+        value::check(&self.column.r#type, operator, value, path)?;
+        text::check((self.column, self.is_key), operator, value, path)?;
+        match operator {
+            Operator::In if value.elements(path)?.is_empty() => Ok(Filter::Any(Vec::new())),
+            Operator::NotIn if value.elements(path)?.is_empty() => Ok(Filter::everything()),
+            _ => Ok(self.comparison((operator, value.parameter()), false, path)),
+        }
+    }
+
+    /// How PostgreSQL compares the column with a number of an SQL text.
+    pub(crate) fn compared(&self) -> Compared {
+        match *base(&self.column.r#type) {
+            Type::FLOAT4 => Compared::Real,
+            Type::INT2 | Type::INT4 | Type::INT8 => Compared::Integer,
+            _ => Compared::Other,
+        }
+    }
+
+    /// A comparison with a number of an SQL text, or with a list of such, by its own type: PostgreSQL
+    /// compares `real` with one as `double precision`, and an integer as `numeric`.
+    pub(crate) fn compare_number(
+        &self,
+        operator: Operator,
+        value: &Json<'_>,
+        path: &Path<'_>,
+    ) -> Result<Filter> {
+        self.check(operator, path)?;
+        value::check(number_type(&self.column.r#type), operator, value, path)?;
+        Ok(self.comparison((operator, value.parameter()), true, path))
+    }
+
+    pub(crate) fn null(&self, operator: Operator, path: &Path<'_>) -> Filter {
+        self.comparison((operator, Parameter::Null), false, path)
+    }
+
+    fn comparison(
+        &self,
+        (operator, value): (Operator, Parameter),
+        number: bool,
+        path: &Path<'_>,
+    ) -> Filter {
+        Filter::Compare(Comparison {
+            column: self.id,
+            operator,
+            value,
+            number,
+            place: path.to_string().into(),
+        })
+    }
+
+    fn has(&self, operator: Operator) -> bool {
+        Family::operators(self.column).any(|own| own == operator)
+    }
+
+    /// Refuses an operator that the column's type does not have.
+    fn check(&self, operator: Operator, path: &Path<'_>) -> Result<()> {
+        if self.has(operator) {
+            return Ok(());
+        }
+        Err(self.unknown(&Path::Member(path, operator.name())))
+    }
+}

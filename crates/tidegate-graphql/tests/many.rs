@@ -1,0 +1,149 @@
+//! A request with many errors is answered with the first ones, and takes no longer for the rest.
+
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tidegate_graphql::{Api, Context};
+use tidegate_sql::{Principal, Terms};
+
+use crate::fixture::api;
+use crate::variables::Away;
+
+const TOLD: usize = 50;
+
+/// So many that what grows with their square takes minutes.
+const MANY: usize = 20_000;
+
+/// A test's build needs some seconds to parse what a release reads in a tenth of one.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn repeated(one: impl Fn(usize) -> String) -> String {
+    (0..MANY).fold(String::new(), |mut text, number| {
+        let _ = write!(text, "{} ", one(number));
+        text
+    })
+}
+
+/// The messages for a document.
+fn messages(api: &Api, document: &str) -> Vec<String> {
+    let errors = api.prepare(document, None).unwrap_err();
+    errors.into_iter().map(|error| error.message).collect()
+}
+
+/// Documents with many errors of one kind.
+fn documents() -> Vec<(String, &'static str)> {
+    let variables = |r#type: &str| repeated(|number| format!("$v{number}: {type}"));
+    let list = |word: &str| repeated(|number| word.replace('#', &number.to_string()));
+    let fields = |count: usize, word: &str| {
+        (0..count)
+            .map(|number| word.replace('#', &number.to_string()))
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    vec![
+        (
+            format!("query({}) {{ __typename }}", variables("Int")),
+            "unused variables",
+        ),
+        (
+            format!("query({}) {{ __typename }}", variables("Nothing")),
+            "types that are none",
+        ),
+        (
+            format!("query({}) {{ __typename }}", variables("Int = \"a\"")),
+            "wrong defaults",
+        ),
+        (
+            format!("{{ __typename {} }}", list("@no#")),
+            "unknown directives",
+        ),
+        (
+            format!("{{ __typename {} }}", list("@skip(if: false)")),
+            "repeated directives",
+        ),
+        (
+            format!("{{ getArtists(where: [{}]) {{ id }} }}", list("$v#")),
+            "undefined variables in a literal",
+        ),
+        (
+            format!("{{ getArtists({}) {{ id }} }}", list("a#: 1")),
+            "unknown arguments",
+        ),
+        (
+            format!("{{ getArtists {{ {} }} }}", fields(900, "no#")),
+            "unknown fields",
+        ),
+        (
+            format!("{{ getArtists {{ {} }} }}", fields(400, "a#: id a#: name")),
+            "conflicts",
+        ),
+        (
+            format!(
+                "{{ __typename }} {}",
+                list("fragment f# on Query { __typename }")
+            ),
+            "unused fragments",
+        ),
+    ]
+}
+
+#[test]
+fn of_a_document_with_many_errors_the_first_ones_are_told() {
+    let api = api();
+    for (document, what) in documents() {
+        let began = Instant::now();
+        let found = messages(&api, &document);
+        assert!(began.elapsed() < PATIENCE, "{what}: {:?}", began.elapsed());
+        assert_eq!(found.len(), TOLD + 1, "{what}: {found:?}");
+        assert!(
+            found[TOLD].contains("more errors"),
+            "{what}: {}",
+            found[TOLD]
+        );
+        assert!(!found[..TOLD].contains(&found[TOLD]), "{what}");
+    }
+}
+
+#[tokio::test]
+async fn of_many_wrong_variables_the_first_ones_are_told() {
+    let api = api();
+    let definitions = repeated(|number| format!("$v{number}: Int!"));
+    let uses = repeated(|number| format!("$v{number}"));
+    let document =
+        format!("query({definitions}) {{ getArtists(where: {{id: {{in: [{uses}]}}}}) {{ id }} }}");
+    let prepared = api.prepare(&document, None).unwrap();
+    let context = Context {
+        executor: &Away,
+        principal: &Principal::Control,
+        anonymous: false,
+        terms: Terms::default(),
+        room: u64::MAX,
+    };
+    let values = |value: &str| {
+        let members = (0..MANY).map(|number| format!("\"v{number}\":{value}"));
+        let members = members.collect::<Vec<_>>().join(",");
+        RawValue::from_string(format!("{{{members}}}")).unwrap()
+    };
+    let began = Instant::now();
+    let answer = api
+        .execute(&prepared, Some(&values("true")), context)
+        .await
+        .unwrap();
+    let body: Value = serde_json::from_slice(&answer.body.into_bytes().unwrap()).unwrap();
+    let errors = body["errors"].as_array().unwrap();
+    assert_eq!(errors.len(), TOLD + 1);
+    assert_eq!(errors[TOLD]["extensions"]["code"], "BAD_USER_INPUT");
+    assert!(
+        errors[TOLD]["message"]
+            .as_str()
+            .unwrap()
+            .contains("more errors")
+    );
+    // As many right ones go to PostgreSQL.
+    api.execute(&prepared, Some(&values("1")), context)
+        .await
+        .unwrap_err();
+    assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
+}
