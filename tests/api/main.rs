@@ -47,6 +47,7 @@ mod graphql_names;
 mod graphql_operators;
 mod graphql_reading;
 mod graphql_relations;
+mod graphql_renamed;
 mod graphql_roots;
 mod graphql_signatures;
 mod graphql_snapshots;
