@@ -92,6 +92,27 @@ fn serve_asks_for_what_it_needs() {
     assert!(said(&free, &[url]).contains("`tidegate key init FILE`"));
     let open = ["serve", "--listen", "0.0.0.0:0"];
     assert!(said(&open, &[url]).contains("public_url is missing"));
+    for (public, refused) in [
+        ("http://10.0.0.1:8080", true),
+        ("http://api.example", true),
+        ("http://[2001:db8::1]/api", true),
+        ("http://localhost.example", true),
+        ("http://127.0.0.1:8080", false),
+        ("http://[::1]:8080", false),
+        ("http://localhost:8080", false),
+        ("http://api.localhost", false),
+        ("https://api.example", false),
+    ] {
+        let arguments = [&free[..], &["--public-url", public]].concat();
+        let message = said(&arguments, &[url]);
+        assert_eq!(
+            message.contains("in the clear"),
+            refused,
+            "{public}: {message}"
+        );
+        let message = said(&[&arguments[..], &["--insecure-http"]].concat(), &[url]);
+        assert!(!message.contains("in the clear"), "{public}: {message}");
+    }
     let message = said(
         &["serve", "--listen", "127.0.0.1:0", "--tls-key", "k.pem"],
         &[url],

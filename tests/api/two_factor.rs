@@ -44,6 +44,20 @@ async fn a_client_with_two_factor_asks_for_a_second_one() {
     let done = browser.get(&authorization("two-factor")).await;
     assert!(!done.told("code").is_empty());
 
+    // A browser that was left open does not turn it off; a wrong proof is told beside the field.
+    let page = browser.get("/account").await;
+    for wrong in ["", "careful4321", "000000"] {
+        let refused = browser
+            .submit(&page, "remove_second_factor", &[("proof", wrong)])
+            .await;
+        assert_eq!(refused.status, 400, "{wrong}");
+        assert!(
+            refused.text.contains("id=\"proof-complaint\""),
+            "{}",
+            refused.text
+        );
+    }
+
     let mut second = Browser::new(demo());
     let page = second.get(&authorization("two-factor")).await;
     let page = second.sign_in(&page, "careful").await;
@@ -60,6 +74,17 @@ async fn a_client_with_two_factor_asks_for_a_second_one() {
         .submit(&page, "second_factor", &[("code", recovery)])
         .await;
     assert!(!done.told("code").is_empty(), "{}", done.text);
+
+    let page = browser.get("/account").await;
+    let off = browser
+        .submit(&page, "remove_second_factor", &[("proof", "careful1234")])
+        .await;
+    assert_eq!(off.status, 200, "{}", off.text);
+    assert!(
+        off.text.contains("Two-step sign-in is off."),
+        "{}",
+        off.text
+    );
 }
 
 /// What an authenticator shows (RFC 6238).

@@ -32,7 +32,7 @@ const OPEN_HOUSE: &str = "everybody knows the demo's passwords, so it listens on
 pub(crate) async fn run(command: &cli::Demo, mut layers: Layers) -> Result {
     layers.prefer("log_level", "warn");
     let settings = layers.settings()?;
-    logging::start(&settings);
+    logging::start_demo(&settings);
     let loopback = settings
         .listen
         .iter()
@@ -82,6 +82,8 @@ fn cluster_settings(settings: &Settings, folder: &Folder) -> ClusterSettings {
         search_path: std::env::var_os("PATH"),
         ..ClusterSettings::kept(folder.cluster())
     }
+    // What is kept for subscribers must not fill the disk of who forgets a demo.
+    .with("max_slot_wal_keep_size", "1GB")
 }
 
 /// A demo whose key was lost holds nothing that is worth its rescue.

@@ -141,19 +141,19 @@ const METRICS: [Metric; 10] = [
     Metric {
         name: "tidegate_feed_subscriptions",
         kind: "gauge",
-        help: "Subscriptions to changes.",
+        help: "Open subscriptions to changes of the database.",
         value: |database| database.subscriptions as f64,
     },
     Metric {
         name: "tidegate_feed_live",
         kind: "gauge",
-        help: "Whether the log of the database is read.",
+        help: "1 while the changes of the database are read, 0 otherwise.",
         value: |database| f64::from(u8::from(database.live)),
     },
     Metric {
         name: "tidegate_feed_position",
         kind: "gauge",
-        help: "Up to where changes were handed out.",
+        help: "Position in the log (LSN as a number) up to which changes were handed out.",
         value: |database| database.reached.0 as f64,
     },
     Metric {
@@ -165,7 +165,7 @@ const METRICS: [Metric; 10] = [
     Metric {
         name: "tidegate_feed_lag_seconds",
         kind: "gauge",
-        help: "For how long there has been log that is not handed out.",
+        help: "Seconds for which there has been log that was not handed out.",
         value: |database| database.lag.as_secs_f64(),
     },
     Metric {
@@ -189,7 +189,7 @@ const METRICS: [Metric; 10] = [
     Metric {
         name: "tidegate_feed_resyncs_total",
         kind: "counter",
-        help: "Gaps that subscribers were told of.",
+        help: "Gaps (resync) that subscriptions were told of.",
         value: |database| database.resyncs as f64,
     },
     Metric {

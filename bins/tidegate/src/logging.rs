@@ -11,6 +11,20 @@ use crate::settings::{LogFormat, LogLevel, Settings};
 
 /// Begins to log. Other crates than ours say only what should be looked at.
 pub(crate) fn start(settings: &Settings) {
+    begin(settings, Targets::new());
+}
+
+/// The same for the demo, which is quiet but for the requests that failed: who tries something out
+/// looks at the terminal for the reason.
+pub(crate) fn start_demo(settings: &Settings) {
+    let requests = match settings.log_level {
+        LogLevel::Warn => Targets::new().with_target("tidegate::access", Level::INFO),
+        _ => Targets::new(),
+    };
+    begin(settings, requests);
+}
+
+fn begin(settings: &Settings, targets: Targets) {
     let level = match settings.log_level {
         LogLevel::Error => Level::ERROR,
         LogLevel::Warn => Level::WARN,
@@ -19,9 +33,7 @@ pub(crate) fn start(settings: &Settings) {
         LogLevel::Trace => Level::TRACE,
     };
     let others = level.min(Level::WARN);
-    let filter = Targets::new()
-        .with_default(others)
-        .with_target("tidegate", level);
+    let filter = targets.with_default(others).with_target("tidegate", level);
     let registry = tracing_subscriber::registry().with(filter);
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     match settings.log_format {

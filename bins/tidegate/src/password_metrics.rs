@@ -15,7 +15,7 @@ impl MetricsSource for PasswordMetrics {
         let count = self.0.completed();
         writeln!(
             text,
-            "# HELP {name} Passwords hashed or checked, of users that exist or not.\n\
+            "# HELP {name} Passwords that were hashed or checked, those of unknown users included.\n\
              # TYPE {name} counter\n{name} {count}"
         )
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tidegate_catalog::{Definitions, Telling};
 use tidegate_postgres::admin::RoleCredentials;
 use tidegate_postgres::control::Control;
-use tidegate_postgres::pool::{Pool, Settings as PoolSettings, WAIT_BOUNDS};
+use tidegate_postgres::pool::{Counters, Pool, Settings as PoolSettings, WAIT_BOUNDS};
 use tidegate_postgres::{Postgres, RoleConnector, Roles};
 use tidegate_server::{MetricsSource, Probe};
 use tidegate_sql::{BoxFuture, DatabaseName, Executor};
@@ -117,26 +117,26 @@ impl MetricsSource for UserPool {
         gauge(
             text,
             "tidegate_pool_capacity",
-            "Connections at most.",
+            "Connections to PostgreSQL for users that this node may have open.",
             stats.capacity,
         )?;
         gauge(
             text,
             "tidegate_pool_waiting",
-            "Requests that wait.",
+            "Requests that wait for a connection to PostgreSQL.",
             stats.waiting,
         )?;
         let reachable = usize::from(stats.reachable);
         gauge(
             text,
             "tidegate_pool_reachable",
-            "Whether PostgreSQL is there.",
+            "1 while PostgreSQL accepts connections, 0 otherwise.",
             reachable,
         )?;
         let name = "tidegate_pool_connections";
         writeln!(
             text,
-            "# HELP {name} Connections of users.\n# TYPE {name} gauge"
+            "# HELP {name} Connections to PostgreSQL for users, by state.\n# TYPE {name} gauge"
         )?;
         for (state, count) in [
             ("idle", of(|role| role.idle)),
@@ -148,27 +148,73 @@ impl MetricsSource for UserPool {
             writeln!(text, "{name}{{state=\"{state}\"}} {count}")?;
         }
         let counters = &stats.counters;
-        for (event, count) in [
-            ("shared", self.postgres.roles().shared_reads()),
-            ("reused", counters.reused),
-            ("opened", counters.opened),
-            ("open_failed", counters.open_failures),
-            ("closed", counters.closed),
-            ("evicted", counters.evicted),
-            ("reset", counters.resets),
-            ("reset_failed", counters.reset_failures),
-            ("repaired", counters.repairs),
-            ("timed_out", counters.timeouts),
-            ("rejected", counters.rejected),
-        ] {
+        let shared = self.postgres.roles().shared_reads();
+        for (event, help, count) in events(counters, shared) {
             let name = format!("tidegate_pool_{event}_total");
             writeln!(
                 text,
-                "# HELP {name} Since the start.\n# TYPE {name} counter\n{name} {count}"
+                "# HELP {name} {help}\n# TYPE {name} counter\n{name} {count}"
             )?;
         }
         waits(text, counters)
     }
+}
+
+/// What happened since the start: the event, what is counted, and how often.
+fn events(counters: &Counters, shared: u64) -> [(&'static str, &'static str, u64); 11] {
+    [
+        (
+            "shared",
+            "Reads that shared a connection with others of their session.",
+            shared,
+        ),
+        (
+            "reused",
+            "Idle connections that were lent to a request at once.",
+            counters.reused,
+        ),
+        ("opened", "Connections that were opened.", counters.opened),
+        (
+            "open_failed",
+            "Attempts to open a connection that failed.",
+            counters.open_failures,
+        ),
+        (
+            "closed",
+            "Connections that were closed, failed attempts to open one included.",
+            counters.closed,
+        ),
+        (
+            "evicted",
+            "Idle connections that were closed to make room for another role.",
+            counters.evicted,
+        ),
+        (
+            "reset",
+            "Resets of a session behind a request that were begun.",
+            counters.resets,
+        ),
+        (
+            "reset_failed",
+            "Resets that failed, which closes the connection.",
+            counters.reset_failures,
+        ),
+        (
+            "repaired",
+            "Repairs that were tried of roles that could not log in.",
+            counters.repairs,
+        ),
+        (
+            "timed_out",
+            "Requests that got no connection within pool_timeout.",
+            counters.timeouts,
+        ),
+        (
+            "rejected",
+            "Requests that were refused because the queue for connections was full.",
+            counters.rejected,
+        ),
+    ]
 }
 
 fn gauge(text: &mut String, name: &str, help: &str, value: usize) -> fmt::Result {
@@ -182,11 +228,11 @@ fn gauge(text: &mut String, name: &str, help: &str, value: usize) -> fmt::Result
     clippy::cast_precision_loss,
     reason = "a metric of seconds needs no 53 bits"
 )]
-fn waits(text: &mut String, counters: &tidegate_postgres::pool::Counters) -> fmt::Result {
+fn waits(text: &mut String, counters: &Counters) -> fmt::Result {
     let name = "tidegate_pool_wait_seconds";
     writeln!(
         text,
-        "# HELP {name} Waits for a connection.\n# TYPE {name} histogram"
+        "# HELP {name} Seconds that requests waited for a connection to PostgreSQL.\n# TYPE {name} histogram"
     )?;
     let mut sum = 0;
     for (place, count) in counters.waits.iter().enumerate() {

@@ -1,10 +1,13 @@
 //! The whole surface on one screen.
 
+mod methods;
+
 use std::borrow::Cow;
 
 use http::Method;
 
 use crate::percent;
+pub(crate) use methods::Methods;
 
 /// Where a request goes. What a path names is percent-decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,23 +113,6 @@ pub(crate) enum Miss {
     NotFound,
     /// The path is there and takes other methods: the value of `Allow`.
     MethodNotAllowed(&'static str),
-}
-
-/// The methods of a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Methods {
-    /// Reading: `HEAD` is there where `GET` is.
-    Get,
-    /// What is done, and not read.
-    Post,
-    /// A collection: reading it, adding to it.
-    Collection,
-    /// Members of a collection: reading, changing and deleting them.
-    Members,
-    /// A page with forms that it takes itself.
-    Page,
-    /// What is there as long as what it belongs to: reading and changing it.
-    Property,
 }
 
 /// A route without what its path names: the label in metrics and logs, the path in the OpenAPI
@@ -385,30 +371,6 @@ impl<'p> Route<'p> {
     /// Whether a path is that of a page.
     pub(crate) fn is_path_of_page(path: &'p str) -> bool {
         Self::of_path(path).is_some_and(|route| route.is_page())
-    }
-}
-
-impl Methods {
-    fn include(self, method: &Method) -> bool {
-        let reads = matches!(*method, Method::GET | Method::HEAD);
-        match self {
-            Self::Get => reads,
-            Self::Post => *method == Method::POST,
-            Self::Collection | Self::Page => reads || *method == Method::POST,
-            Self::Members => reads || matches!(*method, Method::PATCH | Method::DELETE),
-            Self::Property => reads || *method == Method::PATCH,
-        }
-    }
-
-    /// The value of `Allow`.
-    pub(crate) const fn allow(self) -> &'static str {
-        match self {
-            Self::Get => "GET, HEAD, OPTIONS",
-            Self::Post => "POST, OPTIONS",
-            Self::Collection | Self::Page => "GET, HEAD, POST, OPTIONS",
-            Self::Members => "GET, HEAD, PATCH, DELETE, OPTIONS",
-            Self::Property => "GET, HEAD, PATCH, OPTIONS",
-        }
     }
 }
 

@@ -10,7 +10,7 @@ use super::cookie;
 use crate::app::App;
 use crate::body::Body;
 use crate::endpoint::Call;
-use crate::error::Failure;
+use crate::error::{Errors, Failure, Protocol};
 use crate::memory::Holder;
 use crate::negotiate::ContentType;
 use crate::page::{self, Complaint, Form};
@@ -185,6 +185,10 @@ impl<'a> Visitor<'a> {
         let status = complaint.map_or(StatusCode::OK, |refused| refused.status);
         let markup = page::layout(self.base(), title, card);
         let mut response = page::answer(status, markup, returns_to);
+        if let Some(refused) = complaint.filter(|refused| refused.status != StatusCode::OK) {
+            let errors = Errors::one(Protocol::Page, refused.code);
+            response.body_mut().subject.errors = Some(Box::new(errors));
+        }
         if let Some(seconds) = complaint.and_then(|refused| refused.retry_after) {
             response.headers_mut().insert(RETRY_AFTER, seconds.into());
         }
@@ -205,10 +209,15 @@ impl<'a> Visitor<'a> {
     }
 }
 
+/// The code of a form that was not filled in as it must be.
+const REFUSED: &str = "INPUT_VALIDATION_ERROR";
+
 /// What a person can mend.
 #[derive(Clone, Debug)]
 pub(super) struct Refused {
     status: StatusCode,
+    /// For the log and the metrics.
+    code: &'static str,
     retry_after: Option<u64>,
     pub(super) complaint: Complaint,
 }
@@ -217,7 +226,7 @@ impl Refused {
     /// What to tell a person of an error, beside this field; an error that nobody can mend is a
     /// failure.
     pub(super) fn of(field: &'static str, error: Error) -> Result<Self, Failure> {
-        let retry_after = error.retry_after();
+        let (retry_after, code) = (error.retry_after(), error.code());
         let (status, text) = match &error {
             Error::WrongCredentials => (400, "Wrong user name or password.".to_owned()),
             Error::WrongSecondFactor => (400, "That code is wrong or was used already.".to_owned()),
@@ -260,6 +269,7 @@ impl Refused {
         };
         Ok(Self {
             status: StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST),
+            code,
             retry_after,
             complaint: Complaint::new(field, text),
         })
@@ -269,6 +279,7 @@ impl Refused {
     pub(super) fn gone() -> Self {
         Self {
             status: StatusCode::BAD_REQUEST,
+            code: REFUSED,
             retry_after: None,
             complaint: Complaint::new("", ""),
         }
@@ -280,6 +291,7 @@ impl Refused {
         let text = format!("{name} takes users of the database {database} only.");
         Self {
             status: StatusCode::BAD_REQUEST,
+            code: REFUSED,
             retry_after: None,
             complaint: Complaint::new("database", text),
         }
@@ -289,6 +301,7 @@ impl Refused {
     pub(super) fn told(text: String) -> Self {
         Self {
             status: StatusCode::OK,
+            code: REFUSED,
             retry_after: None,
             complaint: Complaint::new("", text),
         }
@@ -298,6 +311,7 @@ impl Refused {
     pub(super) fn missing(field: &'static str) -> Self {
         Self {
             status: StatusCode::BAD_REQUEST,
+            code: REFUSED,
             retry_after: None,
             complaint: Complaint::new(field, "Fill in this field."),
         }
