@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::RoleConnector;
 use super::beginning::{Beginnings, may_resettle};
-use super::roles::{Lent, conclude, redefinition, told};
+use super::roles::{Lent, conclude, forget_if_malformed, redefinition, told};
 use crate::dictionary::Dictionary;
 use crate::pool::Lease;
 use crate::session::task::{Place, Task};
@@ -130,6 +130,7 @@ impl RoleTransaction {
             lease.statements.retire();
             self.redefine(redefinition);
         }
+        forget_if_malformed(&self.dictionary, &outcome);
         self.remember(outcome)
     }
 
