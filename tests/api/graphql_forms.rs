@@ -349,6 +349,31 @@ async fn several_rows_with_boxes_are_inserted_at_once() {
     assert_eq!(answer["insertGqfBoxes"], rows);
 }
 
+/// A type that somebody else changes: what is known of it is out of date until a notice of that
+/// comes, which no request may notice.
+#[tokio::test]
+async fn a_composite_that_changes_fails_no_request() {
+    let setup = "create type gqf_changing as (a int, b text);
+         create table gqf_changes (id int primary key, v gqf_changing);
+         insert into gqf_changes values (1, '(1,x)'); alter table gqf_changes owner to demo";
+    let admin = demo().admin().await;
+    admin.batch_execute(setup).await.unwrap();
+    known("GqfChanges").await;
+    let query = "{ x: getGqfChanges { v } }";
+    let mutation = "mutation { x: updateGqfChanges(id: 1, data: {id: 1}) { v } }";
+    for number in 0..12 {
+        for document in [query, mutation, query] {
+            data("demo", document, json!({})).await;
+        }
+        let change = format!("alter type gqf_changing add attribute n{number} int");
+        admin.batch_execute(&change).await.unwrap();
+        let document = if number % 2 == 0 { query } else { mutation };
+        let found = data("demo", document, json!({})).await;
+        let shown = found["x"][0]["v"].as_object().unwrap();
+        assert_eq!(shown.len(), 3 + number, "{found}");
+    }
+}
+
 /// Keys stay texts: an ID is one string.
 #[tokio::test]
 async fn keys_of_such_types_are_texts_and_their_references_are_not() {

@@ -229,6 +229,10 @@ impl Trouble {
 
     fn of_sql(error: tidegate_sql::Error, anonymous: bool) -> Self {
         let redefined = matches!(&error, tidegate_sql::Error::Rejected(rejection) if rejection.is_redefinition());
+        // A type that has changed is looked up again by the next attempt.
+        if error.is_malformed_value() {
+            return Self::Redefined(Error::new(Code::Internal, error.to_string()));
+        }
         match Error::of_sql(error, anonymous) {
             Ok(error) if redefined => Self::Redefined(error),
             Ok(error) => Self::Error(error),

@@ -47,10 +47,22 @@ pub enum Error {
     Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
+/// Bytes that are no value of the type that was known for their column; the source of an
+/// [`Error::Internal`].
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("PostgreSQL sent bytes that are no value of the column's type")]
+pub(crate) struct MalformedValue;
+
 impl Error {
     /// An error that is ours, with its cause for the log.
     pub fn internal(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self::Internal(source.into())
+    }
+
+    /// Whether a value was not of the type that was known for its column. A composite type may have
+    /// got other attributes since it was looked up.
+    pub fn is_malformed_value(&self) -> bool {
+        matches!(self, Self::Internal(source) if source.is::<MalformedValue>())
     }
 
     /// The SQLSTATE that PostgreSQL gave, where it gave one.

@@ -166,7 +166,9 @@ impl Roles {
         if let Some(visit) = &visit
             && let Some(answer) = self.share(visit, login, bound).await
         {
-            return answer.push(sink).await;
+            let outcome = answer.push(sink).await;
+            forget_if_malformed(&self.dictionary(login), &outcome);
+            return outcome;
         }
         let (mut lease, lent) = self.lend(login, terms).await?;
         let task = lent.task(login, bound);
@@ -177,6 +179,7 @@ impl Roles {
             lent.dictionary.forget();
         }
         drop(redefinition);
+        forget_if_malformed(&lent.dictionary, &outcome);
         lent.dictionary.count(bound.statement.calls());
         if outcome.is_ok() && may_resettle(bound) {
             self.beginnings().look(login).await;
@@ -334,6 +337,14 @@ pub(super) fn check(login: &Login, bound: &BoundStatement) -> Result<()> {
 /// "Extended Query", "Pipelining"): a procedure or block that commits, and what runs outside of any.
 fn may_commit(bound: &BoundStatement) -> bool {
     matches!(bound.statement.kind(), Kind::Other | Kind::Procedural)
+}
+
+/// Forgets what is known of types when a value was not of its type: the type has changed, and the
+/// notice of that is still to come.
+pub(super) fn forget_if_malformed(dictionary: &Dictionary, outcome: &Result<Completion>) {
+    if outcome.as_ref().is_err_and(Error::is_malformed_value) {
+        dictionary.forget();
+    }
 }
 
 /// Marks a statement that may change a definition by its kind, while it runs.

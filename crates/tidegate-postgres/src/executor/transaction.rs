@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::RoleConnector;
 use super::beginning::{Beginnings, may_resettle};
-use super::roles::{Lent, check, conclude, redefinition, told};
+use super::roles::{Lent, check, conclude, forget_if_malformed, redefinition, told};
 use crate::dictionary::Dictionary;
 use crate::pool::Lease;
 use crate::session::task::{Place, Task};
@@ -131,6 +131,7 @@ impl RoleTransaction {
             lease.statements.retire();
             self.redefine(redefinition);
         }
+        forget_if_malformed(&self.dictionary, &outcome);
         self.remember(outcome)
     }
 

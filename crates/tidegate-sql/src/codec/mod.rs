@@ -47,7 +47,7 @@ use postgres_types::Type;
 use self::form::Form;
 use crate::column::{Column, WireFormat};
 use crate::datetime::{DateFormat, MomentType};
-use crate::error::{Error, Result};
+use crate::error::{Error, MalformedValue, Result};
 
 pub use self::interval::Interval;
 pub use self::json::string as json_string;
@@ -189,5 +189,5 @@ pub(crate) fn exact<const N: usize>(raw: &[u8]) -> Result<[u8; N]> {
 /// The error for bytes that are no value of their type.
 #[cold]
 pub(crate) fn malformed() -> Error {
-    Error::internal("PostgreSQL sent bytes that are no value of the column's type")
+    Error::internal(MalformedValue)
 }
