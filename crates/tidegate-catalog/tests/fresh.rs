@@ -389,3 +389,35 @@ async fn policies_are_noticed() {
     )
     .await;
 }
+
+/// A change is not loaded for all roles at once, but no role is served what was before it.
+#[tokio::test]
+async fn of_many_roles_a_few_are_loaded_ahead_and_the_others_when_they_ask() {
+    let stage = Stage::new(
+        "fresh_many",
+        "do $$ begin for n in 1..20 loop execute format('create role fresh_many_%s', n); end loop; end $$; \
+         create table a (id int); grant select on a to public",
+    )
+    .await;
+    let executor = Watchful::of(&stage);
+    let catalogs = Catalogs::new(executor.clone(), Arc::new(()));
+    let terms = Terms::default();
+    let logins = (1..=20).map(|n| stage.login(&format!("fresh_many_{n}")));
+    let logins: Vec<_> = logins.collect();
+    for login in &logins {
+        catalogs.schema(login, "public", &terms).await.unwrap();
+    }
+    assert_eq!(executor.loads(), 20);
+    stage
+        .run("create table b (id int); grant select on b to public")
+        .await;
+    catalogs.tick();
+    let watched = catalogs.watch(&stage.database, &terms).await.unwrap();
+    assert_eq!(watched, Watched::Changed);
+    assert_eq!(executor.loads(), 28);
+    for login in &logins {
+        let found = catalogs.schema(login, "public", &terms).await.unwrap();
+        assert!(found.unwrap().find("b").is_some(), "{}", login.role);
+    }
+    assert_eq!(executor.loads(), 40);
+}
