@@ -6,7 +6,7 @@ use tidegate_feed::Settings;
 use tokio::time::{Instant, sleep};
 
 use crate::asked::Asked;
-use crate::scene::{Scene, Setup};
+use crate::scene::Setup;
 
 #[tokio::test]
 async fn a_subscriber_that_waits_costs_one_statement_a_second_at_most() {
