@@ -160,7 +160,8 @@ impl Scene {
         loop {
             match self.subscribe(self.request(table, columns).await).await {
                 Ok(listener) => return listener,
-                Err(Error::Timeout { .. }) if tokio::time::Instant::now() < deadline => {}
+                Err(Error::Timeout { .. } | Error::Unavailable(_))
+                    if tokio::time::Instant::now() < deadline => {}
                 Err(error) => panic!("{error:?}"),
             }
         }

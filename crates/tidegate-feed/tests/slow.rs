@@ -162,3 +162,28 @@ async fn large_values_pass_one_by_one() {
         assert!(listener.event().await == expected, "{id}");
     }
 }
+
+#[tokio::test]
+async fn a_queue_is_bounded_by_bytes_however_few_events_it_holds() {
+    let defaults = QueueLimits::default();
+    assert_eq!((defaults.events, defaults.bytes), (1024, 4 << 20));
+    let scene = Scene::new("feed_queue_bytes").await;
+    scene
+        .run("CREATE TABLE t (id int PRIMARY KEY, a text); GRANT SELECT ON t TO PUBLIC")
+        .await;
+    let limits = QueueLimits {
+        bytes: 64 << 10,
+        ..defaults
+    };
+    let request = scene.request("t", &["id", "a"]).await;
+    let mut unread = listen_within(&scene.feed, request, limits).await.unwrap();
+    let mut read = scene.all("t", &["id"]).await;
+    scene
+        .run("INSERT INTO t SELECT n, repeat('x', 16000) FROM generate_series(1, 20) n")
+        .await;
+    read.events(20).await;
+    // Four rows fit; the others wait where all connections share them.
+    assert_eq!(unread.outbox.depth(), 4);
+    let rows = unread.events(20).await;
+    assert!(rows[19].starts_with("+{\"id\":20,"), "{}", &rows[19][..20]);
+}

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tidegate_feed::{Error, Item, Operation, Operations, Request, Resync, Settings};
 use tokio::sync::OwnedRwLockWriteGuard;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::asked::{Asked, TYPES};
 use crate::scene::{Listener, Scene, Setup, Source, listen, node};
@@ -28,8 +28,8 @@ async fn behind(name: &str) -> (Scene, Listener, OwnedRwLockWriteGuard<()>) {
              CREATE TABLE t (id int PRIMARY KEY); GRANT SELECT ON slow, t TO PUBLIC",
         )
         .await;
-    scene.all("slow", &["id", "m"]).await;
-    let early = scene.subscribe(inserts(&scene).await).await.unwrap();
+    scene.first("slow", &["id", "m"]).await;
+    let early = in_time(&scene, inserts(&scene).await).await;
     let held = asked.hold_what_has(TYPES).await;
     scene.run("INSERT INTO slow VALUES (1, 'glad')").await;
     asked.held().await;
@@ -43,15 +43,32 @@ async fn inserts(scene: &Scene) -> Request {
     request
 }
 
+/// Subscribes, again where a busy machine needs more time than a feed gives.
+async fn in_time(scene: &Scene, request: Request) -> Listener {
+    let deadline = Instant::now() + SOON;
+    loop {
+        match scene.subscribe(request.clone()).await {
+            Err(Error::Timeout { .. } | Error::Unavailable(_)) if Instant::now() < deadline => {}
+            outcome => return outcome.unwrap(),
+        }
+    }
+}
+
 /// Subscribes to more than INSERTs, which captures the table anew, in vain: the stream stays
-/// behind.
+/// behind. On a busy machine something before that may time out.
 async fn in_vain(scene: &Scene) {
     let mut request = inserts(scene).await;
     request.operations = Operations::ALL;
-    let refused = timeout(SOON, scene.subscribe(request)).await;
-    let refused = refused.expect("who captures a table waits for ever").err();
-    let is_late = matches!(&refused, Some(Error::Timeout { what, .. }) if what.contains("stream"));
-    assert!(is_late, "{refused:?}");
+    let deadline = Instant::now() + SOON;
+    loop {
+        let refused = timeout(SOON, scene.subscribe(request.clone())).await;
+        let refused = refused.expect("who captures a table waits for ever").err();
+        match &refused {
+            Some(Error::Timeout { what, .. }) if what.contains("stream") => return,
+            Some(Error::Timeout { .. } | Error::Unavailable(_)) if Instant::now() < deadline => {}
+            _ => panic!("{refused:?}"),
+        }
+    }
 }
 
 #[tokio::test]
@@ -79,10 +96,19 @@ async fn a_table_with_a_gap_is_captured_anew_once_however_many_come() {
         in_vain(&scene).await;
     }
     drop(held);
-    // Events of later commits may come before it.
-    while !matches!(early.next().await, Item::Resync { .. }) {}
+    // Events of later commits may come before the gap. Behind both of these the stream has come past
+    // the cursor: a subscription waits for that a second only, and is told of a gap otherwise.
+    // The stream of an outbox may begin anew, and leave that event in the gap.
+    let (mut is_told, mut has_passed) = (false, crate::SOURCE == Source::Outbox);
+    while !(is_told && has_passed) {
+        match early.next().await {
+            Item::Resync { .. } => is_told = true,
+            Item::Event { row, .. } => has_passed |= row == "{\"id\":6}",
+            other => panic!("{other:?}"),
+        }
+    }
     // Nothing was missed behind the first capture.
-    let mut late = scene.subscribe(request).await.unwrap();
+    let mut late = in_time(&scene, request).await;
     match late.next().await {
         Item::Event { row, .. } => assert_eq!(row, "{\"id\":6}"),
         // An outbox notes that it lacked triggers; a stream that reads that begins anew.

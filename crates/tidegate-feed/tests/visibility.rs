@@ -250,3 +250,21 @@ async fn a_policy_that_needs_more_than_is_captured_ends_the_subscription() {
         "{item:?}"
     );
 }
+
+#[tokio::test]
+async fn verdicts_of_a_policy_are_forgotten_with_it() {
+    let scene = scene("feed_verdicts").await;
+    let mut alice = scene.judged().await;
+    let before = alice.cursor;
+    scene.run("INSERT INTO t VALUES (2)").await;
+    assert_eq!(alice.event().await, "+{\"id\":2}");
+    scene
+        .run("ALTER POLICY p ON t USING (id <> 2); INSERT INTO t VALUES (3)")
+        .await;
+    assert_eq!(alice.event().await, "+{\"id\":3}");
+    // What the first subscription was shown is judged anew for one that comes back.
+    let mut request = scene.request("t", &["id"]).await;
+    request.after = Some(before);
+    let mut again = scene.subscribe(request).await.unwrap();
+    assert_eq!(again.event().await, "+{\"id\":3}");
+}
