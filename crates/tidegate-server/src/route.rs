@@ -269,17 +269,13 @@ impl<'p> Route<'p> {
     }
 
     fn graphql(rest: &'p str) -> Option<Self> {
-        let (name, sdl) = match rest.split_once('/') {
-            None => (rest, false),
-            Some((name, "sdl")) => (name, true),
+        let (name, route): (_, fn(Cow<'p, str>) -> Self) = match rest.split_once('/') {
+            None => (rest, Self::GraphQl),
+            Some((name, "sdl")) => (name, Self::GraphQlSdl),
             Some(_) => return None,
         };
         let name = percent::decode(name).filter(|name| !name.is_empty())?;
-        Some(if sdl {
-            Self::GraphQlSdl(name)
-        } else {
-            Self::GraphQl(name)
-        })
+        Some(route(name))
     }
 
     /// The route's place in [`PATHS`].
