@@ -1,4 +1,6 @@
-//! Words and operators of `where` on a column of every type that this PostgreSQL has (wire.md 6).
+//! Words and operators of `where` on a column of every type that this PostgreSQL has.
+
+use std::fmt::Write as _;
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -121,8 +123,8 @@ impl Sink {
         let (mut definitions, mut fields) = (String::new(), String::new());
         let mut variables = json!({});
         for (at, condition) in conditions.iter().enumerate() {
-            definitions += &format!("$w{at}: JSON ");
-            fields += &format!("r{at}: getSink(where: $w{at}) {{ id }} ");
+            let _ = write!(definitions, "$w{at}: JSON ");
+            let _ = write!(fields, "r{at}: getSink(where: $w{at}) {{ id }} ");
             variables[format!("w{at}")] = condition.clone();
         }
         let query = format!("query({definitions}) {{ {fields} }}");

@@ -305,6 +305,8 @@ async fn an_error_page_is_counted() {
     let api = Api::start().await;
     api.get("/auth?client_id=nobody").await;
     let answer = api.get("/metrics").await;
-    let counted = answer.text().contains("tidegate_errors_total{protocol=\"page\",code=");
+    let counted = answer
+        .text()
+        .contains("tidegate_errors_total{protocol=\"page\",code=");
     assert!(counted, "{}", answer.text());
 }
