@@ -158,6 +158,7 @@ async fn one_session_is_refreshed_on_two_nodes_at_once() {
 #[tokio::test]
 async fn what_an_owner_changes_on_one_node_holds_on_the_other() {
     let operator = operator().await;
+    operator.succeeds(&["tenant", "set", "shop", "anonymous_sql=read"], "");
     let (one, two) = (Node::start(&operator).await, Node::start(&operator).await);
     let tokens = one.sign_in("shop", "shop", "owner-password").await;
     let owner = tokens["access_token"].as_str().unwrap();

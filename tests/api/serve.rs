@@ -49,6 +49,7 @@ async fn an_adopted_database_is_served_and_no_secret_is_logged() {
 #[tokio::test]
 async fn what_the_command_line_changes_is_seen_by_a_running_node() {
     let operator = operator().await;
+    operator.succeeds(&["tenant", "set", "shop", "anonymous_sql=read"], "");
     let node = Node::start(&operator).await;
     let ask = || async {
         let path = "/api/v4/sql/database/shop";

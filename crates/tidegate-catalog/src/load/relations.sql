@@ -99,14 +99,13 @@ with caller as materialized (
     union all
     select g.multirange, g.rngsubtype from range_part g where g.multirange is not null
 ), type_part(root, oid) as (
-    -- The types of columns that are not the server's own, each with all that it is made of.
+    -- The types of columns, each with all that it is made of.
     with recursive tree(root, oid) as (
         (select distinct a.atttypid, a.atttypid
          from shown_relation r
          join pg_catalog.pg_attribute a
            on a.attrelid operator(pg_catalog.=) r.oid
-          and a.attnum operator(pg_catalog.>) 0 and not a.attisdropped
-         where a.atttypid operator(pg_catalog.>=) 12000::pg_catalog.oid)
+          and a.attnum operator(pg_catalog.>) 0 and not a.attisdropped)
         union
         select tree.root, below.oid
         from tree
@@ -131,12 +130,7 @@ with caller as materialized (
       and f.pronargs operator(pg_catalog.=) 1
 ), type_document as materialized (
     select t.oid, pg_catalog.json_strip_nulls(pg_catalog.row_to_json(d)) as document
-    from (
-        select p.oid from type_part p
-        union
-        select b.oid from pg_catalog.pg_type b where b.oid operator(pg_catalog.<) 12000::pg_catalog.oid
-          and b.typtype operator(pg_catalog.=) 'b' and b.typcategory operator(pg_catalog.<>) 'A'
-    ) needed
+    from (select distinct p.oid from type_part p) needed
     join pg_catalog.pg_type t on t.oid operator(pg_catalog.=) needed.oid
     join pg_catalog.pg_namespace n on n.oid operator(pg_catalog.=) t.typnamespace
     cross join lateral (
