@@ -68,4 +68,12 @@ async fn geometries_are_geojson_both_ways() {
     assert_eq!(status, 400, "{error}");
     let message = error["message"].as_str().unwrap();
     assert!(message.contains("params.v.type"), "{message}");
+    // PostGIS has no SQLSTATE of its own for a text that is no geometry.
+    let wrong = json!({"q": "select :v::geometry as v", "params": {"v": "x"}});
+    let (status, error) = demo.refusal("demo", &wrong).await;
+    assert_eq!(
+        (status, &error["sqlstate"]),
+        (400, &json!("22P02")),
+        "{error}"
+    );
 }

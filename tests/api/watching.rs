@@ -218,6 +218,7 @@ async fn a_stranger_needs_a_default_user_in_the_database_that_is_named() {
         "--default",
         "--no-password",
     ];
+    operator.succeeds(&["tenant", "set", "shop", "anonymous_sql=read"], "");
     operator.succeeds(&create, "");
     eventually("strangers are let in", || async {
         ask(Some("shop")).await.status == 200

@@ -176,9 +176,9 @@ pub async fn set_table_access(
 /// How often rights are set that others are setting at the same time.
 const MOST_TRIES: u32 = 20;
 
-/// `internal_error`: what PostgreSQL says when somebody else changed the rights on the same object
-/// meanwhile ("tuple concurrently updated").
-const MET_ANOTHER: &str = "XX000";
+/// `serialization_failure`: another session changed the rights on the same object at the same time.
+/// PostgreSQL says "tuple concurrently updated", for which the executor has this code.
+const MET_ANOTHER: &str = "40001";
 
 async fn grant_and_revoke(
     executor: &dyn Executor,

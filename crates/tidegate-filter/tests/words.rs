@@ -241,7 +241,8 @@ fn an_object_that_is_a_value_needs_no_operator() {
     let schema = schema();
     for json in [
         r#"{"interval": {"h": 1}}"#,
-        r#"{"pair": {"a": 1}}"#,
+        r#"{"pair": {"a": 1, "b": null}}"#,
+        r#"{"pair": {"eq": {"a": 1}}}"#,
         r#"{"int4range": {"lower": 1}}"#,
         r#"{"int4multirange": {"lower": 1}}"#,
         r#"{"point": {"x": 1, "y": 2}}"#,
@@ -253,4 +254,10 @@ fn an_object_that_is_a_value_needs_no_operator() {
     ] {
         assert!(stage::parse(&schema, "things", json).is_ok(), "{json}");
     }
+}
+
+#[test]
+fn a_composite_needs_an_operator_or_all_its_attributes() {
+    let error = stage::parse(&schema(), "things", r#"{"not": {"pair": {"a": 1}}}"#).unwrap_err();
+    assert_eq!(error.place(), Some("where.not.pair"));
 }

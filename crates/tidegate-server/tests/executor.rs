@@ -137,15 +137,16 @@ impl Scripted {
     }
 }
 
-/// One schema: its name and its document.
+/// One schema without relations: its name, no versions, no types.
 fn catalog(sink: &mut dyn RowSink) -> Result<()> {
     sink.columns(&[])?;
     let mut body = Vec::new();
-    for value in ["public", r#"{"name":"public","relations":[]}"#] {
-        body.extend(i32::try_from(value.len()).unwrap().to_be_bytes());
-        body.extend_from_slice(value.as_bytes());
+    for value in [Some("public"), None, None, Some("[]")] {
+        let length = value.map_or(-1, |value| i32::try_from(value.len()).unwrap());
+        body.extend(length.to_be_bytes());
+        body.extend_from_slice(value.unwrap_or_default().as_bytes());
     }
-    sink.row(RawRow::new(2, &body).unwrap()).map(drop)
+    sink.row(RawRow::new(4, &body).unwrap()).map(drop)
 }
 
 fn column() -> Column {

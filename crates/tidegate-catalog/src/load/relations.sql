@@ -233,9 +233,10 @@ with caller as materialized (
     left join type_version t on t.oid operator(pg_catalog.=) a.atttypid
     group by a.attrelid
 ), constraint_version as materialized (
-    -- What a key references can be renamed without writing the key.
+    -- What a key references can be renamed without writing the key. The key's number is part of each
+    -- term: two keys that exchange what they reference would leave the sum as it was.
     select k.conrelid as oid,
-           pg_catalog.sum(pg_catalog.hashtextextended(k.xmin::pg_catalog.text,
+           pg_catalog.sum(pg_catalog.hashtextextended(pg_catalog.concat_ws(',', k.oid, k.xmin),
                case when k.confrelid operator(pg_catalog.=) 0::pg_catalog.oid then 0
                     else pg_catalog.hashtextextended(f.relname::pg_catalog.text,
                              pg_catalog.hashtextextended(coalesce(n.nspname::pg_catalog.text, ''), 0))

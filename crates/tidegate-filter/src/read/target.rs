@@ -3,7 +3,7 @@
 use tidegate_catalog::model::Column;
 use tidegate_catalog::{ColumnId, Relation};
 use tidegate_sql::json::JsonKind;
-use tidegate_sql::{Parameter, Type};
+use tidegate_sql::{Parameter, Type, TypeKind};
 
 use super::path::Path;
 use super::{text, value};
@@ -62,7 +62,14 @@ impl Target<'_> {
         {
             return Err(self.unknown(&Path::Member(path, name)));
         }
-        Ok(names.all(|name| Operator::find(name).is_none()))
+        let is_value = names.all(|name| Operator::find(name).is_none());
+        // A composite that lacks an attribute would be one with NULL there, which equals nothing.
+        let is_part = matches!(base(&self.column.r#type).kind(), TypeKind::Composite(_))
+            && members.len() < known.len();
+        if is_value && is_part {
+            return Err(self.missing(path));
+        }
+        Ok(is_value)
     }
 
     /// One operator of a column's object.

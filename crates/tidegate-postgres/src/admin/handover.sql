@@ -48,6 +48,15 @@ WITH RECURSIVE leaving AS (
     SELECT 'pg_catalog.pg_statistic_ext'::pg_catalog.regclass, s.oid, 'maintenance'
     FROM pg_catalog.pg_statistic_ext s JOIN relations c ON c.oid = s.stxrelid
     UNION ALL
+    -- ANALYZE calls functions of a range type.
+    SELECT 'pg_catalog.pg_type'::pg_catalog.regclass, a.atttypid, 'maintenance'
+    FROM pg_catalog.pg_attribute a JOIN relations c ON c.oid = a.attrelid AND c.relkind IN ('r', 'p', 'm')
+    WHERE a.attnum > 0 AND NOT a.attisdropped
+    UNION ALL
+    -- The partition key, which an UPDATE by a foreign key computes.
+    SELECT 'pg_catalog.pg_class'::pg_catalog.regclass, c.oid, 'a foreign key'
+    FROM relations c WHERE c.relkind = 'p'
+    UNION ALL
     SELECT 'pg_catalog.pg_rewrite'::pg_catalog.regclass, r.oid, 'a refresh'
     FROM pg_catalog.pg_rewrite r JOIN relations c ON c.oid = r.ev_class AND c.relkind = 'm'
     UNION ALL
@@ -86,9 +95,11 @@ WITH RECURSIVE leaving AS (
     SELECT e.to_class, e.to_object, r.why
     FROM reached r JOIN edges e ON (e.class, e.object) = (r.class, r.object)
 )
+-- Code is not handed over at all: others reach it in more ways than can be listed, and what calls it
+-- may be handed over later.
 SELECT pg_catalog.pg_describe_object('pg_catalog.pg_proc'::pg_catalog.regclass, p.oid, 0)
-       || ' is SECURITY DEFINER'
-FROM routines p WHERE p.prosecdef
+       || CASE WHEN p.prosecdef THEN ' is SECURITY DEFINER' ELSE ' is code of the former owner' END
+FROM routines p
 UNION
 SELECT pg_catalog.pg_describe_object('pg_catalog.pg_class'::pg_catalog.regclass, v.oid, 0)
        || ' shows others what its owner may read'

@@ -24,17 +24,20 @@ pub(super) const TRIES: u32 = 5;
 const WAIT: Duration = Duration::from_secs(2);
 /// How long one look may take.
 const LOOK: Duration = Duration::from_secs(5);
-/// How long a session that was told to end may take until its locks are gone.
-const ENDING: Duration = Duration::from_secs(2);
-/// The pause between attempts to take the reserve again, and between looks.
+/// The pause between looks.
 const PAUSE: Duration = Duration::from_millis(50);
+/// How long one transaction of the guard stays open. Longer ones alarm those who monitor sessions
+/// that are idle in a transaction.
+const RENEWED: Duration = Duration::from_secs(60);
 /// The longest pause between attempts to connect again.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// Entries of the table that are given up when it is full, so that there is room for the look. Locks
-/// of the session: an open transaction would alarm whoever watches for those.
-const RESERVE: &str = "SELECT pg_catalog.count(pg_catalog.pg_try_advisory_lock( \
-    pg_catalog.pg_backend_pid(), entry)) FROM pg_catalog.generate_series(1, 64) entry";
+/// Whether the table has room: any user can raise the error that PostgreSQL raises when it is full.
+const PROBE: &str = "SAVEPOINT probe; \
+    SELECT pg_catalog.count(pg_catalog.pg_try_advisory_xact_lock( \
+        pg_catalog.pg_backend_pid(), entry)) FROM pg_catalog.generate_series(1, 64) entry";
+/// Gives back what the probe took.
+const PROBED: &str = "ROLLBACK TO SAVEPOINT probe; RELEASE SAVEPOINT probe";
 
 /// Shares the table's state with the statements that found it full.
 pub(super) struct LockTable {
@@ -82,6 +85,8 @@ impl LockTable {
     }
 }
 
+/// Keeps a transaction open that has looked once: it holds all locks that another look needs, so
+/// that one works when the table is full. It holds no snapshot between its statements.
 async fn stand_by(
     config: &Config,
     wanted: &Notify,
@@ -89,41 +94,52 @@ async fn stand_by(
 ) -> Result<(), ConnectError> {
     let (client, connection) = connect(config, &config.control_database, CONTROL).await?;
     let mut ended = tokio::spawn(connection);
-    reserve(&client).await;
     loop {
-        tokio::select! {
-            _ = &mut ended => return Ok(()),
-            () = wanted.notified() => {
-                let looked = timeout(LOOK, make_room(&client)).await;
-                if !matches!(looked, Ok(Ok(()))) {
-                    warn!(?looked, "could not make room in PostgreSQL's lock table");
+        if begin(&client).await.is_err() {
+            if ended.is_finished() {
+                return Ok(());
+            }
+            tokio::time::sleep(PAUSE).await;
+            continue;
+        }
+        let renewed = tokio::time::sleep(RENEWED);
+        tokio::pin!(renewed);
+        let mut is_ready = true;
+        while is_ready {
+            tokio::select! {
+                _ = &mut ended => return Ok(()),
+                () = &mut renewed => is_ready = false,
+                () = wanted.notified() => {
+                    let looked = timeout(LOOK, look(&client)).await;
+                    is_ready = matches!(looked, Ok(Ok(())));
+                    if !is_ready {
+                        warn!(?looked, "could not make room in PostgreSQL's lock table");
+                    }
+                    looks.send_modify(|looks| *looks += 1);
+                    tokio::time::sleep(PAUSE).await;
                 }
-                looks.send_modify(|looks| *looks += 1);
-                tokio::time::sleep(PAUSE).await;
             }
         }
     }
 }
 
-/// Ends the session that holds the most locks, if it is a user's and holds more than its share.
-async fn make_room(client: &Client) -> Result<(), tokio_postgres::Error> {
-    let end = format!(
-        "SELECT pg_catalog.pg_advisory_unlock_all(); \
-         SELECT most.*, pg_catalog.pg_terminate_backend(most.pid) FROM ( \
-             SELECT a.usename, a.datname, held.locks, a.pid FROM ( \
-                 SELECT l.pid, pg_catalog.count(*) AS locks FROM pg_catalog.pg_locks l \
-                 WHERE NOT l.fastpath GROUP BY l.pid) held \
-             JOIN pg_catalog.pg_stat_activity a ON a.pid = held.pid \
-             JOIN pg_catalog.pg_roles r ON r.oid = a.usesysid \
-             WHERE a.backend_type = 'client backend' AND NOT r.rolsuper AND NOT r.rolreplication \
-               AND pg_catalog.starts_with( \
-                   pg_catalog.shobj_description(r.oid, 'pg_authid'), '{ROLE_MARK}') \
-               AND held.locks > \
-                   pg_catalog.current_setting('max_locks_per_transaction')::pg_catalog.int4 \
-             ORDER BY held.locks DESC LIMIT 1) most"
+/// Begins the next transaction and takes the locks of a look.
+async fn begin(client: &Client) -> Result<(), tokio_postgres::Error> {
+    let text = format!(
+        "ROLLBACK; BEGIN; SET LOCAL idle_in_transaction_session_timeout = 0; {PROBE}; {PROBED}; {}",
+        end("NULL::pg_catalog.int4")
     );
-    let messages = client.simple_query(&end).await?;
-    for message in &messages {
+    client.simple_query(&text).await.map(drop)
+}
+
+/// Ends the session with the most locks if the table is full.
+async fn look(client: &Client) -> Result<(), tokio_postgres::Error> {
+    let has_room = client.simple_query(PROBE).await.is_ok();
+    client.simple_query(PROBED).await?;
+    if has_room {
+        return Ok(());
+    }
+    for message in &client.simple_query(&end("most.pid")).await? {
         if let SimpleQueryMessage::Row(row) = message
             && row.len() > 1
         {
@@ -135,19 +151,29 @@ async fn make_room(client: &Client) -> Result<(), tokio_postgres::Error> {
             );
         }
     }
-    // Its locks are there until it has ended.
-    let reserved = async {
-        while !reserve(client).await {
-            tokio::time::sleep(PAUSE).await;
-        }
-    };
-    if timeout(ENDING, reserved).await.is_err() {
-        debug!("the lock table is still full");
-    }
     Ok(())
 }
 
-/// Takes the reserve; whether there was room for it.
-async fn reserve(client: &Client) -> bool {
-    client.simple_query(RESERVE).await.is_ok()
+/// The text that selects the session that holds the most locks, if it is a user's and holds more
+/// than its share, and ends `pid`. The planner locks all that it may read, also where no row is
+/// found. It calls the functions behind the views of PostgreSQL: locks on views take the few places
+/// that each session has outside of the table, of which the parser and the planner need some.
+fn end(pid: &str) -> String {
+    format!(
+        "SELECT pg_catalog.pg_stat_clear_snapshot(); \
+         SELECT most.*, pg_catalog.pg_terminate_backend({pid}) FROM ( \
+             SELECT r.rolname, d.datname, held.locks, a.pid FROM ( \
+                 SELECT l.pid, pg_catalog.count(*) AS locks FROM pg_catalog.pg_lock_status() l \
+                 WHERE NOT l.fastpath GROUP BY l.pid) held \
+             JOIN pg_catalog.pg_stat_get_activity(NULL) a ON a.pid = held.pid \
+             JOIN pg_catalog.pg_roles r ON r.oid = a.usesysid \
+             JOIN pg_catalog.pg_database d ON d.oid = a.datid \
+             JOIN pg_catalog.pg_shdescription m ON m.objoid = r.oid \
+                 AND m.classoid = 'pg_catalog.pg_authid'::pg_catalog.regclass \
+             WHERE a.backend_type = 'client backend' AND NOT r.rolsuper AND NOT r.rolreplication \
+               AND pg_catalog.starts_with(m.description, '{ROLE_MARK}') \
+               AND held.locks > \
+                   pg_catalog.current_setting('max_locks_per_transaction')::pg_catalog.int4 \
+             ORDER BY held.locks DESC LIMIT 1) most"
+    )
 }

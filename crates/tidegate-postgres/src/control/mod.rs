@@ -154,7 +154,11 @@ impl Control {
         statement: &BoundStatement,
         sink: &mut dyn RowSink,
     ) -> Result<Completion> {
-        let mut sink = Watched { sink, rows: false };
+        let mut sink = Watched {
+            sink,
+            columns: false,
+            rows: false,
+        };
         for _ in 1..lock_table::TRIES {
             match self.run_once(who, statement, &mut sink).await {
                 Err(error) if is_lock_table_full(&error) && !sink.rows => {
@@ -209,11 +213,16 @@ impl Control {
 /// Notes whether a sink was given rows, which cannot be taken back.
 struct Watched<'a> {
     sink: &'a mut dyn RowSink,
+    columns: bool,
     rows: bool,
 }
 
 impl RowSink for Watched<'_> {
     fn columns(&mut self, columns: &[Column]) -> Result<()> {
+        // A statement that is run again announces them again.
+        if std::mem::replace(&mut self.columns, true) {
+            return Ok(());
+        }
         self.sink.columns(columns)
     }
 

@@ -98,8 +98,8 @@ impl Connection {
     }
 }
 
-/// Says what PostgreSQL leaves out. It reports both by messages in English: the first is never
-/// translated, the second is matched where it is not.
+/// Says what PostgreSQL leaves out. Messages in English tell it: the first is never translated, the
+/// last is matched where it is not.
 fn explain(rejection: &mut Rejection) {
     match &*rejection.sqlstate {
         // Two statements have changed a row of a catalog at once, such as that of a role.
@@ -107,6 +107,8 @@ fn explain(rejection: &mut Rejection) {
         "XX000" if rejection.message.starts_with("tuple concurrently ") => {
             "40001".clone_into(&mut rejection.sqlstate);
         }
+        // The input functions of PostGIS and hstore have no code for a text that they cannot read.
+        "XX000" if rejection.place.is_some() => "22P02".clone_into(&mut rejection.sqlstate),
         "57014" if rejection.message.ends_with("statement timeout") => {
             let whose = "the limit is `statement_timeout` of the role, the database or the server";
             rejection.hint.get_or_insert_with(|| whose.to_owned());

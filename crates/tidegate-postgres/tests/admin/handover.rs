@@ -63,28 +63,33 @@ impl Stage {
 }
 
 #[tokio::test]
-async fn a_security_definer_function_does_not_become_the_owners() {
-    let stage = Stage::of(admin(service_admin("svc_definer").await), "definer").await;
+async fn a_function_does_not_become_the_owners() {
+    let stage = Stage::of(admin(service_admin("svc_handed").await), "handed").await;
     let function = "CREATE FUNCTION pwn(q text) RETURNS text LANGUAGE plpgsql SECURITY DEFINER AS \
                     $$ DECLARE r text; BEGIN EXECUTE q INTO r; RETURN r; END $$; \
                     CREATE TABLE kept (id int)";
     stage.bobs.batch_execute(function).await.unwrap();
     let attack = "SELECT public.pwn('SELECT current_user::text')";
-    assert_eq!(value(&stage.eves, attack).await, "definer/bob");
+    assert_eq!(value(&stage.eves, attack).await, "handed/bob");
     assert_eq!(
         stage.refused().await,
         ["function public.pwn(text) is SECURITY DEFINER"]
     );
-    assert_eq!(value(&stage.eves, attack).await, "definer/bob");
+    assert_eq!(value(&stage.eves, attack).await, "handed/bob");
     // The refused attempt has ended bob's session.
-    let bobs = user("definer", "definer/bob").await.unwrap();
-    bobs.batch_execute("ALTER FUNCTION public.pwn(text) SECURITY INVOKER")
-        .await
-        .unwrap();
+    let bobs = user("handed", "handed/bob").await.unwrap();
+    // Nor does one that runs as its caller: others reach code in more ways than can be listed.
+    let invoker = "ALTER FUNCTION public.pwn(text) SECURITY INVOKER";
+    bobs.batch_execute(invoker).await.unwrap();
+    assert_eq!(
+        stage.refused().await,
+        ["function public.pwn(text) is code of the former owner"]
+    );
+    let drop = "DROP FUNCTION public.pwn(text)";
+    stage.owner.batch_execute(drop).await.unwrap();
     stage.drop_bob().await;
-    assert_eq!(value(&stage.eves, attack).await, "definer/eve");
     let owner = "SELECT relowner::regrole::text FROM pg_class WHERE relname = 'kept'";
-    assert_eq!(value(&stage.owner, owner).await, "definer");
+    assert_eq!(value(&stage.owner, owner).await, "handed");
 }
 
 #[tokio::test]
@@ -147,6 +152,20 @@ async fn code_that_runs_as_the_owner_of_a_table_is_not_given_to_it() {
             "a foreign key",
         ),
         (
+            "CREATE FUNCTION gap(a float8, b float8) RETURNS float8 LANGUAGE plpgsql IMMUTABLE AS \
+                 $$ BEGIN RETURN a - b; END $$; \
+             CREATE TYPE span AS RANGE (subtype = float8, subtype_diff = gap); \
+             CREATE DOMAIN spans AS span; CREATE TABLE t (a spans)",
+            "function public.gap(double precision,double precision)",
+            "maintenance",
+        ),
+        (
+            "CREATE TABLE p (a int PRIMARY KEY); \
+             CREATE TABLE t (a int REFERENCES p ON UPDATE CASCADE) PARTITION BY LIST (run_as(a))",
+            "function public.run_as(integer)",
+            "a foreign key",
+        ),
+        (
             "CREATE MATERIALIZED VIEW t AS SELECT run_as(1)",
             "function public.run_as(integer)",
             "a refresh",
@@ -173,18 +192,14 @@ async fn code_that_runs_as_the_owner_of_a_table_is_not_given_to_it() {
 }
 
 #[tokio::test]
-async fn plain_tables_and_code_that_runs_as_its_caller_go_to_the_owner() {
+async fn plain_tables_go_to_the_owner() {
     let stage = Stage::of(admin(superuser()), "plainly").await;
     let made = "CREATE TABLE p (a int PRIMARY KEY, b text DEFAULT upper('x') CHECK (length(b) < 9)); \
                 CREATE TABLE t (a int REFERENCES p ON DELETE CASCADE, e int); \
                 CREATE INDEX ON p (lower(b)); CREATE INDEX ON t (e) WHERE e > 0; \
                 CREATE TABLE log (at timestamptz DEFAULT now()); \
-                CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS \
-                    $$ BEGIN RETURN NULL; END $$; \
-                CREATE TRIGGER w AFTER INSERT ON log EXECUTE FUNCTION note(); \
-                CREATE FUNCTION twice(a int) RETURNS int LANGUAGE sql AS 'SELECT a * 2'; \
                 ALTER TABLE log ENABLE ROW LEVEL SECURITY; \
-                CREATE POLICY all_of_it ON log USING (twice(1) = 2); \
+                CREATE POLICY all_of_it ON log USING (true); \
                 CREATE TYPE mood AS ENUM ('glad'); CREATE VIEW own AS SELECT 1 AS one";
     stage.bobs.batch_execute(made).await.unwrap();
     stage.drop_bob().await;
@@ -204,8 +219,8 @@ async fn dropping_a_tenant_gives_no_rights_of_the_databases_owner() {
         panic!("not refused: {released:?}");
     };
     assert_eq!(objects, ["function public.pwn() is SECURITY DEFINER"]);
-    let invoker = "ALTER FUNCTION public.pwn() SECURITY INVOKER";
-    root("released").await.batch_execute(invoker).await.unwrap();
+    let drop = "DROP FUNCTION public.pwn()";
+    root("released").await.batch_execute(drop).await.unwrap();
     let released = stage.admin.release_tenant(&stage.tenant, &roles, &[]).await;
     released.unwrap();
 }

@@ -35,15 +35,16 @@ async fn small() -> (Cluster, Place) {
     }
     let place = Place::on(&cluster, "locked").await;
     place.beside.batch_execute(made).await.unwrap();
-    let reserve = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'";
+    let guard = "SELECT count(*) FROM pg_stat_activity \
+                 WHERE datname = 'locked' AND state = 'idle in transaction'";
     let ready = async {
         while place
             .beside
-            .query_one(reserve, &[])
+            .query_one(guard, &[])
             .await
             .unwrap()
             .get::<_, i64>(0)
-            < 64
+            == 0
         {}
     };
     soon(ready).await;
@@ -93,4 +94,36 @@ async fn a_session_of_a_role_that_is_not_ours_is_left_alone() {
         .control("INSERT INTO public.notes VALUES ('control')")
         .await;
     written.unwrap();
+}
+
+#[tokio::test]
+async fn a_forged_error_ends_nobodys_session() {
+    let (cluster, place) = small().await;
+    let url = cluster.url("elsewhere");
+    let admin = format!("{}:{}", cluster.admin_user(), cluster.admin_password());
+    let busy = connect(&url.replace(&admin, "hog:hog")).await;
+    let many = "BEGIN; SELECT pg_advisory_xact_lock(n) FROM generate_series(1, 80) n";
+    busy.batch_execute(many).await.unwrap();
+    let forge = "CREATE FUNCTION public.forge() RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE 'full' \
+                 USING ERRCODE = '53200', HINT = 'see max_locks_per_transaction'; END $$";
+    place.beside.batch_execute(forge).await.unwrap();
+    let forged = "INSERT INTO public.notes VALUES (public.forge())";
+    assert!(place.control(forged).await.is_err());
+    busy.batch_execute("COMMIT").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_session_that_goes_on_taking_locks_is_ended() {
+    let (cluster, place) = small().await;
+    let hog = fill(&cluster, "hog").await;
+    let greedy = "DO $$ BEGIN LOOP
+            BEGIN PERFORM pg_advisory_xact_lock((random() * 1e15)::bigint);
+            EXCEPTION WHEN out_of_memory THEN NULL; END;
+        END LOOP; END $$";
+    let greedy = tokio::spawn(async move { hog.batch_execute(greedy).await });
+    let written = place
+        .control("INSERT INTO public.notes VALUES ('control')")
+        .await;
+    written.unwrap();
+    assert!(soon(greedy).await.unwrap().is_err());
 }

@@ -156,6 +156,8 @@ impl<'a> KindReader<'a> {
         let words = self.words.each_ref().map(|word| Lower::of(word));
         match words.each_ref().map(Lower::as_str) {
             ["do", ..] => Some("DO"),
+            ["grant", ..] => Some("GRANT"),
+            ["revoke", ..] => Some("REVOKE"),
             ["alter", "user", "mapping", "for"] => None,
             ["alter", "role", ..] => Some("ALTER ROLE"),
             ["alter", "user", ..] => Some("ALTER USER"),
