@@ -78,6 +78,9 @@ impl Compared {
 const STEPS: &[&str] = &[
     "create table c (id int primary key, a_id int references a, b_id int references b)",
     "grant all on c to {r}",
+    // Two keys of one transaction exchange what they refer to.
+    "alter table a rename to between; alter table b rename to a; alter table between rename to b",
+    "alter table a rename to between; alter table b rename to a; alter table between rename to b",
     "alter table a rename to renamed",
     "alter table renamed rename column id to number",
     "alter table renamed rename to a",
