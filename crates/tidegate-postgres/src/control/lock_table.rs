@@ -28,7 +28,7 @@ const LOOK: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(50);
 /// How long one transaction of the guard stays open. Longer ones alarm those who monitor sessions
 /// that are idle in a transaction.
-const RENEWED: Duration = Duration::from_secs(60);
+const RENEWED: Duration = Duration::from_mins(1);
 /// The longest pause between attempts to connect again.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
