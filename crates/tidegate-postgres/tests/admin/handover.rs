@@ -123,54 +123,57 @@ const TRAP: &str = "CREATE FUNCTION run_as(a int) RETURNS int LANGUAGE plpgsql I
     CREATE FUNCTION on_write() RETURNS trigger LANGUAGE plpgsql AS \
         $$ BEGIN RETURN NULL; END $$;";
 
+/// Tables that call bob's functions, the function that is named, and what calls it.
+const TRAPS: [(&str, &str, &str); 7] = [
+    (
+        "CREATE TABLE t (a int); CREATE INDEX ON t (run_as(a))",
+        "function public.run_as(integer)",
+        "maintenance",
+    ),
+    (
+        "CREATE DOMAIN d AS int CHECK (run_as(value) > 0); \
+         CREATE TABLE t (a int); CREATE INDEX ON t (a) WHERE (a::d) > 0",
+        "function public.run_as(integer)",
+        "maintenance",
+    ),
+    (
+        "CREATE TABLE p (a int PRIMARY KEY); \
+         CREATE TABLE t (a int REFERENCES p ON DELETE CASCADE); \
+         CREATE TRIGGER w AFTER DELETE ON t EXECUTE FUNCTION on_write()",
+        "function public.on_write()",
+        "a foreign key",
+    ),
+    (
+        "CREATE TABLE p (a int PRIMARY KEY); \
+         CREATE TABLE t (a int DEFAULT run_as(1) REFERENCES p ON DELETE SET DEFAULT)",
+        "function public.run_as(integer)",
+        "a foreign key",
+    ),
+    (
+        "CREATE FUNCTION gap(a float8, b float8) RETURNS float8 LANGUAGE plpgsql IMMUTABLE AS \
+             $$ BEGIN RETURN a - b; END $$; \
+         CREATE TYPE span AS RANGE (subtype = float8, subtype_diff = gap); \
+         CREATE DOMAIN spans AS span; CREATE TABLE t (a spans)",
+        "function public.gap(double precision,double precision)",
+        "maintenance",
+    ),
+    (
+        "CREATE TABLE p (a int PRIMARY KEY); \
+         CREATE TABLE t (a int REFERENCES p ON UPDATE CASCADE) PARTITION BY LIST (run_as(a))",
+        "function public.run_as(integer)",
+        "a foreign key",
+    ),
+    (
+        "CREATE MATERIALIZED VIEW t AS SELECT run_as(1)",
+        "function public.run_as(integer)",
+        "a refresh",
+    ),
+];
+
 #[tokio::test]
 async fn code_that_runs_as_the_owner_of_a_table_is_not_given_to_it() {
     let stage = Stage::of(admin(superuser()), "trapped").await;
-    for (trap, object, cause) in [
-        (
-            "CREATE TABLE t (a int); CREATE INDEX ON t (run_as(a))",
-            "function public.run_as(integer)",
-            "maintenance",
-        ),
-        (
-            "CREATE DOMAIN d AS int CHECK (run_as(value) > 0); \
-             CREATE TABLE t (a int); CREATE INDEX ON t (a) WHERE (a::d) > 0",
-            "function public.run_as(integer)",
-            "maintenance",
-        ),
-        (
-            "CREATE TABLE p (a int PRIMARY KEY); \
-             CREATE TABLE t (a int REFERENCES p ON DELETE CASCADE); \
-             CREATE TRIGGER w AFTER DELETE ON t EXECUTE FUNCTION on_write()",
-            "function public.on_write()",
-            "a foreign key",
-        ),
-        (
-            "CREATE TABLE p (a int PRIMARY KEY); \
-             CREATE TABLE t (a int DEFAULT run_as(1) REFERENCES p ON DELETE SET DEFAULT)",
-            "function public.run_as(integer)",
-            "a foreign key",
-        ),
-        (
-            "CREATE FUNCTION gap(a float8, b float8) RETURNS float8 LANGUAGE plpgsql IMMUTABLE AS \
-                 $$ BEGIN RETURN a - b; END $$; \
-             CREATE TYPE span AS RANGE (subtype = float8, subtype_diff = gap); \
-             CREATE DOMAIN spans AS span; CREATE TABLE t (a spans)",
-            "function public.gap(double precision,double precision)",
-            "maintenance",
-        ),
-        (
-            "CREATE TABLE p (a int PRIMARY KEY); \
-             CREATE TABLE t (a int REFERENCES p ON UPDATE CASCADE) PARTITION BY LIST (run_as(a))",
-            "function public.run_as(integer)",
-            "a foreign key",
-        ),
-        (
-            "CREATE MATERIALIZED VIEW t AS SELECT run_as(1)",
-            "function public.run_as(integer)",
-            "a refresh",
-        ),
-    ] {
+    for (trap, object, cause) in TRAPS {
         let bobs = user("trapped", "trapped/bob").await.unwrap();
         bobs.batch_execute(&format!("{TRAP}{trap}")).await.unwrap();
         let said = format!("{object} is called by {cause} as the owner of a table");
