@@ -281,14 +281,14 @@ async fn what_a_dropped_user_owned_gives_nobody_the_owners_rights() {
         message.contains("function u_ivo.pwn() is SECURITY DEFINER"),
         "{message}"
     );
-    let invoker = json!({"q": "alter function u_ivo.pwn() security invoker"});
+    let table = json!({"q": "create table u_ivo.kept (id int)"});
     let ivo = token(demo(), "ivo", "password-1").await;
-    assert_eq!(
-        demo().rest_with(Some(&ivo), SQL, &invoker).await.status,
-        200
-    );
+    assert_eq!(demo().rest_with(Some(&ivo), SQL, &table).await.status, 200);
+    demo()
+        .rows("demo", "drop function u_ivo.pwn()", json!({}))
+        .await;
     assert_eq!(drop().await.status, 204);
-    let whose = "select proowner::regrole::text as o from pg_proc where proname = 'pwn'";
+    let whose = "select relowner::regrole::text as o from pg_class where relname = 'kept'";
     let whose = demo().rows("demo", whose, json!({})).await;
     assert_eq!(whose["data"], json!([{"o": "demo"}]));
 }

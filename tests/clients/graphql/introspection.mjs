@@ -44,7 +44,8 @@ const readEverything = async (schema, built) => {
   for (const field of Object.values(root)) {
     const type = getNamedType(field.type);
     if (!isObjectType(type) || field.args.length === 0) continue;
-    if (!isListType(field.type) || field.name.endsWith("Aggregate")) continue;
+    // Aggregates have no limit; the name does not tell, because a table may have taken it.
+    if (!isListType(field.type) || !field.args.some(({ name }) => name === "limit")) continue;
     // The widest tables have more columns than a request may ask for.
     const columns = Object.keys(type.getFields()).length;
     const selection = columns > 900 ? Object.keys(type.getFields()).slice(0, 900).join(" ") : everything(type, 2);
