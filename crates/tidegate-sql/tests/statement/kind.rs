@@ -197,6 +197,8 @@ fn a_shared_role_may_not_run_what_changes_the_role_or_hides_its_text() {
         ("ALTER USER \"shop/guest\" password 'x'", "ALTER USER"),
         ("alter user mapping set work_mem = '1GB'", "ALTER USER"),
         ("alter group g add user x", "ALTER GROUP"),
+        ("grant \"db/guest\" to someone", "GRANT"),
+        ("revoke select on t from public", "REVOKE"),
     ] {
         match read(q).check_for_shared_role() {
             Err(InputError::StatementNotAllowed { keyword, .. }) => {
