@@ -21,7 +21,7 @@ use crate::pool::UserPool;
 
 /// How often databases are compared that do not tell: a change is there within a second.
 const TICK: Duration = Duration::from_millis(400);
-/// With each so many-th tick roles are looked at, so that a change counts within a second.
+/// Roles are checked every this many ticks, so that a change takes effect within a second.
 const ROLES: u32 = 2;
 /// After so many ticks a database is compared although it has told nothing.
 const BACKSTOP: u32 = 100;

@@ -82,7 +82,7 @@ fn cluster_settings(settings: &Settings, folder: &Folder) -> ClusterSettings {
         search_path: std::env::var_os("PATH"),
         ..ClusterSettings::kept(folder.cluster())
     }
-    // What is kept for subscribers must not fill the disk of who forgets a demo.
+    // Retained WAL must not fill the disk when a demo is left running.
     .with("max_slot_wal_keep_size", "1GB")
 }
 

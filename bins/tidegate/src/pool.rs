@@ -160,7 +160,7 @@ impl MetricsSource for UserPool {
     }
 }
 
-/// What happened since the start: the event, what is counted, and how often.
+/// Counters since the start: event, unit and count.
 fn events(counters: &Counters, shared: u64) -> [(&'static str, &'static str, u64); 11] {
     [
         (

@@ -23,7 +23,7 @@ impl PgRoles {
         made
     }
 
-    /// What a new role has beyond its rights to connect.
+    /// Sets up a new role beyond its login: the limit of a default user, the groups.
     async fn fit_out(&self, user: &User) -> Result<(), RoleError> {
         if user.default_user {
             self.limit(user).await?;

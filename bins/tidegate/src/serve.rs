@@ -35,7 +35,7 @@ const CERTIFICATE: Duration = Duration::from_secs(10);
 /// The sockets that the service will accept on.
 pub(crate) struct Sockets {
     bound: Vec<TcpListener>,
-    /// Where operators read the metrics.
+    /// The listener of `metrics_listen`.
     operations: Option<TcpListener>,
     /// Their addresses, with the ports that the system chose.
     pub(crate) addresses: Vec<SocketAddr>,

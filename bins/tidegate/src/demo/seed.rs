@@ -38,7 +38,7 @@ pub(super) async fn fill(service: &Service) -> Result {
     }
     create_tenant(service, &name, Secret::new("demo1234")).await?;
     create_users(service, &name).await?;
-    // So that the README's first command needs no token.
+    // The README's first command sends no token.
     let directory = service.directory();
     directory
         .set_anonymous_sql(TENANT, AnonymousSql::Read)

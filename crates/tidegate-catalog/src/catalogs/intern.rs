@@ -12,11 +12,11 @@ use crate::document::{self, Part};
 use crate::error::Result;
 use crate::model::Schema;
 
-/// 128 bits under keys of this process, so that nobody outside can make two texts meet.
+/// 128 bits, keyed by this process: a client cannot construct a collision.
 pub(super) type Digest = [u64; 2];
 type Key = (DatabaseName, Digest);
 
-/// The schemas and relations that somebody holds.
+/// The schemas and relations that are still referenced.
 #[derive(Default)]
 pub(super) struct Intern {
     schemas: Mutex<HashMap<Key, Weak<Schema>>>,

@@ -1,4 +1,4 @@
-//! What was loaded for a role, and how it becomes what is there now.
+//! The schemas loaded for one role, and how they are refreshed after a change.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -30,7 +30,7 @@ use tenant::{Counted, Tenant};
 const WATCHED: u64 = 60;
 /// A schema that nobody asked for in so many ticks is not loaded again behind the scenes.
 const WARM: u64 = 150;
-/// At most so many schemas are loaded again at a time before they are asked for.
+/// The most schemas that are reloaded at a time before a request needs them.
 const AHEAD: usize = 8;
 /// A schema that nobody asked for in so many ticks is dropped.
 const KEPT: u64 = 1200;
