@@ -231,6 +231,7 @@ impl CatalogWatch {
 fn patience() -> Terms {
     Terms {
         deadline: Some((Instant::now() + PATIENCE).into_std()),
+        ..Terms::default()
     }
 }
 

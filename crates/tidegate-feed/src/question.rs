@@ -69,6 +69,7 @@ pub(crate) async fn ask(
 ) -> Result<Asked> {
     let terms = Terms {
         deadline: Some(Instant::now() + PATIENCE),
+        ..Terms::default()
     };
     let mut transaction = executor.begin(who, Mode::Snapshot, &terms).await?;
     let numbers: Vec<String> = after.iter().map(u32::to_string).collect();
@@ -101,6 +102,7 @@ pub(crate) async fn ask_once(
 ) -> Result<Vec<TextRow>> {
     let terms = Terms {
         deadline: Some(Instant::now() + PATIENCE),
+        ..Terms::default()
     };
     let who = Principal::Catalog(database.name.clone());
     let mut rows = Answers::default();

@@ -10,7 +10,7 @@ use std::time::Instant;
 use postgres_types::Type;
 
 use crate::column::{Column, RawRow};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::principal::Principal;
 use crate::statement::BoundStatement;
 
@@ -40,6 +40,36 @@ pub trait Executor: Send + Sync {
         terms: &'a Terms,
     ) -> BoxFuture<'a, Result<Box<dyn Transaction>>>;
 
+    /// Runs the statements of a pipeline in order, in one transaction, and commits.
+    ///
+    /// An executor that can sends them in one write. This default runs them in turn.
+    ///
+    /// # Errors
+    ///
+    /// The first failure, after which nothing of the pipeline has taken effect unless the error says
+    /// otherwise; rows may have reached the sinks.
+    fn pipeline<'a>(
+        &'a self,
+        who: &'a Principal,
+        pipeline: Pipeline<'a>,
+        terms: &'a Terms,
+    ) -> BoxFuture<'a, Result<Vec<Completion>, PipelineError>> {
+        Box::pin(async move {
+            let mut transaction = self.begin(who, pipeline.mode, terms).await?;
+            let mut completions = Vec::with_capacity(pipeline.steps.len());
+            for (index, step) in pipeline.steps.into_iter().enumerate() {
+                let ran = transaction.query(step.statement, step.sink).await;
+                let completion = ran.map_err(|error| PipelineError {
+                    step: Some(index),
+                    error,
+                })?;
+                completions.push(completion);
+            }
+            transaction.commit().await?;
+            Ok(completions)
+        })
+    }
+
     /// Lets PostgreSQL parse and describe a statement; nothing runs.
     fn describe<'a>(
         &'a self,
@@ -47,6 +77,50 @@ pub trait Executor: Send + Sync {
         statement: &'a BoundStatement,
         terms: &'a Terms,
     ) -> BoxFuture<'a, Result<Description>>;
+}
+
+/// Statements that are sent together: none needs the rows of an earlier one.
+#[expect(missing_debug_implementations, reason = "a sink cannot be shown")]
+pub struct Pipeline<'a> {
+    /// The transaction that they share.
+    pub mode: Mode,
+    /// The statements, in order.
+    pub steps: Vec<Step<'a>>,
+    /// When the transaction is committed.
+    pub commit: Commit,
+}
+
+/// One statement of a [`Pipeline`].
+#[expect(missing_debug_implementations, reason = "a sink cannot be shown")]
+pub struct Step<'a> {
+    /// The statement.
+    pub statement: &'a BoundStatement,
+    /// Takes its rows.
+    pub sink: &'a mut dyn RowSink,
+}
+
+/// When the transaction of a [`Pipeline`] is committed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Commit {
+    /// With the statements, in the same write: a sink that refuses a row undoes nothing.
+    Together,
+    /// Once the sinks have taken all rows, in a second write: a refused row undoes everything.
+    AfterRows,
+}
+
+/// Why a [`Pipeline`] failed.
+#[derive(Debug)]
+pub struct PipelineError {
+    /// The index of the statement to blame; `None` for the transaction as a whole.
+    pub step: Option<usize>,
+    /// What went wrong.
+    pub error: Error,
+}
+
+impl From<Error> for PipelineError {
+    fn from(error: Error) -> Self {
+        Self { step: None, error }
+    }
 }
 
 /// An open transaction. Dropping it rolls back.
@@ -83,6 +157,20 @@ pub enum Mode {
 pub struct Terms {
     /// When the work is cancelled, if it has not ended by then.
     pub deadline: Option<Instant>,
+    /// Who wrote the text of the statements.
+    pub author: Author,
+}
+
+/// Who wrote the text of a statement, which decides on which connections it may run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Author {
+    /// A caller or a sub-user: a connection that logged in as the caller's role.
+    #[default]
+    Caller,
+    /// The tenant's owner, in a stored method: a connection that callers of the tenant share.
+    Owner,
+    /// Tidegate itself: a connection that callers of the tenant share.
+    Service,
 }
 
 /// What happened to a statement.

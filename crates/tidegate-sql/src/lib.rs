@@ -17,7 +17,8 @@ mod type_property;
 pub use column::{Column, RawRow, WireFormat};
 pub use error::{Error, InputError, Rejection, Result};
 pub use executor::{
-    BoxFuture, Completion, Description, Executor, Flow, Mode, RowSink, Terms, Transaction,
+    Author, BoxFuture, Commit, Completion, Description, Executor, Flow, Mode, Pipeline,
+    PipelineError, RowSink, Step, Terms, Transaction,
 };
 pub use output::{OutputFormat, OutputOptions, RowWriter};
 pub use postgres_types::{Field as TypeField, Kind as TypeKind, Type};

@@ -132,6 +132,7 @@ fn unknown(applied: &[u64]) -> Option<u32> {
 fn patient() -> Terms {
     Terms {
         deadline: Some(Instant::now() + std::time::Duration::from_mins(10)),
+        ..Terms::default()
     }
 }
 

@@ -251,5 +251,6 @@ impl Open {
 fn terms() -> Terms {
     Terms {
         deadline: Some(Instant::now() + LIMIT),
+        ..Terms::default()
     }
 }

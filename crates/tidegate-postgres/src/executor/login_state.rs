@@ -95,6 +95,7 @@ impl LoginStates {
         let mut states = HashMap::new();
         let terms = Terms {
             deadline: Some(Instant::now() + LIMIT),
+            ..Terms::default()
         };
         for row in texts(service, &Principal::Control, &bind(&held), &terms).await? {
             let [database, role, state]: [String; 3] = row.try_into().unwrap_or_default();

@@ -151,6 +151,7 @@ impl Belief {
 fn terms(began: Instant) -> Terms {
     Terms {
         deadline: Some((began + PATIENCE).into_std()),
+        ..Terms::default()
     }
 }
 

@@ -119,6 +119,7 @@ async fn the_deadline_of_a_transaction_counts_for_all_of_it() {
         .unwrap();
     let terms = Terms {
         deadline: Some(Instant::now() + Duration::from_secs(2)),
+        ..Terms::default()
     };
     let mut transaction = stage
         .roles

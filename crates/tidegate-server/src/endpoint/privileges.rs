@@ -165,5 +165,6 @@ fn login(database: &DatabaseName, user: &Record) -> Login {
 fn terms(app: &App) -> Terms {
     Terms {
         deadline: Some(Instant::now() + app.limits().statement),
+        ..Terms::default()
     }
 }

@@ -305,6 +305,7 @@ pub(crate) fn terms(app: &App, preferences: &Preferences) -> Terms {
     let wait = preferences.wait.map_or(most, |wait| wait.min(most));
     Terms {
         deadline: Some(Instant::now() + wait),
+        ..Terms::default()
     }
 }
 

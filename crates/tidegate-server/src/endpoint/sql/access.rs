@@ -84,6 +84,7 @@ impl Access {
         Ok(Permit {
             terms: Terms {
                 deadline: Some(deadline),
+                ..Terms::default()
             },
             slot: Some(slot),
         })
