@@ -50,7 +50,7 @@ pub(super) struct Lent {
 
 impl Lent {
     /// A statement in a transaction of its own.
-    fn task<'a>(&'a self, login: &'a Login, bound: &'a BoundStatement) -> Task<'a> {
+    pub(super) fn task<'a>(&'a self, login: &'a Login, bound: &'a BoundStatement) -> Task<'a> {
         Task {
             bound,
             login,
@@ -286,7 +286,11 @@ impl Roles {
         }
     }
 
-    async fn lend(&self, login: &Login, terms: &Terms) -> Result<(Lease<RoleConnector>, Lent)> {
+    pub(super) async fn lend(
+        &self,
+        login: &Login,
+        terms: &Terms,
+    ) -> Result<(Lease<RoleConnector>, Lent)> {
         let deadline = terms.deadline.map(Instant::from_std);
         let lease = self.lease(login, deadline).await?;
         let lent = Lent {
