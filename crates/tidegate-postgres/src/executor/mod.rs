@@ -4,6 +4,7 @@ mod beginning;
 mod connector;
 mod login_state;
 mod roles;
+mod route;
 mod transaction;
 
 use std::fmt;
@@ -18,6 +19,7 @@ pub use connector::{Credential, Credentials, RoleConnector};
 pub(crate) use login_state::login_state;
 pub use roles::Roles;
 pub(crate) use roles::told;
+pub use route::Authentication;
 
 /// Runs statements as users on connections that logged in as their roles, and as the service on
 /// connections of its own.
