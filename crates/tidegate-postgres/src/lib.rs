@@ -2,6 +2,7 @@
 
 mod actor;
 pub mod admin;
+mod authenticator;
 pub mod backoff;
 pub mod config;
 pub mod connection;
@@ -21,6 +22,7 @@ mod terminator;
 mod version;
 mod wire;
 
+pub use authenticator::Authenticators;
 pub use config::{Config, ConfigError, Secret, Target, TlsMode};
 pub use connection::{Condition, ConnectError, ConnectFault, Connection, StartupPins};
 pub use executor::{Authentication, Credential, Credentials, Postgres, RoleConnector, Roles};
