@@ -14,6 +14,7 @@ use std::sync::Arc;
 use tidegate_sql::statement::{BoundStatement, Kind};
 use tidegate_sql::{Author, BoxFuture, DatabaseName, Login, Result, RoleName, Sharing};
 
+use crate::authenticator::{Authenticators, SWITCH};
 use crate::session::prefix::Switch;
 
 /// Tells which login role acts for users, and how.
@@ -38,6 +39,32 @@ pub trait Authentication: Send + Sync {
     /// A `SELECT` that switches to the role named by its one parameter until the transaction ends,
     /// and fails when that is not allowed, or not any more.
     fn switch(&self) -> &'static str;
+}
+
+impl Authentication for Authenticators {
+    fn of<'a>(
+        &'a self,
+        database: &'a DatabaseName,
+        role: &'a RoleName,
+    ) -> BoxFuture<'a, Option<RoleName>> {
+        Box::pin(Self::of(self, database, role))
+    }
+
+    fn distrust(&self, database: &DatabaseName) {
+        Self::distrust(self, database);
+    }
+
+    fn forget(&self, database: &DatabaseName) {
+        Self::forget(self, database);
+    }
+
+    fn refresh(&self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(Self::refresh(self))
+    }
+
+    fn switch(&self) -> &'static str {
+        SWITCH
+    }
 }
 
 /// On which connections a statement runs, and as whom.
