@@ -7,7 +7,7 @@ use tidegate_catalog::{Definitions, Telling};
 use tidegate_postgres::admin::RoleCredentials;
 use tidegate_postgres::control::Control;
 use tidegate_postgres::pool::{Counters, Pool, Settings as PoolSettings, WAIT_BOUNDS};
-use tidegate_postgres::{Postgres, RoleConnector, Roles};
+use tidegate_postgres::{Authenticators, Postgres, RoleConnector, Roles};
 use tidegate_server::{MetricsSource, Probe};
 use tidegate_sql::{BoxFuture, DatabaseName, Executor};
 
@@ -45,7 +45,9 @@ impl UserPool {
         let repair = Arc::new(service.admin.clone());
         let pool = Pool::new(connector, repair, limits, ports::jitter());
         let control = service.control.clone();
-        let postgres = Postgres::new(Roles::new(pool), control.clone());
+        let authenticators = Arc::new(Authenticators::new(control.clone()));
+        let roles = Roles::new(pool).with_authentication(authenticators);
+        let postgres = Postgres::new(roles, control.clone());
         Ok(Self { postgres, control })
     }
 

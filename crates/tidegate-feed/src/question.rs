@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tidegate_sql::{
-    BoundStatement, BoxFuture, Column, Error, Executor, Flow, Mode, Parameter, Principal, RawRow,
-    Result, RowSink, Statement, Terms,
+    Author, BoundStatement, BoxFuture, Column, Error, Executor, Flow, Mode, Parameter, Principal,
+    RawRow, Result, RowSink, Statement, Terms,
 };
 
 use crate::database::Database;
@@ -69,7 +69,7 @@ pub(crate) async fn ask(
 ) -> Result<Asked> {
     let terms = Terms {
         deadline: Some(Instant::now() + PATIENCE),
-        ..Terms::default()
+        author: Author::Service,
     };
     let mut transaction = executor.begin(who, Mode::Snapshot, &terms).await?;
     let numbers: Vec<String> = after.iter().map(u32::to_string).collect();
@@ -102,7 +102,7 @@ pub(crate) async fn ask_once(
 ) -> Result<Vec<TextRow>> {
     let terms = Terms {
         deadline: Some(Instant::now() + PATIENCE),
-        ..Terms::default()
+        author: Author::Service,
     };
     let who = Principal::Catalog(database.name.clone());
     let mut rows = Answers::default();

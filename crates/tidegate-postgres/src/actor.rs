@@ -58,6 +58,7 @@ impl Actor {
         let key = Key {
             database: database.clone(),
             role,
+            trusted: false,
         };
         let Ok(credential) = owners.of(&key, false).await else {
             return Ok(None);

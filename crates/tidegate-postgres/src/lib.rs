@@ -2,6 +2,7 @@
 
 mod actor;
 pub mod admin;
+mod authenticator;
 pub mod backoff;
 pub mod config;
 pub mod connection;
@@ -21,9 +22,10 @@ mod terminator;
 mod version;
 mod wire;
 
+pub use authenticator::Authenticators;
 pub use config::{Config, ConfigError, Secret, Target, TlsMode};
 pub use connection::{Condition, ConnectError, ConnectFault, Connection, StartupPins};
-pub use executor::{Credential, Credentials, Postgres, RoleConnector, Roles};
+pub use executor::{Authentication, Credential, Credentials, Postgres, RoleConnector, Roles};
 pub use outbox::{Outbox, OutboxSettings};
 pub use replication::{Replication, ReplicationSettings};
 pub use role_password::{role_password, scram_verifier};

@@ -23,6 +23,8 @@ mod replication;
 #[cfg(test)]
 mod session;
 #[cfg(test)]
+mod shared;
+#[cfg(test)]
 mod stage;
 #[cfg(test)]
 mod tls;

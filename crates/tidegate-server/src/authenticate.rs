@@ -109,7 +109,7 @@ pub(crate) fn holder(login: Option<&Login>) -> Holder {
     let database = login.database.clone();
     match login.sharing {
         Sharing::Strangers => Holder::Anonymous(Some(database)),
-        Sharing::One(_) => Holder::Tenant(database),
+        Sharing::One(_) | Sharing::Trusted { .. } => Holder::Tenant(database),
     }
 }
 

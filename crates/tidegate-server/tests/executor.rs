@@ -164,6 +164,7 @@ fn who_text(who: &Principal) -> String {
             let sharing = match login.sharing {
                 tidegate_sql::Sharing::Strangers => "strangers",
                 tidegate_sql::Sharing::One(_) => "one",
+                tidegate_sql::Sharing::Trusted { .. } => "trusted",
             };
             format!("{} {} {sharing}", login.database, login.role)
         }

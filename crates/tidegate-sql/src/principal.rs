@@ -82,4 +82,23 @@ pub enum Sharing {
     Strangers,
     /// One user has the role; the number identifies the token's session.
     One(u128),
+    /// The connections carry only text of Tidegate's and of the tenant's owner, for all callers in
+    /// turn: statements stay prepared, and plain reads are not followed by a reset.
+    Trusted {
+        /// Whether the role is one that strangers share: what it has set for itself must not reach
+        /// its sessions.
+        strangers: bool,
+    },
+}
+
+impl Sharing {
+    /// Whether strangers share the role.
+    pub fn has_strangers(self) -> bool {
+        matches!(self, Self::Strangers | Self::Trusted { strangers: true })
+    }
+
+    /// Whether only text of Tidegate's and of the tenant's owner runs there.
+    pub fn is_trusted(self) -> bool {
+        matches!(self, Self::Trusted { .. })
+    }
 }

@@ -18,6 +18,7 @@ pub use startup::StartupPins;
 
 use crate::session::cache::StatementCache;
 use crate::session::names::Names;
+use crate::session::prefix::Prefix;
 use crate::session::reset::Residue;
 use crate::terminator::Backend;
 use crate::wire::channel::{Channel, Halt};
@@ -44,6 +45,8 @@ pub struct Connection {
     outstanding: u32,
     /// Whether messages have been queued behind the last Sync.
     unsynced: bool,
+    /// How far the commands in front of the statement are answered.
+    pub(crate) prefix: Prefix,
     /// What a statement may have left in the session.
     pub(crate) residue: Residue,
     /// Whether anything but harmless reads has run since the last reset.
@@ -161,6 +164,10 @@ impl Connection {
     pub(crate) fn withdraw(&mut self) {
         self.channel.outbound.clear();
         self.unsynced = false;
+        if self.prefix.is_pending() {
+            self.prefix.end();
+            self.statements.forget_switch();
+        }
     }
 
     /// Counts the last queued messages as a reset.
@@ -191,6 +198,7 @@ impl Connection {
             _ => return Err(self.breach("a transaction status that does not exist")),
         };
         self.outstanding = self.outstanding.saturating_sub(1);
+        self.prefix.end();
         self.channel.inbound.shrink();
         Ok(())
     }
@@ -240,8 +248,9 @@ impl Connection {
         }
     }
 
-    /// Takes a message that PostgreSQL may send at any time: notices, notifications and changed
-    /// settings (PostgreSQL, "Asynchronous Operations").
+    /// Takes a message that is not the statement's: notices, notifications and changed settings,
+    /// which PostgreSQL may send at any time ("Asynchronous Operations"), and the answers of the
+    /// commands in front of the statement.
     pub(crate) fn is_aside(&mut self, tag: u8) -> Result<bool, Error> {
         match tag {
             tag::NOTICE_RESPONSE => {
@@ -272,7 +281,7 @@ impl Connection {
             tag::COPY_IN_RESPONSE | tag::COPY_OUT_RESPONSE | tag::COPY_BOTH_RESPONSE => {
                 Err(self.breach("COPY was started"))
             }
-            _ => Ok(false),
+            _ => Ok(self.take_prefix(tag)),
         }
     }
 }

@@ -10,6 +10,7 @@ use super::{ConnectError, Connection, StartupPins, TransactionStatus};
 use crate::config::Config;
 use crate::session::cache::StatementCache;
 use crate::session::names::Names;
+use crate::session::prefix::Prefix;
 use crate::session::reset::Residue;
 use crate::terminator::Backend;
 use crate::wire::channel::{Channel, Halt};
@@ -44,6 +45,7 @@ impl Connection {
                 transaction: TransactionStatus::Idle,
                 outstanding: 0,
                 unsynced: false,
+                prefix: Prefix::default(),
                 residue: Residue::None,
                 stirred: false,
                 marked: false,

@@ -75,7 +75,8 @@ impl Connection {
         }
         let lookup = Lookup {
             text: RESOLVE,
-            parameter: name,
+            parameters: &[name],
+            switch: task.switch,
             deadline: task.deadline,
         };
         let mut oid = None;

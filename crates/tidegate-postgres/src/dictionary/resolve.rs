@@ -47,7 +47,9 @@ impl Connection {
         let parameter = format!("{{{}}}", list.join(","));
         let lookup = Lookup {
             text,
-            parameter: &parameter,
+            parameters: &[&parameter],
+            // Everybody may read pg_catalog.
+            switch: None,
             deadline,
         };
         let mut entries = HashMap::new();

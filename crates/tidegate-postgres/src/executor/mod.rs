@@ -5,6 +5,7 @@ mod connector;
 mod login_state;
 mod pipeline;
 mod roles;
+mod route;
 mod transaction;
 
 use std::fmt;
@@ -19,6 +20,7 @@ pub use connector::{Credential, Credentials, RoleConnector};
 pub(crate) use login_state::login_state;
 pub use roles::Roles;
 pub(crate) use roles::told;
+pub use route::Authentication;
 
 /// Runs statements as users on connections that logged in as their roles, and as the service on
 /// connections of its own.

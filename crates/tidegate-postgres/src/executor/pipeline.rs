@@ -6,10 +6,12 @@ use tidegate_sql::{Author, Completion, Login, Pipeline, PipelineError, Result, R
 
 use super::RoleConnector;
 use super::roles::{Lent, Roles, check, conclude, told};
+use super::route::Route;
 use crate::pool::Lease;
 use crate::session::reset::is_stateless;
 use crate::session::run_pipeline::Setback;
 use crate::session::steps::Batch;
+use crate::session::task::RunError;
 
 impl Roles {
     /// Runs the statements of a pipeline in one transaction; see
@@ -34,14 +36,42 @@ impl Roles {
         if is_one_query(&pipeline) {
             return self.query_step(login, pipeline, terms).await;
         }
-        let (lease, lent) = self.lend(login, terms).await?;
-        match attempt(lease, &lent, login, &mut pipeline, terms).await {
+        let statements: Vec<_> = pipeline.steps.iter().map(|step| step.statement).collect();
+        let route = self.route(login, terms.author, &statements).await;
+        let attempted = match self.attempt(route, &mut pipeline, terms).await {
+            Err(Setback::RoleRefused(error)) => {
+                self.refused(login, &error);
+                self.attempt(Route::own(login), &mut pipeline, terms).await
+            }
+            attempted => attempted,
+        };
+        match attempted {
             Err(Setback::Unfit) => {}
             Err(Setback::Failed(error)) => return Err(error),
+            Err(Setback::RoleRefused(error)) => return Err(error.into()),
             Ok(completions) => return Ok(completions),
         }
         let transaction = self.begin(login, pipeline.mode, terms).await?;
         pipeline.run_in(transaction).await
+    }
+
+    /// Sends all statements in one write, where they can be.
+    async fn attempt(
+        &self,
+        route: Route,
+        pipeline: &mut Pipeline<'_>,
+        terms: &Terms,
+    ) -> Result<Vec<Completion>, Setback> {
+        let (lease, lent) = self.lend(route, terms).await.map_err(|error| match error {
+            RunError::RoleRefused(error) => Setback::RoleRefused(error),
+            RunError::Failed(error) => error.into(),
+        })?;
+        let outcome = send(lease, &lent, pipeline, terms).await;
+        if outcome.redefines {
+            lent.dictionary.forget();
+            self.distrust(&lent.route.login.database);
+        }
+        outcome.result
     }
 
     async fn query_step(
@@ -68,18 +98,32 @@ fn is_one_query(pipeline: &Pipeline<'_>) -> bool {
     }
 }
 
-/// Sends all statements in one write, where they can be.
-async fn attempt(
+/// What came of a pipeline.
+struct Outcome {
+    result: Result<Vec<Completion>, Setback>,
+    /// Whether a trigger or a function changed a definition.
+    redefines: bool,
+}
+
+impl From<Setback> for Outcome {
+    fn from(setback: Setback) -> Self {
+        Self {
+            result: Err(setback),
+            redefines: false,
+        }
+    }
+}
+
+async fn send(
     mut lease: Lease<RoleConnector>,
     lent: &Lent,
-    login: &Login,
     pipeline: &mut Pipeline<'_>,
     terms: &Terms,
-) -> Result<Vec<Completion>, Setback> {
+) -> Outcome {
     let mut tasks = Vec::with_capacity(pipeline.steps.len());
     let mut sinks: Vec<&mut dyn RowSink> = Vec::with_capacity(pipeline.steps.len());
     for step in &mut pipeline.steps {
-        tasks.push(lent.task(login, step.statement));
+        tasks.push(lent.task(step.statement));
         sinks.push(step.sink);
     }
     let batch = Batch {
@@ -89,21 +133,17 @@ async fn attempt(
     };
     // Text of our own keeps what names mean, whatever types it casts to.
     if !batch.is_fit(terms.author == Author::Service) {
-        return Err(Setback::Unfit);
+        return Setback::Unfit.into();
     }
     let outcome = lease.run_pipeline(&batch, &mut sinks).await;
-    // What a trigger or a function defined.
-    if told(&mut lease, &lent.dictionary).is_some() {
-        lent.dictionary.forget();
-    }
-    match outcome {
+    let redefines = told(&mut lease, &lent.dictionary).is_some();
+    let result = match outcome {
         Ok(completions) => {
             let mut statements = batch.tasks.iter().map(|task| &task.bound.statement);
             lent.dictionary
                 .count(statements.any(|statement| statement.calls()));
             Ok(completions)
         }
-        Err(Setback::Unfit) => Err(Setback::Unfit),
         Err(Setback::Failed(failed)) => {
             if failed.error.is_malformed_value() {
                 lent.dictionary.forget();
@@ -111,5 +151,7 @@ async fn attempt(
             let Err(error) = conclude::<Infallible>(lease, Err(failed.error)).await;
             Err(Setback::Failed(PipelineError { error, ..failed }))
         }
-    }
+        Err(setback) => Err(setback),
+    };
+    Outcome { result, redefines }
 }

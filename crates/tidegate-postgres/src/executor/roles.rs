@@ -6,20 +6,21 @@ use std::time::Duration;
 
 use tidegate_sql::statement::{BoundStatement, Kind};
 use tidegate_sql::{
-    Completion, DatabaseName, Description, Error, Executor, Login, Mode, Result, RowSink, Sharing,
-    Terms, Transaction,
+    Author, Completion, DatabaseName, Description, Error, Executor, Login, Mode, Result, RowSink,
+    Sharing, Terms, Transaction,
 };
 use tokio::time::{Instant, timeout_at};
 
 use super::RoleConnector;
 use super::beginning::{Beginnings, may_resettle};
+use super::route::{Authentication, Route, route};
 use super::transaction::RoleTransaction;
 use crate::connection::{Condition, Connection, is_lock_table_full};
 use crate::dictionary::{Dictionaries, Dictionary};
 use crate::lane::{Answer, Asked, Crowds, Visit};
 use crate::pool::{Lease, Pool};
 use crate::session::reset::is_stateless;
-use crate::session::task::{Place, Task};
+use crate::session::task::{Place, RunError, Task};
 use crate::suspects::Redefinition;
 
 /// Runs statements on connections that logged in as the caller's role.
@@ -28,6 +29,7 @@ pub struct Roles {
     pool: Pool<RoleConnector>,
     dictionaries: Arc<Dictionaries>,
     service: Option<Arc<dyn Executor>>,
+    authentication: Option<Arc<dyn Authentication>>,
     crowds: Arc<Crowds>,
 }
 
@@ -44,19 +46,26 @@ const UNHURRIED: Duration = Duration::from_millis(200);
 
 /// What goes with a lent connection.
 pub(super) struct Lent {
+    pub(super) route: Route,
     pub(super) dictionary: Arc<Dictionary>,
     pub(super) deadline: Option<Instant>,
 }
 
 impl Lent {
     /// A statement in a transaction of its own.
-    pub(super) fn task<'a>(&'a self, login: &'a Login, bound: &'a BoundStatement) -> Task<'a> {
+    pub(super) fn task<'a>(&'a self, bound: &'a BoundStatement) -> Task<'a> {
+        self.task_at(Place::Alone, bound)
+    }
+
+    /// A statement at a place.
+    pub(super) fn task_at<'a>(&'a self, place: Place, bound: &'a BoundStatement) -> Task<'a> {
         Task {
             bound,
-            login,
+            login: &self.route.login,
+            switch: self.route.switch(),
             dictionary: &self.dictionary,
             deadline: self.deadline,
-            place: Place::Alone,
+            place,
         }
     }
 }
@@ -69,6 +78,7 @@ impl Roles {
             pool,
             dictionaries: Arc::default(),
             service: None,
+            authentication: None,
             crowds,
         }
     }
@@ -79,6 +89,15 @@ impl Roles {
     #[must_use]
     pub fn with_service(mut self, service: Arc<dyn Executor>) -> Self {
         self.service = Some(service);
+        self
+    }
+
+    /// Runs what Tidegate and the tenants' owners wrote on connections that users share, as far as
+    /// `authentication` allows it. Without it only the owner and the default user have such
+    /// connections.
+    #[must_use]
+    pub fn with_authentication(mut self, authentication: Arc<dyn Authentication>) -> Self {
+        self.authentication = Some(authentication);
         self
     }
 
@@ -98,7 +117,15 @@ impl Roles {
         let dictionary = self.dictionaries.of(database);
         let redefinition = Redefinition::begin(&dictionary.belief);
         dictionary.forget();
+        self.distrust(database);
         drop(redefinition);
+    }
+
+    /// Has it decided again which users may share connections.
+    pub(super) fn distrust(&self, database: &DatabaseName) {
+        if let Some(authentication) = &self.authentication {
+            authentication.distrust(database);
+        }
     }
 
     /// The databases in which statements have run here, and how many.
@@ -123,7 +150,8 @@ impl Roles {
 
     /// Closes the connections of roles that may not log in any more (`NOLOGIN`, `VALID UNTIL`,
     /// `CONNECT`), or whose sessions would begin with other settings (`ALTER ROLE … SET`): idle ones
-    /// at once, the others when they come back. Call it every second at least.
+    /// at once, the others when they come back. Looks as well whether users may still share
+    /// connections. Call it every second at least.
     ///
     /// Gives `pg_current_snapshot()`, which is the same as long as nothing in any database of the
     /// cluster has changed; nothing without a service.
@@ -132,6 +160,9 @@ impl Roles {
     ///
     /// Those of the service.
     pub async fn check_logins(&self) -> Result<String> {
+        if let Some(authentication) = &self.authentication {
+            authentication.refresh().await?;
+        }
         match &self.service {
             Some(service) => {
                 let logins = self.pool.connector().logins();
@@ -144,6 +175,9 @@ impl Roles {
     /// Forgets a database that is dropped and closes its connections.
     pub fn forget(&self, database: &DatabaseName) {
         self.dictionaries.remove(database);
+        if let Some(authentication) = &self.authentication {
+            authentication.forget(database);
+        }
         self.pool.close(database);
     }
 
@@ -162,29 +196,75 @@ impl Roles {
         if bound.sets.len() > 1 && may_commit(bound) {
             return self.together(login, bound, terms, sink).await;
         }
-        let visit = self.visit(login, bound, terms);
-        if let Some(visit) = &visit
-            && let Some(answer) = self.share(visit, login, bound).await
-        {
-            let outcome = answer.push(sink).await;
-            forget_if_malformed(&self.dictionary(login), &outcome);
-            return outcome;
-        }
-        let (mut lease, lent) = self.lend(login, terms).await?;
-        let task = lent.task(login, bound);
-        let redefinition = redefinition(&lent.dictionary, bound);
-        let outcome = lease.run(&task, sink).await;
-        let redefinition = redefinition.or(told(&mut lease, &lent.dictionary));
-        if redefinition.is_some() {
-            lent.dictionary.forget();
-        }
-        drop(redefinition);
-        forget_if_malformed(&lent.dictionary, &outcome);
-        lent.dictionary.count(bound.statement.calls());
+        let route = self.route(login, terms.author, &[bound]).await;
+        let switches = route.switch().is_some();
+        let ran = self.query_on(route, bound, terms, sink).await;
+        let outcome = match ran {
+            Err(RunError::RoleRefused(error)) if switches => {
+                self.refused(login, &error);
+                self.query_on(Route::own(login), bound, terms, sink).await
+            }
+            outcome => outcome,
+        };
+        let outcome = outcome.map_err(RunError::into_error);
         if outcome.is_ok() && may_resettle(bound) {
             self.beginnings().look(login).await;
         }
-        conclude(lease, outcome).await
+        outcome
+    }
+
+    /// On which connections statements run, all of them on one.
+    pub(super) async fn route(
+        &self,
+        login: &Login,
+        author: Author,
+        statements: &[&BoundStatement],
+    ) -> Route {
+        let dictionary = self.dictionaries.of(&login.database);
+        let redefines = dictionary.belief.redefines();
+        let authentication = self.authentication.as_ref();
+        route(authentication, login, (author, statements), redefines).await
+    }
+
+    /// Takes note that an authenticator could not act as a user.
+    pub(super) fn refused(&self, login: &Login, error: &Error) {
+        tracing::debug!(role = %login.role, %error, "shared connection refused the role");
+        self.distrust(&login.database);
+    }
+
+    async fn query_on(
+        &self,
+        route: Route,
+        bound: &BoundStatement,
+        terms: &Terms,
+        sink: &mut dyn RowSink,
+    ) -> Result<Completion, RunError> {
+        let visit = self.visit(&route.login, bound, terms);
+        if let Some(visit) = &visit
+            && let Some(answer) = self.share(visit, &route, bound).await
+        {
+            let outcome = answer.push(sink).await;
+            forget_if_malformed(&self.dictionary(&route.login), &outcome);
+            return Ok(outcome?);
+        }
+        let (mut lease, lent) = self.lend(route, terms).await?;
+        let task = lent.task(bound);
+        let redefinition = redefinition(&lent.dictionary, bound);
+        let ran = lease.run(&task, sink).await;
+        let redefinition = redefinition.or(told(&mut lease, &lent.dictionary));
+        if redefinition.is_some() {
+            lent.dictionary.forget();
+            self.distrust(&lent.route.login.database);
+        }
+        drop(redefinition);
+        let outcome = match ran {
+            Err(RunError::Failed(error)) => Err(error),
+            Err(refused) => return Err(refused),
+            Ok(completion) => Ok(completion),
+        };
+        forget_if_malformed(&lent.dictionary, &outcome);
+        lent.dictionary.count(bound.statement.calls());
+        Ok(conclude(lease, outcome).await?)
     }
 
     /// Runs all sets in a transaction that the statement itself cannot end.
@@ -195,7 +275,11 @@ impl Roles {
         terms: &Terms,
         sink: &mut dyn RowSink,
     ) -> Result<Completion> {
-        let mut transaction = self.begin(login, Mode::ReadWrite, terms).await?;
+        let terms = Terms {
+            author: Author::Caller,
+            ..*terms
+        };
+        let mut transaction = self.begin(login, Mode::ReadWrite, &terms).await?;
         let completion = transaction.query(bound, sink).await?;
         transaction.commit().await?;
         Ok(completion)
@@ -204,7 +288,7 @@ impl Roles {
     /// Counts a read that may share a connection among those of its session.
     fn visit(&self, login: &Login, bound: &BoundStatement, terms: &Terms) -> Option<Visit> {
         let hurries = |deadline| deadline < std::time::Instant::now() + UNHURRIED;
-        let shares = matches!(login.sharing, Sharing::One(_))
+        let shares = login.sharing != Sharing::Strangers
             && self.pool.settings().share
             && self.service.is_some()
             && bound.sets.len() == 1
@@ -214,11 +298,12 @@ impl Roles {
     }
 
     /// The answer of a lane, if one gives it.
-    async fn share(&self, visit: &Visit, login: &Login, bound: &BoundStatement) -> Option<Answer> {
-        let dictionary = self.dictionary(login);
+    async fn share(&self, visit: &Visit, route: &Route, bound: &BoundStatement) -> Option<Answer> {
+        let dictionary = self.dictionary(&route.login);
         let task = Task {
             bound,
-            login,
+            login: &route.login,
+            switch: route.switch(),
             dictionary: &dictionary,
             deadline: None,
             place: Place::Alone,
@@ -227,7 +312,7 @@ impl Roles {
             Asked::Shared(answer) => answer.await.ok()?,
             Asked::Unfit => return None,
             Asked::Full => {
-                let (roles, login) = (self.clone(), login.clone());
+                let (roles, login) = (self.clone(), route.login.clone());
                 visit.open(&task, &dictionary, || async move {
                     roles.lease(&login, None).await
                 });
@@ -248,21 +333,28 @@ impl Roles {
         dictionary
     }
 
-    /// Opens a transaction; `BEGIN` travels with its first statement.
+    /// Opens a transaction; `BEGIN` travels with its first statement. Its statements are not known
+    /// yet, so it runs on a connection that users share only for statements of Tidegate's.
     pub async fn begin(
         &self,
         login: &Login,
         mode: Mode,
         terms: &Terms,
     ) -> Result<Box<dyn Transaction>> {
-        let (lease, lent) = self.lend(login, terms).await?;
-        Ok(Box::new(RoleTransaction::new(
-            lease,
-            login.clone(),
-            lent,
-            mode,
-            self.beginnings(),
-        )))
+        let route = match terms.author {
+            Author::Service => self.route(login, terms.author, &[]).await,
+            Author::Owner | Author::Caller => Route::own(login),
+        };
+        let lent = match self.lend(route, terms).await {
+            Err(RunError::RoleRefused(error)) => {
+                self.refused(login, &error);
+                self.lend(Route::own(login), terms).await
+            }
+            lent => lent,
+        };
+        let lent = lent.map_err(RunError::into_error)?;
+        let transaction = RoleTransaction::new(self.clone(), login.clone(), lent, mode);
+        Ok(Box::new(transaction))
     }
 
     /// Describes a statement; see [`tidegate_sql::Executor::describe`].
@@ -273,13 +365,13 @@ impl Roles {
         terms: &Terms,
     ) -> Result<Description> {
         check(login, bound)?;
-        let (mut lease, lent) = self.lend(login, terms).await?;
-        let task = lent.task(login, bound);
-        let outcome = lease.describe_only(&task).await;
-        conclude(lease, outcome).await
+        let lent = self.lend(Route::own(login), terms).await;
+        let (mut lease, lent) = lent.map_err(RunError::into_error)?;
+        let outcome = lease.describe_only(&lent.task(bound)).await;
+        conclude(lease, outcome.map_err(RunError::into_error)).await
     }
 
-    fn beginnings(&self) -> Beginnings {
+    pub(super) fn beginnings(&self) -> Beginnings {
         Beginnings {
             pool: self.pool.clone(),
             service: self.service.clone(),
@@ -288,13 +380,21 @@ impl Roles {
 
     pub(super) async fn lend(
         &self,
-        login: &Login,
+        route: Route,
         terms: &Terms,
-    ) -> Result<(Lease<RoleConnector>, Lent)> {
+    ) -> Result<(Lease<RoleConnector>, Lent), RunError> {
         let deadline = terms.deadline.map(Instant::from_std);
-        let lease = self.lease(login, deadline).await?;
+        let lease = self.lease(&route.login, deadline).await;
+        let lease = lease.map_err(|error| match error {
+            // The authenticator is gone, locked, or has another password.
+            Error::Rejected(_) | Error::Unavailable { .. } if route.switch().is_some() => {
+                RunError::RoleRefused(error)
+            }
+            error => RunError::Failed(error),
+        })?;
         let lent = Lent {
-            dictionary: self.dictionary(login),
+            dictionary: self.dictionary(&route.login),
+            route,
             deadline,
         };
         Ok((lease, lent))
@@ -333,7 +433,7 @@ impl Roles {
 pub(super) fn check(login: &Login, bound: &BoundStatement) -> Result<()> {
     match login.sharing {
         Sharing::Strangers => Ok(bound.statement.check_for_shared_role()?),
-        Sharing::One(_) => Ok(()),
+        Sharing::One(_) | Sharing::Trusted { .. } => Ok(()),
     }
 }
 

@@ -158,10 +158,11 @@ impl Visit {
             return;
         };
         let (lease, dictionary) = (lease(), dictionary.clone());
+        let switch = task.switch.map(|switch| switch.text);
         tokio::spawn(async move {
             // Whoever asks for a connection himself is told why there is none.
             if let Ok(lease) = lease.await
-                && let Some((wire, intake)) = Wire::open(lease, dictionary).await
+                && let Some((wire, intake)) = Wire::open(lease, dictionary, switch).await
             {
                 claim.lane().state.lock().intake = Some(intake);
                 drive(claim, wire).await;

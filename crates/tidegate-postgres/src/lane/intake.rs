@@ -104,8 +104,13 @@ impl Intake {
         self.backlog += expected;
         let (reply, answer) = oneshot::channel();
         let statement = task.bound.statement.clone();
-        self.jobs
-            .push(Job::new(statement, prepared, (now, expected), reply));
+        self.jobs.push(Job::new(
+            statement,
+            prepared,
+            task.switch.is_some(),
+            (now, expected),
+            reply,
+        ));
         self.gathering = true;
         if let Some(waker) = self.waker.take() {
             waker.wake();
@@ -149,7 +154,7 @@ impl Intake {
             } else {
                 self.statements.discard(&guess.prepared.name);
             }
-        } else if job.stale {
+        } else if job.is_stale() {
             self.statements.forget_prepared(&job.prepared);
         }
     }

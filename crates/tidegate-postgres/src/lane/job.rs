@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use super::answer::Answer;
 use crate::session::cache::Prepared;
+use crate::wire::tag;
 
 /// A read that was sent, or will be, and its answer as far as it has come.
 pub(super) struct Job {
@@ -19,18 +20,30 @@ pub(super) struct Job {
     pub(super) expected: Duration,
     /// The messages of its rows.
     pub(super) rows: Vec<u8>,
-    /// Whether PostgreSQL has said that it is done.
-    pub(super) complete: bool,
-    pub(super) failed: bool,
-    /// Whether it failed because its statement was out of date.
-    pub(super) stale: bool,
+    stage: Stage,
     reply: oneshot::Sender<Answer>,
+}
+
+/// How far a read has come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// The answers of the switch to the caller's role are to come.
+    Switching,
+    /// Its own answers are to come.
+    Reading,
+    Complete,
+    /// The caller's role was refused.
+    Refused,
+    Failed,
+    /// It failed because its statement was out of date.
+    Stale,
 }
 
 impl Job {
     pub(super) fn new(
         statement: Arc<Statement>,
         prepared: Arc<Prepared>,
+        switching: bool,
         (asked, expected): (Instant, Duration),
         reply: oneshot::Sender<Answer>,
     ) -> Self {
@@ -40,26 +53,67 @@ impl Job {
             asked,
             expected,
             rows: Vec::new(),
-            complete: false,
-            failed: false,
-            stale: false,
+            stage: if switching {
+                Stage::Switching
+            } else {
+                Stage::Reading
+            },
             reply,
         }
     }
 
+    /// Takes a message that belongs to the switch to the caller's role; `false` if it belongs to the
+    /// read.
+    pub(super) fn takes_switch(&mut self, tag: u8) -> bool {
+        let takes = self.stage == Stage::Switching && tag != tag::ERROR_RESPONSE;
+        if takes && tag == tag::COMMAND_COMPLETE {
+            self.stage = Stage::Reading;
+        }
+        takes
+    }
+
     /// Whether its answer can be given.
     pub(super) fn is_good(&self) -> bool {
-        self.complete && !self.failed
+        self.stage == Stage::Complete
+    }
+
+    /// Whether its statement was out of date.
+    pub(super) fn is_stale(&self) -> bool {
+        self.stage == Stage::Stale
+    }
+
+    /// Whether it has failed by itself.
+    pub(super) fn has_failed(&self) -> bool {
+        matches!(self.stage, Stage::Refused | Stage::Failed | Stage::Stale)
+    }
+
+    /// PostgreSQL has said that it is done.
+    pub(super) fn complete(&mut self) {
+        if self.stage == Stage::Reading {
+            self.stage = Stage::Complete;
+        }
+    }
+
+    /// It failed; its statement may be out of date.
+    pub(super) fn break_off(&mut self, stale: bool) {
+        self.stage = match (self.stage, stale) {
+            (Stage::Switching, _) => Stage::Refused,
+            (_, true) => Stage::Stale,
+            (_, false) => Stage::Failed,
+        };
     }
 
     /// What it returned is not what its description says.
     pub(super) fn contradict(&mut self) {
-        self.failed = true;
-        self.stale = true;
+        self.break_off(true);
     }
 
-    /// Whoever waits runs it on a connection of its own, and it stays away from lanes for a while.
+    /// Whoever waits runs it on a connection of its own, and it stays away from lanes for a while,
+    /// unless it was the caller's role that was refused.
     pub(super) fn fail(self, now: Instant) {
+        if self.stage == Stage::Refused {
+            return;
+        }
         self.prepared.shape.pace.stay_away(now);
     }
 

@@ -66,19 +66,26 @@ impl Wire {
     pub(super) async fn open(
         mut lease: Lease<RoleConnector>,
         dictionary: Arc<Dictionary>,
+        switch: Option<&'static str>,
     ) -> Option<(Self, Intake)> {
         // However the lane ends, the setting is reset before the connection is lent again.
         lease.residue = lease.residue.max(Residue::Session);
         lease.simple(READ_ONLY);
+        lease.prepare_switch(switch).ok()?;
         let deadline = Some(Instant::now() + PATIENCE);
-        loop {
-            match lease.next(deadline).await.ok()? {
-                tag::READY_FOR_QUERY => break,
-                tag::ERROR_RESPONSE => return None,
-                _ => {}
+        for _ in 0..2 {
+            loop {
+                match lease.next(deadline).await.ok()? {
+                    tag::READY_FOR_QUERY => break,
+                    tag::ERROR_RESPONSE => {
+                        lease.statements.forget_switch();
+                        return None;
+                    }
+                    _ => {}
+                }
             }
+            lease.ready_for_query().ok()?;
         }
-        lease.ready_for_query().ok()?;
         let statements = std::mem::replace(&mut lease.statements, StatementCache::new(1));
         let wire = Self {
             lease,
@@ -164,10 +171,13 @@ impl Wire {
         let Some(job) = self.jobs.front_mut() else {
             return Err(self.breach());
         };
+        if job.takes_switch(tag) {
+            return Ok(());
+        }
         let inbound = &connection.channel.inbound;
         match tag {
             tag::DATA_ROW if job.rows.len() + inbound.message().len() > LARGEST => {
-                job.failed = true;
+                job.break_off(false);
                 return Err(Broken);
             }
             tag::DATA_ROW => job.rows.extend_from_slice(inbound.message()),
@@ -185,10 +195,9 @@ impl Wire {
                 if error.rejection.fatal {
                     return Err(self.breach());
                 }
-                job.failed = true;
-                job.stale = error.is_stale_statement();
+                job.break_off(error.is_stale_statement());
             }
-            tag::COMMAND_COMPLETE => job.complete = true,
+            tag::COMMAND_COMPLETE => job.complete(),
             tag::PARSE_COMPLETE | tag::BIND_COMPLETE | tag::CLOSE_COMPLETE => {}
             _ => return Err(self.breach()),
         }
@@ -247,7 +256,7 @@ impl Wire {
     pub(super) fn end(mut self, intake: Option<Intake>) {
         let now = Instant::now();
         let stuck = self.is_stuck(now);
-        let fails = |job: &mut Job| stuck || job.failed;
+        let fails = |job: &mut Job| stuck || job.has_failed();
         if let Some(job) = self.jobs.pop_front_if(fails) {
             job.fail(now);
         }

@@ -12,6 +12,9 @@ pub struct Key {
     pub database: DatabaseName,
     /// The role that logged in.
     pub role: RoleName,
+    /// Whether it carries only text of Tidegate's and of the tenant's owner. Such connections and
+    /// those that run callers' text are never exchanged for each other.
+    pub trusted: bool,
 }
 
 impl From<&Login> for Key {
@@ -19,13 +22,15 @@ impl From<&Login> for Key {
         Self {
             database: login.database.clone(),
             role: login.role.clone(),
+            trusted: login.sharing.is_trusted(),
         }
     }
 }
 
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} in {}", self.role, self.database)
+        write!(f, "{} in {}", self.role, self.database)?;
+        f.write_str(if self.trusted { " (shared)" } else { "" })
     }
 }
 

@@ -119,12 +119,16 @@ impl<K: Connector> Pool<K> {
     /// Closes the connections of a role whose sessions would begin with other settings now. Those
     /// that strangers share are pinned to the defaults, and any stranger may change the role's.
     pub fn renew_role(&self, database: &DatabaseName, role: &RoleName) {
-        let key = Key {
-            database: database.clone(),
-            role: role.clone(),
+        let shares = |state: &State<K>, trusted| {
+            state.is_shared(&Key {
+                database: database.clone(),
+                role: role.clone(),
+                trusted,
+            })
         };
         self.inner.change(|state, actions| {
-            if !state.is_shared(&key) {
+            // A role without connections counts as shared.
+            if !(shares(state, false) && shares(state, true)) {
                 state.close(database, Some(role), actions);
             }
         });

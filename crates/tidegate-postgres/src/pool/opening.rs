@@ -275,16 +275,18 @@ impl<K: Connector> State<K> {
     /// Whether strangers share the role; one that nobody waits for any more is taken for shared.
     pub(super) fn is_shared(&self, key: &Key) -> bool {
         let tenant = self.tenants.get(&key.database);
-        let role = tenant.and_then(|tenant| tenant.roles.get(&key.role));
+        let role = tenant.and_then(|tenant| tenant.roles.get(key));
         role.is_none_or(|role| role.strangers)
     }
 
     /// Whether one more connection of the key breaks no bound.
     fn has_room(&self, key: &Key) -> bool {
         let tenant = self.tenants.get(&key.database);
-        let role = tenant.and_then(|tenant| tenant.roles.get(&key.role));
+        let role = tenant.and_then(|tenant| tenant.roles.get(key));
         self.held < self.settings.capacity
             && tenant.map_or(0, |tenant| tenant.held) < self.settings.per_tenant()
-            && role.is_none_or(|role| role.held() < self.settings.for_role(role.strangers))
+            && role.is_none_or(|role| {
+                role.held() < self.settings.for_role(role.strangers || key.trusted)
+            })
     }
 }

@@ -5,7 +5,7 @@
 //! [`State::enter`] when a request comes, [`State::settle`] when a connection becomes free,
 //! [`State::balance`] when there may be room for another one.
 
-use tidegate_sql::{Login, RoleName, Sharing};
+use tidegate_sql::{Login, Sharing};
 use tokio::time::Instant;
 
 use super::connector::{Connector, Key};
@@ -33,9 +33,9 @@ impl<K: Connector> State<K> {
             tenant.turn = number;
         }
         tenant.waiting += 1;
-        if let Some(role) = tenant.roles.get_mut(&key.role) {
+        if let Some(role) = tenant.roles.get_mut(&key) {
             // For as long as anything is held for it: what is opened meanwhile may go to either.
-            if login.sharing == Sharing::Strangers {
+            if login.sharing.has_strangers() {
                 role.strangers = true;
                 role.strangers_at = Some(now);
             }
@@ -63,12 +63,14 @@ impl<K: Connector> State<K> {
         let Some(role) = self.role_mut(key) else {
             return;
         };
-        let anew = match sharing {
-            Sharing::Strangers => !role.strangers,
-            Sharing::One(_) => role.has_lapsed(now),
+        let strangers = sharing.has_strangers();
+        let anew = if strangers {
+            !role.strangers
+        } else {
+            role.has_lapsed(now)
         };
         if anew {
-            role.strangers = sharing == Sharing::Strangers;
+            role.strangers = strangers;
             self.close(&key.database, Some(&key.role), actions);
         }
     }
@@ -161,7 +163,7 @@ impl<K: Connector> State<K> {
             return;
         };
         tenant.turn = event;
-        let Some(role) = tenant.roles.get_mut(&entry.key.role) else {
+        let Some(role) = tenant.roles.get_mut(&entry.key) else {
             return;
         };
         let Some(waiter) = role.waiters.pop_front() else {
@@ -176,7 +178,7 @@ impl<K: Connector> State<K> {
 
     fn own_rank(&self, key: &Key) -> Option<Rank> {
         let tenant = self.tenants.get(&key.database)?;
-        let waiter = tenant.roles.get(&key.role)?.waiters.front()?;
+        let waiter = tenant.roles.get(key)?.waiters.front()?;
         Some((tenant.turn, waiter.number))
     }
 
@@ -231,50 +233,37 @@ impl<K: Connector> State<K> {
                     || freed.is_some_and(|key| key.database == **name)
                     || tenant.roles.values().any(|role| !role.idle.is_empty())
             })
-            .filter_map(|(name, tenant)| {
-                let (number, role) = self.first_lacking(tenant, now)?;
-                Some(((tenant.turn, number), name, role))
+            .filter_map(|(_, tenant)| {
+                let (number, key) = self.first_lacking(tenant, now)?;
+                Some(((tenant.turn, number), key))
             })
-            .min_by_key(|(rank, ..)| *rank)
-            .map(|(rank, database, role)| {
-                let key = Key {
-                    database: database.clone(),
-                    role: role.clone(),
-                };
-                (rank, key)
-            })
+            .min_by_key(|(rank, _)| *rank)
+            .map(|(rank, key)| (rank, key.clone()))
     }
 
     /// The role of a tenant whose request waits longest, among those that lack a connection.
-    fn first_lacking<'t>(
-        &self,
-        tenant: &'t Tenant<K>,
-        now: Instant,
-    ) -> Option<(u64, &'t RoleName)> {
-        let lacks = |role: &Role<K>| {
+    fn first_lacking<'t>(&self, tenant: &'t Tenant<K>, now: Instant) -> Option<(u64, &'t Key)> {
+        let lacks = |key: &Key, role: &Role<K>| {
             role.waiters.len() > role.opening + role.resetting
-                && role.held() < self.settings.for_role(role.strangers)
+                && role.held() < self.settings.for_role(role.strangers || key.trusted)
                 && role.paused_until.is_none_or(|until| until <= now)
         };
         tenant
             .roles
             .iter()
-            .filter(|(_, role)| lacks(role))
-            .filter_map(|(name, role)| Some((role.waiters.front()?.number, name)))
-            .min()
+            .filter(|(key, role)| lacks(key, role))
+            .filter_map(|(key, role)| Some((role.waiters.front()?.number, key)))
+            .min_by_key(|(number, _)| *number)
     }
 
     /// Answers the requests of roles to which no connection will come back.
     fn refuse_hopeless(&mut self, verdict: &Verdict, actions: &mut Vec<Action<K>>) {
         let hopeless: Vec<Key> = self
             .tenants
-            .iter()
-            .flat_map(|(database, tenant)| tenant.roles.iter().map(move |(n, r)| (database, n, r)))
-            .filter(|(_, _, role)| role.in_use() == 0 && !role.waiters.is_empty())
-            .map(|(database, role, _)| Key {
-                database: database.clone(),
-                role: role.clone(),
-            })
+            .values()
+            .flat_map(|tenant| tenant.roles.iter())
+            .filter(|(_, role)| role.in_use() == 0 && !role.waiters.is_empty())
+            .map(|(key, _)| key.clone())
             .collect();
         for key in hopeless {
             self.refuse(&key, verdict, actions);

@@ -74,9 +74,9 @@ impl Settings {
         self.per_role.clamp(1, self.per_tenant())
     }
 
-    /// Connections at most of a role.
-    pub(super) fn for_role(&self, strangers: bool) -> usize {
-        if strangers {
+    /// Connections at most of a role; `shared` when several callers use them.
+    pub(super) fn for_role(&self, shared: bool) -> usize {
+        if shared {
             (self.capacity / 4).max(1)
         } else {
             self.per_role.max(1)

@@ -100,7 +100,7 @@ impl<K: Connector> Role<K> {
     /// Whether strangers share the role no more, as far as one can tell. None of them must wait for
     /// it: what is opened next lacks their pins.
     pub(super) fn has_lapsed(&self, now: Instant) -> bool {
-        let waits = |waiter: &Waiter<K>| waiter.sharing == Sharing::Strangers;
+        let waits = |waiter: &Waiter<K>| waiter.sharing.has_strangers();
         self.strangers
             && self
                 .strangers_at
@@ -125,7 +125,7 @@ impl<K: Connector> Role<K> {
 
 /// The roles of a database.
 pub(super) struct Tenant<K: Connector> {
-    pub(super) roles: HashMap<RoleName, Role<K>>,
+    pub(super) roles: HashMap<Key, Role<K>>,
     pub(super) held: usize,
     pub(super) waiting: usize,
     /// When it began to wait or was served last; the smallest is served next.
@@ -175,9 +175,9 @@ impl<K: Connector> State<K> {
         now: Instant,
     ) -> Option<(Box<Entry<K::Connection>>, bool)> {
         let tenant = self.tenants.get_mut(&login.database)?;
-        let role = tenant.roles.get_mut(&login.role)?;
+        let role = tenant.roles.get_mut(&Key::from(login))?;
         // What is open began with other settings than this one's connections do.
-        if login.sharing == Sharing::Strangers {
+        if login.sharing.has_strangers() {
             if !role.strangers {
                 return None;
             }
@@ -197,10 +197,7 @@ impl<K: Connector> State<K> {
     }
 
     pub(super) fn role_mut(&mut self, key: &Key) -> Option<&mut Role<K>> {
-        self.tenants
-            .get_mut(&key.database)?
-            .roles
-            .get_mut(&key.role)
+        self.tenants.get_mut(&key.database)?.roles.get_mut(key)
     }
 
     /// The tenant and role of the key, made when they are not there.
@@ -215,10 +212,7 @@ impl<K: Connector> State<K> {
                 turn: 0,
                 closed_before: 0,
             });
-        tenant
-            .roles
-            .entry(key.role.clone())
-            .or_insert_with(Role::new);
+        tenant.roles.entry(key.clone()).or_insert_with(Role::new);
         tenant
     }
 
@@ -237,7 +231,7 @@ impl<K: Connector> State<K> {
         let tenant = self.place(key);
         tenant.held += 1;
         tenant.turn = event;
-        if let Some(role) = tenant.roles.get_mut(&key.role) {
+        if let Some(role) = tenant.roles.get_mut(key) {
             role.opening += 1;
         }
         event
@@ -266,8 +260,8 @@ impl<K: Connector> State<K> {
             return;
         };
         let empty = |role: &Role<K>| role.held() == 0 && role.waiters.is_empty();
-        if tenant.roles.get(&key.role).is_some_and(empty) {
-            tenant.roles.remove(&key.role);
+        if tenant.roles.get(key).is_some_and(empty) {
+            tenant.roles.remove(key);
         }
         if tenant.roles.is_empty() {
             self.tenants.remove(&key.database);
@@ -281,7 +275,7 @@ impl<K: Connector> State<K> {
         if let Some(role) = self
             .tenants
             .get_mut(&entry.key.database)
-            .and_then(|tenant| tenant.roles.get_mut(&entry.key.role))
+            .and_then(|tenant| tenant.roles.get_mut(&entry.key))
         {
             role.idle.push(entry);
         }
@@ -310,7 +304,7 @@ impl<K: Connector> State<K> {
     /// Whether a connection is too old, or its database or role was closed meanwhile.
     pub(super) fn is_retired(&self, entry: &Entry<K::Connection>, now: Instant) -> bool {
         let closed = self.tenants.get(&entry.key.database).is_some_and(|tenant| {
-            let role = tenant.roles.get(&entry.key.role);
+            let role = tenant.roles.get(&entry.key);
             entry.serial < tenant.closed_before
                 || role.is_some_and(|role| entry.serial < role.closed_before)
         });
@@ -334,8 +328,8 @@ impl<K: Connector> State<K> {
         }
         let mut closed = Vec::new();
         let mut outstanding = 0;
-        for (name, slot) in &mut tenant.roles {
-            if role.is_none_or(|wanted| wanted == name) {
+        for (key, slot) in &mut tenant.roles {
+            if role.is_none_or(|wanted| *wanted == key.role) {
                 slot.closed_before = event;
                 outstanding += slot.in_use();
                 closed.append(&mut slot.idle);

@@ -97,12 +97,9 @@ impl Counters {
 
 impl<K: Connector> State<K> {
     pub(super) fn stats(&self) -> PoolStats {
-        let roles = self.tenants.iter().flat_map(|(database, tenant)| {
-            tenant.roles.iter().map(|(name, role)| RoleStats {
-                key: Key {
-                    database: database.clone(),
-                    role: name.clone(),
-                },
+        let roles = self.tenants.values().flat_map(|tenant| {
+            tenant.roles.iter().map(|(key, role)| RoleStats {
+                key: key.clone(),
                 idle: role.idle.len(),
                 lent: role.lent,
                 opening: role.opening,

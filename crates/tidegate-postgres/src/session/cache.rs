@@ -34,6 +34,8 @@ pub(crate) struct StatementCache {
     dropped: Vec<String>,
     /// The name of the reset's own statement, once it is prepared.
     check: Option<String>,
+    /// The name of the switch to a caller's role, once it is prepared.
+    pub(super) switch: Option<String>,
 }
 
 #[derive(Debug)]
@@ -54,6 +56,7 @@ impl StatementCache {
             clock: 0,
             dropped,
             check: None,
+            switch: None,
         }
     }
 
@@ -177,6 +180,7 @@ impl StatementCache {
         self.entries.clear();
         self.dropped.clear();
         self.check = None;
+        self.switch = None;
     }
 
     /// The names to be closed.

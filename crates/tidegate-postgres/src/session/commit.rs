@@ -3,8 +3,9 @@
 use tidegate_sql::{Description, Error, Rejection};
 use tokio::time::Instant;
 
+use super::prefix::Prefix;
 use super::reset::Residue;
-use super::task::{Failure, Place, Task};
+use super::task::{Failure, Place, RunError, Task};
 use crate::connection::{Connection, TransactionStatus, is_outage, outage};
 use crate::wire::rejection::ServerError;
 use crate::wire::{body, tag};
@@ -48,11 +49,12 @@ impl Connection {
     }
 
     /// Parses and describes a statement; nothing runs.
-    pub(crate) async fn describe_only(&mut self, task: &Task<'_>) -> Result<Description, Error> {
+    pub(crate) async fn describe_only(&mut self, task: &Task<'_>) -> Result<Description, RunError> {
+        self.prefix = Prefix::default();
         let prepared = match self.prepare(task).await {
             Ok(prepared) => prepared,
-            Err(Failure::Final(error)) => return Err(error),
-            Err(Failure::Stale(error)) => return Err(self.rejected(*error, task.bound)),
+            Err(Failure::Final(error)) => return Err(self.run_error(error)),
+            Err(Failure::Stale(error)) => return Err(self.rejected(*error, task.bound).into()),
         };
         // The input functions of literals have run, and they may be anybody's.
         if !task.is_kept() && task.place == Place::Alone {

@@ -8,8 +8,9 @@ use tokio::time::Instant;
 
 use super::cache::Prepared;
 use super::pipeline::Progress;
+use super::prefix::Prefix;
 use super::reset::{Residue, is_stateless, names_settings};
-use super::task::{Failure, Place, Task};
+use super::task::{Failure, Place, RunError, Task};
 use crate::connection::{Condition, Connection, TransactionStatus, outage};
 use crate::wire::body::{self, Field};
 use crate::wire::rejection::ServerError;
@@ -24,8 +25,6 @@ pub(super) struct Run<'a> {
     pub(super) guessed: bool,
     deadline: Option<Instant>,
     pub(super) progress: Progress,
-    /// Commands of our own whose completion comes first.
-    own: u8,
     /// Sets that PostgreSQL has bound.
     pub(super) bound: usize,
     /// Sets that it has run.
@@ -44,20 +43,20 @@ impl Connection {
         &mut self,
         task: &Task<'_>,
         sink: &mut dyn RowSink,
-    ) -> Result<Completion, Error> {
+    ) -> Result<Completion, RunError> {
         let mut again = task.place != Place::Within;
         loop {
             match self.attempt(task, sink).await {
                 Ok(completion) => return Ok(completion),
-                Err(Failure::Final(error)) => return Err(error),
+                Err(Failure::Final(error)) => return Err(self.run_error(error)),
                 Err(Failure::Stale(error)) => {
                     self.forget(task);
                     if !again && task.has_lost_hint(&error) {
-                        return Err(self.rejected(*error, task.bound));
+                        return Err(self.rejected(*error, task.bound).into());
                     }
                     if !again {
                         task.dictionary.distrust();
-                        return Err(self.stale(*error, task));
+                        return Err(self.stale(*error, task).into());
                     }
                     again = false;
                     self.rewind(task.deadline).await?;
@@ -71,6 +70,7 @@ impl Connection {
         task: &Task<'_>,
         sink: &mut dyn RowSink,
     ) -> Result<Completion, Failure> {
+        self.prefix = Prefix::default();
         // Also when it fails at once: what is in doubt is reset.
         self.leave(task, false);
         let known = if self.may_use_what_is_known(task).await? {
@@ -85,10 +85,7 @@ impl Connection {
         self.leave(task, task.is_suspect(&prepared));
         let mut run = Run::new(task, prepared, guessed);
         self.begin_pipeline();
-        if matches!(task.place, Place::First(_)) && self.transaction == TransactionStatus::Idle {
-            self.push_begin(task)?;
-            run.own = 1;
-        }
+        self.push_prefix(task.begins(), task.switch)?;
         if guessed {
             let types = run
                 .prepared
@@ -99,6 +96,15 @@ impl Connection {
             self.push_parse(task, &run.prepared.name, types)?;
         }
         self.exchange_sets(&mut run, sink).await
+    }
+
+    /// Tells a refused switch to the caller's role from other errors.
+    pub(crate) fn run_error(&self, error: Error) -> RunError {
+        if self.prefix.is_refused() {
+            RunError::RoleRefused(error)
+        } else {
+            RunError::Failed(error)
+        }
     }
 
     /// Back to where an attempt can start again.
@@ -156,6 +162,13 @@ impl Connection {
                 }
                 Err(error) => return Err(self.halted(error.into()).into()),
             };
+            if self.prefix.is_pending() && self.is_aside(tag)? {
+                if self.prefix.is_refused() {
+                    // PostgreSQL skips everything up to the Sync.
+                    self.cut(run.task, &mut run.progress);
+                }
+                continue;
+            }
             if tag == tag::DATA_ROW {
                 self.push_row(run, sink).await?;
             } else if tag == tag::READY_FOR_QUERY {
@@ -191,7 +204,7 @@ impl Connection {
 
     fn take(&mut self, tag: u8, run: &mut Run<'_>, sink: &mut dyn RowSink) -> Result<(), Failure> {
         match tag {
-            tag::BIND_COMPLETE if run.own == 0 => {
+            tag::BIND_COMPLETE => {
                 run.bound += 1;
                 // A guess is confirmed by the description of the portal instead.
                 if !run.guessed {
@@ -199,7 +212,6 @@ impl Connection {
                 }
             }
             tag::NO_DATA => run.confirm(&[], sink)?,
-            tag::COMMAND_COMPLETE if run.own > 0 => run.own -= 1,
             tag::COMMAND_COMPLETE => {
                 run.ended += 1;
                 run.count(body::command_tag(self.channel.inbound.body()));
@@ -217,10 +229,7 @@ impl Connection {
                 error.rejection.place = run.unread(&error);
                 run.failure.get_or_insert(error);
             }
-            tag::PARSE_COMPLETE
-            | tag::BIND_COMPLETE
-            | tag::CLOSE_COMPLETE
-            | tag::EMPTY_QUERY_RESPONSE => {}
+            tag::PARSE_COMPLETE | tag::CLOSE_COMPLETE | tag::EMPTY_QUERY_RESPONSE => {}
             _ => {
                 let name = char::from(tag).escape_default().to_string();
                 return Err(self
@@ -237,6 +246,9 @@ impl Connection {
         run: &mut Run<'_>,
         sink: &mut dyn RowSink,
     ) -> Result<Completion, Failure> {
+        if let Some(refusal) = self.refusal() {
+            return Err(self.rejected(refusal, run.task.bound).into());
+        }
         let wanted = match (run.task.place, &run.failure) {
             (Place::Alone, _) => TransactionStatus::Idle,
             (_, Some(_)) => TransactionStatus::Failed,
@@ -288,7 +300,6 @@ impl<'a> Run<'a> {
             guessed,
             deadline: task.deadline,
             progress: Progress::default(),
-            own: 0,
             bound: 0,
             ended: 0,
             announced: false,

@@ -5,16 +5,19 @@ use postgres_protocol::message::frontend;
 use tidegate_sql::{Error, RawRow};
 use tokio::time::Instant;
 
+use super::prefix::Switch;
 use crate::connection::Connection;
 use crate::wire::rejection::ServerError;
 use crate::wire::tag;
 
 /// What a lookup asks.
 pub(crate) struct Lookup<'a> {
-    /// The query, with one parameter.
+    /// The query.
     pub(crate) text: &'static str,
-    /// The parameter in text form.
-    pub(crate) parameter: &'a str,
+    /// Its parameters in text form.
+    pub(crate) parameters: &'a [&'a str],
+    /// The role that it runs as, where that is not the connection's own and no transaction is open.
+    pub(crate) switch: Option<Switch<'a>>,
     pub(crate) deadline: Option<Instant>,
 }
 
@@ -29,6 +32,7 @@ impl Connection {
         take: &mut (dyn FnMut(RawRow<'_>) -> Option<()> + Send),
     ) -> Result<Result<(), ServerError>, Error> {
         self.begin_pipeline();
+        self.push_prefix(None, lookup.switch)?;
         // Not unnamed: the caller's statement may be, and is still to be bound.
         let name = self.statements.name();
         let out = &mut self.channel.outbound;
@@ -37,8 +41,16 @@ impl Connection {
                 out.extend_from_slice(value.as_bytes());
                 Ok(IsNull::No)
             };
-            frontend::bind("", &name, [], [lookup.parameter], value, [1], out)
-                .map_err(|_| std::io::Error::other("a parameter that cannot be sent"))?;
+            frontend::bind(
+                "",
+                &name,
+                [],
+                lookup.parameters.iter().copied(),
+                value,
+                [1],
+                out,
+            )
+            .map_err(|_| std::io::Error::other("a parameter that cannot be sent"))?;
             frontend::execute("", 0, out)?;
             frontend::close(b'S', &name, out)
         });
@@ -62,6 +74,9 @@ impl Connection {
                 }
                 tag::READY_FOR_QUERY => {
                     self.ready_for_query()?;
+                    if let Some(refusal) = self.refusal() {
+                        outcome = Err(refusal);
+                    }
                     if outcome.is_err() {
                         // The Close behind the error was skipped.
                         self.statements.discard(&name);

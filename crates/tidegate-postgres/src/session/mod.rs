@@ -6,6 +6,7 @@ pub(crate) mod execute;
 pub(crate) mod lookup;
 pub(crate) mod names;
 pub(crate) mod pipeline;
+pub(crate) mod prefix;
 pub(crate) mod prepare;
 pub(crate) mod reset;
 pub(crate) mod run_pipeline;

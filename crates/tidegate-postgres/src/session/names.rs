@@ -12,11 +12,11 @@ use super::reset::is_stateless;
 use super::task::Task;
 use crate::connection::Connection;
 
-/// Whether names mean what they do at the beginning of the session. The parameter is the
-/// `search_path` that the session began with. The role is the one that logged in, and a temporary
+/// Whether names mean what they do at the beginning of the session. The parameters are the
+/// `search_path` that the session began with and the role as which statements run. A temporary
 /// schema is there from the first temporary table on.
 const ASK: &str = "SELECT pg_catalog.current_setting('search_path') OPERATOR(pg_catalog.=) $1 \
-    AND CURRENT_USER OPERATOR(pg_catalog.=) SESSION_USER \
+    AND CURRENT_USER OPERATOR(pg_catalog.=) $2::pg_catalog.name \
     AND pg_catalog.pg_my_temp_schema() OPERATOR(pg_catalog.=) 0::pg_catalog.oid";
 
 /// What names mean in a session. The greater is the less certain.
@@ -85,7 +85,8 @@ impl Connection {
         let path = self.search_path.clone();
         let lookup = Lookup {
             text: ASK,
-            parameter: &path,
+            parameters: &[&path, task.role().as_str()],
+            switch: task.switch,
             deadline: task.deadline,
         };
         let mut own = false;

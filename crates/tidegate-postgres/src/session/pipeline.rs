@@ -7,6 +7,7 @@ use tidegate_sql::statement::Kind;
 use tidegate_sql::{Error, InputError};
 
 use super::cache::{Prepared, StatementCache};
+use super::prefix::push_switch;
 use super::prepare::push_parse;
 use super::reset::Residue;
 use super::task::{Place, Task};
@@ -111,6 +112,9 @@ pub(crate) fn push_read(
         index: 0,
         describe: guessed,
     };
+    if let Some(switch) = task.switch {
+        push_switch(statements.prepared_switch()?, switch.role, out).ok()?;
+    }
     if guessed {
         let mut bound = BytesMut::new();
         set.push(&mut bound).ok()?;

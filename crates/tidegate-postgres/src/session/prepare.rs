@@ -7,8 +7,8 @@ use postgres_protocol::message::frontend;
 use tidegate_sql::{Error, Mode, Type};
 
 use super::cache::{Prepared, StatementCache};
-use super::task::{Failure, Place, Task};
-use crate::connection::{Connection, TransactionStatus};
+use super::task::{Failure, Task};
+use crate::connection::Connection;
 use crate::dictionary::shape::Shape;
 use crate::wire::body::{self, Field};
 use crate::wire::rejection::ServerError;
@@ -33,7 +33,7 @@ impl Connection {
             String::new()
         };
         self.begin_pipeline();
-        self.push_begin(task)?;
+        self.push_prefix(task.begins(), task.switch)?;
         self.push_parse(
             task,
             &name,
@@ -70,13 +70,7 @@ impl Connection {
 
     /// Queues the `BEGIN` of a transaction whose first statement follows: if it fails, PostgreSQL
     /// skips what follows.
-    pub(crate) fn push_begin(&mut self, task: &Task<'_>) -> Result<(), Error> {
-        let Place::First(mode) = task.place else {
-            return Ok(());
-        };
-        if self.transaction != TransactionStatus::Idle {
-            return Ok(());
-        }
+    pub(super) fn push_begin(&mut self, mode: Mode) -> Result<(), Error> {
         let text = match mode {
             Mode::ReadWrite => "BEGIN ISOLATION LEVEL READ COMMITTED",
             Mode::Snapshot => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
@@ -122,19 +116,15 @@ impl Connection {
                     self.ready_for_query()?;
                     break;
                 }
-                // Of BEGIN, of Close, and of a statement without rows.
-                tag::PARSE_COMPLETE
-                | tag::BIND_COMPLETE
-                | tag::COMMAND_COMPLETE
-                | tag::CLOSE_COMPLETE
-                | tag::NO_DATA => Some(()),
+                // Of Close, and of a statement without rows.
+                tag::PARSE_COMPLETE | tag::CLOSE_COMPLETE | tag::NO_DATA => Some(()),
                 _ => None,
             };
             if understood.is_none() {
                 return Err(self.breach("an unreadable description").into());
             }
         }
-        match failure {
+        match self.refusal().or(failure) {
             Some(error) if task.has_lost_hint(&error) => Err(Failure::Stale(Box::new(error))),
             Some(error) => Err(self.rejected(error, task.bound).into()),
             None => Ok(described),

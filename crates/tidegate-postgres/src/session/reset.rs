@@ -51,8 +51,8 @@ impl Residue {
     pub(crate) fn of(statement: &BoundStatement, sharing: Sharing, suspect: bool) -> Self {
         match sharing {
             Sharing::Strangers => Self::Everything,
-            Sharing::One(_) if !suspect && is_stateless(statement) => Self::None,
-            Sharing::One(_) => Self::Session,
+            _ if !suspect && is_stateless(statement) => Self::None,
+            Sharing::One(_) | Sharing::Trusted { .. } => Self::Session,
         }
     }
 }

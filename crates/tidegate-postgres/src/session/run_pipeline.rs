@@ -19,6 +19,8 @@ use crate::wire::rejection::ServerError;
 pub(crate) enum Setback {
     /// Nothing has run, and the statements have to be run in turn.
     Unfit,
+    /// The connection may not act as the caller's role. Nothing has run.
+    RoleRefused(Error),
     Failed(PipelineError),
 }
 
@@ -132,6 +134,9 @@ impl Connection {
             }
             match self.prepare(task).await {
                 Ok(_) => {}
+                Err(Failure::Final(error)) if self.prefix.is_refused() => {
+                    return Err(Miss::Back(Setback::RoleRefused(error)));
+                }
                 Err(Failure::Final(error)) if !is_refusal(&error) => return Err(error.into()),
                 Err(_) => return Err(Miss::Back(Setback::Unfit)),
             }
@@ -141,6 +146,11 @@ impl Connection {
 
     /// After the last `ReadyForQuery`: what came of it.
     fn conclude_steps(&mut self, mut steps: Steps<'_>) -> Result<Vec<Completion>, Miss> {
+        if let Some(refusal) = self.refusal() {
+            self.discard_guesses(&steps);
+            let error = self.rejected(refusal, steps.runs[0].task.bound);
+            return Err(Miss::Back(Setback::RoleRefused(error)));
+        }
         for run in &steps.runs {
             // A definition that has come meanwhile may have counted.
             let suspect = run.task.is_suspect(&run.prepared);

@@ -15,9 +15,6 @@ use crate::wire::body;
 use crate::wire::rejection::ServerError;
 use crate::wire::tag;
 
-/// What opens a snapshot for several statements.
-const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
-
 /// Statements that go out together.
 pub(crate) struct Batch<'a> {
     /// Each as if it were alone.
@@ -60,8 +57,6 @@ pub(super) struct Steps<'a> {
     queuing: usize,
     /// The step whose answers come next.
     pub(super) current: usize,
-    /// Completions of our own commands that come before those of the steps.
-    own: u8,
     end: End,
     /// How many `ReadyForQuery` are still to come.
     syncs: u8,
@@ -96,7 +91,6 @@ impl<'a> Steps<'a> {
             deadline: batch.deadline(),
             queuing: 0,
             current: 0,
-            own: 0,
             end: End::Open,
             syncs: 0,
             sent: false,
@@ -153,11 +147,9 @@ impl Connection {
     /// Queues what stands in front of the statements.
     pub(super) fn begin_steps(&mut self, steps: &mut Steps<'_>) -> Result<(), Error> {
         self.begin_pipeline();
-        if steps.batch.mode == Mode::Snapshot {
-            self.push_command(BEGIN)?;
-            steps.own += 1;
-        }
-        Ok(())
+        let begin = (steps.batch.mode == Mode::Snapshot).then_some(Mode::Snapshot);
+        let switch = steps.batch.tasks.first().and_then(|task| task.switch);
+        self.push_prefix(begin, switch)
     }
 
     /// Sends the statements and takes their answers, up to the last `ReadyForQuery`.
@@ -193,6 +185,9 @@ impl Connection {
                 }
             } else if !self.is_aside(tag)? {
                 self.take_step(tag, steps, sinks).await?;
+            } else if self.prefix.is_refused() {
+                // PostgreSQL skips everything up to the Sync.
+                self.end_steps(steps)?;
             }
         }
     }
@@ -284,10 +279,6 @@ impl Connection {
         }
         // What follows is of other statements, or of COMMIT.
         if steps.failure.is_some() {
-            return Ok(());
-        }
-        if steps.own > 0 {
-            steps.own -= u8::from(tag == tag::COMMAND_COMPLETE);
             return Ok(());
         }
         let is_over = steps.refused.is_some();

@@ -1,9 +1,10 @@
 //! A statement with everything that decides how it is run.
 
-use tidegate_sql::{BoundStatement, Error, Login, Mode, Rejection, Sharing, TypeHint};
+use tidegate_sql::{BoundStatement, Error, Login, Mode, Rejection, RoleName, Sharing, TypeHint};
 use tokio::time::Instant;
 
 use super::cache::Prepared;
+use super::prefix::Switch;
 use super::reset::is_stateless;
 use crate::connection::{Connection, is_outage, outage};
 use crate::dictionary::Dictionary;
@@ -17,7 +18,10 @@ const SHORT: usize = 16 << 10;
 #[derive(Debug)]
 pub(crate) struct Task<'a> {
     pub(crate) bound: &'a BoundStatement,
+    /// As what the connection logged in.
     pub(crate) login: &'a Login,
+    /// The switch to the caller's role, where the connection logged in as another.
+    pub(crate) switch: Option<Switch<'a>>,
     pub(crate) dictionary: &'a Dictionary,
     pub(crate) deadline: Option<Instant>,
     pub(crate) place: Place,
@@ -38,7 +42,20 @@ impl Task<'_> {
     /// Whether the statement may stay prepared: a stranger must not find it, and a long one is
     /// hardly used again.
     pub(crate) fn is_kept(&self) -> bool {
-        matches!(self.login.sharing, Sharing::One(_)) && self.is_short()
+        self.login.sharing != Sharing::Strangers && self.is_short()
+    }
+
+    /// The role as which the statement runs.
+    pub(crate) fn role(&self) -> &RoleName {
+        self.switch.map_or(&self.login.role, |switch| switch.role)
+    }
+
+    /// The transaction that the statement opens.
+    pub(crate) fn begins(&self) -> Option<Mode> {
+        match self.place {
+            Place::First(mode) => Some(mode),
+            Place::Alone | Place::Within => None,
+        }
     }
 
     /// Whether the statement is harmless by its text but may mention what is not, and so leave
@@ -68,6 +85,30 @@ pub(crate) enum Failure {
     Stale(Box<ServerError>),
     /// For good.
     Final(Error),
+}
+
+/// Why a statement did not run to its end.
+#[derive(Debug)]
+pub(crate) enum RunError {
+    /// PostgreSQL refused the switch to the caller's role; nothing of the statement has run.
+    RoleRefused(Error),
+    /// Anything else.
+    Failed(Error),
+}
+
+impl RunError {
+    /// The error that a caller gets.
+    pub(crate) fn into_error(self) -> Error {
+        match self {
+            Self::RoleRefused(error) | Self::Failed(error) => error,
+        }
+    }
+}
+
+impl From<Error> for RunError {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
 }
 
 impl From<Error> for Failure {

@@ -55,6 +55,7 @@ impl Place {
         Key {
             database: database("shop"),
             role: role("shop"),
+            trusted: false,
         }
     }
 
@@ -246,6 +247,7 @@ async fn a_repair_waits_for_the_role_itself_and_not_for_long() {
     let key = Key {
         database: database("held"),
         role: role("held"),
+        trusted: false,
     };
     let limit = Settings::default().open;
     let began = Instant::now();
@@ -287,6 +289,7 @@ async fn a_role_that_spoilt_itself_is_repaired() {
     let key = Key {
         database: tenant.clone(),
         role: role("spoilt"),
+        trusted: false,
     };
     let repair = |fault| {
         let (admin, key) = (&admin, &key);
@@ -331,6 +334,7 @@ async fn a_role_that_is_kept_out_is_not_repaired() {
     let key = Key {
         database: tenant.clone(),
         role: role("kept_out"),
+        trusted: false,
     };
     admin.admits(&key).await.unwrap();
     for (keeps_out, lets_in) in [
@@ -353,6 +357,7 @@ async fn a_role_that_is_kept_out_is_not_repaired() {
     let foreign = Key {
         database: tenant,
         role: role("postgres"),
+        trusted: false,
     };
     let error = admin
         .repair(&foreign, &LoginFault::Password)
@@ -362,6 +367,7 @@ async fn a_role_that_is_kept_out_is_not_repaired() {
     let gone = Key {
         database: database("never_made"),
         role: role("kept_out"),
+        trusted: false,
     };
     let error = admin
         .repair(&gone, &LoginFault::Password)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tidegate_sql::{BoundStatement, Login, Parameter, Result, Statement, Terms, TypeHint};
+use tidegate_sql::{Author, BoundStatement, Login, Parameter, Result, Statement, Terms, TypeHint};
 
 use super::{Gathered, Rows, Stage};
 
@@ -53,6 +53,12 @@ impl Sql {
 
     pub(crate) fn within(mut self, time: Duration) -> Self {
         self.terms.deadline = Some(Instant::now() + time);
+        self
+    }
+
+    /// Says who wrote the text.
+    pub(crate) fn by(mut self, author: Author) -> Self {
+        self.terms.author = author;
         self
     }
 

@@ -101,7 +101,7 @@ impl Asked {
     }
 
     async fn wanted(&self, app: &App, caller: &Caller) -> Result<(Wanted, String), Failure> {
-        let terms = sql::terms(app, &Preferences::default());
+        let terms = sql::generated_terms(app, &Preferences::default());
         let api = graphql::api(app, caller, self.needed("schema")?, &terms).await?;
         let document = |errors: Vec<tidegate_graphql::Error>| refused(Refusal::GraphQl(errors));
         let (query, name) = (self.needed("query")?, self.member("operationName"));

@@ -62,7 +62,7 @@ where
     } else {
         None
     };
-    let terms = sql::terms(app, &preferences);
+    let terms = sql::generated_terms(app, &preferences);
     let api = api(app, &caller, schema, &terms).await?;
     let work = Work {
         app,
@@ -87,7 +87,13 @@ pub(crate) async fn sdl<B>(call: Call<'_, B>, schema: &str) -> Result<Response<B
     let caller = authenticate::caller(app, &head.headers).await?;
     subject.login = caller.login().cloned();
     let preferences = Preferences::of(&head.headers)?;
-    let api = api(app, &caller, schema, &sql::terms(app, &preferences)).await?;
+    let api = api(
+        app,
+        &caller,
+        schema,
+        &sql::generated_terms(app, &preferences),
+    )
+    .await?;
     let mut response = Response::new(Body::from(content(app, &caller, api.sdl())));
     let headers = response.headers_mut();
     headers.insert(

@@ -13,7 +13,7 @@ use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, Response};
 use tidegate_methods::definition::is_definition;
 use tidegate_sql::request::{self, Requests, SqlRequest};
-use tidegate_sql::{Mode, OutputFormat, Terms};
+use tidegate_sql::{Author, Mode, OutputFormat, Terms};
 
 use super::{Call, json, methods, origin};
 use crate::app::App;
@@ -306,6 +306,14 @@ pub(crate) fn terms(app: &App, preferences: &Preferences) -> Terms {
     Terms {
         deadline: Some(Instant::now() + wait),
         ..Terms::default()
+    }
+}
+
+/// The terms for statements that Tidegate generates.
+pub(crate) fn generated_terms(app: &App, preferences: &Preferences) -> Terms {
+    Terms {
+        author: Author::Service,
+        ..terms(app, preferences)
     }
 }
 

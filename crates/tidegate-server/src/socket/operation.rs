@@ -139,7 +139,7 @@ impl Work {
             Ok(request) => request,
             Err(error) => return Ok(self.refused(id, &[error])),
         };
-        let terms = sql::terms(&self.app, &Preferences::default());
+        let terms = sql::generated_terms(&self.app, &Preferences::default());
         let api = graphql::api(&self.app, &self.caller, schema, &terms).await?;
         let name = request.operation_name.as_deref();
         if self.app.feed().is_none() && api.means_subscription(&request.query, name) {
@@ -182,7 +182,7 @@ impl Work {
         let invalid = |wrong: message::Wrong| Failure::input(wrong.message);
         let fields = message::fields(text).map_err(invalid)?;
         let name = fields.needed("schema").map_err(invalid)?;
-        let terms = sql::terms(&self.app, &Preferences::default());
+        let terms = sql::generated_terms(&self.app, &Preferences::default());
         let schema = graphql::schema(&self.app, &self.caller, &name, &terms).await?;
         let login = self.caller.login();
         let database = login.map_or("", |login| login.database.as_str());

@@ -1,0 +1,176 @@
+//! Commands of ours in front of a caller's statement, in the same pipeline: `BEGIN`, and the switch
+//! from a shared connection's own role to the caller's.
+//!
+//! The switch lasts as long as the transaction, which in a pipeline without `BEGIN` ends at its
+//! Sync, also after an error (PostgreSQL, "Extended Query" and `set_config`). So no connection keeps
+//! the role of its last caller.
+
+use postgres_protocol::IsNull;
+use postgres_protocol::message::frontend;
+use tidegate_sql::{Error, Mode, RoleName};
+
+use super::cache::StatementCache;
+use crate::connection::{Connection, TransactionStatus};
+use crate::wire::rejection::ServerError;
+use crate::wire::tag;
+
+/// The switch to a caller's role.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Switch<'a> {
+    /// The caller's role.
+    pub(crate) role: &'a RoleName,
+    /// A `SELECT` that switches to the role in its one parameter, until the transaction ends. When it
+    /// fails, nothing behind it runs.
+    pub(crate) text: &'static str,
+}
+
+/// How far PostgreSQL has answered the prefix of a pipeline.
+#[derive(Debug, Default)]
+pub(crate) struct Prefix {
+    /// Commands whose completion has not come.
+    pending: u8,
+    /// Whether the last of them is a switch.
+    switches: bool,
+    /// Why PostgreSQL refused the switch.
+    refusal: Option<ServerError>,
+}
+
+impl Prefix {
+    /// Whether answers of the prefix are to come.
+    pub(crate) fn is_pending(&self) -> bool {
+        self.pending > 0
+    }
+
+    /// Whether the last prefix was refused at its switch, so that nothing of the statement has run.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.refusal.is_some()
+    }
+
+    /// Expects no more answers, because the pipeline has ended or was never sent.
+    pub(crate) fn end(&mut self) {
+        self.pending = 0;
+    }
+}
+
+impl Connection {
+    /// Queues what goes in front of a statement: where no transaction is open, `BEGIN` if it opens
+    /// one, and the switch if the connection needs one.
+    pub(crate) fn push_prefix(
+        &mut self,
+        begin: Option<Mode>,
+        switch: Option<Switch<'_>>,
+    ) -> Result<(), Error> {
+        self.prefix = Prefix::default();
+        if self.transaction != TransactionStatus::Idle {
+            return Ok(());
+        }
+        if let Some(mode) = begin {
+            self.push_begin(mode)?;
+            self.prefix.pending += 1;
+        }
+        if let Some(switch) = switch {
+            let (name, is_new) = self.statements.switch();
+            let out = &mut self.channel.outbound;
+            if is_new {
+                frontend::parse(&name, switch.text, [], out).map_err(Error::internal)?;
+            }
+            push_switch(&name, switch.role, out)?;
+            self.prefix.pending += 1;
+            self.prefix.switches = true;
+        }
+        Ok(())
+    }
+
+    /// Prepares the switch and nothing else, in a pipeline of its own.
+    pub(crate) fn prepare_switch(&mut self, text: Option<&str>) -> Result<(), Error> {
+        self.begin_pipeline();
+        if let Some(text) = text
+            && let (name, true) = self.statements.switch()
+        {
+            let parsed = frontend::parse(&name, text, [], &mut self.channel.outbound);
+            parsed.map_err(Error::internal)?;
+        }
+        self.sync();
+        Ok(())
+    }
+
+    /// Takes a message that belongs to the prefix; `false` if it belongs to what follows. An error
+    /// other than a refused switch belongs to what follows.
+    pub(crate) fn take_prefix(&mut self, tag: u8) -> bool {
+        if !self.prefix.is_pending() {
+            return false;
+        }
+        match tag {
+            tag::PARSE_COMPLETE | tag::BIND_COMPLETE | tag::CLOSE_COMPLETE | tag::DATA_ROW => true,
+            tag::COMMAND_COMPLETE => {
+                self.prefix.pending -= 1;
+                true
+            }
+            tag::ERROR_RESPONSE => {
+                let at_switch = self.prefix.switches && self.prefix.pending == 1;
+                self.prefix.end();
+                let error = ServerError::read(self.channel.inbound.body());
+                // Whether the error came of its Parse is not known.
+                self.statements.forget_switch();
+                let refused = at_switch && is_refusal(&error);
+                if refused {
+                    self.prefix.refusal = Some(error);
+                }
+                refused
+            }
+            _ => false,
+        }
+    }
+
+    /// The error of a refused switch.
+    pub(crate) fn refusal(&self) -> Option<ServerError> {
+        self.prefix.refusal.clone()
+    }
+}
+
+/// Queues the prepared switch.
+pub(crate) fn push_switch(
+    name: &str,
+    role: &RoleName,
+    out: &mut bytes::BytesMut,
+) -> Result<(), Error> {
+    let value = |role: &str, out: &mut bytes::BytesMut| {
+        out.extend_from_slice(role.as_bytes());
+        Ok(IsNull::No)
+    };
+    frontend::bind("", name, [], [role.as_str()], value, [0], out)
+        .map_err(|_| std::io::Error::other("a role name that cannot be sent"))
+        .and_then(|()| frontend::execute("", 0, out))
+        .map_err(Error::internal)
+}
+
+/// Whether the error says that the role cannot be taken, and not that the session ends, that the
+/// statement was cancelled or that the server lacks something (classes 57, 53, 58).
+fn is_refusal(error: &ServerError) -> bool {
+    let class = error.rejection.sqlstate.get(..2);
+    !error.rejection.fatal && !matches!(class, Some("57" | "53" | "58"))
+}
+
+impl StatementCache {
+    /// The name of the prepared switch, and whether it is still to be prepared.
+    pub(crate) fn switch(&mut self) -> (String, bool) {
+        if let Some(name) = &self.switch {
+            return (name.clone(), false);
+        }
+        let name = self.name();
+        self.switch = Some(name.clone());
+        (name, true)
+    }
+
+    /// The name of the prepared switch.
+    pub(crate) fn prepared_switch(&self) -> Option<&str> {
+        self.switch.as_deref()
+    }
+
+    /// Has the switch prepared again by the next prefix.
+    pub(crate) fn forget_switch(&mut self) {
+        if let Some(name) = self.switch.take() {
+            self.discard(&name);
+        }
+    }
+}
