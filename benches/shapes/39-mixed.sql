@@ -2,19 +2,15 @@
 -- set: id = random(1, 10000)
 -- graphql: owner
 select row_to_json(x) from (
-    select a.id, a.title, (
-        select row_to_json(r) from (
-            select r.id, r.name, (
-                select row_to_json(l) from (select l.id, l.name) l
-            ) as label, (
-                select json_agg(o order by o.id)
-                from (select o.id, o.title from bench_albums o where o.artist_id = r.id) o
-            ) as albums
-            from bench_artists r join bench_labels l on l.id = r.label_id where r.id = a.artist_id
-        ) r
-    ) as artist, (
-        select json_agg(t order by t.id)
-        from (select t.id, t.title, t.seconds from bench_tracks t where t.album_id = a.id) t
-    ) as tracks
-    from bench_albums a where a.id = :id
+    select a.id, a.title, r.id as artist_id, r.name as artist, l.id as label_id, l.name as label,
+        (
+            select json_agg(o order by o.id)
+            from (select o.id, o.title from bench_albums o where o.artist_id = r.id) o
+        ) as albums,
+        (
+            select json_agg(t order by t.id)
+            from (select t.id, t.title, t.seconds from bench_tracks t where t.album_id = a.id) t
+        ) as tracks
+    from bench_albums a join bench_artists r on r.id = a.artist_id
+    join bench_labels l on l.id = r.label_id where a.id = :id
 ) x;

@@ -71,6 +71,9 @@ impl Tenant {
                 let refresh = known.get(number as usize).map(String::as_str);
                 let given = self.tokens(&mut connection, number, refresh).await?;
                 results.borrow_mut().insert(number, given);
+                if refresh.is_none() && number % 1000 == 999 {
+                    println!("{} users have signed up", number + 1);
+                }
             }
         };
         // The service hashes passwords on few threads; more at once would only wait there.

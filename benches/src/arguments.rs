@@ -9,9 +9,9 @@ use clap::Parser;
 ///
 /// Columns: req/s is the rate of the service, floor/s that of pgbench with the case's SQL, ratio
 /// the first to the second; `of one` is the rate of many users to that of one user in the same
-/// case; p50 and p99 are the latency in milliseconds; `server`, `pg` and `load` are the CPU time
-/// of the service, of PostgreSQL and of this program in microseconds for each request; `logins`
-/// counts the sessions that PostgreSQL started meanwhile.
+/// case; p50 and p99 are the latency; `server`, `pg` and `load` are the CPU time of the service, of
+/// PostgreSQL and of this program for each request; `logins` counts the sessions that PostgreSQL
+/// (14 and later) started meanwhile; peer/s is the rate of the other server and `times` ours to it.
 #[derive(Parser, Debug)]
 pub(crate) struct Arguments {
     /// Seconds of one slice; a case's variants and its floor take turns, slice by slice
@@ -48,9 +48,9 @@ pub(crate) struct Arguments {
     /// Keep the data, the users and their tokens in this folder, and use what is there
     #[arg(long, value_name = "FOLDER")]
     pub(crate) keep: Option<PathBuf>,
-    /// Another GraphQL server on the same database, asked the documents `*.NAME.graphql`; plain
+    /// Another GraphQL server on the same database, asked the documents `*.SERVER.graphql`; plain
     /// HTTP. The measurement waits until it answers
-    #[arg(long, value_name = "[NAME=]URL")]
+    #[arg(long, value_name = "[SERVER=]URL")]
     pub(crate) peer: Option<String>,
     /// See in under a minute that every case works: one slice of 0.3 s each, few users, and only
     /// the cases of the folder. The numbers mean nothing

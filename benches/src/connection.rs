@@ -184,3 +184,31 @@ fn is_error(body: &[u8]) -> bool {
             || memmem::find(text, b"\"error\":{").is_some()
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{content_length, is_error};
+
+    #[test]
+    fn the_length_is_found_in_either_case() -> crate::Result<()> {
+        let lower = b"HTTP/1.1 200 OK\r\ncontent-length: 12\r\n\r\n";
+        let title = b"HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\n";
+        assert_eq!(content_length(lower)?, Some(12));
+        assert_eq!(content_length(title)?, Some(7));
+        assert_eq!(content_length(b"HTTP/1.1 200 OK\r\n\r\n")?, None);
+        Ok(())
+    }
+
+    #[test]
+    fn errors_in_the_body_are_seen() {
+        assert!(is_error(
+            br#"{"data":{"a":null},"errors":[{"message":"x"}]}"#
+        ));
+        assert!(is_error(
+            br#"{"jsonrpc":"2.0","error":{"code":-32603},"id":1}"#
+        ));
+        assert!(!is_error(br#"{"data":{"a":{"id":"1"}}}"#));
+        let long = format!("{{\"data\":\"{}\",\"errors\":[]}}", "x".repeat(100_000));
+        assert!(is_error(long.as_bytes()));
+    }
+}

@@ -40,7 +40,6 @@ impl Bench<'_> {
     /// Measures the variants of a shape and prints their rows.
     pub(crate) async fn shape(&self, shape: &Shape, variants: &[Variant]) -> Result<()> {
         let plans: Vec<Arc<Plan>> = variants.iter().map(|v| self.plan(shape, v)).collect();
-        let peer = self.peer.and_then(|peer| peer.plan(shape)).map(Arc::new);
         let connections = shape
             .header
             .connections
@@ -50,17 +49,13 @@ impl Bench<'_> {
             threads: self.arguments.threads,
             time: self.arguments.slice(),
         };
-        for (variant, plan) in variants
-            .iter()
-            .zip(&plans)
-            .chain(peer.iter().map(|p| (&variants[0], p)))
-        {
-            check(plan)
-                .await
-                .map_err(|error| format!("{}: {error}", variant.name))?;
+        for (variant, plan) in variants.iter().zip(&plans) {
+            let checked = check(plan).await;
+            checked.map_err(|error| format!("{}: {error}", variant.name))?;
             let time = self.warm_up(variant);
             load::run(plan, Load { time, ..load }).await?;
         }
+        let peer = self.checked_peer(shape, load).await;
         // What the case before left to write is not counted for this one.
         self.admin.batch_execute("checkpoint").await?;
         let script = shape.script();
@@ -90,6 +85,24 @@ impl Bench<'_> {
         }
         table::print(variants, &samples, mean(&floors), mean(&peers));
         Ok(())
+    }
+
+    /// The other server's plan, when it has a document and answers it; an error there is printed
+    /// and is none of ours.
+    async fn checked_peer(&self, shape: &Shape, load: Load) -> Option<Arc<Plan>> {
+        let peer = self.peer?;
+        let plan = Arc::new(peer.plan(shape)?);
+        let warm = async {
+            check(&plan).await?;
+            load::run(&plan, load).await
+        };
+        match warm.await {
+            Ok(_) => Some(plan),
+            Err(error) => {
+                println!("{} at {}: {error}", peer.name, shape.header.name);
+                None
+            }
+        }
     }
 
     /// Many users need longer until each connection has seen what it needs.
@@ -141,7 +154,7 @@ impl Bench<'_> {
         let outcome = if variant.callers == Callers::UsersWithSignUps {
             let (outcome, signed_up) =
                 tokio::join!(load::run(plan, load), self.sign_ups(load.time));
-            signed_up?;
+            sample.sign_ups += signed_up?;
             outcome?
         } else {
             load::run(plan, load).await?
@@ -154,24 +167,23 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Signs people up at a steady pace until the time is over.
-    async fn sign_ups(&self, time: Duration) -> Result<()> {
+    /// Signs people up at a steady pace until the time is over; returns how many.
+    async fn sign_ups(&self, time: Duration) -> Result<u32> {
         let end = Instant::now() + time;
         let pace = Duration::from_secs(1) / self.arguments.sign_ups.max(1);
         let mut connection = Connection::open(self.service.address).await?;
         let mut due = tokio::time::interval(pace);
-        for number in 0_u32.. {
+        let mut count = 0;
+        loop {
             due.tick().await;
             if Instant::now() >= end {
-                break;
+                return Ok(count);
             }
             let name = format!("new-{}-{}", std::process::id(), next_number());
-            self.people
-                .tenant
-                .sign_up(&mut connection, &name, number)
-                .await?;
+            let tenant = &self.people.tenant;
+            tenant.sign_up(&mut connection, &name, count).await?;
+            count += 1;
         }
-        Ok(())
     }
 
     /// Sessions that PostgreSQL has started so far; always 0 before PostgreSQL 14.

@@ -15,6 +15,8 @@ pub(crate) struct Sample {
     pub(crate) database: f64,
     /// Seconds of CPU of the load generator.
     pub(crate) generator: f64,
+    /// People who signed up meanwhile.
+    pub(crate) sign_ups: u32,
     /// Sessions that PostgreSQL started.
     pub(crate) logins: u64,
 }

@@ -1,10 +1,20 @@
 //! The table that is printed.
 
+use crate::shape::header::Door;
 use crate::statistics::{Sample, ratio};
 use crate::variant::Variant;
 
 const COLUMNS: [&str; 10] = [
-    "req/s", "floor/s", "ratio", "of one", "p50", "p99", "server", "pg", "load", "logins",
+    "req/s",
+    "floor/s",
+    "ratio",
+    "of one",
+    "p50 ms",
+    "p99 ms",
+    "server us",
+    "pg us",
+    "load us",
+    "logins",
 ];
 
 /// The names of the columns.
@@ -25,6 +35,7 @@ pub(crate) fn print(
         let mut both = variants.iter().zip(samples);
         let one = both.find(|(other, _)| variant.is_compared_to(other));
         let of_one = one.map(|(_, one)| ratio(sample.rate(), one.rate()));
+        let peer = peer.filter(|_| variant.door == Door::GraphQl);
         println!("{}", row(&variant.name, sample, [floor, of_one, peer]));
     }
 }
@@ -47,6 +58,9 @@ fn row(name: &str, sample: &Sample, [floor, of_one, peer]: [Option<f64>; 3]) -> 
         columns.push(number(peer, 0));
         columns.push(number(peer.map(|peer| ratio(rate, peer)), 1));
     }
+    if sample.sign_ups > 0 {
+        columns.push(format!("{} sign-ups", sample.sign_ups));
+    }
     if sample.failures > 0 {
         columns.push(format!("{} errors", sample.failures));
     }
@@ -58,7 +72,7 @@ fn number(value: Option<f64>, digits: usize) -> String {
 }
 
 fn line(name: &str, columns: impl Iterator<Item = String>) -> String {
-    let columns: Vec<_> = columns.map(|column| format!("{column:>8}")).collect();
+    let columns: Vec<_> = columns.map(|column| format!("{column:>9}")).collect();
     format!("{name:<50} {}", columns.join(" "))
 }
 
@@ -73,13 +87,14 @@ mod tests {
     fn a_row_has_ratios_to_the_floor_to_one_user_and_to_the_peer() {
         let mut sample = Sample::default();
         sample.add(&[Duration::from_millis(2); 50], Duration::from_secs(1), 3);
+        sample.sign_ups = 4;
         let row = row("a case", &sample, [Some(100.0), Some(0.7), Some(5.0)]);
         let columns: Vec<_> = row.split_whitespace().skip(2).collect();
         assert_eq!(
             columns,
             [
                 "50", "100", "0.50", "0.70", "2.00", "2.00", "0.0", "0.0", "0.0", "0", "5", "10.0",
-                "3", "errors"
+                "4", "sign-ups", "3", "errors"
             ]
         );
     }
