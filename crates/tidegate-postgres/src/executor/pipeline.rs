@@ -7,9 +7,9 @@ use tidegate_sql::{Author, Completion, Login, Pipeline, PipelineError, Result, R
 use super::RoleConnector;
 use super::roles::{Lent, Roles, check, conclude, told};
 use crate::pool::Lease;
+use crate::session::batch::Batch;
 use crate::session::reset::is_stateless;
 use crate::session::run_pipeline::Setback;
-use crate::session::steps::Batch;
 
 impl Roles {
     /// Runs the statements of a pipeline in one transaction; see

@@ -1,5 +1,6 @@
 //! What happens on a connection that is lent: statements, transactions, resets.
 
+pub(crate) mod batch;
 pub(crate) mod cache;
 mod commit;
 pub(crate) mod execute;
@@ -9,5 +10,5 @@ pub(crate) mod pipeline;
 pub(crate) mod prepare;
 pub(crate) mod reset;
 pub(crate) mod run_pipeline;
-pub(crate) mod steps;
+mod steps;
 pub(crate) mod task;
