@@ -34,6 +34,8 @@ pub(crate) struct StatementCache {
     dropped: Vec<String>,
     /// The name of the reset's own statement, once it is prepared.
     check: Option<String>,
+    /// The names of our own commands, once they are prepared.
+    own: HashMap<&'static str, String>,
 }
 
 #[derive(Debug)]
@@ -54,6 +56,7 @@ impl StatementCache {
             clock: 0,
             dropped,
             check: None,
+            own: HashMap::new(),
         }
     }
 
@@ -120,6 +123,21 @@ impl StatementCache {
         (name, true)
     }
 
+    /// The name of a command of our own, and whether it is still to be prepared.
+    pub(crate) fn own(&mut self, text: &'static str) -> (String, bool) {
+        if let Some(name) = self.own.get(text) {
+            return (name.clone(), false);
+        }
+        let name = self.name();
+        self.own.insert(text, name.clone());
+        (name, true)
+    }
+
+    /// Forgets our own commands, one of which PostgreSQL does not know.
+    pub(crate) fn forget_own(&mut self) {
+        self.own.clear();
+    }
+
     /// Keeps a prepared statement.
     pub(crate) fn keep(&mut self, bound: &BoundStatement, prepared: Arc<Prepared>) {
         if self.entries.len() >= self.capacity {
@@ -176,6 +194,7 @@ impl StatementCache {
     pub(crate) fn clear(&mut self) {
         self.entries.clear();
         self.dropped.clear();
+        self.own.clear();
         self.check = None;
     }
 

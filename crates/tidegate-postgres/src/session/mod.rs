@@ -6,6 +6,7 @@ mod commit;
 pub(crate) mod execute;
 pub(crate) mod lookup;
 pub(crate) mod names;
+mod own;
 pub(crate) mod pipeline;
 pub(crate) mod prepare;
 pub(crate) mod reset;

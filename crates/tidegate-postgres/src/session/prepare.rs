@@ -85,7 +85,7 @@ impl Connection {
     }
 
     /// Queues a command of our own that takes and returns nothing.
-    pub(super) fn push_command(&mut self, text: &'static str) -> Result<(), Error> {
+    fn push_command(&mut self, text: &'static str) -> Result<(), Error> {
         let out = &mut self.channel.outbound;
         let nothing = |(): (), _: &mut bytes::BytesMut| Ok(postgres_protocol::IsNull::Yes);
         frontend::parse("", text, [], out)

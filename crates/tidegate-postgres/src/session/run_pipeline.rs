@@ -185,6 +185,10 @@ impl Connection {
     }
 
     fn failed_step(&mut self, steps: &Steps<'_>, error: ServerError) -> Miss {
+        if error.is_stale_statement() {
+            // Perhaps it was one of our own: code that a statement called can deallocate all.
+            self.statements.forget_own();
+        }
         if steps.overdue && error.is(CANCELLED) {
             return steps.rolled_back(Error::Deadline).into();
         }

@@ -22,6 +22,9 @@ const GRACE: Duration = Duration::from_secs(1);
 /// What opens a snapshot for several statements.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
+/// What ends it.
+const COMMIT: &str = "COMMIT";
+
 /// How far the messages of a batch have come.
 pub(super) struct Steps<'a> {
     pub(super) batch: &'a Batch<'a>,
@@ -133,7 +136,8 @@ impl Connection {
     pub(super) fn begin_steps(&mut self, steps: &mut Steps<'_>) -> Result<(), Error> {
         self.begin_pipeline();
         if steps.batch.mode == Mode::Snapshot {
-            self.push_command(BEGIN)?;
+            self.prepare_own(&[BEGIN, COMMIT])?;
+            self.push_own(BEGIN)?;
             steps.own += 1;
         }
         Ok(())
@@ -216,6 +220,7 @@ impl Connection {
                         steps.syncs = 1;
                     } else {
                         self.withdraw();
+                        self.statements.forget_own();
                     }
                 }
             }
@@ -257,7 +262,7 @@ impl Connection {
                 steps.syncs += 1;
                 self.begin_pipeline();
             }
-            self.push_command("COMMIT")?;
+            self.push_own(COMMIT)?;
         }
         self.sync();
         steps.syncs += 1;

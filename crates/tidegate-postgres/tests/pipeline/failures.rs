@@ -253,3 +253,21 @@ async fn statements_whose_tables_have_changed_are_described_again() {
     assert_eq!(rows[1].values.len(), 1);
     assert_eq!(notes(&stage).await, "2");
 }
+
+#[tokio::test]
+async fn a_session_that_has_forgotten_its_statements_is_no_error() {
+    let stage = stage("pipeline_deallocated").await;
+    let owner = stage.owner();
+    let function = "create function forget() returns int language plpgsql as
+        $$ begin execute 'deallocate all'; return 1; end $$";
+    Sql::new(function).run(&stage, &owner).await.unwrap();
+    let plan = || Plan::new([by_key(1), by_key(2)]).snapshot();
+    for _ in 0..3 {
+        plan().run(&stage, &owner).await.unwrap();
+        let forget = Sql::new("select forget()");
+        assert_eq!(forget.value(&stage, &owner).await, "1");
+        stage.rest().await;
+        let rows = plan().run(&stage, &owner).await.unwrap();
+        assert_eq!(rows[1].values, [[r#""item 2""#]]);
+    }
+}
