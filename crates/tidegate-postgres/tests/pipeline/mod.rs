@@ -212,7 +212,7 @@ async fn what_is_known_leaves_in_one_write() {
         (
             "a snapshot",
             Plan::new(reads()).snapshot(),
-            "PBEBEBEBEPBES".to_owned(),
+            "BEBEBEBEBES".to_owned(),
         ),
         ("writes", Plan::new(writes()), format!("BEBES{reset}")),
         (
