@@ -3,6 +3,7 @@
 mod attacks;
 mod faults;
 mod many;
+mod writes;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
