@@ -3,8 +3,9 @@
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use crate::connection::Connection;
 use crate::service::Service;
-use crate::{Result, load, process};
+use crate::{Result, process};
 
 const ROWS: &str = "select i as id, 'name of row ' || i as name, i % 1000 as n, \
                     timestamptz '2024-01-01' + i * interval '1 second' as created_at \
@@ -26,10 +27,11 @@ pub(crate) async fn compare(service: &Service) -> Result<()> {
         );
         process::forget_peak(service.server)?;
         let started = Instant::now();
-        let size = load::Connection::open(service.address)
+        let size = Connection::open(service.address)
             .await?
             .exchange(request.as_bytes())
-            .await?;
+            .await?
+            .size;
         let seconds = started.elapsed().as_secs_f64();
         println!(
             "{media_type:<24} {seconds:>6.1} s  {:.2} of COPY  {:>6} MB  peak {} MiB",

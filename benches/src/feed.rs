@@ -7,15 +7,13 @@ mod idle;
 mod writer;
 mod writers;
 
+use crate::Result;
+use crate::arguments::Arguments;
 use crate::service::Service;
-use crate::{Arguments, Result};
 
 /// Runs the cases whose name holds the text that was asked for.
 pub(crate) async fn run(service: &Service, arguments: &Arguments) -> Result<()> {
-    let wanted = |name: &str| {
-        let only = arguments.only.as_ref();
-        only.is_none_or(|text| name.contains(text.as_str()))
-    };
+    let wanted = |name: &str| arguments.wants(name);
     let cases = delivery::CASES.map(|case| case.name);
     if ![idle::NAME, bulk::NAME, writers::NAME]
         .iter()
@@ -33,7 +31,10 @@ pub(crate) async fn run(service: &Service, arguments: &Arguments) -> Result<()> 
     println!("\n{}", delivery::header());
     for case in delivery::CASES {
         if wanted(case.name) {
-            println!("{}", case.measure(service, arguments.seconds).await?);
+            println!(
+                "{}",
+                case.measure(service, arguments.whole_seconds()).await?
+            );
         }
     }
     if wanted(bulk::NAME) {

@@ -3,66 +3,43 @@
 use std::process::Command;
 use std::time::Duration;
 
+use crate::Result;
 use crate::service::Service;
-use crate::{Result, process};
-
-/// What pgbench reached.
-#[derive(Debug)]
-pub(crate) struct Outcome {
-    /// Transactions a second.
-    pub(crate) rate: f64,
-    /// Microseconds of PostgreSQL's CPU a transaction.
-    pub(crate) database: f64,
-}
 
 /// How pgbench is run.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Load {
+pub(crate) struct Floor<'a> {
+    /// Its script.
+    pub(crate) script: &'a str,
+    /// The role as which the statements run, so that the same rights and policies apply.
+    pub(crate) role: &'a str,
     /// Its connections.
     pub(crate) clients: usize,
-    /// How long.
+    /// How long; a few transactions for less than a second.
     pub(crate) time: Duration,
-    /// Transactions a second; as many as it can with `None`.
-    pub(crate) rate: Option<f64>,
-    /// Over TCP rather than the Unix socket.
-    pub(crate) tcp: bool,
 }
 
-/// Runs a script.
-pub(crate) fn run(service: &Service, script: &str, load: Load) -> Result<Outcome> {
-    let file = service.folder.path().join("floor.sql");
-    std::fs::write(&file, script)?;
-    let before = process::family_cpu(service.postmaster)?;
-    let output = Command::new(&service.pgbench)
-        .args([
-            "-n",
-            "-M",
-            "prepared",
-            "-c",
-            &load.clients.to_string(),
-            "-j",
-            "1",
-        ])
-        .args(["-T", &load.time.as_secs().max(1).to_string(), "-f"])
-        .arg(&file)
-        .args(load.rate.map(|rate| format!("--rate={rate:.0}")))
-        .arg(if load.tcp {
-            &service.floor_tcp_url
-        } else {
-            &service.floor_url
-        })
-        .output()?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    if !output.status.success() {
-        return Err(format!("pgbench: {}", String::from_utf8_lossy(&output.stderr)).into());
+impl Floor<'_> {
+    /// Transactions a second.
+    pub(crate) async fn run(&self, service: &Service) -> Result<f64> {
+        let file = service.path.join("floor.sql");
+        std::fs::write(&file, self.script)?;
+        let mut command = Command::new(&service.pgbench);
+        command.args(["-n", "-M", "prepared", "-j", "1", "-c"]);
+        command.arg(self.clients.to_string());
+        match self.time.as_secs() {
+            0 => command.args(["-t", "2"]),
+            seconds => command.args(["-T", &seconds.to_string()]),
+        };
+        command.arg("-f").arg(&file).arg(&service.floor_url);
+        command.env("PGOPTIONS", format!("-c role={}", self.role));
+        let output = tokio::task::spawn_blocking(move || command.output()).await??;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        if !output.status.success() {
+            return Err(format!("pgbench: {}", String::from_utf8_lossy(&output.stderr)).into());
+        }
+        number(&text, "tps = ")
     }
-    let used = process::family_cpu(service.postmaster)? - before;
-    let rate = number(&text, "tps = ")?;
-    let transactions = number(&text, "number of transactions actually processed: ")?;
-    Ok(Outcome {
-        rate,
-        database: used * 1e6 / transactions,
-    })
 }
 
 /// The number behind a label in what pgbench prints.
@@ -73,4 +50,18 @@ pub(crate) fn number(text: &str, label: &str) -> Result<f64> {
         .ok_or_else(|| format!("pgbench said: {text}"))?;
     let digits = rest.split(|c: char| !c.is_ascii_digit() && c != '.').next();
     Ok(digits.unwrap_or_default().parse()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::number;
+
+    #[test]
+    fn a_number_is_found_behind_its_label() -> crate::Result<()> {
+        let text = "latency average = 0.5 ms\ntps = 1234.5 (without initial connection time)\n";
+        assert!((number(text, "tps = ")? - 1234.5).abs() < 1e-9);
+        let missing = number(text, "retries = ").unwrap_err().to_string();
+        assert!(missing.starts_with("pgbench said: "), "{missing}");
+        Ok(())
+    }
 }

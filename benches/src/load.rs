@@ -1,226 +1,160 @@
-//! A load generator that costs little beside what it measures: whole requests as bytes, answers
-//! read to their length and thrown away.
+//! A load generator that costs little beside what it measures: raw HTTP/1.1 requests of callers
+//! at random.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use memchr::memmem;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
 use tokio::task::LocalSet;
 
 use crate::Result;
+use crate::connection::Connection;
+use crate::shape::body::Body;
+use crate::shape::value::Random;
 
-/// What a run measured.
-#[derive(Debug)]
+/// Who sends a request.
+#[derive(Clone, Debug)]
+pub(crate) struct Caller {
+    /// The access token; none for a server that asks for none.
+    pub(crate) token: Option<String>,
+    /// Its number among the users of its tenant.
+    pub(crate) number: u32,
+}
+
+/// What is sent where by whom.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    /// The server.
+    pub(crate) address: SocketAddr,
+    /// The path of the requests.
+    pub(crate) path: String,
+    /// The media type that is asked for.
+    pub(crate) accept: String,
+    /// One of these sends each request, chosen at random.
+    pub(crate) callers: Arc<[Caller]>,
+    /// The bodies.
+    pub(crate) body: Body,
+}
+
+impl Plan {
+    /// Writes a whole request of a random caller; `body` is only memory to work in.
+    pub(crate) fn write(&self, random: &mut Random, body: &mut Vec<u8>, into: &mut Vec<u8>) {
+        use std::io::Write as _;
+        body.clear();
+        into.clear();
+        let caller = &self.callers[random.below(self.callers.len() as u32) as usize];
+        self.body.write(random, caller.number, body);
+        // Writing to a vector cannot fail.
+        let _ = write!(
+            into,
+            "POST {} HTTP/1.1\r\nHost: {}\r\nAccept: {}\r\nContent-Type: application/json\r\n\
+             Content-Length: {}\r\n",
+            self.path,
+            self.address,
+            self.accept,
+            body.len()
+        );
+        if let Some(token) = &caller.token {
+            into.extend_from_slice(b"Authorization: Bearer ");
+            into.extend_from_slice(token.as_bytes());
+            into.extend_from_slice(b"\r\n");
+        }
+        into.extend_from_slice(b"\r\n");
+        into.extend_from_slice(body);
+    }
+}
+
+/// How hard, and how long.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Load {
+    /// Connections, each with one request at a time.
+    pub(crate) connections: usize,
+    /// Threads that share them.
+    pub(crate) threads: usize,
+    /// How long requests are sent.
+    pub(crate) time: Duration,
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
 pub(crate) struct Outcome {
-    latencies: Vec<Duration>,
-    elapsed: Duration,
+    /// The time of each request, in no order.
+    pub(crate) latencies: Vec<Duration>,
+    /// From the first request to the last answer.
+    pub(crate) elapsed: Duration,
+    /// Requests that were answered with an error.
+    pub(crate) failures: usize,
 }
 
-impl Outcome {
-    /// Requests answered.
-    pub(crate) fn requests(&self) -> usize {
-        self.latencies.len()
-    }
-
-    /// Requests answered a second.
-    pub(crate) fn rate(&self) -> f64 {
-        self.latencies.len() as f64 / self.elapsed.as_secs_f64()
-    }
-
-    /// A percentile of the latency in milliseconds.
-    pub(crate) fn percentile(&self, share: f64) -> f64 {
-        let last = self.latencies.len().saturating_sub(1);
-        let index = (last as f64 * share).round() as usize;
-        self.latencies
-            .get(index)
-            .map_or(0.0, |latency| latency.as_secs_f64() * 1e3)
-    }
-}
-
-/// Sends the requests in turn over so many connections for so long.
-pub(crate) async fn run(
-    address: SocketAddr,
-    requests: &[Vec<u8>],
-    connections: usize,
-    time: Duration,
-) -> Result<Outcome> {
-    let requests: Rc<[Vec<u8>]> = requests.into();
-    let latencies = Rc::new(RefCell::new(Vec::with_capacity(1 << 16)));
-    let next = Rc::new(Cell::new(0));
+/// Sends requests over all connections until the time is over.
+pub(crate) async fn run(plan: &Arc<Plan>, load: Load) -> Result<Outcome> {
     let started = Instant::now();
-    let local = LocalSet::new();
-    let tasks: Vec<_> = (0..connections)
-        .map(|_| {
-            let (requests, latencies, next) = (requests.clone(), latencies.clone(), next.clone());
-            local.spawn_local(async move {
-                let mut connection = Connection::open(address).await.map_err(|e| e.to_string())?;
-                let mut sent = Instant::now();
-                while sent - started < time {
-                    let turn = next.replace(next.get() + 1);
-                    let exchanged = connection.exchange(&requests[turn % requests.len()]).await;
-                    exchanged.map_err(|e| e.to_string())?;
-                    let done = Instant::now();
-                    latencies.borrow_mut().push(done - sent);
-                    sent = done;
-                }
-                Ok::<_, String>(())
-            })
+    let threads = load.threads.clamp(1, load.connections.max(1));
+    let running: Vec<_> = (0..threads)
+        .map(|thread| {
+            let plan = plan.clone();
+            let connections = (load.connections + thread) / threads;
+            tokio::task::spawn_blocking(move || one_thread(&plan, connections, load.time))
         })
         .collect();
-    local
-        .run_until(async {
-            for task in tasks {
-                task.await??;
-            }
-            Ok::<_, Box<dyn std::error::Error>>(())
-        })
-        .await?;
-    let elapsed = started.elapsed();
-    let mut latencies = latencies.take();
-    latencies.sort_unstable();
-    Ok(Outcome { latencies, elapsed })
+    let mut whole = Outcome::default();
+    for thread in running {
+        let part = thread.await??;
+        whole.latencies.extend(part.latencies);
+        whole.failures += part.failures;
+    }
+    whole.elapsed = started.elapsed();
+    Ok(whole)
 }
 
-/// An answer that is looked at.
-#[derive(Debug)]
-pub(crate) struct Answer {
-    /// The status.
-    pub(crate) status: u16,
-    /// The seconds of `Retry-After`.
-    pub(crate) retry_after: Option<u64>,
-    /// The body.
-    pub(crate) body: String,
+/// The connections of one thread, on a runtime of its own.
+fn one_thread(plan: &Plan, connections: usize, time: Duration) -> Result<Outcome, String> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .enable_time()
+        .build()
+        .map_err(|error| error.to_string())?;
+    let plan = Rc::new(plan.clone());
+    let outcome = Rc::new(RefCell::new(Outcome::default()));
+    let local = LocalSet::new();
+    let end = Instant::now() + time;
+    let tasks: Vec<_> = (0..connections)
+        .map(|_| local.spawn_local(one_connection(plan.clone(), outcome.clone(), end)))
+        .collect();
+    let all = async {
+        for task in tasks {
+            task.await.map_err(|error| error.to_string())??;
+        }
+        Ok::<_, String>(())
+    };
+    runtime.block_on(local.run_until(all))?;
+    drop(local);
+    Ok(outcome.take())
 }
 
-/// One keep-alive connection.
-pub(crate) struct Connection {
-    stream: TcpStream,
-    buffer: Vec<u8>,
-    filled: usize,
-}
-
-impl Connection {
-    /// Connects.
-    pub(crate) async fn open(address: SocketAddr) -> Result<Self> {
-        let stream = TcpStream::connect(address).await?;
-        stream.set_nodelay(true)?;
-        Ok(Self {
-            stream,
-            buffer: vec![0; 256 << 10],
-            filled: 0,
-        })
+async fn one_connection(
+    plan: Rc<Plan>,
+    outcome: Rc<RefCell<Outcome>>,
+    end: Instant,
+) -> Result<(), String> {
+    static SEED: AtomicU64 = AtomicU64::new(1);
+    let mut random = Random::new(SEED.fetch_add(1, Ordering::Relaxed));
+    let (mut body, mut request) = (Vec::new(), Vec::new());
+    let connection = Connection::open(plan.address).await;
+    let mut connection = connection.map_err(|error| error.to_string())?;
+    let mut sent = Instant::now();
+    while sent < end {
+        plan.write(&mut random, &mut body, &mut request);
+        let exchange = connection.exchange(&request).await;
+        let exchange = exchange.map_err(|error| error.to_string())?;
+        let done = Instant::now();
+        let mut outcome = outcome.borrow_mut();
+        outcome.latencies.push(done - sent);
+        outcome.failures += usize::from(exchange.failed);
+        sent = done;
     }
-
-    /// Sends a request and reads its answer, which is small and has a length.
-    pub(crate) async fn ask(&mut self, request: &[u8]) -> Result<Answer> {
-        let head = self.head(request).await?;
-        let text = std::str::from_utf8(&self.buffer[..head])?.to_ascii_lowercase();
-        let number = |name: &str| {
-            let value = text.lines().find_map(|line| line.strip_prefix(name));
-            value.and_then(|value| value.trim().parse::<usize>().ok())
-        };
-        let end = head + number("content-length:").ok_or("an answer without a length")?;
-        while self.filled < end {
-            self.fill().await?;
-        }
-        let status = text.get(9..12).and_then(|status| status.parse().ok());
-        Ok(Answer {
-            status: status.ok_or("an answer without a status")?,
-            retry_after: number("retry-after:").map(|seconds| seconds as u64),
-            body: std::str::from_utf8(&self.buffer[head..end])?.to_owned(),
-        })
-    }
-
-    /// Sends a request and reads the head of its answer; returns where it ends.
-    async fn head(&mut self, request: &[u8]) -> Result<usize> {
-        self.stream.write_all(request).await?;
-        self.filled = 0;
-        loop {
-            self.fill().await?;
-            if let Some(end) = memmem::find(&self.buffer[..self.filled], b"\r\n\r\n") {
-                return Ok(end + 4);
-            }
-        }
-    }
-
-    /// Sends a request and reads its answer to the end; returns the size of the body.
-    pub(crate) async fn exchange(&mut self, request: &[u8]) -> Result<u64> {
-        const LENGTH: &[u8] = b"\r\ncontent-length: ";
-        let head = self.head(request).await?;
-        let text = &self.buffer[..head];
-        if !text.starts_with(b"HTTP/1.1 200") {
-            let shown = String::from_utf8_lossy(&self.buffer[..self.filled]).into_owned();
-            return Err(shown.into());
-        }
-        // The service writes the names of headers in small letters.
-        let Some(at) = memmem::find(text, LENGTH) else {
-            return self.skip_chunks(head).await;
-        };
-        let digits = text[at + LENGTH.len()..]
-            .split(|byte| *byte == b'\r')
-            .next();
-        let length = std::str::from_utf8(digits.unwrap_or_default())?.parse()?;
-        self.skip(head, length).await
-    }
-
-    async fn fill(&mut self) -> Result<()> {
-        let read = self.stream.read(&mut self.buffer[self.filled..]).await?;
-        if read == 0 {
-            return Err("the server closed the connection".into());
-        }
-        self.filled += read;
-        Ok(())
-    }
-
-    async fn skip(&mut self, head: usize, length: u64) -> Result<u64> {
-        let mut left = length - (self.filled - head) as u64;
-        while left > 0 {
-            let read = self.stream.read(&mut self.buffer).await?;
-            if read == 0 {
-                return Err("the server closed the connection".into());
-            }
-            left -= read as u64;
-        }
-        Ok(length)
-    }
-
-    /// Reads a chunked body (RFC 9112, section 7.1) up to its last chunk.
-    async fn skip_chunks(&mut self, head: usize) -> Result<u64> {
-        let mut size = 0;
-        let mut at = head;
-        loop {
-            let line = loop {
-                if let Some(end) = memmem::find(&self.buffer[at..self.filled], b"\r\n") {
-                    break at + end;
-                }
-                self.compact(&mut at);
-                self.fill().await?;
-            };
-            let digits = std::str::from_utf8(&self.buffer[at..line])?;
-            let chunk = usize::from_str_radix(digits.trim(), 16)?;
-            at = line + 2;
-            let mut left = chunk + 2;
-            while self.filled - at < left {
-                left -= self.filled - at;
-                self.filled = 0;
-                at = 0;
-                self.fill().await?;
-            }
-            at += left;
-            if chunk == 0 {
-                return Ok(size);
-            }
-            size += chunk as u64;
-        }
-    }
-
-    fn compact(&mut self, at: &mut usize) {
-        self.buffer.copy_within(*at..self.filled, 0);
-        self.filled -= *at;
-        *at = 0;
-    }
+    Ok(())
 }

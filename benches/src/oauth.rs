@@ -15,9 +15,9 @@ use tidegate_oauth::{
 use tokio::task::LocalSet;
 use tokio::time::{sleep, sleep_until};
 
-use crate::case::Case;
-use crate::load::Connection;
+use crate::connection::Connection;
 use crate::service::{self, Service};
+use crate::statistics::percentile;
 use crate::{Result, process};
 
 /// Tokens that are checked; fewer than the cache of a node holds.
@@ -158,8 +158,7 @@ async fn refresh_in_turn(
 /// Queries at a steady pace, alone and while 200 people try to sign in at once.
 async fn storm(service: &Service, connections: usize, time: Duration) -> Result<()> {
     let queries = || {
-        let by_key = Case::by_key_of_owner().requests(service);
-        let by_key: Rc<[Vec<u8>]> = by_key.into();
+        let by_key: Rc<[Vec<u8>]> = (1..=1000).map(|n| query(service, n)).collect();
         (0..connections).map(move |n| queries_at_pace(service.address, by_key.clone(), n, time))
     };
     let idle = all(queries()).await?;
@@ -184,6 +183,21 @@ async fn storm(service: &Service, connections: usize, time: Duration) -> Result<
         percentile(&waits, 0.99),
     );
     Ok(())
+}
+
+fn query(service: &Service, number: u32) -> Vec<u8> {
+    let id = number * 97 % 100_000 + 1;
+    let body = format!(
+        r#"{{"q":"select id, name, price, created_at from bench where id = :id","params":{{"id":{id}}}}}"#
+    );
+    format!(
+        "POST /api/v4/sql HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        service.address,
+        service.owner_token,
+        body.len()
+    )
+    .into_bytes()
 }
 
 /// Queries of one connection, each at its time: one that comes late because the one before it was
@@ -264,12 +278,6 @@ where
         .await?;
     times.sort_unstable();
     Ok(times)
-}
-
-fn percentile(times: &[Duration], share: f64) -> f64 {
-    let last = times.len().saturating_sub(1);
-    let time = times.get((last as f64 * share).round() as usize);
-    time.map_or(0.0, |time| time.as_secs_f64() * 1e3)
 }
 
 fn form(address: SocketAddr, headers: &str, body: &str) -> Vec<u8> {

@@ -1,4 +1,4 @@
-//! The service under measurement: the release binary's own demo.
+//! The service under measurement: a demo of the binary, in a folder of its own or a kept one.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::{Result, case};
+use crate::Result;
 
 /// A running demo with a table to measure on.
 #[derive(Debug)]
@@ -31,43 +31,37 @@ pub(crate) struct Service {
     pub(crate) pgbench: PathBuf,
     /// As whom and by which transport pgbench connects.
     pub(crate) floor_url: String,
-    /// The same by TCP, which is how the load generator reaches the service.
-    pub(crate) floor_tcp_url: String,
-    /// Holds the demo's data and our scripts.
-    pub(crate) folder: TempDir,
+    /// PostgreSQL's address by TCP.
+    pub(crate) tcp_url: String,
+    /// The binary, for its other commands.
+    pub(crate) binary: PathBuf,
+    /// Where the demo's data, our scripts and the users' tokens are.
+    pub(crate) path: PathBuf,
+    /// Removes the folder at the end, unless it is kept.
+    _folder: Option<TempDir>,
     child: Child,
 }
 
 impl Service {
-    /// Builds the server, unless a binary is given, and starts its demo in a folder of its own.
-    pub(crate) async fn start(binary: Option<&Path>) -> Result<Self> {
+    /// Builds the server, unless a binary is given, and starts its demo: in the folder to keep, or
+    /// in a new one.
+    pub(crate) async fn start(binary: Option<&Path>, keep: Option<&Path>) -> Result<Self> {
         let binary = match binary {
-            Some(binary) => binary.to_owned(),
+            Some(binary) => binary.canonicalize()?,
             None => build()?,
         };
-        let folder = tempfile::Builder::new()
-            .prefix("tidegate-bench-")
-            .tempdir()?;
-        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755))?;
-        let data_dir = folder.path().join("demo");
-        let mut child = Command::new(binary)
-            .args(["demo", "--listen", "127.0.0.1:0", "--data-dir"])
+        let (path, folder) = folder(keep)?;
+        let data_dir = path.join("demo");
+        let mut child = Command::new(&binary)
+            .args(["demo", "--listen", &listen(&data_dir), "--data-dir"])
             .arg(&data_dir)
             // Ten million rows take as long as they take.
             .env("TIDEGATE_STATEMENT_TIMEOUT", "600s")
-            // People of a storm of sign-ins come from addresses of their own.
+            // Users of the bench come from addresses of their own.
             .env("TIDEGATE_TRUSTED_PROXIES", "127.0.0.1")
             .stdout(Stdio::piped())
             .spawn()?;
-        let mut lines = BufReader::new(child.stdout.take().ok_or("no output")?);
-        let mut banner = String::new();
-        while !banner.contains("Ctrl-C") {
-            if lines.read_line(&mut banner)? == 0 {
-                return Err(format!("the demo ended: {banner}").into());
-            }
-        }
-        // Kept open, so that the demo can go on writing to it.
-        std::thread::spawn(move || lines.lines().for_each(drop));
+        wait_for_banner(&mut child)?;
         let env = fs::read_to_string(data_dir.join("demo.env"))?;
         let url = variable(&env, "TIDEGATE_URL")?;
         let address: SocketAddr = url.trim_start_matches("http://").parse()?;
@@ -76,22 +70,19 @@ impl Service {
         let mut lines = postmaster.lines();
         let pid = lines.next().ok_or("empty postmaster.pid")?.parse()?;
         let socket = lines.nth(3).unwrap_or_default().to_owned();
-        let floor_tcp_url = variable(&env, "DATABASE_URL")?;
-        let floor_url = floor_url(&floor_tcp_url, &socket);
-        let pgbench = pgbench(pid)?;
-        let owner_token = token(address, "/api/v4/oauth", OWNER).await?;
-        let guest_token = token(address, "/api/v4/oauth/guest", GUEST).await?;
-        let server = child.id();
+        let tcp_url = variable(&env, "DATABASE_URL")?;
         Ok(Self {
             address,
-            server,
+            server: child.id(),
             postmaster: pid,
-            owner_token,
-            guest_token,
-            pgbench,
-            floor_url,
-            floor_tcp_url,
-            folder,
+            owner_token: token(address, "/api/v4/oauth", OWNER).await?,
+            guest_token: token(address, "/api/v4/oauth/guest", GUEST).await?,
+            pgbench: pgbench(pid)?,
+            floor_url: floor_url(&tcp_url, &socket),
+            tcp_url,
+            binary,
+            path,
+            _folder: folder,
             child,
         })
     }
@@ -105,23 +96,17 @@ impl Service {
         }
     }
 
-    /// Makes the tables of the cases.
-    pub(crate) async fn fill(&self) -> Result<()> {
-        for statement in FILL {
-            self.run(statement).await?;
-        }
-        let authorization = format!("Authorization: Bearer {}\r\n", self.owner_token);
-        let body = case::methods();
-        post(self.address, "/api/v4/methods", &authorization, &body).await?;
-        Ok(())
-    }
-
     /// Runs statements as the demo's administrator.
     pub(crate) async fn run(&self, statements: &str) -> Result<()> {
+        Ok(self.client().await?.batch_execute(statements).await?)
+    }
+
+    /// A connection as the demo's administrator.
+    pub(crate) async fn client(&self) -> Result<tokio_postgres::Client> {
         let (client, connection) =
             tokio_postgres::connect(&self.floor_url, tokio_postgres::NoTls).await?;
         tokio::spawn(connection);
-        Ok(client.batch_execute(statements).await?)
+        Ok(client)
     }
 }
 
@@ -136,35 +121,50 @@ impl Drop for Service {
     }
 }
 
-const FILL: [&str; 11] = [
-    "create table bench (id int primary key, name text not null, price numeric(8,2), \
-     created_at timestamptz not null)",
-    "insert into bench select i, 'name of row ' || i, (i % 10000) / 100.0, \
-     timestamptz '2024-01-01' + i * interval '1 second' from generate_series(1, 200000) i",
-    "create table bench_write (id bigint generated always as identity primary key, name text, \
-     price numeric(10,2))",
-    "grant select on bench to demo, \"demo/guest\"",
-    "grant select, insert on bench_write to demo",
-    "create table bench_artists as select i as id, 'artist ' || i as name from generate_series(1, 1000) i",
-    "create table bench_albums as select i as id, (i + 9) / 10 as artist_id, 'album ' || i as title \
-     from generate_series(1, 10000) i",
-    "create table bench_tracks as select i as id, (i + 9) / 10 as album_id, 'track ' || i as title, \
-     i % 600 as seconds from generate_series(1, 100000) i",
-    "create table bench_update as select * from bench where id <= 1000",
-    "alter table bench_update add primary key (id); alter table bench_artists add primary key (id); \
-     alter table bench_albums add primary key (id), add foreign key (artist_id) references bench_artists; \
-     alter table bench_tracks add primary key (id), add foreign key (album_id) references bench_albums; \
-     create index on bench_albums (artist_id); create index on bench_tracks (album_id); \
-     grant select on bench_artists, bench_albums, bench_tracks to demo; \
-     grant select, update on bench_update to demo; \
-     grant usage on schema public to demo",
-    "vacuum analyze",
-];
-
 /// A sign-in of the owner.
 pub(crate) const OWNER: &str =
     r#"{"grant_type":"password","username":"demo","password":"demo1234","client_id":"demo-app"}"#;
 const GUEST: &str = r#"{"database":"demo","client_id":"demo-app"}"#;
+
+/// The folder to keep, or a new one that ends with the run.
+fn folder(keep: Option<&Path>) -> Result<(PathBuf, Option<TempDir>)> {
+    // PostgreSQL runs as another user when this runs as root, and must get in.
+    let open = fs::Permissions::from_mode(0o755);
+    if let Some(path) = keep {
+        if !path.exists() {
+            fs::create_dir_all(path)?;
+            fs::set_permissions(path, open)?;
+        }
+        return Ok((path.canonicalize()?, None));
+    }
+    let new = tempfile::Builder::new()
+        .prefix("tidegate-bench-")
+        .tempdir()?;
+    fs::set_permissions(new.path(), open)?;
+    Ok((new.path().to_owned(), Some(new)))
+}
+
+/// Where a kept demo listened before: its address is the issuer of the users' tokens.
+fn listen(data_dir: &Path) -> String {
+    let env = fs::read_to_string(data_dir.join("demo.env")).unwrap_or_default();
+    variable(&env, "TIDEGATE_URL").map_or_else(
+        |_| "127.0.0.1:0".to_owned(),
+        |url| url.trim_start_matches("http://").to_owned(),
+    )
+}
+
+fn wait_for_banner(child: &mut Child) -> Result<()> {
+    let mut lines = BufReader::new(child.stdout.take().ok_or("no output")?);
+    let mut banner = String::new();
+    while !banner.contains("Ctrl-C") {
+        if lines.read_line(&mut banner)? == 0 {
+            return Err(format!("the demo ended: {banner}").into());
+        }
+    }
+    // Kept open, so that the demo can go on writing to it.
+    std::thread::spawn(move || lines.lines().for_each(drop));
+    Ok(())
+}
 
 fn build() -> Result<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -243,7 +243,8 @@ fn pgbench(postmaster: u32) -> Result<PathBuf> {
     }
 }
 
-async fn token(address: SocketAddr, path: &str, body: &str) -> Result<String> {
+/// Asks for a token.
+pub(crate) async fn token(address: SocketAddr, path: &str, body: &str) -> Result<String> {
     let answer = post(address, path, "", body).await?;
     let token = answer["access_token"].as_str();
     Ok(token.ok_or_else(|| answer.to_string())?.to_owned())
@@ -256,9 +257,19 @@ pub(crate) async fn post(
     headers: &str,
     body: &str,
 ) -> Result<Value> {
+    send(address, &format!("POST {path}"), headers, body).await
+}
+
+/// Sends a JSON text with a method and path, and reads the answer's.
+pub(crate) async fn send(
+    address: SocketAddr,
+    method_and_path: &str,
+    headers: &str,
+    body: &str,
+) -> Result<Value> {
     let request = format!(
-        "POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n{headers}\
-         Connection: close\r\nContent-Length: {}\r\n\r\n{body}",
+        "{method_and_path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n\
+         {headers}Connection: close\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     );
     let mut stream = TcpStream::connect(address).await?;
@@ -266,7 +277,7 @@ pub(crate) async fn post(
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await?;
     let body = answer.split("\r\n\r\n").nth(1).unwrap_or_default();
-    if !answer.starts_with("HTTP/1.1 20") {
+    if !answer.starts_with("HTTP/1.1 20") && !answer.starts_with("HTTP/1.1 303") {
         return Err(answer.into());
     }
     serde_json::from_str(body).map_err(|_| answer.clone().into())

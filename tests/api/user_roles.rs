@@ -263,29 +263,29 @@ async fn who_owns_objects_is_dropped_only_when_they_go_to_the_owner() {
 
 #[tokio::test]
 async fn what_a_dropped_user_owned_gives_nobody_the_owners_rights() {
-    let body = json!({"name": "ivo", "password": "password-1"});
-    owner("POST", "/api/v4/users", body).await;
-    demo().rows("demo", "create schema u_ivo", json!({})).await;
-    let grant = "grant all on schema u_ivo to \"demo/ivo\"";
+    let body = json!({"name": "oda", "password": "password-1"});
+    assert_eq!(owner("POST", "/api/v4/users", body).await.status, 201);
+    demo().rows("demo", "create schema u_oda", json!({})).await;
+    let grant = "grant all on schema u_oda to \"demo/oda\"";
     demo().rows("demo", grant, json!({})).await;
-    let ivo = token(demo(), "ivo", "password-1").await;
-    let create = "create function u_ivo.pwn() returns text language sql security definer \
+    let oda = token(demo(), "oda", "password-1").await;
+    let create = "create function u_oda.pwn() returns text language sql security definer \
                   as 'select current_user::text'";
     let create = json!({"q": create});
-    assert_eq!(demo().rest_with(Some(&ivo), SQL, &create).await.status, 200);
-    let drop = || owner("DELETE", "/api/v4/users/ivo?reassign=true", Value::Null);
+    assert_eq!(demo().rest_with(Some(&oda), SQL, &create).await.status, 200);
+    let drop = || owner("DELETE", "/api/v4/users/oda?reassign=true", Value::Null);
     let refused = drop().await;
     let (status, code, message) = refused.error();
     assert_eq!((status, code), (409, "CONFLICT"));
     assert!(
-        message.contains("function u_ivo.pwn() is SECURITY DEFINER"),
+        message.contains("function u_oda.pwn() is SECURITY DEFINER"),
         "{message}"
     );
-    let table = json!({"q": "create table u_ivo.kept (id int)"});
-    let ivo = token(demo(), "ivo", "password-1").await;
-    assert_eq!(demo().rest_with(Some(&ivo), SQL, &table).await.status, 200);
+    let table = json!({"q": "create table u_oda.kept (id int)"});
+    let oda = token(demo(), "oda", "password-1").await;
+    assert_eq!(demo().rest_with(Some(&oda), SQL, &table).await.status, 200);
     demo()
-        .rows("demo", "drop function u_ivo.pwn()", json!({}))
+        .rows("demo", "drop function u_oda.pwn()", json!({}))
         .await;
     assert_eq!(drop().await.status, 204);
     let whose = "select relowner::regrole::text as o from pg_class where relname = 'kept'";

@@ -40,7 +40,7 @@ impl Writer {
     /// Writes for so many seconds. The column `at` takes the clock at the insert, in
     /// microseconds.
     pub(crate) async fn run(&self, service: &Service, seconds: u64) -> Result<Written> {
-        let file = service.folder.path().join("writer.sql");
+        let file = service.path.join("writer.sql");
         std::fs::write(&file, self.script())?;
         let mut command = Command::new(&service.pgbench);
         command.args(["-n", "-M", "prepared", "-j", "1"]);

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use super::audience::Audience;
 use super::writer::{TABLE, Writer};
+use crate::arguments::Arguments;
 use crate::service::Service;
-use crate::{Arguments, Result, process};
+use crate::{Result, process};
 
 pub(crate) const NAME: &str = "feed and writers";
 const ROUNDS: usize = 5;
@@ -43,7 +44,7 @@ const CALM: u32 = 8000;
 
 /// Writes flat out and calmly, in turn with each kind of listener.
 pub(crate) async fn measure(service: &Service, arguments: &Arguments) -> Result<()> {
-    let apart = Service::start(arguments.binary.as_deref()).await?;
+    let apart = Service::start(arguments.binary.as_deref(), None).await?;
     apart.run(TABLE).await?;
     for rate in [None, Some(CALM)] {
         let writer = Writer { rate, ..WRITER };

@@ -8,6 +8,7 @@ mod tenant;
 mod user;
 
 use std::io::Write as _;
+use tidegate_postgres::admin::is_unprintable;
 
 use crate::failure::Result;
 
@@ -18,7 +19,7 @@ pub(crate) use key::run as key;
 pub(crate) use tenant::{create as create_tenant, drop as drop_tenant, run as tenant};
 pub(crate) use user::{create as create_user, run as user};
 
-/// Prints to the standard output, with control characters escaped that a name may bring.
+/// Prints to the standard output, with unprintable characters of names escaped.
 pub(crate) fn print(text: impl std::fmt::Display) -> Result {
     let mut stdout = std::io::stdout().lock();
     write!(stdout, "{}", printable(&text.to_string()))?;
@@ -28,12 +29,12 @@ pub(crate) fn print(text: impl std::fmt::Display) -> Result {
 
 /// Text of several lines without characters that a terminal obeys.
 pub(crate) fn printable(text: &str) -> String {
-    escaped(text, |char| char.is_control() && char != '\n')
+    escaped(text, |char| is_unprintable(char) && char != '\n')
 }
 
 /// The same for one line.
 fn line(text: &str) -> String {
-    escaped(text, char::is_control)
+    escaped(text, is_unprintable)
 }
 
 fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> String {

@@ -7,7 +7,7 @@ use std::error::Error;
 use std::sync::Arc;
 
 use tidegate_methods::{
-    Definition, Limits, MemoryMethodStore, NotNull, Registry, Signature, typescript,
+    Actor, Definition, Limits, MemoryMethodStore, NotNull, Registry, Signature, typescript,
 };
 use tidegate_sql::{Column, DatabaseName, Description, Type, WireFormat};
 
@@ -42,7 +42,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let registry = Registry::new(Arc::new(MemoryMethodStore::new()));
     let marina = DatabaseName::new("marina");
     let definitions = Definition::parse(DEFINITIONS, Limits::default())?;
-    registry.create(&marina, "marina", definitions).await?;
+    let owner = Actor {
+        user: "marina",
+        owner: true,
+    };
+    registry.create(&marina, owner, definitions).await?;
 
     let found = registry.lookup(&marina, "boats.byLength").await?;
     let method = found.ok_or("the method was defined above")?;

@@ -124,6 +124,7 @@ impl Tables {
             let record = Record {
                 definition: method.definition.clone(),
                 creator: method.creator.clone(),
+                by_owner: method.by_owner,
                 signature: None,
                 version: self.version(),
             };
@@ -164,6 +165,7 @@ impl Tables {
                 definition: revision.definition,
                 signature: before.signature.filter(|_| revision.keeps_signature),
                 creator: before.creator,
+                by_owner: revision.by_owner,
                 version: self.version(),
             };
             self.put(tenant, record);

@@ -18,6 +18,9 @@ pub struct Record {
     pub definition: Definition,
     /// The user who defined it.
     pub creator: String,
+    /// Whether the tenant's owner wrote `q` as it is, so that it may run on connections that the
+    /// users of the tenant share.
+    pub by_owner: bool,
     /// What the last dry run inferred; none before it, and none once `q` or a hint has changed.
     pub signature: Option<Signature>,
     /// Another one after every change.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tidegate_sql::DatabaseName;
 
 use crate::cache::Cache;
-use crate::definition::{Definition, Patch, infers_the_same};
+use crate::definition::{Change, Definition, Patch, infers_the_same};
 use crate::error::{Error, Result};
 use crate::json::invalid;
 use crate::method::{Method, Record};
@@ -152,7 +152,7 @@ impl Registry {
     pub async fn create(
         &self,
         tenant: &DatabaseName,
-        creator: &str,
+        creator: Actor<'_>,
         definitions: Vec<Definition>,
     ) -> Result<Vec<MethodName>> {
         for (index, definition) in definitions.iter().enumerate() {
@@ -162,11 +162,12 @@ impl Registry {
         }
         let names = definitions.iter().map(|definition| definition.name.clone());
         let names: Vec<_> = names.collect();
-        let creator = |definition| NewMethod {
+        let new = |definition| NewMethod {
             definition,
-            creator: creator.to_owned(),
+            creator: creator.user.to_owned(),
+            by_owner: creator.owner,
         };
-        let new: Vec<_> = definitions.into_iter().map(creator).collect();
+        let new: Vec<_> = definitions.into_iter().map(new).collect();
         let _forget = self.forget_when_done(tenant, &names);
         written(self.store.insert(tenant, &new).await?)?;
         Ok(names)
@@ -194,7 +195,7 @@ impl Registry {
         let before = self.named(tenant, &names).await?;
         let revise = |record: &Record| {
             let allowed = who.may_change(&record.creator);
-            allowed.then(|| revise(&record.definition, patch))
+            allowed.then(|| revise(record, who, patch))
         };
         let _forget = self.forget_when_done(tenant, before.iter().chain(&patch.name));
         written(self.store.update(tenant, &before, &revise).await?)?;
@@ -302,12 +303,23 @@ impl Drop for ForgetOnDrop<'_> {
     }
 }
 
-fn revise(before: &Definition, patch: &Patch) -> Revision {
-    let after = patch.apply(before);
+/// What a patch makes of a method. Whoever gives `q` has written it, also if it stays the same.
+fn revise(before: &Record, who: Actor<'_>, patch: &Patch) -> Revision {
+    let after = patch.apply(&before.definition);
     Revision {
-        keeps_signature: infers_the_same(before, &after),
+        keeps_signature: infers_the_same(&before.definition, &after),
+        by_owner: match patch.q {
+            Some(_) => who.owner,
+            None => before.by_owner && keeps_hints(who, patch),
+        },
         definition: after,
     }
+}
+
+/// Whether the types that a method asks for are still the owner's. A hint can name a type whose
+/// input function is anybody's.
+fn keeps_hints(who: Actor<'_>, patch: &Patch) -> bool {
+    who.owner || patch.type_hints == Change::Keep
 }
 
 fn written(outcome: Written) -> Result<()> {

@@ -54,6 +54,8 @@ pub struct NewMethod {
     pub definition: Definition,
     /// The user who defines it.
     pub creator: String,
+    /// Whether that is the tenant's owner.
+    pub by_owner: bool,
 }
 
 /// What a method becomes.
@@ -63,6 +65,8 @@ pub struct Revision {
     pub definition: Definition,
     /// Whether the cached signature still holds.
     pub keeps_signature: bool,
+    /// Whether the tenant's owner wrote `q`.
+    pub by_owner: bool,
 }
 
 /// What a method as it is becomes; `None` refuses the change.

@@ -20,6 +20,7 @@ pub(crate) fn method(json: &str, signature: Option<Signature>) -> Arc<Method> {
     Arc::new(Method::new(Record {
         definition: definition(json),
         creator: "reef".to_owned(),
+        by_owner: true,
         signature,
         version: 1,
     }))

@@ -102,7 +102,7 @@ async fn registry(names: &[&str]) -> (Arc<Counted>, Registry) {
     let store = Arc::new(Counted::default());
     let registry = Registry::new(store.clone());
     let definitions = names.iter().map(|name| plain(name)).collect();
-    registry.create(&reef(), "anna", definitions).await.unwrap();
+    registry.create(&reef(), ANNA, definitions).await.unwrap();
     (store, registry)
 }
 
@@ -149,10 +149,7 @@ async fn a_method_can_be_called_as_soon_as_another_node_has_defined_it() {
     let (store, here) = registry(&["a"]).await;
     let there = Registry::new(store);
     assert!(here.lookup(&reef(), "b").await.unwrap().is_none());
-    there
-        .create(&reef(), "ben", vec![plain("b")])
-        .await
-        .unwrap();
+    there.create(&reef(), BEN, vec![plain("b")]).await.unwrap();
     assert!(here.lookup(&reef(), "b").await.unwrap().is_some());
 }
 
@@ -196,6 +193,7 @@ async fn what_was_read_before_a_notice_is_not_kept_after_it() {
             &[NewMethod {
                 definition: plain("a"),
                 creator: "anna".to_owned(),
+                by_owner: false,
             }],
         )
         .await
@@ -222,7 +220,7 @@ async fn no_more_is_kept_at_hand_than_the_capacity() {
     let lake = DatabaseName::new("lake");
     for tenant in [&reef(), &lake] {
         let all = ["a", "b", "c", "d"].map(plain).to_vec();
-        registry.create(tenant, "anna", all).await.unwrap();
+        registry.create(tenant, ANNA, all).await.unwrap();
     }
     let cached = |tenant: &DatabaseName| {
         let names = ["a", "b", "c", "d"].iter();
@@ -248,7 +246,7 @@ async fn no_more_is_kept_at_hand_than_the_capacity() {
         r#"{{"method":"long","q":"select '{}'"}}"#,
         "x".repeat(1 << 10)
     ));
-    registry.create(&lake, "anna", vec![long]).await.unwrap();
+    registry.create(&lake, ANNA, vec![long]).await.unwrap();
     assert!(registry.lookup(&lake, "long").await.unwrap().is_some());
     assert!(
         registry.cached(&lake, "long").is_none(),
@@ -260,20 +258,20 @@ async fn no_more_is_kept_at_hand_than_the_capacity() {
 async fn definitions_are_made_all_or_none() {
     let (_, registry) = registry(&["a"]).await;
     let several = ["b", "a"].map(plain).to_vec();
-    let error = registry.create(&reef(), "ben", several).await.unwrap_err();
+    let error = registry.create(&reef(), BEN, several).await.unwrap_err();
     assert_eq!(
         error.to_string(),
         "a method of this name exists already: `a`"
     );
     let twice = ["b", "c", "b"].map(plain).to_vec();
-    let error = registry.create(&reef(), "ben", twice).await.unwrap_err();
+    let error = registry.create(&reef(), BEN, twice).await.unwrap_err();
     assert!(matches!(error, Error::AlreadyExists(names) if names == [name("b")]));
     assert!(registry.lookup(&reef(), "b").await.unwrap().is_none());
 
     let mut bad = plain("d");
     bad.q = "commit".to_owned();
     let error = registry
-        .create(&reef(), "ben", vec![plain("b"), bad])
+        .create(&reef(), BEN, vec![plain("b"), bad])
         .await
         .unwrap_err();
     assert!(matches!(error, Error::Statement { index: Some(1), .. }));
@@ -362,7 +360,7 @@ async fn who_may_change_a_method() {
     }
     let (_, registry) = registry(&["a"]).await;
     registry
-        .create(&reef(), "ben", vec![plain("b")])
+        .create(&reef(), BEN, vec![plain("b")])
         .await
         .unwrap();
     let change = patch(r#"{"q":"select 2"}"#);
@@ -388,12 +386,42 @@ async fn who_may_change_a_method() {
 }
 
 #[tokio::test]
+async fn a_method_is_the_owners_while_the_owner_has_written_its_text() {
+    let registry = Registry::new(Arc::new(MemoryMethodStore::new()));
+    let of_owner = vec![plain("mine")];
+    registry.create(&reef(), OWNER, of_owner).await.unwrap();
+    let of_anna = vec![plain("hers")];
+    registry.create(&reef(), ANNA, of_anna).await.unwrap();
+    for (who, method, change, owners) in [
+        (OWNER, "mine", r#"{"output_format":"csv"}"#, true),
+        (OWNER, "mine", r#"{"q":"select 2"}"#, true),
+        (OWNER, "hers", r#"{"output_format":"csv"}"#, false),
+        (OWNER, "hers", r#"{"type_hints":{"x":"int"}}"#, false),
+        (OWNER, "hers", r#"{"method":"hers"}"#, false),
+        (OWNER, "hers", r#"{"q":"select 1"}"#, true),
+        (ANNA, "hers", r#"{"type_formats":{"x":"Y"}}"#, true),
+        (ANNA, "hers", r#"{"type_hints":{"x":"hers"}}"#, false),
+        (OWNER, "hers", r#"{"type_hints":null}"#, false),
+        (OWNER, "hers", r#"{"q":"select 1"}"#, true),
+        (ANNA, "hers", r#"{"q":"select 1"}"#, false),
+    ] {
+        let (tenant, change) = (reef(), patch(change));
+        registry
+            .patch(&tenant, who, &[method], &change)
+            .await
+            .unwrap();
+        let after = registry.lookup(&reef(), method).await.unwrap().unwrap();
+        assert_eq!(after.record().by_owner, owners, "{method} {change:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_signature_is_cleared_by_what_it_depends_on_and_nothing_else() {
     let store: Arc<MemoryMethodStore> = Arc::default();
     let registry = Registry::new(store);
     let body = r#"{"method":"a","q":"select :x","type_hints":{"x":"int"}}"#;
     registry
-        .create(&reef(), "anna", vec![definition(body)])
+        .create(&reef(), ANNA, vec![definition(body)])
         .await
         .unwrap();
     let signature = Signature {

@@ -15,6 +15,8 @@ mod lane;
 #[cfg(test)]
 mod outbox;
 #[cfg(test)]
+mod pipeline;
+#[cfg(test)]
 mod pool;
 #[cfg(test)]
 mod replication;

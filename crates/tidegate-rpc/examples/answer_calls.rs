@@ -11,7 +11,7 @@ use std::error::Error as StdError;
 use std::io::BufRead;
 use std::sync::Arc;
 
-use tidegate_methods::{Definition, MemoryMethodStore, Registry};
+use tidegate_methods::{Actor, Definition, MemoryMethodStore, Registry};
 use tidegate_rpc::{Context, Dispatcher, Limits, OutputBuffer, Payload};
 use tidegate_sql::{
     BoundStatement, BoxFuture, Column, Completion, DatabaseName, Description, Error, Executor,
@@ -25,7 +25,11 @@ async fn main() -> Result<(), Box<dyn StdError>> {
     let registry = Arc::new(Registry::new(Arc::new(MemoryMethodStore::new())));
     let echo = br#"{"method": "echo", "q": "select :value::json"}"#;
     let echo = Definition::parse(echo, tidegate_methods::Limits::default())?;
-    registry.create(&database, "music", echo).await?;
+    let owner = Actor {
+        user: "music",
+        owner: true,
+    };
+    registry.create(&database, owner, echo).await?;
 
     let dispatcher = Dispatcher::new(registry, Arc::new(Echo));
     let who = Principal::Role(Login {

@@ -2,8 +2,12 @@
 
 use std::sync::Arc;
 
-use tidegate_sql::Mode;
+use tidegate_sql::{
+    Author, BoundStatement, Commit, Mode, Pipeline, PipelineError, RowSink, Step, Terms,
+    TransactionOutcome,
+};
 
+use crate::answer::{Answer, CallSink};
 use crate::context::{Context, Outcome};
 use crate::dispatcher::Dispatcher;
 use crate::error::Error;
@@ -11,7 +15,7 @@ use crate::output::Output;
 use crate::payload::Call;
 use crate::prepare::Prepared;
 use crate::reply::{self, List};
-use crate::run::{self, Place};
+use crate::result::{Discard, ResultWriter};
 
 /// What failed: which calls, or the transaction around them.
 enum Failure {
@@ -71,25 +75,77 @@ async fn attempt(
     out: &mut dyn Output,
 ) -> Result<(), Failure> {
     let prepared = prepare(dispatcher, context, calls).await?;
-    let mut transaction = dispatcher
+    let terms = Terms {
+        author: author(&prepared),
+        ..context.terms
+    };
+    let answer = Answer::new(out);
+    let (mut statements, mut sinks) = (Vec::new(), Vec::new());
+    for (call, prepared) in calls.iter().zip(prepared) {
+        let Prepared {
+            statement,
+            format,
+            writer,
+            ..
+        } = prepared;
+        statements.push(statement);
+        sinks.push(call.id.map(|id| {
+            let result = ResultWriter::new(writer, format);
+            CallSink::new(&answer, id, result)
+        }));
+    }
+    let mut silence: Vec<_> = sinks.iter().map(|_| Discard).collect();
+    let sinks = sinks.iter_mut().zip(&mut silence);
+    let sinks = sinks.map(|(sink, discard)| match sink {
+        Some(sink) => sink as &mut dyn RowSink,
+        None => discard,
+    });
+    let steps = statements.iter().zip(sinks);
+    let pipeline = Pipeline {
+        mode: Mode::ReadWrite,
+        steps: steps
+            .map(|(statement, sink)| Step { statement, sink })
+            .collect(),
+        commit: Commit::AfterRows,
+    };
+    let running = dispatcher
         .executor
-        .begin(context.principal, Mode::ReadWrite, &context.terms)
-        .await
-        .map_err(|error| Failure::Whole(Error::Statement(error)))?;
-    let mut list = List::default();
-    for (index, (call, prepared)) in calls.iter().zip(prepared).enumerate() {
-        if call.id.is_some() {
-            list.separate(out.bytes());
-        }
-        run::run(Place::Within(&mut *transaction), call, prepared, out)
-            .await
-            .map_err(|error| Failure::Calls(vec![(index, error)]))?;
-    }
-    transaction.commit().await.map_err(uncommitted)?;
-    if list.has_begun() {
-        out.bytes().extend_from_slice(b"]");
-    }
+        .pipeline(context.principal, pipeline, &terms);
+    let ran = running.await;
+    ran.map_err(|failed| failure(failed, &statements))?;
+    answer.end();
     Ok(())
+}
+
+/// Whom the text of the whole batch is from: of several, the one who is trusted least.
+fn author(prepared: &[Prepared]) -> Author {
+    if prepared.iter().all(|call| call.author == Author::Owner) {
+        Author::Owner
+    } else {
+        Author::Caller
+    }
+}
+
+/// PostgreSQL says for certain that it did not commit; a lost connection says nothing.
+fn failure(failed: PipelineError, statements: &[BoundStatement]) -> Failure {
+    let PipelineError {
+        step,
+        error,
+        outcome,
+    } = failed;
+    match (step, error) {
+        (_, error) if outcome != TransactionOutcome::RolledBack => {
+            Failure::Whole(Error::InDoubt(error))
+        }
+        (Some(index), error) => {
+            let placeholders = statements[index].statement.placeholders();
+            Failure::Calls(vec![(index, Error::of_statement(error, placeholders))])
+        }
+        (None, refused @ tidegate_sql::Error::Rejected(_)) => {
+            Failure::Commit(Error::Statement(refused))
+        }
+        (None, error) => Failure::Whole(Error::Statement(error)),
+    }
 }
 
 /// Everything that can fail without the database does so before the transaction begins.
@@ -114,14 +170,6 @@ async fn prepare(
         Ok(prepared)
     } else {
         Err(Failure::Calls(errors))
-    }
-}
-
-/// PostgreSQL says for certain that it did not commit; a lost connection says nothing.
-fn uncommitted(error: tidegate_sql::Error) -> Failure {
-    match error {
-        refused @ tidegate_sql::Error::Rejected(_) => Failure::Commit(Error::Statement(refused)),
-        lost => Failure::Whole(Error::InDoubt(lost)),
     }
 }
 

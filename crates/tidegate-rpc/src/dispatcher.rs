@@ -11,8 +11,7 @@ use crate::error::Error;
 use crate::output::Output;
 use crate::payload::{Call, Payload};
 use crate::prepare::Prepared;
-use crate::run::{self, Place};
-use crate::{batch, dry, reply};
+use crate::{batch, dry, reply, run};
 
 /// Calls methods by name. It knows nothing of how messages travel.
 #[derive(Clone)]
@@ -117,6 +116,6 @@ impl Dispatcher {
         out: &mut dyn Output,
     ) -> Result<(), Error> {
         let prepared = self.prepare(context, call, None).await?;
-        run::run(Place::Alone(&*self.executor, context), call, prepared, out).await
+        run::run(&*self.executor, context, call, prepared, out).await
     }
 }

@@ -10,8 +10,7 @@ use crate::output::Output;
 use crate::text;
 
 /// Writes the `result` of a call: `{"schema","data"}`, and `affected_rows` of a write.
-pub(crate) struct ResultSink<'a> {
-    out: &'a mut dyn Output,
+pub(crate) struct ResultWriter {
     writer: RowWriter,
     data: DataForm,
     /// A piece of the text that `data` holds, before it is escaped.
@@ -29,29 +28,43 @@ enum DataForm {
     Text,
 }
 
-impl<'a> ResultSink<'a> {
-    pub(crate) fn new(writer: RowWriter, format: OutputFormat, out: &'a mut dyn Output) -> Self {
+impl ResultWriter {
+    pub(crate) fn new(writer: RowWriter, format: OutputFormat) -> Self {
         let data = match format {
             OutputFormat::Json => DataForm::Rows,
             OutputFormat::GeoJson => DataForm::Document,
             OutputFormat::Csv | OutputFormat::Ndjson => DataForm::Text,
         };
         Self {
-            out,
             writer,
             data,
             piece: BytesMut::new(),
         }
     }
 
-    /// Ends the result.
-    pub(crate) fn finish(mut self, completion: Completion) -> Result<()> {
-        if self.data == DataForm::Rows {
-            self.writer.finish(completion, self.out.bytes())?;
-            return self.out.check();
+    /// Begins the result.
+    pub(crate) fn columns(&mut self, columns: &[Column], out: &mut BytesMut) -> Result<()> {
+        if self.data != DataForm::Rows {
+            out.extend_from_slice(b"{\"schema\":");
+            write_schema(columns, out);
+            out.extend_from_slice(b",\"data\":");
+            if self.data == DataForm::Text {
+                out.extend_from_slice(b"\"");
+            }
         }
-        self.append(|writer, out| writer.finish(completion, out))?;
-        let out = self.out.bytes();
+        self.append(out, |writer, out| writer.columns(columns, out))
+    }
+
+    pub(crate) fn row(&mut self, row: RawRow<'_>, out: &mut BytesMut) -> Result<()> {
+        self.append(out, |writer, out| writer.row(row, out))
+    }
+
+    /// Ends the result.
+    pub(crate) fn finish(&mut self, completion: Completion, out: &mut BytesMut) -> Result<()> {
+        self.append(out, |writer, out| writer.finish(completion, out))?;
+        if self.data == DataForm::Rows {
+            return Ok(());
+        }
         if self.data == DataForm::Text {
             out.extend_from_slice(b"\"");
         }
@@ -60,41 +73,41 @@ impl<'a> ResultSink<'a> {
             out.extend_from_slice(rows.to_string().as_bytes());
         }
         out.extend_from_slice(b"}");
-        self.out.check()
+        Ok(())
     }
 
     /// Appends what the writer writes, in the form of `data`.
     fn append(
         &mut self,
+        out: &mut BytesMut,
         write: impl FnOnce(&mut RowWriter, &mut BytesMut) -> Result<()>,
     ) -> Result<()> {
         if self.data == DataForm::Text {
             write(&mut self.writer, &mut self.piece)?;
-            text::escape(&self.piece, self.out.bytes());
+            text::escape(&self.piece, out);
             self.piece.clear();
+            Ok(())
         } else {
-            write(&mut self.writer, self.out.bytes())?;
+            write(&mut self.writer, out)
         }
-        self.out.check()
     }
+}
+
+/// Takes the rows of a call alone.
+pub(crate) struct ResultSink<'a> {
+    pub(crate) result: ResultWriter,
+    pub(crate) out: &'a mut dyn Output,
 }
 
 impl RowSink for ResultSink<'_> {
     fn columns(&mut self, columns: &[Column]) -> Result<()> {
-        if self.data != DataForm::Rows {
-            let out = self.out.bytes();
-            out.extend_from_slice(b"{\"schema\":");
-            write_schema(columns, out);
-            out.extend_from_slice(b",\"data\":");
-            if self.data == DataForm::Text {
-                out.extend_from_slice(b"\"");
-            }
-        }
-        self.append(|writer, out| writer.columns(columns, out))
+        self.result.columns(columns, self.out.bytes())?;
+        self.out.check()
     }
 
     fn row(&mut self, row: RawRow<'_>) -> Result<Flow> {
-        self.append(|writer, out| writer.row(row, out))?;
+        self.result.row(row, self.out.bytes())?;
+        self.out.check()?;
         Ok(Flow::Continue)
     }
 
@@ -103,7 +116,7 @@ impl RowSink for ResultSink<'_> {
     }
 }
 
-/// Takes the rows of a notification, of which nobody hears.
+/// Takes the rows of a notification, which has no answer.
 pub(crate) struct Discard;
 
 impl RowSink for Discard {

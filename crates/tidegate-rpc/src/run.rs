@@ -1,6 +1,6 @@
-//! One call on its way through PostgreSQL.
+//! A call alone on its way through PostgreSQL.
 
-use tidegate_sql::{BoundStatement, Completion, Executor, RowSink, Transaction};
+use tidegate_sql::{Completion, Executor, Terms};
 
 use crate::context::Context;
 use crate::error::Error;
@@ -8,36 +8,13 @@ use crate::output::Output;
 use crate::payload::Call;
 use crate::prepare::Prepared;
 use crate::reply;
-use crate::result::{Discard, ResultSink};
+use crate::result::{Discard, ResultSink, ResultWriter};
 
-/// Where a statement runs.
-pub(crate) enum Place<'a> {
-    /// In a transaction of its own.
-    Alone(&'a dyn Executor, &'a Context<'a>),
-    /// In the transaction of its batch.
-    Within(&'a mut dyn Transaction),
-}
-
-impl Place<'_> {
-    async fn query(
-        &mut self,
-        statement: &BoundStatement,
-        sink: &mut dyn RowSink,
-    ) -> tidegate_sql::Result<Completion> {
-        match self {
-            Self::Alone(executor, context) => {
-                let query = executor.query(context.principal, statement, &context.terms, sink);
-                query.await
-            }
-            Self::Within(transaction) => transaction.query(statement, sink).await,
-        }
-    }
-}
-
-/// Runs a call and writes its answer, if it has one. After an error part of an answer may be
-/// there.
+/// Runs a call in a transaction of its own and writes its answer, if it has one. After an error
+/// part of an answer may be there.
 pub(crate) async fn run(
-    mut place: Place<'_>,
+    executor: &dyn Executor,
+    context: &Context<'_>,
     call: &Call<'_>,
     prepared: Prepared,
     out: &mut dyn Output,
@@ -46,20 +23,29 @@ pub(crate) async fn run(
         statement,
         format,
         writer,
+        author,
     } = prepared;
+    let terms = Terms {
+        author,
+        ..context.terms
+    };
+    let query = |sink| executor.query(context.principal, &statement, &terms, sink);
     let done = match call.id {
-        None => place.query(&statement, &mut Discard).await.map(drop),
+        None => query(&mut Discard).await.map(drop),
         Some(id) => {
             reply::begin_result(id, out.bytes());
-            let mut sink = ResultSink::new(writer, format, out);
-            match place.query(&statement, &mut sink).await {
-                Ok(completion) => sink.finish(completion).and_then(|()| {
-                    out.bytes().extend_from_slice(b"}");
-                    out.check()
-                }),
-                Err(error) => Err(error),
-            }
+            let result = ResultWriter::new(writer, format);
+            let mut sink = ResultSink { result, out };
+            let ran = query(&mut sink).await;
+            ran.and_then(|completion| finish(sink, completion))
         }
     };
     done.map_err(|error| Error::of_statement(error, statement.statement.placeholders()))
+}
+
+fn finish(sink: ResultSink<'_>, completion: Completion) -> tidegate_sql::Result<()> {
+    let ResultSink { mut result, out } = sink;
+    result.finish(completion, out.bytes())?;
+    out.bytes().extend_from_slice(b"}");
+    out.check()
 }

@@ -1,7 +1,11 @@
 //! Batches: one transaction, all or nothing.
 
+use tidegate_methods::{Actor, Definition, Limits};
+use tidegate_rpc::{Limits as RpcLimits, OutputBuffer, Payload};
+use tidegate_sql::Author;
+
 use crate::executor::Scripted;
-use crate::fixture::{fixture, with};
+use crate::fixture::{OWNER, fixture, tenant, with};
 
 const DIVIDED: &str = r#"{"code":-32603,"message":"Internal error","data":{"sqlstate":"22012","message":"what PostgreSQL said","detail":"more","constraint":"albums_price_check"}}"#;
 
@@ -243,4 +247,62 @@ async fn a_batch_that_others_stood_in_the_way_of_is_run_once_more() {
         "rollback",
     ];
     assert_eq!(fixture.executor.ran(), [once, once].concat());
+}
+
+#[tokio::test]
+async fn a_batch_is_the_owners_when_all_its_methods_are() {
+    let fixture = fixture().await;
+    let definitions =
+        r#"[{"method":"hers","q":"select echo :a"},{"method":"own_code","q":"select echo(:a)"}]"#;
+    let definitions = Definition::parse(definitions.as_bytes(), Limits::default()).unwrap();
+    let (hers, own_code) = (definitions[0].clone(), definitions[1].clone());
+    let anna = Actor {
+        user: "anna",
+        owner: false,
+    };
+    let registry = &fixture.registry;
+    registry.create(&tenant(), anna, vec![hers]).await.unwrap();
+    registry
+        .create(&tenant(), OWNER, vec![own_code])
+        .await
+        .unwrap();
+    let mine = || call("date", "{}", 1);
+    let hers = || call("hers", r#"{"a":1}"#, 2);
+    // What a function of the database's own does stands in no text.
+    let own_code = || call("own_code", r#"{"a":1}"#, 2);
+    for (message, author) in [
+        (mine(), Author::Owner),
+        (hers(), Author::Caller),
+        (own_code(), Author::Caller),
+        (batch(&[mine(), mine()]), Author::Owner),
+        (batch(&[mine(), hers()]), Author::Caller),
+        (batch(&[hers(), mine()]), Author::Caller),
+        (batch(&[own_code(), mine()]), Author::Caller),
+    ] {
+        fixture.answer(&message).await;
+        assert_eq!(fixture.executor.author(), author, "{message}");
+    }
+}
+
+#[tokio::test]
+async fn the_first_answers_of_a_batch_that_is_too_large_are_not_told() {
+    let fixture = fixture().await;
+    let message = batch(&[
+        call("insert", r#"{"a":1}"#, 1),
+        call("echo", r#"{"a":"long","b":"longer"}"#, 2),
+    ]);
+    let payload = Payload::parse(message.as_bytes(), RpcLimits::default()).unwrap();
+    let mut out = OutputBuffer::new(100);
+    let context = fixture.context();
+    fixture
+        .dispatcher
+        .dispatch(&context, &payload, &mut out)
+        .await;
+    let answer = String::from_utf8(out.into_bytes().to_vec()).unwrap();
+    assert!(
+        answer.starts_with(&format!("[{}", rolled_back(1))),
+        "{answer}"
+    );
+    assert!(answer.contains("larger than 100 bytes"), "{answer}");
+    assert_eq!(fixture.executor.ran().last().unwrap(), "rollback");
 }

@@ -20,8 +20,9 @@ use std::time::Duration;
 
 use tidegate_sql::statement::Parameter;
 use tidegate_sql::{
-    BoundStatement, BoxFuture, Column, Completion, Description, Error, Executor, InputError, Mode,
-    Principal, RawRow, Rejection, Result, RowSink, Terms, Transaction, Type, WireFormat,
+    Author, BoundStatement, BoxFuture, Column, Completion, Description, Error, Executor,
+    InputError, Mode, Principal, RawRow, Rejection, Result, RowSink, Terms, Transaction, Type,
+    WireFormat,
 };
 
 #[derive(Clone, Default)]
@@ -31,6 +32,8 @@ pub(crate) struct Scripted {
     full: bool,
     /// Whether `select conflict` has failed.
     conflicted: Arc<AtomicBool>,
+    /// On whose text the last work was.
+    author: Arc<Mutex<Author>>,
 }
 
 impl Scripted {
@@ -47,6 +50,11 @@ impl Scripted {
         std::mem::take(&mut *self.ran.lock().unwrap())
     }
 
+    /// Who wrote what ran last, as the terms say.
+    pub(crate) fn author(&self) -> Author {
+        *self.author.lock().unwrap()
+    }
+
     fn note(&self, happening: String) {
         self.ran.lock().unwrap().push(happening);
     }
@@ -57,9 +65,10 @@ impl Executor for Scripted {
         &'a self,
         who: &'a Principal,
         statement: &'a BoundStatement,
-        _: &'a Terms,
+        terms: &'a Terms,
         sink: &'a mut dyn RowSink,
     ) -> BoxFuture<'a, Result<Completion>> {
+        *self.author.lock().unwrap() = terms.author;
         self.note(format!("{}: {}", name(who), shown(statement)));
         Box::pin(async { play(statement, sink) })
     }
@@ -68,8 +77,9 @@ impl Executor for Scripted {
         &'a self,
         who: &'a Principal,
         mode: Mode,
-        _: &'a Terms,
+        terms: &'a Terms,
     ) -> BoxFuture<'a, Result<Box<dyn Transaction>>> {
+        *self.author.lock().unwrap() = terms.author;
         assert_eq!(mode, Mode::ReadWrite);
         Box::pin(async move {
             if self.full {

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use tidegate_methods::{Definition, Limits as DefinitionLimits, MemoryMethodStore, Registry};
+use tidegate_methods::{
+    Actor, Definition, Limits as DefinitionLimits, MemoryMethodStore, Registry,
+};
 use tidegate_rpc::{Context, Dispatcher, Limits, Outcome, OutputBuffer, Payload};
 use tidegate_sql::{DatabaseName, Login, Principal, RoleName, Sharing, Terms};
 
@@ -39,6 +41,11 @@ const METHODS: &[&str] = &[
     r#"{"method":"origin","q":"select origin"}"#,
 ];
 
+pub(crate) const OWNER: Actor<'_> = Actor {
+    user: "music",
+    owner: true,
+};
+
 pub(crate) struct Fixture {
     pub(crate) dispatcher: Dispatcher,
     pub(crate) registry: Arc<Registry>,
@@ -55,7 +62,7 @@ pub(crate) async fn with(executor: Scripted) -> Fixture {
     let text = format!("[{}]", METHODS.join(","));
     let definitions = Definition::parse(text.as_bytes(), DefinitionLimits::default()).unwrap();
     registry
-        .create(&tenant(), "owner", definitions)
+        .create(&tenant(), OWNER, definitions)
         .await
         .unwrap();
     Fixture {

@@ -46,8 +46,7 @@ pub trait Executor: Send + Sync {
     ///
     /// # Errors
     ///
-    /// The first failure, after which nothing of the pipeline has taken effect unless the error says
-    /// otherwise; rows may have reached the sinks.
+    /// The first failure and what became of the transaction; rows may have reached the sinks.
     fn pipeline<'a>(
         &'a self,
         who: &'a Principal,
@@ -55,18 +54,8 @@ pub trait Executor: Send + Sync {
         terms: &'a Terms,
     ) -> BoxFuture<'a, Result<Vec<Completion>, PipelineError>> {
         Box::pin(async move {
-            let mut transaction = self.begin(who, pipeline.mode, terms).await?;
-            let mut completions = Vec::with_capacity(pipeline.steps.len());
-            for (index, step) in pipeline.steps.into_iter().enumerate() {
-                let ran = transaction.query(step.statement, step.sink).await;
-                let completion = ran.map_err(|error| PipelineError {
-                    step: Some(index),
-                    error,
-                })?;
-                completions.push(completion);
-            }
-            transaction.commit().await?;
-            Ok(completions)
+            let transaction = self.begin(who, pipeline.mode, terms).await?;
+            pipeline.run_in(transaction).await
         })
     }
 
@@ -90,6 +79,36 @@ pub struct Pipeline<'a> {
     pub commit: Commit,
 }
 
+impl Pipeline<'_> {
+    /// Runs the statements in turn in an open transaction of the pipeline's mode, and commits. A
+    /// refused row undoes everything, whatever [`Pipeline::commit`] says.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Executor::pipeline`].
+    pub async fn run_in(
+        self,
+        mut transaction: Box<dyn Transaction>,
+    ) -> Result<Vec<Completion>, PipelineError> {
+        let mut completions = Vec::with_capacity(self.steps.len());
+        for (index, step) in self.steps.into_iter().enumerate() {
+            let ran = transaction.query(step.statement, step.sink).await;
+            let ended = ran.and_then(|completion| step.sink.end(completion).map(|()| completion));
+            completions.push(ended.map_err(|error| PipelineError::at(index, error))?);
+        }
+        let committed = transaction.commit().await;
+        committed.map_err(|error| PipelineError {
+            step: None,
+            outcome: match error {
+                Error::Rejected(_) => TransactionOutcome::RolledBack,
+                _ => TransactionOutcome::Unknown,
+            },
+            error,
+        })?;
+        Ok(completions)
+    }
+}
+
 /// One statement of a [`Pipeline`].
 #[expect(missing_debug_implementations, reason = "a sink cannot be shown")]
 pub struct Step<'a> {
@@ -102,9 +121,12 @@ pub struct Step<'a> {
 /// When the transaction of a [`Pipeline`] is committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Commit {
-    /// With the statements, in the same write: a sink that refuses a row undoes nothing.
+    /// With the statements, in the same write: a sink that refuses a row may undo nothing, and the
+    /// error says whether it did.
     Together,
-    /// Once the sinks have taken all rows, in a second write: a refused row undoes everything.
+    /// Once the sinks have taken all rows: a refused row undoes everything. Where no statement
+    /// writes, or none returns rows, there is nothing to wait for, and the commit goes out with
+    /// the statements; a sink must not refuse what has no columns.
     AfterRows,
 }
 
@@ -115,11 +137,40 @@ pub struct PipelineError {
     pub step: Option<usize>,
     /// What went wrong.
     pub error: Error,
+    /// What became of the transaction.
+    pub outcome: TransactionOutcome,
+}
+
+/// What became of the transaction of a [`Pipeline`] that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransactionOutcome {
+    /// Nothing of it has taken effect.
+    RolledBack,
+    /// It was committed, and then a sink refused its rows.
+    Committed,
+    /// The connection was lost, or the deadline passed, when PostgreSQL had been told to commit.
+    Unknown,
+}
+
+impl PipelineError {
+    /// A statement failed, and the transaction was rolled back.
+    pub fn at(step: usize, error: Error) -> Self {
+        let step = Some(step);
+        Self {
+            step,
+            ..error.into()
+        }
+    }
 }
 
 impl From<Error> for PipelineError {
+    /// The transaction as a whole failed and was rolled back, or never began.
     fn from(error: Error) -> Self {
-        Self { step: None, error }
+        Self {
+            step: None,
+            error,
+            outcome: TransactionOutcome::RolledBack,
+        }
     }
 }
 
@@ -200,6 +251,12 @@ pub trait RowSink: Send {
 
     /// Waits until the sink can take more; called after [`Flow::Wait`].
     fn ready(&mut self) -> BoxFuture<'_, Result<()>>;
+
+    /// Called by [`Executor::pipeline`] behind the last row of a statement, and before anything of
+    /// the next one reaches its sink.
+    fn end(&mut self, _: Completion) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// Whether a sink takes the next row at once.

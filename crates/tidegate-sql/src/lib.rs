@@ -18,7 +18,7 @@ pub use column::{Column, RawRow, WireFormat};
 pub use error::{Error, InputError, Rejection, Result};
 pub use executor::{
     Author, BoxFuture, Commit, Completion, Description, Executor, Flow, Mode, Pipeline,
-    PipelineError, RowSink, Step, Terms, Transaction,
+    PipelineError, RowSink, Step, Terms, Transaction, TransactionOutcome,
 };
 pub use output::{OutputFormat, OutputOptions, RowWriter};
 pub use postgres_types::{Field as TypeField, Kind as TypeKind, Type};

@@ -46,6 +46,11 @@ const MIGRATIONS: &[(u32, &str, &str)] = &[
         "anonymous_sql",
         include_str!("../migrations/0030_anonymous_sql.sql"),
     ),
+    (
+        35,
+        "method_authors",
+        include_str!("../migrations/0035_method_authors.sql"),
+    ),
 ];
 
 /// Nodes that start at once take turns by this advisory lock (the letters `tidegate`).

@@ -81,6 +81,7 @@ fn new(definition: Definition) -> NewMethod {
     NewMethod {
         definition,
         creator: "anna".to_owned(),
+        by_owner: false,
     }
 }
 
@@ -123,6 +124,7 @@ fn revision(definition: Definition) -> Revision {
     Revision {
         definition,
         keeps_signature: false,
+        by_owner: false,
     }
 }
 
@@ -148,6 +150,13 @@ async fn a_definition_comes_back_as_it_was(store: Shared) {
     store.insert(&reef(), &[new(full.clone())]).await.unwrap();
     let record = get(&store, "a.b-c").await;
     assert_eq!((record.definition, &*record.creator), (full, "anna"));
+    assert!(!record.by_owner);
+    let owned = NewMethod {
+        by_owner: true,
+        ..new(plain("owned"))
+    };
+    store.insert(&reef(), &[owned]).await.unwrap();
+    assert!(get(&store, "owned").await.by_owner);
     assert_eq!(record.signature, None);
     assert!(store.get(&reef(), &[name("b")]).await.unwrap().is_empty());
 }
@@ -265,12 +274,14 @@ async fn a_signature_stays_with_the_version_that_it_was_inferred_from(store: Sha
         Some(Revision {
             definition: plain("b"),
             keeps_signature: true,
+            by_owner: true,
         })
     };
     let written = store.update(&reef(), &[name("a")], &keeps).await;
     assert_eq!(written.unwrap(), Written::Done);
     let renamed = get(&store, "b").await;
     assert_eq!(renamed.signature, Some(signature()));
+    assert!(renamed.by_owner && !known.by_owner);
     assert_eq!(update(&store, &[("b", plain("b"))]).await, Written::Done);
     assert_eq!(get(&store, "b").await.signature, None);
     assert!(
@@ -405,5 +416,7 @@ async fn the_methods_of_a_user_who_is_deleted_become_the_owners() {
     fill(&store, &["a"]).await;
     let (anna, at) = (UserKey::new("reef", "anna"), Timestamp::from_seconds(1_000));
     assert!(stage.store().delete_user(&anna, at).await.unwrap());
-    assert_eq!(get(&store, "a").await.creator, "reef");
+    let inherited = get(&store, "a").await;
+    assert_eq!(inherited.creator, "reef");
+    assert!(!inherited.by_owner, "the owner has not written it");
 }

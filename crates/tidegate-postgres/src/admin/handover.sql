@@ -94,6 +94,37 @@ WITH RECURSIVE leaving AS (
     UNION
     SELECT e.to_class, e.to_object, r.why
     FROM reached r JOIN edges e ON (e.class, e.object) = (r.class, r.object)
+), trees (class, object, tree) AS (
+    -- Built-in functions are not in pg_depend, so the expressions themselves are searched.
+    SELECT 'pg_catalog.pg_constraint'::pg_catalog.regclass::oid, k.oid, k.conbin::text
+    FROM pg_catalog.pg_constraint k
+    UNION ALL
+    SELECT 'pg_catalog.pg_attrdef'::pg_catalog.regclass, d.oid, d.adbin::text
+    FROM pg_catalog.pg_attrdef d
+    UNION ALL
+    SELECT 'pg_catalog.pg_class'::pg_catalog.regclass, i.indexrelid,
+           pg_catalog.concat(i.indexprs::text, i.indpred::text)
+    FROM pg_catalog.pg_index i
+    UNION ALL
+    SELECT 'pg_catalog.pg_class'::pg_catalog.regclass, t.partrelid, t.partexprs::text
+    FROM pg_catalog.pg_partitioned_table t
+    UNION ALL
+    -- The column is there since PostgreSQL 14.
+    SELECT 'pg_catalog.pg_statistic_ext'::pg_catalog.regclass, s.oid,
+           pg_catalog.to_jsonb(s) ->> 'stxexprs'
+    FROM pg_catalog.pg_statistic_ext s
+    UNION ALL
+    SELECT 'pg_catalog.pg_trigger'::pg_catalog.regclass, t.oid, t.tgqual::text
+    FROM pg_catalog.pg_trigger t
+    UNION ALL
+    SELECT 'pg_catalog.pg_rewrite'::pg_catalog.regclass, r.oid,
+           pg_catalog.concat(r.ev_action::text, r.ev_qual::text)
+    FROM pg_catalog.pg_rewrite r
+), calls (class, object, why, function) AS (
+    SELECT DISTINCT r.class, r.object, r.why, (called.match)[1]::oid
+    FROM reached r JOIN trees t ON (t.class, t.object) = (r.class, r.object)
+    CROSS JOIN LATERAL pg_catalog.regexp_matches(
+        t.tree, ':(?:funcid|aggfnoid|winfnoid) (\d+)', 'g') called (match)
 )
 -- Code is not handed over at all: others reach it in more ways than can be listed, and what calls it
 -- may be handed over later.
@@ -113,4 +144,19 @@ SELECT pg_catalog.pg_describe_object(r.class, r.object, 0)
        || ' is called by ' || r.why || ' as the owner of a table'
 FROM reached r JOIN untrusted u ON u.oid = r.object
 WHERE r.class = 'pg_catalog.pg_proc'::pg_catalog.regclass
+UNION
+-- Functions that may run a text or read a view, such as query_to_xml and dblink. Those that are
+-- immutable cannot, nor can the stable ones of the server but the ones that are named.
+SELECT pg_catalog.pg_describe_object(c.class, c.object, 0) || ' calls '
+       || c.function::pg_catalog.regprocedure || ' for ' || c.why || ' as the owner of a table'
+FROM calls c JOIN pg_catalog.pg_proc p ON p.oid = c.function
+WHERE NOT (p.provolatile = 'i'
+           OR p.provolatile = 's' AND p.oid < 16384 AND p.proname !~ '_to_xml'
+           OR p.proname IN ('nextval', 'random', 'clock_timestamp', 'timeofday', 'gen_random_uuid')
+              AND p.oid < 16384
+           OR p.proname ~ '^uuid_generate_|^gen_random_' AND p.oid >= 16384
+              AND EXISTS (SELECT FROM pg_catalog.pg_depend d WHERE d.deptype = 'e'
+                          AND (d.classid, d.objid)
+                            = ('pg_catalog.pg_proc'::pg_catalog.regclass, p.oid))
+           OR p.oid IN (SELECT oid FROM untrusted))
 ORDER BY 1

@@ -30,7 +30,7 @@ use tokio::sync::Mutex;
 pub use adoption::{Adoption, Grantee, Right, RightsChange};
 pub use credentials::RoleCredentials;
 pub use error::{Error, Result};
-pub use script::Script;
+pub use script::{Script, is_unprintable};
 
 use crate::config::Config;
 use crate::{role_password, scram_verifier};

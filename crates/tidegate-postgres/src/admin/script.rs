@@ -110,11 +110,19 @@ impl fmt::Debug for Script {
     }
 }
 
-/// A quoted identifier. One with control characters is written with Unicode escapes, so that SQL
+/// Whether a character changes how a terminal shows the text around it: control characters, and
+/// the marks that set the direction of writing (Unicode, "Bidirectional Algorithm", section 2).
+pub fn is_unprintable(char: char) -> bool {
+    let directs = matches!(char,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    char.is_control() || directs
+}
+
+/// A quoted identifier. One with unprintable characters is written with Unicode escapes, so that SQL
 /// that is shown neither reaches the terminal as a command nor breaks a line (PostgreSQL,
 /// "Identifiers with Unicode Escapes").
 pub(super) fn identifier(name: &str) -> String {
-    if !name.contains(char::is_control) {
+    if !name.contains(is_unprintable) {
         return escape_identifier(name);
     }
     let mut text = String::from("U&\"");
@@ -122,7 +130,7 @@ pub(super) fn identifier(name: &str) -> String {
         match char {
             '"' => text.push_str("\"\""),
             '\\' => text.push_str("\\\\"),
-            char if char.is_control() => {
+            char if is_unprintable(char) => {
                 let _ = write!(text, "\\{:04X}", u32::from(char));
             }
             char => text.push(char),
@@ -134,7 +142,7 @@ pub(super) fn identifier(name: &str) -> String {
 
 /// Text that PostgreSQL has quoted, with the quoted identifiers in it written as by [`identifier`].
 pub(super) fn printable(quoted: &str) -> String {
-    if !quoted.contains(char::is_control) {
+    if !quoted.contains(is_unprintable) {
         return quoted.to_owned();
     }
     let mut text = String::new();

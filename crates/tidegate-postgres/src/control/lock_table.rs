@@ -32,6 +32,42 @@ const RENEWED: Duration = Duration::from_mins(1);
 /// The longest pause between attempts to connect again.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
+/// The catalogs that parsing and planning a look reads where the caches of the session are empty. Other
+/// sessions can empty them by many definitions, and catalogs whose lock is not held cannot be read
+/// while the table is full. The planner locks the indexes of what it plans to read too.
+const CATALOGS: [&str; 30] = [
+    "pg_aggregate",
+    "pg_am",
+    "pg_amop",
+    "pg_amproc",
+    "pg_attrdef",
+    "pg_attribute",
+    "pg_auth_members",
+    "pg_authid",
+    "pg_cast",
+    "pg_class",
+    "pg_collation",
+    "pg_constraint",
+    "pg_conversion",
+    "pg_database",
+    "pg_db_role_setting",
+    "pg_index",
+    "pg_inherits",
+    "pg_language",
+    "pg_namespace",
+    "pg_opclass",
+    "pg_operator",
+    "pg_opfamily",
+    "pg_proc",
+    "pg_range",
+    "pg_rewrite",
+    "pg_shdescription",
+    "pg_statistic",
+    "pg_statistic_ext",
+    "pg_tablespace",
+    "pg_type",
+];
+
 /// Whether the table has room: any user can raise the error that PostgreSQL raises when it is full.
 const PROBE: &str = "SAVEPOINT probe; \
     SELECT pg_catalog.count(pg_catalog.pg_try_advisory_xact_lock( \
@@ -94,6 +130,7 @@ async fn stand_by(
 ) -> Result<(), ConnectError> {
     let (client, connection) = connect(config, &config.control_database, CONTROL).await?;
     let mut ended = tokio::spawn(connection);
+    let mut asked = None;
     loop {
         if begin(&client).await.is_err() {
             if ended.is_finished() {
@@ -110,7 +147,7 @@ async fn stand_by(
                 _ = &mut ended => return Ok(()),
                 () = &mut renewed => is_ready = false,
                 () = wanted.notified() => {
-                    let looked = timeout(LOOK, look(&client)).await;
+                    let looked = timeout(LOOK, look(&client, &mut asked)).await;
                     is_ready = matches!(looked, Ok(Ok(())));
                     if !is_ready {
                         warn!(?looked, "could not make room in PostgreSQL's lock table");
@@ -125,15 +162,18 @@ async fn stand_by(
 
 /// Begins the next transaction and takes the locks of a look.
 async fn begin(client: &Client) -> Result<(), tokio_postgres::Error> {
+    let read = |catalog| format!("SELECT FROM pg_catalog.{catalog} LIMIT 0; ");
     let text = format!(
-        "ROLLBACK; BEGIN; SET LOCAL idle_in_transaction_session_timeout = 0; {PROBE}; {PROBED}; {}",
+        "ROLLBACK; BEGIN; SET LOCAL idle_in_transaction_session_timeout = 0; {} {PROBE}; {PROBED}; {}",
+        CATALOGS.map(read).concat(),
         end("NULL::pg_catalog.int4")
     );
     client.simple_query(&text).await.map(drop)
 }
 
-/// Ends the session with the most locks if the table is full.
-async fn look(client: &Client) -> Result<(), tokio_postgres::Error> {
+/// Ends the session with the most locks if the table is full. `asked` is the process that was asked
+/// to end last: one that parses a long text does not end before that is done.
+async fn look(client: &Client, asked: &mut Option<String>) -> Result<(), tokio_postgres::Error> {
     let has_room = client.simple_query(PROBE).await.is_ok();
     client.simple_query(PROBED).await?;
     if has_room {
@@ -142,12 +182,15 @@ async fn look(client: &Client) -> Result<(), tokio_postgres::Error> {
     for message in &client.simple_query(&end("most.pid")).await? {
         if let SimpleQueryMessage::Row(row) = message
             && row.len() > 1
+            && row.get(3) != asked.as_deref()
         {
+            *asked = row.get(3).map(str::to_owned);
             warn!(
                 role = row.get(0),
                 database = row.get(1),
                 locks = row.get(2),
-                "PostgreSQL's lock table is full; ended the session that holds the most locks"
+                process_id = row.get(3),
+                "PostgreSQL's lock table is full; terminating the session that holds the most locks"
             );
         }
     }
@@ -156,21 +199,22 @@ async fn look(client: &Client) -> Result<(), tokio_postgres::Error> {
 
 /// The text that selects the session that holds the most locks, if it is a user's and holds more
 /// than its share, and ends `pid`. The planner locks all that it may read, also where no row is
-/// found. It calls the functions behind the views of PostgreSQL: locks on views take the few places
-/// that each session has outside of the table, of which the parser and the planner need some.
+/// found. It names no view of PostgreSQL, such as `pg_roles`, because to read a view's rule can need
+/// the lock of a TOAST table. Superusers count as members of every role.
 fn end(pid: &str) -> String {
     format!(
         "SELECT pg_catalog.pg_stat_clear_snapshot(); \
          SELECT most.*, pg_catalog.pg_terminate_backend({pid}) FROM ( \
-             SELECT r.rolname, d.datname, held.locks, a.pid FROM ( \
+             SELECT pg_catalog.pg_get_userbyid(a.usesysid), d.datname, held.locks, a.pid \
+             FROM ( \
                  SELECT l.pid, pg_catalog.count(*) AS locks FROM pg_catalog.pg_lock_status() l \
                  WHERE NOT l.fastpath GROUP BY l.pid) held \
              JOIN pg_catalog.pg_stat_get_activity(NULL) a ON a.pid = held.pid \
-             JOIN pg_catalog.pg_roles r ON r.oid = a.usesysid \
              JOIN pg_catalog.pg_database d ON d.oid = a.datid \
-             JOIN pg_catalog.pg_shdescription m ON m.objoid = r.oid \
+             JOIN pg_catalog.pg_shdescription m ON m.objoid = a.usesysid \
                  AND m.classoid = 'pg_catalog.pg_authid'::pg_catalog.regclass \
-             WHERE a.backend_type = 'client backend' AND NOT r.rolsuper AND NOT r.rolreplication \
+             WHERE a.backend_type = 'client backend' \
+               AND NOT pg_catalog.pg_has_role(a.usesysid, 'pg_execute_server_program', 'MEMBER') \
                AND pg_catalog.starts_with(m.description, '{ROLE_MARK}') \
                AND held.locks > \
                    pg_catalog.current_setting('max_locks_per_transaction')::pg_catalog.int4 \

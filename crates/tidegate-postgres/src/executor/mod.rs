@@ -3,6 +3,7 @@
 mod beginning;
 mod connector;
 mod login_state;
+mod pipeline;
 mod roles;
 mod route;
 mod transaction;
@@ -11,8 +12,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use tidegate_sql::{
-    BoundStatement, BoxFuture, Completion, Description, Executor, Mode, Principal, Result, RowSink,
-    Terms, Transaction,
+    BoundStatement, BoxFuture, Completion, Description, Executor, Mode, Pipeline, PipelineError,
+    Principal, Result, RowSink, Terms, Transaction,
 };
 
 pub use connector::{Credential, Credentials, RoleConnector};
@@ -76,6 +77,20 @@ impl Executor for Postgres {
         match who {
             Principal::Role(login) => Box::pin(self.roles.begin(login, mode, terms)),
             Principal::Control | Principal::Catalog(_) => self.service.begin(who, mode, terms),
+        }
+    }
+
+    fn pipeline<'a>(
+        &'a self,
+        who: &'a Principal,
+        pipeline: Pipeline<'a>,
+        terms: &'a Terms,
+    ) -> BoxFuture<'a, Result<Vec<Completion>, PipelineError>> {
+        match who {
+            Principal::Role(login) => Box::pin(self.roles.pipeline(login, pipeline, terms)),
+            Principal::Control | Principal::Catalog(_) => {
+                self.service.pipeline(who, pipeline, terms)
+            }
         }
     }
 

@@ -53,7 +53,7 @@ pub(super) struct Lent {
 
 impl Lent {
     /// A statement in a transaction of its own.
-    fn task<'a>(&'a self, bound: &'a BoundStatement) -> Task<'a> {
+    pub(super) fn task<'a>(&'a self, bound: &'a BoundStatement) -> Task<'a> {
         self.task_at(Place::Alone, bound)
     }
 

@@ -17,21 +17,21 @@ use crate::wire::rejection::ServerError;
 use crate::wire::tag;
 
 /// One attempt to run a statement.
-struct Run<'a> {
-    task: &'a Task<'a>,
+pub(super) struct Run<'a> {
+    pub(super) task: &'a Task<'a>,
     began: Instant,
-    prepared: Arc<Prepared>,
+    pub(super) prepared: Arc<Prepared>,
     /// Whether the shape is that of an earlier use and has not been confirmed yet.
-    guessed: bool,
+    pub(super) guessed: bool,
     deadline: Option<Instant>,
-    progress: Progress,
+    pub(super) progress: Progress,
     /// Sets that PostgreSQL has bound.
-    bound: usize,
+    pub(super) bound: usize,
     /// Sets that it has run.
-    ended: usize,
-    announced: bool,
-    affected: Option<u64>,
-    failure: Option<ServerError>,
+    pub(super) ended: usize,
+    pub(super) announced: bool,
+    pub(super) affected: Option<u64>,
+    pub(super) failure: Option<ServerError>,
 }
 
 impl Connection {
@@ -108,7 +108,7 @@ impl Connection {
     }
 
     /// Back to where an attempt can start again.
-    async fn rewind(&mut self, deadline: Option<Instant>) -> Result<(), Error> {
+    pub(super) async fn rewind(&mut self, deadline: Option<Instant>) -> Result<(), Error> {
         if self.condition() == Condition::Resetting {
             self.finish_reset().await;
         }
@@ -124,21 +124,21 @@ impl Connection {
     }
 
     /// Notes what the statement may leave in the session.
-    fn leave(&mut self, task: &Task<'_>, suspect: bool) {
+    pub(super) fn leave(&mut self, task: &Task<'_>, suspect: bool) {
         let left = Residue::of(task.bound, task.login.sharing, suspect);
         self.residue = self.residue.max(left);
         self.stirred |= suspect || !is_harmless(task.bound, task.login.sharing);
         self.marked |= names_settings(task.bound, task.login.sharing);
     }
 
-    fn forget(&mut self, task: &Task<'_>) {
+    pub(super) fn forget(&mut self, task: &Task<'_>) {
         self.statements.forget(task.bound);
         task.dictionary.forget_shape(task.bound, &task.login.role);
         task.dictionary.forget_hints(task.bound, &task.login.role);
     }
 
     /// The error for a definition that changed in the middle of a transaction.
-    fn stale(&mut self, mut error: ServerError, task: &Task<'_>) -> Error {
+    pub(super) fn stale(&mut self, mut error: ServerError, task: &Task<'_>) -> Error {
         "40001".clone_into(&mut error.rejection.sqlstate);
         Rejection::REDEFINED.clone_into(&mut error.rejection.message);
         self.rejected(error, task.bound)
@@ -292,7 +292,7 @@ impl Connection {
 }
 
 impl<'a> Run<'a> {
-    fn new(task: &'a Task<'a>, prepared: Arc<Prepared>, guessed: bool) -> Self {
+    pub(super) fn new(task: &'a Task<'a>, prepared: Arc<Prepared>, guessed: bool) -> Self {
         Self {
             task,
             began: Instant::now(),
@@ -310,14 +310,14 @@ impl<'a> Run<'a> {
 
     /// Where the value stands that PostgreSQL could not read: a set that is neither bound nor
     /// run is being bound.
-    fn unread(&self, error: &ServerError) -> Option<String> {
+    pub(super) fn unread(&self, error: &ServerError) -> Option<String> {
         let placeholder = error.parameter?.checked_sub(1)?;
         let binding = self.bound == self.ended;
         binding.then(|| self.task.bound.place(self.bound, placeholder))
     }
 
     /// Tells the sink the columns, once.
-    fn announce(&mut self, sink: &mut dyn RowSink) -> Result<(), Error> {
+    pub(super) fn announce(&mut self, sink: &mut dyn RowSink) -> Result<(), Error> {
         if self.announced {
             return Ok(());
         }
@@ -326,7 +326,11 @@ impl<'a> Run<'a> {
     }
 
     /// Compares what was guessed with what PostgreSQL now says.
-    fn confirm(&mut self, fields: &[Field], sink: &mut dyn RowSink) -> Result<(), Error> {
+    pub(super) fn confirm(
+        &mut self,
+        fields: &[Field],
+        sink: &mut dyn RowSink,
+    ) -> Result<(), Error> {
         let matches = fields == self.prepared.shape.fields;
         if matches || self.task.bound.statement.kind() != Kind::Read {
             return self.announce(sink);
@@ -335,7 +339,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn count(&mut self, (command, rows): (&str, Option<u64>)) {
+    pub(super) fn count(&mut self, (command, rows): (&str, Option<u64>)) {
         match (&mut self.affected, command, rows) {
             (Some(sum), "INSERT" | "UPDATE" | "DELETE" | "MERGE", Some(rows)) => *sum += rows,
             // A SELECT on top of writing parts: PostgreSQL counts what it returns, not those.

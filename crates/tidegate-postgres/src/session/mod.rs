@@ -9,4 +9,6 @@ pub(crate) mod pipeline;
 pub(crate) mod prefix;
 pub(crate) mod prepare;
 pub(crate) mod reset;
+pub(crate) mod run_pipeline;
+pub(crate) mod steps;
 pub(crate) mod task;

@@ -14,13 +14,13 @@ use super::task::{Place, Task};
 use crate::connection::Connection;
 
 /// How much is encoded ahead: sets beyond it wait until PostgreSQL has taken some.
-const AHEAD: usize = 64 << 10;
+pub(super) const AHEAD: usize = 64 << 10;
 
 /// How far the sets of a statement have come.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     /// The next set to be encoded.
-    next: usize,
+    pub(super) next: usize,
     /// Whether the Sync has been queued.
     ended: bool,
     /// Whether the Sync waits until the sink has taken all rows.
@@ -132,23 +132,25 @@ pub(crate) fn push_read(
     Some(())
 }
 
-enum Wrong {
+/// Why a set cannot be sent.
+pub(super) enum Wrong {
+    /// A value does not fit.
     Input(InputError),
     Ours(Error),
 }
 
 /// One set of a statement.
-struct Set<'a> {
-    task: &'a Task<'a>,
-    prepared: &'a Prepared,
-    index: usize,
+pub(super) struct Set<'a> {
+    pub(super) task: &'a Task<'a>,
+    pub(super) prepared: &'a Prepared,
+    pub(super) index: usize,
     /// Whether PostgreSQL shall say again what comes back.
-    describe: bool,
+    pub(super) describe: bool,
 }
 
 impl Set<'_> {
     /// Queues the set, or nothing.
-    fn push(&self, out: &mut BytesMut) -> Result<(), Wrong> {
+    pub(super) fn push(&self, out: &mut BytesMut) -> Result<(), Wrong> {
         let start = out.len();
         if let Err(wrong) = self.bind(out) {
             out.truncate(start);

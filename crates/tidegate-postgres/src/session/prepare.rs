@@ -79,7 +79,7 @@ impl Connection {
     }
 
     /// Queues a command of our own that takes and returns nothing.
-    fn push_command(&mut self, text: &'static str) -> Result<(), Error> {
+    pub(super) fn push_command(&mut self, text: &'static str) -> Result<(), Error> {
         let out = &mut self.channel.outbound;
         let nothing = |(): (), _: &mut bytes::BytesMut| Ok(postgres_protocol::IsNull::Yes);
         frontend::parse("", text, [], out)

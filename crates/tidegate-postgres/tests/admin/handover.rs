@@ -194,6 +194,51 @@ async fn code_that_runs_as_the_owner_of_a_table_is_not_given_to_it() {
     );
 }
 
+/// Tables that run a text as their owner by functions of the server, and what is said of them.
+const TEXTS: [(&str, &str); 4] = [
+    (
+        "CREATE TABLE p (a int PRIMARY KEY); CREATE TABLE t (a int DEFAULT \
+         length(query_to_xml('select 1', true, true, '')::text) REFERENCES p ON DELETE SET DEFAULT)",
+        "default value for column a of table public.t calls query_to_xml(text,boolean,boolean,text) \
+         for a foreign key as the owner of a table",
+    ),
+    (
+        "CREATE DOMAIN d AS int CHECK (query_to_xml('select 1', true, true, '') IS NOT NULL); \
+         CREATE TABLE t (a int); CREATE INDEX ON t ((a::d))",
+        "constraint d_check calls query_to_xml(text,boolean,boolean,text) \
+         for maintenance as the owner of a table",
+    ),
+    (
+        "CREATE DOMAIN d AS int CHECK (table_to_xml('pg_class', true, true, '') IS NOT NULL); \
+         CREATE TABLE t (a d); CREATE STATISTICS s ON (a + 1), a FROM t",
+        "constraint d_check calls table_to_xml(regclass,boolean,boolean,text) \
+         for maintenance as the owner of a table",
+    ),
+    (
+        "CREATE MATERIALIZED VIEW t AS SELECT pg_sleep(0)::text",
+        "rule _RETURN on materialized view public.t calls pg_sleep(double precision) \
+         for a refresh as the owner of a table",
+    ),
+];
+
+#[tokio::test]
+async fn functions_that_run_a_text_are_not_called_as_the_heir() {
+    let stage = Stage::of(admin(superuser()), "texts").await;
+    for (texts, said) in TEXTS {
+        let bobs = user("texts", "texts/bob").await.unwrap();
+        bobs.batch_execute(texts).await.unwrap();
+        let refused = stage.refused().await;
+        assert!(
+            refused.iter().any(|one| one == said),
+            "{texts}: {refused:?}"
+        );
+        let again = "DROP OWNED BY \"texts/bob\"; \
+                     GRANT CONNECT ON DATABASE texts TO \"texts/bob\"; \
+                     GRANT ALL ON SCHEMA public TO \"texts/bob\"";
+        root("texts").await.batch_execute(again).await.unwrap();
+    }
+}
+
 #[tokio::test]
 async fn plain_tables_go_to_the_owner() {
     let stage = Stage::of(admin(superuser()), "plainly").await;
@@ -205,6 +250,10 @@ async fn plain_tables_go_to_the_owner() {
                 CREATE POLICY all_of_it ON log USING (true); \
                 CREATE TYPE mood AS ENUM ('glad'); CREATE VIEW own AS SELECT 1 AS one";
     stage.bobs.batch_execute(made).await.unwrap();
+    let defaults = "CREATE TABLE u (id serial, key uuid DEFAULT gen_random_uuid(), \
+                        day date DEFAULT to_date('2026', 'YYYY'), a int DEFAULT random() * 3 \
+                        REFERENCES p ON DELETE SET DEFAULT)";
+    stage.bobs.batch_execute(defaults).await.unwrap();
     stage.drop_bob().await;
     let left = "SELECT count(*)::text FROM pg_roles WHERE rolname = 'plainly/bob'";
     assert_eq!(value(&root("postgres").await, left).await, "0");

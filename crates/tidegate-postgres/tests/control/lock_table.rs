@@ -81,6 +81,26 @@ async fn a_users_session_that_fills_the_lock_table_gives_way_to_the_service() {
     assert_eq!(notes.await.unwrap().get::<_, String>(0), "control");
 }
 
+/// More definitions in one transaction than PostgreSQL keeps messages for (4,096), so that every
+/// session forgets what it has read of the catalogs.
+fn storm() -> String {
+    let columns: Vec<String> = (0..1400).map(|column| format!("c{column} int")).collect();
+    let table = |number: u32| format!("CREATE TABLE storm{number} ({});", columns.join(", "));
+    format!("BEGIN; {} COMMIT", (0..8).map(table).collect::<String>())
+}
+
+#[tokio::test]
+async fn a_guard_whose_caches_were_emptied_still_makes_room() {
+    let (cluster, place) = small().await;
+    place.beside.batch_execute(&storm()).await.unwrap();
+    let hog = fill(&cluster, "hog").await;
+    let written = place
+        .control("INSERT INTO public.notes VALUES ('control')")
+        .await;
+    written.unwrap();
+    assert!(hog.batch_execute("SELECT 1").await.is_err());
+}
+
 #[tokio::test]
 async fn a_session_of_a_role_that_is_not_ours_is_left_alone() {
     let (cluster, place) = small().await;

@@ -202,14 +202,21 @@ impl Answering<'_> {
             .prepare(&context, call, Some(format))
             .await?;
         let Prepared {
-            statement, writer, ..
+            statement,
+            writer,
+            author,
+            ..
         } = prepared;
+        let terms = Terms {
+            author,
+            ..self.asked.terms
+        };
         let parsed = Arc::clone(&statement.statement);
         let job = stream::Job {
             executor: Arc::clone(self.app.executor()),
             principal: self.caller.principal.clone(),
             statement,
-            permit: sql::Permit::full(self.asked.terms),
+            permit: sql::Permit::full(terms),
         };
         let log = || stream::Origin::new(&origin(self.head, self.subject));
         stream::run(job, writer, log)

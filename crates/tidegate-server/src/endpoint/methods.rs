@@ -70,7 +70,7 @@ where
 ///
 /// 400 and 403 for what is wrong with a definition, 409 for a name that is taken.
 pub(crate) async fn create(app: &App, user: &User, body: &[u8]) -> Result<Response<Body>, Failure> {
-    let creator = writer(user)?.user;
+    let creator = writer(user)?;
     let definitions = Definition::parse(body, limits(app))?;
     let created = app
         .methods()

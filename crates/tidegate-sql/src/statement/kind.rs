@@ -162,6 +162,10 @@ impl<'a> KindReader<'a> {
             ["alter", "role", ..] => Some("ALTER ROLE"),
             ["alter", "user", ..] => Some("ALTER USER"),
             ["alter", "group", ..] => Some("ALTER GROUP"),
+            ["alter", "default", "privileges", ..] => Some("ALTER DEFAULT PRIVILEGES"),
+            // It takes the role out of the policies that name it, for all who share it.
+            ["drop", "owned", ..] => Some("DROP OWNED"),
+            ["reassign", "owned", ..] => Some("REASSIGN OWNED"),
             _ => None,
         }
     }

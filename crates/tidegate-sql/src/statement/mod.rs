@@ -111,7 +111,8 @@ impl Statement {
     }
 
     /// Refuses what nobody may run as a role that several users share, whoever wrote it: `DO`, and
-    /// `ALTER ROLE`, `ALTER USER` and `ALTER GROUP`.
+    /// `ALTER ROLE`, `ALTER USER`, `ALTER GROUP`,
+    /// `ALTER DEFAULT PRIVILEGES`, `DROP OWNED` and `REASSIGN OWNED`.
     ///
     /// # Errors
     ///

@@ -197,6 +197,12 @@ fn a_shared_role_may_not_run_what_changes_the_role_or_hides_its_text() {
         ("ALTER USER \"shop/guest\" password 'x'", "ALTER USER"),
         ("alter user mapping set work_mem = '1GB'", "ALTER USER"),
         ("alter group g add user x", "ALTER GROUP"),
+        (
+            "alter default privileges grant select on tables to public",
+            "ALTER DEFAULT PRIVILEGES",
+        ),
+        ("drop owned by current_user", "DROP OWNED"),
+        ("reassign owned by current_user to x", "REASSIGN OWNED"),
         ("grant \"db/guest\" to someone", "GRANT"),
         ("revoke select on t from public", "REVOKE"),
     ] {

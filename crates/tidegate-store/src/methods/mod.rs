@@ -14,12 +14,14 @@ use crate::query::{Argument, Database, Query};
 use crate::row::{boolean, nothing};
 
 static GET: Query = Query::new(
-    "select name, q, type_hints, type_formats, output_format, creator, signature, version \
+    "select name, q, type_hints, type_formats, output_format, creator, by_owner, \
+     signature, version \
      from tidegate.methods where database = :database \
      and name in (select pg_catalog.json_array_elements_text(:names::json))",
 );
 static LIST: Query = Query::new(
-    "select name, q, type_hints, type_formats, output_format, creator, signature, version \
+    "select name, q, type_hints, type_formats, output_format, creator, by_owner, \
+     signature, version \
      from tidegate.methods where database = :database order by name collate \"C\"",
 );
 // A dry run that infers what is known already writes nothing and tells nobody.

@@ -16,13 +16,21 @@ pub(super) struct NewRow<'a> {
     type_formats: &'a Texts,
     output_format: Option<&'static str>,
     creator: &'a str,
+    by_owner: bool,
     signature: Option<String>,
+}
+
+/// Whose a method is, and who wrote it.
+#[derive(Clone, Copy)]
+pub(super) struct Author<'a> {
+    pub(super) creator: &'a str,
+    pub(super) by_owner: bool,
 }
 
 impl<'a> NewRow<'a> {
     pub(super) fn of(
         definition: &'a Definition,
-        creator: &'a str,
+        author: Author<'a>,
         signature: Option<&Signature>,
     ) -> Self {
         Self {
@@ -31,7 +39,8 @@ impl<'a> NewRow<'a> {
             type_hints: &definition.type_hints,
             type_formats: &definition.type_formats,
             output_format: definition.output_format_name(),
-            creator,
+            creator: author.creator,
+            by_owner: author.by_owner,
             signature: signature.map(Signature::to_json),
         }
     }
@@ -60,6 +69,7 @@ pub(super) fn read(row: &mut Row<'_>) -> Result<Record> {
     Ok(Record {
         definition,
         creator: row.string()?,
+        by_owner: row.boolean()?,
         signature: row.optional_text()?.and_then(Signature::from_json),
         version: row.count()?,
     })

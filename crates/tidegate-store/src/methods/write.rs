@@ -6,7 +6,7 @@ use tidegate_methods::store::{MayRemove, NewMethod, Revise};
 use tidegate_methods::{MethodName, Record, Written};
 use tidegate_sql::DatabaseName;
 
-use super::row::{self, NewRow};
+use super::row::{self, Author, NewRow};
 use crate::error::Result;
 use crate::query::{Argument, Database, Open, Query};
 use crate::row::{nothing, string};
@@ -17,16 +17,19 @@ static TAKE_TURNS: Query = Query::new(
      7628146, pg_catalog.hashtext(:database))",
 );
 static READ: Query = Query::new(
-    "select name, q, type_hints, type_formats, output_format, creator, signature, version \
+    "select name, q, type_hints, type_formats, output_format, creator, by_owner, \
+     signature, version \
      from tidegate.methods where database = :database \
      and name in (select pg_catalog.json_array_elements_text(:names::json)) for update",
 );
 static INSERT: Query = Query::new(
     "insert into tidegate.methods \
-       (database, name, q, type_hints, type_formats, output_format, creator, signature) \
-     select :database, name, q, type_hints, type_formats, output_format, creator, signature \
+       (database, name, q, type_hints, type_formats, output_format, creator, by_owner, signature) \
+     select :database, name, q, type_hints, type_formats, output_format, creator, by_owner, \
+       signature \
      from pg_catalog.json_to_recordset(:methods::json) as new (name text, q text, \
-       type_hints json, type_formats json, output_format text, creator text, signature text) \
+       type_hints json, type_formats json, output_format text, creator text, by_owner boolean, \
+       signature text) \
      on conflict do nothing returning name",
 );
 static DELETE: Query = Query::new(
@@ -47,7 +50,13 @@ pub(super) async fn insert(
 ) -> Result<Written> {
     let rows: Vec<_> = methods
         .iter()
-        .map(|new| NewRow::of(&new.definition, &new.creator, None))
+        .map(|new| {
+            let author = Author {
+                creator: &new.creator,
+                by_owner: new.by_owner,
+            };
+            NewRow::of(&new.definition, author, None)
+        })
         .collect();
     let mut turn = Turn::take(database, tenant).await?;
     let names = methods.iter().map(|new| &new.definition.name);
@@ -84,7 +93,11 @@ pub(super) async fn update(
         .map(|(revision, before)| {
             let signature = before.signature.as_ref();
             let signature = signature.filter(|_| revision.keeps_signature);
-            NewRow::of(&revision.definition, &before.creator, signature)
+            let author = Author {
+                creator: &before.creator,
+                by_owner: revision.by_owner,
+            };
+            NewRow::of(&revision.definition, author, signature)
         })
         .collect();
     let names = revisions.iter().map(|(after, _)| &after.definition.name);

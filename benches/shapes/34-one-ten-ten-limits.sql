@@ -1,0 +1,11 @@
+-- name: 1 x 10 x 10, limits
+-- set: id = random(1, 1000)
+-- graphql: owner
+select r.id, r.name, a.id, a.title, t.id, t.title, t.seconds from bench_artists r
+left join lateral (
+    select id, title from bench_albums where artist_id = r.id order by id limit 10
+) a on true
+left join lateral (
+    select id, title, seconds from bench_tracks where album_id = a.id order by id limit 10
+) t on true
+where r.id = :id order by a.id, t.id;

@@ -1,0 +1,5 @@
+-- name: insert by one call each, one connection
+-- set: n = random(1, 1000)
+-- connections: 1
+-- call: owner
+insert into bench_write (name, price) values ('name ' || :n::text, :n::text::numeric + 0.50);

@@ -1,0 +1,2 @@
+-- name: introspection
+-- graphql: owner

@@ -1,0 +1,206 @@
+//! Sub-users of a tenant, each with a token: made over REST once, and kept beside the data.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use crate::Result;
+use crate::connection::{Answer, Connection};
+use crate::load::Caller;
+
+const PASSWORD: &str = "bench-password-1";
+/// The group of all of them, to which rights are granted.
+const GROUP: &str = "bench";
+
+/// A tenant as its users reach it.
+#[derive(Clone, Debug)]
+pub(crate) struct Tenant {
+    /// The server.
+    pub(crate) address: SocketAddr,
+    /// The tenant's name.
+    pub(crate) name: String,
+    /// A public client of it.
+    pub(crate) client: String,
+    /// The owner's access token.
+    pub(crate) owner_token: String,
+}
+
+/// Tokens of the users that there are, by tenant, in a file.
+#[derive(Debug)]
+pub(crate) struct Tokens<'a>(pub(crate) &'a Path);
+
+/// How users were made.
+#[derive(Debug)]
+pub(crate) struct Made {
+    /// The users, each with an access token.
+    pub(crate) callers: Vec<Caller>,
+    /// How many signed up, that is: were not there before.
+    pub(crate) new: usize,
+    /// How long it took.
+    pub(crate) time: Duration,
+}
+
+/// The name of a user.
+pub(crate) fn name(number: u32) -> String {
+    format!("bench-{number:05}")
+}
+
+impl Tenant {
+    /// Signs up the users below this number that are not there yet, and gives every one a token.
+    pub(crate) async fn users(&self, count: u32, tokens: &Tokens<'_>) -> Result<Made> {
+        let mut all = tokens.read()?;
+        let known = all.remove(&self.name).unwrap_or_default();
+        let started = Instant::now();
+        let next = Cell::new(0_u32);
+        let results = RefCell::new(BTreeMap::new());
+        let worker = async || -> Result<()> {
+            let mut connection = Connection::open(self.address).await?;
+            loop {
+                let number = next.replace(next.get() + 1);
+                if number >= count {
+                    return Ok(());
+                }
+                let refresh = known.get(number as usize).map(String::as_str);
+                let given = self.tokens(&mut connection, number, refresh).await?;
+                results.borrow_mut().insert(number, given);
+                if refresh.is_none() && number % 1000 == 999 {
+                    println!("{} users have signed up", number + 1);
+                }
+            }
+        };
+        // The service hashes passwords on few threads; more at once would only wait there.
+        tokio::try_join!(
+            worker(),
+            worker(),
+            worker(),
+            worker(),
+            worker(),
+            worker(),
+            worker(),
+            worker()
+        )?;
+        let time = started.elapsed();
+        let (mut callers, mut refresh) = (Vec::new(), Vec::new());
+        for (number, (access, again)) in results.into_inner() {
+            callers.push(Caller {
+                token: Some(access),
+                number,
+            });
+            refresh.push(again);
+        }
+        // Users beyond this run keep what they had.
+        refresh.extend(known.iter().skip(count as usize).cloned());
+        all.insert(self.name.clone(), refresh);
+        tokens.write(&all)?;
+        let new = (count as usize).saturating_sub(known.len());
+        Ok(Made { callers, new, time })
+    }
+
+    /// An access token and a refresh token of one user.
+    async fn tokens(
+        &self,
+        connection: &mut Connection,
+        number: u32,
+        refresh: Option<&str>,
+    ) -> Result<(String, String)> {
+        if let Some(refresh) = refresh {
+            let body = json!({ "grant_type": "refresh_token", "client_id": self.client,
+                "refresh_token": refresh });
+            let answer = self
+                .post(connection, "/api/v4/oauth", None, (number, &body))
+                .await?;
+            if answer.status == 200 {
+                return pair(&answer);
+            }
+        } else {
+            self.sign_up(connection, &name(number), number).await?;
+        }
+        let body = json!({ "grant_type": "password", "client_id": self.client,
+            "database": self.name, "username": name(number), "password": PASSWORD });
+        let answer = self
+            .post(connection, "/api/v4/oauth", None, (number, &body))
+            .await?;
+        pair(&answer)
+    }
+
+    /// Makes one user; one that is there already is all right.
+    pub(crate) async fn sign_up(
+        &self,
+        connection: &mut Connection,
+        name: &str,
+        number: u32,
+    ) -> Result<()> {
+        let body = json!({ "name": name, "password": PASSWORD, "user_group": GROUP });
+        let owner = Some(&*self.owner_token);
+        let answer = self
+            .post(connection, "/api/v4/users", owner, (number, &body))
+            .await?;
+        match answer.status {
+            201 | 409 => Ok(()),
+            _ => Err(format!("sign-up of {name}: {}", answer.body).into()),
+        }
+    }
+
+    /// Sends a body from an address of its own, and again as long as the service is busy.
+    async fn post(
+        &self,
+        connection: &mut Connection,
+        path: &str,
+        token: Option<&str>,
+        (number, body): (u32, &Value),
+    ) -> Result<Answer> {
+        let [_, b, c, d] = number.to_be_bytes();
+        let body = body.to_string();
+        let authorization = token.map_or_else(String::new, |token| {
+            format!("Authorization: Bearer {token}\r\n")
+        });
+        let request = format!(
+            "POST {path} HTTP/1.1\r\nHost: {}\r\nX-Forwarded-For: 10.{b}.{c}.{d}\r\n\
+             X-Forwarded-Proto: https\r\n\
+             {authorization}Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            self.address,
+            body.len()
+        );
+        loop {
+            let answer = connection.ask(request.as_bytes()).await?;
+            match answer.status {
+                429 | 503 => sleep(Duration::from_secs(answer.retry_after.unwrap_or(1))).await,
+                _ => return Ok(answer),
+            }
+        }
+    }
+}
+
+fn pair(answer: &Answer) -> Result<(String, String)> {
+    let tokens: Value = serde_json::from_str(&answer.body)?;
+    let text = |name: &str| {
+        let text = tokens[name].as_str().map(str::to_owned);
+        text.ok_or_else(|| format!("no {name}: {}", answer.body))
+    };
+    Ok((text("access_token")?, text("refresh_token")?))
+}
+
+impl Tokens<'_> {
+    fn read(&self) -> Result<BTreeMap<String, Vec<String>>> {
+        match fs::read_to_string(self.0) {
+            Ok(text) => Ok(serde_json::from_str(&text)?),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(BTreeMap::new()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn write(&self, all: &BTreeMap<String, Vec<String>>) -> Result<()> {
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true).mode(0o600);
+        let mut file = options.open(self.0)?;
+        Ok(file.write_all(json!(all).to_string().as_bytes())?)
+    }
+}

@@ -1,0 +1,109 @@
+//! The command line.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Parser;
+
+/// Measures the service beside PostgreSQL's own floor, in one run on one machine.
+///
+/// Columns: req/s is the rate of the service, floor/s that of pgbench with the case's SQL, ratio
+/// the first to the second; `of one` is the rate of many users to that of one user in the same
+/// case; p50 and p99 are the latency; `server`, `pg` and `load` are the CPU time of the service, of
+/// PostgreSQL and of this program for each request; `logins` counts the sessions that PostgreSQL
+/// (14 and later) started meanwhile; peer/s is the rate of the other server and `times` ours to it.
+#[derive(Parser, Debug)]
+pub(crate) struct Arguments {
+    /// Seconds of one slice; a case's variants and its floor take turns, slice by slice
+    #[arg(long, default_value_t = 2)]
+    pub(crate) seconds: u64,
+    /// Slices of each variant and each floor
+    #[arg(long, default_value_t = 3)]
+    pub(crate) slices: u32,
+    /// Connections of the load generator and of pgbench
+    #[arg(long, default_value_t = 16)]
+    pub(crate) connections: usize,
+    /// Threads of the load generator; see the column `load`
+    #[arg(long, default_value_t = 1)]
+    pub(crate) threads: usize,
+    /// Sub-users that send requests at random, each with a token; several numbers are measured
+    /// beside each other [default: 300, or 20 with --quick]
+    #[arg(long, value_delimiter = ',', value_name = "N")]
+    pub(crate) users: Vec<u32>,
+    /// Also measure so many tenants with three users each; making one takes about a second
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub(crate) tenants: u32,
+    /// Sign-ups a second beside the variants `with sign-ups`
+    #[arg(long, default_value_t = 5, value_name = "N")]
+    pub(crate) sign_ups: u32,
+    /// Only the cases whose name holds this text
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) only: Option<String>,
+    /// A binary of the service to measure instead of a new build
+    #[arg(long, value_name = "FILE")]
+    pub(crate) binary: Option<PathBuf>,
+    /// The cases: a folder with `.sql` files, and `.graphql` files beside them
+    #[arg(long, value_name = "FOLDER", default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/shapes"))]
+    pub(crate) shapes: PathBuf,
+    /// Keep the data, the users and their tokens in this folder, and use what is there
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) keep: Option<PathBuf>,
+    /// Another GraphQL server on the same database, asked the documents `*.SERVER.graphql`; plain
+    /// HTTP. The measurement waits until it answers
+    #[arg(long, value_name = "[SERVER=]URL")]
+    pub(crate) peer: Option<String>,
+    /// See in under a minute that every case works: one slice of 0.3 s each, few users, and only
+    /// the cases of the folder. The numbers mean nothing
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Also export ten million rows as csv and ndjson, beside COPY
+    #[arg(long)]
+    pub(crate) export: bool,
+}
+
+impl Arguments {
+    /// Whether a case of this name is wanted.
+    pub(crate) fn wants(&self, name: &str) -> bool {
+        let only = self.only.as_ref();
+        only.is_none_or(|text| name.contains(text.as_str()))
+    }
+
+    /// Connections, few with `--quick`.
+    pub(crate) fn connections(&self) -> usize {
+        if self.quick {
+            4
+        } else {
+            self.connections.max(1)
+        }
+    }
+
+    /// How long one slice lasts.
+    pub(crate) fn slice(&self) -> Duration {
+        if self.quick {
+            Duration::from_millis(300)
+        } else {
+            Duration::from_secs(self.seconds.max(1))
+        }
+    }
+
+    /// How many slices there are.
+    pub(crate) fn slices(&self) -> u32 {
+        if self.quick { 1 } else { self.slices.max(1) }
+    }
+
+    /// Seconds of all slices together.
+    pub(crate) fn whole_seconds(&self) -> u64 {
+        self.seconds.max(1) * u64::from(self.slices())
+    }
+
+    /// The numbers of users to measure, in ascending order.
+    pub(crate) fn users(&self) -> Vec<u32> {
+        let mut users = self.users.clone();
+        if users.is_empty() {
+            users.push(if self.quick { 20 } else { 300 });
+        }
+        users.sort_unstable();
+        users.dedup();
+        users
+    }
+}

@@ -1,0 +1,214 @@
+//! One keep-alive connection that reads answers to their end and throws them away.
+
+use std::net::SocketAddr;
+
+use memchr::memmem;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use crate::Result;
+
+/// An answer that is looked at.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    /// The status.
+    pub(crate) status: u16,
+    /// The seconds of `Retry-After`.
+    pub(crate) retry_after: Option<u64>,
+    /// The body.
+    pub(crate) body: String,
+}
+
+/// What came of a request whose answer nobody looks at.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Exchange {
+    /// The size of the body.
+    pub(crate) size: u64,
+    /// Whether the answer is an error.
+    pub(crate) failed: bool,
+}
+
+/// One keep-alive connection.
+pub(crate) struct Connection {
+    stream: TcpStream,
+    buffer: Vec<u8>,
+    filled: usize,
+}
+
+impl Connection {
+    /// Connects.
+    pub(crate) async fn open(address: SocketAddr) -> Result<Self> {
+        let stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        Ok(Self {
+            stream,
+            buffer: vec![0; 256 << 10],
+            filled: 0,
+        })
+    }
+
+    /// Sends a request and reads its answer, which is small and has a length.
+    pub(crate) async fn ask(&mut self, request: &[u8]) -> Result<Answer> {
+        let head = self.head(request).await?;
+        let text = std::str::from_utf8(&self.buffer[..head])?.to_ascii_lowercase();
+        let number = |name: &str| {
+            let value = text.lines().find_map(|line| line.strip_prefix(name));
+            value.and_then(|value| value.trim().parse::<usize>().ok())
+        };
+        let end = head + number("content-length:").ok_or("an answer without a length")?;
+        while self.filled < end {
+            self.fill().await?;
+        }
+        let status = text.get(9..12).and_then(|status| status.parse().ok());
+        Ok(Answer {
+            status: status.ok_or("an answer without a status")?,
+            retry_after: number("retry-after:").map(|seconds| seconds as u64),
+            body: std::str::from_utf8(&self.buffer[head..end])?.to_owned(),
+        })
+    }
+
+    /// Sends a request and reads the head of its answer; returns where it ends.
+    async fn head(&mut self, request: &[u8]) -> Result<usize> {
+        self.stream.write_all(request).await?;
+        self.filled = 0;
+        loop {
+            self.fill().await?;
+            if let Some(end) = memmem::find(&self.buffer[..self.filled], b"\r\n\r\n") {
+                return Ok(end + 4);
+            }
+        }
+    }
+
+    /// Sends a request and reads its answer to the end.
+    pub(crate) async fn exchange(&mut self, request: &[u8]) -> Result<Exchange> {
+        let head = self.head(request).await?;
+        let text = &self.buffer[..head];
+        let found = text.starts_with(b"HTTP/1.1 200");
+        let Some(length) = content_length(text)? else {
+            let size = self.skip_chunks(head).await?;
+            return Ok(Exchange {
+                size,
+                failed: !found,
+            });
+        };
+        let size = self.skip(head, length).await?;
+        // A large answer was overwritten in the buffer; the check before the run has seen one.
+        let end = head + length as usize;
+        let whole = end <= self.buffer.len();
+        let failed = !found || whole && is_error(&self.buffer[head..end]);
+        Ok(Exchange { size, failed })
+    }
+
+    async fn fill(&mut self) -> Result<()> {
+        let read = self.stream.read(&mut self.buffer[self.filled..]).await?;
+        if read == 0 {
+            return Err("the server closed the connection".into());
+        }
+        self.filled += read;
+        Ok(())
+    }
+
+    async fn skip(&mut self, head: usize, length: u64) -> Result<u64> {
+        let end = head as u64 + length;
+        while (self.filled as u64) < end && end <= self.buffer.len() as u64 {
+            self.fill().await?;
+        }
+        let mut left = end.saturating_sub(self.filled as u64);
+        while left > 0 {
+            let read = self.stream.read(&mut self.buffer).await?;
+            if read == 0 {
+                return Err("the server closed the connection".into());
+            }
+            left -= read as u64;
+        }
+        Ok(length)
+    }
+
+    /// Reads a chunked body (RFC 9112, section 7.1) up to its last chunk.
+    async fn skip_chunks(&mut self, head: usize) -> Result<u64> {
+        let mut size = 0;
+        let mut at = head;
+        loop {
+            let line = loop {
+                if let Some(end) = memmem::find(&self.buffer[at..self.filled], b"\r\n") {
+                    break at + end;
+                }
+                self.compact(&mut at);
+                self.fill().await?;
+            };
+            let digits = std::str::from_utf8(&self.buffer[at..line])?;
+            let chunk = usize::from_str_radix(digits.trim(), 16)?;
+            at = line + 2;
+            let mut left = chunk + 2;
+            while self.filled - at < left {
+                left -= self.filled - at;
+                self.filled = 0;
+                at = 0;
+                self.fill().await?;
+            }
+            at += left;
+            if chunk == 0 {
+                return Ok(size);
+            }
+            size += chunk as u64;
+        }
+    }
+
+    fn compact(&mut self, at: &mut usize) {
+        self.buffer.copy_within(*at..self.filled, 0);
+        self.filled -= *at;
+        *at = 0;
+    }
+}
+
+fn content_length(head: &[u8]) -> Result<Option<u64>> {
+    // The service writes the names of headers in lower case, other servers in title case.
+    for name in [b"\r\ncontent-length: ", b"\r\nContent-Length: "] {
+        if let Some(at) = memmem::find(head, name) {
+            let digits = head[at + name.len()..].split(|byte| *byte == b'\r').next();
+            return Ok(Some(
+                std::str::from_utf8(digits.unwrap_or_default())?.parse()?,
+            ));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether a body with status 200 says that the request failed (GraphQL and JSON-RPC).
+fn is_error(body: &[u8]) -> bool {
+    const SHOWN: usize = 2048;
+    let end = &body[body.len().saturating_sub(SHOWN)..];
+    let begin = &body[..body.len().min(SHOWN)];
+    [end, begin].iter().any(|text| {
+        memmem::find(text, b"\"errors\":[").is_some()
+            || memmem::find(text, b"\"error\":{").is_some()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{content_length, is_error};
+
+    #[test]
+    fn the_length_is_found_in_either_case() -> crate::Result<()> {
+        let lower = b"HTTP/1.1 200 OK\r\ncontent-length: 12\r\n\r\n";
+        let title = b"HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\n";
+        assert_eq!(content_length(lower)?, Some(12));
+        assert_eq!(content_length(title)?, Some(7));
+        assert_eq!(content_length(b"HTTP/1.1 200 OK\r\n\r\n")?, None);
+        Ok(())
+    }
+
+    #[test]
+    fn errors_in_the_body_are_seen() {
+        assert!(is_error(
+            br#"{"data":{"a":null},"errors":[{"message":"x"}]}"#
+        ));
+        assert!(is_error(
+            br#"{"jsonrpc":"2.0","error":{"code":-32603},"id":1}"#
+        ));
+        assert!(!is_error(br#"{"data":{"a":{"id":"1"}}}"#));
+        let long = format!("{{\"data\":\"{}\",\"errors\":[]}}", "x".repeat(100_000));
+        assert!(is_error(long.as_bytes()));
+    }
+}

@@ -1,0 +1,241 @@
+//! Measures the variants of a shape and its floor slice by slice in turn, so that whatever else
+//! the machine does meets all of them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tokio_postgres::Client;
+
+use crate::arguments::Arguments;
+use crate::connection::Connection;
+use crate::floor::Floor;
+use crate::load::{self, Caller, Load, Plan};
+use crate::peer::Peer;
+use crate::service::Service;
+use crate::setup::People;
+use crate::shape::Shape;
+use crate::shape::header::Callers;
+use crate::shape::value::Random;
+use crate::statistics::Sample;
+use crate::variant::{self, Variant};
+use crate::{Result, process, table};
+
+/// Everything that a measurement needs.
+pub(crate) struct Bench<'a> {
+    /// The demo.
+    pub(crate) service: &'a Service,
+    /// Who sends requests.
+    pub(crate) people: &'a People,
+    /// What was asked for.
+    pub(crate) arguments: &'a Arguments,
+    /// The other server.
+    pub(crate) peer: Option<&'a Peer>,
+    /// A connection that is kept, so that looking at logins makes none.
+    pub(crate) admin: Client,
+}
+
+impl Bench<'_> {
+    /// Measures the variants of a shape and prints their rows.
+    pub(crate) async fn shape(&self, shape: &Shape, variants: &[Variant]) -> Result<()> {
+        let plans: Vec<Arc<Plan>> = variants.iter().map(|v| self.plan(shape, v)).collect();
+        let connections = shape
+            .header
+            .connections
+            .unwrap_or(self.arguments.connections());
+        let load = Load {
+            connections,
+            threads: self.arguments.threads,
+            time: self.arguments.slice(),
+        };
+        for (variant, plan) in variants.iter().zip(&plans) {
+            let checked = check(plan).await;
+            checked.map_err(|error| format!("{}: {error}", variant.name))?;
+            let time = self.warm_up(variant);
+            load::run(plan, Load { time, ..load }).await?;
+        }
+        let peer = self.checked_peer(shape, load).await;
+        // What the case before left to write is not counted for this one.
+        self.admin.batch_execute("checkpoint").await?;
+        let script = shape.script();
+        let role = variant::floor_role(variants);
+        let (mut samples, mut floors, mut peers) = (Vec::new(), Vec::new(), Vec::new());
+        samples.resize_with(variants.len(), Sample::default);
+        for _ in 0..self.arguments.slices() {
+            for ((variant, plan), sample) in variants.iter().zip(&plans).zip(&mut samples) {
+                self.slice(variant, plan, load, sample).await?;
+            }
+            if let Some(script) = &script {
+                let floor = Floor {
+                    script,
+                    role: &role,
+                    clients: connections,
+                    time: load.time,
+                };
+                floors.push(floor.run(self.service).await?);
+            }
+            if let Some(plan) = &peer {
+                let outcome = load::run(plan, load).await?;
+                peers.push(outcome.latencies.len() as f64 / outcome.elapsed.as_secs_f64());
+            }
+        }
+        for sample in &mut samples {
+            sample.sort();
+        }
+        table::print(variants, &samples, mean(&floors), mean(&peers));
+        Ok(())
+    }
+
+    /// The other server's plan, when it has a document and answers it; an error there is printed
+    /// and is none of ours.
+    async fn checked_peer(&self, shape: &Shape, load: Load) -> Option<Arc<Plan>> {
+        let peer = self.peer?;
+        let plan = Arc::new(peer.plan(shape)?);
+        let warm = async {
+            check(&plan).await?;
+            load::run(&plan, load).await
+        };
+        match warm.await {
+            Ok(_) => Some(plan),
+            Err(error) => {
+                println!("{} at {}: {error}", peer.name, shape.header.name);
+                None
+            }
+        }
+    }
+
+    /// Many users need longer until each connection has seen what it needs.
+    fn warm_up(&self, variant: &Variant) -> Duration {
+        match (self.arguments.quick, variant.users) {
+            (true, _) => Duration::from_millis(50),
+            (false, 0 | 1) => Duration::from_millis(700),
+            (false, _) => Duration::from_secs(3),
+        }
+    }
+
+    fn plan(&self, shape: &Shape, variant: &Variant) -> Arc<Plan> {
+        let people = self.people;
+        let owner = || Caller {
+            token: Some(self.service.owner_token.clone()),
+            number: 0,
+        };
+        let callers = match variant.callers {
+            Callers::Owner => [owner()].into(),
+            Callers::Guest => [people.guest.clone()].into(),
+            Callers::Tenants => people.of_tenants.clone(),
+            _ => {
+                let count = people.users.len().min(variant.users as usize);
+                people.users[..count].into()
+            }
+        };
+        Arc::new(Plan {
+            address: self.service.address,
+            path: variant.door.path().to_owned(),
+            accept: shape.header.accept.clone(),
+            callers,
+            body: shape.body(variant.door),
+        })
+    }
+
+    async fn slice(
+        &self,
+        variant: &Variant,
+        plan: &Arc<Plan>,
+        load: Load,
+        sample: &mut Sample,
+    ) -> Result<()> {
+        let logins = self.logins().await?;
+        let database = process::family_cpu(self.service.postmaster)?;
+        let (server, generator) = (
+            process::cpu(self.service.server)?,
+            process::cpu(std::process::id())?,
+        );
+        let outcome = if variant.callers == Callers::UsersWithSignUps {
+            let (outcome, signed_up) =
+                tokio::join!(load::run(plan, load), self.sign_ups(load.time));
+            sample.sign_ups += signed_up?;
+            outcome?
+        } else {
+            load::run(plan, load).await?
+        };
+        sample.generator += process::cpu(std::process::id())? - generator;
+        sample.server += process::cpu(self.service.server)? - server;
+        sample.database += process::family_cpu(self.service.postmaster)? - database;
+        sample.logins += self.logins().await?.saturating_sub(logins);
+        sample.add(&outcome.latencies, outcome.elapsed, outcome.failures);
+        Ok(())
+    }
+
+    /// Signs people up at a steady pace until the time is over; returns how many.
+    async fn sign_ups(&self, time: Duration) -> Result<u32> {
+        let end = Instant::now() + time;
+        let pace = Duration::from_secs(1) / self.arguments.sign_ups.max(1);
+        let mut connection = Connection::open(self.service.address).await?;
+        let mut due = tokio::time::interval(pace);
+        let mut count = 0;
+        loop {
+            due.tick().await;
+            if Instant::now() >= end {
+                return Ok(count);
+            }
+            let name = format!("new-{}-{}", std::process::id(), next_number());
+            let tenant = &self.people.tenant;
+            tenant.sign_up(&mut connection, &name, count).await?;
+            count += 1;
+        }
+    }
+
+    /// Sessions that PostgreSQL has started so far; always 0 before PostgreSQL 14.
+    async fn logins(&self) -> Result<u64> {
+        const COUNT: &str = "select coalesce(sum((to_jsonb(d)->>'sessions')::bigint), 0)::bigint \
+            from pg_stat_database d";
+        let count: i64 = self.admin.query_one(COUNT, &[]).await?.get(0);
+        Ok(count.try_into()?)
+    }
+}
+
+/// The number of the next person who signs up.
+fn next_number() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Sends one request and looks at its answer: it must have data and no error.
+async fn check(plan: &Plan) -> Result<()> {
+    let (mut body, mut request) = (Vec::new(), Vec::new());
+    plan.write(&mut Random::new(1), &mut body, &mut request);
+    let mut connection = Connection::open(plan.address).await?;
+    if connection.exchange(&request).await?.size > LOOKED_AT {
+        return Ok(());
+    }
+    let answer = connection.ask(&request).await?;
+    let wrong = |what: &str| {
+        let body: String = answer.body.chars().take(500).collect();
+        format!("{what}: {} {body}", answer.status)
+    };
+    let Ok(json) = serde_json::from_str::<Value>(&answer.body) else {
+        return Err(wrong("no JSON").into());
+    };
+    let failed = |json: &Value| json.get("error").is_some() || json.get("errors").is_some();
+    let calls = json
+        .as_array()
+        .is_some_and(|calls| calls.iter().any(failed));
+    if answer.status != 200 || failed(&json) || calls {
+        return Err(wrong("an error").into());
+    }
+    let fields = json.get("data").and_then(Value::as_object);
+    let empty = |field: &Value| field.is_null() || field.as_array().is_some_and(Vec::is_empty);
+    if fields.is_some_and(|fields| fields.values().any(empty)) {
+        return Err(wrong("no rows").into());
+    }
+    Ok(())
+}
+
+/// Larger answers may be streamed, without the length that looking at them needs.
+const LOOKED_AT: u64 = 64 << 10;
+
+fn mean(rates: &[f64]) -> Option<f64> {
+    let sum: f64 = rates.iter().sum();
+    (!rates.is_empty()).then(|| sum / rates.len() as f64)
+}

@@ -1,0 +1,63 @@
+//! Bodies of requests, made at random while the load runs.
+
+use std::io::Write as _;
+
+use super::template::Part;
+use super::value::{Random, Value};
+
+/// Parameters of one shape; their values need no memory of their own.
+pub(crate) const MOST_PARAMETERS: usize = 8;
+
+/// A body whose middle is written once or several times, with new values each time.
+#[derive(Clone, Debug)]
+pub(crate) struct Body {
+    before: String,
+    copy: Vec<Part>,
+    copies: u32,
+    after: String,
+    values: Vec<Value>,
+}
+
+impl Body {
+    /// One with a single middle.
+    pub(crate) fn new([before, after]: [String; 2], copy: Vec<Part>, values: Vec<Value>) -> Self {
+        Self {
+            before,
+            copy,
+            copies: 1,
+            after,
+            values,
+        }
+    }
+
+    /// The same with several middles, with commas between them.
+    pub(crate) fn times(mut self, copies: u32) -> Self {
+        self.copies = copies;
+        self
+    }
+
+    /// Writes a body for the user of this number.
+    pub(crate) fn write(&self, random: &mut Random, user: u32, into: &mut Vec<u8>) {
+        into.extend_from_slice(self.before.as_bytes());
+        let mut drawn = [0; MOST_PARAMETERS];
+        for copy in 0..self.copies {
+            if copy > 0 {
+                into.push(b',');
+            }
+            for (drawn, value) in drawn.iter_mut().zip(&self.values) {
+                *drawn = value.draw(random, user);
+            }
+            for part in &self.copy {
+                match part {
+                    Part::Text(text) => into.extend_from_slice(text.as_bytes()),
+                    Part::Parameter(index) => {
+                        let drawn = drawn.get(*index).copied().unwrap_or_default();
+                        // Writing to a vector cannot fail.
+                        let _ = write!(into, "{drawn}");
+                    }
+                }
+            }
+        }
+        into.extend_from_slice(self.after.as_bytes());
+    }
+}

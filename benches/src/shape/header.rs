@@ -1,0 +1,230 @@
+//! The comment lines that begin a shape's `.sql` file: `-- key: value`.
+
+use super::body::MOST_PARAMETERS;
+use super::value::Value;
+use crate::Result;
+
+/// Where a request goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Door {
+    /// The document, to `/api/graphql/schema/public`.
+    GraphQl,
+    /// The statement as the owner's method, to `/api/v4/call`.
+    Call,
+    /// The statement as text, to `/api/v4/sql`.
+    Sql,
+}
+
+/// Who sends the requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Callers {
+    /// The tenant's owner.
+    Owner,
+    /// The tenant's default user.
+    Guest,
+    /// One sub-user.
+    One,
+    /// As many sub-users as `--users` says, at random.
+    Users,
+    /// The same while others sign up.
+    UsersWithSignUps,
+    /// So many sub-users, at random.
+    Some(u32),
+    /// Three users of each of the tenants that `--tenants` asks for, at random.
+    Tenants,
+}
+
+/// What a shape says about itself.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Header {
+    /// Its name in the table.
+    pub(crate) name: String,
+    /// Its parameters: `:name` in the statement and in the variables.
+    pub(crate) parameters: Vec<(String, Value)>,
+    /// Who asks by which door.
+    pub(crate) variants: Vec<(Door, Callers)>,
+    /// The variables of the document, or the parameters of the statement, as JSON with `:name`.
+    pub(crate) variables: Option<String>,
+    /// Calls in one request.
+    pub(crate) batch: u32,
+    /// Parameter sets of one statement.
+    pub(crate) sets: u32,
+    /// Connections, where the number makes the case.
+    pub(crate) connections: Option<usize>,
+    /// The media type that is asked for.
+    pub(crate) accept: String,
+    /// A JSON array that stands for `:rows`.
+    pub(crate) rows: Option<String>,
+}
+
+const KEYS: &str = "name, set, graphql, call, sql, variables, batch, sets, connections, accept, \
+    rows or note";
+
+impl Header {
+    /// Splits a file into its header and its statement. Errors name the line.
+    pub(crate) fn parse(text: &str) -> Result<(Self, String)> {
+        let mut header = Self {
+            name: String::new(),
+            parameters: Vec::new(),
+            variants: Vec::new(),
+            variables: None,
+            batch: 1,
+            sets: 1,
+            connections: None,
+            accept: "application/json".to_owned(),
+            rows: None,
+        };
+        let lines: Vec<&str> = text.lines().collect();
+        let is_header = |line: &&str| line.starts_with("--");
+        let end = lines.iter().take_while(|line| is_header(line)).count();
+        for (number, line) in lines[..end].iter().enumerate() {
+            let read = header.line(line.trim_start_matches('-').trim());
+            read.map_err(|error| format!("line {}: {error}", number + 1))?;
+        }
+        if header.name.is_empty() || header.variants.is_empty() {
+            return Err("expected a `name` and at least one of `graphql`, `call` and `sql`".into());
+        }
+        if header.parameters.len() > MOST_PARAMETERS {
+            return Err(format!("expected at most {MOST_PARAMETERS} parameters").into());
+        }
+        if header.batch > 1 && header.sets > 1 {
+            return Err("expected `batch` or `sets`, not both".into());
+        }
+        let statement = lines[end..]
+            .join("\n")
+            .trim()
+            .trim_end_matches(';')
+            .to_owned();
+        Ok((header, statement))
+    }
+
+    fn line(&mut self, line: &str) -> Result<()> {
+        let unknown = || format!("`{line}`: expected `key: value` with the key {KEYS}");
+        let (key, value) = line.split_once(':').ok_or_else(unknown)?;
+        let value = value.trim();
+        match key.trim() {
+            "name" => value.clone_into(&mut self.name),
+            "set" => self.parameters.push(parameter(value)?),
+            "graphql" => self.variants(Door::GraphQl, value)?,
+            "call" => self.variants(Door::Call, value)?,
+            "sql" => self.variants(Door::Sql, value)?,
+            "variables" => self.variables = Some(value.to_owned()),
+            "batch" => self.batch = number(value)?,
+            "sets" => self.sets = number(value)?,
+            "connections" => self.connections = Some(number(value)? as usize),
+            "accept" => value.clone_into(&mut self.accept),
+            "rows" => self.rows = Some(rows(value)?),
+            "note" => {}
+            _ => return Err(unknown().into()),
+        }
+        Ok(())
+    }
+
+    fn variants(&mut self, door: Door, value: &str) -> Result<()> {
+        for callers in value.split(',') {
+            self.variants.push((door, Callers::parse(callers.trim())?));
+        }
+        Ok(())
+    }
+}
+
+impl Callers {
+    fn parse(text: &str) -> Result<Self> {
+        let some = text
+            .strip_suffix(" users")
+            .and_then(|number| number.parse().ok());
+        Ok(match text {
+            "owner" => Self::Owner,
+            "guest" => Self::Guest,
+            "one user" => Self::One,
+            "users" => Self::Users,
+            "users with sign-ups" => Self::UsersWithSignUps,
+            "tenants" => Self::Tenants,
+            _ => Self::Some(some.filter(|number| *number > 0).ok_or_else(|| {
+                format!(
+                    "`{text}`: expected owner, guest, one user, users, users with sign-ups, a \
+                     number such as `32 users`, or tenants"
+                )
+            })?),
+        })
+    }
+}
+
+fn number(text: &str) -> Result<u32> {
+    let number = text.parse().ok().filter(|number| *number > 0);
+    Ok(number.ok_or_else(|| format!("`{text}`: expected a number above 0"))?)
+}
+
+/// `id = random(1, 100)`.
+fn parameter(text: &str) -> Result<(String, Value)> {
+    let (name, value) = text
+        .split_once('=')
+        .ok_or_else(|| format!("`{text}`: expected `name = random(LOW, HIGH)`"))?;
+    Ok((name.trim().to_owned(), Value::parse(value)?))
+}
+
+/// `1000 {"name": "x"}`: so many copies of an object.
+fn rows(text: &str) -> Result<String> {
+    let wrong = || format!("`{text}`: expected a number and a JSON object");
+    let (count, object) = text.split_once(' ').ok_or_else(wrong)?;
+    let object: serde_json::Value = serde_json::from_str(object).map_err(|_| wrong())?;
+    let copies = vec![object; number(count)? as usize];
+    Ok(serde_json::Value::Array(copies).to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Callers, Door, Header};
+    use crate::shape::value::Value;
+
+    #[test]
+    fn a_header_is_read_and_the_rest_is_the_statement() -> crate::Result<()> {
+        let text = "-- name: by key\n-- note: any: thing\n-- set: id = random(1, 9)\n\
+            -- graphql: owner, 32 users\n-- sql: one user\n-- batch: 10\n\
+            -- rows: 2 {\"a\":1}\n\nselect 1\nfrom t where id = :id;\n";
+        let (header, statement) = Header::parse(text)?;
+        assert_eq!(header.name, "by key");
+        assert_eq!(header.parameters, [("id".to_owned(), Value::Random(1, 9))]);
+        assert_eq!(
+            header.variants,
+            [
+                (Door::GraphQl, Callers::Owner),
+                (Door::GraphQl, Callers::Some(32)),
+                (Door::Sql, Callers::One),
+            ]
+        );
+        assert_eq!(header.batch, 10);
+        assert_eq!(header.rows.as_deref(), Some(r#"[{"a":1},{"a":1}]"#));
+        assert_eq!(statement, "select 1\nfrom t where id = :id");
+        Ok(())
+    }
+
+    #[test]
+    fn a_wrong_header_names_the_line_and_what_was_expected() {
+        for (line, expected) in [
+            ("nmae: x", "expected `key: value` with the key name"),
+            ("graphql: everybody", "expected owner, guest"),
+            ("graphql: 0 users", "expected owner, guest"),
+            ("batch: 0", "expected a number above 0"),
+            ("set: id", "expected `name = random(LOW, HIGH)`"),
+            ("rows: 5", "expected a number and a JSON object"),
+        ] {
+            let text = format!("-- name: x\n-- {line}\nselect 1");
+            let error = Header::parse(&text).unwrap_err().to_string();
+            assert!(error.starts_with("line 2: "), "{error}");
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_shape_needs_a_name_and_a_door() {
+        for text in [
+            "-- name: x\nselect 1",
+            "-- sql: owner\nselect 1",
+            "select 1",
+        ] {
+            let error = Header::parse(text).unwrap_err().to_string();
+            assert!(error.contains("expected a `name`"), "{error}");
+        }
+    }
+}

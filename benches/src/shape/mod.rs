@@ -1,0 +1,276 @@
+//! What is measured: files with a document and with the SQL that is its floor.
+
+pub(crate) mod body;
+pub(crate) mod header;
+pub(crate) mod template;
+pub(crate) mod value;
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value as Json, json};
+
+use crate::Result;
+use body::Body;
+use header::{Door, Header};
+use template::{join, split};
+use value::Value;
+
+/// One shape: `STEM.sql`, and beside it `STEM.graphql` and `STEM.PEER.graphql`.
+#[derive(Debug)]
+pub(crate) struct Shape {
+    /// What the file says about itself.
+    pub(crate) header: Header,
+    stem: String,
+    /// The floor; empty for a shape that has none.
+    statement: String,
+    document: Option<String>,
+    /// The document for the other server.
+    pub(crate) peer: Option<String>,
+}
+
+impl Shape {
+    /// Reads all shapes of a folder, in the order of their files' names.
+    pub(crate) fn read(folder: &Path, peer: Option<&str>) -> Result<Vec<Self>> {
+        let mut stems = Vec::new();
+        for entry in fs::read_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))? {
+            let name = entry?.file_name().to_string_lossy().into_owned();
+            stems.extend(name.strip_suffix(".sql").map(str::to_owned));
+        }
+        stems.sort_unstable();
+        let one = |stem: String| {
+            let shape = Self::read_one(folder, &stem, peer);
+            shape.map_err(|error| format!("{}/{stem}.sql: {error}", folder.display()).into())
+        };
+        stems.into_iter().map(one).collect()
+    }
+
+    fn read_one(folder: &Path, stem: &str, peer: Option<&str>) -> Result<Self> {
+        let (header, statement) = Header::parse(&fs::read_to_string(file(folder, stem, "sql"))?)?;
+        let beside = |ending: &str| fs::read_to_string(file(folder, stem, ending)).ok();
+        let shape = Self {
+            stem: stem.to_owned(),
+            statement: statement.replace(":rows", header.rows.as_deref().unwrap_or(":rows")),
+            document: beside("graphql"),
+            peer: peer.and_then(|peer| beside(&format!("{peer}.graphql"))),
+            header,
+        };
+        shape.check()?;
+        Ok(shape)
+    }
+
+    fn check(&self) -> Result<()> {
+        for (door, _) in &self.header.variants {
+            match door {
+                Door::GraphQl if self.document.is_none() => {
+                    return Err(format!("expected a document in {}.graphql", self.stem).into());
+                }
+                Door::Call | Door::Sql if self.statement.is_empty() => {
+                    return Err("expected a statement for `call` and `sql`".into());
+                }
+                Door::Call | Door::Sql if self.statement.contains('\\') => {
+                    return Err("expected one statement for `call` and `sql`".into());
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The owner's method with the statement, where a variant calls one.
+    pub(crate) fn method(&self) -> Option<Json> {
+        let called = |door: &Door| *door == Door::Call;
+        let called = self.header.variants.iter().any(|(door, _)| called(door));
+        called.then(|| json!({ "method": self.method_name(), "q": self.statement }))
+    }
+
+    fn method_name(&self) -> String {
+        format!("bench.{}", self.stem)
+    }
+
+    /// The bodies of requests by a door.
+    pub(crate) fn body(&self, door: Door) -> Body {
+        let text = |text: &str| Json::from(text).to_string();
+        let (before, after) = match door {
+            Door::GraphQl => return self.document_body(self.document.as_deref()),
+            Door::Call => {
+                let method = text(&self.method_name());
+                let before = format!(r#"{{"jsonrpc":"2.0","id":1,"method":{method},"params":"#);
+                (before, "}")
+            }
+            Door::Sql => (format!(r#"{{"q":{},"params":"#, text(&self.statement)), "}"),
+        };
+        let values = self.header.parameters.iter().map(|(_, value)| *value);
+        let values: Vec<_> = values.collect();
+        let parts = self.variables();
+        if self.header.sets > 1 {
+            let (before, after) = (format!("{before}["), format!("]{after}"));
+            return Body::new([before, after], parts, values).times(self.header.sets);
+        }
+        if self.header.batch > 1 {
+            let call = [&*before, &self.variables_text(), after].concat();
+            let parts = split(&call, &self.names());
+            return Body::new(["[".into(), "]".into()], parts, values).times(self.header.batch);
+        }
+        Body::new([before, after.to_owned()], parts, values)
+    }
+
+    /// The bodies of requests with a document.
+    pub(crate) fn document_body(&self, document: Option<&str>) -> Body {
+        let document = Json::from(document.unwrap_or_default());
+        let before = format!(r#"{{"query":{document},"variables":"#);
+        let values = self.header.parameters.iter().map(|(_, value)| *value);
+        Body::new([before, "}".to_owned()], self.variables(), values.collect())
+    }
+
+    fn names(&self) -> Vec<&str> {
+        let names = self.header.parameters.iter().map(|(name, _)| &**name);
+        names.collect()
+    }
+
+    fn variables(&self) -> Vec<template::Part> {
+        split(&self.variables_text(), &self.names())
+    }
+
+    /// What the header says, or each parameter under its name.
+    fn variables_text(&self) -> String {
+        let all = || {
+            let names = self.names();
+            let member = |name: &&str| format!("\"{name}\": :{name}");
+            let members: Vec<_> = names.iter().map(member).collect();
+            format!("{{{}}}", members.join(", "))
+        };
+        let text = self.header.variables.clone().unwrap_or_else(all);
+        text.replace(":rows", self.header.rows.as_deref().unwrap_or(":rows"))
+    }
+
+    /// The script for pgbench, unless the shape has no floor.
+    pub(crate) fn script(&self) -> Option<String> {
+        if self.statement.is_empty() {
+            return None;
+        }
+        let Header {
+            batch,
+            sets,
+            parameters,
+            ..
+        } = &self.header;
+        let parts = split(&self.statement, &self.names());
+        let copies = (*batch).max(*sets);
+        let (mut settings, mut statements) = (Vec::new(), Vec::new());
+        for copy in 0..copies {
+            // The values of parameter sets are drawn once: a thousand would slow pgbench down.
+            let suffix = if *batch > 1 {
+                format!("_{copy}")
+            } else {
+                String::new()
+            };
+            if copy == 0 || *batch > 1 {
+                let set = |(name, value): &(String, Value)| {
+                    format!("\\set {name}{suffix} {}\n", value.pgbench())
+                };
+                settings.extend(parameters.iter().map(set));
+            }
+            let statement = join(&parts, |index| format!(":{}{suffix}", parameters[index].0));
+            // A script with commands of pgbench's own ends its statements itself.
+            let end = if statement.contains('\\') { "" } else { ";" };
+            statements.push(format!("{statement}{end}\n"));
+        }
+        let (settings, statements) = (settings.concat(), statements.concat());
+        Some(if copies > 1 {
+            format!("{settings}\\startpipeline\nbegin;\n{statements}commit;\n\\endpipeline\n")
+        } else {
+            settings + &statements
+        })
+    }
+}
+
+fn file(folder: &Path, stem: &str, ending: &str) -> std::path::PathBuf {
+    folder.join(format!("{stem}.{ending}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Shape;
+    use super::header::Door;
+    use super::value::Random;
+    use crate::Result;
+
+    /// A shape of a file with this text, with a document beside it.
+    fn shape(text: &str) -> Result<Shape> {
+        let folder = tempfile::tempdir()?;
+        std::fs::write(folder.path().join("by-key.sql"), text)?;
+        std::fs::write(folder.path().join("by-key.graphql"), "{ a }")?;
+        let shape = Shape::read(folder.path(), None)?.pop();
+        Ok(shape.ok_or("no shape")?)
+    }
+
+    fn body(shape: &Shape, door: Door) -> Result<String> {
+        let mut body = Vec::new();
+        let user = 2;
+        shape.body(door).write(&mut Random::new(1), user, &mut body);
+        Ok(String::from_utf8(body)?)
+    }
+
+    const BY_KEY: &str =
+        "-- name: x\n-- set: id = own(1)\n-- call: owner\nselect a::text from t where id = :id;\n";
+
+    #[test]
+    fn a_shape_is_a_request_and_a_script() -> Result<()> {
+        let shape = shape(BY_KEY)?;
+        let sql = r#"{"q":"select a::text from t where id = :id","params":{"id": 3}}"#;
+        assert_eq!(body(&shape, Door::Sql)?, sql);
+        let call = r#"{"jsonrpc":"2.0","id":1,"method":"bench.by-key","params":{"id": 3}}"#;
+        assert_eq!(body(&shape, Door::Call)?, call);
+        let document = r#"{"query":"{ a }","variables":{"id": 3}}"#;
+        assert_eq!(body(&shape, Door::GraphQl)?, document);
+        let script = "\\set id random(1, 1)\nselect a::text from t where id = :id;\n";
+        assert_eq!(shape.script().as_deref(), Some(script));
+        Ok(())
+    }
+
+    #[test]
+    fn a_batch_draws_its_values_for_each_call() -> Result<()> {
+        let shape = shape(&BY_KEY.replace("-- call", "-- batch: 2\n-- call"))?;
+        let calls: serde_json::Value = serde_json::from_str(&body(&shape, Door::Call)?)?;
+        assert_eq!(calls.as_array().map(Vec::len), Some(2));
+        let script = "\\set id_0 random(1, 1)\n\\set id_1 random(1, 1)\n\\startpipeline\nbegin;\n\
+            select a::text from t where id = :id_0;\nselect a::text from t where id = :id_1;\n\
+            commit;\n\\endpipeline\n";
+        assert_eq!(shape.script().as_deref(), Some(script));
+        Ok(())
+    }
+
+    #[test]
+    fn sets_are_one_statement_with_several_parameters() -> Result<()> {
+        let shape = shape(&BY_KEY.replace("-- call", "-- sets: 2\n-- call"))?;
+        assert!(body(&shape, Door::Sql)?.ends_with(r#""params":[{"id": 3},{"id": 3}]}"#));
+        Ok(())
+    }
+
+    #[test]
+    fn the_shapes_of_the_folder_can_be_read() -> Result<()> {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("shapes");
+        let shapes = Shape::read(&folder, Some("postgraphile"))?;
+        assert!(shapes.iter().filter(|shape| shape.peer.is_some()).count() > 10);
+        for shape in shapes {
+            for (door, _) in shape.header.variants.clone() {
+                let sent = body(&shape, door)?;
+                let json: Result<serde_json::Value, _> = serde_json::from_str(&sent);
+                assert!(json.is_ok(), "{}: {sent}", shape.stem);
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_shape_says_what_it_lacks() {
+        let wrong = shape("-- name: x\n-- call: owner\n")
+            .unwrap_err()
+            .to_string();
+        assert!(
+            wrong.ends_with("by-key.sql: expected a statement for `call` and `sql`"),
+            "{wrong}"
+        );
+    }
+}

@@ -1,0 +1,76 @@
+//! Texts with `:name` in them, where a parameter's value is to stand.
+
+/// A piece of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// As it is.
+    Text(String),
+    /// The value of the parameter with this index.
+    Parameter(usize),
+}
+
+/// Splits a text at the parameters of these names. `::type` is a cast and no parameter.
+pub(crate) fn split(text: &str, names: &[&str]) -> Vec<Part> {
+    let mut parts = Vec::new();
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(':') {
+        let (before, behind) = rest.split_at(at);
+        plain.push_str(before);
+        let colons = behind.len() - behind.trim_start_matches(':').len();
+        let behind_colons = &behind[colons..];
+        let word = behind_colons
+            .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+            .map_or(behind_colons, |end| &behind_colons[..end]);
+        match names.iter().position(|name| *name == word) {
+            Some(index) if colons == 1 => {
+                parts.push(Part::Text(std::mem::take(&mut plain)));
+                parts.push(Part::Parameter(index));
+            }
+            _ => plain.push_str(&behind[..colons + word.len()]),
+        }
+        rest = &behind_colons[word.len()..];
+    }
+    plain.push_str(rest);
+    parts.push(Part::Text(plain));
+    parts.retain(|part| *part != Part::Text(String::new()));
+    parts
+}
+
+/// Puts the parts together again.
+pub(crate) fn join(parts: &[Part], value: impl Fn(usize) -> String) -> String {
+    let part = |part: &Part| match part {
+        Part::Text(text) => text.clone(),
+        Part::Parameter(index) => value(*index),
+    };
+    parts.iter().map(part).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Part, join, split};
+
+    #[test]
+    fn parameters_are_found_by_their_whole_name() {
+        let parts = split("a = :id and b = :ident and c = :id::int", &["id"]);
+        let text = |text: &str| Part::Text(text.to_owned());
+        assert_eq!(
+            parts,
+            [
+                text("a = "),
+                Part::Parameter(0),
+                text(" and b = :ident and c = "),
+                Part::Parameter(0),
+                text("::int"),
+            ]
+        );
+        assert_eq!(split("x::id", &["id"]), [text("x::id")]);
+    }
+
+    #[test]
+    fn a_template_in_json_is_filled() {
+        let parts = split(r#"{"id": :id, "price": ":id.25"}"#, &["id"]);
+        let filled = join(&parts, |_| "7".to_owned());
+        assert_eq!(filled, r#"{"id": 7, "price": "7.25"}"#);
+    }
+}

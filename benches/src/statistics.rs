@@ -1,0 +1,100 @@
+//! Rates, percentiles and ratios of what was measured in slices.
+
+use std::time::Duration;
+
+/// Latencies and CPU times of all slices of one variant.
+#[derive(Debug, Default)]
+pub(crate) struct Sample {
+    latencies: Vec<Duration>,
+    elapsed: Duration,
+    /// Requests that were answered with an error.
+    pub(crate) failures: usize,
+    /// Seconds of CPU of the service.
+    pub(crate) server: f64,
+    /// Seconds of CPU of PostgreSQL.
+    pub(crate) database: f64,
+    /// Seconds of CPU of the load generator.
+    pub(crate) generator: f64,
+    /// People who signed up meanwhile.
+    pub(crate) sign_ups: u32,
+    /// Sessions that PostgreSQL started.
+    pub(crate) logins: u64,
+}
+
+impl Sample {
+    /// Adds what one slice measured.
+    pub(crate) fn add(&mut self, latencies: &[Duration], elapsed: Duration, failures: usize) {
+        self.latencies.extend_from_slice(latencies);
+        self.elapsed += elapsed;
+        self.failures += failures;
+    }
+
+    /// To be called when the last slice is in.
+    pub(crate) fn sort(&mut self) {
+        self.latencies.sort_unstable();
+    }
+
+    /// Requests answered a second.
+    pub(crate) fn rate(&self) -> f64 {
+        ratio(self.latencies.len() as f64, self.elapsed.as_secs_f64())
+    }
+
+    /// A percentile of the latency in milliseconds.
+    pub(crate) fn percentile(&self, share: f64) -> f64 {
+        percentile(&self.latencies, share)
+    }
+
+    /// Microseconds a request of so many seconds in all.
+    pub(crate) fn each(&self, seconds: f64) -> f64 {
+        ratio(seconds * 1e6, self.latencies.len() as f64)
+    }
+}
+
+/// A percentile of sorted times (nearest rank) in milliseconds.
+pub(crate) fn percentile(sorted: &[Duration], share: f64) -> f64 {
+    let last = sorted.len().saturating_sub(1);
+    let time = sorted.get((last as f64 * share).round() as usize);
+    time.map_or(0.0, |time| time.as_secs_f64() * 1e3)
+}
+
+/// A quotient, and 0 where there is nothing to divide by.
+pub(crate) fn ratio(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{Sample, percentile, ratio};
+
+    fn milliseconds(times: impl IntoIterator<Item = u64>) -> Vec<Duration> {
+        times.into_iter().map(Duration::from_millis).collect()
+    }
+
+    #[test]
+    fn a_percentile_is_the_nearest_rank() {
+        let times = milliseconds(1..=101);
+        assert!((percentile(&times, 0.5) - 51.0).abs() < 1e-9);
+        assert!((percentile(&times, 0.99) - 100.0).abs() < 1e-9);
+        assert!((percentile(&times, 1.0) - 101.0).abs() < 1e-9);
+        assert!(percentile(&[], 0.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn slices_add_up() {
+        let mut sample = Sample::default();
+        sample.add(&milliseconds([9, 1]), Duration::from_secs(1), 1);
+        sample.add(&milliseconds([5, 3]), Duration::from_secs(1), 0);
+        sample.sort();
+        assert!((sample.rate() - 2.0).abs() < 1e-9);
+        assert!((sample.percentile(1.0) - 9.0).abs() < 1e-9);
+        assert!((sample.each(0.002) - 500.0).abs() < 1e-9);
+        assert_eq!(sample.failures, 1);
+    }
+
+    #[test]
+    fn a_ratio_to_nothing_is_zero() {
+        assert!(ratio(5.0, 0.0).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,141 @@
+//! A shape asked by one door and by some callers.
+
+use crate::accounts::name;
+use crate::arguments::Arguments;
+use crate::shape::Shape;
+use crate::shape::header::{Callers, Door};
+
+/// One row of the table.
+#[derive(Clone, Debug)]
+pub(crate) struct Variant {
+    /// What it is called in the table.
+    pub(crate) name: String,
+    /// Where its requests go.
+    pub(crate) door: Door,
+    /// Who sends them.
+    pub(crate) callers: Callers,
+    /// Sub-users that it needs.
+    pub(crate) users: u32,
+}
+
+impl Variant {
+    /// Whether the other one is the one user to whom this one's many users are compared.
+    pub(crate) fn is_compared_to(&self, other: &Self) -> bool {
+        self.users > 1 && self.door == other.door && other.callers == Callers::One
+    }
+}
+
+/// The variants of a shape that are wanted, with those that they are compared to.
+pub(crate) fn of(shape: &Shape, arguments: &Arguments) -> Vec<Variant> {
+    let mut all = Vec::new();
+    for &(door, callers) in &shape.header.variants {
+        for users in numbers(callers, arguments) {
+            let who = who(callers, users, arguments.tenants);
+            let name = format!("{}, {}, {who}", shape.header.name, door.name());
+            all.push(Variant {
+                name,
+                door,
+                callers,
+                users,
+            });
+        }
+    }
+    let wanted = |variant: &Variant| arguments.wants(&variant.name);
+    let compared: Vec<Variant> = all.iter().filter(|v| wanted(v)).cloned().collect();
+    let compared = |one: &Variant| compared.iter().any(|many| many.is_compared_to(one));
+    all.retain(|variant| wanted(variant) || compared(variant));
+    all
+}
+
+/// How many sub-users there are to be, for each row.
+fn numbers(callers: Callers, arguments: &Arguments) -> Vec<u32> {
+    match callers {
+        Callers::Tenants if arguments.tenants == 0 => vec![],
+        Callers::Owner | Callers::Guest | Callers::Tenants => vec![0],
+        Callers::One => vec![1],
+        Callers::Some(number) => vec![number],
+        Callers::Users | Callers::UsersWithSignUps => arguments.users(),
+    }
+}
+
+fn who(callers: Callers, users: u32, tenants: u32) -> String {
+    match callers {
+        Callers::Owner => "owner".to_owned(),
+        Callers::Guest => "guest".to_owned(),
+        Callers::One => "one user".to_owned(),
+        Callers::UsersWithSignUps => format!("{users} users with sign-ups"),
+        Callers::Users | Callers::Some(_) => format!("{users} users"),
+        Callers::Tenants => format!("{tenants} tenants x 3"),
+    }
+}
+
+/// The role of the floor: that of the first callers.
+pub(crate) fn floor_role(variants: &[Variant]) -> String {
+    match variants.first().map(|variant| variant.callers) {
+        Some(Callers::Guest) => "demo/guest".to_owned(),
+        Some(Callers::Owner) | None => "demo".to_owned(),
+        Some(_) => format!("demo/{}", name(0)),
+    }
+}
+
+impl Door {
+    fn name(self) -> &'static str {
+        match self {
+            Self::GraphQl => "graphql",
+            Self::Call => "call",
+            Self::Sql => "sql",
+        }
+    }
+
+    /// The path of its requests.
+    pub(crate) fn path(self) -> &'static str {
+        match self {
+            Self::GraphQl => "/api/graphql/schema/public",
+            Self::Call => "/api/v4/call",
+            Self::Sql => "/api/v4/sql",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::of;
+    use crate::Result;
+    use crate::arguments::Arguments;
+    use crate::shape::Shape;
+
+    fn names(arguments: &[&str], file: &str) -> Result<Vec<String>> {
+        let folder = tempfile::tempdir()?;
+        std::fs::write(folder.path().join("a.sql"), file)?;
+        let arguments = ["tidegate-bench"].iter().chain(arguments);
+        let arguments = Arguments::parse_from(arguments);
+        let shapes = Shape::read(folder.path(), None)?;
+        let variants = shapes.iter().flat_map(|shape| of(shape, &arguments));
+        Ok(variants.map(|variant| variant.name).collect())
+    }
+
+    const FILE: &str = "-- name: x\n-- call: owner, one user, users, tenants\nselect 1";
+
+    #[test]
+    fn each_number_of_users_is_a_row() -> Result<()> {
+        let names = names(&["--users", "9,3", "--tenants", "2"], FILE)?;
+        let expected = [
+            "x, call, owner",
+            "x, call, one user",
+            "x, call, 3 users",
+            "x, call, 9 users",
+            "x, call, 2 tenants x 3",
+        ];
+        assert_eq!(names, expected);
+        Ok(())
+    }
+
+    #[test]
+    fn many_users_bring_the_one_with_them() -> Result<()> {
+        let names = names(&["--only", "300 users"], FILE)?;
+        assert_eq!(names, ["x, call, one user", "x, call, 300 users"]);
+        Ok(())
+    }
+}

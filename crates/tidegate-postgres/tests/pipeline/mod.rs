@@ -1,0 +1,367 @@
+//! Several statements in one write and one transaction.
+
+mod differential;
+mod failures;
+mod load;
+mod proxy;
+
+use std::time::{Duration, Instant};
+
+use tidegate_postgres::Config;
+use tidegate_postgres::config::TlsMode;
+use tidegate_postgres::pool::Settings;
+use tidegate_sql::{
+    Author, BoundStatement, BoxFuture, Column, Commit, Completion, Error, Flow, Login, Mode,
+    Pipeline, PipelineError, RawRow, RowSink, Step, Terms,
+};
+
+use crate::stage::{Gathered, Rows, Sql, Stage};
+use proxy::Log;
+
+/// A pipeline being put together.
+struct Plan {
+    mode: Mode,
+    commit: Commit,
+    terms: Terms,
+    statements: Vec<BoundStatement>,
+}
+
+impl Plan {
+    fn new(statements: impl IntoIterator<Item = Sql>) -> Self {
+        let statements = statements.into_iter().map(|sql| {
+            let mut bound = sql.bound;
+            if bound.sets.is_empty() && bound.statement.placeholders().is_empty() {
+                bound.sets.push(Vec::new());
+            }
+            bound
+        });
+        Self {
+            mode: Mode::ReadWrite,
+            commit: Commit::AfterRows,
+            terms: Terms::default(),
+            statements: statements.collect(),
+        }
+    }
+
+    fn snapshot(mut self) -> Self {
+        self.mode = Mode::Snapshot;
+        self
+    }
+
+    fn together(mut self) -> Self {
+        self.commit = Commit::Together;
+        self
+    }
+
+    /// The text is ours, so that what it calls is trusted.
+    fn ours(mut self) -> Self {
+        self.terms.author = Author::Service;
+        self
+    }
+
+    fn pipeline<'a, S: RowSink>(&'a self, sinks: &'a mut [S]) -> Pipeline<'a> {
+        let steps = self.statements.iter().zip(sinks);
+        Pipeline {
+            mode: self.mode,
+            steps: steps
+                .map(|(statement, sink)| Step { statement, sink })
+                .collect(),
+            commit: self.commit,
+        }
+    }
+
+    async fn run(&self, stage: &Stage, login: &Login) -> Result<Vec<Rows>, PipelineError> {
+        let mut sinks = self.sinks();
+        let pipeline = self.pipeline(&mut sinks);
+        let completions = stage.roles.pipeline(login, pipeline, &self.terms).await?;
+        Ok(gathered(sinks, &completions))
+    }
+
+    /// The same with the statements in turn.
+    async fn run_in_turn(&self, stage: &Stage, login: &Login) -> Result<Vec<Rows>, PipelineError> {
+        let mut sinks = self.sinks();
+        let transaction = stage.roles.begin(login, self.mode, &self.terms).await?;
+        let completions = self.pipeline(&mut sinks).run_in(transaction).await?;
+        Ok(gathered(sinks, &completions))
+    }
+
+    /// With sinks that refuse the row behind so many.
+    async fn run_with(
+        &self,
+        limits: &[usize],
+        stage: &Stage,
+        login: &Login,
+    ) -> Result<Vec<Completion>, PipelineError> {
+        let mut sinks: Vec<_> = limits.iter().map(|limit| Refusing(*limit)).collect();
+        let pipeline = self.pipeline(&mut sinks);
+        stage.roles.pipeline(login, pipeline, &self.terms).await
+    }
+
+    fn sinks(&self) -> Vec<Gathered> {
+        let sinks = self.statements.iter();
+        sinks.map(|_| Gathered::default()).collect()
+    }
+}
+
+fn gathered(sinks: Vec<Gathered>, completions: &[Completion]) -> Vec<Rows> {
+    assert_eq!(sinks.len(), completions.len());
+    let sinks = sinks.into_iter().zip(completions);
+    sinks.map(|(sink, done)| sink.rows(*done)).collect()
+}
+
+/// Takes so many rows.
+struct Refusing(usize);
+
+impl RowSink for Refusing {
+    fn columns(&mut self, _: &[Column]) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn row(&mut self, _: RawRow<'_>) -> Result<Flow, Error> {
+        self.0 = self.0.checked_sub(1).ok_or(Error::ResultTooLarge(1))?;
+        Ok(Flow::Continue)
+    }
+
+    fn ready(&mut self) -> BoxFuture<'_, Result<(), Error>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+/// A stage with a table of 100 rows, and one for writing.
+async fn stage(name: &str) -> Stage {
+    furnished(Stage::new(name).await).await
+}
+
+async fn furnished(stage: Stage) -> Stage {
+    let setup = "create table item as select g as id, 'item ' || g as name
+            from generate_series(1, 100) g;
+        alter table item add primary key (id);
+        create table note (id int primary key, text text);
+        grant all on item, note to public";
+    let owner = stage.owner();
+    for statement in setup.split(';') {
+        Sql::new(statement).run(&stage, &owner).await.unwrap();
+    }
+    stage
+}
+
+fn by_key(id: u32) -> Sql {
+    Sql::new("select name from item where id = :id").set([&id.to_string()])
+}
+
+fn write(id: u32) -> Sql {
+    Sql::new("insert into note values (:id, 'x')").set([&id.to_string()])
+}
+
+fn write_returning(id: u32) -> Sql {
+    Sql::new("insert into note values (:id, 'x') returning id").set([&id.to_string()])
+}
+
+async fn notes(stage: &Stage) -> String {
+    stage.value("select count(*)::text from note").await
+}
+
+/// A stage behind a proxy that notes what is sent.
+async fn watched(name: &str) -> (Stage, Log) {
+    let cluster = tidegate_embedded::testing::cluster();
+    let url = cluster.url("postgres");
+    let place = url.rsplit('@').next().unwrap();
+    let port = place.split(':').nth(1).unwrap();
+    let port: String = port.chars().take_while(char::is_ascii_digit).collect();
+    let (own, log) = proxy::start(port.parse().unwrap()).await;
+    let config = Config::from_url(&url.replace(&format!(":{port}/"), &format!(":{own}/")));
+    let config = config.unwrap().with_tls(TlsMode::Disable, None);
+    let stage = Stage::at(cluster, name, Settings::default(), config).await;
+    (furnished(stage).await, log)
+}
+
+/// What a plan sends once its statements are known.
+async fn sent(plan: &Plan, stage: &Stage, log: &Log) -> String {
+    let owner = stage.owner();
+    plan.run(stage, &owner).await.unwrap();
+    Sql::new("delete from note")
+        .run(stage, &owner)
+        .await
+        .unwrap();
+    stage.rest().await;
+    log.take();
+    plan.run(stage, &owner).await.unwrap();
+    stage.rest().await;
+    let sent = log.take();
+    Sql::new("delete from note")
+        .run(stage, &owner)
+        .await
+        .unwrap();
+    sent
+}
+
+#[tokio::test]
+async fn what_is_known_leaves_in_one_write() {
+    let (stage, log) = watched("pipeline_sent").await;
+    // What a reset sends: the settings, and what was prepared or locked.
+    let reset = "QBES";
+    let reads = || [by_key(1), by_key(2), by_key(3)];
+    let writes = || [write(1), write(2)];
+    let returning = || [write_returning(1), write_returning(2)];
+    let cases = [
+        ("reads", Plan::new(reads()), "BEBEBES".to_owned()),
+        (
+            "a snapshot",
+            Plan::new(reads()).snapshot(),
+            "PBEBEBEBEPBES".to_owned(),
+        ),
+        ("writes", Plan::new(writes()), format!("BEBES{reset}")),
+        (
+            "writes with rows",
+            Plan::new(returning()),
+            format!("BEBEH|S{reset}"),
+        ),
+        (
+            "writes with rows that commit at once",
+            Plan::new(returning()).together(),
+            format!("BEBES{reset}"),
+        ),
+        (
+            "one write with rows that commits at once",
+            Plan::new([write_returning(1)]).together(),
+            format!("BES{reset}"),
+        ),
+        (
+            "reads between writes",
+            Plan::new([write(1), by_key(1), write(2)]),
+            format!("BEBEBEH|S{reset}"),
+        ),
+    ];
+    for (what, plan, expected) in cases {
+        // Reads are followed by a reset until the service knows that none leads to other code.
+        let deadline = Instant::now() + Duration::from_secs(10);
+        let mut found = sent(&plan, &stage, &log).await;
+        while found != expected && Instant::now() < deadline {
+            found = sent(&plan, &stage, &log).await;
+        }
+        assert_eq!(found, expected, "{what}");
+    }
+}
+
+#[tokio::test]
+async fn rows_reach_the_sink_of_their_statement() {
+    let stage = stage("pipeline_rows").await;
+    let several = Sql::new("select id from item where id = :id")
+        .set(["4"])
+        .set(["5"]);
+    for login in [stage.owner(), stage.alice(), stage.guest()] {
+        for mode in [Mode::ReadWrite, Mode::Snapshot] {
+            let mut plan = Plan::new([by_key(7), several.clone(), by_key(777), by_key(9)]);
+            plan.mode = mode;
+            for _ in 0..3 {
+                let rows = plan.run(&stage, &login).await.unwrap();
+                let values: Vec<_> = rows.into_iter().map(|rows| rows.values.concat()).collect();
+                let expected: [&[&str]; 4] = [&[r#""item 7""#], &["4", "5"], &[], &[r#""item 9""#]];
+                assert_eq!(values, expected, "{login:?} {mode:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_written_is_counted_and_kept() {
+    let stage = stage("pipeline_writes").await;
+    let owner = stage.owner();
+    let set = Sql::new("insert into note values (:id, 'y')")
+        .set(["8"])
+        .set(["9"]);
+    let count = Sql::new("select count(*) from note");
+    let plan = Plan::new([write(1), set, count, Sql::new("update note set text = 'z'")]);
+    let rows = plan.run(&stage, &owner).await.unwrap();
+    let affected: Vec<_> = rows.iter().map(|rows| rows.affected).collect();
+    assert_eq!(affected, [Some(1), Some(2), None, Some(3)]);
+    assert_eq!(rows[2].values, [["3"]]);
+    assert_eq!(notes(&stage).await, "3");
+}
+
+#[tokio::test]
+async fn a_snapshot_stays_what_it_was_and_is_read_only() {
+    let stage = stage("pipeline_snapshot").await;
+    let owner = stage.owner();
+    let setup = "create function clock() returns xid8 volatile language sql
+            as 'select pg_snapshot_xmax(pg_current_snapshot())'";
+    Sql::new(setup).run(&stage, &owner).await.unwrap();
+    let plan = Plan::new([
+        Sql::new("select pg_current_snapshot()::text"),
+        Sql::new("select pg_sleep(0.05)"),
+        Sql::new("select pg_current_snapshot()::text"),
+    ]);
+    let plan = plan.snapshot().ours();
+    let beside = async {
+        for id in 0..20 {
+            write(id).run(&stage, &owner).await.unwrap();
+        }
+    };
+    let (rows, ()) = tokio::join!(plan.run(&stage, &owner), beside);
+    let rows = rows.unwrap();
+    assert_eq!(rows[0].values, rows[2].values);
+    let plan = Plan::new([by_key(1), write(100)]).snapshot();
+    let error = plan.run(&stage, &owner).await.unwrap_err();
+    assert_eq!(
+        (error.step, error.error.sqlstate()),
+        (Some(1), Some("25006"))
+    );
+}
+
+#[tokio::test]
+async fn hundreds_of_statements_with_long_answers_do_not_block_either_side() {
+    let stage = stage("pipeline_long").await;
+    let long = |n: u32| {
+        let text = "select :n::int, repeat('x', 20000)";
+        let mut sql = Sql::new(text).set([&n.to_string()]);
+        for _ in 0..20 {
+            sql = sql.set([&n.to_string()]);
+        }
+        sql
+    };
+    let plan = Plan::new((0..400).map(long));
+    let rows = plan.run(&stage, &stage.owner()).await.unwrap();
+    for (n, rows) in rows.iter().enumerate() {
+        assert_eq!(rows.values.len(), 21);
+        assert_eq!(rows.values[20][0], n.to_string());
+    }
+}
+
+#[tokio::test]
+async fn more_statements_than_are_kept_prepared_run_all_the_same() {
+    let stage = stage("pipeline_many").await;
+    let owner = stage.owner();
+    let text = |n: u32| Sql::new(&format!("select {n} + :a::int")).set(["1"]);
+    let plan = Plan::new((0..600).map(text));
+    for _ in 0..2 {
+        let rows = plan.run(&stage, &owner).await.unwrap();
+        let values = rows.iter().map(|rows| rows.values[0][0].clone());
+        let expected = (0..600).map(|n| (n + 1).to_string());
+        assert!(values.eq(expected));
+    }
+}
+
+#[tokio::test]
+async fn what_may_change_names_or_end_the_transaction_runs_in_turn() {
+    let stage = stage("pipeline_in_turn").await;
+    let owner = stage.owner();
+    let path = Sql::new("select set_config('search_path', 'pg_catalog', true)");
+    let plan = Plan::new([path, Sql::new("select current_schema()")]);
+    let rows = plan.run(&stage, &owner).await.unwrap();
+    assert_eq!(rows[1].values, [[r#""pg_catalog""#]]);
+    let plan = Plan::new([
+        Sql::new("create table made (a int)"),
+        Sql::new("insert into made values (1)"),
+        Sql::new("select a from made"),
+    ]);
+    let rows = plan.run(&stage, &owner).await.unwrap();
+    assert_eq!(rows[2].values, [["1"]]);
+    let block = Sql::new("do $$ begin insert into note values (1); commit; end $$");
+    let plan = Plan::new([block, write(1)]);
+    let error = plan.run(&stage, &owner).await.unwrap_err();
+    assert_eq!(
+        (error.step, error.error.sqlstate()),
+        (Some(0), Some("2D000"))
+    );
+    assert_eq!(notes(&stage).await, "0");
+}

@@ -1,0 +1,92 @@
+//! A proxy in front of PostgreSQL that notes what is sent to it.
+
+use std::sync::{Arc, Mutex};
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+
+/// The tags of the messages that were sent to PostgreSQL, with a `|` wherever it answered.
+#[derive(Clone, Default)]
+pub(super) struct Log(Arc<Mutex<String>>);
+
+impl Log {
+    /// What has been noted, and forgets it.
+    pub(super) fn take(&self) -> String {
+        let mut log = self.0.lock().unwrap();
+        let noted = log.trim_matches('|').to_owned();
+        log.clear();
+        noted
+    }
+
+    fn answered(&self) {
+        let mut log = self.0.lock().unwrap();
+        if !log.ends_with('|') {
+            log.push('|');
+        }
+    }
+
+    fn sent(&self, tag: u8) {
+        self.0.lock().unwrap().push(char::from(tag));
+    }
+}
+
+/// Starts a proxy to `port`; its own port, and what it notes.
+pub(super) async fn start(port: u16) -> (u16, Log) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let own = listener.local_addr().unwrap().port();
+    let log = Log::default();
+    tokio::spawn({
+        let log = log.clone();
+        async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let server = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+                tokio::spawn(serve(client, server, log.clone()));
+            }
+        }
+    });
+    (own, log)
+}
+
+async fn serve(client: TcpStream, server: TcpStream, log: Log) {
+    let (mut from_client, mut to_client) = client.into_split();
+    let (mut from_server, mut to_server) = server.into_split();
+    let answers = log.clone();
+    tokio::spawn(async move {
+        let mut buffer = vec![0; 64 << 10];
+        while let Ok(read @ 1..) = from_server.read(&mut buffer).await {
+            answers.answered();
+            if to_client.write_all(&buffer[..read]).await.is_err() {
+                return;
+            }
+        }
+    });
+    let (mut buffer, mut pending, mut started) = (vec![0; 64 << 10], Vec::new(), false);
+    while let Ok(read @ 1..) = from_client.read(&mut buffer).await {
+        pending.extend_from_slice(&buffer[..read]);
+        note(&mut pending, &mut started, &log);
+        if to_server.write_all(&buffer[..read]).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Takes whole messages from the front.
+fn note(pending: &mut Vec<u8>, started: &mut bool, log: &Log) {
+    loop {
+        let tagged = usize::from(*started);
+        let Some(&[a, b, c, d]) = pending.get(tagged..).and_then(<[u8]>::first_chunk::<4>) else {
+            return;
+        };
+        let length = tagged + u32::from_be_bytes([a, b, c, d]) as usize;
+        if pending.len() < length {
+            return;
+        }
+        if *started {
+            log.sent(pending[0]);
+        } else {
+            // Version 3.0 of the protocol; before it TLS may be asked for.
+            *started = pending[4..8] == [0, 3, 0, 0];
+        }
+        pending.drain(..length);
+    }
+}
