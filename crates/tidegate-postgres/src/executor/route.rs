@@ -160,8 +160,17 @@ fn is_owner(login: &Login) -> bool {
     !rest.is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// Words by which a text changes what its session is, beyond what the reset behind it removes.
-const SETTINGS: [&str; 5] = ["set_config", "_to_xml", "ts_stat", "ts_rewrite", "u&\""];
+/// Words by which a text changes what no reset behind it removes, or asks for what plain writes of
+/// others leave.
+const SETTINGS: [&str; 7] = [
+    "set_config",
+    "currval",
+    "lastval",
+    "_to_xml",
+    "ts_stat",
+    "ts_rewrite",
+    "u&\"",
+];
 
 /// Whether a statement may run where callers take turns.
 fn may_share(author: Author, bound: &BoundStatement) -> bool {

@@ -174,9 +174,8 @@ impl Visit {
 /// Whether a lane would take the read.
 fn is_fit(task: &Task<'_>, now: Instant) -> bool {
     let shape = task.dictionary.shape(task.bound, &task.login.role);
-    let text = task.bound.statement.text();
     shape.is_some_and(|shape| shape.pace.is_quick(now))
-        && !(task.dictionary.belief).suspects(text, &Verdict::default())
+        && !(task.dictionary.belief).suspects(&task.bound.statement, &Verdict::default())
 }
 
 /// A lane, open or not.

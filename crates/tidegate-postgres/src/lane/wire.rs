@@ -230,10 +230,10 @@ impl Wire {
         let each = (now - self.mark) / count;
         self.mark = now;
         for job in ended {
-            let (text, verdict) = (job.statement.text(), job.prepared.verdict.clone());
+            let (statement, verdict) = (job.statement.clone(), job.prepared.verdict.clone());
             // A definition that has come meanwhile may have counted, and those behind have run in
             // what it left.
-            let suspect = self.dictionary.belief.suspects(text, &verdict);
+            let suspect = self.dictionary.belief.suspects(&statement, &verdict);
             end_one(job, each, now);
             if suspect {
                 self.lease.residue = self.lease.residue.max(Residue::Session);

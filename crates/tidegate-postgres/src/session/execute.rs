@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::cache::Prepared;
 use super::pipeline::Progress;
 use super::prefix::Prefix;
-use super::reset::{Residue, is_stateless, names_settings};
+use super::reset::{Residue, is_harmless, names_settings};
 use super::task::{Failure, Place, RunError, Task};
 use crate::connection::{Condition, Connection, TransactionStatus, outage};
 use crate::wire::body::{self, Field};
@@ -127,7 +127,7 @@ impl Connection {
     pub(super) fn leave(&mut self, task: &Task<'_>, suspect: bool) {
         let left = Residue::of(task.bound, task.login.sharing, suspect);
         self.residue = self.residue.max(left);
-        self.stirred |= suspect || !is_stateless(task.bound);
+        self.stirred |= suspect || !is_harmless(task.bound, task.login.sharing);
         self.marked |= names_settings(task.bound, task.login.sharing);
     }
 

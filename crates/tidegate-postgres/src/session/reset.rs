@@ -47,14 +47,25 @@ const SEED: &str = concat!("SELECT ", seed!());
 impl Residue {
     /// What a statement may leave, by who uses the session next.
     ///
-    /// A write may run triggers; a call runs anything, and so may a suspect.
+    /// A call runs anything, and so may a suspect, such as a write of a table with triggers.
     pub(crate) fn of(statement: &BoundStatement, sharing: Sharing, suspect: bool) -> Self {
         match sharing {
             Sharing::Strangers => Self::Everything,
-            _ if !suspect && is_stateless(statement) => Self::None,
+            _ if !suspect && is_harmless(statement, sharing) => Self::None,
             Sharing::One(_) | Sharing::Trusted { .. } => Self::Session,
         }
     }
+}
+
+/// Whether nothing in the statement's text can leave anything that the next statement of those who
+/// use the session could find. On a connection that carries no texts of callers a plain write may
+/// leave the last value of a sequence.
+pub(crate) fn is_harmless(bound: &BoundStatement, sharing: Sharing) -> bool {
+    let statement = &bound.statement;
+    let is_plain_write = statement.kind() == Kind::Write
+        && statement.is_plain()
+        && bound.hints.iter().all(Option::is_none);
+    is_stateless(bound) || (sharing.is_trusted() && is_plain_write)
 }
 
 /// Whether nothing in the statement's text can leave anything.

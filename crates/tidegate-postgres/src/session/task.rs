@@ -5,7 +5,7 @@ use tokio::time::Instant;
 
 use super::cache::Prepared;
 use super::prefix::Switch;
-use super::reset::is_stateless;
+use super::reset::is_harmless;
 use crate::connection::{Connection, is_outage, outage};
 use crate::dictionary::Dictionary;
 use crate::wire::rejection::ServerError;
@@ -61,8 +61,12 @@ impl Task<'_> {
     /// Whether the statement is harmless by its text but may mention what is not, and so leave
     /// something in the session.
     pub(crate) fn is_suspect(&self, prepared: &Prepared) -> bool {
-        let text = self.bound.statement.text();
-        is_stateless(self.bound) && self.dictionary.belief.suspects(text, &prepared.verdict)
+        let statement = &self.bound.statement;
+        is_harmless(self.bound, self.login.sharing)
+            && self
+                .dictionary
+                .belief
+                .suspects(statement, &prepared.verdict)
     }
 
     /// Whether an error may only say that a hint names another type now.

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use parking_lot::RwLock;
 use tidegate_sql::statement::Suspects;
-use tidegate_sql::{DatabaseName, Executor, Result, Terms};
+use tidegate_sql::{DatabaseName, Executor, Result, Statement, Terms};
 use tokio::time::Instant;
 
-use super::find::find;
+use super::find::{self, find};
 use super::load::Source;
 
 /// After this time the database is asked again, if statements come.
@@ -36,7 +36,7 @@ pub(crate) struct Belief {
 
 #[derive(Debug, Default)]
 struct Found {
-    suspects: Suspects,
+    suspects: find::Found,
     fingerprint: String,
     /// Counts from 1, with each set of suspects.
     version: u64,
@@ -71,14 +71,19 @@ impl Drop for Redefinition {
 }
 
 impl Belief {
-    /// Whether a read whose text is harmless may run code of the database's own all the same. It
-    /// may, as long as nothing is known.
-    pub(crate) fn suspects(&self, text: &str, verdict: &Verdict) -> bool {
+    /// Whether a read or write whose text is harmless may run code of the database's own all the
+    /// same. It may, as long as nothing is known.
+    pub(crate) fn suspects(&self, statement: &Statement, verdict: &Verdict) -> bool {
         let found = self.found.read();
         if !self.believes(&found, Instant::now()) {
             return true;
         }
-        !found.suspects.is_empty() && verdict.of(text, &found)
+        let suspects = if statement.is_read() {
+            &found.suspects.reads
+        } else {
+            &found.suspects.writes
+        };
+        !suspects.is_empty() && verdict.of(statement.text(), suspects, found.version)
     }
 
     /// Whether a statement through this node runs that may change a definition.
@@ -162,13 +167,13 @@ fn terms(began: Instant) -> Terms {
 
 impl Verdict {
     /// Whether the text mentions one of the suspects; looked for once for each set of them.
-    fn of(&self, text: &str, found: &Found) -> bool {
-        let [innocent, guilty] = [found.version * 2, found.version * 2 + 1];
+    fn of(&self, text: &str, suspects: &Suspects, version: u64) -> bool {
+        let [innocent, guilty] = [version * 2, version * 2 + 1];
         match self.0.load(Ordering::Relaxed) {
             known if known == innocent => false,
             known if known == guilty => true,
             _ => {
-                let mentioned = found.suspects.are_in(text);
+                let mentioned = suspects.are_in(text);
                 let verdict = if mentioned { guilty } else { innocent };
                 self.0.store(verdict, Ordering::Relaxed);
                 mentioned

@@ -5,6 +5,9 @@
 --   child      the name is empty, the text the number of a relation that is read with this one
 --   function   the text tells whether one argument is enough
 --   operator, cast
+--   write      a text that a write of the relation may evaluate; no text where nobody can tell
+--   cascade    the name is empty, the text the number of a relation that is written with this one
+--   type       a text that PostgreSQL may evaluate where a value of the type is read
 --
 -- Index expressions, predicates, statistics, checks and partition keys are among the texts because
 -- the planner evaluates calls in them whose arguments are constants.
@@ -72,3 +75,55 @@ join pg_catalog.pg_proc f on f.oid operator(pg_catalog.=) a.castfunc
 where a.oid operator(pg_catalog.>=) 16384::pg_catalog.oid
   and not (f.proowner operator(pg_catalog.=) any (select t.oid from trusted t)
            and (2605::pg_catalog.oid, a.oid) operator(pg_catalog.=) any (select n.classid, n.objid from installed n))
+union all
+-- Triggers of foreign keys and the like are the server's own.
+select 'write', c.oid::pg_catalog.text, c.relname::pg_catalog.text, ''
+from pg_catalog.pg_class c
+where c.oid operator(pg_catalog.=) any (
+        select t.tgrelid from pg_catalog.pg_trigger t
+        where t.tgfoid operator(pg_catalog.>=) 16384::pg_catalog.oid)
+   or c.oid operator(pg_catalog.=) any (
+        select w.ev_class from pg_catalog.pg_rewrite w
+        where w.ev_type operator(pg_catalog.<>) '1'::pg_catalog."char"
+          and w.oid operator(pg_catalog.>=) 16384::pg_catalog.oid)
+union all
+-- Of a sequence as such only its last value stays, which no text that runs there asks for.
+select 'write', c.oid::pg_catalog.text, c.relname::pg_catalog.text,
+    pg_catalog.concat('select ', e.text)
+from (
+    select a.adrelid as relation, pg_catalog.pg_get_expr(a.adbin, a.adrelid) as text
+    from pg_catalog.pg_attrdef a
+    union all
+    select p.polrelid, pg_catalog.pg_get_expr(p.polwithcheck, p.polrelid) from pg_catalog.pg_policy p
+) e join pg_catalog.pg_class c on c.oid operator(pg_catalog.=) e.relation
+where e.text operator(pg_catalog.!~) '^nextval\(''[^'']*''::regclass\)$'
+union all
+select 'write', c.oid::pg_catalog.text, c.relname::pg_catalog.text, 'select'
+from pg_catalog.pg_class c
+where c.oid operator(pg_catalog.=) any (
+    select k.confrelid from pg_catalog.pg_constraint k
+    where k.contype operator(pg_catalog.=) 'f')
+union all
+select 'cascade', k.confrelid::pg_catalog.text, '', k.conrelid::pg_catalog.text
+from pg_catalog.pg_constraint k
+where k.contype operator(pg_catalog.=) 'f'
+  and (k.confdeltype operator(pg_catalog.=) any (array['c', 'n', 'd']::pg_catalog."char"[])
+       or k.confupdtype operator(pg_catalog.=) any (array['c', 'n', 'd']::pg_catalog."char"[]))
+union all
+select 'type', y.oid::pg_catalog.text, y.typname::pg_catalog.text,
+    pg_catalog.concat('select ', e.text)
+from pg_catalog.pg_type y
+cross join lateral (
+    -- Behind the word CHECK.
+    select pg_catalog.substr(pg_catalog.pg_get_constraintdef(k.oid), 6) as text
+    from pg_catalog.pg_constraint k
+    where k.contypid operator(pg_catalog.=) y.oid and k.contype operator(pg_catalog.=) 'c'
+    union all
+    select y.typdefault
+) e
+where y.oid operator(pg_catalog.>=) 16384::pg_catalog.oid and e.text is not null
+union all
+select 'type', r.rngtypid::pg_catalog.text, '', ''
+from pg_catalog.pg_range r
+where r.rngcanonical::pg_catalog.oid operator(pg_catalog.>=) 16384::pg_catalog.oid
+   or r.rngsubdiff::pg_catalog.oid operator(pg_catalog.>=) 16384::pg_catalog.oid

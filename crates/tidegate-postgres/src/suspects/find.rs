@@ -15,25 +15,48 @@ struct Relation<'a> {
     children: Vec<&'a str>,
 }
 
-/// Finds what a read may not mention.
+/// What statements may not mention if they are to leave nothing.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// What a read may not mention.
+    pub(super) reads: Suspects,
+    /// What a write may not mention: the same, and what only writes evaluate.
+    pub(super) writes: Suspects,
+}
+
+/// Finds what reads and writes may not mention.
+pub(super) fn find(definitions: &[Definition]) -> Found {
+    let of_writes =
+        |definition: &&Definition| matches!(&*definition.kind, "write" | "cascade" | "type");
+    let reads = definitions
+        .iter()
+        .filter(|definition| !of_writes(definition));
+    Found {
+        reads: find_in(reads),
+        writes: find_in(definitions.iter()),
+    }
+}
+
+/// Finds what the definitions make suspect.
 ///
 /// The texts of definitions come from PostgreSQL with an empty `search_path`: a function without a
 /// schema is a built-in one there, and so they are judged as a caller's text is.
-pub(super) fn find(definitions: &[Definition]) -> Suspects {
+fn find_in<'a>(definitions: impl Iterator<Item = &'a Definition>) -> Suspects {
     let mut suspects = Suspects::default();
     let mut relations: HashMap<&str, Relation<'_>> = HashMap::new();
     for definition in definitions {
         let (oid, name, text) = (&*definition.oid, &*definition.name, &*definition.text);
         match &*definition.kind {
-            "relation" => {
+            "relation" | "write" => {
                 let relation = relations.entry(oid).or_default();
                 relation.name = name;
                 relation.texts.push(text);
             }
-            "child" => relations.entry(oid).or_default().children.push(text),
+            "child" | "cascade" => relations.entry(oid).or_default().children.push(text),
             "function" => suspects.suspect_function(name, text == "true"),
             "operator" => suspects.suspect_operator(name),
-            // A cast that PostgreSQL inserts stands in no text.
+            "type" if !calls_unknown(text) => {}
+            // A cast that PostgreSQL inserts stands in no text, nor does the type of a value.
             _ => suspects.suspect_everything(),
         }
     }
@@ -106,7 +129,7 @@ mod tests {
             ["relation", "6", "far", ""],
             ["function", "7", "own", "false"],
         ];
-        let suspects = find(&definitions.map(definition));
+        let suspects = find(&definitions.map(definition)).reads;
         for name in ["second", "first", "parent", "part", "far"] {
             assert!(suspects.are_in(&format!("table {name}")), "{name}");
         }
@@ -138,12 +161,36 @@ mod tests {
             ],
             ["function", "5", "touch", "false"],
         ];
-        assert!(find(&definitions.map(definition)).is_empty());
+        assert!(find(&definitions.map(definition)).reads.is_empty());
     }
 
     #[test]
     fn a_cast_of_the_databases_own_makes_everything_suspect() {
-        let suspects = find(&[definition(["cast", "1", "", ""])]);
+        let suspects = find(&[definition(["cast", "1", "", ""])]).reads;
         assert!(suspects.are_in("select 1"));
+    }
+
+    #[test]
+    fn a_write_is_suspect_for_what_no_read_evaluates() {
+        let definitions = [
+            ["write", "1", "fired", ""],
+            ["write", "2", "stamped", "select public.own()"],
+            ["write", "3", "plain", "select now()"],
+            ["cascade", "4", "", "1"],
+            ["relation", "4", "parent", "select 1"],
+            ["relation", "5", "over", "SELECT fired.a FROM public.fired;"],
+            ["type", "6", "positive", "select (VALUE > 0)"],
+        ];
+        let found = find(&definitions.map(definition));
+        assert!(found.reads.is_empty());
+        for name in ["fired", "stamped", "parent", "over"] {
+            assert!(
+                found.writes.are_in(&format!("delete from {name}")),
+                "{name}"
+            );
+        }
+        assert!(!found.writes.are_in("insert into plain values (1)"));
+        let found = find(&[definition(["type", "1", "odd", "select public.own(VALUE)"])]);
+        assert!(found.reads.is_empty() && found.writes.are_in("insert into t values (1)"));
     }
 }

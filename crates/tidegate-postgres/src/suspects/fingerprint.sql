@@ -21,4 +21,12 @@ select pg_catalog.concat_ws(' ',
     (select pg_catalog.concat_ws(',', pg_catalog.count(*), pg_catalog.sum(o.xmin::pg_catalog.text::pg_catalog.int8))
      from pg_catalog.pg_operator o where o.oid operator(pg_catalog.>=) 16384::pg_catalog.oid),
     (select pg_catalog.concat_ws(',', pg_catalog.count(*), pg_catalog.sum(a.xmin::pg_catalog.text::pg_catalog.int8))
-     from pg_catalog.pg_cast a where a.oid operator(pg_catalog.>=) 16384::pg_catalog.oid))
+     from pg_catalog.pg_cast a where a.oid operator(pg_catalog.>=) 16384::pg_catalog.oid),
+    (select pg_catalog.concat_ws(',', pg_catalog.count(*), pg_catalog.sum(t.xmin::pg_catalog.text::pg_catalog.int8))
+     from pg_catalog.pg_trigger t),
+    (select pg_catalog.concat_ws(',', pg_catalog.count(*), pg_catalog.sum(d.xmin::pg_catalog.text::pg_catalog.int8))
+     from pg_catalog.pg_attrdef d),
+    (select pg_catalog.concat_ws(',', pg_catalog.count(*), pg_catalog.sum(y.xmin::pg_catalog.text::pg_catalog.int8))
+     from pg_catalog.pg_type y
+     where y.oid operator(pg_catalog.>=) 16384::pg_catalog.oid
+       and y.typtype operator(pg_catalog.=) any (array['d', 'r']::pg_catalog."char"[])))

@@ -4,6 +4,7 @@ mod attacks;
 mod faults;
 mod many;
 mod pipelines;
+mod writes;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
