@@ -19,8 +19,9 @@ use crate::shape::Shape;
 use crate::shape::header::Callers;
 use crate::shape::value::Random;
 use crate::statistics::Sample;
+use crate::table::Table;
 use crate::variant::{self, Variant};
-use crate::{Result, process, table};
+use crate::{Result, process};
 
 /// Everything that a measurement needs.
 pub(crate) struct Bench<'a> {
@@ -32,6 +33,8 @@ pub(crate) struct Bench<'a> {
     pub(crate) arguments: &'a Arguments,
     /// The other server.
     pub(crate) peer: Option<&'a Peer>,
+    /// How rows are printed.
+    pub(crate) table: Table,
     /// A connection that is kept, so that looking at logins makes none.
     pub(crate) admin: Client,
 }
@@ -48,12 +51,12 @@ impl Bench<'_> {
             connections,
             threads: self.arguments.threads,
             time: self.arguments.slice(),
+            once: false,
         };
         for (variant, plan) in variants.iter().zip(&plans) {
             let checked = check(plan).await;
             checked.map_err(|error| format!("{}: {error}", variant.name))?;
-            let time = self.warm_up(variant);
-            load::run(plan, Load { time, ..load }).await?;
+            self.warm_up(plan, load).await?;
         }
         let peer = self.checked_peer(shape, load).await;
         // What the case before left to write is not counted for this one.
@@ -83,7 +86,8 @@ impl Bench<'_> {
         for sample in &mut samples {
             sample.sort();
         }
-        table::print(variants, &samples, mean(&floors), mean(&peers));
+        let rates = [mean(&floors), mean(&peers)];
+        self.table.rows(variants, &samples, rates);
         Ok(())
     }
 
@@ -105,13 +109,17 @@ impl Bench<'_> {
         }
     }
 
-    /// Many users need longer until each connection has seen what it needs.
-    fn warm_up(&self, variant: &Variant) -> Duration {
-        match (self.arguments.quick, variant.users) {
-            (true, _) => Duration::from_millis(50),
-            (false, 0 | 1) => Duration::from_millis(700),
-            (false, _) => Duration::from_secs(3),
+    /// Fills caches on both sides: every caller asks once, and then for a moment at random.
+    async fn warm_up(&self, plan: &Arc<Plan>, load: Load) -> Result<()> {
+        if !self.arguments.quick {
+            let time = WARM_UP;
+            let once = true;
+            load::run(plan, Load { time, once, ..load }).await?;
         }
+        let time = if self.arguments.quick { 50 } else { 700 };
+        let time = Duration::from_millis(time);
+        load::run(plan, Load { time, ..load }).await?;
+        Ok(())
     }
 
     fn plan(&self, shape: &Shape, variant: &Variant) -> Arc<Plan> {
@@ -204,7 +212,7 @@ fn next_number() -> u64 {
 /// Sends one request and looks at its answer: it must have data and no error.
 async fn check(plan: &Plan) -> Result<()> {
     let (mut body, mut request) = (Vec::new(), Vec::new());
-    plan.write(&mut Random::new(1), &mut body, &mut request);
+    plan.write(0, &mut Random::new(1), [&mut body, &mut request]);
     let mut connection = Connection::open(plan.address).await?;
     if connection.exchange(&request).await?.size > LOOKED_AT {
         return Ok(());
@@ -231,6 +239,9 @@ async fn check(plan: &Plan) -> Result<()> {
     }
     Ok(())
 }
+
+/// The longest that callers may take to ask once each, when each needs a login.
+const WARM_UP: Duration = Duration::from_mins(2);
 
 /// Larger answers may be streamed, without the length that looking at them needs.
 const LOOKED_AT: u64 = 64 << 10;
