@@ -75,8 +75,8 @@ impl Settings {
     }
 
     /// Connections at most of a role.
-    pub(super) fn for_role(&self, strangers: bool) -> usize {
-        if strangers {
+    pub(super) fn for_role(&self, anonymous: bool) -> usize {
+        if anonymous {
             (self.capacity / 4).max(1)
         } else {
             self.per_role.max(1)

@@ -97,12 +97,9 @@ impl Counters {
 
 impl<K: Connector> State<K> {
     pub(super) fn stats(&self) -> PoolStats {
-        let roles = self.tenants.iter().flat_map(|(database, tenant)| {
-            tenant.roles.iter().map(|(name, role)| RoleStats {
-                key: Key {
-                    database: database.clone(),
-                    role: name.clone(),
-                },
+        let roles = self.tenants.values().flat_map(|tenant| {
+            tenant.roles.values().map(|role| RoleStats {
+                key: role.key.clone(),
                 idle: role.idle.len(),
                 lent: role.lent,
                 opening: role.opening,
@@ -115,7 +112,7 @@ impl<K: Connector> State<K> {
             capacity: self.settings.capacity,
             held: self.held,
             waiting: self.waiting,
-            reachable: !self.gate.is_down(),
+            reachable: !self.circuit_breaker.is_open(),
             roles: roles.collect(),
             counters: self.counters,
         }
