@@ -91,8 +91,7 @@ impl Executor for Recorder {
                 match self.answer(step.sink) {
                     Ok(completion) => done.push(completion),
                     Err(error @ Error::Rejected(_)) => {
-                        let step = Some(index);
-                        return Err(PipelineError { step, error });
+                        return Err(PipelineError::at(index, error));
                     }
                     Err(error) => refused = Some((index, error)),
                 }
@@ -102,10 +101,7 @@ impl Executor for Recorder {
             }
             match refused {
                 None => Ok(done),
-                Some((index, error)) => Err(PipelineError {
-                    step: Some(index),
-                    error,
-                }),
+                Some((index, error)) => Err(PipelineError::at(index, error)),
             }
         })
     }

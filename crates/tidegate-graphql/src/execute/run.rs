@@ -53,10 +53,7 @@ async fn send(
         [step] if way == Way::Alone => {
             let query = executor.query(principal, step.statement, &terms, &mut *step.sink);
             let ran = query.await.map(|_| ());
-            ran.map_err(|error| PipelineError {
-                step: Some(0),
-                error,
-            })
+            ran.map_err(|error| PipelineError::at(0, error))
         }
         _ => {
             let pipeline = Pipeline {
@@ -87,20 +84,14 @@ async fn in_turn<'c>(
     let mut transaction = opening.map_err(|error| Failure::of_sql(error, None, anonymous))?;
     while let Some(step) = plan.next().map_err(&of_plan)? {
         let ran = transaction.query(step.statement, step.sink).await;
-        ran.map_err(|error| {
-            let failed = PipelineError {
-                step: Some(0),
-                error,
-            };
-            failure(plan, failed, anonymous)
-        })?;
+        ran.map_err(|error| failure(plan, PipelineError::at(0, error), anonymous))?;
     }
     Ok(transaction)
 }
 
 /// What a failed pipeline means.
 fn failure(plan: &Plan<'_>, failed: PipelineError, anonymous: bool) -> Failure {
-    let PipelineError { step, error } = failed;
+    let PipelineError { step, error, .. } = failed;
     if let tidegate_sql::Error::Deadline = error {
         let roots = plan.roots_from(step.unwrap_or_default());
         return match Error::of_sql(error, anonymous) {
