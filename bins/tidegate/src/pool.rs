@@ -7,7 +7,7 @@ use tidegate_catalog::{Definitions, Telling};
 use tidegate_postgres::admin::RoleCredentials;
 use tidegate_postgres::control::Control;
 use tidegate_postgres::pool::{Counters, Pool, Settings as PoolSettings, WAIT_BOUNDS};
-use tidegate_postgres::{Postgres, RoleConnector, Roles};
+use tidegate_postgres::{Authenticators, Postgres, RoleConnector, Roles};
 use tidegate_server::{MetricsSource, Probe};
 use tidegate_sql::{BoxFuture, DatabaseName, Executor};
 
@@ -21,6 +21,7 @@ use crate::settings::Settings;
 pub(crate) struct UserPool {
     postgres: Postgres,
     control: Arc<Control>,
+    authenticators: Arc<Authenticators>,
 }
 
 impl UserPool {
@@ -46,7 +47,12 @@ impl UserPool {
         let pool = Pool::new(connector, repair, limits, ports::jitter());
         let control = service.control.clone();
         let postgres = Postgres::new(Roles::new(pool), control.clone());
-        Ok(Self { postgres, control })
+        let authenticators = Arc::new(Authenticators::new(control.clone()));
+        Ok(Self {
+            postgres,
+            control,
+            authenticators,
+        })
     }
 
     /// What runs statements.
@@ -77,6 +83,17 @@ impl UserPool {
     /// Takes note that a definition of a database may have changed.
     pub(crate) fn redefined(&self, database: &DatabaseName) {
         self.postgres.roles().redefined(database);
+        self.authenticators.distrust(database);
+    }
+
+    /// See [`Authenticators::distrust`].
+    pub(crate) fn distrust(&self, database: &DatabaseName) {
+        self.authenticators.distrust(database);
+    }
+
+    /// See [`Authenticators::refresh`].
+    pub(crate) async fn refresh_authenticators(&self) -> tidegate_sql::Result<()> {
+        self.authenticators.refresh().await
     }
 
     /// Waits until no connection is in use, and what was cancelled has ended, the statements among
@@ -92,6 +109,7 @@ impl UserPool {
     pub(crate) fn forget(&self, database: &str) {
         let database = DatabaseName::new(database);
         self.postgres.roles().forget(&database);
+        self.authenticators.forget(&database);
         self.control.close(&database);
     }
 }
@@ -156,8 +174,31 @@ impl MetricsSource for UserPool {
                 "# HELP {name} {help}\n# TYPE {name} counter\n{name} {count}"
             )?;
         }
-        waits(text, counters)
+        waits(text, counters)?;
+        sharing(text, &self.authenticators)
     }
+}
+
+/// In which databases users share connections, as far as this node knows.
+fn sharing(text: &mut String, authenticators: &Authenticators) -> fmt::Result {
+    let name = "tidegate_shared_connections";
+    writeln!(
+        text,
+        "# HELP {name} 1 where users share connections, 0 where each logs in; see the doctor.\n\
+         # TYPE {name} gauge"
+    )?;
+    for decision in authenticators.decisions() {
+        let shares = u8::from(decision.objections.is_empty());
+        let database = label(decision.database.as_str());
+        writeln!(text, "{name}{{database=\"{database}\"}} {shares}")?;
+    }
+    Ok(())
+}
+
+/// The value of a label (Prometheus, "Exposition formats").
+fn label(value: &str) -> String {
+    let escaped = value.replace('\\', r"\\").replace('"', "\\\"");
+    escaped.replace('\n', r"\n")
 }
 
 /// Counters since the start: event, unit and count.
