@@ -3,7 +3,6 @@
 use tidegate_sql::{Description, Error, Rejection};
 use tokio::time::Instant;
 
-use super::prefix::Prefix;
 use super::reset::Residue;
 use super::task::{Failure, Place, RunError, Task};
 use crate::connection::{Connection, TransactionStatus, is_outage, outage};
@@ -50,7 +49,6 @@ impl Connection {
 
     /// Parses and describes a statement; nothing runs.
     pub(crate) async fn describe_only(&mut self, task: &Task<'_>) -> Result<Description, RunError> {
-        self.prefix = Prefix::default();
         let prepared = match self.prepare(task).await {
             Ok(prepared) => prepared,
             Err(Failure::Final(error)) => return Err(self.run_error(error)),

@@ -96,6 +96,10 @@ impl Connection {
         };
         // Where PostgreSQL refuses to say, the statement that follows is refused too.
         let said = self.look_up(&lookup, 1, &mut take).await?.is_ok();
+        if self.prefix.is_refused() {
+            // Nothing was asked; the statement that follows is refused too.
+            return Ok(false);
+        }
         let own = said && own;
         self.names = if own { Names::Own } else { Names::Other };
         Ok(own)

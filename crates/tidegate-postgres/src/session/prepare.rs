@@ -7,6 +7,7 @@ use postgres_protocol::message::frontend;
 use tidegate_sql::{Error, Type};
 
 use super::cache::{Prepared, StatementCache};
+use super::prefix::Prefix;
 use super::task::{Failure, Task};
 use crate::connection::Connection;
 use crate::dictionary::shape::Shape;
@@ -24,6 +25,8 @@ struct Described {
 impl Connection {
     /// Parses and describes the statement in a round trip of its own, and looks its types up.
     pub(crate) async fn prepare(&mut self, task: &Task<'_>) -> Result<Arc<Prepared>, Failure> {
+        // What the last prefix met says nothing of an error that comes before the next.
+        self.prefix = Prefix::default();
         let generation = task.dictionary.generation();
         let keeps = self.may_keep_what_is_learnt(task).await?;
         let hints = self.resolve_hints(task, keeps).await?;

@@ -103,6 +103,37 @@ async fn a_refused_role_runs_on_its_own_login_once() {
 }
 
 #[tokio::test]
+async fn a_refused_role_spoils_nothing_for_others() {
+    let (stage, open) = tenant("shared_unspoilt", 2).await;
+    let (name, first, second) = (&stage.name, user(&stage, 1), user(&stage, 2));
+    stage
+        .admin
+        .batch_execute(&format!(
+            "CREATE TABLE log (who text); GRANT ALL ON log TO \"{name}/all\";
+             REVOKE \"{name}/u1\" FROM \"{name}/$authenticator1\""
+        ))
+        .await
+        .unwrap();
+    let until = std::time::Instant::now() + Duration::from_secs(2);
+    let mut rounds = 0;
+    // Once plain writes take no reset, names are asked for in front of the next new statement.
+    while std::time::Instant::now() < until {
+        rounds += 1;
+        let insert = ours("insert into log values ('a')");
+        insert.run(&stage, &second).await.unwrap();
+        let refused = open.distrusted();
+        let new = ours(&format!("select {rounds} + count(*) from log"));
+        new.run(&stage, &first).await.unwrap();
+        assert!(open.distrusted() > refused);
+        let read = format!("select who as c{rounds} from log limit 1");
+        assert_eq!(ours(&read).value(&stage, &second).await, "\"a\"");
+        let kept = ours("select count(*) from pg_prepared_statements where statement = :text");
+        let kept = kept.set([&format!("\"{read}\"")]);
+        assert_eq!(kept.value(&stage, &second).await, "1", "round {rounds}");
+    }
+}
+
+#[tokio::test]
 async fn dropped_renamed_and_locked_users_are_refused() {
     let (stage, open) = tenant("shared_gone", 3).await;
     let name = &stage.name;
