@@ -1,5 +1,5 @@
-//! Measures the variants of a shape and its floor slice by slice in turn, so that whatever else
-//! the machine does meets all of them.
+//! Measures the variants of a shape and its floor in slices in turn, so that other load on the
+//! machine affects all of them alike.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -91,8 +91,8 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// The other server's plan, when it has a document and answers it; an error there is printed
-    /// and is none of ours.
+    /// The plan for the other server, when it has a document and answers it. An error of it is
+    /// printed and does not fail the case.
     async fn checked_peer(&self, shape: &Shape, load: Load) -> Option<Arc<Plan>> {
         let peer = self.peer?;
         let plan = Arc::new(peer.plan(shape)?);
@@ -153,6 +153,11 @@ impl Bench<'_> {
         load: Load,
         sample: &mut Sample,
     ) -> Result<()> {
+        if !self.arguments.quick {
+            // The variant before may have closed connections of this one's users.
+            let time = LEAD_IN;
+            load::run(plan, Load { time, ..load }).await?;
+        }
         let logins = self.logins().await?;
         let database = process::family_cpu(self.service.postmaster)?;
         let (server, generator) = (
@@ -242,6 +247,9 @@ async fn check(plan: &Plan) -> Result<()> {
 
 /// The longest that callers may take to ask once each, when each needs a login.
 const WARM_UP: Duration = Duration::from_mins(2);
+
+/// What is sent before each slice and not measured.
+const LEAD_IN: Duration = Duration::from_millis(200);
 
 /// Larger answers may be streamed, without the length that looking at them needs.
 const LOOKED_AT: u64 = 64 << 10;
