@@ -49,6 +49,7 @@ mod eviction;
 mod lease;
 mod login_failures;
 mod login_time;
+mod recycle;
 mod role;
 mod scheduler;
 mod server_limit;
@@ -67,7 +68,6 @@ use tidegate_sql::{DatabaseName, Error, Login, Result, RoleName};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout, timeout_at};
-use tracing::{info, warn};
 
 pub(crate) use connector::turned_away;
 pub use connector::{
@@ -81,13 +81,8 @@ pub use stats::{Counters, PoolStats, RoleStats, WAIT_BOUNDS};
 use crate::backoff::{Backoff, Jitter};
 use acquire_error::AcquireError;
 use circuit_breaker::CircuitBreaker;
-use role::{Entry, Phase};
 use state::{Action, State};
 
-/// How long a reset takes when nothing is in its way.
-const QUICK_RESET: Duration = Duration::from_millis(20);
-/// The end of a terminated backend is logged when it took longer.
-const STUBBORN: Duration = Duration::from_secs(2);
 /// How often idle connections are looked through.
 const SWEEP: Duration = Duration::from_secs(1);
 
@@ -256,91 +251,6 @@ impl<K: Connector> Inner<K> {
             }
             Action::Refuse(reply, error) => drop(reply.send(Err(error))),
         }
-    }
-
-    fn give_back(self: &Arc<Self>, entry: Box<Entry<K::Connection>>, condition: Condition) {
-        if condition == Condition::ResetDue {
-            return self.begin_reset(entry);
-        }
-        let now = Instant::now();
-        if condition == Condition::Ready {
-            return self.change(|state, actions| state.put_back(entry, Phase::Lent, now, actions));
-        }
-        self.dismiss(entry, Phase::Lent);
-    }
-
-    /// Closes a connection that is good for nothing. What PostgreSQL still does for it counts
-    /// against its role's share until that has ended: nothing else would bound how many
-    /// statements run that cannot be interrupted.
-    fn dismiss(self: &Arc<Self>, entry: Box<Entry<K::Connection>>, phase: Phase) {
-        if !self.connector.may_run(&entry.connection) {
-            let now = Instant::now();
-            return self.change(|state, actions| {
-                state.end(&entry.key, phase);
-                state.discard(entry, now, actions);
-            });
-        }
-        let now = Instant::now();
-        self.change(|state, actions| {
-            state.shift(&entry.key, phase, Phase::Leaving);
-            state.balance(now, actions);
-        });
-        self.runtime.spawn(self.clone().see_off(entry));
-    }
-
-    async fn see_off(self: Arc<Self>, entry: Box<Entry<K::Connection>>) {
-        let Entry {
-            connection, key, ..
-        } = *entry;
-        let began = Instant::now();
-        self.connector.see_off(connection).await;
-        let now = Instant::now();
-        if now.duration_since(began) > STUBBORN {
-            info!(%key, after = ?now.duration_since(began), "a statement that did not stop has ended");
-        }
-        self.change(|state, actions| {
-            state.end(&key, Phase::Leaving);
-            state.forget(&key);
-            state.balance(now, actions);
-        });
-    }
-
-    fn begin_reset(self: &Arc<Self>, entry: Box<Entry<K::Connection>>) {
-        {
-            let mut state = self.state.lock();
-            state.counters.resets += 1;
-            state.shift(&entry.key, Phase::Lent, Phase::Resetting);
-        }
-        self.runtime.spawn(self.clone().reset(entry));
-    }
-
-    async fn reset(self: Arc<Self>, mut entry: Box<Entry<K::Connection>>) {
-        let (done, phase) = self.reset_in_time(&mut entry).await;
-        let condition = self.connector.condition(&mut entry.connection);
-        let certain = done && condition == Condition::Ready;
-        if certain {
-            let now = Instant::now();
-            return self.change(|state, actions| state.put_back(entry, phase, now, actions));
-        }
-        warn!(key = %entry.key, "a session could not be reset; its connection is closed");
-        self.state.lock().counters.reset_failures += 1;
-        self.dismiss(entry, phase);
-    }
-
-    /// Resets. What takes longer than usual counts as lent from then on, so that those who wait
-    /// no longer rely on it.
-    async fn reset_in_time(self: &Arc<Self>, entry: &mut Entry<K::Connection>) -> (bool, Phase) {
-        let mut reset = self.connector.reset(&mut entry.connection);
-        if let Ok(outcome) = timeout(QUICK_RESET, &mut reset).await {
-            return (outcome.is_ok(), Phase::Resetting);
-        }
-        let now = Instant::now();
-        self.change(|state, actions| {
-            state.shift(&entry.key, Phase::Resetting, Phase::Lent);
-            state.balance(now, actions);
-        });
-        let outcome = timeout(self.limits.reset, reset).await;
-        (matches!(outcome, Ok(Ok(()))), Phase::Lent)
     }
 
     async fn wait(self: &Arc<Self>, login: &Login, deadline: Instant) -> Result<Lease<K>> {
