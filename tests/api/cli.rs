@@ -211,7 +211,10 @@ async fn tenants_and_users_come_and_go() {
     }
     let roles = "SELECT string_agg(rolname, ' ' ORDER BY rolname) FROM pg_roles \
                  WHERE rolname LIKE 'shop%'";
-    assert_eq!(operator.value(roles).await, "shop shop/ann shop/anybody");
+    assert_eq!(
+        operator.value(roles).await,
+        "shop shop/$authenticator1 shop/ann shop/anybody"
+    );
 
     let (code, message) = operator.fails(&["user", "create", "shop", "ann", "--no-password"], "");
     assert!(code == 1 && message.contains("exists already"), "{message}");
@@ -221,7 +224,10 @@ async fn tenants_and_users_come_and_go() {
     );
 
     operator.succeeds(&["user", "drop", "shop", "ann", "--yes"], "");
-    assert_eq!(operator.value(roles).await, "shop shop/anybody");
+    assert_eq!(
+        operator.value(roles).await,
+        "shop shop/$authenticator1 shop/anybody"
+    );
     let (_, message) = operator.fails(&["user", "drop", "shop", "shop", "--yes"], "");
     assert!(message.contains("tenant drop shop"), "{message}");
 

@@ -41,7 +41,7 @@ pub(super) struct Users<'a> {
 }
 
 /// Users who can become nobody with rights beyond those of a user, and have no authenticator yet.
-const UNSEATED: &str = "WITH RECURSIVE usr AS ( \
+pub(super) const UNSEATED: &str = "WITH RECURSIVE usr AS ( \
         SELECT r.oid, r.rolname FROM pg_catalog.pg_roles r \
         WHERE pg_catalog.starts_with(r.rolname::text, $1 || '/') \
           AND pg_catalog.substr(r.rolname::text, pg_catalog.length($1) + 2) !~ '[/$]' \
@@ -64,7 +64,7 @@ const UNSEATED: &str = "WITH RECURSIVE usr AS ( \
 
 /// A tenant's authenticators that are ours: how many users each has, and whether it has the rights
 /// that it needs.
-const FOUND: &str = "SELECT a.rolname::text, pg_catalog.count(DISTINCT m.roleid), \
+pub(super) const FOUND: &str = "SELECT a.rolname::text, pg_catalog.count(DISTINCT m.roleid), \
         a.rolcanlogin AND NOT a.rolinherit \
         AND pg_catalog.has_database_privilege(a.oid, pg_catalog.current_database(), 'CONNECT') \
         AND pg_catalog.has_schema_privilege(a.oid, 'tidegate_catalog', 'USAGE') \
@@ -89,7 +89,7 @@ pub(super) async fn of_tenant(session: &Session, database: &str) -> Result<Vec<S
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
-fn prefix(database: &str) -> String {
+pub(super) fn prefix(database: &str) -> String {
     format!("{database}{INFIX}")
 }
 

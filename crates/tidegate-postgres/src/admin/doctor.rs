@@ -1,5 +1,6 @@
 //! Checks every right and setting that the service needs, and says in SQL what is missing.
 
+mod authenticators;
 mod checks;
 mod inside;
 mod kept;

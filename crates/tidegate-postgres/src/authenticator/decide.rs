@@ -15,6 +15,9 @@ use crate::suspects::{Texts, texts};
 /// How long a decision may take.
 const LIMIT: Duration = Duration::from_secs(10);
 
+/// Why the users of a database may not share connections, of `:owner` and `:source`.
+pub(crate) const DECIDE_SQL: &str = include_str!("decide.sql");
+
 static OWNER: LazyLock<Arc<Statement>> =
     LazyLock::new(|| statement("SELECT owner_role FROM tidegate.tenants WHERE name = :database"));
 static UNDISPUTED: LazyLock<Arc<Statement>> = LazyLock::new(|| {
@@ -37,7 +40,7 @@ static OBJECT: LazyLock<Arc<Statement>> = LazyLock::new(|| {
          VALUES (pg_catalog.pg_current_xact_id(), :reason)",
     )
 });
-static DECIDE: LazyLock<Arc<Statement>> = LazyLock::new(|| statement(include_str!("decide.sql")));
+static DECIDE: LazyLock<Arc<Statement>> = LazyLock::new(|| statement(DECIDE_SQL));
 static MEMBERS: LazyLock<Arc<Statement>> = LazyLock::new(|| statement(include_str!("members.sql")));
 static ROLES: LazyLock<Arc<Statement>> =
     LazyLock::new(|| statement(include_str!("fingerprint.sql")));

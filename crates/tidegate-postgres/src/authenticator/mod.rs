@@ -20,6 +20,7 @@ use std::sync::Arc;
 use parking_lot::{Mutex, RwLock};
 use tidegate_sql::{DatabaseName, Executor, Result, RoleName};
 
+pub(crate) use decide::DECIDE_SQL;
 use decide::Source;
 use known::Place;
 

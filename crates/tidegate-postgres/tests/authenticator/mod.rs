@@ -1,6 +1,7 @@
 //! Shared connections: who may use them, and when.
 
 mod attack;
+mod doctor;
 mod fixture;
 mod provision;
 mod trust;

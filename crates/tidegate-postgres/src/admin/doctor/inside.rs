@@ -4,7 +4,7 @@ use super::super::script::identifier;
 use super::super::session::Session;
 use super::super::{Admin, Error, Result, restricted, role, tenant};
 use super::kept::KeptTenant;
-use super::{FeedLogin, Finding, Verdict, kept, logins, present, shared};
+use super::{FeedLogin, Finding, Verdict, authenticators, kept, logins, present, shared};
 
 /// How many tenants are looked into.
 const MOST: i64 = 1_000;
@@ -36,6 +36,9 @@ impl Admin {
                     let owner = owner.map(|tenant| tenant.owner_role.as_str());
                     let restricted = restricted_functions(&session, (&name, owner), feed);
                     findings.push(restricted.await?);
+                    if let Some(tenant) = kept.iter().find(|tenant| tenant.name == name) {
+                        findings.extend(authenticators::examine(&session, tenant).await?);
+                    }
                     if matches!(feed, FeedLogin::Outbox) {
                         findings.push(outbox(&session, &name).await?);
                     }

@@ -15,6 +15,8 @@ pub struct KeptTenant {
     pub(super) adopted: bool,
     /// The roles that log in there.
     logins: Vec<String>,
+    /// Those of them that anonymous callers share.
+    pub(super) shared: Vec<String>,
     /// The roles that are in groups, with a group's name each.
     memberships: Vec<(String, String)>,
 }
@@ -40,7 +42,8 @@ pub(super) async fn tenants(admin: &Admin, home: &Session) -> Result<Vec<KeptTen
         .client
         .query(
             "SELECT t.name, t.owner_role, t.adopted, \
-                    coalesce(u.role, t.owner_role), u.user_group \
+                    coalesce(u.role, t.owner_role), u.user_group, \
+                    coalesce(u.default_user, false) \
              FROM tidegate.tenants t LEFT JOIN tidegate.users u ON u.database = t.name \
              ORDER BY t.name COLLATE \"C\", u.role <> t.owner_role, u.role COLLATE \"C\"",
             &[],
@@ -55,6 +58,7 @@ pub(super) async fn tenants(admin: &Admin, home: &Session) -> Result<Vec<KeptTen
                 owner_role: row.get(1),
                 adopted: row.get(2),
                 logins: Vec::new(),
+                shared: Vec::new(),
                 memberships: Vec::new(),
             });
         }
@@ -64,6 +68,9 @@ pub(super) async fn tenants(admin: &Admin, home: &Session) -> Result<Vec<KeptTen
             for group in groups.into_iter().flat_map(|names| names.split(',')) {
                 let membership = (login.clone(), group.to_owned());
                 tenant.memberships.push(membership);
+            }
+            if row.get(5) {
+                tenant.shared.push(login.clone());
             }
             tenant.logins.push(login);
         }

@@ -1,0 +1,62 @@
+//! What the doctor says of shared connections.
+
+use tidegate_postgres::admin::doctor::{FeedLogin, Finding};
+
+use super::fixture::Tenant;
+
+/// What the doctor says of a tenant's shared connections.
+async fn said(tenant: &Tenant) -> Vec<Finding> {
+    let findings = tenant.admin.examine_tenants(FeedLogin::Outbox).await;
+    let about = format!("users of the tenant {} do not all share", tenant.name);
+    let findings = findings.unwrap().into_iter();
+    findings
+        .filter(|finding| finding.text.starts_with(&about))
+        .collect()
+}
+
+#[tokio::test]
+async fn the_doctor_names_what_keeps_users_from_sharing_and_sets_it_right() {
+    let tenant = Tenant::new("shared_doctor").await;
+    assert_eq!(said(&tenant).await, []);
+    for (harm, part) in [
+        ("GRANT ALL ON own TO \"@mallory\"", "triggers on public.own"),
+        ("ALTER ROLE \"@$authenticator1\" NOLOGIN", "is locked"),
+        ("ALTER ROLE \"@$authenticator1\" INHERIT", "inherits"),
+        (
+            "REVOKE SELECT ON tidegate_catalog.objections FROM \"@$authenticator1\"",
+            "lacks",
+        ),
+        ("ALTER ROLE \"@$authenticator1\" CREATEROLE", "CREATEROLE"),
+        ("GRANT shared_doctor TO \"@$authenticator1\"", "owner"),
+    ] {
+        tenant.run(harm).await;
+        let found = said(&tenant).await;
+        assert!(
+            found.iter().any(|finding| finding.text.contains(part)),
+            "{harm}: {found:?}"
+        );
+        for sql in found.iter().filter_map(|finding| finding.sql.as_deref()) {
+            // The first line connects.
+            tenant.run(sql.split_once('\n').unwrap().1).await;
+        }
+        assert_eq!(said(&tenant).await, [], "{harm}");
+    }
+    for (harm, part) in [
+        (
+            "REVOKE \"@bob\" FROM \"@$authenticator1\"",
+            "1 user(s) have none",
+        ),
+        (
+            "DROP OWNED BY \"@$authenticator1\"; DROP ROLE \"@$authenticator1\"",
+            "0 authenticator(s)",
+        ),
+    ] {
+        tenant.run(harm).await;
+        let found = said(&tenant).await;
+        assert!(
+            found.iter().any(|finding| finding.text.contains(part)),
+            "{harm}: {found:?}"
+        );
+    }
+    assert_eq!(tenant.of("alice").await, None);
+}
