@@ -271,3 +271,32 @@ async fn a_session_that_has_forgotten_its_statements_is_no_error() {
         assert_eq!(rows[1].values, [[r#""item 2""#]]);
     }
 }
+
+#[tokio::test]
+async fn what_is_out_of_date_elsewhere_never_writes_twice() {
+    let stage = stage("pipeline_twice").await;
+    let owner = stage.owner();
+    let table = Sql::new("create table hits (at int)");
+    table.run(&stage, &owner).await.unwrap();
+    let plan = || {
+        let hit = Sql::new("insert into hits values (1)");
+        let mut plan = Plan::new([Sql::new("select * from note where id = 0"), hit]);
+        plan.terms.deadline = Some(Instant::now() + Duration::from_secs(20));
+        plan
+    };
+    plan().run(&stage, &owner).await.unwrap();
+    // Another connection knows nothing but what was learnt on this one.
+    let change = "alter table note alter column text type int using 0;
+        select pg_terminate_backend(pid) from pg_stat_activity
+            where datname = 'pipeline_twice' and pid <> pg_backend_pid() and usename = datname;
+        delete from hits";
+    stage.admin.batch_execute(change).await.unwrap();
+    let mut ran = plan().run(&stage, &owner).await;
+    while ran.is_err() {
+        assert_eq!(ran.unwrap_err().outcome, TransactionOutcome::RolledBack);
+        ran = plan().run(&stage, &owner).await;
+    }
+    assert_eq!(ran.unwrap()[0].columns[1].r#type, tidegate_sql::Type::INT4);
+    let hits = stage.value("select count(*)::text from hits").await;
+    assert_eq!(hits, "1");
+}

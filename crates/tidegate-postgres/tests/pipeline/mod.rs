@@ -353,6 +353,19 @@ async fn what_may_change_names_or_end_the_transaction_runs_in_turn() {
     let plan = Plan::new([path, Sql::new("select current_schema()")]);
     let rows = plan.run(&stage, &owner).await.unwrap();
     assert_eq!(rows[1].values, [[r#""pg_catalog""#]]);
+    // The name means another table then, whose columns are others.
+    let other = "create schema other; create table other.item (other int);
+        insert into other.item values (7); grant usage on schema other to public;
+        grant select on other.item to public";
+    stage.admin.batch_execute(other).await.unwrap();
+    let items = || Sql::new("select * from item limit 1");
+    items().run(&stage, &owner).await.unwrap();
+    let path = Sql::new("select set_config('search_path', 'other', true)");
+    let rows = Plan::new([path, items()])
+        .run(&stage, &owner)
+        .await
+        .unwrap();
+    assert_eq!(rows[1].values, [["7"]]);
     let plan = Plan::new([
         Sql::new("create table made (a int)"),
         Sql::new("insert into made values (1)"),
