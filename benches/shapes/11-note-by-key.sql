@@ -1,7 +1,7 @@
 -- name: own note by key
 -- note: row level security by current_user; the floor runs as one of the users
 -- set: id = own(20)
--- graphql: one user, users, users with sign-ups, tenants
--- call: one user, users, users with sign-ups
--- sql: one user, 32 users
+-- graphql: one user, users >= 0.7, users with sign-ups >= 0.6
+-- call: one user, users >= 0.7, users with sign-ups >= 0.6
+-- sql: one user, 32 users >= 0.6
 select id, author, title, body, created_at from bench_notes where id = :id;

@@ -1,5 +1,5 @@
 -- name: two roots by key
 -- set: a = random(1, 100000)
 -- set: b = random(1, 100000)
--- graphql: owner
+-- graphql: owner >= 0.5
 select id, name, price, created_at from bench where id in (:a, :b);

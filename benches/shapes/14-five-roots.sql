@@ -4,5 +4,5 @@
 -- set: c = random(1, 100000)
 -- set: d = random(1, 100000)
 -- set: e = random(1, 100000)
--- graphql: owner
+-- graphql: owner >= 0.5
 select id, name, price, created_at from bench where id in (:a, :b, :c, :d, :e);

@@ -2,7 +2,7 @@
 -- set: a = random(1, 100000)
 -- set: b = random(1, 1000)
 -- variables: {"a": :a, "b": :b, "artist": :b}
--- graphql: owner
+-- graphql: owner >= 0.5
 select row_to_json(x) from (select
     (select row_to_json(r) from (select id, name, price from bench where id = :a) r) as a,
     (select row_to_json(r) from (select id, name from bench_artists where id = :b) r) as b,

@@ -1,6 +1,6 @@
 -- name: 3 of a list, 5 of each
 -- set: id = random(1, 1000)
--- graphql: owner
+-- graphql: owner >= 0.6
 select r.id, r.name, a.id, a.title, t.id, t.title, t.seconds from bench_artists r
 left join lateral (
     select id, title from bench_albums where artist_id = r.id order by id limit 3

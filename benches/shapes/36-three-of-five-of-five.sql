@@ -1,6 +1,6 @@
 -- name: 3 rows, 5 of each, 5 of each
 -- set: first = random(1, 900)
--- graphql: owner
+-- graphql: owner >= 0.6
 select r.id, r.name, a.id, a.title, t.id, t.title, t.seconds
 from (select id, name from bench_artists where id > :first order by id limit 3) r
 left join lateral (

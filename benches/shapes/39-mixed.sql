@@ -1,6 +1,6 @@
 -- name: one row, two to-ones and two lists
 -- set: id = random(1, 10000)
--- graphql: owner
+-- graphql: owner >= 0.6
 select row_to_json(x) from (
     select a.id, a.title, r.id as artist_id, r.name as artist, l.id as label_id, l.name as label,
         (

@@ -1,6 +1,6 @@
 -- name: 10 rows, a to-one and 3 of a list
 -- set: first = random(1, 9000)
--- graphql: owner
+-- graphql: owner >= 0.6
 select json_agg(x) from (
     select a.id, a.title, (select row_to_json(r) from (select r.id, r.name) r) as artist, (
         select json_agg(t order by t.id)

@@ -1,6 +1,6 @@
 -- name: 5 x 5 x 3, order, where and limits
 -- set: first = random(1, 900)
--- graphql: owner
+-- graphql: owner >= 0.6
 select r.id, r.name, a.id, a.title, t.id, t.title, t.seconds
 from (
     select id, name from bench_artists where id > :first order by name desc, id limit 5

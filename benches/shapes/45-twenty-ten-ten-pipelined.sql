@@ -1,7 +1,7 @@
 -- name: 20 x 10 x 10, floor in a pipeline
 -- note: three statements that know the keys of their parents, in one snapshot
 -- set: first = random(1, 900)
--- graphql: owner
+-- graphql: owner >= 0.9
 \startpipeline
 begin isolation level repeatable read read only;
 select id, name from bench_artists where id > :first order by id limit 20;

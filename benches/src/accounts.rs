@@ -42,7 +42,7 @@ pub(crate) struct Tokens<'a>(pub(crate) &'a Path);
 pub(crate) struct Made {
     /// The users, each with an access token.
     pub(crate) callers: Vec<Caller>,
-    /// How many signed up, that is: were not there before.
+    /// How many of them signed up now.
     pub(crate) new: usize,
     /// How long it took.
     pub(crate) time: Duration,
@@ -54,7 +54,7 @@ pub(crate) fn name(number: u32) -> String {
 }
 
 impl Tenant {
-    /// Signs up the users below this number that are not there yet, and gives every one a token.
+    /// Signs up the users below this number that do not exist yet, and gets a token for each.
     pub(crate) async fn users(&self, count: u32, tokens: &Tokens<'_>) -> Result<Made> {
         let mut all = tokens.read()?;
         let known = all.remove(&self.name).unwrap_or_default();
@@ -131,7 +131,7 @@ impl Tenant {
         pair(&answer)
     }
 
-    /// Makes one user; one that is there already is all right.
+    /// Makes one user. A user that exists already is not an error.
     pub(crate) async fn sign_up(
         &self,
         connection: &mut Connection,

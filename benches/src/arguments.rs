@@ -9,7 +9,8 @@ use clap::Parser;
 ///
 /// Columns: req/s is the rate of the service, floor/s that of pgbench with the case's SQL, ratio
 /// the first to the second; `of one` is the rate of many users to that of one user in the same
-/// case; p50 and p99 are the latency; `server`, `pg` and `load` are the CPU time of the service, of
+/// case (behind `sign-ups` is how many there were); aim is the least ratio that is meant, with `<` where it is missed (of many users: to
+/// one user, of others: to the floor); p50 and p99 are the latency; `server`, `pg` and `load` are the CPU time of the service, of
 /// PostgreSQL and of this program for each request; `logins` counts the sessions that PostgreSQL
 /// (14 and later) started meanwhile; peer/s is the rate of the other server and `times` ours to it.
 #[derive(Parser, Debug)]
@@ -30,7 +31,8 @@ pub(crate) struct Arguments {
     /// beside each other [default: 300, or 20 with --quick]
     #[arg(long, value_delimiter = ',', value_name = "N")]
     pub(crate) users: Vec<u32>,
-    /// Also measure so many tenants with three users each; making one takes about a second
+    /// Also measure so many tenants with three users each; making one takes about a second. They
+    /// may hold all connections of PostgreSQL, so use it with `--only tenants`
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub(crate) tenants: u32,
     /// Sign-ups a second beside the variants `with sign-ups`
@@ -52,6 +54,9 @@ pub(crate) struct Arguments {
     /// HTTP. The measurement waits until it answers
     #[arg(long, value_name = "[SERVER=]URL")]
     pub(crate) peer: Option<String>,
+    /// Print the table as Markdown
+    #[arg(long)]
+    pub(crate) markdown: bool,
     /// See in under a minute that every case works: one slice of 0.3 s each, few users, and only
     /// the cases of the folder. The numbers mean nothing
     #[arg(long)]

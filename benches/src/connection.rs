@@ -19,7 +19,7 @@ pub(crate) struct Answer {
     pub(crate) body: String,
 }
 
-/// What came of a request whose answer nobody looks at.
+/// The result of a request whose answer is thrown away.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Exchange {
     /// The size of the body.

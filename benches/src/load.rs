@@ -2,10 +2,11 @@
 //! at random.
 
 use std::cell::RefCell;
+use std::io::Write as _;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::task::LocalSet;
@@ -40,12 +41,16 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Writes a whole request of a random caller; `body` is only memory to work in.
-    pub(crate) fn write(&self, random: &mut Random, body: &mut Vec<u8>, into: &mut Vec<u8>) {
-        use std::io::Write as _;
+    /// Writes a whole request of the caller with this index; `body` is only memory to work in.
+    pub(crate) fn write(
+        &self,
+        caller: usize,
+        random: &mut Random,
+        [body, into]: [&mut Vec<u8>; 2],
+    ) {
         body.clear();
         into.clear();
-        let caller = &self.callers[random.below(self.callers.len() as u32) as usize];
+        let caller = &self.callers[caller];
         self.body.write(random, caller.number, body);
         // Writing to a vector cannot fail.
         let _ = write!(
@@ -76,6 +81,8 @@ pub(crate) struct Load {
     pub(crate) threads: usize,
     /// How long requests are sent.
     pub(crate) time: Duration,
+    /// Each caller asks once, and then it is over, rather than callers at random.
+    pub(crate) once: bool,
 }
 
 /// What came of it.
@@ -93,11 +100,17 @@ pub(crate) struct Outcome {
 pub(crate) async fn run(plan: &Arc<Plan>, load: Load) -> Result<Outcome> {
     let started = Instant::now();
     let threads = load.threads.clamp(1, load.connections.max(1));
+    let turn = Arc::new(AtomicUsize::new(0));
     let running: Vec<_> = (0..threads)
         .map(|thread| {
             let plan = plan.clone();
             let connections = (load.connections + thread) / threads;
-            tokio::task::spawn_blocking(move || one_thread(&plan, connections, load.time))
+            let load = Load {
+                connections,
+                ..load
+            };
+            let turn = turn.clone();
+            tokio::task::spawn_blocking(move || one_thread(&plan, load, &turn))
         })
         .collect();
     let mut whole = Outcome::default();
@@ -111,18 +124,21 @@ pub(crate) async fn run(plan: &Arc<Plan>, load: Load) -> Result<Outcome> {
 }
 
 /// The connections of one thread, on a runtime of its own.
-fn one_thread(plan: &Plan, connections: usize, time: Duration) -> Result<Outcome, String> {
+fn one_thread(plan: &Plan, load: Load, turn: &Arc<AtomicUsize>) -> Result<Outcome, String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .enable_time()
         .build()
         .map_err(|error| error.to_string())?;
-    let plan = Rc::new(plan.clone());
-    let outcome = Rc::new(RefCell::new(Outcome::default()));
+    let work = Rc::new(Work {
+        plan: plan.clone(),
+        turn: load.once.then(|| turn.clone()),
+        end: Instant::now() + load.time,
+        outcome: RefCell::default(),
+    });
     let local = LocalSet::new();
-    let end = Instant::now() + time;
-    let tasks: Vec<_> = (0..connections)
-        .map(|_| local.spawn_local(one_connection(plan.clone(), outcome.clone(), end)))
+    let tasks: Vec<_> = (0..load.connections)
+        .map(|_| local.spawn_local(one_connection(work.clone())))
         .collect();
     let all = async {
         for task in tasks {
@@ -132,26 +148,45 @@ fn one_thread(plan: &Plan, connections: usize, time: Duration) -> Result<Outcome
     };
     runtime.block_on(local.run_until(all))?;
     drop(local);
-    Ok(outcome.take())
+    Ok(work.outcome.take())
 }
 
-async fn one_connection(
-    plan: Rc<Plan>,
-    outcome: Rc<RefCell<Outcome>>,
+/// What the connections of a thread share.
+struct Work {
+    plan: Plan,
+    /// The next caller, where each asks once.
+    turn: Option<Arc<AtomicUsize>>,
     end: Instant,
-) -> Result<(), String> {
+    outcome: RefCell<Outcome>,
+}
+
+impl Work {
+    /// The index of the caller of the next request, unless there is none.
+    fn caller(&self, random: &mut Random) -> Option<usize> {
+        let callers = self.plan.callers.len();
+        match &self.turn {
+            None => Some(random.below(callers as u32) as usize),
+            Some(turn) => Some(turn.fetch_add(1, Ordering::Relaxed)).filter(|turn| *turn < callers),
+        }
+    }
+}
+
+async fn one_connection(work: Rc<Work>) -> Result<(), String> {
     static SEED: AtomicU64 = AtomicU64::new(1);
     let mut random = Random::new(SEED.fetch_add(1, Ordering::Relaxed));
     let (mut body, mut request) = (Vec::new(), Vec::new());
-    let connection = Connection::open(plan.address).await;
+    let connection = Connection::open(work.plan.address).await;
     let mut connection = connection.map_err(|error| error.to_string())?;
     let mut sent = Instant::now();
-    while sent < end {
-        plan.write(&mut random, &mut body, &mut request);
+    while sent < work.end
+        && let Some(caller) = work.caller(&mut random)
+    {
+        let room = [&mut body, &mut request];
+        work.plan.write(caller, &mut random, room);
         let exchange = connection.exchange(&request).await;
         let exchange = exchange.map_err(|error| error.to_string())?;
         let done = Instant::now();
-        let mut outcome = outcome.borrow_mut();
+        let mut outcome = work.outcome.borrow_mut();
         outcome.latencies.push(done - sent);
         outcome.failures += usize::from(exchange.failed);
         sent = done;

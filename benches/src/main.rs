@@ -40,6 +40,7 @@ use crate::measure::Bench;
 use crate::peer::Peer;
 use crate::service::Service;
 use crate::shape::Shape;
+use crate::table::Table;
 use crate::variant::Variant;
 
 /// The result of everything here: a failed measurement ends the run with its reason.
@@ -103,14 +104,20 @@ async fn compare(
         peer.wait().await?;
     }
     let admin = service.client().await?;
+    let table = Table {
+        markdown: arguments.markdown,
+        peer: peer.is_some(),
+    };
     let bench = Bench {
         service,
         people: &people,
         arguments,
         peer,
+        table,
         admin,
     };
-    println!("\n{}", table::header(peer.is_some()));
+    println!();
+    table.head();
     let mut failed = 0;
     for (shape, variants) in &cases {
         if let Err(error) = bench.shape(shape, variants).await {

@@ -1,5 +1,5 @@
-//! Measures the variants of a shape and its floor slice by slice in turn, so that whatever else
-//! the machine does meets all of them.
+//! Measures the variants of a shape and its floor in slices in turn, so that other load on the
+//! machine affects all of them alike.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,8 +19,9 @@ use crate::shape::Shape;
 use crate::shape::header::Callers;
 use crate::shape::value::Random;
 use crate::statistics::Sample;
+use crate::table::Table;
 use crate::variant::{self, Variant};
-use crate::{Result, process, table};
+use crate::{Result, process};
 
 /// Everything that a measurement needs.
 pub(crate) struct Bench<'a> {
@@ -32,6 +33,8 @@ pub(crate) struct Bench<'a> {
     pub(crate) arguments: &'a Arguments,
     /// The other server.
     pub(crate) peer: Option<&'a Peer>,
+    /// How rows are printed.
+    pub(crate) table: Table,
     /// A connection that is kept, so that looking at logins makes none.
     pub(crate) admin: Client,
 }
@@ -48,12 +51,12 @@ impl Bench<'_> {
             connections,
             threads: self.arguments.threads,
             time: self.arguments.slice(),
+            once: false,
         };
         for (variant, plan) in variants.iter().zip(&plans) {
             let checked = check(plan).await;
             checked.map_err(|error| format!("{}: {error}", variant.name))?;
-            let time = self.warm_up(variant);
-            load::run(plan, Load { time, ..load }).await?;
+            self.warm_up(plan, load).await?;
         }
         let peer = self.checked_peer(shape, load).await;
         // What the case before left to write is not counted for this one.
@@ -83,12 +86,13 @@ impl Bench<'_> {
         for sample in &mut samples {
             sample.sort();
         }
-        table::print(variants, &samples, mean(&floors), mean(&peers));
+        let rates = [mean(&floors), mean(&peers)];
+        self.table.rows(variants, &samples, rates);
         Ok(())
     }
 
-    /// The other server's plan, when it has a document and answers it; an error there is printed
-    /// and is none of ours.
+    /// The plan for the other server, when it has a document and answers it. An error of it is
+    /// printed and does not fail the case.
     async fn checked_peer(&self, shape: &Shape, load: Load) -> Option<Arc<Plan>> {
         let peer = self.peer?;
         let plan = Arc::new(peer.plan(shape)?);
@@ -105,13 +109,17 @@ impl Bench<'_> {
         }
     }
 
-    /// Many users need longer until each connection has seen what it needs.
-    fn warm_up(&self, variant: &Variant) -> Duration {
-        match (self.arguments.quick, variant.users) {
-            (true, _) => Duration::from_millis(50),
-            (false, 0 | 1) => Duration::from_millis(700),
-            (false, _) => Duration::from_secs(3),
+    /// Fills caches on both sides: every caller asks once, and then for a moment at random.
+    async fn warm_up(&self, plan: &Arc<Plan>, load: Load) -> Result<()> {
+        if !self.arguments.quick {
+            let time = WARM_UP;
+            let once = true;
+            load::run(plan, Load { time, once, ..load }).await?;
         }
+        let time = if self.arguments.quick { 50 } else { 700 };
+        let time = Duration::from_millis(time);
+        load::run(plan, Load { time, ..load }).await?;
+        Ok(())
     }
 
     fn plan(&self, shape: &Shape, variant: &Variant) -> Arc<Plan> {
@@ -145,6 +153,11 @@ impl Bench<'_> {
         load: Load,
         sample: &mut Sample,
     ) -> Result<()> {
+        if !self.arguments.quick {
+            // The variant before may have closed connections of this one's users.
+            let time = LEAD_IN;
+            load::run(plan, Load { time, ..load }).await?;
+        }
         let logins = self.logins().await?;
         let database = process::family_cpu(self.service.postmaster)?;
         let (server, generator) = (
@@ -204,7 +217,7 @@ fn next_number() -> u64 {
 /// Sends one request and looks at its answer: it must have data and no error.
 async fn check(plan: &Plan) -> Result<()> {
     let (mut body, mut request) = (Vec::new(), Vec::new());
-    plan.write(&mut Random::new(1), &mut body, &mut request);
+    plan.write(0, &mut Random::new(1), [&mut body, &mut request]);
     let mut connection = Connection::open(plan.address).await?;
     if connection.exchange(&request).await?.size > LOOKED_AT {
         return Ok(());
@@ -231,6 +244,12 @@ async fn check(plan: &Plan) -> Result<()> {
     }
     Ok(())
 }
+
+/// The longest that callers may take to ask once each, when each needs a login.
+const WARM_UP: Duration = Duration::from_mins(2);
+
+/// What is sent before each slice and not measured.
+const LEAD_IN: Duration = Duration::from_millis(200);
 
 /// Larger answers may be streamed, without the length that looking at them needs.
 const LOOKED_AT: u64 = 64 << 10;

@@ -1,4 +1,4 @@
-//! What has to be there before anything is measured: tables, methods, users, tenants.
+//! Prepares a run: tables, methods, users, tenants.
 
 use std::sync::Arc;
 
@@ -110,7 +110,7 @@ const RIGHTS_OF_GROUP: &str = "grant select on bench, bench_labels, bench_artist
     bench_tracks to \"demo/group/bench\"; \
     grant select, insert, update on bench_notes to \"demo/group/bench\"";
 
-/// The rows of each user, for those that have none.
+/// The notes of each user, unless they exist.
 fn notes_of(tenant: &str, users: u32) -> String {
     format!(
         "insert into bench_notes (id, author, title, body) \

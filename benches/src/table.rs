@@ -4,11 +4,12 @@ use crate::shape::header::Door;
 use crate::statistics::{Sample, ratio};
 use crate::variant::Variant;
 
-const COLUMNS: [&str; 10] = [
+const COLUMNS: [&str; 11] = [
     "req/s",
     "floor/s",
     "ratio",
     "of one",
+    "aim",
     "p50 ms",
     "p99 ms",
     "server us",
@@ -17,85 +18,137 @@ const COLUMNS: [&str; 10] = [
     "logins",
 ];
 
-/// The names of the columns.
-pub(crate) fn header(peer: bool) -> String {
-    let peer: &[&str] = if peer { &["peer/s", "times"] } else { &[] };
-    let columns = COLUMNS.iter().chain(peer);
-    line("case", columns.map(|name| (*name).to_owned()))
+/// How the table looks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Table {
+    /// As Markdown rather than in aligned columns.
+    pub(crate) markdown: bool,
+    /// With the columns of another server.
+    pub(crate) peer: bool,
 }
 
-/// Prints a row for each variant.
-pub(crate) fn print(
-    variants: &[Variant],
-    samples: &[Sample],
-    floor: Option<f64>,
-    peer: Option<f64>,
-) {
-    for (variant, sample) in variants.iter().zip(samples) {
-        let mut both = variants.iter().zip(samples);
-        let one = both.find(|(other, _)| variant.is_compared_to(other));
-        let of_one = one.map(|(_, one)| ratio(sample.rate(), one.rate()));
-        let peer = peer.filter(|_| variant.door == Door::GraphQl);
-        println!("{}", row(&variant.name, sample, [floor, of_one, peer]));
+impl Table {
+    /// Prints the names of the columns.
+    pub(crate) fn head(self) {
+        let peer: &[&str] = if self.peer { &["peer/s", "times"] } else { &[] };
+        let columns: Vec<_> = COLUMNS
+            .iter()
+            .chain(peer)
+            .map(ToString::to_string)
+            .collect();
+        println!("{}", self.line("case", &columns));
+        if self.markdown {
+            println!("| --- |{}", " ---: |".repeat(columns.len()));
+        }
     }
-}
 
-fn row(name: &str, sample: &Sample, [floor, of_one, peer]: [Option<f64>; 3]) -> String {
-    let rate = sample.rate();
-    let mut columns = vec![
-        format!("{rate:.0}"),
-        number(floor, 0),
-        number(floor.map(|floor| ratio(rate, floor)), 2),
-        number(of_one, 2),
-        format!("{:.2}", sample.percentile(0.50)),
-        format!("{:.2}", sample.percentile(0.99)),
-        format!("{:.1}", sample.each(sample.server)),
-        format!("{:.1}", sample.each(sample.database)),
-        format!("{:.1}", sample.each(sample.generator)),
-        sample.logins.to_string(),
-    ];
-    if peer.is_some() {
-        columns.push(number(peer, 0));
-        columns.push(number(peer.map(|peer| ratio(rate, peer)), 1));
+    /// Prints a row for each variant.
+    pub(crate) fn rows(
+        self,
+        variants: &[Variant],
+        samples: &[Sample],
+        [floor, peer]: [Option<f64>; 2],
+    ) {
+        for (variant, sample) in variants.iter().zip(samples) {
+            let mut both = variants.iter().zip(samples);
+            let one = both.find(|(other, _)| variant.is_compared_to(other));
+            let of_one = one.map(|(_, one)| ratio(sample.rate(), one.rate()));
+            let peer = peer.filter(|_| variant.door == Door::GraphQl);
+            println!("{}", self.row(variant, sample, [floor, of_one, peer]));
+        }
     }
-    if sample.sign_ups > 0 {
-        columns.push(format!("{} sign-ups", sample.sign_ups));
+
+    fn row(
+        self,
+        variant: &Variant,
+        sample: &Sample,
+        [floor, of_one, peer]: [Option<f64>; 3],
+    ) -> String {
+        let rate = sample.rate();
+        let of_floor = floor.map(|floor| ratio(rate, floor));
+        let mut columns = vec![
+            format!("{rate:.0}"),
+            number(floor, 0),
+            number(of_floor, 2),
+            number(of_one, 2),
+            aim(variant.aim, of_one.or(of_floor)),
+            format!("{:.2}", sample.percentile(0.50)),
+            format!("{:.2}", sample.percentile(0.99)),
+            format!("{:.1}", sample.each(sample.server)),
+            format!("{:.1}", sample.each(sample.database)),
+            format!("{:.1}", sample.each(sample.generator)),
+            sample.logins.to_string(),
+        ];
+        if self.peer {
+            columns.push(number(peer, 0));
+            columns.push(number(peer.map(|peer| ratio(rate, peer)), 1));
+        }
+        let mut name = variant.name.clone();
+        if sample.sign_ups > 0 {
+            name = format!("{name} ({})", sample.sign_ups);
+        }
+        if sample.failures > 0 {
+            name = format!("{name}, {} ERRORS", sample.failures);
+        }
+        self.line(&name, &columns)
     }
-    if sample.failures > 0 {
-        columns.push(format!("{} errors", sample.failures));
+
+    fn line(self, name: &str, columns: &[String]) -> String {
+        if self.markdown {
+            return format!("| {name} | {} |", columns.join(" | "));
+        }
+        let columns: Vec<_> = columns
+            .iter()
+            .map(|column| format!("{column:>9}"))
+            .collect();
+        format!("{name:<53} {}", columns.join(" "))
     }
-    line(name, columns.into_iter())
 }
 
 fn number(value: Option<f64>, digits: usize) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
 }
 
-fn line(name: &str, columns: impl Iterator<Item = String>) -> String {
-    let columns: Vec<_> = columns.map(|column| format!("{column:>9}")).collect();
-    format!("{name:<50} {}", columns.join(" "))
+/// What was meant, and whether it is so.
+fn aim(aim: Option<f64>, reached: Option<f64>) -> String {
+    match (aim, reached) {
+        (Some(aim), Some(reached)) if reached < aim => format!("< {aim:.2}"),
+        (Some(aim), _) => format!(">= {aim:.2}"),
+        (None, _) => "-".to_owned(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
-    use super::row;
+    use super::Table;
+    use crate::shape::header::{Callers, Door};
     use crate::statistics::Sample;
+    use crate::variant::Variant;
 
     #[test]
     fn a_row_has_ratios_to_the_floor_to_one_user_and_to_the_peer() {
+        let variant = Variant {
+            name: "x".to_owned(),
+            door: Door::GraphQl,
+            callers: Callers::Users,
+            users: 9,
+            aim: Some(0.75),
+        };
         let mut sample = Sample::default();
         sample.add(&[Duration::from_millis(2); 50], Duration::from_secs(1), 3);
         sample.sign_ups = 4;
-        let row = row("a case", &sample, [Some(100.0), Some(0.7), Some(5.0)]);
-        let columns: Vec<_> = row.split_whitespace().skip(2).collect();
+        let table = Table {
+            markdown: true,
+            peer: true,
+        };
         assert_eq!(
-            columns,
-            [
-                "50", "100", "0.50", "0.70", "2.00", "2.00", "0.0", "0.0", "0.0", "0", "5", "10.0",
-                "4", "sign-ups", "3", "errors"
-            ]
+            table.row(&variant, &sample, [Some(100.0), Some(0.7), Some(5.0)]),
+            "| x (4), 3 ERRORS | 50 | 100 | 0.50 | 0.70 | < 0.75 | 2.00 | 2.00 | 0.0 | 0.0 | 0.0 | 0 \
+             | 5 | 10.0 |"
         );
+        let row = table.row(&variant, &sample, [Some(50.0), None, None]);
+        assert!(row.contains("| 1.00 | - | >= 0.75 |"), "{row}");
     }
 }

@@ -3,7 +3,7 @@
 use crate::accounts::name;
 use crate::arguments::Arguments;
 use crate::shape::Shape;
-use crate::shape::header::{Callers, Door};
+use crate::shape::header::{Asked, Callers, Door};
 
 /// One row of the table.
 #[derive(Clone, Debug)]
@@ -16,19 +16,22 @@ pub(crate) struct Variant {
     pub(crate) callers: Callers,
     /// Sub-users that it needs.
     pub(crate) users: u32,
+    /// The least ratio that is meant.
+    pub(crate) aim: Option<f64>,
 }
 
 impl Variant {
     /// Whether the other one is the one user to whom this one's many users are compared.
     pub(crate) fn is_compared_to(&self, other: &Self) -> bool {
-        self.users > 1 && self.door == other.door && other.callers == Callers::One
+        let many = self.users > 1 || self.callers == Callers::Tenants;
+        many && self.door == other.door && other.callers == Callers::One
     }
 }
 
 /// The variants of a shape that are wanted, with those that they are compared to.
 pub(crate) fn of(shape: &Shape, arguments: &Arguments) -> Vec<Variant> {
     let mut all = Vec::new();
-    for &(door, callers) in &shape.header.variants {
+    for &Asked { door, callers, aim } in &shape.header.variants {
         for users in numbers(callers, arguments) {
             let who = who(callers, users, arguments.tenants);
             let name = format!("{}, {}, {who}", shape.header.name, door.name());
@@ -37,6 +40,7 @@ pub(crate) fn of(shape: &Shape, arguments: &Arguments) -> Vec<Variant> {
                 door,
                 callers,
                 users,
+                aim,
             });
         }
     }
@@ -44,6 +48,11 @@ pub(crate) fn of(shape: &Shape, arguments: &Arguments) -> Vec<Variant> {
     let compared: Vec<Variant> = all.iter().filter(|v| wanted(v)).cloned().collect();
     let compared = |one: &Variant| compared.iter().any(|many| many.is_compared_to(one));
     all.retain(|variant| wanted(variant) || compared(variant));
+    let alone = all.iter().all(|variant| variant.callers == Callers::One);
+    // One user to whom nothing is compared and that has no floor says nothing.
+    if alone && shape.script().is_none() {
+        all.clear();
+    }
     all
 }
 

@@ -34,15 +34,27 @@ pub(crate) enum Callers {
     Tenants,
 }
 
+/// Who asks by which door, and how fast that is meant to be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Asked {
+    /// Where the requests go.
+    pub(crate) door: Door,
+    /// Who sends them.
+    pub(crate) callers: Callers,
+    /// The least ratio: to one user's rate where many users are compared with one, else to the
+    /// floor.
+    pub(crate) aim: Option<f64>,
+}
+
 /// What a shape says about itself.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub(crate) struct Header {
     /// Its name in the table.
     pub(crate) name: String,
     /// Its parameters: `:name` in the statement and in the variables.
     pub(crate) parameters: Vec<(String, Value)>,
     /// Who asks by which door.
-    pub(crate) variants: Vec<(Door, Callers)>,
+    pub(crate) variants: Vec<Asked>,
     /// The variables of the document, or the parameters of the statement, as JSON with `:name`.
     pub(crate) variables: Option<String>,
     /// Calls in one request.
@@ -122,7 +134,12 @@ impl Header {
 
     fn variants(&mut self, door: Door, value: &str) -> Result<()> {
         for callers in value.split(',') {
-            self.variants.push((door, Callers::parse(callers.trim())?));
+            let (callers, aim) = match callers.split_once(">=") {
+                Some((callers, number)) => (callers, Some(aim(number.trim())?)),
+                None => (callers, None),
+            };
+            let callers = Callers::parse(callers.trim())?;
+            self.variants.push(Asked { door, callers, aim });
         }
         Ok(())
     }
@@ -155,6 +172,11 @@ fn number(text: &str) -> Result<u32> {
     Ok(number.ok_or_else(|| format!("`{text}`: expected a number above 0"))?)
 }
 
+fn aim(text: &str) -> Result<f64> {
+    let aim = text.parse().ok().filter(|aim| *aim > 0.0);
+    Ok(aim.ok_or_else(|| format!("`{text}`: expected a ratio such as 0.6"))?)
+}
+
 /// `id = random(1, 100)`.
 fn parameter(text: &str) -> Result<(String, Value)> {
     let (name, value) = text
@@ -174,13 +196,17 @@ fn rows(text: &str) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Callers, Door, Header};
+    use super::{Asked, Callers, Door, Header};
     use crate::shape::value::Value;
+
+    fn asked(door: Door, callers: Callers, aim: Option<f64>) -> Asked {
+        Asked { door, callers, aim }
+    }
 
     #[test]
     fn a_header_is_read_and_the_rest_is_the_statement() -> crate::Result<()> {
         let text = "-- name: by key\n-- note: any: thing\n-- set: id = random(1, 9)\n\
-            -- graphql: owner, 32 users\n-- sql: one user\n-- batch: 10\n\
+            -- graphql: owner >= 0.6, 32 users\n-- sql: one user\n-- batch: 10\n\
             -- rows: 2 {\"a\":1}\n\nselect 1\nfrom t where id = :id;\n";
         let (header, statement) = Header::parse(text)?;
         assert_eq!(header.name, "by key");
@@ -188,9 +214,9 @@ mod tests {
         assert_eq!(
             header.variants,
             [
-                (Door::GraphQl, Callers::Owner),
-                (Door::GraphQl, Callers::Some(32)),
-                (Door::Sql, Callers::One),
+                asked(Door::GraphQl, Callers::Owner, Some(0.6)),
+                asked(Door::GraphQl, Callers::Some(32), None),
+                asked(Door::Sql, Callers::One, None),
             ]
         );
         assert_eq!(header.batch, 10);
@@ -205,6 +231,7 @@ mod tests {
             ("nmae: x", "expected `key: value` with the key name"),
             ("graphql: everybody", "expected owner, guest"),
             ("graphql: 0 users", "expected owner, guest"),
+            ("graphql: owner >= fast", "expected a ratio such as 0.6"),
             ("batch: 0", "expected a number above 0"),
             ("set: id", "expected `name = random(LOW, HIGH)`"),
             ("rows: 5", "expected a number and a JSON object"),

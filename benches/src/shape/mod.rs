@@ -60,8 +60,8 @@ impl Shape {
     }
 
     fn check(&self) -> Result<()> {
-        for (door, _) in &self.header.variants {
-            match door {
+        for asked in &self.header.variants {
+            match asked.door {
                 Door::GraphQl if self.document.is_none() => {
                     return Err(format!("expected a document in {}.graphql", self.stem).into());
                 }
@@ -79,8 +79,8 @@ impl Shape {
 
     /// The owner's method with the statement, where a variant calls one.
     pub(crate) fn method(&self) -> Option<Json> {
-        let called = |door: &Door| *door == Door::Call;
-        let called = self.header.variants.iter().any(|(door, _)| called(door));
+        let mut asked = self.header.variants.iter();
+        let called = asked.any(|asked| asked.door == Door::Call);
         called.then(|| json!({ "method": self.method_name(), "q": self.statement }))
     }
 
@@ -254,8 +254,8 @@ mod tests {
         let shapes = Shape::read(&folder, Some("postgraphile"))?;
         assert!(shapes.iter().filter(|shape| shape.peer.is_some()).count() > 10);
         for shape in shapes {
-            for (door, _) in shape.header.variants.clone() {
-                let sent = body(&shape, door)?;
+            for asked in &shape.header.variants {
+                let sent = body(&shape, asked.door)?;
                 let json: Result<serde_json::Value, _> = serde_json::from_str(&sent);
                 assert!(json.is_ok(), "{}: {sent}", shape.stem);
             }

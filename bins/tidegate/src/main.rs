@@ -1,5 +1,6 @@
 //! The Tidegate server and its command line.
 
+mod authenticators;
 mod catalog_watch;
 mod cli;
 mod command;

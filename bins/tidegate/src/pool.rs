@@ -21,6 +21,7 @@ use crate::settings::Settings;
 pub(crate) struct UserPool {
     postgres: Postgres,
     control: Arc<Control>,
+    authenticators: Arc<Authenticators>,
 }
 
 impl UserPool {
@@ -46,9 +47,13 @@ impl UserPool {
         let pool = Pool::new(connector, repair, limits, ports::jitter());
         let control = service.control.clone();
         let authenticators = Arc::new(Authenticators::new(control.clone()));
-        let roles = Roles::new(pool).with_authentication(authenticators);
+        let roles = Roles::new(pool).with_authentication(authenticators.clone());
         let postgres = Postgres::new(roles, control.clone());
-        Ok(Self { postgres, control })
+        Ok(Self {
+            postgres,
+            control,
+            authenticators,
+        })
     }
 
     /// What runs statements.
@@ -79,6 +84,11 @@ impl UserPool {
     /// Takes note that a definition of a database may have changed.
     pub(crate) fn redefined(&self, database: &DatabaseName) {
         self.postgres.roles().redefined(database);
+    }
+
+    /// See [`Authenticators::distrust`].
+    pub(crate) fn distrust(&self, database: &DatabaseName) {
+        self.authenticators.distrust(database);
     }
 
     /// Waits until no connection is in use, and what was cancelled has ended, the statements among
@@ -158,8 +168,31 @@ impl MetricsSource for UserPool {
                 "# HELP {name} {help}\n# TYPE {name} counter\n{name} {count}"
             )?;
         }
-        waits(text, counters)
+        waits(text, counters)?;
+        sharing(text, &self.authenticators)
     }
+}
+
+/// In which databases users share connections, as far as this node knows.
+fn sharing(text: &mut String, authenticators: &Authenticators) -> fmt::Result {
+    let name = "tidegate_shared_connections";
+    writeln!(
+        text,
+        "# HELP {name} 1 where users share connections, 0 where each logs in; see the doctor.\n\
+         # TYPE {name} gauge"
+    )?;
+    for decision in authenticators.decisions() {
+        let shares = u8::from(decision.objections.is_empty());
+        let database = label(decision.database.as_str());
+        writeln!(text, "{name}{{database=\"{database}\"}} {shares}")?;
+    }
+    Ok(())
+}
+
+/// The value of a label (Prometheus, "Exposition formats").
+fn label(value: &str) -> String {
+    let escaped = value.replace('\\', r"\\").replace('"', "\\\"");
+    escaped.replace('\n', r"\n")
 }
 
 /// Counters since the start: event, unit and count.

@@ -16,6 +16,7 @@ use tidegate_server::{App, Certificate, Graphiql, Limits, Listener, Origins, Rol
 use tidegate_sql::DatabaseName;
 use tokio::net::TcpListener;
 
+use crate::authenticators::AuthenticatorUpkeep;
 use crate::catalog_watch::{CatalogProbe, CatalogWatch};
 use crate::failure::{Failure, Result};
 use crate::feed::{self, FeedStatus};
@@ -195,6 +196,7 @@ async fn tell_what_is_missing(service: &Service, settings: &Settings) -> Result 
 pub(crate) struct Node {
     app: App,
     upkeep: Upkeep,
+    authenticators: AuthenticatorUpkeep,
     traces: Traces,
     feed: Option<Feed>,
 }
@@ -245,6 +247,7 @@ impl Node {
             .metrics(Arc::new(PasswordMetrics(service.ports.hasher.clone())));
         let (app, traces) = crate::traces::export(app, settings)?;
         let app = app.build();
+        let authenticators = AuthenticatorUpkeep::new(service, pool.clone());
         let upkeep = Upkeep {
             issuer,
             control: service.control.clone(),
@@ -256,6 +259,7 @@ impl Node {
         Ok(Self {
             app,
             upkeep,
+            authenticators,
             traces,
             feed,
         })
@@ -269,6 +273,7 @@ impl Node {
         let pool = users.clone();
         beside.spawn(CatalogWatch::new(catalogs, control, users, self.feed.clone()).run());
         beside.spawn(self.upkeep.run());
+        beside.spawn(self.authenticators.run());
         beside.spawn(self.traces);
         if let Some(certificate) = sockets.certificate.clone() {
             beside.spawn(certificate.watch(CERTIFICATE));

@@ -1,22 +1,25 @@
 //! Running an operation.
 
-mod lose;
+mod run;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bytes::{BufMut, BytesMut};
 use serde_json::value::RawValue;
-use tidegate_plan::{Place, Plan, Way};
-use tidegate_sql::{Executor, Mode, Principal, Terms, Transaction};
+use tidegate_plan::{Plan, Way};
+use tidegate_sql::{Author, Executor, Principal, Terms};
 use tokio::runtime::RuntimeFlavor;
 
 use crate::api::{Api, Prepared};
 use crate::coerce::Variables;
 use crate::collect::Collector;
-use crate::document::Operation;
+use crate::document::{Operation, OperationKind};
 use crate::error::{Code, Error};
-use crate::lower::{self, Lost, Lowered, Lowerer};
+use crate::lower::{self, Lowered, Lowerer};
 use crate::response::{self, Answer};
 
-use self::lose::{Fault, Fields, Tries, lose};
+use self::run::run;
 
 /// As whom and on what terms an operation runs.
 #[derive(Clone, Copy)]
@@ -28,7 +31,7 @@ pub struct Context<'a> {
     pub principal: &'a Principal,
     /// Whether the caller showed no token, and might do better with one.
     pub anonymous: bool,
-    /// The deadline.
+    /// The deadline. The author is always the service: it writes all statements.
     pub terms: Terms,
     /// How many bytes the data may have where that is less than the API allows.
     pub room: u64,
@@ -43,36 +46,68 @@ fn may_block() -> bool {
     runtime.is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread)
 }
 
-/// Why an operation gives no data.
+/// The errors of root fields of a query that show null, by the number of the field.
+pub(crate) type FieldErrors = BTreeMap<usize, Error>;
+
+/// Why an operation, or one of its root fields, gives no data.
 enum Failure {
     /// It is wrong in itself: nothing was executed.
-    Refused(Vec<Error>),
-    /// It was executed and failed.
-    Failed(Fault),
-    /// A definition changed between its statements. Nothing of it has happened.
-    Redefined(Fault),
-    /// It is to be run again: what failed is known better now.
-    Again,
-    /// The database cannot be reached now.
-    Away(tidegate_sql::Error),
+    Invalid(Vec<Error>),
+    /// The operation was executed and failed as a whole.
+    Operation(Error),
+    /// The statement of a root field failed.
+    Field(usize, Error),
+    /// The deadline passed before the statements of these root fields ended.
+    Deadline(Vec<usize>, Error),
+    /// A definition changed under the statements; nothing has taken effect.
+    Redefined(Option<usize>, Error),
+    /// The database cannot be reached, or the fault is ours.
+    Unavailable(tidegate_sql::Error),
 }
 
 impl Failure {
-    /// A definition that changes again and again is an error like another.
-    fn for_good(self, tries: &Tries) -> Self {
+    fn of_plan(error: tidegate_plan::Error) -> Self {
+        let code = match error {
+            tidegate_plan::Error::TooLarge(_) => Code::TooComplex,
+            internal @ tidegate_plan::Error::Internal(_) => {
+                return Self::Unavailable(tidegate_sql::Error::internal(internal));
+            }
+            _ => Code::BadUserInput,
+        };
+        Self::Operation(Error::new(code, error.to_string()))
+    }
+
+    /// The failure of a statement of a root field, or of the whole transaction.
+    fn of_sql(error: tidegate_sql::Error, root: Option<usize>, anonymous: bool) -> Self {
+        // A type that has changed is looked up again by the next attempt.
+        if error.is_malformed_value() {
+            return Self::Redefined(root, Error::new(Code::Internal, error.to_string()));
+        }
+        let redefined = matches!(&error, tidegate_sql::Error::Rejected(rejection) if rejection.is_redefinition());
+        match (Error::of_sql(error, anonymous), root) {
+            (Ok(error), root) if redefined => Self::Redefined(root, error),
+            (Ok(error), Some(root)) => Self::Field(root, error),
+            (Ok(error), None) => Self::Operation(error),
+            (Err(error), _) => Self::Unavailable(error),
+        }
+    }
+
+    /// The failure once there is no further attempt.
+    fn for_good(self) -> Self {
         match self {
-            Self::Redefined(fault) if tries.redefined => Self::Failed(fault),
+            Self::Redefined(Some(root), error) => Self::Field(root, error),
+            Self::Redefined(None, error) => Self::Operation(error),
             other => other,
         }
     }
 }
 
 impl Api {
-    /// Runs an operation: a query in one snapshot, a mutation in one transaction. An operation
-    /// that needs one statement takes one round trip.
+    /// Runs an operation: a query in one snapshot, a mutation in one transaction, both in one round
+    /// trip where no statement needs the rows of another.
     ///
-    /// A field of a query that fails is null, if it is a root field or the end of a relationship,
-    /// and the other ones are read in one snapshot again; a mutation that fails has no data.
+    /// A root field of a query that fails is null, and the others are read in one snapshot again;
+    /// a mutation that fails has no data.
     ///
     /// # Errors
     ///
@@ -82,199 +117,209 @@ impl Api {
         &self,
         prepared: &Prepared,
         variables: Option<&RawValue>,
-        context: Context<'_>,
+        mut context: Context<'_>,
     ) -> Result<Answer, tidegate_sql::Error> {
-        match self.run(prepared, variables, context).await {
-            Ok(answer) => Ok(answer),
-            Err(Failure::Refused(errors)) => Ok(Answer::refused(&errors)),
-            Err(Failure::Failed(fault) | Failure::Redefined(fault)) => {
-                Ok(Answer::failed(&[fault.error]))
-            }
-            Err(Failure::Away(error)) => Err(error),
-            Err(Failure::Again) => {
-                Err(tidegate_sql::Error::internal("an operation without an end"))
-            }
-        }
-    }
-
-    async fn run(
-        &self,
-        prepared: &Prepared,
-        variables: Option<&RawValue>,
-        context: Context<'_>,
-    ) -> Result<Answer, Failure> {
+        context.terms.author = Author::Service;
         let Some((document, operation)) = prepared.operation() else {
             let error = Error::new(Code::Internal, "the operation is not there");
-            return Err(Failure::Refused(vec![error]));
+            return Ok(Answer::refused(&[error]));
         };
-        let variables = Variables::coerce(operation, variables).map_err(Failure::Refused)?;
-        let collect = Collector {
-            document,
-            variables: &variables,
+        let variables = match Variables::coerce(operation, variables) {
+            Ok(variables) => variables,
+            Err(errors) => return Ok(Answer::refused(&errors)),
         };
-        let mut tries = Tries::default();
+        let request = Request {
+            api: self,
+            collect: Collector {
+                document,
+                variables: &variables,
+            },
+            operation,
+            context,
+        };
+        match request.answer().await {
+            Ok(answer) => Ok(answer),
+            Err(Failure::Invalid(errors)) => Ok(Answer::refused(&errors)),
+            Err(
+                Failure::Operation(error)
+                | Failure::Field(_, error)
+                | Failure::Deadline(_, error)
+                | Failure::Redefined(_, error),
+            ) => Ok(Answer::failed(&[error])),
+            Err(Failure::Unavailable(error)) => Err(error),
+        }
+    }
+}
+
+/// An operation with its variables.
+#[derive(Clone, Copy)]
+struct Request<'r> {
+    api: &'r Api,
+    collect: Collector<'r>,
+    operation: &'r Operation,
+    context: Context<'r>,
+}
+
+impl Request<'_> {
+    /// Runs the operation. Each attempt has one root field less than the one before, but for one
+    /// that finds the definitions changed.
+    async fn answer(&self) -> Result<Answer, Failure> {
+        let mut errors = FieldErrors::new();
+        let mut redefined = false;
         loop {
-            match self.attempt(collect, operation, context, &mut tries).await {
-                // The statements are prepared anew, so the definitions may be what they are now.
-                Err(Failure::Redefined(_)) => tries.redefined = true,
-                Err(Failure::Again) => {}
-                outcome => return outcome,
+            let failure = match self.attempt(&mut errors).await {
+                Err(Failure::Redefined(..)) if !redefined => {
+                    redefined = true;
+                    continue;
+                }
+                Err(failure) => failure.for_good(),
+                Ok(answer) => return Ok(answer),
+            };
+            match failure {
+                Failure::Field(root, error) => {
+                    let error = self.locate(root, error);
+                    if self.operation.kind != OperationKind::Query {
+                        return Err(Failure::Operation(error));
+                    }
+                    errors.insert(root, error);
+                }
+                other => return Err(other),
             }
         }
     }
 
-    async fn attempt(
-        &self,
-        collect: Collector<'_>,
-        operation: &Operation,
-        context: Context<'_>,
-        tries: &mut Tries,
-    ) -> Result<Answer, Failure> {
-        let lowered = self.lower(collect, operation, &mut tries.lost)?;
-        let introspections = lowered.introspections;
-        let fields = Fields { collect, operation };
-        let failed = |trouble, place: Option<Place>| match trouble {
-            Trouble::Away(error) => Failure::Away(error),
-            Trouble::Error(error) => Failure::Failed(fields.locate(error, place)),
-            Trouble::Redefined(error) => Failure::Redefined(fields.locate(error, place)),
-        };
-        let mut limits = self.limits().rows;
-        limits.bytes = limits.bytes.min(context.room);
-        let make = if tries.apart { Plan::apart } else { Plan::new };
-        let plan = make(self.schema(), lowered.planned, &limits);
-        let mut plan = plan.map_err(|error| match error {
-            tidegate_plan::Error::Root(key, error) => {
-                failed(Trouble::of_plan(*error), fields.root(&key))
+    /// An error at a root field. What is known of its place in the document stays.
+    fn locate(&self, root: usize, mut error: Error) -> Error {
+        let groups = self.collect.fields(&self.operation.selection);
+        let groups = groups.unwrap_or_default();
+        match groups.get(root) {
+            Some(group) => {
+                error.path.clear();
+                error.within(group.key(), group.field.location)
             }
-            error => failed(Trouble::of_plan(error), None),
-        })?;
-        plan.begin_with(tries.first);
-        let written = match drive(&mut plan, context).await {
-            Ok(written) => written,
-            Err((trouble, begun)) => {
-                let failure = failed(trouble, plan.place().filter(|_| begun));
-                lose(failure, &mut plan, fields, tries)?;
+            None => error,
+        }
+    }
+
+    async fn attempt(&self, errors: &mut FieldErrors) -> Result<Answer, Failure> {
+        let lowered = self.lower(errors)?;
+        let introspections = lowered.introspections;
+        let mut limits = self.api.limits().rows;
+        limits.bytes = limits.bytes.min(self.context.room);
+        let plan = Plan::new(self.api.schema(), lowered.planned, &limits);
+        let mut plan = plan.map_err(|error| self.of_plan(error))?;
+        let ran = run(&mut plan, self.context, |error| self.of_plan(error)).await;
+        let uncommitted = match ran {
+            Ok(uncommitted) => uncommitted,
+            Err(failure) => {
+                self.recover(failure, &mut plan, errors)?;
                 None
             }
         };
+        if let Some(error) = plan.dropped() {
+            return Err(Failure::Operation(committed(&error)));
+        }
+        // A few rows that refer to each other on many levels can make an answer of any size.
         let size = plan.size();
+        if size > limits.bytes.saturating_mul(2) && plan.way() != Way::Together {
+            let error = tidegate_plan::Error::TooLarge(limits.bytes);
+            return Err(Failure::of_plan(error));
+        }
         let finish = || {
             let mut body = BytesMut::with_capacity(1024);
             body.put_slice(response::BEGIN);
-            let outcome = plan.finish(&mut body);
-            let outcome = outcome.map_err(|error| failed(Trouble::of_plan(error), None))?;
-            Ok(response::end(body, &outcome, &tries.lost, introspections))
+            let outcome = plan.finish(&mut body).map_err(Failure::of_plan)?;
+            Ok(response::end(body, &outcome, errors, introspections))
         };
-        // A few rows that refer to each other on many levels can make an answer of any size.
-        if size > limits.bytes.saturating_mul(2) {
-            let error = tidegate_plan::Error::TooLarge(limits.bytes);
-            return Err(failed(Trouble::of_plan(error), None));
-        }
         let answer = if size > LARGE && may_block() {
             tokio::task::block_in_place(finish)?
         } else {
             finish()?
         };
         // Only what can be answered is written.
-        if let Some(transaction) = written
-            && let Err(error) = transaction.commit().await
-        {
-            let failure = failed(Trouble::of_sql(error, context.anonymous), None);
-            return Err(failure.for_good(tries));
+        if let Some(transaction) = uncommitted {
+            let committed = transaction.commit().await;
+            committed.map_err(|error| Failure::of_sql(error, None, self.context.anonymous))?;
         }
         Ok(answer)
     }
 
-    fn lower<'d>(
-        &'d self,
-        collect: Collector<'d>,
-        operation: &'d Operation,
-        lost: &mut Lost,
-    ) -> Result<Lowered<'d>, Failure> {
-        let lowerer = Lowerer {
-            schema: self.schema(),
-            roots: self.roots(),
-            collect,
-            variables: collect.variables,
-            introspect: self,
+    /// Goes on after a failure where all other root fields of a query have been read.
+    fn recover(
+        &self,
+        failure: Failure,
+        plan: &mut Plan<'_>,
+        errors: &mut FieldErrors,
+    ) -> Result<(), Failure> {
+        if self.operation.kind != OperationKind::Query {
+            return Err(failure);
+        }
+        match failure {
+            Failure::Deadline(unfinished, error) => {
+                let roots = if plan.restart() {
+                    plan.roots_from(0)
+                } else {
+                    unfinished
+                };
+                for root in roots {
+                    plan.show_null(root);
+                    errors.insert(root, self.locate(root, error.clone()));
+                }
+                Ok(())
+            }
+            Failure::Field(root, error) if plan.is_last(root) && !plan.restart() => {
+                plan.show_null(root);
+                errors.insert(root, self.locate(root, error));
+                Ok(())
+            }
+            other => Err(other),
+        }
+    }
+
+    /// A failure to plan: of a root field, where it is known which.
+    fn of_plan(&self, error: tidegate_plan::Error) -> Failure {
+        let tidegate_plan::Error::Root(key, error) = error else {
+            return Failure::of_plan(error);
         };
-        lower::lower(lowerer, operation, self.limits(), lost).map_err(|error| {
+        match (Failure::of_plan(*error), self.number(&key)) {
+            (Failure::Operation(error), Some(root)) => Failure::Field(root, error),
+            (failure, _) => failure,
+        }
+    }
+
+    /// The number of the root field with a response key.
+    fn number(&self, key: &Arc<str>) -> Option<usize> {
+        let groups = self.collect.fields(&self.operation.selection).ok()?;
+        groups.iter().position(|group| group.key() == key)
+    }
+
+    fn lower(&self, errors: &mut FieldErrors) -> Result<Lowered<'_>, Failure> {
+        let lowerer = Lowerer {
+            schema: self.api.schema(),
+            roots: self.api.roots(),
+            collect: self.collect,
+            variables: self.collect.variables,
+            introspect: self.api,
+        };
+        let made = lower::lower(lowerer, self.operation, self.api.limits(), errors);
+        made.map_err(|error| {
             if error.path.is_empty() {
-                Failure::Refused(vec![error])
+                Failure::Invalid(vec![error])
             } else {
-                Failure::Failed(Fault { error, place: None })
+                Failure::Operation(error)
             }
         })
     }
 }
 
-/// What went wrong on the way.
-enum Trouble {
-    Error(Error),
-    Redefined(Error),
-    Away(tidegate_sql::Error),
-}
-
-impl Trouble {
-    fn of_plan(error: tidegate_plan::Error) -> Self {
-        let code = match error {
-            tidegate_plan::Error::TooLarge(_) => Code::TooComplex,
-            internal @ tidegate_plan::Error::Internal(_) => {
-                return Self::Away(tidegate_sql::Error::internal(internal));
-            }
-            _ => Code::BadUserInput,
-        };
-        Self::Error(Error::new(code, error.to_string()))
-    }
-
-    fn of_sql(error: tidegate_sql::Error, anonymous: bool) -> Self {
-        let redefined = matches!(&error, tidegate_sql::Error::Rejected(rejection) if rejection.is_redefinition());
-        // A type that has changed is looked up again by the next attempt.
-        if error.is_malformed_value() {
-            return Self::Redefined(Error::new(Code::Internal, error.to_string()));
+/// What a client is told of a mutation that is committed and cannot be shown.
+fn committed(error: &tidegate_sql::Error) -> Error {
+    let (code, problem) = match error {
+        tidegate_sql::Error::ResultTooLarge(limit) => {
+            let problem = format!("its result is larger than {limit} bytes");
+            (Code::TooComplex, problem)
         }
-        match Error::of_sql(error, anonymous) {
-            Ok(error) if redefined => Self::Redefined(error),
-            Ok(error) => Self::Error(error),
-            Err(error) => Self::Away(error),
-        }
-    }
-}
-
-/// Runs the statements of a plan; what they wrote is still to be committed where a transaction
-/// comes back. With what went wrong comes whether a statement was to blame.
-async fn drive<'c>(
-    plan: &mut Plan<'_>,
-    context: Context<'c>,
-) -> Result<Option<Box<dyn Transaction + 'c>>, (Trouble, bool)> {
-    let Context {
-        executor,
-        principal,
-        anonymous,
-        terms,
-        ..
-    } = context;
-    let refused = |error| (Trouble::of_sql(error, anonymous), true);
-    let wrong = |error| (Trouble::of_plan(error), true);
-    let mode = match plan.way() {
-        Way::Alone => {
-            while let Some(step) = plan.next().map_err(wrong)? {
-                let query = executor.query(principal, step.statement, &terms, step.sink);
-                let ran = query.await;
-                ran.map_err(|error| refused(plan.locate(error)))?;
-            }
-            return Ok(None);
-        }
-        Way::Snapshot => Mode::Snapshot,
-        Way::ReadWrite => Mode::ReadWrite,
+        other => (Code::Internal, other.to_string()),
     };
-    let opening = executor.begin(principal, mode, &terms).await;
-    let mut transaction = opening.map_err(|error| (Trouble::of_sql(error, anonymous), false))?;
-    while let Some(step) = plan.next().map_err(wrong)? {
-        let query = transaction.query(step.statement, step.sink);
-        let ran = query.await;
-        ran.map_err(|error| refused(plan.locate(error)))?;
-    }
-    // A snapshot that is dropped is ended behind the answer; there is nothing to keep of it.
-    Ok((mode == Mode::ReadWrite).then_some(transaction))
+    Error::new(code, format!("the mutation is committed, but {problem}"))
 }

@@ -1,13 +1,12 @@
 //! The text of a response (GraphQL, section 7).
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use bytes::{BufMut, BytesMut};
-use tidegate_plan::{Outcome, Path, Place, Segment};
+use tidegate_plan::{Outcome, Segment};
 
 use crate::error::{Code, Error, ErrorSummary, Step};
-use crate::lower::Lost;
+use crate::execute::FieldErrors;
 use crate::text::Text;
 use crate::unwritten::Unwritten;
 
@@ -66,15 +65,15 @@ impl Answer {
 /// How a response begins, before its data.
 pub(crate) const BEGIN: &[u8] = b"{\"data\":";
 
-/// Ends a response behind its data; `lost` are the errors of fields, and the introspections belong
+/// Ends a response behind its data; `failed` are the errors of root fields that are null, and the introspections belong
 /// into its gaps.
 pub(crate) fn end(
     mut body: BytesMut,
     outcome: &Outcome,
-    lost: &Lost,
+    failed: &FieldErrors,
     introspections: Vec<Unwritten>,
 ) -> Answer {
-    let mut errors = errors_of(lost, outcome);
+    let mut errors: Vec<_> = failed.values().cloned().collect();
     errors.extend(outcome.flaws.iter().map(|flaw| Error {
         path: flaw.path.iter().map(step).collect(),
         ..Error::new(Code::BadUserInput, flaw.problem)
@@ -101,32 +100,6 @@ pub(crate) fn end(
         executed: true,
         errors: ErrorSummary::of(&errors),
     }
-}
-
-/// The errors of fields: one for each place of the response where the field stands as null. One that
-/// stands nowhere, where there are no rows around it, has no path.
-fn errors_of(lost: &Lost, outcome: &Outcome) -> Vec<Error> {
-    let mut paths: BTreeMap<&Place, Vec<&Path>> = BTreeMap::new();
-    for found in &outcome.lost {
-        paths.entry(&found.place).or_default().push(&found.path);
-    }
-    let mut errors = Vec::with_capacity(lost.len());
-    for (place, error) in lost {
-        let around = |other: &Place| other != place && place.is_within(other);
-        match paths.get(place) {
-            Some(paths) => errors.extend(paths.iter().map(|path| Error {
-                path: path.iter().map(step).collect(),
-                ..error.clone()
-            })),
-            None if place.below.is_empty() => errors.push(error.clone()),
-            None if lost.keys().any(around) => {}
-            None => errors.push(Error {
-                path: Vec::new(),
-                ..error.clone()
-            }),
-        }
-    }
-    errors
 }
 
 fn step(segment: &Segment) -> Step {

@@ -13,7 +13,7 @@ use crate::collect::{Collector, Group};
 use crate::definition::Root;
 use crate::document::OperationKind;
 use crate::error::{Code, Error};
-use crate::lower::{Losses, Lowerer};
+use crate::lower::Lowerer;
 
 /// Which change of a row an event tells of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -120,7 +120,7 @@ impl Api {
         let Some(Root::Message(relation, change)) = self.roots().subscription(name) else {
             return Err(crate::lower::unknown_field(name));
         };
-        let selection = lowerer.selection(relation, group, &mut Losses::none())?;
+        let selection = lowerer.selection(relation, group)?;
         for field in &selection.fields {
             self.followed(relation, &field.shows)
                 .map_err(|problem| Error::new(Code::BadUserInput, problem))?;
@@ -139,7 +139,7 @@ impl Api {
     fn followed(&self, relation: RelationId, shows: &Shows) -> Result<(), String> {
         let relation = self.schema().relation(relation);
         match shows {
-            Shows::One(..) | Shows::Many(..) | Shows::Lost(_) => {
+            Shows::One(..) | Shows::Many(..) => {
                 Err("an event is one row: relationships cannot be selected".to_owned())
             }
             Shows::Column(column) | Shows::Parts(column, _) => {

@@ -6,8 +6,9 @@ use bytes::{BufMut, BytesMut};
 use serde_json::Value;
 use tidegate_graphql::Context;
 use tidegate_sql::{
-    BoundStatement, BoxFuture, Column, Completion, Description, Error, Executor, Mode, Principal,
-    RawRow, Rejection, Result, RowSink, Terms, Transaction, Type, WireFormat,
+    Author, BoundStatement, BoxFuture, Column, Commit, Completion, Description, Error, Executor,
+    Mode, Pipeline, PipelineError, Principal, RawRow, Rejection, Result, RowSink, Terms,
+    Transaction, Type, WireFormat,
 };
 
 use crate::fixture::api;
@@ -73,6 +74,38 @@ impl Executor for Recorder {
         Box::pin(async { Ok(transaction) })
     }
 
+    /// As PostgreSQL does it: what a sink refuses undoes nothing that commits together.
+    fn pipeline<'a>(
+        &'a self,
+        _: &'a Principal,
+        pipeline: Pipeline<'a>,
+        terms: &'a Terms,
+    ) -> BoxFuture<'a, Result<Vec<Completion>, PipelineError>> {
+        assert_eq!(terms.author, Author::Service);
+        self.record("pipeline");
+        Box::pin(async move {
+            let together = pipeline.commit == Commit::Together;
+            let mut done = Vec::new();
+            let mut refused = None;
+            for (index, step) in pipeline.steps.into_iter().enumerate() {
+                match self.answer(step.sink) {
+                    Ok(completion) => done.push(completion),
+                    Err(error @ Error::Rejected(_)) => {
+                        return Err(PipelineError::at(index, error));
+                    }
+                    Err(error) => refused = Some((index, error)),
+                }
+            }
+            if refused.is_none() || together {
+                self.record("commit");
+            }
+            match refused {
+                None => Ok(done),
+                Some((index, error)) => Err(PipelineError::at(index, error)),
+            }
+        })
+    }
+
     fn describe<'a>(
         &'a self,
         _: &'a Principal,
@@ -117,48 +150,72 @@ async fn ask(recorder: &Recorder, anonymous: bool, document: &str, room: u64) ->
     serde_json::from_slice(&answer.body.into_bytes().unwrap()).unwrap()
 }
 
-/// Who reads of an error takes for granted that nothing was written.
+/// An error says that nothing was written, unless it says that the mutation is committed.
 #[tokio::test]
 async fn a_mutation_is_committed_only_when_its_answer_fits() {
     let key = "k".repeat(200);
-    let insert = "insertArtists(data: {name: \"Ann\"}) { name }";
+    let insert = "insertArtists(objects: [{name: \"Ann\"}, {name: \"Bo\"}]) { name }";
     let document = format!("mutation {{ a: {insert} {key}: {insert} }}");
     let recorder = Recorder::default();
     let body = ask(&recorder, false, &document, 1_000).await;
     assert_eq!(body["data"][&key][0]["name"], "Ann", "{body}");
-    let told = ["begin", "statement", "statement", "commit"];
+    let told = ["pipeline", "statement", "statement", "commit"];
     assert_eq!(*recorder.log.lock().unwrap(), told);
-    // The rows fit, and the data with this key does not.
-    let recorder = Recorder::default();
-    let body = ask(&recorder, false, &document, 100).await;
-    assert_eq!(body["data"], Value::Null, "{body}");
-    assert_eq!(
-        body["errors"][0]["extensions"]["code"], "TOO_COMPLEX",
-        "{body}"
-    );
-    assert_eq!(*recorder.log.lock().unwrap(), told[..3]);
-    // One statement needs no transaction: the executor commits when its rows have been taken.
-    let recorder = Recorder::default();
-    let body = ask(
-        &recorder,
-        false,
-        &format!("mutation {{ {key}: {insert} }}"),
-        100,
-    )
-    .await;
-    assert_eq!(body["data"][&key][0]["name"], "Ann", "{body}");
-    let recorder = Recorder::default();
-    let body = ask(
-        &recorder,
-        false,
-        &format!("mutation {{ {key}: {insert} }}"),
-        10,
-    )
-    .await;
-    assert_eq!(
-        body["errors"][0]["extensions"]["code"], "TOO_COMPLEX",
-        "{body}"
-    );
+    for room in [10, 20] {
+        let recorder = Recorder::default();
+        let body = ask(&recorder, false, &document, room).await;
+        assert_eq!(body["data"], Value::Null, "{body}");
+        let error = &body["errors"][0];
+        assert_eq!(error["extensions"]["code"], "TOO_COMPLEX", "{body}");
+        if room == 10 {
+            assert_eq!(*recorder.log.lock().unwrap(), told[..3]);
+        }
+    }
+}
+
+/// One row is small: it is committed with its statement, and what is too large says so.
+#[tokio::test]
+async fn a_write_of_one_row_is_committed_in_the_same_round_trip() {
+    let key = "k".repeat(200);
+    let documents = [
+        "insertArtists(data: {name: \"Ann\"}) { name }",
+        "updateArtists(id: 1, data: {name: \"Ann\"}) { name }",
+        "deleteArtists(id: 1) { name }",
+    ];
+    let told = ["pipeline", "statement", "commit"];
+    for field in documents {
+        let document = format!("mutation {{ {key}: {field} }}");
+        let recorder = Recorder::default();
+        let body = ask(&recorder, false, &document, 100).await;
+        assert_eq!(body["data"][&key][0]["name"], "Ann", "{body}");
+        assert_eq!(*recorder.log.lock().unwrap(), told);
+        let recorder = Recorder::default();
+        let body = ask(&recorder, false, &document, 10).await;
+        assert_eq!(body["data"], Value::Null, "{body}");
+        let error = &body["errors"][0];
+        assert_eq!(error["extensions"]["code"], "TOO_COMPLEX", "{body}");
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains("the mutation is committed"), "{body}");
+        assert_eq!(*recorder.log.lock().unwrap(), told);
+    }
+}
+
+/// However many root fields and levels a query has.
+#[tokio::test]
+async fn a_query_is_sent_once() {
+    for (document, told) in [
+        ("{ getArtists(id: 1) { name } }", &["statement"][..]),
+        (
+            "{ a: getArtists { name } b: getArtists { name } c: __typename }",
+            &["pipeline", "statement", "statement", "commit"],
+        ),
+        ("{ __typename }", &[]),
+    ] {
+        let recorder = Recorder::default();
+        let body = ask(&recorder, false, document, 1_000).await;
+        assert_eq!(body["errors"], Value::Null, "{body}");
+        assert_eq!(*recorder.log.lock().unwrap(), told, "{document}");
+    }
 }
 
 #[tokio::test]

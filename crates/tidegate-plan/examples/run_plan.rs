@@ -14,7 +14,7 @@ use tidegate_plan::{Limits, Operation, Plan};
 use tidegate_postgres::Config;
 use tidegate_postgres::backoff::Jitter;
 use tidegate_postgres::control::Control;
-use tidegate_sql::{DatabaseName, Executor, Mode, Principal, Terms};
+use tidegate_sql::{Commit, DatabaseName, Executor, Mode, Pipeline, Principal, Terms};
 
 const SETUP: &str = "create table harbours (id int primary key, name text);
     create table ships (id int primary key, name text, harbour_id int references harbours);
@@ -48,14 +48,22 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let schema = Schema::parse(SCHEMA)?;
     let operation = harbours_with_ships(&schema).ok_or("the schema has both tables")?;
     let mut plan = Plan::new(&schema, operation, &Limits::default())?;
-    let mut snapshot = service
-        .begin(&who, Mode::Snapshot, &Terms::default())
-        .await?;
-    while let Some(step) = plan.next()? {
-        println!("{}", step.statement.statement.text());
-        snapshot.query(step.statement, step.sink).await?;
+    loop {
+        let steps = plan.steps()?;
+        for step in &steps {
+            println!("{}", step.statement.statement.text());
+        }
+        let pipeline = Pipeline {
+            mode: Mode::Snapshot,
+            steps,
+            commit: Commit::AfterRows,
+        };
+        let ran = service.pipeline(&who, pipeline, &Terms::default()).await;
+        ran.map_err(|failed| failed.error)?;
+        if !plan.restart() {
+            break;
+        }
     }
-    snapshot.commit().await?;
     let mut data = BytesMut::new();
     plan.finish(&mut data)?;
     println!("{}", String::from_utf8_lossy(&data));

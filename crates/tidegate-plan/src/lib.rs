@@ -11,6 +11,6 @@ mod statement;
 pub use error::{Error, Result};
 pub use limits::Limits;
 pub use operation::Operation;
-pub use outcome::{Flaw, Lost, Outcome, Path, Place, Segment};
-pub use plan::{Plan, Step, Way};
+pub use outcome::{Flaw, Outcome, Path, Segment};
+pub use plan::{Plan, Way};
 pub use row::{EventField, EventWriter};

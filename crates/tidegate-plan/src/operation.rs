@@ -92,11 +92,6 @@ pub enum Shows {
     One(RelationshipId, Selection),
     /// The rows at the other end of a to-many relationship.
     Many(RelationshipId, List),
-    /// Null, in place of what a relationship leads to: the field has failed. Its places are in
-    /// [`Outcome::lost`].
-    ///
-    /// [`Outcome::lost`]: crate::Outcome::lost
-    Lost(RelationshipId),
 }
 
 /// A part of a value that has parts.

@@ -87,8 +87,8 @@ async fn each_nested_list_has_its_own_limit_and_path() {
     assert_eq!(counts[2], 2);
     assert_eq!(
         answer.texts.len(),
-        1,
-        "each list with its limit: {:?}",
+        2,
+        "read again, each list with its limit: {:?}",
         answer.texts
     );
     let answer = stage
@@ -107,7 +107,7 @@ async fn a_full_house_is_not_truncated() {
         .await
         .unwrap();
     assert!(answer.truncated().is_empty(), "{answer:?}");
-    assert_eq!(answer.texts.len(), 2, "not asked again");
+    assert_eq!(answer.texts.len(), 1, "not asked again");
 }
 
 #[tokio::test]
@@ -165,7 +165,7 @@ async fn a_result_beyond_the_limit_of_bytes_is_an_error() {
 async fn one_list_among_many_may_be_much_longer_than_the_others() {
     let setup = "create table p (id int primary key); create table c (id int primary key, p_id int references p);
         insert into p select generate_series(1, 300);
-        insert into c select i, case when i < 20000 then 150 else i % 300 + 1 end from generate_series(1, 20599) i;
+        insert into c select i, case when i < 80000 then 150 else i % 300 + 1 end from generate_series(1, 80599) i;
         create index on c (p_id)";
     let stage = Stage::new("plan_long", setup).await;
     let answer = stage
@@ -174,15 +174,15 @@ async fn one_list_among_many_may_be_much_longer_than_the_others() {
         .unwrap();
     assert_eq!(
         answer.texts.len(),
-        3,
-        "the second is too long, the third has a limit for each list"
+        2,
+        "the first has too many rows, the second a limit for each list"
     );
     assert_eq!(answer.truncated(), ["p.149.c"]);
     assert_eq!(answer.data.matches('{').count(), 1 + 300 + 1_000 + 299 * 2);
     assert!(
         answer
             .data
-            .contains(r#"{"id":"300","c":[{"id":"20399"},{"id":"20099"}]}"#),
+            .contains(r#"{"id":"300","c":[{"id":"80399"},{"id":"80099"}]}"#),
         "{}",
         answer.data.len()
     );

@@ -8,12 +8,12 @@
 
 mod differential;
 mod fixture;
-mod flat;
 mod golden;
 mod harmless;
 mod keys;
 mod limits;
 mod names;
+mod nested;
 mod random_writes;
 mod reading;
 mod values;

@@ -26,7 +26,7 @@ async fn rows_come_with_their_relationships_at_any_depth() {
             r#"{"id":"3","name":"Can","albums":[]}]}"#,
         )
     );
-    assert_eq!(answer.texts.len(), 3, "{:?}", answer.texts);
+    assert_eq!(answer.texts.len(), 1, "{:?}", answer.texts);
 }
 
 #[tokio::test]
@@ -135,7 +135,7 @@ async fn equal_shapes_are_equal_texts_whatever_the_values() {
     for (name, limit, offset) in [("a", 3, 1), ("b'; drop table artists", 2, 2)] {
         let text = format!(
             r#"artists({{"where": {{"name": {{"gt": "{name}"}}}}, "limit": {limit}, "offset": {offset}}}) {{
-                albums({{"limit": {limit}}}) {{ id }} tracks: albums {{ id }} }}"#
+                albums({{"limit": 3}}) {{ id }} tracks: albums {{ id }} }}"#
         );
         texts.push(stage.run(&text).await.unwrap().texts);
     }

@@ -22,7 +22,7 @@ mod terminator;
 mod version;
 mod wire;
 
-pub use authenticator::Authenticators;
+pub use authenticator::{Authenticators, Decision, Objection};
 pub use config::{Config, ConfigError, Secret, Target, TlsMode};
 pub use connection::{Condition, ConnectError, ConnectFault, Connection, StartupPins};
 pub use executor::{Authentication, Credential, Credentials, Postgres, RoleConnector, Roles};

@@ -60,6 +60,16 @@ pub(crate) fn group_membership(version: u32) -> &'static str {
     }
 }
 
+/// The rest of `GRANT user TO authenticator`: it can become the user and has none of its rights.
+/// Before 16 a role without INHERIT is that.
+pub(crate) fn switch_membership(version: u32) -> &'static str {
+    if version >= V16 {
+        " WITH INHERIT FALSE, SET TRUE"
+    } else {
+        ""
+    }
+}
+
 /// Whether CREATEROLE reaches only roles that it has the ADMIN OPTION of.
 pub(crate) fn roles_need_admin_option(version: u32) -> bool {
     version >= V16

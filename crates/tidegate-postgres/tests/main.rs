@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod admin;
 #[cfg(test)]
+mod authenticator;
+#[cfg(test)]
 mod cancellation;
 #[cfg(test)]
 mod client;

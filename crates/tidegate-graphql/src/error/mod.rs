@@ -127,14 +127,6 @@ impl Error {
         self
     }
 
-    /// The same error at a place, unless it has one.
-    pub(crate) fn or_at(self, location: Location) -> Self {
-        if self.locations.is_empty() {
-            return self.at(location);
-        }
-        self
-    }
-
     /// The same error, at this response key; what is known already stays.
     pub fn within(mut self, key: &Arc<str>, location: Location) -> Self {
         self.path.insert(0, Step::Key(Arc::clone(key)));

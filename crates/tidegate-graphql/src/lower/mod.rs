@@ -3,7 +3,6 @@
 mod aggregate;
 mod arguments;
 mod introspection;
-mod lost;
 mod mutation;
 mod selection;
 
@@ -11,19 +10,19 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use tidegate_catalog::model::{RelationId, Schema};
+use tidegate_plan::Operation as Planned;
 use tidegate_plan::operation::{List, Root as PlannedRoot, RootField};
-use tidegate_plan::{Operation as Planned, Place};
 
 use crate::coerce::Variables;
 use crate::collect::{Collector, Group};
 use crate::definition::{EMPTY, Root, Roots};
 use crate::document::{Operation, OperationKind};
 use crate::error::{Code, Error};
+use crate::execute::FieldErrors;
 use crate::limits::Limits;
 use crate::unwritten::{Unwritten, Written};
 
 pub(crate) use introspection::Introspector;
-pub(crate) use lost::{Losses, Lost};
 
 /// What lowering works with.
 #[derive(Clone, Copy)]
@@ -43,8 +42,8 @@ pub(crate) struct Lowered<'d> {
     pub introspections: Vec<Unwritten>,
 }
 
-/// Lowers a query or a mutation. Of a query the fields that are `lost` show null, and so do those
-/// that get lost here: root fields, and relationships below them.
+/// Lowers a query or a mutation. Root fields of a query that are among `errors` show null, and so
+/// do those that get there now.
 ///
 /// # Errors
 ///
@@ -53,7 +52,7 @@ pub(crate) fn lower<'d>(
     lowerer: Lowerer<'d>,
     operation: &'d Operation,
     limits: &Limits,
-    lost: &mut Lost,
+    errors: &mut FieldErrors,
 ) -> Result<Lowered<'d>, Error> {
     let groups = lowerer.collect.fields(&operation.selection)?;
     if groups.len() > limits.roots {
@@ -68,23 +67,17 @@ pub(crate) fn lower<'d>(
     let mut roots = Vec::with_capacity(groups.len());
     for (at, group) in groups.iter().enumerate() {
         let key = Arc::clone(group.key());
-        let place = Place::root(at);
-        if lost.contains_key(&place) {
+        if errors.contains_key(&at) {
             roots.push(PlannedRoot { key, field: NULL });
             continue;
         }
-        let mut losses = match operation.kind {
-            OperationKind::Query => Losses::of(lost, place.clone()),
-            _ => Losses::none(),
-        };
-        let field = lowerer.root(operation.kind, group, (&mut losses, &mut introspections));
-        let field = field.map_err(|error| error.within(group.key(), group.field.location));
-        let field = match field {
-            Err(error) if is_nullable(operation.kind, group) => {
-                lost.insert(place, error);
+        let field = match lowerer.root(operation.kind, group, &mut introspections) {
+            Err(mut error) if is_nullable(operation.kind, group) => {
+                error.path.clear();
+                errors.insert(at, error.within(group.key(), group.field.location));
                 NULL
             }
-            field => field?,
+            field => field.map_err(|error| error.within(group.key(), group.field.location))?,
         };
         roots.push(PlannedRoot { key, field });
     }
@@ -121,7 +114,7 @@ impl<'d> Lowerer<'d> {
         &self,
         kind: OperationKind,
         group: &Group<'d>,
-        (losses, introspections): (&mut Losses<'_>, &mut Vec<Unwritten>),
+        introspections: &mut Vec<Unwritten>,
     ) -> Result<RootField<'d>, Error> {
         let name = &*group.field.name;
         let verbatim =
@@ -145,7 +138,7 @@ impl<'d> Lowerer<'d> {
             _ => self.roots.query(name),
         };
         match root.ok_or_else(|| unknown_field(name))? {
-            Root::Get(id) => Ok(RootField::Get(id, self.list(id, group, losses)?)),
+            Root::Get(id) => Ok(RootField::Get(id, self.list(id, group)?)),
             Root::Aggregate(id) => Ok(RootField::Aggregate(id, self.aggregate(id, group)?)),
             Root::Insert(id) => Ok(RootField::Insert(id, self.insert(id, group)?)),
             Root::Update(id) => Ok(RootField::Update(id, self.update(id, group)?)),
@@ -156,18 +149,13 @@ impl<'d> Lowerer<'d> {
     }
 
     /// The rows of a relation, as the arguments of a field ask for them.
-    fn list(
-        &self,
-        relation: RelationId,
-        group: &Group<'d>,
-        losses: &mut Losses<'_>,
-    ) -> Result<List, Error> {
+    fn list(&self, relation: RelationId, group: &Group<'d>) -> Result<List, Error> {
         Ok(List {
             filter: self.rows(relation, group.field)?,
             order: self.order(relation, group.field)?,
             limit: self.count(group.field, "limit")?,
             offset: self.count(group.field, "offset")?,
-            selection: self.selection(relation, group, losses)?,
+            selection: self.selection(relation, group)?,
         })
     }
 }

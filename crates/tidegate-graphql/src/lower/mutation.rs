@@ -7,8 +7,8 @@ use tidegate_filter::{Filter, Json};
 use tidegate_plan::operation::{ConflictTarget, Delete, Insert, OnConflict, Update};
 use tidegate_sql::json::{self, JsonKind};
 
+use super::Lowerer;
 use super::arguments::refused;
-use super::{Losses, Lowerer};
 use crate::coerce::Missing;
 use crate::collect::Group;
 use crate::document::Field;
@@ -38,7 +38,7 @@ impl<'d> Lowerer<'d> {
             rows,
             listed,
             on_conflict: on_conflict.transpose()?,
-            returning: self.selection(id, group, &mut Losses::none())?,
+            returning: self.selection(id, group)?,
         })
     }
 
@@ -154,14 +154,14 @@ impl<'d> Lowerer<'d> {
         Ok(Update {
             filter,
             values: values.collect::<Result<_, Error>>()?,
-            returning: self.selection(id, group, &mut Losses::none())?,
+            returning: self.selection(id, group)?,
         })
     }
 
     pub(super) fn delete(&self, id: RelationId, group: &Group<'d>) -> Result<Delete, Error> {
         Ok(Delete {
             filter: self.bounded(id, group.field)?,
-            returning: self.selection(id, group, &mut Losses::none())?,
+            returning: self.selection(id, group)?,
         })
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tidegate_catalog::model::{Cardinality, RelationId};
 use tidegate_plan::operation::{Field, Part, PartShows, Selection, Shows};
 
-use super::{Losses, Lowerer, unknown_field};
+use super::{Lowerer, unknown_field};
 use crate::collect::Group;
 use crate::definition::EMPTY;
 use crate::error::Error;
@@ -17,11 +17,10 @@ impl<'d> Lowerer<'d> {
         &self,
         relation: RelationId,
         group: &Group<'d>,
-        losses: &mut Losses<'_>,
     ) -> Result<Selection, Error> {
         let groups = self.collect.below(group)?;
         let fields = groups.iter().map(|group| {
-            let shows = self.shows(relation, group, losses);
+            let shows = self.shows(relation, group);
             Ok(Field {
                 key: Arc::clone(group.key()),
                 shows: shows.map_err(|error| error.within(group.key(), group.field.location))?,
@@ -32,12 +31,7 @@ impl<'d> Lowerer<'d> {
         })
     }
 
-    fn shows(
-        &self,
-        id: RelationId,
-        group: &Group<'d>,
-        losses: &mut Losses<'_>,
-    ) -> Result<Shows, Error> {
+    fn shows(&self, id: RelationId, group: &Group<'d>) -> Result<Shows, Error> {
         let name = &*group.field.name;
         if name == "__typename" {
             return Ok(Shows::Typename);
@@ -54,21 +48,11 @@ impl<'d> Lowerer<'d> {
             });
         }
         if let Some(relationship) = relation.find_relationship(name) {
-            let shows = losses.below(group.key(), |losses| {
-                let end = relation.relationship(relationship);
-                let shows = match end.cardinality {
-                    Cardinality::One => {
-                        let selection = self.selection(end.target, group, losses);
-                        selection.map(|selection| Shows::One(relationship, selection))
-                    }
-                    Cardinality::Many => {
-                        let list = self.list(end.target, group, losses);
-                        list.map(|list| Shows::Many(relationship, list))
-                    }
-                };
-                shows.map_err(|error| error.or_at(group.field.location))
+            let end = relation.relationship(relationship);
+            return Ok(match end.cardinality {
+                Cardinality::One => Shows::One(relationship, self.selection(end.target, group)?),
+                Cardinality::Many => Shows::Many(relationship, self.list(end.target, group)?),
             });
-            return Ok(shows?.unwrap_or(Shows::Lost(relationship)));
         }
         match name {
             EMPTY => Ok(Shows::Typename),

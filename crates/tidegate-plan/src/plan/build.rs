@@ -7,88 +7,98 @@ use tidegate_catalog::RelationId;
 use tidegate_catalog::model::Relationship;
 use tidegate_sql::InputError;
 
+use super::harmless;
 use super::level::{Level, Settings, Source};
+use super::tree::Tree;
 use super::{Plan, Root, RootShows, Way};
-use super::{flat, harmless};
 use crate::operation::{self, RootField, Selection};
 use crate::row::{Compiler, KeyKind, Keys, Rows, aggregate};
 use crate::statement;
 use crate::{Error, Operation, Result};
 
-/// Plans an operation; with `joins` one statement may read the rows of several fields.
-pub(super) fn plan<'a>(
-    settings: Settings<'a>,
-    operation: Operation<'a>,
-    joins: bool,
-) -> Result<Plan<'a>> {
-    let (fields, many) = match operation {
-        Operation::Query(fields) => (fields, Way::Snapshot),
-        Operation::Mutation(fields) => (fields, Way::ReadWrite),
-    };
-    let mut builder = Builder {
-        settings,
-        joins,
-        root: 0,
-        levels: Vec::new(),
+/// Plans an operation.
+pub(super) fn plan<'a>(settings: Settings<'a>, operation: Operation<'a>) -> Result<Plan<'a>> {
+    let (fields, writes) = match operation {
+        Operation::Query(fields) => (fields, false),
+        Operation::Mutation(fields) => (fields, true),
     };
     let mut roots = Vec::with_capacity(fields.len());
+    let mut trees = Vec::with_capacity(fields.len());
     for (root, operation::Root { key, field }) in fields.into_iter().enumerate() {
-        builder.root = root;
+        let mut builder = Builder {
+            settings,
+            levels: Vec::new(),
+        };
         let shows = builder.root_field(&key, field);
         let shows = shows.map_err(|error| Error::Root(Arc::clone(&key), Box::new(error)))?;
+        let shows = shows.unwrap_or_else(|| {
+            let levels = mem::take(&mut builder.levels);
+            trees.push(Tree::new(root, levels.into_iter().flatten().collect()));
+            RootShows::Rows(trees.len() - 1)
+        });
         roots.push(Root { key, shows });
     }
-    let mut levels: Vec<_> = builder.levels.into_iter().flatten().collect();
-    if joins {
-        flat::join(&settings, &mut levels);
+    let way = way(&settings, &trees, writes);
+    if way == Way::Together {
+        for tree in &mut trees {
+            tree.keep_what_was_done();
+        }
     }
-    let statements: usize = levels.iter().map(Level::statements).sum();
-    let way = match many {
-        _ if statements > 1 => many,
-        // One statement is a snapshot of its own, but it could write.
-        Way::Snapshot if !levels.iter().all(|level| harmless::is(&settings, level)) => many,
-        _ => Way::Alone,
-    };
     Ok(Plan {
         settings,
         way,
-        writes: many == Way::ReadWrite,
         roots,
+        trees,
+        steps: Vec::new(),
         at: 0,
-        left: levels.len(),
-        levels,
-        statement: None,
     })
 }
 
+fn way(settings: &Settings<'_>, trees: &[Tree<'_>], writes: bool) -> Way {
+    let mut levels = trees.iter().flat_map(|tree| &tree.reader.levels);
+    if writes {
+        return match () {
+            () if !trees.iter().all(Tree::is_one_statement) => Way::InTurn,
+            () if levels.all(|level| level.is_one_row(settings.schema)) => Way::Together,
+            () => Way::AfterRows,
+        };
+    }
+    // One statement is a snapshot of its own, but it could write.
+    if trees.len() <= 1 && levels.all(|level| harmless::is(settings, level)) {
+        Way::Alone
+    } else {
+        Way::Snapshot
+    }
+}
+
+/// Makes the levels of a root field.
 struct Builder<'a> {
     settings: Settings<'a>,
-    /// Whether one statement may read the rows of several fields.
-    joins: bool,
-    root: usize,
     /// In an order in which each follows the one that it hangs on; empty while it is compiled.
     levels: Vec<Option<Level<'a>>>,
 }
 
 impl<'a> Builder<'a> {
-    fn root_field(&mut self, key: &Arc<str>, field: RootField<'a>) -> Result<RootShows> {
-        let level = match field {
-            RootField::Verbatim(text) => return Ok(RootShows::Verbatim(text)),
-            RootField::Gap => return Ok(RootShows::Gap),
+    /// What the field shows, if not the rows of its levels.
+    fn root_field(&mut self, key: &Arc<str>, field: RootField<'a>) -> Result<Option<RootShows>> {
+        match field {
+            RootField::Verbatim(text) => return Ok(Some(RootShows::Verbatim(text))),
+            RootField::Gap => return Ok(Some(RootShows::Gap)),
             RootField::Get(relation, mut list) => {
                 let selection = mem::take(&mut list.selection);
-                self.level(relation, Source::List(list), selection)
+                self.level(relation, Source::List(list), selection);
             }
             RootField::Aggregate(relation, wanted) => {
                 let program = aggregate(self.settings.schema, relation, &wanted);
                 let rows = Rows::new(program, Vec::new(), self.settings.limits.bytes);
-                self.push(relation, Source::Aggregate(wanted), rows)
+                let level = new_level(relation, Source::Aggregate(wanted), rows);
+                self.levels.push(Some(level));
             }
             RootField::Insert(relation, mut wanted) => {
                 let selection = mem::take(&mut wanted.returning);
                 let model = self.settings.schema.relation(relation);
                 let groups = statement::groups(model, &mut wanted)?;
-                self.level(relation, Source::Insert(wanted, groups), selection)
+                self.level(relation, Source::Insert(wanted, groups), selection);
             }
             RootField::Update(relation, mut wanted) => {
                 if wanted.filter.is_empty() {
@@ -106,17 +116,17 @@ impl<'a> Builder<'a> {
                     statement::is_text(model, *id, value, place)?;
                 }
                 let selection = mem::take(&mut wanted.returning);
-                self.level(relation, Source::Update(wanted), selection)
+                self.level(relation, Source::Update(wanted), selection);
             }
             RootField::Delete(relation, mut wanted) => {
                 if wanted.filter.is_empty() {
                     return Err(Error::Unbounded(key.clone()));
                 }
                 let selection = mem::take(&mut wanted.returning);
-                self.level(relation, Source::Delete(wanted), selection)
+                self.level(relation, Source::Delete(wanted), selection);
             }
-        };
-        Ok(RootShows::Level(level))
+        }
+        Ok(None)
     }
 
     /// Adds a level and those below it.
@@ -124,8 +134,7 @@ impl<'a> Builder<'a> {
         let index = self.levels.len();
         self.levels.push(None);
         let Settings { schema, limits } = self.settings;
-        let joins =
-            self.joins && matches!(source, Source::List(_) | Source::Children(_) | Source::One);
+        let joins = matches!(source, Source::List(_) | Source::Children(_) | Source::One);
         let mut nest =
             |relationship: &'a Relationship, source: Source<'a>, selection: Selection| {
                 self.level(relationship.target, source, selection)
@@ -142,25 +151,16 @@ impl<'a> Builder<'a> {
             children.push(Keys::new(kinds.collect()));
         }
         let rows = Rows::new(program, children, limits.bytes);
-        self.levels[index] = Some(self.new_level(relation, source, rows));
+        self.levels[index] = Some(new_level(relation, source, rows));
         index
     }
+}
 
-    fn push(&mut self, relation: RelationId, source: Source<'a>, rows: Rows<'a>) -> usize {
-        let level = self.new_level(relation, source, rows);
-        self.levels.push(Some(level));
-        self.levels.len() - 1
-    }
-
-    fn new_level(&self, relation: RelationId, source: Source<'a>, rows: Rows<'a>) -> Level<'a> {
-        Level {
-            root: self.root,
-            relation,
-            above: None,
-            source,
-            rows,
-            given: 0,
-            room: u64::MAX,
-        }
+fn new_level<'a>(relation: RelationId, source: Source<'a>, rows: Rows<'a>) -> Level<'a> {
+    Level {
+        relation,
+        above: None,
+        source,
+        rows,
     }
 }

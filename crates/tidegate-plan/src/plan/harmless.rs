@@ -4,27 +4,16 @@ use tidegate_catalog::RelationId;
 use tidegate_catalog::model::{Relation, RelationKind};
 use tidegate_filter::Filter;
 
-use super::level::{Level, Settings, Source};
+use super::level::{Level, Settings};
 
-/// Whether the statement of a level reads nothing but rows as they are stored: no view, no foreign
-/// table, and no table with policies that can write, as functions can.
+/// Whether a level reads nothing but rows as they are stored: no view, no foreign table, and no
+/// table with policies that can write, as functions can.
 pub(super) fn is(settings: &Settings<'_>, level: &Level<'_>) -> bool {
-    stores_rows(settings.schema.relation(level.relation))
-        && match &level.source {
-            Source::List(list) | Source::Children(list) => {
-                passes(settings, level.relation, &list.filter)
-            }
-            // The level below has left its condition here.
-            Source::Flat(list, each) => {
-                let below = level.rows.program.children.first();
-                passes(settings, level.relation, &list.filter)
-                    && below.is_some_and(|child| {
-                        passes(settings, child.relationship.target, &each.filter)
-                    })
-            }
-            Source::Aggregate(wanted) => passes(settings, level.relation, &wanted.filter),
-            _ => true,
-        }
+    let mut tables = level.rows.program.tables.iter();
+    tables.all(|table| stores_rows(settings.schema.relation(*table)))
+        && level
+            .filter()
+            .is_none_or(|filter| passes(settings, level.relation, filter))
 }
 
 /// Whether the condition looks at such tables only.

@@ -2,24 +2,30 @@
 //! them can make a large answer.
 
 use super::level::Level;
+use super::tree::Tree;
 use super::{Root, RootShows};
 use crate::row::NONE;
 
 /// What stands around a list, or in place of a row that is not there.
 const AROUND: u64 = 4;
 
-/// About how many bytes the data object has; levels stand behind those that they hang on.
-pub(super) fn size(roots: &[Root], levels: &[Level<'_>]) -> u64 {
+/// About how many bytes the data object has.
+pub(super) fn size(roots: &[Root], trees: &[Tree<'_>]) -> u64 {
+    let sizes = roots.iter().map(|root| match &root.shows {
+        RootShows::Verbatim(text) => text.len() as u64,
+        RootShows::Gap => 0,
+        RootShows::Rows(tree) => rows(&trees[*tree].reader.levels),
+    });
+    sizes.fold(0, u64::saturating_add)
+}
+
+/// The size of a tree; its levels stand behind those that they hang on.
+fn rows(levels: &[Level<'_>]) -> u64 {
     let mut lists: Vec<Vec<u64>> = levels.iter().map(|_| Vec::new()).collect();
     for at in (0..levels.len()).rev() {
         lists[at] = sizes(&levels[at], &lists);
     }
-    let sizes = roots.iter().map(|root| match &root.shows {
-        RootShows::Verbatim(text) => text.len() as u64,
-        RootShows::Gap => 0,
-        RootShows::Level(level) => of(&lists, *level, 0),
-    });
-    sizes.fold(0, u64::saturating_add)
+    of(&lists, 0, 0)
 }
 
 fn of(lists: &[Vec<u64>], level: usize, slot: usize) -> u64 {

@@ -5,15 +5,16 @@ use std::sync::Arc;
 use bytes::BytesMut;
 use tidegate_sql::codec::json_string;
 
-use super::level::{Level, Source};
+use super::level::Level;
+use super::tree::Tree;
 use super::{Root, RootShows};
 use crate::row::{NONE, Rows};
-use crate::{Error, Flaw, Limits, Lost, Outcome, Path, Place, Result, Segment};
+use crate::{Error, Flaw, Limits, Outcome, Path, Result, Segment};
 
 /// Appends the data object.
 pub(super) fn data(
     roots: &[Root],
-    levels: &[Level<'_>],
+    trees: &[Tree<'_>],
     limits: &Limits,
     out: &mut BytesMut,
 ) -> Result<Outcome> {
@@ -23,11 +24,16 @@ pub(super) fn data(
         let written = &level.rows.written;
         written.text.len() + written.holes.len() * b"null".len()
     };
-    let text: usize = levels.iter().map(size).sum();
+    let levels = trees.iter().flat_map(|tree| &tree.reader.levels);
+    let text: usize = levels.map(size).sum();
     out.reserve(text + 64);
     let mut merge = Merge {
-        levels,
-        root: 0,
+        levels: &[],
+        is_one: trees
+            .iter()
+            .map(|tree| tree.reader.levels.len())
+            .sum::<usize>()
+            <= 1,
         path: Vec::new(),
         outcome: Outcome::default(),
         most: usize::try_from(limits.bytes)
@@ -37,7 +43,6 @@ pub(super) fn data(
         out,
     };
     for (at, root) in roots.iter().enumerate() {
-        merge.root = at;
         merge
             .out
             .extend_from_slice(if at == 0 { b"{" } else { b"," });
@@ -46,9 +51,10 @@ pub(super) fn data(
         match &root.shows {
             RootShows::Verbatim(text) => merge.out.extend_from_slice(text),
             RootShows::Gap => merge.outcome.gaps.push(merge.out.len()),
-            RootShows::Level(level) => {
+            RootShows::Rows(tree) => {
+                merge.levels = &trees[*tree].reader.levels;
                 merge.path.push(Crumb::Key(&root.key));
-                merge.list(*level, 0)?;
+                merge.list(0, 0)?;
                 merge.path.pop();
             }
         }
@@ -61,9 +67,10 @@ pub(super) fn data(
 }
 
 struct Merge<'p, 'a> {
+    /// The levels of the root field where the merge is.
     levels: &'p [Level<'a>],
-    /// The number of the root field.
-    root: usize,
+    /// Whether there is one level in all.
+    is_one: bool,
     /// Where the merge is.
     path: Vec<Crumb<'p>>,
     outcome: Outcome,
@@ -106,7 +113,7 @@ impl<'p> Merge<'p, '_> {
 
     /// The rows of one level are counted when they come: what they changed is not undone later.
     fn check(&self) -> Result<()> {
-        if self.out.len() > self.most && self.levels.len() > 1 {
+        if self.out.len() > self.most && !self.is_one {
             return Err(Error::TooLarge(self.limit));
         }
         Ok(())
@@ -139,11 +146,8 @@ impl<'p> Merge<'p, '_> {
             for key in &child.around {
                 self.path.push(Crumb::Key(key));
             }
-            self.path.push(Crumb::Key(&child.key));
-            if self.is_lost(child.level, child.one, hole.slot) {
-                self.out.extend_from_slice(b"null");
-                self.lost();
-            } else if child.one {
+            self.path.push(Crumb::Key(&child.name));
+            if child.one {
                 self.one(child.level, hole.slot)?;
             } else {
                 self.list(child.level, hole.slot)?;
@@ -164,26 +168,6 @@ impl<'p> Merge<'p, '_> {
             });
         }
         Ok(())
-    }
-
-    /// Notes that the field where the merge is has failed.
-    fn lost(&mut self) {
-        let keys = self.path.iter().filter_map(|crumb| match crumb {
-            Crumb::Key(key) => Some(Arc::clone(key)),
-            Crumb::Index(_) => None,
-        });
-        let place = Place {
-            root: self.root,
-            below: keys.skip(1).collect(),
-        };
-        let path = self.path(&[]);
-        self.outcome.lost.push(Lost { place, path });
-    }
-
-    /// Whether the rows at the end of a relationship are lost: a list, or the row of a key.
-    fn is_lost(&self, level: usize, one: bool, slot: u32) -> bool {
-        let lost = matches!(self.levels[level].source, Source::Lost);
-        lost && !(one && slot == NONE)
     }
 
     /// Appends the only row of a list, or null.

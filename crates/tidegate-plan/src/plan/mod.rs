@@ -1,21 +1,23 @@
 //! An operation on its way through its statements.
 
 mod build;
-mod flat;
 mod harmless;
 mod level;
 mod measure;
 mod merge;
+mod part;
+mod tree;
 
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use tidegate_catalog::Schema;
-use tidegate_sql::{BoundStatement, InputError, RowSink};
+use tidegate_sql::{InputError, Step};
 
+use self::level::Settings;
 pub(crate) use self::level::Source;
-use self::level::{Level, Settings};
-use crate::{Error, Limits, Operation, Outcome, Place, Result};
+use self::tree::Tree;
+use crate::{Error, Limits, Operation, Outcome, Result};
 
 /// The SQLSTATE of a row that its view would not show.
 const WITH_CHECK_OPTION: &str = "44000";
@@ -24,26 +26,26 @@ const WITH_CHECK_OPTION: &str = "44000";
 ///
 /// ```text
 /// let mut plan = Plan::new(&schema, operation, &limits)?;
-/// match plan.way() { Alone => no transaction, Snapshot | ReadWrite => begin }
-/// while let Some(step) = plan.next()? {
-///     let ran = transaction.query(step.statement, step.sink).await;
-///     ran.map_err(|error| plan.locate(error))?;               // plan.key() names the field
+/// loop {
+///     let steps = plan.steps()?;               // all statements that there are
+///     executor.pipeline(…steps…).await?;       // in the transaction that plan.way() says
+///     if !plan.restart() { break }             // rarely: lists were too long to share a limit
 /// }
-/// commit; let outcome = plan.finish(&mut out)?;
+/// let outcome = plan.finish(&mut out)?;
 /// ```
+///
+/// A mutation that shows relationships of what it wrote ([`Way::InTurn`]) gives its statements by
+/// [`Plan::next`] instead.
 #[derive(Debug)]
 pub struct Plan<'a> {
     settings: Settings<'a>,
     way: Way,
-    writes: bool,
     roots: Vec<Root>,
-    levels: Vec<Level<'a>>,
-    /// The level whose statement comes next or is running.
+    trees: Vec<Tree<'a>>,
+    /// The tree of each statement that was given last.
+    steps: Vec<usize>,
+    /// The tree whose statement [`Plan::next`] gave last.
     at: usize,
-    /// How many levels have not given all their statements yet.
-    left: usize,
-    /// The statement that was given last.
-    statement: Option<BoundStatement>,
 }
 
 /// A root field.
@@ -56,32 +58,28 @@ struct Root {
 /// What a root field shows.
 #[derive(Debug)]
 enum RootShows {
-    /// The rows of a level.
-    Level(usize),
+    /// The rows of a tree.
+    Rows(usize),
     /// Ready text.
     Verbatim(Bytes),
     /// What the caller puts there.
     Gap,
 }
 
-/// A statement to run, and who takes its rows.
-#[expect(missing_debug_implementations, reason = "a sink cannot be shown")]
-pub struct Step<'p> {
-    /// The statement.
-    pub statement: &'p BoundStatement,
-    /// Who takes its rows.
-    pub sink: &'p mut dyn RowSink,
-}
-
 /// In what the statements of a plan are run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// At most one statement: `Executor::query`, no explicit transaction.
+    /// At most one statement, which cannot write: `Executor::query`.
     Alone,
-    /// `Mode::Snapshot`: a query of several statements, or of one that could write.
+    /// A pipeline in `Mode::Snapshot`: a query of several statements, or of one that could write.
     Snapshot,
-    /// `Mode::ReadWrite`.
-    ReadWrite,
+    /// A pipeline in `Mode::ReadWrite` that commits with its statements: each writes one row.
+    Together,
+    /// A pipeline in `Mode::ReadWrite` that commits once its rows have been taken.
+    AfterRows,
+    /// A transaction in `Mode::ReadWrite`, one statement after another: relationships of rows that
+    /// were written are read by what was returned of them.
+    InTurn,
 }
 
 impl<'a> Plan<'a> {
@@ -97,21 +95,7 @@ impl<'a> Plan<'a> {
             schema,
             limits: *limits,
         };
-        build::plan(settings, operation, true)
-    }
-
-    /// Plans an operation so that each field has statements of its own, and an error is that of
-    /// one field.
-    ///
-    /// # Errors
-    ///
-    /// As [`Plan::new`].
-    pub fn apart(schema: &'a Schema, operation: Operation<'a>, limits: &Limits) -> Result<Self> {
-        let settings = Settings {
-            schema,
-            limits: *limits,
-        };
-        build::plan(settings, operation, false)
+        build::plan(settings, operation)
     }
 
     /// In what the statements are to be run.
@@ -119,110 +103,105 @@ impl<'a> Plan<'a> {
         self.way
     }
 
-    /// Begins with the statements of this root field, by its number, and goes round: the answer
-    /// keeps its order. Of a query only, before its first statement.
-    pub fn begin_with(&mut self, root: usize) {
-        let first = self.levels.iter().position(|level| level.root >= root);
-        self.at = first.unwrap_or(0);
-    }
-
-    /// The fields whose statements have not all been run to their end; those below another one
-    /// stand behind it.
-    pub fn unfinished(&self) -> Vec<Place> {
-        let levels = (0..self.levels.len()).cycle().skip(self.at).take(self.left);
-        levels.map(|level| self.place_of(level)).collect()
-    }
-
-    /// Shows null at a field, whatever its statements gave or did not.
-    pub fn lose(&mut self, place: &Place) {
-        if place.below.is_empty() {
-            if let Some(root) = self.roots.get_mut(place.root) {
-                root.shows = RootShows::Verbatim(Bytes::from_static(b"null"));
-            }
-            return;
-        }
-        let mut levels = 0..self.levels.len();
-        if let Some(level) = levels.find(|level| self.place_of(*level) == *place) {
-            self.levels[level].source = Source::Lost;
-        }
-    }
-
-    /// Whether the statement that was given last reads the rows of several fields, so that
-    /// nothing tells which of them is to blame for its error.
-    pub fn is_joined(&self) -> bool {
-        self.levels.get(self.at).is_some_and(|level| {
-            matches!(level.source, Source::Flat(..)) || !level.rows.program.joins.is_empty()
-        })
-    }
-
-    /// The field whose statement was given last.
-    pub fn place(&self) -> Option<Place> {
-        (self.at < self.levels.len()).then(|| self.place_of(self.at))
-    }
-
-    fn place_of(&self, level: usize) -> Place {
-        let mut below = Vec::new();
-        let mut at = level;
-        while let Some((above, child)) = self.levels[at].above {
-            let child = &self.levels[above].rows.program.children[child];
-            below.push(Arc::clone(&child.key));
-            below.extend(child.around.iter().rev().cloned());
-            at = above;
-        }
-        below.reverse();
-        let root = self.levels[level].root;
-        Place { root, below }
-    }
-
-    /// The next statement, once the one before it has been run to its end; `None` when there is
-    /// none left.
+    /// All statements, one for each root field that needs any.
     ///
     /// # Errors
     ///
-    /// [`Error::Input`] for a value that does not fit its column, with its place.
-    #[expect(clippy::should_implement_trait, reason = "its items borrow the plan")]
-    pub fn next(&mut self) -> Result<Option<Step<'_>>> {
-        self.statement = None;
-        while self.statement.is_none() && self.left > 0 {
-            let (before, rest) = self.levels.split_at_mut(self.at);
-            let Some(level) = rest.first_mut() else {
-                self.at = 0;
-                continue;
-            };
-            self.statement = level.next(&self.settings, before)?;
-            if self.statement.is_none() {
-                self.at += 1;
-                self.left -= 1;
+    /// [`Error::Root`] with [`Error::Input`] for a value that does not fit its column, with its
+    /// place.
+    pub fn steps(&mut self) -> Result<Vec<Step<'_>>> {
+        self.steps.clear();
+        for (number, tree) in self.trees.iter_mut().enumerate() {
+            let begun = tree.begin(&self.settings);
+            if begun.map_err(|error| of_root(&self.roots, tree.root, error))? {
+                self.steps.push(number);
             }
         }
-        let level = self.levels.get_mut(self.at);
-        match (&self.statement, level) {
-            (Some(statement), Some(level)) => Ok(Some(Step {
-                statement,
-                sink: &mut level.rows,
-            })),
-            _ => Ok(None),
+        Ok(self.trees.iter_mut().filter_map(Tree::step).collect())
+    }
+
+    /// Once all statements have run: whether [`Plan::steps`] has to be run again, in a transaction
+    /// of its own, because lists that share a limit have reached it.
+    pub fn restart(&mut self) -> bool {
+        let mut trees = self.trees.iter();
+        let is_cut = trees.any(|tree| tree.is_cut(&self.settings));
+        if is_cut {
+            for tree in &mut self.trees {
+                tree.restart(&self.settings);
+            }
+        }
+        is_cut
+    }
+
+    /// The next statement of [`Way::InTurn`], once the one before it has been run to its end;
+    /// `None` when there is none left.
+    ///
+    /// # Errors
+    ///
+    /// As [`Plan::steps`].
+    #[expect(clippy::should_implement_trait, reason = "its items borrow the plan")]
+    pub fn next(&mut self) -> Result<Option<Step<'_>>> {
+        let mut begun = !self.steps.is_empty();
+        self.steps.clear();
+        while let Some(tree) = self.trees.get_mut(self.at) {
+            let next = if begun {
+                tree.next(&self.settings)
+            } else {
+                tree.begin(&self.settings)
+            };
+            if next.map_err(|error| of_root(&self.roots, tree.root, error))? {
+                self.steps.push(self.at);
+                break;
+            }
+            self.at += 1;
+            begun = false;
+        }
+        Ok(self.trees.get_mut(self.at).and_then(Tree::step))
+    }
+
+    /// The number of the root field that a statement is for, by its place among those that were
+    /// given last.
+    pub fn root(&self, step: usize) -> Option<usize> {
+        let tree = self.steps.get(step)?;
+        self.trees.get(*tree).map(|tree| tree.root)
+    }
+
+    /// The numbers of the root fields whose statements stand from this place on.
+    pub fn roots_from(&self, step: usize) -> Vec<usize> {
+        let trees = self.steps.iter().skip(step);
+        trees.map(|tree| self.trees[*tree].root).collect()
+    }
+
+    /// Whether the statement of a root field is the last of those that were given.
+    pub fn is_last(&self, root: usize) -> bool {
+        let last = self.steps.len().checked_sub(1);
+        last.is_some_and(|last| self.root(last) == Some(root))
+    }
+
+    /// Shows null at a root field, whatever its statement gave or did not.
+    pub fn show_null(&mut self, root: usize) {
+        if let Some(root) = self.roots.get_mut(root) {
+            root.shows = RootShows::Verbatim(Bytes::from_static(b"null"));
         }
     }
 
-    /// The response key of the root field whose statement was given last: the path of its error.
-    pub fn key(&self) -> Option<&Arc<str>> {
-        let level = self.levels.get(self.at)?;
-        self.roots.get(level.root).map(|root| &root.key)
-    }
-
-    /// Says where the value stands that PostgreSQL refused in the statement that was given last.
+    /// Says where the value stands that PostgreSQL refused in a statement, by its place among those
+    /// that were given last.
     /// Of an insert of many objects PostgreSQL sees one array a column, and tells the column alone;
     /// of a value beyond the length or precision of its column it tells the limit alone. Of a row
     /// that a view does not let in (WITH CHECK OPTION) it names no relation, so the one that was
     /// written is named. Any other error is given back as it is.
-    pub fn locate(&self, error: tidegate_sql::Error) -> tidegate_sql::Error {
-        match (error, self.levels.get(self.at)) {
-            (tidegate_sql::Error::Rejected(mut rejection), Some(level)) => {
-                if let Some(place) = level.locate(&self.settings, &rejection) {
+    pub fn locate(&self, step: usize, error: tidegate_sql::Error) -> tidegate_sql::Error {
+        let tree = self.steps.get(step).and_then(|tree| self.trees.get(*tree));
+        match (error, tree) {
+            (tidegate_sql::Error::Rejected(mut rejection), Some(tree)) => {
+                if let Some(place) = tree.locate(&self.settings, &rejection) {
                     rejection.place = Some(place);
                 }
-                if rejection.sqlstate == WITH_CHECK_OPTION && rejection.table.is_none() {
+                if rejection.sqlstate == WITH_CHECK_OPTION
+                    && rejection.table.is_none()
+                    && let Some(level) = tree.reader.levels.first()
+                {
                     let relation = self.settings.schema.relation(level.relation);
                     rejection.table = Some(relation.name.to_string());
                 }
@@ -232,26 +211,45 @@ impl<'a> Plan<'a> {
         }
     }
 
+    /// Why rows that were written and committed ([`Way::Together`]) cannot be shown.
+    pub fn dropped(&mut self) -> Option<tidegate_sql::Error> {
+        self.trees.iter_mut().find_map(Tree::dropped)
+    }
+
     /// About how many bytes [`Plan::finish`] will append, once all statements have been run.
-    pub fn size(&self) -> u64 {
-        measure::size(&self.roots, &self.levels)
+    pub fn size(&mut self) -> u64 {
+        for tree in &mut self.trees {
+            tree.link();
+        }
+        measure::size(&self.roots, &self.trees)
     }
 
     /// Appends the whole data object, `{"getArtists":[…]}`, once all statements have been run, but
-    /// those of fields that are lost.
+    /// those of root fields that show null.
     ///
-    /// A write without a transaction is committed once its rows, which are within the limit, have
-    /// been taken. What stands around them is given whatever its size: it is too late for an error.
+    /// What [`Way::Together`] wrote is committed: it is given whatever the size of what stands
+    /// around its rows, which are within the limit.
     ///
     /// # Errors
     ///
     /// [`Error::TooLarge`].
-    pub fn finish(self, out: &mut BytesMut) -> Result<Outcome> {
+    pub fn finish(mut self, out: &mut BytesMut) -> Result<Outcome> {
+        for tree in &mut self.trees {
+            tree.link();
+        }
         let mut limits = self.settings.limits;
-        if self.writes && self.way == Way::Alone {
+        if self.way == Way::Together {
             limits.bytes = u64::MAX;
         }
-        merge::data(&self.roots, &self.levels, &limits, out)
+        merge::data(&self.roots, &self.trees, &limits, out)
+    }
+}
+
+/// An error of a root field.
+fn of_root(roots: &[Root], root: usize, error: Error) -> Error {
+    match roots.get(root) {
+        Some(root) => Error::Root(Arc::clone(&root.key), Box::new(error)),
+        None => error,
     }
 }
 

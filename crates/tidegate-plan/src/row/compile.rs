@@ -103,11 +103,6 @@ impl<'a, 'n> Compiler<'a, 'n> {
                     let rows = (Source::Children(list), selection);
                     self.children(table, relationship, key, rows);
                 }
-                Shows::Lost(id) => {
-                    let relationship = self.schema[relation].relationship(id);
-                    let nothing = (Source::Lost, Selection::default());
-                    self.children(table, relationship, key, nothing);
-                }
             }
         }
         self.push(b"}");
@@ -177,6 +172,7 @@ impl<'a, 'n> Compiler<'a, 'n> {
         (source, selection): (Source<'a>, Selection),
     ) {
         let relation = &self.schema[self.program.tables[table]];
+        let first = self.program.expressions.len();
         for &column in &relationship.columns {
             let cast = match KeyKind::of(&relation.column(column).r#type) {
                 KeyKind::Integer => Cast::None,
@@ -196,8 +192,10 @@ impl<'a, 'n> Compiler<'a, 'n> {
         });
         self.program.children.push(Child {
             around: self.around.clone(),
-            key,
+            name: key,
             from: self.program.tables[table],
+            table,
+            key: first..first + relationship.columns.len(),
             level,
             relationship,
             one: relationship.cardinality == Cardinality::One,

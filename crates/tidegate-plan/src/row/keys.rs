@@ -36,6 +36,8 @@ pub(crate) struct Keys {
     /// One array literal a column, without the last brace.
     arrays: Vec<String>,
     count: u32,
+    /// How many rows have a key.
+    rows: u64,
     /// The key that was looked at last: rows mostly come in runs.
     last: Option<(i64, u32)>,
     scratch: Vec<u8>,
@@ -50,6 +52,11 @@ impl Keys {
             arrays,
             ..Self::default()
         }
+    }
+
+    /// No keys of the same columns.
+    pub(crate) fn alike(&self) -> Self {
+        Self::new(self.kinds.clone())
     }
 
     /// Forgets them.
@@ -67,11 +74,38 @@ impl Keys {
         self.count
     }
 
-    /// The slot of a key, a new one if need be; `None` for NULL, and for bytes that are no key.
+    /// Whether several rows have one key.
+    pub(crate) fn repeat(&self) -> bool {
+        self.rows > u64::from(self.count)
+    }
+
+    /// The slot that each key has among `others`, in the order of the slots here.
+    pub(crate) fn slots_in(&self, others: &Self) -> Vec<Option<u32>> {
+        let mut slots = vec![None; self.count as usize];
+        let integers = self.integers.iter();
+        let integers = integers.map(|(key, slot)| (*slot, others.integers.get(key)));
+        let texts = self.texts.iter();
+        let texts = texts.map(|(key, slot)| (*slot, others.texts.get(key)));
+        for (slot, other) in integers.chain(texts) {
+            if let Some(place) = slots.get_mut(slot as usize) {
+                *place = other.copied();
+            }
+        }
+        slots
+    }
+
+    /// The slot of a row's key, a new one if need be; `None` for NULL, and for bytes that are no
+    /// key.
     pub(crate) fn insert<'v>(
         &mut self,
         values: &mut impl Iterator<Item = Option<&'v [u8]>>,
     ) -> Option<u32> {
+        let slot = self.slot(values)?;
+        self.rows += 1;
+        Some(slot)
+    }
+
+    fn slot<'v>(&mut self, values: &mut impl Iterator<Item = Option<&'v [u8]>>) -> Option<u32> {
         if self.kinds[..] == [KeyKind::Integer] {
             let key = integer(values.next()??)?;
             return Some(self.insert_integer(key));
@@ -98,28 +132,6 @@ impl Keys {
         }
         self.count += 1;
         Some(slot)
-    }
-
-    /// The slot of a key that has been inserted.
-    pub(crate) fn find<'v>(
-        &mut self,
-        values: &mut impl Iterator<Item = Option<&'v [u8]>>,
-    ) -> Option<u32> {
-        if self.kinds[..] == [KeyKind::Integer] {
-            let key = integer(values.next()??)?;
-            if let Some((last, slot)) = self.last
-                && last == key
-            {
-                return Some(slot);
-            }
-            let slot = *self.integers.get(&key)?;
-            self.last = Some((key, slot));
-            return Some(slot);
-        }
-        if !self.read(values) {
-            return None;
-        }
-        self.texts.get(&self.scratch[..]).copied()
     }
 
     /// The array of a column's values, in the order of the slots.
@@ -236,10 +248,24 @@ mod tests {
         assert_eq!(one(&mut keys, &7_i64.to_be_bytes()), Some(0));
         assert_eq!(one(&mut keys, &(-1_i16).to_be_bytes()), Some(1));
         assert_eq!(keys.array(0), Parameter::Text("{7,-1}".into()));
-        assert_eq!(
-            keys.find(&mut [Some(&(-1_i64).to_be_bytes()[..])].into_iter()),
-            Some(1)
+        assert_eq!(one(&mut keys, &(-1_i64).to_be_bytes()), Some(1));
+        assert!(keys.repeat());
+    }
+
+    #[test]
+    fn keys_are_found_among_others() {
+        let (mut here, mut there) = (
+            Keys::new(vec![KeyKind::Integer]),
+            Keys::new(vec![KeyKind::Integer]),
         );
+        for key in [5_i32, 6, 7] {
+            one(&mut here, &key.to_be_bytes());
+        }
+        for key in [7_i64, 5] {
+            one(&mut there, &key.to_be_bytes());
+        }
+        assert_eq!(here.slots_in(&there), [Some(1), None, Some(0)]);
+        assert!(!here.repeat());
     }
 
     #[test]

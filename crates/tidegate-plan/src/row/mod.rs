@@ -14,5 +14,6 @@ pub(crate) use compile::{Compiler, aggregate};
 pub use event::{EventField, EventWriter};
 pub(crate) use keys::{KeyKind, Keys, push_element};
 pub(crate) use program::{Child, Expression, Program};
-pub(crate) use rows::{Grouping, NONE, Rows, Slot};
+pub(crate) use rows::{Grouping, NONE, Rows};
 pub(crate) use shown::{Cast, base};
+pub(crate) use writer::miscounted;

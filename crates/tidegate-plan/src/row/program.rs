@@ -28,21 +28,6 @@ pub(crate) struct Program<'a> {
     pub(crate) children: Vec<Child<'a>>,
 }
 
-impl Program<'_> {
-    /// The columns that are the key of the only children.
-    pub(crate) fn key(&self) -> &[Expression] {
-        let values = self.ops.iter().map_while(|op| match op {
-            Op::Text(_) => Some(0),
-            Op::Value { .. } | Op::Joined { .. } => Some(1),
-            Op::Children { .. } => None,
-        });
-        let first: usize = values.sum();
-        let child = self.children.first();
-        let width = child.map_or(0, |child| child.relationship.columns.len());
-        self.expressions.get(first..first + width).unwrap_or(&[])
-    }
-}
-
 /// An instruction; `text` is what stands in front of its value, as a range of the literals.
 #[derive(Debug)]
 pub(crate) enum Op {
@@ -131,9 +116,13 @@ pub(crate) struct Child<'a> {
     /// The response keys of the joined rows around them.
     pub(crate) around: Vec<Arc<str>>,
     /// The response key.
-    pub(crate) key: Arc<str>,
+    pub(crate) name: Arc<str>,
     /// The relation that they hang on.
     pub(crate) from: RelationId,
+    /// The table of the program that they hang on.
+    pub(crate) table: usize,
+    /// Which columns of the statement are the key.
+    pub(crate) key: Range<usize>,
     /// The level that reads them.
     pub(crate) level: usize,
     /// The way to them.

@@ -1,11 +1,10 @@
 //! The rows of one level, as JSON text with holes where children go.
 
-use tidegate_sql::column::Values;
-use tidegate_sql::{BoxFuture, Column, Error, Flow, RawRow, Result, RowSink};
+use tidegate_sql::{Column, Error, Result};
 
 use super::keys::Keys;
 use super::program::Program;
-use super::writer::{Hole, Writer, miscounted, skip};
+use super::writer::{Hole, Writer, miscounted};
 
 /// No row, or no slot.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -22,17 +21,11 @@ pub(crate) struct Rows<'a> {
     pub(crate) slots: Vec<Slot>,
     /// How many rows have come, with those that no list has room for.
     pub(crate) received: u64,
-    /// The rows that come behind the row that they hang on, in the same statement.
-    pub(crate) below: Option<Box<Below<'a>>>,
     limit: u64,
-}
-
-/// Rows that come behind the row that they hang on.
-#[derive(Debug)]
-pub(crate) struct Below<'a> {
-    pub(crate) rows: Rows<'a>,
-    /// Which list those that come now belong to; none where they are there already, or not shown.
-    slot: Option<u32>,
+    /// Whether rows beyond the limit are dropped instead of refused.
+    drops: bool,
+    /// Why rows were dropped.
+    pub(crate) dropped: Option<Error>,
 }
 
 /// How a row tells to which list it belongs.
@@ -40,10 +33,10 @@ pub(crate) struct Below<'a> {
 pub(crate) enum Grouping {
     /// There is one list.
     One,
-    /// The first column is the number of the slot, from 1; the keys are kept for another try.
-    Ordinal(Keys),
-    /// The first columns are the key.
-    Key(Keys),
+    /// The first column is the number of the slot, from 1.
+    Ordinal,
+    /// The first columns are the key; a slot for each, in the order in which they come.
+    Key(Box<Keys>),
 }
 
 /// A row.
@@ -87,23 +80,37 @@ impl<'a> Rows<'a> {
             list: Vec::new(),
             slots: vec![Slot::EMPTY],
             received: 0,
-            below: None,
             limit: limit.min(u32::MAX.into()),
+            drops: false,
+            dropped: None,
         }
     }
 
-    /// Forgets the rows, to take them from another statement.
-    pub(crate) fn restart(&mut self) {
+    /// Forgets the rows, to take them from another statement with so many lists.
+    pub(crate) fn restart(&mut self, grouping: Grouping, slots: usize) {
         self.written.clear();
         self.list.clear();
-        self.slots.fill(Slot::EMPTY);
+        self.slots.clear();
+        self.slots.resize(slots, Slot::EMPTY);
+        self.grouping = grouping;
         self.received = 0;
     }
 
-    /// Takes the rows below from the same statement, each list's behind the row that it hangs on.
-    pub(crate) fn nest(&mut self, mut rows: Rows<'a>) {
-        rows.slots.clear();
-        self.below = Some(Box::new(Below { rows, slot: None }));
+    /// Drops rows that cannot be shown instead of refusing them: refusing undoes nothing.
+    pub(crate) fn drop_what_is_refused(&mut self) {
+        self.drops = true;
+    }
+
+    /// Puts the lists where the rows above look for them: by the slots of their keys.
+    pub(crate) fn link(&mut self, above: &Keys) {
+        if let Grouping::Key(keys) = &self.grouping {
+            let lists = above.slots_in(keys).into_iter();
+            let list = |slot: Option<u32>| self.slots.get(slot? as usize).copied();
+            self.slots = lists
+                .map(|slot| list(slot).unwrap_or(Slot::EMPTY))
+                .collect();
+            self.grouping = Grouping::One;
+        }
     }
 
     /// Brings the rows of the only list into the order of `positions`, one for each row.
@@ -132,86 +139,64 @@ impl<'a> Rows<'a> {
     fn header(&self) -> usize {
         match &self.grouping {
             Grouping::One => 0,
-            Grouping::Ordinal(_) => 1,
+            Grouping::Ordinal => 1,
             Grouping::Key(keys) => keys.width(),
         }
     }
 
-    fn slot(&mut self, values: &mut Values<'_>) -> Option<u32> {
+    fn slot<'v>(&mut self, values: &mut impl Iterator<Item = Option<&'v [u8]>>) -> Option<u32> {
         match &mut self.grouping {
             Grouping::One => Some(0),
-            Grouping::Ordinal(_) => {
+            Grouping::Ordinal => {
                 let ordinal = i64::from_be_bytes(values.next()??.try_into().ok()?);
                 u32::try_from(ordinal.checked_sub(1)?).ok()
             }
-            Grouping::Key(keys) => keys.find(values),
-        }
-    }
-}
-
-impl RowSink for Rows<'_> {
-    fn columns(&mut self, columns: &[Column]) -> Result<()> {
-        if let Some(below) = &mut self.below {
-            let header = 1 + self.program.expressions.len();
-            let rows = &mut below.rows;
-            rows.written.columns(&rows.program, header, columns)?;
-            return self.written.columns(&self.program, 1, columns);
-        }
-        let header = self.header();
-        self.written.columns(&self.program, header, columns)
-    }
-
-    fn row(&mut self, row: RawRow<'_>) -> Result<Flow> {
-        self.received += 1;
-        let mut values = row.values();
-        if self.below.is_some() {
-            return self.nested(&mut values);
-        }
-        let number = self.slot(&mut values).ok_or_else(miscounted)?;
-        self.take(number, &mut values)
-    }
-
-    fn ready(&mut self) -> BoxFuture<'_, Result<()>> {
-        Box::pin(std::future::ready(Ok(())))
-    }
-}
-
-impl Rows<'_> {
-    /// Takes a row of either level: the first column is NULL in those below.
-    fn nested(&mut self, values: &mut Values<'_>) -> Result<Flow> {
-        let is_above = values.next().ok_or_else(miscounted)?.is_some();
-        if is_above {
-            let before = self.keys();
-            self.take(0, values)?;
-            // Rows with the key of an earlier one show what hangs on that.
-            let is_new = self.keys() > before;
-            if let Some(below) = &mut self.below {
-                below.slot = is_new.then_some(before);
-                below.rows.slots.extend(is_new.then_some(Slot::EMPTY));
+            Grouping::Key(keys) => {
+                let slot = keys.insert(values)?;
+                if slot as usize == self.slots.len() {
+                    self.slots.push(Slot::EMPTY);
+                }
+                Some(slot)
             }
-            return Ok(Flow::Continue);
         }
-        let width = self.program.expressions.len();
-        let below = self.below.as_mut().ok_or_else(miscounted)?;
-        let Some(slot) = below.slot else {
-            return Ok(Flow::Continue);
-        };
-        skip(values, width);
-        below.rows.take(slot, values)
     }
 
-    /// How many keys the only children have.
-    fn keys(&self) -> u32 {
-        self.written.children.first().map_or(0, Keys::count)
+    /// Takes the description of the columns by their position.
+    pub(crate) fn columns<'c>(&mut self, at: impl Fn(usize) -> Option<&'c Column>) -> Result<()> {
+        let header = self.header();
+        self.written.columns(&self.program, header, at)
+    }
+
+    /// Takes a row.
+    pub(crate) fn push<'v>(
+        &mut self,
+        values: &mut impl Iterator<Item = Option<&'v [u8]>>,
+    ) -> Result<()> {
+        self.received += 1;
+        if self.dropped.is_some() {
+            return Ok(());
+        }
+        let number = self.slot(values).ok_or_else(miscounted)?;
+        match self.take(number, values) {
+            Err(error) if self.drops => {
+                self.dropped = Some(error);
+                Ok(())
+            }
+            taken => taken,
+        }
     }
 
     /// Takes a row of a list.
-    fn take(&mut self, number: u32, values: &mut Values<'_>) -> Result<Flow> {
+    fn take<'v>(
+        &mut self,
+        number: u32,
+        values: &mut impl Iterator<Item = Option<&'v [u8]>>,
+    ) -> Result<()> {
         let most = self.most;
         let slot = self.slots.get_mut(number as usize).ok_or_else(miscounted)?;
         if slot.count == most {
             slot.more = true;
-            return Ok(Flow::Continue);
+            return Ok(());
         }
         let index = narrow(self.list.len());
         let previous = std::mem::replace(&mut slot.last, index);
@@ -233,7 +218,7 @@ impl Rows<'_> {
         if written.text.len() as u64 > self.limit {
             return Err(Error::ResultTooLarge(self.limit));
         }
-        Ok(Flow::Continue)
+        Ok(())
     }
 }
 

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use bytes::BytesMut;
-use tidegate_sql::column::Values;
 use tidegate_sql::{Column, Error, Result};
 
 use super::cell::{Cell, Inner};
@@ -96,20 +95,20 @@ impl Writer {
     }
 
     /// Decides how each column is written; the first `header` columns belong to no instruction.
-    pub(super) fn columns(
+    pub(super) fn columns<'c>(
         &mut self,
         program: &Program<'_>,
         header: usize,
-        columns: &[Column],
+        columns: impl Fn(usize) -> Option<&'c Column>,
     ) -> Result<()> {
         let mut column = header;
         self.cells.clear();
-        self.cells.reserve(columns.len());
+        self.cells.reserve(program.expressions.len());
         for op in &program.ops {
             match op {
                 Op::Text(_) => {}
                 Op::Value { form, .. } => {
-                    let described = columns.get(column).ok_or_else(miscounted)?;
+                    let described = columns(column).ok_or_else(miscounted)?;
                     self.cells.resize_with(column - header, || None);
                     self.cells.push(Some(Cell::new(described, form)));
                     column += 1;
@@ -122,11 +121,11 @@ impl Writer {
     }
 
     /// Appends the text of a row of this number.
-    pub(super) fn row(
+    pub(super) fn row<'v>(
         &mut self,
         program: &Program<'_>,
         row: u32,
-        values: &mut Values<'_>,
+        values: &mut impl Iterator<Item = Option<&'v [u8]>>,
     ) -> Result<()> {
         let (start, holes) = (self.text.len(), self.holes.len());
         let mut at = Position::default();
@@ -230,7 +229,11 @@ impl Writer {
     }
 
     /// Leaves room for children; tells how many columns their key has.
-    fn hole(&mut self, child: usize, values: &mut Values<'_>) -> usize {
+    fn hole<'v>(
+        &mut self,
+        child: usize,
+        values: &mut impl Iterator<Item = Option<&'v [u8]>>,
+    ) -> usize {
         let keys = &mut self.children[child];
         self.holes.push(Hole {
             at: narrow(self.text.len()),
@@ -257,13 +260,13 @@ impl Writer {
     }
 }
 
-pub(super) fn skip(values: &mut Values<'_>, count: usize) {
+fn skip<'v>(values: &mut impl Iterator<Item = Option<&'v [u8]>>, count: usize) {
     for _ in 0..count {
         values.next();
     }
 }
 
 #[cold]
-pub(super) fn miscounted() -> Error {
+pub(crate) fn miscounted() -> Error {
     Error::internal("PostgreSQL returned other columns than the plan asked for")
 }

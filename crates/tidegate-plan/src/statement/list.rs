@@ -1,44 +1,32 @@
 //! The rows of a root list.
 
 use tidegate_catalog::{RelationId, Schema};
-use tidegate_sql::BoundStatement;
-use tidegate_sql::statement::{Kind, SqlWriter};
+use tidegate_sql::statement::SqlWriter;
 
+use super::nested::raw_keys;
 use super::{Page, condition, expressions, joins, page, relation};
 use crate::operation::List;
 use crate::row::Program;
 
-/// The statement of a root list.
-pub(crate) fn list(
+/// Appends the select of a root list.
+pub(super) fn list(
     schema: &Schema,
     from: RelationId,
-    wanted: &List,
-    page: &Page,
+    (wanted, page): (&List, &Page),
     program: &Program<'_>,
-) -> BoundStatement {
-    let mut sql = SqlWriter::new();
+    sql: &mut SqlWriter,
+) {
     let select = |sql: &mut SqlWriter| {
         sql.syntax("select");
         expressions(schema, program, " ", sql);
-        source(schema, from, wanted, program, sql);
+        raw_keys(schema, program, sql);
+        sql.syntax(" from ");
+        relation(schema, from, 0, sql);
+        joins(schema, program, sql);
+        condition(schema, from, &wanted.filter, " where ", sql);
     };
     let order = |sql: &mut SqlWriter| {
         page::order(schema.relation(from), &wanted.order, page.given, sql);
     };
-    page::write(page, &mut sql, select, order);
-    sql.finish(Kind::Read)
-}
-
-/// Appends where the rows come from.
-pub(super) fn source(
-    schema: &Schema,
-    from: RelationId,
-    wanted: &List,
-    program: &Program<'_>,
-    sql: &mut SqlWriter,
-) {
-    sql.syntax(" from ");
-    relation(schema, from, 0, sql);
-    joins(schema, program, sql);
-    condition(schema, from, &wanted.filter, " where ", sql);
+    page::write(page, sql, select, order);
 }

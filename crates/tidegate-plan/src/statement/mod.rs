@@ -3,12 +3,12 @@
 
 mod aggregate;
 mod change;
-mod children;
 mod elements;
-mod flat;
 mod insert;
+mod layout;
 mod list;
 mod name;
+mod nested;
 mod overflow;
 mod page;
 
@@ -20,12 +20,12 @@ use crate::row::{Expression, Program};
 
 pub(crate) use aggregate::aggregate;
 pub(crate) use change::{delete, locate_new, update};
-pub(crate) use children::{Children, Template, children};
-pub(crate) use flat::{Above, flat};
 pub(crate) use insert::{Group, groups, insert, is_given, is_text, locate};
-pub(crate) use list::list;
+pub(crate) use layout::Layout;
+use list::list;
 use name::{cast, column, joined_by, relation, type_name};
-pub(crate) use page::Page;
+pub(crate) use nested::{Above, Limit, Parents, Part, has_equal_bytes, nested};
+pub(crate) use page::{Page, is_single};
 
 /// Appends the columns that a program takes, in its order; tells whether there are any.
 fn expressions(

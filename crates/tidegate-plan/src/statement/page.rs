@@ -49,10 +49,20 @@ impl Page {
             single: !given && is_single(&list.filter, relation),
         }
     }
+
+    /// As many rows as there are at most, by the text of the statement alone.
+    pub(crate) fn bound(&self) -> u64 {
+        if self.given {
+            let reach = self.fetched.saturating_add(self.offset);
+            reach.checked_next_power_of_two().unwrap_or(u64::MAX)
+        } else {
+            self.fetched
+        }
+    }
 }
 
 /// Whether a filter fixes all columns of a key.
-fn is_single(filter: &Filter, relation: &Relation) -> bool {
+pub(crate) fn is_single(filter: &Filter, relation: &Relation) -> bool {
     let fixes = |column: &ColumnId| match filter {
         Filter::All(filters) => filters.iter().any(|filter| is_equality(filter, *column)),
         filter => is_equality(filter, *column),

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use tidegate_sql::RoleName;
+
 use super::script::{Part, Script, comment, identifier, list};
 use super::session::Session;
 use super::survey::{Object, Survey};
@@ -72,6 +74,8 @@ pub struct Adoption {
     pub script: Script,
     /// What dropping the tenant must take back, beyond what its own roles got.
     pub changes: Vec<RightsChange>,
+    /// The role of the tenant's owner.
+    pub(super) owner: RoleName,
 }
 
 /// TRIGGER and MAINTAIN are left out: a trigger runs as whoever writes to the table, so it would
@@ -102,7 +106,11 @@ pub(super) async fn plan(
     grant_objects(&mut script, &survey, owner);
     default_privileges(&mut script, &survey, owner);
     let changes = move_public_rights(&mut script, &survey, database);
-    Ok(Adoption { script, changes })
+    Ok(Adoption {
+        script,
+        changes,
+        owner: RoleName::new(owner),
+    })
 }
 
 /// Only who may act for the owners can grant what is theirs; PostgreSQL would merely warn.

@@ -8,6 +8,7 @@ BEGIN
         DROP EVENT TRIGGER tidegate_catalog;
         BEGIN
             DROP FUNCTION IF EXISTS tidegate_catalog.announce();
+            DROP TABLE IF EXISTS tidegate_catalog.objections;
             DROP SCHEMA IF EXISTS tidegate_catalog;
         EXCEPTION WHEN dependent_objects_still_exist THEN
             NULL;

@@ -4,6 +4,7 @@
 //! roles, databases and rights; it touches no table of a tenant.
 
 mod adoption;
+mod authenticator;
 mod credentials;
 pub mod doctor;
 mod error;
@@ -214,8 +215,40 @@ impl Admin {
         };
         if done.is_err() {
             tenant::abandon(&session, name, &made).await;
+            return done;
         }
-        done
+        self.try_to_share(database, &RoleName::new(name)).await;
+        Ok(())
+    }
+
+    /// Makes a tenant's authenticators and puts its users into them, where users may share
+    /// connections at all: for tenants of an older release, and for users who have none. What is
+    /// there already stays. `owner` is the role of the tenant's owner, and `shared` are those that
+    /// anonymous callers share. Nodes may do this side by side.
+    ///
+    /// # Errors
+    /// Those of the connection, and [`Error::Busy`].
+    pub async fn provide_authenticators(
+        &self,
+        database: &DatabaseName,
+        owner: &RoleName,
+        shared: &[String],
+    ) -> Result<()> {
+        let session = self.open(database.as_str()).await?;
+        let users = authenticator::Users {
+            database: database.as_str(),
+            owner: Some(owner.as_str()),
+            shared,
+            only: None,
+        };
+        authenticator::provide(&session, &users, &self.passwords).await
+    }
+
+    /// The same for a new tenant, which works without.
+    async fn try_to_share(&self, database: &DatabaseName, owner: &RoleName) {
+        if let Err(error) = self.provide_authenticators(database, owner, &[]).await {
+            tracing::warn!(%database, %error, "the tenant has no authenticator until the next start");
+        }
     }
 
     async fn hand_over(&self, database: &str) -> Result<()> {
@@ -259,7 +292,9 @@ impl Admin {
     /// Runs a planned adoption, in one transaction.
     pub async fn adopt(&self, database: &DatabaseName, adoption: &Adoption) -> Result<()> {
         let session = self.open(database.as_str()).await?;
-        adoption.script.run(&session).await
+        adoption.script.run(&session).await?;
+        self.try_to_share(database, &adoption.owner).await;
+        Ok(())
     }
 
     /// Takes the service away from a database: drops the tenant's roles, gives what they own to
@@ -281,6 +316,7 @@ impl Admin {
         let home = self.open_home().await?;
         let mut roles = roles.to_vec();
         roles.extend(group::of_tenant(&home, name).await?);
+        roles.extend(authenticator::of_tenant(&home, name).await?);
         let names: Vec<_> = roles.iter().map(String::as_str).collect();
         let found = tenant::database_exists(&home, name).await?;
         // Rights on what all databases share go with DROP OWNED, for which there must be a database.
@@ -306,6 +342,7 @@ impl Admin {
         session.wait_for_turn(&MAKING_DATABASES).await?;
         let mut roles = roles.to_vec();
         roles.extend(group::of_tenant(&session, database.as_str()).await?);
+        roles.extend(authenticator::of_tenant(&session, database.as_str()).await?);
         let names: Vec<_> = roles.iter().map(String::as_str).collect();
         let (name, elsewhere) = (database.as_str(), role::Elsewhere::Shared);
         role::require_nothing_elsewhere(&session, &names, name, elsewhere).await?;

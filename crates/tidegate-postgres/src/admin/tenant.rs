@@ -3,7 +3,7 @@
 use super::role::{self, Elsewhere, Existing};
 use super::script::{Part, Script, identifier};
 use super::session::Session;
-use super::{Error, Result, RolePasswords, handover, restricted, revocation};
+use super::{Error, Result, RolePasswords, authenticator, handover, restricted, revocation};
 use crate::version;
 use Part::{Name, Syntax};
 
@@ -192,7 +192,8 @@ pub(super) async fn create_user(
     (database, role): (&str, &str),
     passwords: &RolePasswords,
 ) -> Result<()> {
-    let mut script = role::make(session, role, passwords).await?;
+    let mut script = authenticator::quiet();
+    script.append(role::make(session, role, passwords).await?);
     let mut rights = Script::default();
     rights.push(&[
         Syntax("GRANT CONNECT ON DATABASE "),

@@ -3,7 +3,7 @@
 use tidegate_sql::{BoxFuture, DatabaseName, RoleName};
 
 use super::session::{self, Session};
-use super::{Admin, Error, GroupTurn, Result, group, role, shared, tenant};
+use super::{Admin, Error, GroupTurn, Result, authenticator, group, role, shared, tenant};
 use crate::config::Secret;
 use crate::pool::{self, Key, LoginFault, Repair, Repaired};
 
@@ -20,7 +20,22 @@ impl Admin {
         let _turn = self.users.lock().await;
         let session = self.open(database.as_str()).await?;
         let names = (database.as_str(), role.as_str());
-        session::alone(|| tenant::create_user(&session, names, &self.passwords)).await
+        session::alone(|| tenant::create_user(&session, names, &self.passwords)).await?;
+        self.try_to_seat(&session, names).await;
+        Ok(())
+    }
+
+    /// Puts a user into an authenticator. It works without, and gets one when a node starts.
+    async fn try_to_seat(&self, session: &Session, (database, role): (&str, &str)) {
+        let users = authenticator::Users {
+            database,
+            owner: None,
+            shared: &[],
+            only: Some(role),
+        };
+        if let Err(error) = authenticator::seat(session, &users, &self.passwords).await {
+            tracing::warn!(role, %error, "the user has no authenticator until the next start");
+        }
     }
 
     /// Waits for its turn to change members of a tenant's groups, among all nodes of the cluster;
@@ -54,9 +69,22 @@ impl Admin {
     /// Bounds the temporary files of a role that anonymous callers share, or takes that bound off
     /// again. Does nothing where PostgreSQL lets only a superuser do it, or an operator has set
     /// another bound; the doctor says so.
+    /// Such a role has no authenticator: its callers share connections of its own.
     pub async fn limit_shared(&self, role: &RoleName, shared: bool) -> Result<()> {
         let session = self.open_home().await?;
-        session::alone(|| shared::limit(&session, role.as_str(), shared)).await
+        let role = role.as_str();
+        session::alone(|| shared::limit(&session, role, shared)).await?;
+        let Some((database, _)) = role.rsplit_once('/') else {
+            return Ok(());
+        };
+        if shared {
+            return session::alone(|| authenticator::unseat(&session, (database, role))).await;
+        }
+        if tenant::database_exists(&session, database).await? {
+            let session = self.open(database).await?;
+            self.try_to_seat(&session, (database, role)).await;
+        }
+        Ok(())
     }
 
     /// Refuses a role that [`Self::drop_user`] would refuse, with the same errors.

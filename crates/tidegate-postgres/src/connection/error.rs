@@ -17,6 +17,9 @@ pub enum ConnectError {
     /// PostgreSQL refused the connection.
     #[error("PostgreSQL refused the connection: {} ({})", .0.message, .0.sqlstate)]
     Refused(Box<Rejection>),
+    /// The role or its database has used up its own `CONNECTION LIMIT`.
+    #[error("PostgreSQL refused the connection: {} ({})", .0.message, .0.sqlstate)]
+    Limited(Box<Rejection>),
     /// The role proved who it is, and PostgreSQL turned it away all the same.
     #[error("PostgreSQL turned the role away: {} ({})", .0.message, .0.sqlstate)]
     Barred(Box<Rejection>),
@@ -64,6 +67,7 @@ impl ConnectError {
         match self {
             Self::Unreachable(_) | Self::TimedOut(_) => ConnectFault::Away,
             Self::Tls(_) | Self::Unsupported(_) | Self::Protocol(_) => ConnectFault::Setup,
+            Self::Limited(_) => ConnectFault::Full,
             Self::Barred(_) => ConnectFault::Barred,
             Self::Spoilt(_) | Self::Md5 => ConnectFault::Login,
             Self::Refused(rejection) => match rejection.sqlstate.as_str() {
@@ -75,6 +79,17 @@ impl ConnectError {
                 _ => ConnectFault::Setup,
             },
         }
+    }
+
+    /// The error that PostgreSQL sent. Both kinds of 53300 have the same code; which limit was
+    /// reached is told by the function that checks it (`InitializeSessionUserId` in miscinit.c,
+    /// `CheckMyDatabase` in postinit.c), whose name is not translated.
+    pub(super) fn refused(said: Rejection, routine: &str) -> Self {
+        let own = matches!(routine, "InitializeSessionUserId" | "CheckMyDatabase");
+        if said.sqlstate == "53300" && own {
+            return Self::Limited(Box::new(said));
+        }
+        Self::Refused(Box::new(said))
     }
 
     /// The error as it is to be understood once the role has proved who it is: PostgreSQL looks at

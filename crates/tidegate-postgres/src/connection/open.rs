@@ -202,7 +202,7 @@ async fn receive(channel: &mut Channel) -> Result<u8, ConnectError> {
             Ok(tag::NOTICE_RESPONSE) => {}
             Ok(tag::ERROR_RESPONSE) => {
                 let error = ServerError::read(channel.inbound.body());
-                return Err(ConnectError::Refused(Box::new(error.rejection)));
+                return Err(ConnectError::refused(error.rejection, &error.routine));
             }
             Ok(tag) => return Ok(tag),
             Err(Halt::Io(error)) => return Err(ConnectError::Unreachable(error)),

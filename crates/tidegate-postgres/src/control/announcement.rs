@@ -13,6 +13,7 @@ use crate::connection::ConnectError;
 /// Makes the trigger.
 const INSTALL: &str = concat!(
     include_str!("announce.sql"),
+    include_str!("objections.sql"),
     include_str!("announce_function.sql"),
     include_str!("announce_trigger.sql"),
     include_str!("own_schema.sql"),
@@ -20,21 +21,30 @@ const INSTALL: &str = concat!(
 );
 
 /// Replaces what an older release made.
-const RENEW: &str = include_str!("announce_function.sql");
+const RENEW: &str = concat!(
+    include_str!("objections.sql"),
+    include_str!("announce_function.sql")
+);
 
 /// Leaves what is ours to us alone.
 const OWN: &str = include_str!("own_schema.sql");
 
-/// Whether the trigger is there, fires, and everything behind it is ours; whether it also tells the
-/// sessions of the service; and whether we may make it, which only superusers may. Where transactions are prepared there should be none: those that
-/// have notified somebody cannot be.
+/// The body of the function behind the trigger.
+pub(crate) fn source() -> &'static str {
+    let function = include_str!("announce_function.sql");
+    function.split("$announce$").nth(1).unwrap_or_default()
+}
+
+/// Whether the trigger is there, fires, and everything behind it is ours; whether it is as this
+/// release makes it; and whether we may make it, which only superusers may. Where transactions are
+/// prepared there should be none: those that have notified somebody cannot be.
 const SURVEY: &str = "SELECT made.current IS NOT NULL, coalesce(made.current, false),
     (SELECT r.rolsuper
      AND pg_catalog.current_setting('max_prepared_transactions') OPERATOR(pg_catalog.=) '0'
      FROM pg_catalog.pg_roles r
      WHERE r.rolname OPERATOR(pg_catalog.=) current_user)
     FROM (SELECT) one LEFT JOIN (
-    SELECT pg_catalog.strpos(p.prosrc, 'tidegate.session') OPERATOR(pg_catalog.>) 0 AS current
+    SELECT pg_catalog.strpos(p.prosrc, 'tidegate.provisioning') OPERATOR(pg_catalog.>) 0 AS current
     FROM pg_catalog.pg_event_trigger e
     JOIN pg_catalog.pg_proc p ON p.oid OPERATOR(pg_catalog.=) e.evtfoid
     JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace
@@ -113,6 +123,20 @@ struct Survey {
 
 /// Listens; whether there is anything to hear.
 async fn begin(client: &Client) -> Result<bool, tokio_postgres::Error> {
+    let there = install(client).await?;
+    if there {
+        client.batch_execute("LISTEN tidegate_catalog").await?;
+    }
+    Ok(there)
+}
+
+/// Makes the event trigger and what belongs to it, or brings it up to date, where that is allowed;
+/// answers whether it is there.
+///
+/// # Errors
+///
+/// When the connection fails.
+pub(crate) async fn install(client: &Client) -> Result<bool, tokio_postgres::Error> {
     let mut found = survey(client).await?;
     if !found.there && found.may_make {
         // Another node may be doing the same, or the name is taken.
@@ -130,7 +154,6 @@ async fn begin(client: &Client) -> Result<bool, tokio_postgres::Error> {
                 debug!(%error, "our schema stays as it is");
             }
         }
-        client.batch_execute("LISTEN tidegate_catalog").await?;
     }
     Ok(found.there)
 }

@@ -29,6 +29,7 @@ use tokio::time::{Instant, timeout_at};
 use tracing::warn;
 
 pub use announcement::{Announcement, Silence};
+pub(crate) use announcement::{install, source};
 pub use notices::{CHANNEL, Notice};
 
 use crate::backoff::Jitter;

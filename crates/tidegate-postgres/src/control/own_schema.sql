@@ -1,29 +1,39 @@
 -- Takes from everybody else what default privileges of the database gave on what is ours: whoever
--- could make things in the schema would have them among ours. Changes nothing where nothing is so.
+-- could make things in the schema would have them among ours. Authenticators alone may read whether
+-- there are objections. Changes nothing where nothing is so.
 DO $own$
 DECLARE
-    grantee pg_catalog.text;
+    statement pg_catalog.text;
 BEGIN
-    FOR grantee IN
-        SELECT DISTINCT CASE a.grantee WHEN 0 THEN 'PUBLIC'
-                        ELSE pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee)) END
-        FROM pg_catalog.pg_namespace n, pg_catalog.aclexplode(n.nspacl) a
+    FOR statement IN
+        SELECT DISTINCT pg_catalog.concat('REVOKE ALL ON ', o.name, ' FROM ',
+            CASE a.grantee WHEN 0 THEN 'PUBLIC'
+            ELSE pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee)) END, ' CASCADE')
+        FROM pg_catalog.pg_namespace n
+        CROSS JOIN LATERAL (
+            SELECT 'SCHEMA tidegate_catalog' AS name, n.nspacl AS acl, n.nspowner AS owner, 'USAGE' AS needed
+            UNION ALL
+            SELECT 'TABLE tidegate_catalog.objections', c.relacl, c.relowner, 'SELECT'
+            FROM pg_catalog.pg_class c
+            WHERE c.relnamespace OPERATOR(pg_catalog.=) n.oid
+            AND c.relname OPERATOR(pg_catalog.=) 'objections'
+            UNION ALL
+            -- What everybody may call nobody but PostgreSQL can.
+            SELECT 'FUNCTION tidegate_catalog.announce()', p.proacl, p.proowner, 'EXECUTE'
+            FROM pg_catalog.pg_proc p
+            WHERE p.pronamespace OPERATOR(pg_catalog.=) n.oid
+            AND p.proname OPERATOR(pg_catalog.=) 'announce'
+        ) o
+        CROSS JOIN LATERAL pg_catalog.aclexplode(o.acl) a
         WHERE n.nspname OPERATOR(pg_catalog.=) 'tidegate_catalog'
-        AND a.grantee OPERATOR(pg_catalog.<>) n.nspowner
+        AND a.grantee OPERATOR(pg_catalog.<>) o.owner
+        AND NOT (o.needed OPERATOR(pg_catalog.=) 'EXECUTE'
+                 AND a.grantee OPERATOR(pg_catalog.=) 0::pg_catalog.oid)
+        AND NOT (a.privilege_type OPERATOR(pg_catalog.=) o.needed AND NOT a.is_grantable
+                 AND pg_catalog.starts_with(pg_catalog.pg_get_userbyid(a.grantee)::pg_catalog.text,
+                     pg_catalog.concat(pg_catalog.current_database(), '/$authenticator')))
     LOOP
-        EXECUTE 'REVOKE ALL ON SCHEMA tidegate_catalog FROM ' OPERATOR(pg_catalog.||) grantee OPERATOR(pg_catalog.||) ' CASCADE';
-    END LOOP;
-    FOR grantee IN
-        SELECT DISTINCT pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee))
-        FROM pg_catalog.pg_proc p
-        JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace,
-        pg_catalog.aclexplode(p.proacl) a
-        WHERE n.nspname OPERATOR(pg_catalog.=) 'tidegate_catalog'
-        AND p.proname OPERATOR(pg_catalog.=) 'announce'
-        AND a.grantee OPERATOR(pg_catalog.<>) 0::pg_catalog.oid
-        AND a.grantee OPERATOR(pg_catalog.<>) p.proowner
-    LOOP
-        EXECUTE 'REVOKE ALL ON FUNCTION tidegate_catalog.announce() FROM ' OPERATOR(pg_catalog.||) grantee OPERATOR(pg_catalog.||) ' CASCADE';
+        EXECUTE statement;
     END LOOP;
 END
 $own$

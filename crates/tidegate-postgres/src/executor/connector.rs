@@ -159,6 +159,9 @@ impl From<ConnectError> for OpenError {
                 };
                 Self::Login(fault, Arc::new(error))
             }
+            ConnectFault::Full if matches!(error, ConnectError::Limited(_)) => {
+                Self::Limited(Arc::new(error))
+            }
             ConnectFault::Full => Self::Full(Arc::new(error)),
             ConnectFault::Away => Self::Unreachable(Arc::new(error)),
             ConnectFault::Barred => Self::Barred {

@@ -8,9 +8,9 @@ use super::RoleConnector;
 use super::roles::{Lent, Roles, check, conclude, told};
 use super::route::Route;
 use crate::pool::Lease;
+use crate::session::batch::Batch;
 use crate::session::reset::is_stateless;
 use crate::session::run_pipeline::Setback;
-use crate::session::steps::Batch;
 use crate::session::task::RunError;
 
 impl Roles {

@@ -106,9 +106,12 @@ pub enum OpenError {
     /// PostgreSQL cannot be reached, or is starting or stopping (class 08, 57P01 to 57P03).
     #[error("PostgreSQL cannot be reached")]
     Unreachable(#[source] Cause),
-    /// PostgreSQL has no connection left (53300).
+    /// PostgreSQL has no connection left for anybody (53300, `max_connections`).
     #[error("PostgreSQL has no connection left")]
     Full(#[source] Cause),
+    /// The role or its database has used up its own `CONNECTION LIMIT` (53300 too).
+    #[error("the connection limit of the role or its database is reached")]
+    Limited(#[source] Cause),
     /// The role has another password (28P01), or a setting makes every session fail.
     #[error("the role could not log in")]
     Login(LoginFault, #[source] Cause),

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::Inner;
 use super::connector::{Condition, Connector, Key};
-use super::state::Entry;
+use super::role::Entry;
 
 /// A role that may have so many connections has one to share.
 const SEVERAL: usize = 4;
@@ -53,10 +53,12 @@ impl<K: Connector> Lease<K> {
     pub(crate) fn is_missed(&self) -> bool {
         let state = self.inner.state.lock();
         let now = Instant::now();
-        let next = state.next_in_turn(Some(self.key()), now);
         let own_may_wait = state.settings.of_user() >= SEVERAL;
-        let waits = |next: Key| next != *self.key() || !own_may_wait;
-        next.is_some_and(|(_, next)| waits(next)) || state.is_retired(self.entry(), now)
+        let role = state.role(self.key());
+        let own_waits = role.is_some_and(|role| !role.waiters.is_empty());
+        state.is_wanted_elsewhere(self.key(), now)
+            || (own_waits && !own_may_wait)
+            || state.is_retired(self.entry(), now)
     }
 
     /// The connector of its pool.

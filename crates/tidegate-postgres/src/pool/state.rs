@@ -1,136 +1,48 @@
 //! The bookkeeping of the pool: values in, actions out, no waiting.
 //!
-//! Whoever holds the lock changes the state and carries the actions out after the lock is free.
+//! The caller holds the lock while it changes the state, and carries the actions out after it has
+//! released the lock.
 
-use std::collections::{HashMap, VecDeque};
-use std::time::Duration;
+use std::collections::HashMap;
 
 use tidegate_sql::{DatabaseName, Login, RoleName, Sharing};
-use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+use super::acquire_error::AcquireError;
+use super::circuit_breaker::CircuitBreaker;
 use super::connector::{Connector, Key};
-use super::gate::Gate;
-use super::lease::Lease;
+use super::login_failures::LoginFailures;
+use super::login_time::LoginTime;
+use super::role::{Entry, Phase, Reply, Role};
+use super::server_limit::ServerLimit;
 use super::settings::Settings;
 use super::stats::Counters;
-use super::trouble::Trouble;
-use super::verdict::Verdict;
-
-/// How long after the last stranger a role is one user's again, when that user comes.
-const LAPSE: Duration = Duration::from_mins(1);
-
-/// Where an answer for a waiting request goes.
-pub(super) type Reply<K> = oneshot::Sender<Result<Lease<K>, Verdict>>;
-
-/// A connection and what the pool knows of it.
-pub(super) struct Entry<C> {
-    pub(super) connection: C,
-    pub(super) key: Key,
-    /// When opening it began, in the pool's count of events.
-    pub(super) serial: u64,
-    pub(super) opened: Instant,
-    pub(super) idle_since: Instant,
-    pub(super) session: Option<Sharing>,
-}
 
 /// What is to be done once the lock is free.
 pub(super) enum Action<K: Connector> {
-    Open(Key, u64),
+    /// Open a connection, once the connection given with it is closed.
+    Open(Key, u64, Option<Box<Entry<K::Connection>>>),
     Close(Box<Entry<K::Connection>>),
     Lend(Reply<K>, Box<Entry<K::Connection>>, bool),
-    Refuse(Reply<K>, Verdict),
-}
-
-/// What a counted connection is doing.
-#[derive(Clone, Copy)]
-pub(super) enum Phase {
-    Opening,
-    Lent,
-    Resetting,
-    /// Good for nothing, and the server still works for it.
-    Leaving,
-}
-
-/// A request that waits.
-pub(super) struct Waiter<K: Connector> {
-    pub(super) number: u64,
-    pub(super) since: Instant,
-    pub(super) sharing: Sharing,
-    pub(super) reply: Reply<K>,
-}
-
-/// The connections of a role in a database.
-pub(super) struct Role<K: Connector> {
-    pub(super) strangers: bool,
-    /// When strangers asked for it last.
-    pub(super) strangers_at: Option<Instant>,
-    /// The least recently used first.
-    pub(super) idle: Vec<Box<Entry<K::Connection>>>,
-    pub(super) opening: usize,
-    pub(super) lent: usize,
-    pub(super) resetting: usize,
-    pub(super) leaving: usize,
-    pub(super) waiters: VecDeque<Waiter<K>>,
-    /// Until when no connection is opened for it.
-    pub(super) paused_until: Option<Instant>,
-    closed_before: u64,
-}
-
-impl<K: Connector> Role<K> {
-    fn new() -> Self {
-        Self {
-            strangers: false,
-            strangers_at: None,
-            idle: Vec::new(),
-            opening: 0,
-            lent: 0,
-            resetting: 0,
-            leaving: 0,
-            waiters: VecDeque::new(),
-            paused_until: None,
-            closed_before: 0,
-        }
-    }
-
-    pub(super) fn held(&self) -> usize {
-        self.idle.len() + self.in_use() + self.leaving
-    }
-
-    /// Whether strangers share the role no more, as far as one can tell. None of them must wait for
-    /// it: what is opened next lacks their pins.
-    pub(super) fn has_lapsed(&self, now: Instant) -> bool {
-        let waits = |waiter: &Waiter<K>| waiter.sharing.has_strangers();
-        self.strangers
-            && self
-                .strangers_at
-                .is_none_or(|at| now.duration_since(at) >= LAPSE)
-            && !self.waiters.iter().any(waits)
-    }
-
-    /// Connections that come back or fail by themselves.
-    pub(super) fn in_use(&self) -> usize {
-        self.opening + self.lent + self.resetting
-    }
-
-    fn phase(&mut self, phase: Phase) -> &mut usize {
-        match phase {
-            Phase::Opening => &mut self.opening,
-            Phase::Lent => &mut self.lent,
-            Phase::Resetting => &mut self.resetting,
-            Phase::Leaving => &mut self.leaving,
-        }
-    }
+    Refuse(Reply<K>, AcquireError),
 }
 
 /// The roles of a database.
 pub(super) struct Tenant<K: Connector> {
     pub(super) roles: HashMap<Key, Role<K>>,
     pub(super) held: usize,
+    pub(super) idle: usize,
     pub(super) waiting: usize,
     /// When it began to wait or was served last; the smallest is served next.
     pub(super) turn: u64,
     closed_before: u64,
+}
+
+impl<K: Connector> Tenant<K> {
+    /// Connections that are not idle.
+    pub(super) fn busy(&self) -> usize {
+        self.held - self.idle
+    }
 }
 
 /// All connections and all waiting requests.
@@ -140,22 +52,26 @@ pub(super) struct State<K: Connector> {
     pub(super) held: usize,
     pub(super) idle: usize,
     pub(super) waiting: usize,
-    pub(super) gate: Gate,
-    pub(super) troubles: HashMap<Key, Trouble>,
+    pub(super) circuit_breaker: CircuitBreaker,
+    pub(super) server_limit: ServerLimit,
+    pub(super) login_time: LoginTime,
+    pub(super) login_failures: HashMap<Key, LoginFailures>,
     pub(super) counters: Counters,
     events: u64,
 }
 
 impl<K: Connector> State<K> {
-    pub(super) fn new(settings: Settings, gate: Gate) -> Self {
+    pub(super) fn new(settings: Settings, circuit_breaker: CircuitBreaker) -> Self {
         Self {
             settings,
-            gate,
+            circuit_breaker,
             tenants: HashMap::new(),
             held: 0,
             idle: 0,
             waiting: 0,
-            troubles: HashMap::new(),
+            server_limit: ServerLimit::default(),
+            login_time: LoginTime::default(),
+            login_failures: HashMap::new(),
             counters: Counters::default(),
             events: 0,
         }
@@ -175,25 +91,29 @@ impl<K: Connector> State<K> {
         now: Instant,
     ) -> Option<(Box<Entry<K::Connection>>, bool)> {
         let tenant = self.tenants.get_mut(&login.database)?;
+        if tenant.busy() >= self.settings.per_tenant() {
+            return None;
+        }
         let role = tenant.roles.get_mut(&Key::from(login))?;
         // What is open began with other settings than this one's connections do.
         if login.sharing.has_strangers() {
-            if !role.strangers {
+            if !role.anonymous {
                 return None;
             }
-            role.strangers_at = Some(now);
+            role.anonymous_at = Some(now);
         } else if role.has_lapsed(now) {
             return None;
         }
-        let session = Some(login.sharing);
-        let last = role.idle.len().checked_sub(1)?;
-        let place = role.idle.iter().rposition(|entry| entry.session == session);
-        let mut entry = role.idle.remove(place.unwrap_or(last));
+        let mut entry = role.take_idle(login.sharing)?;
         role.lent += 1;
-        self.idle -= 1;
+        self.count_idle_taken(&entry.key);
         self.counters.reused += 1;
         let switched = switch(&mut entry, login.sharing);
         Some((entry, switched))
+    }
+
+    pub(super) fn role(&self, key: &Key) -> Option<&Role<K>> {
+        self.tenants.get(&key.database)?.roles.get(key)
     }
 
     pub(super) fn role_mut(&mut self, key: &Key) -> Option<&mut Role<K>> {
@@ -208,11 +128,15 @@ impl<K: Connector> State<K> {
             .or_insert_with(|| Tenant {
                 roles: HashMap::new(),
                 held: 0,
+                idle: 0,
                 waiting: 0,
                 turn: 0,
                 closed_before: 0,
             });
-        tenant.roles.entry(key.clone()).or_insert_with(Role::new);
+        tenant
+            .roles
+            .entry(key.clone())
+            .or_insert_with(|| Role::new(key.clone()));
         tenant
     }
 
@@ -251,11 +175,11 @@ impl<K: Connector> State<K> {
             tenant.held -= 1;
         }
         self.counters.closed += 1;
-        self.tidy(key);
+        self.remove_if_empty(key);
     }
 
-    /// Removes what holds and awaits nothing.
-    pub(super) fn tidy(&mut self, key: &Key) {
+    /// Removes a role, and its database, that holds nothing and for which nothing waits.
+    pub(super) fn remove_if_empty(&mut self, key: &Key) {
         let Some(tenant) = self.tenants.get_mut(&key.database) else {
             return;
         };
@@ -269,36 +193,24 @@ impl<K: Connector> State<K> {
     }
 
     /// Puts a connection to the idle ones.
-    pub(super) fn rest(&mut self, mut entry: Box<Entry<K::Connection>>, now: Instant) {
+    pub(super) fn park(&mut self, mut entry: Box<Entry<K::Connection>>, now: Instant) {
         entry.idle_since = now;
-        self.idle += 1;
-        if let Some(role) = self
-            .tenants
-            .get_mut(&entry.key.database)
-            .and_then(|tenant| tenant.roles.get_mut(&entry.key))
-        {
+        let Some(tenant) = self.tenants.get_mut(&entry.key.database) else {
+            return;
+        };
+        if let Some(role) = tenant.roles.get_mut(&entry.key) {
             role.idle.push(entry);
+            tenant.idle += 1;
+            self.idle += 1;
         }
     }
 
-    /// Takes the least recently used idle connection, of all or of one database.
-    pub(super) fn evict(
-        &mut self,
-        tenant: Option<&DatabaseName>,
-    ) -> Option<Box<Entry<K::Connection>>> {
-        let key = self
-            .tenants
-            .iter()
-            .filter(|(name, _)| tenant.is_none_or(|wanted| wanted == *name))
-            .flat_map(|(_, tenant)| tenant.roles.values())
-            .filter_map(|role| role.idle.first())
-            .min_by_key(|entry| entry.idle_since)
-            .map(|entry| entry.key.clone())?;
-        let entry = self.role_mut(&key)?.idle.remove(0);
+    /// Notes that an idle connection was taken from its role.
+    pub(super) fn count_idle_taken(&mut self, key: &Key) {
         self.idle -= 1;
-        self.counters.evicted += 1;
-        self.forget(&key);
-        Some(entry)
+        if let Some(tenant) = self.tenants.get_mut(&key.database) {
+            tenant.idle -= 1;
+        }
     }
 
     /// Whether a connection is too old, or its database or role was closed meanwhile.
@@ -312,7 +224,7 @@ impl<K: Connector> State<K> {
     }
 
     /// Closes the idle connections of a database or of one role in it, and marks the others to
-    /// be closed when they come back; says how many those are.
+    /// be closed when they come back; returns how many those are.
     pub(super) fn close(
         &mut self,
         database: &DatabaseName,
@@ -340,13 +252,9 @@ impl<K: Connector> State<K> {
     }
 
     /// Stops counting connections taken from the idle ones, and has them closed.
-    pub(super) fn drop_idle(
-        &mut self,
-        entries: Vec<Box<Entry<K::Connection>>>,
-        actions: &mut Vec<Action<K>>,
-    ) {
+    fn drop_idle(&mut self, entries: Vec<Box<Entry<K::Connection>>>, actions: &mut Vec<Action<K>>) {
         for entry in entries {
-            self.idle -= 1;
+            self.count_idle_taken(&entry.key);
             self.forget(&entry.key);
             actions.push(Action::Close(entry));
         }
@@ -363,11 +271,12 @@ impl<K: Connector> State<K> {
             }));
         }
         self.drop_idle(expired, actions);
-        self.forget_troubles(now);
+        self.forget_login_failures(now);
+        self.server_limit.expire(now);
     }
 }
 
-/// Notes who uses the connection now, and tells whether somebody else did before.
+/// Notes which session uses the connection now, and tells whether another one did before.
 pub(super) fn switch<C>(entry: &mut Entry<C>, sharing: Sharing) -> bool {
     let before = entry.session.replace(sharing);
     before.is_some_and(|before| before != sharing)

@@ -98,8 +98,8 @@ impl Counters {
 impl<K: Connector> State<K> {
     pub(super) fn stats(&self) -> PoolStats {
         let roles = self.tenants.values().flat_map(|tenant| {
-            tenant.roles.iter().map(|(key, role)| RoleStats {
-                key: key.clone(),
+            tenant.roles.values().map(|role| RoleStats {
+                key: role.key.clone(),
                 idle: role.idle.len(),
                 lent: role.lent,
                 opening: role.opening,
@@ -112,7 +112,7 @@ impl<K: Connector> State<K> {
             capacity: self.settings.capacity,
             held: self.held,
             waiting: self.waiting,
-            reachable: !self.gate.is_down(),
+            reachable: !self.circuit_breaker.is_open(),
             roles: roles.collect(),
             counters: self.counters,
         }

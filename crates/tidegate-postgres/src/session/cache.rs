@@ -36,6 +36,8 @@ pub(crate) struct StatementCache {
     check: Option<String>,
     /// The name of the switch to a caller's role, once it is prepared.
     pub(super) switch: Option<String>,
+    /// The names of our own commands, once they are prepared.
+    own: HashMap<&'static str, String>,
 }
 
 #[derive(Debug)]
@@ -57,6 +59,7 @@ impl StatementCache {
             dropped,
             check: None,
             switch: None,
+            own: HashMap::new(),
         }
     }
 
@@ -123,6 +126,21 @@ impl StatementCache {
         (name, true)
     }
 
+    /// The name of a command of our own, and whether it is still to be prepared.
+    pub(crate) fn own(&mut self, text: &'static str) -> (String, bool) {
+        if let Some(name) = self.own.get(text) {
+            return (name.clone(), false);
+        }
+        let name = self.name();
+        self.own.insert(text, name.clone());
+        (name, true)
+    }
+
+    /// Forgets our own commands, one of which PostgreSQL does not know.
+    pub(crate) fn forget_own(&mut self) {
+        self.own.clear();
+    }
+
     /// Keeps a prepared statement.
     pub(crate) fn keep(&mut self, bound: &BoundStatement, prepared: Arc<Prepared>) {
         if self.entries.len() >= self.capacity {
@@ -179,6 +197,7 @@ impl StatementCache {
     pub(crate) fn clear(&mut self) {
         self.entries.clear();
         self.dropped.clear();
+        self.own.clear();
         self.check = None;
         self.switch = None;
     }

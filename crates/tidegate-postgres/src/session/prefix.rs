@@ -14,6 +14,9 @@ use crate::connection::{Connection, TransactionStatus};
 use crate::wire::rejection::ServerError;
 use crate::wire::tag;
 
+/// What opens a snapshot.
+pub(super) const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+
 /// The switch to a caller's role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Switch<'a> {
@@ -65,7 +68,13 @@ impl Connection {
             return Ok(());
         }
         if let Some(mode) = begin {
-            self.push_begin(mode)?;
+            match mode {
+                Mode::ReadWrite => self.push_command("BEGIN ISOLATION LEVEL READ COMMITTED")?,
+                Mode::Snapshot => {
+                    self.prepare_own(&[SNAPSHOT])?;
+                    self.push_own(SNAPSHOT)?;
+                }
+            }
             self.prefix.pending += 1;
         }
         if let Some(switch) = switch {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::BytesMut;
 use postgres_protocol::message::frontend;
-use tidegate_sql::{Error, Mode, Type};
+use tidegate_sql::{Error, Type};
 
 use super::cache::{Prepared, StatementCache};
 use super::prefix::Prefix;
@@ -69,16 +69,6 @@ impl Connection {
     ) -> Result<(), Error> {
         let out = &mut self.channel.outbound;
         push_parse(&mut self.statements, out, task, (name, types))
-    }
-
-    /// Queues the `BEGIN` of a transaction whose first statement follows: if it fails, PostgreSQL
-    /// skips what follows.
-    pub(super) fn push_begin(&mut self, mode: Mode) -> Result<(), Error> {
-        let text = match mode {
-            Mode::ReadWrite => "BEGIN ISOLATION LEVEL READ COMMITTED",
-            Mode::Snapshot => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-        };
-        self.push_command(text)
     }
 
     /// Queues a command of our own that takes and returns nothing.

@@ -8,12 +8,16 @@ use std::sync::Arc;
 
 use tidegate_sql::{Completion, Error, PipelineError, RowSink, TransactionOutcome};
 
+use super::batch::Batch;
 use super::cache::Prepared;
 use super::execute::Run;
-use super::steps::{Batch, Steps};
+use super::steps::Steps;
 use super::task::{Failure, Task};
 use crate::connection::{Connection, TransactionStatus};
 use crate::wire::rejection::ServerError;
+
+/// `query_canceled`.
+const CANCELLED: &str = "57014";
 
 /// Why a batch has no result.
 pub(crate) enum Setback {
@@ -191,6 +195,13 @@ impl Connection {
     }
 
     fn failed_step(&mut self, steps: &Steps<'_>, error: ServerError) -> Miss {
+        if error.is_stale_statement() {
+            // Perhaps it was one of our own: code that a statement called can deallocate all.
+            self.statements.forget_own();
+        }
+        if steps.overdue && error.is(CANCELLED) {
+            return steps.rolled_back(Error::Deadline).into();
+        }
         let Some(run) = steps.runs.get(steps.current) else {
             // At the commit: a deferred constraint, a serialization failure.
             let last = steps.runs[steps.runs.len() - 1].task;

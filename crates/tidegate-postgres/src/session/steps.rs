@@ -1,52 +1,28 @@
 //! The messages of several statements under one Sync.
 
+use std::time::Duration;
+
 use postgres_protocol::message::frontend;
-use tidegate_sql::statement::Kind;
 use tidegate_sql::{Commit, Completion, Error, Flow, InputError, Mode, PipelineError, RawRow};
 use tidegate_sql::{RowSink, TransactionOutcome, Type};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
+use super::batch::Batch;
 use super::execute::Run;
 use super::pipeline::{AHEAD, Set, Wrong};
-use super::reset::{Residue, is_stateless};
-use super::task::Task;
+use super::prefix::SNAPSHOT;
+use super::reset::Residue;
 use crate::connection::Connection;
 use crate::wire::body;
+use crate::wire::channel::Halt;
 use crate::wire::rejection::ServerError;
 use crate::wire::tag;
 
-/// Statements that go out together.
-pub(crate) struct Batch<'a> {
-    /// Each as if it were alone.
-    pub(crate) tasks: Vec<Task<'a>>,
-    pub(crate) mode: Mode,
-    pub(crate) commit: Commit,
-}
+/// How long a cancelled pipeline may take to end.
+const GRACE: Duration = Duration::from_secs(1);
 
-impl Batch<'_> {
-    /// Whether the statements may go out before the answers of those in front of them. None may
-    /// end the transaction, and none but the last may change what names mean: nobody could ask
-    /// PostgreSQL in between.
-    pub(crate) fn is_fit(&self, trusted: bool) -> bool {
-        let count = self.tasks.len();
-        self.tasks.iter().enumerate().all(|(index, task)| {
-            let statement = &task.bound.statement;
-            let keeps_names = trusted || statement.is_plain() || index + 1 == count;
-            matches!(statement.kind(), Kind::Read | Kind::Write)
-                && keeps_names
-                && !task.bound.sets.is_empty()
-        })
-    }
-
-    /// Whether a rollback would undo something.
-    pub(super) fn has_effects(&self) -> bool {
-        self.mode == Mode::ReadWrite && !self.tasks.iter().all(|task| is_stateless(task.bound))
-    }
-
-    pub(super) fn deadline(&self) -> Option<Instant> {
-        self.tasks.first().and_then(|task| task.deadline)
-    }
-}
+/// What ends a snapshot.
+const COMMIT: &str = "COMMIT";
 
 /// How far the messages of a batch have come.
 pub(super) struct Steps<'a> {
@@ -66,6 +42,8 @@ pub(super) struct Steps<'a> {
     undone: bool,
     /// What PostgreSQL refused, in the current step or at the commit.
     pub(super) failure: Option<ServerError>,
+    /// Whether the deadline has passed and what runs was cancelled.
+    pub(super) overdue: bool,
     /// A set that could not be sent.
     pub(super) wrong: Option<(usize, InputError)>,
     /// A sink that refused a row when the commit had been sent.
@@ -96,6 +74,7 @@ impl<'a> Steps<'a> {
             sent: false,
             undone: false,
             failure: None,
+            overdue: false,
             wrong: None,
             refused: None,
         }
@@ -111,7 +90,7 @@ impl<'a> Steps<'a> {
 
     /// The error of a stream, a deadline or a sink in the middle of the pipeline.
     pub(super) fn lost(&self, error: Error) -> PipelineError {
-        if self.end == End::Queued && self.batch.has_effects() && !self.undone {
+        if self.is_in_doubt() {
             return PipelineError {
                 step: None,
                 error,
@@ -119,6 +98,11 @@ impl<'a> Steps<'a> {
             };
         }
         self.rolled_back(error)
+    }
+
+    /// Whether PostgreSQL has been told to commit, and has not said what came of it.
+    fn is_in_doubt(&self) -> bool {
+        self.end == End::Queued && self.batch.has_effects() && !self.undone
     }
 
     pub(super) fn rolled_back(&self, error: Error) -> PipelineError {
@@ -147,6 +131,9 @@ impl Connection {
     /// Queues what stands in front of the statements.
     pub(super) fn begin_steps(&mut self, steps: &mut Steps<'_>) -> Result<(), Error> {
         self.begin_pipeline();
+        if steps.batch.mode == Mode::Snapshot {
+            self.prepare_own(&[SNAPSHOT, COMMIT])?;
+        }
         let begin = (steps.batch.mode == Mode::Snapshot).then_some(Mode::Snapshot);
         let switch = steps.batch.tasks.first().and_then(|task| task.switch);
         self.push_prefix(begin, switch)
@@ -168,6 +155,9 @@ impl Connection {
                 Ok(None) => {
                     steps.sent = true;
                     if let Err(halt) = self.channel.exchange(steps.deadline).await {
+                        if matches!(halt, Halt::Deadline) && self.cancel_steps(steps).await {
+                            continue;
+                        }
                         let ended = self.halted(halt);
                         let step = steps.current.min(steps.runs.len() - 1);
                         let task = steps.runs[step].task;
@@ -190,6 +180,18 @@ impl Connection {
                 self.end_steps(steps)?;
             }
         }
+    }
+
+    /// Cancels what runs behind a passed deadline, once. PostgreSQL then has a moment to say which
+    /// statement it was, for answers wait in its buffer, and what became of the transaction.
+    async fn cancel_steps(&mut self, steps: &mut Steps<'_>) -> bool {
+        if steps.overdue {
+            return false;
+        }
+        steps.overdue = true;
+        let cancelled = timeout(GRACE, self.cancel_running()).await;
+        steps.deadline = Some(Instant::now() + GRACE);
+        cancelled.is_ok()
     }
 
     /// Queues sets up to the limit, and the end of the transaction behind the last.
@@ -217,6 +219,7 @@ impl Connection {
                         steps.syncs = 1;
                     } else {
                         self.withdraw();
+                        self.statements.forget_own();
                     }
                 }
             }
@@ -258,7 +261,7 @@ impl Connection {
                 steps.syncs += 1;
                 self.begin_pipeline();
             }
-            self.push_command("COMMIT")?;
+            self.push_own(COMMIT)?;
         }
         self.sync();
         steps.syncs += 1;

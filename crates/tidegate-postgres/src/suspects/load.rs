@@ -75,7 +75,7 @@ pub(crate) async fn texts(
 
 /// Keeps rows of texts, NULL as an empty one.
 #[derive(Default)]
-struct Texts(Vec<Vec<String>>);
+pub(crate) struct Texts(pub(crate) Vec<Vec<String>>);
 
 impl RowSink for Texts {
     fn columns(&mut self, _: &[Column]) -> Result<()> {

@@ -6,4 +6,4 @@ mod find;
 mod load;
 
 pub(crate) use belief::{Belief, Redefinition, Verdict};
-pub(crate) use load::texts;
+pub(crate) use load::{Texts, texts};

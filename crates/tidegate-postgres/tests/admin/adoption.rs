@@ -250,13 +250,8 @@ async fn what_others_put_into_our_schema_stays_when_the_tenant_goes() {
         .unwrap();
     admin.adopt(&tenant, &plan).await.unwrap();
     let inside = root("squatted").await;
-    let announce = concat!(
-        include_str!("../../src/control/announce.sql"),
-        include_str!("../../src/control/announce_function.sql"),
-        include_str!("../../src/control/announce_trigger.sql"),
-    );
-    let sql = format!("{announce} CREATE TABLE tidegate_catalog.theirs (id int); COMMIT");
-    inside.batch_execute(&sql).await.unwrap();
+    let sql = "CREATE TABLE tidegate_catalog.theirs (id int)";
+    inside.batch_execute(sql).await.unwrap();
     admin
         .release_tenant(&tenant, &["squatted".to_owned()], &plan.changes)
         .await

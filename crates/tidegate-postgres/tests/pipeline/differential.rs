@@ -36,10 +36,14 @@ fn statement(numbers: &mut Numbers) -> Sql {
     }
 }
 
+/// Rows in no order: where they lie in a table depends on when it was cleaned up.
 fn shown(rows: &[Rows]) -> Vec<String> {
-    let rows = rows.iter();
-    rows.map(|rows| format!("{:?} {:?}", rows.values, rows.affected))
-        .collect()
+    let shown = |rows: &Rows| {
+        let mut values = rows.values.clone();
+        values.sort();
+        format!("{values:?} {:?}", rows.affected)
+    };
+    rows.iter().map(shown).collect()
 }
 
 #[tokio::test]

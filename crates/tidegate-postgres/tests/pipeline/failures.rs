@@ -126,6 +126,10 @@ async fn a_refused_row_undoes_all_where_the_commit_waits() {
     assert_eq!(by_key(1).value(&stage, &owner).await, r#""item 1""#);
 }
 
+fn write_slowly() -> Sql {
+    Sql::new("insert into note select 2, pg_sleep(60)::text as overdue")
+}
+
 #[tokio::test]
 async fn a_passed_deadline_ends_the_pipeline_before_the_answer() {
     let stage = stage("pipeline_deadline").await;
@@ -134,12 +138,18 @@ async fn a_passed_deadline_ends_the_pipeline_before_the_answer() {
     for steps in [
         vec![write_returning(1), sleep(), write(2)],
         vec![by_key(1), sleep()],
+        vec![write(1), write_slowly(), write(3)],
     ] {
         let mut plan = Plan::new(steps).ours();
         plan.terms.deadline = Some(Instant::now() + Duration::from_millis(200));
         let began = Instant::now();
         let error = plan.run(&stage, &owner).await.unwrap_err();
         assert!(matches!(error.error, Error::Deadline), "{error:?}");
+        // Also where the commit has been sent with the statements.
+        assert_eq!(
+            (error.step, error.outcome),
+            (Some(1), TransactionOutcome::RolledBack)
+        );
         assert!(began.elapsed() < Duration::from_secs(5));
         assert_eq!(stage.running("overdue").await, 0);
         assert_eq!(notes(&stage).await, "0");
@@ -242,4 +252,22 @@ async fn statements_whose_tables_have_changed_are_described_again() {
     let rows = write_plan().run(&stage, &owner).await.unwrap();
     assert_eq!(rows[1].values.len(), 1);
     assert_eq!(notes(&stage).await, "2");
+}
+
+#[tokio::test]
+async fn a_session_that_has_forgotten_its_statements_is_no_error() {
+    let stage = stage("pipeline_deallocated").await;
+    let owner = stage.owner();
+    let function = "create function forget() returns int language plpgsql as
+        $$ begin execute 'deallocate all'; return 1; end $$";
+    Sql::new(function).run(&stage, &owner).await.unwrap();
+    let plan = || Plan::new([by_key(1), by_key(2)]).snapshot();
+    for _ in 0..3 {
+        plan().run(&stage, &owner).await.unwrap();
+        let forget = Sql::new("select forget()");
+        assert_eq!(forget.value(&stage, &owner).await, "1");
+        stage.rest().await;
+        let rows = plan().run(&stage, &owner).await.unwrap();
+        assert_eq!(rows[1].values, [[r#""item 2""#]]);
+    }
 }

@@ -19,7 +19,7 @@ use crate::stage::{Gathered, Rows, Sql, Stage};
 use proxy::Log;
 
 /// A pipeline being put together.
-struct Plan {
+pub(crate) struct Plan {
     mode: Mode,
     commit: Commit,
     terms: Terms,
@@ -27,7 +27,7 @@ struct Plan {
 }
 
 impl Plan {
-    fn new(statements: impl IntoIterator<Item = Sql>) -> Self {
+    pub(crate) fn new(statements: impl IntoIterator<Item = Sql>) -> Self {
         let statements = statements.into_iter().map(|sql| {
             let mut bound = sql.bound;
             if bound.sets.is_empty() && bound.statement.placeholders().is_empty() {
@@ -43,7 +43,7 @@ impl Plan {
         }
     }
 
-    fn snapshot(mut self) -> Self {
+    pub(crate) fn snapshot(mut self) -> Self {
         self.mode = Mode::Snapshot;
         self
     }
@@ -54,7 +54,7 @@ impl Plan {
     }
 
     /// The text is ours, so that what it calls is trusted.
-    fn ours(mut self) -> Self {
+    pub(crate) fn ours(mut self) -> Self {
         self.terms.author = Author::Service;
         self
     }
@@ -70,7 +70,11 @@ impl Plan {
         }
     }
 
-    async fn run(&self, stage: &Stage, login: &Login) -> Result<Vec<Rows>, PipelineError> {
+    pub(crate) async fn run(
+        &self,
+        stage: &Stage,
+        login: &Login,
+    ) -> Result<Vec<Rows>, PipelineError> {
         let mut sinks = self.sinks();
         let pipeline = self.pipeline(&mut sinks);
         let completions = stage.roles.pipeline(login, pipeline, &self.terms).await?;
@@ -208,7 +212,7 @@ async fn what_is_known_leaves_in_one_write() {
         (
             "a snapshot",
             Plan::new(reads()).snapshot(),
-            "PBEBEBEBEPBES".to_owned(),
+            "BEBEBEBEBES".to_owned(),
         ),
         ("writes", Plan::new(writes()), format!("BEBES{reset}")),
         (

@@ -38,8 +38,8 @@ pub(crate) enum Script {
     Slow(Duration),
     /// So many connections at most.
     Limit(usize),
-    /// For this role.
-    FullFor(&'static str),
+    /// This role has used up its connection limit.
+    LimitOf(&'static str),
     /// Until repaired.
     WrongPassword,
     /// Which somebody who looks can tell.
@@ -156,8 +156,8 @@ impl Fake {
         match server.script {
             Script::Down => return Err(OpenError::Unreachable(cause())),
             Script::Limit(most) if server.open >= most => return Err(OpenError::Full(cause())),
-            Script::FullFor(role) if key.role.as_str() == role => {
-                return Err(OpenError::Full(cause()));
+            Script::LimitOf(role) if key.role.as_str() == role => {
+                return Err(OpenError::Limited(cause()));
             }
             Script::WrongPassword | Script::Expired | Script::Dropped => {
                 return Err(OpenError::Login(LoginFault::Password, cause()));
@@ -167,7 +167,7 @@ impl Fake {
                 return Err(OpenError::Barred { said, cause });
             }
             Script::NoDatabase => return Err(OpenError::NoDatabase),
-            Script::Up | Script::Slow(_) | Script::Limit(_) | Script::FullFor(_) => {}
+            Script::Up | Script::Slow(_) | Script::Limit(_) | Script::LimitOf(_) => {}
         }
         server.numbers += 1;
         server.open += 1;

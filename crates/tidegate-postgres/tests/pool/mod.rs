@@ -1,9 +1,13 @@
-//! The pool with connections that need no PostgreSQL, in paused time.
+//! The pool: with connections that need no PostgreSQL, in paused time, and with those that do
+//! (`server`).
 
 mod chance;
+mod eviction;
 mod fake;
+mod full;
 mod outage;
 mod queue;
+mod server;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -208,39 +212,6 @@ async fn a_role_a_database_and_the_default_user_keep_to_their_shares() {
     for task in [ninth, eleventh, beyond] {
         assert!(task.await.unwrap().is_ok());
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_connection_idle_for_longest_makes_room() {
-    let pool = pool(4);
-    let names = ["a", "b", "c", "d"];
-    for name in names {
-        drop(pool.acquire(&login(name, name)).await.unwrap());
-        sleep(Duration::from_millis(10)).await;
-    }
-    drop(pool.acquire(&login("a", "a")).await.unwrap());
-    drop(pool.acquire(&login("e", "e")).await.unwrap());
-    assert!(
-        role(&pool, &login("b", "b")).is_none(),
-        "b was idle for longest"
-    );
-    assert!(role(&pool, &login("a", "a")).is_some());
-    assert_eq!((pool.stats().held, counters(&pool).evicted), (4, 1));
-    settle().await;
-    assert_eq!(pool.connector().closed(), ["b"]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_database_at_its_share_makes_room_among_its_own() {
-    let pool = pool(4);
-    for role in ["a/x", "a/y"] {
-        drop(pool.acquire(&login("a", role)).await.unwrap());
-        sleep(Duration::from_millis(10)).await;
-    }
-    drop(pool.acquire(&login("a", "a/z")).await.unwrap());
-    settle().await;
-    assert_eq!(pool.connector().closed(), ["a/x"]);
-    assert_eq!(pool.stats().held, 2);
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,6 +3,7 @@
 mod attacks;
 mod faults;
 mod many;
+mod pipelines;
 mod writes;
 
 use std::sync::Arc;

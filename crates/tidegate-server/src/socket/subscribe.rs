@@ -78,7 +78,7 @@ pub(crate) fn of_graphql(
                     form: ValueForm::Text(relation.type_name.clone()),
                 });
             }
-            Shows::One(..) | Shows::Many(..) | Shows::Lost(_) => {
+            Shows::One(..) | Shows::Many(..) => {
                 let text = format!("`{key}`: relationships cannot be selected in events");
                 return Err(Refusal::new("unsupported_selection", text));
             }

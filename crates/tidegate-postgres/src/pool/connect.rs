@@ -1,4 +1,4 @@
-//! Opening connections, in tasks of their own: a request that goes away does not waste one.
+//! Opening connections, in tasks of their own, so that the login goes on when its request is gone.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -9,13 +9,17 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tracing::{info, warn};
 
 use super::Inner;
+use super::acquire_error::AcquireError;
 use super::connector::{Cause, Connector, Key, LoginFault, OpenError, Repaired};
-use super::state::{Action, Entry, Phase, State};
-use super::trouble::Turn;
-use super::verdict::Verdict;
+use super::login_failures::Turn;
+use super::role::{Entry, Phase, Role};
+use super::state::{Action, State, Tenant};
 
 /// How long no connection is opened for a role after PostgreSQL refused one.
 const REFUSED: Duration = Duration::from_secs(1);
+
+/// How long a login waits for the end of the connection whose place it takes.
+const CLOSE: Duration = Duration::from_millis(250);
 
 /// PostgreSQL did not answer the attempt.
 #[derive(Debug, thiserror::Error)]
@@ -23,8 +27,16 @@ const REFUSED: Duration = Duration::from_secs(1);
 struct NoAnswer(Duration);
 
 impl<K: Connector> Inner<K> {
-    /// Opens one connection for which there is a place, and puts it to use.
-    pub(super) async fn open(self: Arc<Self>, key: Key, serial: u64) {
+    /// Opens one connection, in the place of `evicted` if given, and puts it to use.
+    pub(super) async fn open(
+        self: Arc<Self>,
+        key: Key,
+        serial: u64,
+        evicted: Option<Box<Entry<K::Connection>>>,
+    ) {
+        if let Some(entry) = evicted {
+            self.close_first(entry).await;
+        }
         match self.attempt(&key).await {
             Ok(connection) => self.opened(key, serial, connection),
             Err(failure) => self.failed(&key, &failure),
@@ -33,10 +45,6 @@ impl<K: Connector> Inner<K> {
 
     async fn attempt(&self, key: &Key) -> Result<K::Connection, OpenError> {
         match self.connect(key).await {
-            Err(OpenError::Full(cause)) if self.evict_for(key).await => {
-                info!(%key, error = %cause, "closed an idle connection because PostgreSQL is full");
-                self.connect(key).await
-            }
             Err(OpenError::Login(fault, cause)) => {
                 let admitted = self.ask(key, self.repair.admits(key), &fault, &cause);
                 let admitted = admitted.await;
@@ -95,20 +103,21 @@ impl<K: Connector> Inner<K> {
     async fn connect_as(&self, key: &Key, shared: bool) -> Result<K::Connection, OpenError> {
         let limit = self.limits.open;
         let silence = |_| OpenError::Unreachable(Arc::new(NoAnswer(limit)));
+        let began = Instant::now();
         let attempt = timeout(limit, self.connector.open(key, shared));
-        attempt.await.map_err(silence)?
+        let connection = attempt.await.map_err(silence)??;
+        self.state.lock().login_time.measured(began.elapsed());
+        Ok(connection)
     }
 
-    /// Closes the least recently used idle connection and waits for that.
-    async fn evict_for(&self, key: &Key) -> bool {
-        let evicted = self.state.lock().evict_for(key, Instant::now());
-        let Some(entry) = evicted else {
-            warn!(%key, "PostgreSQL is full and no idle connection can make room");
-            return false;
-        };
-        let closing = self.connector.close(entry.connection);
-        drop(timeout(self.limits.reset, closing).await);
-        true
+    /// Closes a connection and waits until PostgreSQL has given its place up, since it may have no
+    /// other one. A connection that does not close in time goes on closing in the background.
+    async fn close_first(&self, entry: Box<Entry<K::Connection>>) {
+        let closing = timeout(self.limits.reset, self.connector.close(entry.connection));
+        let closing = self.runtime.spawn(closing);
+        if timeout(CLOSE, closing).await.is_err() {
+            warn!(key = %entry.key, "an idle connection takes long to close");
+        }
     }
 
     /// What an administrator says or does about a role that cannot log in. PostgreSQL has just
@@ -149,9 +158,9 @@ impl<K: Connector> Inner<K> {
         });
         self.change(|state, actions| {
             state.counters.opened += 1;
-            state.gate.open();
-            state.note_login(&entry.key);
-            state.settle(entry, Phase::Opening, now, actions);
+            state.circuit_breaker.close();
+            state.note_login(&entry.key, now);
+            state.put_back(entry, Phase::Opening, now, actions);
         });
     }
 
@@ -179,14 +188,14 @@ impl<K: Connector> Inner<K> {
         match self.connect_as(key, shared).await {
             Err(OpenError::Unreachable(cause)) => {
                 let mut state = self.state.lock();
-                if state.gate.is_down() {
-                    state.gate.fail(cause, Instant::now());
+                if state.circuit_breaker.is_open() {
+                    state.circuit_breaker.probe_failed(cause, Instant::now());
                 }
-                return !state.gate.is_down();
+                return !state.circuit_breaker.is_open();
             }
             Ok(connection) => self.found_up(key, shared, connection),
             // It refused this role or this database, so it is up.
-            Err(_) => self.change(|state, _| state.gate.open()),
+            Err(_) => self.change(|state, _| state.circuit_breaker.close()),
         }
         info!("PostgreSQL is up again");
         true
@@ -194,16 +203,17 @@ impl<K: Connector> Inner<K> {
 
     /// Keeps the probe's connection when it fits in, and the role is as `shared` as it was.
     fn found_up(self: &Arc<Self>, key: &Key, shared: bool, connection: K::Connection) {
+        let now = Instant::now();
         let place = {
             let mut state = self.state.lock();
-            state.gate.open();
+            state.circuit_breaker.close();
             let alike = state
                 .role_mut(key)
-                .is_none_or(|role| role.strangers == shared);
-            (alike && state.has_room(key)).then(|| {
+                .is_none_or(|role| role.anonymous == shared);
+            (alike && state.has_room(key, now)).then(|| {
                 let serial = state.count_opening(key);
                 if let Some(role) = state.role_mut(key) {
-                    role.strangers = shared;
+                    role.anonymous = shared;
                 }
                 serial
             })
@@ -220,7 +230,7 @@ async fn probe_until_up<K: Connector>(pool: std::sync::Weak<Inner<K>>, key: Key,
     loop {
         let next = pool
             .upgrade()
-            .and_then(|pool| pool.state.lock().gate.next_probe());
+            .and_then(|pool| pool.state.lock().circuit_breaker.next_probe());
         let Some(next) = next else {
             return;
         };
@@ -245,48 +255,77 @@ impl<K: Connector> State<K> {
         now: Instant,
         actions: &mut Vec<Action<K>>,
     ) -> bool {
-        let verdict = match failure {
-            OpenError::Unreachable(cause) => return self.gate.down(cause.clone(), now),
-            OpenError::Full(_)
+        let refused = match failure {
+            OpenError::Unreachable(cause) => return self.circuit_breaker.trip(cause.clone(), now),
+            OpenError::Full(cause) => {
+                self.server_is_full(cause, now);
+                return false;
+            }
+            OpenError::Limited(_)
             | OpenError::Login(..)
             | OpenError::Barred { .. }
             | OpenError::NoDatabase
-            | OpenError::Internal(_) => Verdict::of(failure.clone(), REFUSED),
+            | OpenError::Internal(_) => AcquireError::of(failure.clone(), REFUSED),
         };
-        if let OpenError::Full(_) = failure
-            && let Some(role) = self.role_mut(key)
-            && role.in_use() > 0
+        if let OpenError::Limited(_) = failure
+            && self.wait_within_limit(key, now, actions)
         {
-            // Its other connections come back for those who wait.
-            role.paused_until = Some(now + REFUSED);
             return false;
         }
         if let OpenError::Barred { .. } = failure {
-            // Whom PostgreSQL turns away is not served by what is still open either.
+            // Its open connections must not serve a role that may not log in.
             self.close(&key.database, Some(&key.role), actions);
         }
-        self.refuse(key, &verdict, actions);
+        self.refuse(key, &refused, actions);
         if !matches!(failure, OpenError::Internal(_)) {
-            self.remember_refusal(key, now + REFUSED, verdict);
+            self.remember_refusal(key, now + REFUSED, refused);
         }
         false
     }
 
-    /// Whether strangers share the role; one that nobody waits for any more is taken for shared.
+    /// Keeps to the connections that the pool has; the one that failed still counts.
+    fn server_is_full(&mut self, cause: &Cause, now: Instant) {
+        let held = self.held - 1;
+        if self.server_limit.refused(held, cause.clone(), now) {
+            warn!(
+                held,
+                "PostgreSQL has no connection left (max_connections); requests wait for those \
+                that the pool holds"
+            );
+        }
+    }
+
+    /// Where the role or its database has a `CONNECTION LIMIT`: whether its requests can wait for
+    /// its own connections, or for the place of another role's.
+    fn wait_within_limit(&mut self, key: &Key, now: Instant, actions: &mut Vec<Action<K>>) -> bool {
+        let in_use = self.role(key).is_some_and(|role| role.in_use() > 0);
+        let evicted = if in_use {
+            None
+        } else {
+            let victim = self.victim_in(&key.database, now);
+            victim.and_then(|victim| self.evict(&victim))
+        };
+        let may_wait = in_use || evicted.is_some();
+        actions.extend(evicted.map(Action::Close));
+        if let Some(role) = self.role_mut(key)
+            && may_wait
+        {
+            role.paused_until = Some(now + REFUSED);
+        }
+        may_wait
+    }
+
+    /// Whether anonymous callers share the role; one that the pool does not know counts as shared.
     pub(super) fn is_shared(&self, key: &Key) -> bool {
-        let tenant = self.tenants.get(&key.database);
-        let role = tenant.and_then(|tenant| tenant.roles.get(key));
-        role.is_none_or(|role| role.strangers)
+        self.role(key).is_none_or(|role| role.anonymous)
     }
 
     /// Whether one more connection of the key breaks no bound.
-    fn has_room(&self, key: &Key) -> bool {
+    fn has_room(&self, key: &Key, now: Instant) -> bool {
         let tenant = self.tenants.get(&key.database);
-        let role = tenant.and_then(|tenant| tenant.roles.get(key));
-        self.held < self.settings.capacity
-            && tenant.map_or(0, |tenant| tenant.held) < self.settings.per_tenant()
-            && role.is_none_or(|role| {
-                role.held() < self.settings.for_role(role.strangers || key.trusted)
-            })
+        let limit = |role: &Role<K>| self.settings.for_role(role.is_shared());
+        self.held < self.capacity(now)
+            && tenant.map_or(0, Tenant::busy) < self.settings.per_tenant()
+            && self.role(key).is_none_or(|role| role.held() < limit(role))
     }
 }

@@ -1,35 +1,30 @@
-//! What is remembered of roles whose connections could not be opened.
+//! What is remembered about roles that could not log in.
 
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::acquire_error::AcquireError;
 use super::connector::{Connector, Key};
 use super::settings::Settings;
-use super::state::{Entry, State};
-use super::verdict::Verdict;
+use super::state::State;
 
-/// How often others lose an idle connection because PostgreSQL is full for one role: it may be a
-/// limit of that role alone.
-const EVICTION_PAUSE: Duration = Duration::from_secs(5);
 /// How soon a role may be repaired again that could log in after the last time, or could not for
 /// the first time.
 const SHORTEST: Duration = Duration::from_secs(1);
 
-/// What is remembered of a role whose connections could not be opened.
+/// What is remembered about a role that could not log in.
 #[derive(Default)]
-pub(super) struct Trouble {
+pub(super) struct LoginFailures {
     /// When the last repair ended, or began if it is under way.
     repaired: Option<Instant>,
     /// How many repairs the role could not log in after, since its last login that worked.
     in_vain: u32,
     /// Whose other end is gone when the last repair is over.
     repair: Option<watch::Receiver<()>>,
-    /// When others lost an idle connection for it last.
-    evicted: Option<Instant>,
-    /// What its requests are told, and until when.
-    refused: Option<(Instant, Verdict)>,
+    /// The error of its requests, and until when.
+    refused: Option<(Instant, AcquireError)>,
 }
 
 /// Whose turn it is to repair a role.
@@ -42,13 +37,12 @@ pub(super) enum Turn {
     Past,
 }
 
-impl Trouble {
+impl LoginFailures {
     fn matters(&self, now: Instant, settings: &Settings) -> bool {
         let recent = |at: Option<Instant>, time| at.is_some_and(|at| now.duration_since(at) < time);
         self.under_way().is_some()
             // Longer than the longest pause, which would begin as the shortest again.
             || recent(self.repaired, settings.repair.saturating_mul(2))
-            || recent(self.evicted, EVICTION_PAUSE)
             || self.refused.as_ref().is_some_and(|(until, _)| now < *until)
     }
 
@@ -71,75 +65,61 @@ impl Trouble {
 impl<K: Connector> State<K> {
     /// Whose turn it is to repair the role; a repair counts.
     pub(super) fn may_repair(&mut self, key: &Key, now: Instant) -> Turn {
-        let trouble = self.troubles.entry(key.clone()).or_default();
-        if let Some(over) = trouble.under_way() {
+        let failures = self.login_failures.entry(key.clone()).or_default();
+        if let Some(over) = failures.under_way() {
             return Turn::Theirs(over.clone());
         }
-        if !is_past(trouble.repaired, trouble.pause(&self.settings), now) {
+        if !is_past(failures.repaired, failures.pause(&self.settings), now) {
             return Turn::Past;
         }
         let (under_way, over) = watch::channel(());
-        (trouble.repaired, trouble.repair) = (Some(now), Some(over));
+        (failures.repaired, failures.repair) = (Some(now), Some(over));
         self.counters.repairs += 1;
         Turn::Ours(under_way)
     }
 
     /// A repair has ended, and what became of the login behind it.
     pub(super) fn note_repair(&mut self, key: &Key, in_vain: bool, now: Instant) {
-        if let Some(trouble) = self.troubles.get_mut(key) {
-            trouble.repaired = trouble.repaired.map(|_| now);
-            trouble.in_vain = trouble.in_vain.saturating_add(in_vain.into());
+        if let Some(failures) = self.login_failures.get_mut(key) {
+            failures.repaired = failures.repaired.map(|_| now);
+            failures.in_vain = failures.in_vain.saturating_add(in_vain.into());
         }
     }
 
-    /// The role can log in.
-    pub(super) fn note_login(&mut self, key: &Key) {
-        if let Some(trouble) = self.troubles.get_mut(key) {
-            trouble.in_vain = 0;
+    /// The role has logged in.
+    pub(super) fn note_login(&mut self, key: &Key, now: Instant) {
+        let (held, capacity) = (self.held, self.settings.capacity);
+        self.server_limit.granted(held, capacity, now);
+        if let Some(failures) = self.login_failures.get_mut(key) {
+            failures.in_vain = 0;
         }
     }
 
     /// The role may be repaired as soon as nobody keeps it out any more: who did that may have
     /// changed its password too.
     pub(super) fn let_repair(&mut self, key: &Key) {
-        if let Some(trouble) = self.troubles.get_mut(key) {
-            trouble.repaired = None;
+        if let Some(failures) = self.login_failures.get_mut(key) {
+            failures.repaired = None;
         }
     }
 
-    /// An idle connection of any role that makes room on a full server, unless that was tried
-    /// for this role just now.
-    pub(super) fn evict_for(
-        &mut self,
-        key: &Key,
-        now: Instant,
-    ) -> Option<Box<Entry<K::Connection>>> {
-        let before = self.troubles.get(key).and_then(|trouble| trouble.evicted);
-        if !is_past(before, EVICTION_PAUSE, now) {
-            return None;
-        }
-        let entry = self.evict(None)?;
-        self.troubles.entry(key.clone()).or_default().evicted = Some(now);
-        Some(entry)
+    /// Until `until` the role's requests that need a new connection fail with this error.
+    pub(super) fn remember_refusal(&mut self, key: &Key, until: Instant, error: AcquireError) {
+        let failures = self.login_failures.entry(key.clone()).or_default();
+        failures.refused = Some((until, error));
     }
 
-    /// Until `until` the role's requests that need a new connection are told this.
-    pub(super) fn remember_refusal(&mut self, key: &Key, until: Instant, verdict: Verdict) {
-        let trouble = self.troubles.entry(key.clone()).or_default();
-        trouble.refused = Some((until, verdict));
-    }
-
-    /// What the role's requests are told now.
-    pub(super) fn refusal(&self, key: &Key, now: Instant) -> Option<&Verdict> {
-        let (until, verdict) = self.troubles.get(key)?.refused.as_ref()?;
-        (now < *until).then_some(verdict)
+    /// The error of the role's requests, while one is remembered.
+    pub(super) fn refusal(&self, key: &Key, now: Instant) -> Option<&AcquireError> {
+        let (until, error) = self.login_failures.get(key)?.refused.as_ref()?;
+        (now < *until).then_some(error)
     }
 
     /// Forgets what does not matter any more.
-    pub(super) fn forget_troubles(&mut self, now: Instant) {
+    pub(super) fn forget_login_failures(&mut self, now: Instant) {
         let settings = &self.settings;
-        self.troubles
-            .retain(|_, trouble| trouble.matters(now, settings));
+        self.login_failures
+            .retain(|_, failures| failures.matters(now, settings));
     }
 }
 

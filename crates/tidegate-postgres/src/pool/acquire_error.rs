@@ -11,8 +11,9 @@ const EXHAUSTED: Duration = Duration::from_secs(1);
 /// The shortest time that a caller is told to wait.
 const SHORTEST: Duration = Duration::from_millis(100);
 
+/// Why a waiting request gets no connection.
 #[derive(Clone, Debug)]
-pub(super) enum Verdict {
+pub(super) enum AcquireError {
     Exhausted,
     Unavailable { retry_after: Duration, cause: Cause },
     Barred(Box<Rejection>),
@@ -20,13 +21,14 @@ pub(super) enum Verdict {
     Internal(Cause),
 }
 
-impl Verdict {
-    /// What the failure means for the requests of the role.
+impl AcquireError {
+    /// The error of a role's requests after a login failed.
     pub(super) fn of(failure: OpenError, retry_after: Duration) -> Self {
         match failure {
-            OpenError::Unreachable(cause) | OpenError::Full(cause) | OpenError::Login(_, cause) => {
-                Self::Unavailable { retry_after, cause }
-            }
+            OpenError::Unreachable(cause)
+            | OpenError::Full(cause)
+            | OpenError::Limited(cause)
+            | OpenError::Login(_, cause) => Self::Unavailable { retry_after, cause },
             OpenError::Barred { said, .. } => Self::Barred(said),
             OpenError::NoDatabase => Self::NoDatabase,
             OpenError::Internal(cause) => Self::Internal(cause),
@@ -34,19 +36,19 @@ impl Verdict {
     }
 }
 
-impl From<Verdict> for Error {
-    fn from(verdict: Verdict) -> Self {
-        match verdict {
-            Verdict::Exhausted => Self::PoolTimeout {
+impl From<AcquireError> for Error {
+    fn from(error: AcquireError) -> Self {
+        match error {
+            AcquireError::Exhausted => Self::PoolTimeout {
                 retry_after: EXHAUSTED,
             },
-            Verdict::Unavailable { retry_after, cause } => Self::Unavailable {
+            AcquireError::Unavailable { retry_after, cause } => Self::Unavailable {
                 retry_after: retry_after.max(SHORTEST),
                 source: Some(Box::new(cause)),
             },
-            Verdict::Barred(said) => Self::Rejected(said),
-            Verdict::NoDatabase => Self::NoDatabase,
-            Verdict::Internal(cause) => Self::Internal(Box::new(cause)),
+            AcquireError::Barred(said) => Self::Rejected(said),
+            AcquireError::NoDatabase => Self::NoDatabase,
+            AcquireError::Internal(cause) => Self::Internal(Box::new(cause)),
         }
     }
 }

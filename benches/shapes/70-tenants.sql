@@ -1,0 +1,4 @@
+-- name: own note by key, many tenants
+-- note: no floor, because the tenants may hold all of PostgreSQL's connections
+-- set: id = own(20)
+-- graphql: one user, tenants

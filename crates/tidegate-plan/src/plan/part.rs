@@ -1,0 +1,249 @@
+//! The statement that reads some levels of a tree.
+
+use std::ops::Range;
+
+use tidegate_catalog::Schema;
+use tidegate_sql::BoundStatement;
+
+use super::level::{Level, Settings, Source, narrow};
+use crate::row::{Child, Grouping, Keys};
+use crate::statement::{self, Above, Layout, Limit, Page, Parents, Part, has_equal_bytes};
+
+/// From so many lists on that share a limit, each further one adds nothing to it.
+const MANY: u64 = 10_000;
+
+/// What a statement reads.
+#[derive(Debug)]
+pub(crate) struct Reading {
+    /// The levels, by their numbers in the tree.
+    pub(crate) levels: Range<usize>,
+    /// Where their columns are, if there are several.
+    layout: Option<Layout>,
+    /// By level, how many rows all its lists share, if they share any.
+    shared: Vec<Option<u64>>,
+    /// Whether keys are taken to be distinct where the schema says so.
+    trusts_keys: bool,
+}
+
+impl Reading {
+    /// A statement of one level without lists below.
+    pub(super) fn plain(levels: Range<usize>) -> Self {
+        Self {
+            levels,
+            layout: None,
+            shared: Vec::new(),
+            trusts_keys: false,
+        }
+    }
+
+    /// Whether the first column is the number of the level.
+    pub(super) fn has_numbers(&self) -> bool {
+        self.layout.is_some()
+    }
+
+    /// The positions of the columns of a level, by its number in the statement.
+    pub(super) fn positions(&self, number: usize) -> Option<&[usize]> {
+        self.layout.as_ref()?.level(number)
+    }
+
+    /// Whether lists may lack rows because they share a limit, or have some twice because keys are
+    /// not as distinct as the schema says (`PostgreSQL`, "Inheritance", "Caveats").
+    pub(super) fn is_cut(&self, schema: &Schema, levels: &[Level<'_>]) -> bool {
+        let shared = self.shared.iter().zip(&levels[self.levels.clone()]);
+        let mut full = shared.filter(|(shared, level)| {
+            let received = level.rows.received;
+            shared.is_some_and(|shared| received >= shared)
+        });
+        full.next().is_some() || self.trusts_keys && self.has_repeated_keys(schema, levels)
+    }
+
+    fn has_repeated_keys(&self, schema: &Schema, levels: &[Level<'_>]) -> bool {
+        let mut numbers = self.levels.clone().skip(1);
+        numbers.any(|at| {
+            let Some((above, child)) = levels[at].above else {
+                return false;
+            };
+            let program = &levels[above].rows.program;
+            let keys = keys_above(levels, levels[at].above);
+            let is_key = is_key(schema, levels, above, &program.children[child]);
+            is_key && keys.is_some_and(Keys::repeat)
+        })
+    }
+}
+
+/// Makes the statement that reads levels; they forget the rows that they have. With `careful` each
+/// list has a limit of its own, and no key is trusted to be distinct.
+pub(super) fn statement<'a>(
+    settings: &Settings<'a>,
+    levels: &mut [Level<'a>],
+    range: Range<usize>,
+    careful: bool,
+) -> (BoundStatement, Reading) {
+    let limits = limits(settings, levels, &range, careful);
+    for at in range.clone() {
+        restart(settings, levels, (at, range.start));
+    }
+    let parts: Vec<_> = range
+        .clone()
+        .zip(&limits)
+        .map(|(at, (page, limit))| {
+            let level = &levels[at];
+            let below = levels[range.clone()].iter();
+            let mut above = below.filter_map(|level| level.above);
+            Part {
+                relation: level.relation,
+                list: level.list(),
+                page: *page,
+                program: &level.rows.program,
+                parents: parents(settings.schema, levels, (at, range.start), careful),
+                has_children: above.any(|(above, _)| above == at),
+                limit: *limit,
+            }
+        })
+        .collect();
+    let (statement, layout) = statement::nested(settings.schema, &parts);
+    let shared = limits.into_iter().map(|(_, limit)| match limit {
+        Limit::Shared(rows) => Some(rows),
+        Limit::Each | Limit::None => None,
+    });
+    let reading = Reading {
+        levels: range,
+        layout,
+        shared: shared.collect(),
+        trusts_keys: !careful,
+    };
+    (statement, reading)
+}
+
+/// How many rows of each list and of each level are read.
+///
+/// Lists of many rows share a limit, because one select for all of them is cheaper than one for
+/// each. It is enough for what lists mostly hold. It follows from the shape alone, so that equal
+/// shapes have equal texts.
+fn limits(
+    settings: &Settings<'_>,
+    levels: &[Level<'_>],
+    range: &Range<usize>,
+    careful: bool,
+) -> Vec<(Page, Limit)> {
+    let mut known: Vec<(Page, Limit, u64)> = Vec::with_capacity(range.len());
+    for at in range.clone() {
+        let level = &levels[at];
+        let page = level.page(settings);
+        let above = level
+            .above
+            .and_then(|(above, _)| above.checked_sub(range.start));
+        let lists = match (above, level.above) {
+            (Some(above), _) => known[above].2,
+            (None, None) => 1,
+            (None, above) => {
+                let keys = keys_above(levels, above).map_or(0, Keys::count);
+                u64::from(keys).next_power_of_two()
+            }
+        };
+        let all = lists.saturating_mul(page.bound());
+        let (limit, rows) = match &level.source {
+            Source::One => (Limit::None, lists),
+            Source::Children(_) if !page.given && !careful => {
+                let shared = shared(lists, page.most);
+                (Limit::Shared(shared), shared)
+            }
+            _ if page.single && above.is_none() => (Limit::Each, 1),
+            _ => (Limit::Each, all),
+        };
+        known.push((page, limit, rows));
+    }
+    let limits = known.into_iter();
+    limits.map(|(page, limit, _)| (page, limit)).collect()
+}
+
+/// For how many rows so many lists have room together, and one more.
+fn shared(lists: u64, most: u64) -> u64 {
+    let usual = lists
+        .min(MANY)
+        .saturating_mul(64)
+        .max(most.saturating_mul(16));
+    lists.saturating_mul(most).min(usual).saturating_add(1)
+}
+
+/// Prepares a level for its rows.
+fn restart(settings: &Settings<'_>, levels: &mut [Level<'_>], (at, first): (usize, usize)) {
+    let (grouping, slots) = match levels[at].above {
+        None => (Grouping::One, 1),
+        above @ Some(_) if at == first => {
+            let keys = keys_above(levels, above).map_or(0, Keys::count);
+            (Grouping::Ordinal, keys as usize)
+        }
+        Some((above, child)) => {
+            let keys = &levels[above].rows.written.children[child];
+            (Grouping::Key(Box::new(keys.alike())), 0)
+        }
+    };
+    let page = levels[at].page(settings);
+    let rows = &mut levels[at].rows;
+    rows.most = narrow(page.most);
+    rows.restart(grouping, slots);
+}
+
+fn parents<'p, 'a>(
+    schema: &Schema,
+    levels: &'p [Level<'a>],
+    (at, first): (usize, usize),
+    careful: bool,
+) -> Parents<'p, 'a> {
+    let Some((above, child)) = levels[at].above else {
+        return Parents::None;
+    };
+    let rows = &levels[above].rows;
+    if at == first {
+        return Parents::Known(&rows.written.children[child], &rows.program.children[child]);
+    }
+    let header = match levels[above].above {
+        None => 0,
+        Some(_) if above == first => 1,
+        Some((over, child)) => levels[over].rows.program.children[child].key.len(),
+    };
+    Parents::Level(Above {
+        level: above - first,
+        program: &rows.program,
+        child,
+        header,
+        repeated: careful || !is_key(schema, levels, above, &rows.program.children[child]),
+    })
+}
+
+/// Whether the schema says that no two rows of a level have the same key for a child: there is one
+/// row, or it is a key of the table, and no row of the table is there for two keys that are equal
+/// with other bytes.
+fn is_key(schema: &Schema, levels: &[Level<'_>], above: usize, child: &Child<'_>) -> bool {
+    let level = &levels[above];
+    if level.above.is_none()
+        && level.list().is_some_and(|list| {
+            let relation = schema.relation(level.relation);
+            statement::is_single(&list.filter, relation)
+        })
+    {
+        return true;
+    }
+    let once = level.above.is_none_or(|(over, number)| {
+        let way = &levels[over].rows.program.children[number];
+        let (from, to) = (schema.relation(way.from), schema.relation(level.relation));
+        let columns = way.relationship.columns.iter();
+        let mut pairs = columns.zip(&way.relationship.target_columns);
+        pairs.all(|(here, there)| has_equal_bytes(from.column(*here), to.column(*there)))
+    });
+    let relation = schema.relation(child.from);
+    let mut keys = relation.primary_key.iter().chain(&relation.unique);
+    let columns = &child.relationship.columns;
+    once && child.table == 0
+        && keys.any(|key| key.columns.iter().all(|column| columns.contains(column)))
+}
+
+/// The keys of the rows that a level hangs on.
+pub(super) fn keys_above<'l>(
+    levels: &'l [Level<'_>],
+    above: Option<(usize, usize)>,
+) -> Option<&'l Keys> {
+    let (above, child) = above?;
+    levels.get(above)?.rows.written.children.get(child)
+}

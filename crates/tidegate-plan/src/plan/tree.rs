@@ -1,0 +1,318 @@
+//! A root field with all levels below it, and the statements that read them.
+
+use std::ops::Range;
+
+use tidegate_sql::column::Values;
+use tidegate_sql::{BoundStatement, BoxFuture, Column, Flow, RawRow, Rejection, RowSink, Step};
+
+use super::level::{Level, Settings, Source, narrow};
+use super::part::{self, Reading};
+use crate::row::miscounted;
+use crate::statement;
+use crate::{Error, Result};
+
+/// A root field with all levels below it; each level stands behind the one that it hangs on.
+#[derive(Debug)]
+pub(crate) struct Tree<'a> {
+    /// The number of the root field.
+    pub(crate) root: usize,
+    pub(crate) reader: Reader<'a>,
+    /// Whether each list is read with a limit of its own.
+    careful: bool,
+    /// The statement that was given last.
+    statement: Option<BoundStatement>,
+}
+
+/// Takes the rows of the statement that was given last.
+#[derive(Debug)]
+pub(crate) struct Reader<'a> {
+    pub(crate) levels: Vec<Level<'a>>,
+    /// What the statement does.
+    task: Task,
+}
+
+/// What a statement does.
+#[derive(Debug)]
+enum Task {
+    /// It inserts, updates or deletes: of an insert, the group of this number.
+    Write(usize),
+    /// It reads aggregates or the rows of levels.
+    Read(Reading),
+    /// There is none left.
+    Done,
+}
+
+impl<'a> Tree<'a> {
+    pub(super) fn new(root: usize, levels: Vec<Level<'a>>) -> Self {
+        Self {
+            root,
+            reader: Reader {
+                levels,
+                task: Task::Done,
+            },
+            careful: false,
+            statement: None,
+        }
+    }
+
+    /// Whether its statements are known before the first one runs, and there is one at most.
+    pub(super) fn is_one_statement(&self) -> bool {
+        let groups = match self.reader.levels.first().map(|level| &level.source) {
+            Some(Source::Insert(_, groups)) => groups.len(),
+            _ => 1,
+        };
+        groups <= 1 && (self.reader.levels.len() == 1 || !self.writes())
+    }
+
+    /// Drops rows that cannot be shown instead of refusing them: what was done stays done.
+    pub(super) fn keep_what_was_done(&mut self) {
+        for level in &mut self.reader.levels {
+            level.rows.drop_what_is_refused();
+        }
+    }
+
+    /// Why rows were dropped.
+    pub(super) fn dropped(&mut self) -> Option<tidegate_sql::Error> {
+        let mut levels = self.reader.levels.iter_mut();
+        levels.find_map(|level| level.rows.dropped.take())
+    }
+
+    pub(super) fn writes(&self) -> bool {
+        self.reader.levels.first().is_some_and(Level::writes)
+    }
+
+    /// Makes the first statement; tells whether there is one.
+    pub(super) fn begin(&mut self, settings: &Settings<'a>) -> Result<bool> {
+        if self.writes() {
+            return self.write(settings, 0);
+        }
+        self.read(settings, 0..self.reader.levels.len())?;
+        Ok(true)
+    }
+
+    /// Makes the next statement, once the one before has run to its end; tells whether there is
+    /// one.
+    pub(super) fn next(&mut self, settings: &Settings<'a>) -> Result<bool> {
+        let after = match &self.reader.task {
+            Task::Write(group) => {
+                let next = group + 1;
+                if self.write(settings, next)? {
+                    return Ok(true);
+                }
+                1
+            }
+            Task::Read(reading) => {
+                let levels = reading.levels.clone();
+                if self.is_cut(settings) {
+                    self.careful = true;
+                    self.read(settings, levels)?;
+                    return Ok(true);
+                }
+                self.link();
+                self.careful = false;
+                levels.end
+            }
+            Task::Done => return Ok(false),
+        };
+        self.below(settings, after)
+    }
+
+    /// Makes the statement of the first level from here on that hangs on rows that were written.
+    fn below(&mut self, settings: &Settings<'a>, mut from: usize) -> Result<bool> {
+        while from < self.reader.levels.len() {
+            let end = self.end(from);
+            let above = self.reader.levels[from].above;
+            let keys = part::keys_above(&self.reader.levels, above);
+            if keys.is_some_and(|keys| keys.count() > 0) {
+                self.read(settings, from..end)?;
+                return Ok(true);
+            }
+            from = end;
+        }
+        self.reader.task = Task::Done;
+        self.statement = None;
+        Ok(false)
+    }
+
+    /// The level behind all that hang on one, directly or not.
+    fn end(&self, from: usize) -> usize {
+        let mut levels = self.reader.levels.iter().enumerate().skip(from + 1);
+        let other = levels.find(|(_, level)| level.above.is_none_or(|(above, _)| above < from));
+        other.map_or(self.reader.levels.len(), |(end, _)| end)
+    }
+
+    fn write(&mut self, settings: &Settings<'a>, number: usize) -> Result<bool> {
+        let Some(level) = self.reader.levels.first_mut() else {
+            return Ok(false);
+        };
+        if matches!(&level.source, Source::Insert(_, groups) if groups.len() == number) {
+            level.arrange();
+            return Ok(false);
+        }
+        let (schema, program) = (settings.schema, &level.rows.program);
+        let statement = match &level.source {
+            Source::Insert(wanted, groups) => {
+                let group = groups
+                    .get(number)
+                    .ok_or(Error::Internal("too many groups"))?;
+                statement::insert(schema, level.relation, (wanted, group), program)?
+            }
+            Source::Update(wanted) if number == 0 => {
+                statement::update(schema, level.relation, wanted, program)
+            }
+            Source::Delete(wanted) if number == 0 => {
+                statement::delete(schema, level.relation, wanted, program)
+            }
+            _ => return Ok(false),
+        };
+        self.statement = Some(statement);
+        self.reader.task = Task::Write(number);
+        Ok(true)
+    }
+
+    fn read(&mut self, settings: &Settings<'a>, levels: Range<usize>) -> Result<()> {
+        let first = levels.start;
+        let level = self.reader.levels.get_mut(first);
+        let level = level.ok_or(Error::Internal("a root field without rows"))?;
+        let (statement, reading) = if let Source::Aggregate(wanted) = &level.source {
+            level.rows.most = narrow(settings.limits.most_rows);
+            let fetched = settings.limits.most_rows.saturating_add(1);
+            let (relation, program) = (level.relation, &level.rows.program);
+            let schema = settings.schema;
+            let statement = statement::aggregate(schema, relation, wanted, program, fetched);
+            (statement, Reading::plain(levels))
+        } else {
+            part::statement(settings, &mut self.reader.levels, levels, self.careful)
+        };
+        self.statement = Some(statement);
+        self.reader.task = Task::Read(reading);
+        Ok(())
+    }
+
+    /// Whether what was read last has to be read again, each list with a limit of its own.
+    pub(super) fn is_cut(&self, settings: &Settings<'_>) -> bool {
+        matches!(&self.reader.task, Task::Read(reading)
+            if reading.is_cut(settings.schema, &self.reader.levels))
+    }
+
+    /// Begins again, with a limit for each list where they were cut.
+    pub(super) fn restart(&mut self, settings: &Settings<'_>) {
+        self.careful |= self.is_cut(settings);
+        self.statement = None;
+        self.reader.task = Task::Done;
+    }
+
+    /// Puts the lists that were read where the rows above look for them.
+    pub(super) fn link(&mut self) {
+        let Task::Read(reading) = &self.reader.task else {
+            return;
+        };
+        for at in reading.levels.clone().skip(1) {
+            let (before, rest) = self.reader.levels.split_at_mut(at);
+            if let [level, ..] = rest
+                && let Some(keys) = part::keys_above(before, level.above)
+            {
+                level.rows.link(keys);
+            }
+        }
+    }
+
+    /// The statement that was given last, and what takes its rows.
+    pub(super) fn step(&mut self) -> Option<Step<'_>> {
+        let statement = self.statement.as_ref()?;
+        let sink = &mut self.reader;
+        Some(Step { statement, sink })
+    }
+
+    /// The place of the value that PostgreSQL refused in the statement given last.
+    pub(super) fn locate(&self, settings: &Settings<'_>, rejection: &Rejection) -> Option<String> {
+        match &self.reader.task {
+            Task::Write(group) => self
+                .reader
+                .levels
+                .first()?
+                .locate(settings, *group, rejection),
+            Task::Read(reading) => {
+                let levels = self.reader.levels[reading.levels.clone()].iter();
+                let mut places = levels.filter_map(|level| level.locate(settings, 0, rejection));
+                let place = places.next();
+                place.filter(|_| places.next().is_none())
+            }
+            Task::Done => None,
+        }
+    }
+}
+
+impl RowSink for Reader<'_> {
+    fn columns(&mut self, columns: &[Column]) -> tidegate_sql::Result<()> {
+        match &self.task {
+            Task::Read(reading) => {
+                for (number, level) in self.levels[reading.levels.clone()].iter_mut().enumerate() {
+                    let positions = reading.positions(number);
+                    let column = |at: usize| match positions {
+                        Some(positions) => columns.get(*positions.get(at)?),
+                        None => columns.get(at),
+                    };
+                    level.rows.columns(column)?;
+                }
+                Ok(())
+            }
+            Task::Write(_) | Task::Done => match self.levels.first_mut() {
+                Some(level) => level.rows.columns(|at| columns.get(at)),
+                None => Ok(()),
+            },
+        }
+    }
+
+    fn row(&mut self, row: RawRow<'_>) -> tidegate_sql::Result<Flow> {
+        let mut values = row.values();
+        let (mut at, mut positions) = (0, None);
+        if let Task::Read(reading) = &self.task {
+            at = reading.levels.start;
+            if reading.has_numbers() {
+                let number = level_number(&mut values).ok_or_else(miscounted)?;
+                positions = reading.positions(number);
+                at += number;
+            }
+        }
+        let level = self.levels.get_mut(at).ok_or_else(miscounted)?;
+        match positions {
+            Some(positions) => level.rows.push(&mut Picked {
+                values,
+                at: 1,
+                positions: positions.iter(),
+            })?,
+            None => level.rows.push(&mut values)?,
+        }
+        Ok(Flow::Continue)
+    }
+
+    fn ready(&mut self) -> BoxFuture<'_, tidegate_sql::Result<()>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+/// The number of the level of a row, which stands in front, as an `int4`.
+fn level_number(values: &mut Values<'_>) -> Option<usize> {
+    let number = values.next()??.try_into().ok()?;
+    usize::try_from(i32::from_be_bytes(number)).ok()
+}
+
+/// Those values of a row that are a level's own, by their ascending positions.
+struct Picked<'v, 'p> {
+    values: Values<'v>,
+    /// The position of the next value.
+    at: usize,
+    positions: std::slice::Iter<'p, usize>,
+}
+
+impl<'v> Iterator for Picked<'v, '_> {
+    type Item = Option<&'v [u8]>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let position = *self.positions.next()?;
+        let skipped = position.checked_sub(self.at)?;
+        self.at = position + 1;
+        self.values.nth(skipped)
+    }
+}

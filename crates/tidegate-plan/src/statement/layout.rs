@@ -1,0 +1,139 @@
+//! Where the columns of several levels stand in the rows of one statement.
+
+use tidegate_catalog::{ColumnId, RelationId, Schema};
+use tidegate_sql::Type;
+use tidegate_sql::statement::SqlWriter;
+
+use super::name::{cast, target};
+use crate::row::{Cast, Expression, Program, base};
+
+/// The columns of a statement that several levels share: in front the number of the level, then
+/// columns each of which has one type. A level uses those that it needs, in ascending order; the
+/// others are NULL in its rows. Levels mostly have columns of the same types, so few are NULL.
+#[derive(Debug)]
+pub(crate) struct Layout {
+    /// By level, the positions of its columns; the number of the level stands at 0.
+    positions: Vec<Vec<usize>>,
+    /// By column from 1 on, the level and the column of it that gave the type.
+    types: Vec<(usize, usize)>,
+}
+
+/// A column of a level.
+#[derive(Debug)]
+pub(crate) struct Item {
+    r#type: Type,
+    shown: Option<(RelationId, ColumnId, Cast)>,
+}
+
+impl Item {
+    /// The number of a key, `with ordinality`.
+    pub(super) fn number() -> Self {
+        Self {
+            r#type: Type::INT8,
+            shown: None,
+        }
+    }
+
+    /// A column that a program takes; aggregates are never nested.
+    pub(super) fn of(
+        schema: &Schema,
+        program: &Program<'_>,
+        expression: &Expression,
+    ) -> Option<Self> {
+        let Expression::Column {
+            table,
+            column,
+            cast,
+        } = *expression
+        else {
+            return None;
+        };
+        let relation = program.tables[table];
+        let r#type = match cast {
+            Cast::None => base(&schema.relation(relation).column(column).r#type).clone(),
+            Cast::Text => Type::TEXT,
+            Cast::TextArray => Type::TEXT_ARRAY,
+        };
+        Some(Self {
+            r#type,
+            shown: Some((relation, column, cast)),
+        })
+    }
+
+    /// Appends NULL with the type of the column. The type of the table's row needs no right to use
+    /// the schema of the column's type.
+    fn null(&self, schema: &Schema, sql: &mut SqlWriter) {
+        let Some((relation, column, to)) = self.shown else {
+            sql.syntax("null::pg_catalog.int8");
+            return;
+        };
+        if to != Cast::None {
+            sql.syntax("null");
+            cast(to, sql);
+            return;
+        }
+        sql.syntax("(null::");
+        target(schema, relation, sql);
+        let name = &schema.relation(relation).column(column).name;
+        sql.syntax(").").identifier(name);
+    }
+}
+
+impl Layout {
+    /// Shares columns among levels by their types.
+    pub(super) fn of(levels: &[Vec<Item>]) -> Self {
+        let mut layout = Self {
+            positions: Vec::with_capacity(levels.len()),
+            types: Vec::new(),
+        };
+        for (level, items) in levels.iter().enumerate() {
+            let mut from = 0;
+            let mut positions = Vec::with_capacity(items.len());
+            for (at, item) in items.iter().enumerate() {
+                let known = layout.types[from..].iter();
+                let same = |(level, at): &&(usize, usize)| {
+                    let other: &Item = &levels[*level][*at];
+                    other.r#type == item.r#type
+                };
+                let found = known.clone().position(|known| same(&known));
+                let position = found.map_or(layout.types.len(), |found| from + found);
+                if found.is_none() {
+                    layout.types.push((level, at));
+                }
+                from = position + 1;
+                positions.push(position + 1);
+            }
+            layout.positions.push(positions);
+        }
+        layout
+    }
+
+    /// The positions of a level's columns.
+    pub(crate) fn level(&self, number: usize) -> Option<&[usize]> {
+        self.positions.get(number).map(Vec::as_slice)
+    }
+
+    /// Appends the columns of a level of rows `p`. The first one gives each column its type, as
+    /// PostgreSQL resolves the types of a `union all` from left to right.
+    pub(super) fn select(
+        &self,
+        schema: &Schema,
+        (number, levels): (usize, &[Vec<Item>]),
+        sql: &mut SqlWriter,
+    ) {
+        sql.numbered("select ", number);
+        let own = &self.positions[number];
+        for (at, (level, item)) in self.types.iter().enumerate() {
+            sql.syntax(", ");
+            match own.binary_search(&(at + 1)) {
+                Ok(column) => {
+                    sql.numbered("p.c", column);
+                }
+                Err(_) if number == 0 => levels[*level][*item].null(schema, sql),
+                Err(_) => {
+                    sql.syntax("null");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Asks a database whether its users may share connections, and keeps the answer there.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
+
+use tidegate_sql::statement::{BoundStatement, Parameter, Statement};
+use tidegate_sql::{DatabaseName, Error, Executor, Mode, Principal, Result, Terms, Transaction};
+
+use super::Objection;
+use crate::control;
+use crate::role_mark::ROLE_MARK;
+use crate::suspects::{Texts, texts};
+
+/// How long a decision may take.
+const LIMIT: Duration = Duration::from_secs(10);
+
+static OWNER: LazyLock<Arc<Statement>> =
+    LazyLock::new(|| statement("SELECT owner_role FROM tidegate.tenants WHERE name = :database"));
+static UNDISPUTED: LazyLock<Arc<Statement>> = LazyLock::new(|| {
+    statement("SELECT 'yes' WHERE NOT EXISTS (SELECT FROM tidegate_catalog.objections)")
+});
+static IS_THERE: LazyLock<Arc<Statement>> = LazyLock::new(|| {
+    statement(
+        "SELECT 'yes' WHERE pg_catalog.to_regclass('tidegate_catalog.objections') IS NOT NULL",
+    )
+});
+/// Decisions take turns. No definition waits for that, and no switch of a role.
+static LOCK: LazyLock<Arc<Statement>> = LazyLock::new(|| {
+    statement("LOCK TABLE ONLY tidegate_catalog.objections IN SHARE UPDATE EXCLUSIVE MODE")
+});
+static CLEAR: LazyLock<Arc<Statement>> =
+    LazyLock::new(|| statement("DELETE FROM tidegate_catalog.objections"));
+static OBJECT: LazyLock<Arc<Statement>> = LazyLock::new(|| {
+    statement(
+        "INSERT INTO tidegate_catalog.objections (tx, reason) \
+         VALUES (pg_catalog.pg_current_xact_id(), :reason)",
+    )
+});
+static DECIDE: LazyLock<Arc<Statement>> = LazyLock::new(|| statement(include_str!("decide.sql")));
+static MEMBERS: LazyLock<Arc<Statement>> = LazyLock::new(|| statement(include_str!("members.sql")));
+static ROLES: LazyLock<Arc<Statement>> =
+    LazyLock::new(|| statement(include_str!("fingerprint.sql")));
+
+fn statement(text: &str) -> Arc<Statement> {
+    Arc::new(Statement::parse(text).expect("a statement of our own can be parsed"))
+}
+
+/// Where a decision comes from.
+pub(super) struct Source<'a> {
+    pub(super) service: &'a dyn Executor,
+    pub(super) database: &'a DatabaseName,
+}
+
+/// That a user may use an authenticator.
+pub(super) struct Member {
+    pub(super) user: String,
+    pub(super) authenticator: String,
+    /// How long the user may log in; `None`: for ever.
+    pub(super) valid_for: Option<Duration>,
+}
+
+impl Source<'_> {
+    /// Whether the last decision was for shared connections, and nothing was defined since.
+    pub(super) async fn is_undisputed(&self) -> Result<bool> {
+        let who = Principal::Catalog(self.database.clone());
+        let bound = BoundStatement::without_values(&UNDISPUTED)?;
+        Ok(!texts(self.service, &who, &bound, &terms())
+            .await?
+            .is_empty())
+    }
+
+    /// Decides, and keeps the decision in the database: the objections that were there are dropped,
+    /// those that are found take their place. Also gives the users that have an authenticator.
+    ///
+    /// A definition that is committed while this runs leaves its objection, because it was not there
+    /// to be dropped.
+    pub(super) async fn decide(&self) -> Result<(Vec<Objection>, Vec<Member>)> {
+        let Some(owner) = self.owner().await? else {
+            return Ok((
+                vec![objection("the database is no tenant's", "")],
+                Vec::new(),
+            ));
+        };
+        let who = Principal::Catalog(self.database.clone());
+        let terms = terms();
+        let there = BoundStatement::without_values(&IS_THERE)?;
+        if texts(self.service, &who, &there, &terms).await?.is_empty() {
+            let reason = "the service may not make an event trigger there, for which it must be a \
+                          superuser and max_prepared_transactions be 0";
+            return Ok((vec![objection(reason, "")], Vec::new()));
+        }
+        let mut transaction = self.service.begin(&who, Mode::ReadWrite, &terms).await?;
+        rows(&mut *transaction, &LOCK, &[]).await?;
+        rows(&mut *transaction, &CLEAR, &[]).await?;
+        let values = [("owner", owner.as_str()), ("source", control::source())];
+        let found = rows(&mut *transaction, &DECIDE, &values).await?;
+        let objections: Vec<_> = found
+            .iter()
+            .map(|row| objection(&row[0], &row[1]))
+            .collect();
+        if let Some(first) = objections.first() {
+            let reason = [("reason", first.reason.as_str())];
+            rows(&mut *transaction, &OBJECT, &reason).await?;
+        }
+        let members = rows(&mut *transaction, &MEMBERS, &[("mark", ROLE_MARK)]).await?;
+        transaction.commit().await?;
+        Ok((objections, members.into_iter().filter_map(member).collect()))
+    }
+
+    async fn owner(&self) -> Result<Option<String>> {
+        let bound = bind(&OWNER, &[("database", self.database.as_str())])?;
+        let rows = texts(self.service, &Principal::Control, &bound, &terms()).await?;
+        Ok(rows.into_iter().flatten().next())
+    }
+}
+
+/// The state of the cluster's roles, by tenant (`fingerprint.sql`).
+pub(super) async fn roles(service: &dyn Executor) -> Result<HashMap<String, String>> {
+    let bound = BoundStatement::without_values(&ROLES)?;
+    let rows = texts(service, &Principal::Control, &bound, &terms()).await?;
+    let pair = |row: Vec<String>| <[String; 2]>::try_from(row).ok().map(Into::into);
+    Ok(rows.into_iter().filter_map(pair).collect())
+}
+
+fn terms() -> Terms {
+    Terms {
+        deadline: Some(Instant::now() + LIMIT),
+        ..Terms::default()
+    }
+}
+
+async fn rows(
+    transaction: &mut dyn Transaction,
+    statement: &Arc<Statement>,
+    values: &[(&str, &str)],
+) -> Result<Vec<Vec<String>>> {
+    let bound = bind(statement, values)?;
+    let mut texts = Texts::default();
+    transaction.query(&bound, &mut texts).await?;
+    Ok(texts.0)
+}
+
+fn bind(statement: &Arc<Statement>, values: &[(&str, &str)]) -> Result<BoundStatement> {
+    let names = statement.placeholders();
+    let value = |name: &String| {
+        let found = values.iter().find(|(known, _)| known == name);
+        let found = found.map(|(_, value)| Parameter::Text((*value).into()));
+        found.ok_or_else(|| Error::internal(format!("no value for :{name}")))
+    };
+    Ok(BoundStatement {
+        statement: statement.clone(),
+        hints: vec![None; names.len()],
+        formats: vec![None; names.len()],
+        sets: vec![names.iter().map(value).collect::<Result<_>>()?],
+        listed: false,
+        places: Vec::new(),
+    })
+}
+
+fn objection(reason: &str, remedy: &str) -> Objection {
+    Objection {
+        reason: reason.to_owned(),
+        remedy: remedy.to_owned(),
+    }
+}
+
+fn member(row: Vec<String>) -> Option<Member> {
+    let [user, authenticator, seconds]: [String; 3] = row.try_into().ok()?;
+    let valid_for = if seconds.is_empty() {
+        None
+    } else {
+        // Time that is up, or no number, is no time.
+        let seconds: f64 = seconds.parse().unwrap_or_default();
+        Some(Duration::try_from_secs_f64(seconds).unwrap_or_default())
+    };
+    Some(Member {
+        user,
+        authenticator,
+        valid_for,
+    })
+}

@@ -1,0 +1,25 @@
+-- What decides about shared connections and belongs to no database, folded for each tenant: its users
+-- with their memberships and settings under the tenant's name up to a slash, the database itself
+-- there too, all other roles under an empty name.
+SELECT f.place, pg_catalog.concat(pg_catalog.count(*), ' ',
+           pg_catalog.sum(pg_catalog.hashtextextended(f.version, 0)))
+FROM (
+    SELECT CASE WHEN pg_catalog.strpos(r.rolname::text, '/') > 0
+                THEN pg_catalog.split_part(r.rolname::text, '/', 1) ELSE '' END AS place,
+           pg_catalog.concat('r', r.oid, ' ', r.xmin) AS version
+    FROM pg_catalog.pg_authid r
+    UNION ALL
+    SELECT CASE WHEN pg_catalog.strpos(r.rolname::text, '/') > 0
+                THEN pg_catalog.split_part(r.rolname::text, '/', 1) ELSE '' END,
+           pg_catalog.concat('m', m.roleid, ' ', m.member, ' ', m.xmin)
+    FROM pg_catalog.pg_auth_members m JOIN pg_catalog.pg_authid r ON r.oid = m.member
+    UNION ALL
+    SELECT CASE WHEN pg_catalog.strpos(r.rolname::text, '/') > 0
+                THEN pg_catalog.split_part(r.rolname::text, '/', 1) ELSE '' END,
+           pg_catalog.concat('s', s.setdatabase, ' ', s.xmin)
+    FROM pg_catalog.pg_db_role_setting s JOIN pg_catalog.pg_authid r ON r.oid = s.setrole
+    UNION ALL
+    SELECT pg_catalog.split_part(d.datname::text, '/', 1),
+           pg_catalog.concat('d', d.oid, ' ', d.xmin)
+    FROM pg_catalog.pg_database d
+) f GROUP BY f.place

@@ -1,0 +1,14 @@
+-- Why users of the database may not share connections: nothing in it means that they may. A row
+-- without a reason stands for a definition or a grant since the last decision. It begins with one,
+-- because nothing is decided yet.
+DO $objections$
+BEGIN
+    IF pg_catalog.to_regclass('tidegate_catalog.objections') IS NULL THEN
+        CREATE TABLE tidegate_catalog.objections (
+            tx pg_catalog.xid8 PRIMARY KEY,
+            reason pg_catalog.text
+        ) WITH (autovacuum_vacuum_threshold = 20, autovacuum_vacuum_scale_factor = 0);
+        INSERT INTO tidegate_catalog.objections (tx) VALUES (pg_catalog.pg_current_xact_id());
+    END IF;
+END
+$objections$;

@@ -1,0 +1,146 @@
+//! What the rules of the pool cost in logins, measured on a model with a clock of its own.
+//!
+//! [`World`] drives [`State`](super::state::State) as the pool does. A number of clients ask in a
+//! closed loop, each for a role drawn at random; PostgreSQL has two cores, on which a login takes
+//! 8 ms and a read 0.1 ms. Nothing depends on the machine that runs the tests.
+
+mod world;
+
+use std::time::Duration;
+
+use world::{Load, World};
+
+const TIME: Duration = Duration::from_secs(2);
+
+/// `users` of one database, at random over 16 connections of callers, on a pool of 77: what a node
+/// has on `max_connections` 100.
+fn one_database(users: u32) -> Load {
+    Load {
+        tenants: 1,
+        users,
+        clients: 16,
+        ..Load::default()
+    }
+}
+
+fn ratio(a: u64, b: u64) -> f64 {
+    let number = |count| f64::from(u32::try_from(count).unwrap());
+    number(a) / number(b)
+}
+
+#[test]
+fn as_many_users_as_there_are_connections_cost_no_logins() {
+    let one = World::new(77).run(&[one_database(1)], TIME);
+    for users in [16, 32, 64, 70] {
+        let many = World::new(77).run(&[one_database(users)], TIME);
+        let rate = ratio(many.served, one.served);
+        eprintln!("{users} users: {many:?}, rate {rate:.2}");
+        assert!(rate > 0.9, "{users} users: {rate}");
+        assert!(many.logins_per_request() < 0.001, "{users} users: {many:?}");
+    }
+}
+
+/// Half the pool is what one database has with two nodes on the same server.
+#[test]
+fn thirty_two_users_keep_their_rate_on_a_pool_of_thirty_eight() {
+    let one = World::new(38).run(&[one_database(1)], TIME);
+    let many = World::new(38).run(&[one_database(32)], TIME);
+    let rate = ratio(many.served, one.served);
+    assert!(rate > 0.9, "{rate}");
+}
+
+/// Beyond the connections of PostgreSQL each request finds its role warm with the probability
+/// connections / roles; no rule can do better for requests at random.
+#[test]
+fn more_roles_than_connections_cost_the_logins_that_they_must() {
+    for (tenants, users) in [(1, 100), (1, 300), (100, 1), (100, 3)] {
+        let load = Load {
+            tenants,
+            users,
+            clients: 16,
+            ..Load::default()
+        };
+        let seen = World::new(77).run(&[load], TIME);
+        let least = 1.0 - 77.0 / f64::from(tenants * users);
+        eprintln!("{tenants} x {users}: {seen:?}, least {least:.2}");
+        assert!(seen.logins_per_request() < least + 0.1, "{seen:?}");
+        assert_eq!(seen.refused, 0);
+    }
+}
+
+#[test]
+fn a_thousand_databases_of_which_a_hundred_are_active_fit_a_larger_pool() {
+    let load = Load {
+        tenants: 100,
+        users: 1,
+        clients: 32,
+        ..Load::default()
+    };
+    let seen = World::new(116).run(&[load], TIME);
+    assert!(seen.logins_per_request() < 0.001, "{seen:?}");
+}
+
+/// A page that asks for eight things at once, of a user drawn at random.
+#[test]
+fn a_burst_of_a_user_opens_few_connections() {
+    let load = Load {
+        users: 200,
+        clients: 4,
+        burst: 8,
+        pause: Duration::from_millis(200),
+        ..Load::default()
+    };
+    let seen = World::new(77).run(&[load], TIME);
+    let bursts = seen.served / 8;
+    assert!(seen.logins < bursts, "{seen:?}");
+}
+
+#[test]
+fn long_statements_of_one_role_run_side_by_side() {
+    let load = Load {
+        clients: 8,
+        work: Duration::from_millis(500),
+        cores: false,
+        ..Load::default()
+    };
+    let seen = World::new(77).run(&[load], TIME);
+    assert!(seen.served >= 8 * 2 * 2, "{seen:?}");
+}
+
+#[test]
+fn a_flood_on_one_database_costs_the_others_no_logins() {
+    let flood = Load {
+        users: 300,
+        clients: 64,
+        ..Load::default()
+    };
+    let modest = Load {
+        first_tenant: 1,
+        tenants: 10,
+        users: 3,
+        clients: 10,
+        pause: Duration::from_millis(50),
+        ..Load::default()
+    };
+    let seen = World::new(77).run(&[flood, modest], TIME);
+    assert!(seen.logins_of_others < seen.served_others / 50, "{seen:?}");
+    assert!(
+        seen.longest_wait_of_others < Duration::from_millis(500),
+        "{seen:?}"
+    );
+}
+
+/// More databases than connections, each with more requests than it can have at once.
+#[test]
+fn every_database_is_served_under_overload() {
+    let load = Load {
+        tenants: 100,
+        users: 3,
+        clients: 400,
+        work: Duration::from_millis(5),
+        ..Load::default()
+    };
+    let seen = World::new(77).run(&[load], TIME * 10);
+    assert_eq!(seen.refused, 0);
+    assert!(seen.timed_out < seen.served / 100, "{seen:?}");
+}

@@ -1,0 +1,153 @@
+//! Attacks on shared connections.
+
+use super::fixture::{Tenant, node};
+
+const EVIL: &str = "CREATE TRIGGER evil BEFORE INSERT ON own FOR EACH STATEMENT \
+    WHEN (set_config('role', 'shared_attack/bob', true) IS NULL) \
+    EXECUTE FUNCTION suppress_redundant_updates_trigger()";
+
+#[tokio::test]
+async fn a_grant_counts_for_every_node_from_its_commit() {
+    let tenant = Tenant::new("shared_window").await;
+    let other = node(tenant.name);
+    let (database, alice) = (tenant.database(), tenant.role("alice"));
+    let shared = tenant.shared().await;
+    for round in 0..20 {
+        tenant.settles("alice", true).await;
+        other.distrust(&database);
+        assert!(other.of(&database, &alice).await.is_some(), "{round}");
+        // As with psql: neither node is told.
+        tenant.run("GRANT TRIGGER ON own TO \"@mallory\"").await;
+        // Both nodes still say yes, and the switch of the role says no.
+        assert!(other.of(&database, &alice).await.is_some());
+        let refused = tenant.as_user(&shared, "alice", "SELECT 'in'").await;
+        assert_eq!(refused.unwrap_err(), "22023", "{round}");
+        other.distrust(&database);
+        tenant.node.distrust(&database);
+        // Both evaluate at once.
+        let (first, second) = tokio::join!(other.of(&database, &alice), tenant.of("alice"));
+        assert_eq!((first, second), (None, None), "{round}");
+        let refused = tenant.as_user(&shared, "alice", "SELECT 'in'").await;
+        assert_eq!(refused.unwrap_err(), "22023", "{round}");
+        tenant.run("REVOKE TRIGGER ON own FROM \"@mallory\"").await;
+        tenant.node.distrust(&database);
+    }
+}
+
+#[tokio::test]
+async fn a_decision_does_not_overtake_a_definition_that_is_not_committed() {
+    let tenant = Tenant::new("shared_race").await;
+    assert!(tenant.of("alice").await.is_some());
+    let other = super::fixture::root(tenant.name).await;
+    other
+        .batch_execute("BEGIN; GRANT TRIGGER ON own TO \"shared_race/mallory\"")
+        .await
+        .unwrap();
+    // It is decided meanwhile, by whom does not matter, and nobody waits for the grant.
+    tenant.run("COMMENT ON TABLE own IS 'x'").await;
+    tenant.node.distrust(&tenant.database());
+    assert!(tenant.of("alice").await.is_some());
+    let shared = tenant.shared().await;
+    assert_eq!(
+        tenant
+            .as_user(&shared, "alice", "SELECT 'in'")
+            .await
+            .unwrap(),
+        "in"
+    );
+    other.batch_execute("COMMIT").await.unwrap();
+    let refused = tenant.as_user(&shared, "alice", "SELECT 'in'").await;
+    assert_eq!(refused.unwrap_err(), "22023");
+}
+
+#[tokio::test]
+async fn a_trigger_made_right_after_the_grant_never_runs_on_a_shared_connection() {
+    let tenant = Tenant::new("shared_attack").await;
+    assert!(tenant.of("alice").await.is_some());
+    let shared = tenant.shared().await;
+    let mallory = tenant.login("shared_attack/mallory").await;
+    tenant.run("GRANT TRIGGER ON own TO \"@mallory\"").await;
+    mallory.batch_execute(EVIL).await.unwrap();
+    let insert = "INSERT INTO own VALUES (current_user, 'x') RETURNING current_user::text";
+    let refused = tenant.as_user(&shared, "alice", insert).await;
+    assert_eq!(refused.unwrap_err(), "22023");
+    tenant.node.distrust(&tenant.database());
+    assert_eq!(tenant.of("alice").await, None);
+}
+
+#[tokio::test]
+async fn an_authenticator_has_no_rights_of_its_own() {
+    let tenant = Tenant::new("shared_rights").await;
+    assert!(tenant.of("alice").await.is_some());
+    let shared = tenant.shared().await;
+    for sql in [
+        "SELECT * FROM own",
+        "INSERT INTO own VALUES ('x', 'y')",
+        "CREATE TABLE mine ()",
+        "CREATE TEMP TABLE mine ()",
+        "CREATE SCHEMA mine",
+        "CREATE ROLE mine",
+        "SET ROLE shared_rights",
+        "SET ROLE postgres",
+        "SET SESSION AUTHORIZATION \"shared_rights/alice\"",
+        "GRANT \"shared_rights/alice\" TO \"shared_rights/mallory\"",
+        "INSERT INTO tidegate_catalog.objections VALUES ('1')",
+        "DELETE FROM tidegate_catalog.objections",
+        "TRUNCATE tidegate_catalog.objections",
+        "DROP TABLE tidegate_catalog.objections",
+        "CREATE TABLE tidegate_catalog.mine ()",
+    ] {
+        let error = shared.batch_execute(sql).await.expect_err(sql);
+        assert!(
+            matches!(error.code().unwrap().code(), "42501" | "22023"),
+            "{sql}: {error}"
+        );
+    }
+    let facts = "SELECT concat_ws(' ', rolcanlogin, rolinherit, rolsuper, rolcreatedb, rolcreaterole, \
+                 rolreplication, rolbypassrls) FROM pg_roles WHERE rolname = '@$authenticator1'";
+    assert_eq!(tenant.value(facts).await, "t f f f f f f");
+    // Users may not read what decides, and less write it.
+    let mallory = tenant.login("shared_rights/mallory").await;
+    for sql in [
+        "SELECT * FROM tidegate_catalog.objections",
+        "DELETE FROM tidegate_catalog.objections",
+    ] {
+        let error = mallory.batch_execute(sql).await.unwrap_err();
+        assert_eq!(error.code().unwrap().code(), "42501", "{sql}");
+    }
+}
+
+#[tokio::test]
+async fn a_grant_to_an_authenticator_that_leads_to_the_owner_ends_sharing() {
+    let tenant = Tenant::new("shared_path").await;
+    for grant in [
+        "GRANT shared_path TO \"@$authenticator1\"",
+        "CREATE ROLE shared_path_via; GRANT shared_path TO shared_path_via; GRANT shared_path_via TO \"@$authenticator1\"",
+        "CREATE ROLE shared_path_boss SUPERUSER; GRANT shared_path_boss TO \"@$authenticator1\"",
+        "ALTER ROLE \"@$authenticator1\" BYPASSRLS",
+    ] {
+        tenant.settles("alice", true).await;
+        tenant.run(grant).await;
+        tenant.settles("alice", false).await;
+        let (reason, remedy) = tenant.objection().await.unwrap();
+        assert!(!remedy.is_empty(), "{reason}");
+        tenant.run(&remedy).await;
+    }
+    tenant.settles("alice", true).await;
+}
+
+#[tokio::test]
+async fn a_session_that_pretends_to_provision_is_not_believed() {
+    let tenant = Tenant::new("shared_pretence").await;
+    assert!(tenant.of("alice").await.is_some());
+    let owner = tenant.login("shared_pretence").await;
+    owner
+        .batch_execute(
+            "SET tidegate.provisioning = 'on'; GRANT TRIGGER ON own TO \"shared_pretence/mallory\"",
+        )
+        .await
+        .unwrap();
+    let shared = tenant.shared().await;
+    let refused = tenant.as_user(&shared, "alice", "SELECT 'in'").await;
+    assert_eq!(refused.unwrap_err(), "22023");
+}

@@ -1,0 +1,251 @@
+//! When users may share connections.
+
+use super::fixture::{Tenant, node};
+
+#[tokio::test]
+async fn users_share_the_connections_of_an_authenticator() {
+    let tenant = Tenant::new("shared_by_all").await;
+    let authenticator = Some("shared_by_all/$authenticator1".to_owned());
+    for user in ["alice", "bob", "mallory"] {
+        assert_eq!(
+            tenant.of(user).await.map(|role| role.to_string()),
+            authenticator,
+            "{user}"
+        );
+    }
+    let shared = tenant.shared().await;
+    for user in ["alice", "bob"] {
+        let insert =
+            format!("INSERT INTO own VALUES (current_user, '{user}') RETURNING current_user::text");
+        let role = tenant.as_user(&shared, user, &insert).await;
+        assert_eq!(role.unwrap(), tenant.role(user).to_string());
+        let seen = "SELECT string_agg(what, ' ') FROM own";
+        assert_eq!(tenant.as_user(&shared, user, seen).await.unwrap(), user);
+    }
+}
+
+#[tokio::test]
+async fn the_owner_and_strangers_have_no_authenticator() {
+    let tenant = Tenant::new("shared_not_by_all").await;
+    assert!(tenant.of("alice").await.is_some());
+    let database = tenant.database();
+    for role in [
+        "shared_not_by_all",
+        "postgres",
+        "shared_by_all/alice",
+        "shared_not_by_all/nobody",
+    ] {
+        let role = tidegate_sql::RoleName::new(role);
+        assert_eq!(tenant.node.of(&database, &role).await, None, "{role}");
+    }
+}
+
+/// Each of these lets a user put code where the statements of others reach it.
+const GRANTS: [(&str, &str); 16] = [
+    ("CREATE SCHEMA s AUTHORIZATION \"@mallory\"", "owns"),
+    (
+        "CREATE TABLE t (); ALTER TABLE t OWNER TO \"@mallory\"",
+        "owns",
+    ),
+    (
+        "CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1'; ALTER FUNCTION f() OWNER TO \"@mallory\"",
+        "owns",
+    ),
+    (
+        "CREATE DOMAIN d AS int; ALTER DOMAIN d OWNER TO \"@mallory\"",
+        "owns",
+    ),
+    (
+        "GRANT CREATE ON SCHEMA public TO \"@mallory\"",
+        "schema public",
+    ),
+    ("GRANT CREATE ON SCHEMA public TO PUBLIC", "schema public"),
+    ("GRANT CREATE ON DATABASE % TO \"@mallory\"", "schemas"),
+    ("GRANT CREATE ON DATABASE % TO PUBLIC", "schemas"),
+    (
+        "GRANT TRIGGER ON own TO \"@mallory\"",
+        "triggers on public.own",
+    ),
+    ("GRANT ALL ON own TO PUBLIC", "triggers on public.own"),
+    (
+        "CREATE ROLE \"%_grp\"; GRANT \"%_grp\" TO \"@mallory\"; GRANT TRIGGER ON own TO \"%_grp\"",
+        "triggers on public.own",
+    ),
+    (
+        "CREATE ROLE \"%_in\"; CREATE ROLE \"%_out\"; GRANT \"%_out\" TO \"%_in\"; GRANT \"%_in\" TO \"@mallory\"; GRANT CREATE ON SCHEMA public TO \"%_out\"",
+        "schema public",
+    ),
+    ("ALTER ROLE \"@mallory\" CREATEROLE", "CREATEROLE"),
+    ("ALTER ROLE \"@mallory\" BYPASSRLS", "BYPASSRLS"),
+    (
+        "GRANT pg_write_server_files TO \"@mallory\"",
+        "pg_write_server_files",
+    ),
+    ("GRANT \"%\" TO \"@mallory\"", "owner"),
+];
+
+#[tokio::test]
+async fn whoever_could_make_code_ends_sharing_and_the_remedy_brings_it_back() {
+    let tenant = Tenant::new("shared_trust").await;
+    let shared = tenant.shared().await;
+    for (grant, reason) in GRANTS {
+        tenant.settles("alice", true).await;
+        let grant = grant.replace('%', tenant.name);
+        tenant.run(&grant).await;
+        tenant.settles("alice", false).await;
+        let (found, remedy) = tenant.objection().await.unwrap();
+        assert!(found.contains(reason), "{grant}: {found}");
+        let refused = tenant.as_user(&shared, "alice", "SELECT 'in'").await;
+        assert_eq!(refused.unwrap_err(), "22023", "{grant}");
+        tenant
+            .run(remedy.trim_start_matches("-- once you have read it: "))
+            .await;
+    }
+    tenant.settles("alice", true).await;
+    assert_eq!(
+        tenant
+            .as_user(&shared, "alice", "SELECT 'in'")
+            .await
+            .unwrap(),
+        "in"
+    );
+}
+
+#[tokio::test]
+async fn roles_that_no_caller_reaches_may_own_code() {
+    let tenant = Tenant::new("shared_app").await;
+    tenant
+        .run(
+            "CREATE ROLE shared_app_owner; CREATE SCHEMA app AUTHORIZATION shared_app_owner; \
+             SET ROLE shared_app_owner; CREATE FUNCTION app.f() RETURNS int LANGUAGE sql AS 'SELECT 1'; \
+             RESET ROLE; GRANT USAGE ON SCHEMA app TO \"@mallory\"",
+        )
+        .await;
+    tenant.settles("alice", true).await;
+}
+
+#[tokio::test]
+async fn temporary_tables_of_users_change_nothing() {
+    let tenant = Tenant::new("shared_temp").await;
+    tenant
+        .run("GRANT TEMPORARY ON DATABASE shared_temp TO \"@mallory\"")
+        .await;
+    let mallory = tenant.login("shared_temp/mallory").await;
+    tenant.settles("alice", true).await;
+    let shared = tenant.shared().await;
+    mallory
+        .batch_execute("CREATE TEMP TABLE scratch (id int)")
+        .await
+        .unwrap();
+    assert_eq!(
+        tenant
+            .as_user(&shared, "alice", "SELECT 'in'")
+            .await
+            .unwrap(),
+        "in"
+    );
+    tenant.run("COMMENT ON TABLE own IS 'x'").await;
+    tenant.settles("alice", true).await;
+}
+
+#[tokio::test]
+async fn without_its_event_trigger_a_database_is_not_trusted() {
+    let tenant = Tenant::new("shared_deaf").await;
+    for (harm, mend) in [
+        (
+            "ALTER EVENT TRIGGER tidegate_catalog DISABLE",
+            "ALTER EVENT TRIGGER tidegate_catalog ENABLE",
+        ),
+        (
+            "ALTER EVENT TRIGGER tidegate_catalog ENABLE REPLICA",
+            "ALTER EVENT TRIGGER tidegate_catalog ENABLE",
+        ),
+    ] {
+        tenant.settles("alice", true).await;
+        tenant.run(harm).await;
+        // A node that begins finds out; one that knows better is told by nothing.
+        let other = node(tenant.name);
+        assert_eq!(
+            other.of(&tenant.database(), &tenant.role("alice")).await,
+            None,
+            "{harm}"
+        );
+        tenant.run(mend).await;
+        tenant.node.distrust(&tenant.database());
+    }
+    tenant
+        .run(
+            "CREATE OR REPLACE FUNCTION tidegate_catalog.announce() RETURNS event_trigger \
+              LANGUAGE plpgsql SECURITY DEFINER AS 'BEGIN END'",
+        )
+        .await;
+    let other = node(tenant.name);
+    assert_eq!(
+        other.of(&tenant.database(), &tenant.role("alice")).await,
+        None
+    );
+    assert!(
+        other.decisions()[0].objections[0]
+            .reason
+            .contains("event trigger")
+    );
+}
+
+#[tokio::test]
+async fn users_whom_postgresql_treats_apart_log_in_themselves() {
+    let tenant = Tenant::new("shared_apart").await;
+    for (apart, back) in [
+        ("ALTER ROLE \"@bob\" NOLOGIN", "ALTER ROLE \"@bob\" LOGIN"),
+        (
+            "ALTER ROLE \"@bob\" VALID UNTIL '2001-01-01'",
+            "ALTER ROLE \"@bob\" VALID UNTIL 'infinity'",
+        ),
+        (
+            "ALTER ROLE \"@bob\" SET work_mem = '1MB'",
+            "ALTER ROLE \"@bob\" RESET work_mem",
+        ),
+        (
+            "ALTER ROLE \"@bob\" IN DATABASE shared_apart SET work_mem = '1MB'",
+            "ALTER ROLE \"@bob\" IN DATABASE shared_apart RESET work_mem",
+        ),
+        (
+            "REVOKE CONNECT ON DATABASE shared_apart FROM \"@bob\"",
+            "GRANT CONNECT ON DATABASE shared_apart TO \"@bob\"",
+        ),
+        (
+            "REVOKE \"@bob\" FROM \"@$authenticator1\"",
+            "GRANT \"@bob\" TO \"@$authenticator1\"",
+        ),
+        (
+            "ALTER ROLE \"@bob\" CREATEDB",
+            "ALTER ROLE \"@bob\" NOCREATEDB",
+        ),
+        (
+            "ALTER ROLE \"@bob\" RENAME TO bobby_apart",
+            "ALTER ROLE bobby_apart RENAME TO \"@bob\"",
+        ),
+    ] {
+        tenant.settles("bob", true).await;
+        tenant.run(apart).await;
+        tenant.settles("bob", false).await;
+        assert!(tenant.of("alice").await.is_some(), "{apart}");
+        tenant.run(back).await;
+    }
+    tenant.settles("bob", true).await;
+}
+
+#[tokio::test]
+async fn a_login_that_ends_soon_ends_without_a_question() {
+    let tenant = Tenant::new("shared_until").await;
+    tenant.run("DO $$ BEGIN EXECUTE format('ALTER ROLE \"@bob\" VALID UNTIL %L', now() + interval '1.5 s'); END $$").await;
+    assert!(tenant.of("bob").await.is_some());
+    let ended = async {
+        while tenant.of("bob").await.is_some() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(20), ended)
+        .await
+        .unwrap();
+    assert!(tenant.of("alice").await.is_some());
+}

@@ -1,0 +1,93 @@
+//! Pipelines on connections that users share.
+
+use super::{WHO, ours, tenant, user};
+use crate::pipeline::Plan;
+use crate::stage::Sql;
+
+const LOG: &str = "CREATE TABLE log (who text, login text); GRANT ALL ON log TO PUBLIC";
+const INSERT: &str = "insert into log values (current_user, session_user) returning who";
+
+fn statements() -> [Sql; 3] {
+    [WHO, INSERT, WHO].map(ours)
+}
+
+#[tokio::test]
+async fn a_pipeline_acts_as_its_caller_from_the_first_statement_to_the_last() {
+    let (stage, open) = tenant("shared_pipeline", 2).await;
+    stage.admin.batch_execute(LOG).await.unwrap();
+    for number in [1, 2, 1, 2] {
+        let login = user(&stage, number);
+        let who = format!("\"{} {}/$authenticator1\"", login.role, stage.name);
+        let written = Plan::new(statements()).ours().run(&stage, &login).await;
+        let written = written.unwrap();
+        assert_eq!(written[0].values, [[who.clone()]]);
+        assert_eq!(written[1].values, [[format!("\"{}\"", login.role)]]);
+        assert_eq!(written[2].values, [[who.clone()]]);
+        let read = Plan::new([ours(WHO), ours(WHO)]).ours().snapshot();
+        let read = read.run(&stage, &login).await.unwrap();
+        assert_eq!(read[1].values, [[who]]);
+    }
+    assert_eq!(open.distrusted(), 0);
+    let login = "SELECT string_agg(DISTINCT login, ' ') FROM log";
+    let authenticator = format!("{}/$authenticator1", stage.name);
+    assert_eq!(stage.value(login).await, authenticator);
+}
+
+#[tokio::test]
+async fn a_pipeline_whose_role_is_refused_runs_once_on_the_callers_login() {
+    let (stage, open) = tenant("shared_pipeline_refused", 1).await;
+    stage.admin.batch_execute(LOG).await.unwrap();
+    let login = user(&stage, 1);
+    let revoke = format!(
+        "REVOKE \"{}\" FROM \"{}/$authenticator1\"",
+        login.role, stage.name
+    );
+    let grant = format!(
+        "GRANT \"{}\" TO \"{}/$authenticator1\"",
+        login.role, stage.name
+    );
+    let own = format!("\"{0} {0}\"", login.role);
+    // Refused while the statements are described, and when they are known.
+    for _ in 0..2 {
+        stage.admin.batch_execute(&revoke).await.unwrap();
+        let refused = Plan::new(statements()).ours().run(&stage, &login).await;
+        assert_eq!(refused.unwrap()[2].values, [[own.clone()]]);
+        let read = Plan::new([ours(WHO), ours(WHO)]).ours().snapshot();
+        assert_eq!(
+            read.run(&stage, &login).await.unwrap()[0].values,
+            [[own.clone()]]
+        );
+        stage.admin.batch_execute(&grant).await.unwrap();
+        Plan::new(statements())
+            .ours()
+            .run(&stage, &login)
+            .await
+            .unwrap();
+    }
+    assert_eq!(open.distrusted(), 4);
+    let logins = "SELECT string_agg(login || ' ' || n, ', ' ORDER BY login) \
+        FROM (SELECT login, count(*) n FROM log GROUP BY login) l";
+    let expected = format!("{}/$authenticator1 2, {} 2", stage.name, login.role);
+    assert_eq!(stage.value(logins).await, expected);
+}
+
+#[tokio::test]
+async fn an_error_in_a_pipeline_ends_the_role_with_the_transaction() {
+    let (stage, _) = tenant("shared_pipeline_error", 2).await;
+    stage.admin.batch_execute(LOG).await.unwrap();
+    let (first, second) = (user(&stage, 1), user(&stage, 2));
+    let fails = [INSERT, "select 1 / 0", WHO].map(ours);
+    let failed = Plan::new(fails)
+        .ours()
+        .run(&stage, &first)
+        .await
+        .unwrap_err();
+    assert_eq!(failed.step, Some(1));
+    let who = Plan::new([ours(WHO), ours(WHO)])
+        .ours()
+        .run(&stage, &second)
+        .await;
+    let expected = format!("\"{} {}/$authenticator1\"", second.role, stage.name);
+    assert_eq!(who.unwrap()[0].values, [[expected]]);
+    assert_eq!(stage.value("SELECT count(*)::text FROM log").await, "0");
+}
