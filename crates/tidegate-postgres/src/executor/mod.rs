@@ -4,6 +4,7 @@ mod beginning;
 mod connector;
 mod login_state;
 mod pipeline;
+mod query;
 mod roles;
 mod route;
 mod transaction;

@@ -1,0 +1,148 @@
+//! Statements in transactions of their own.
+
+use std::time::Duration;
+
+use tidegate_sql::statement::{BoundStatement, Kind};
+use tidegate_sql::{Author, Completion, Login, Mode, Result, RowSink, Sharing, Terms};
+
+use super::beginning::may_resettle;
+use super::roles::{Roles, check, conclude, forget_if_malformed, redefinition, told};
+use super::route::Route;
+use crate::lane::{Answer, Asked, Visit};
+use crate::session::reset::is_stateless;
+use crate::session::task::{Place, RunError, Task};
+
+/// Whoever has to be done sooner does not share a connection.
+const UNHURRIED: Duration = Duration::from_millis(200);
+
+impl Roles {
+    /// Runs one statement in a transaction of its own; see [`tidegate_sql::Executor::query`].
+    ///
+    /// Dropping the future cancels the statement; the connection is looked after in the
+    /// background and lent again only when PostgreSQL has said that it is idle.
+    pub async fn query(
+        &self,
+        login: &Login,
+        bound: &BoundStatement,
+        terms: &Terms,
+        sink: &mut dyn RowSink,
+    ) -> Result<Completion> {
+        check(login, bound)?;
+        if bound.sets.len() > 1 && may_commit(bound) {
+            return self.together(login, bound, terms, sink).await;
+        }
+        let route = self.route(login, terms.author, &[bound]).await;
+        let switches = route.switch().is_some();
+        let ran = self.query_on(route, bound, terms, sink).await;
+        let outcome = match ran {
+            Err(RunError::RoleRefused(error)) if switches => {
+                self.refused(login, &error);
+                self.query_on(Route::own(login), bound, terms, sink).await
+            }
+            outcome => outcome,
+        };
+        let outcome = outcome.map_err(RunError::into_error);
+        if outcome.is_ok() && may_resettle(bound) {
+            self.beginnings().look(login).await;
+        }
+        outcome
+    }
+
+    async fn query_on(
+        &self,
+        route: Route,
+        bound: &BoundStatement,
+        terms: &Terms,
+        sink: &mut dyn RowSink,
+    ) -> Result<Completion, RunError> {
+        let visit = self.visit(&route.login, bound, terms);
+        if let Some(visit) = &visit
+            && let Some(answer) = self.share(visit, &route, bound).await
+        {
+            let outcome = answer.push(sink).await;
+            forget_if_malformed(&self.dictionary(&route.login), &outcome);
+            return Ok(outcome?);
+        }
+        let (mut lease, lent) = self.lend(route, terms).await?;
+        let task = lent.task(bound);
+        let redefinition = redefinition(&lent.dictionary, bound);
+        let ran = lease.run(&task, sink).await;
+        let redefinition = redefinition.or(told(&mut lease, &lent.dictionary));
+        if redefinition.is_some() {
+            lent.dictionary.forget();
+            self.distrust(&lent.route.login.database);
+        }
+        drop(redefinition);
+        let outcome = match ran {
+            Err(RunError::Failed(error)) => Err(error),
+            Err(refused) => return Err(refused),
+            Ok(completion) => Ok(completion),
+        };
+        forget_if_malformed(&lent.dictionary, &outcome);
+        lent.dictionary.count(bound.statement.calls());
+        Ok(conclude(lease, outcome).await?)
+    }
+
+    /// Runs all sets in a transaction that the statement itself cannot end.
+    async fn together(
+        &self,
+        login: &Login,
+        bound: &BoundStatement,
+        terms: &Terms,
+        sink: &mut dyn RowSink,
+    ) -> Result<Completion> {
+        let terms = Terms {
+            author: Author::Caller,
+            ..*terms
+        };
+        let mut transaction = self.begin(login, Mode::ReadWrite, &terms).await?;
+        let completion = transaction.query(bound, sink).await?;
+        transaction.commit().await?;
+        Ok(completion)
+    }
+
+    /// Counts a read that may share a connection among those of its session.
+    fn visit(&self, login: &Login, bound: &BoundStatement, terms: &Terms) -> Option<Visit> {
+        let hurries = |deadline| deadline < std::time::Instant::now() + UNHURRIED;
+        let shares = login.sharing != Sharing::Strangers
+            && self.pool.settings().share
+            && self.service.is_some()
+            && bound.sets.len() == 1
+            && is_stateless(bound)
+            && !terms.deadline.is_some_and(hurries);
+        shares.then(|| self.crowds.enter(login))
+    }
+
+    /// The answer of a lane, if one gives it.
+    async fn share(&self, visit: &Visit, route: &Route, bound: &BoundStatement) -> Option<Answer> {
+        let dictionary = self.dictionary(&route.login);
+        let task = Task {
+            bound,
+            login: &route.login,
+            switch: route.switch(),
+            dictionary: &dictionary,
+            deadline: None,
+            place: Place::Alone,
+        };
+        let answer = match visit.ask(&task) {
+            Asked::Shared(answer) => answer.await.ok()?,
+            Asked::Unfit => return None,
+            Asked::Full => {
+                let (roles, login) = (self.clone(), route.login.clone());
+                visit.open(&task, &dictionary, || async move {
+                    roles.lease(&login, None).await
+                });
+                return None;
+            }
+        };
+        self.crowds.count();
+        dictionary.count(bound.statement.calls());
+        Some(answer)
+    }
+}
+
+/// Whether a statement may end a transaction that is only implied by its pipeline (PostgreSQL,
+/// "Extended Query", "Pipelining"): a procedure or block that commits, and what runs outside of any.
+fn may_commit(bound: &BoundStatement) -> bool {
+    matches!(bound.statement.kind(), Kind::Other | Kind::Procedural)
+}
