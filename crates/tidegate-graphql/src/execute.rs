@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::{BufMut, BytesMut};
 use serde_json::value::RawValue;
-use tidegate_plan::{Plan, Way};
+use tidegate_plan::Plan;
 use tidegate_sql::{Author, Executor, Principal, Terms};
 use tokio::runtime::RuntimeFlavor;
 
@@ -221,7 +221,7 @@ impl Request<'_> {
         }
         // A few rows that refer to each other on many levels can make an answer of any size.
         let size = plan.size();
-        if size > limits.bytes.saturating_mul(2) && plan.way() != Way::Together {
+        if size > limits.bytes.saturating_mul(2) && !plan.is_committed() {
             let error = tidegate_plan::Error::TooLarge(limits.bytes);
             return Err(Failure::of_plan(error));
         }

@@ -2,6 +2,7 @@
 
 use std::mem;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use tidegate_catalog::RelationId;
 use tidegate_catalog::model::Relationship;
@@ -39,9 +40,13 @@ pub(super) fn plan<'a>(settings: Settings<'a>, operation: Operation<'a>) -> Resu
         roots.push(Root { key, shows });
     }
     let way = way(&settings, &trees, writes);
-    if way == Way::Together {
-        for tree in &mut trees {
-            tree.keep_what_was_done();
+    // What commits with its rows is refused by them alone, before the answer is put together.
+    let bytes = Arc::new(AtomicU64::new(0));
+    for tree in &mut trees {
+        match way {
+            Way::Together => tree.drop_refused_rows(),
+            Way::AfterRows => tree.share_limit(&bytes),
+            Way::Alone | Way::Snapshot | Way::InTurn => {}
         }
     }
     Ok(Plan {
@@ -54,12 +59,19 @@ pub(super) fn plan<'a>(settings: Settings<'a>, operation: Operation<'a>) -> Resu
     })
 }
 
+/// Where an answer may have so many bytes, one row is taken to fit.
+const ONE_ROW: u64 = 1 << 20;
+
 fn way(settings: &Settings<'_>, trees: &[Tree<'_>], writes: bool) -> Way {
     let mut levels = trees.iter().flat_map(|tree| &tree.reader.levels);
     if writes {
         return match () {
             () if !trees.iter().all(Tree::is_one_statement) => Way::InTurn,
-            () if levels.all(|level| level.is_one_row(settings.schema)) => Way::Together,
+            () if settings.limits.bytes >= ONE_ROW
+                && levels.all(|level| level.is_one_row(settings.schema)) =>
+            {
+                Way::Together
+            }
             () => Way::AfterRows,
         };
     }

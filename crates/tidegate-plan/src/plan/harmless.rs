@@ -1,4 +1,4 @@
-//! Whether reading rows can run code of somebody's own, which could write.
+//! Whether reading rows can run code of other authors, which could write.
 
 use tidegate_catalog::RelationId;
 use tidegate_catalog::model::{Relation, RelationKind};

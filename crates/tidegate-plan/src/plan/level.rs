@@ -2,11 +2,11 @@
 
 use tidegate_catalog::{RelationId, Schema};
 use tidegate_filter::{Filter, Operator};
-use tidegate_sql::Rejection;
+use tidegate_sql::{Rejection, Type, TypeKind};
 
 use crate::Limits;
 use crate::operation::{Aggregate, Delete, Insert, List, Update};
-use crate::row::Rows;
+use crate::row::{Expression, Rows};
 use crate::statement::{self, Group, Page};
 
 /// What all levels share.
@@ -50,10 +50,12 @@ impl Level<'_> {
         )
     }
 
-    /// Whether it can have one row at most, because it is that of one object or of one key.
+    /// Whether it has one row at most, because it is that of one object or of one key, and whether
+    /// that can be shown whatever happens meanwhile. The attributes of a composite type may change,
+    /// and then the statement has to be run again, which it cannot be once it is committed.
     pub(crate) fn is_one_row(&self, schema: &Schema) -> bool {
         let relation = schema.relation(self.relation);
-        match &self.source {
+        let is_one = match &self.source {
             Source::Insert(_, groups) => {
                 groups
                     .iter()
@@ -64,7 +66,15 @@ impl Level<'_> {
             Source::Update(wanted) => statement::is_single(&wanted.filter, relation),
             Source::Delete(wanted) => statement::is_single(&wanted.filter, relation),
             _ => false,
-        }
+        };
+        let mut shown = self.rows.program.expressions.iter();
+        is_one
+            && shown.all(|shown| match shown {
+                Expression::Column { column, .. } => {
+                    !has_attributes(&relation.column(*column).r#type)
+                }
+                Expression::Count | Expression::Function { .. } => true,
+            })
     }
 
     /// The list that the request asks for; `None` for what is no list of rows.
@@ -140,6 +150,18 @@ impl Level<'_> {
         if groups.len() > 1 && objects.len() == self.rows.list.len() {
             self.rows.arrange(&objects);
         }
+    }
+}
+
+/// Whether values of a type have attributes, or values in them do.
+fn has_attributes(r#type: &Type) -> bool {
+    match r#type.kind() {
+        TypeKind::Composite(_) => true,
+        TypeKind::Array(inner)
+        | TypeKind::Domain(inner)
+        | TypeKind::Range(inner)
+        | TypeKind::Multirange(inner) => has_attributes(inner),
+        _ => false,
     }
 }
 

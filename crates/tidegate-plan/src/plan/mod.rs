@@ -124,13 +124,13 @@ impl<'a> Plan<'a> {
     /// of its own, because lists that share a limit have reached it.
     pub fn restart(&mut self) -> bool {
         let mut trees = self.trees.iter();
-        let is_cut = trees.any(|tree| tree.is_cut(&self.settings));
-        if is_cut {
+        let is_incomplete = trees.any(|tree| tree.is_incomplete(&self.settings));
+        if is_incomplete {
             for tree in &mut self.trees {
                 tree.restart(&self.settings);
             }
         }
-        is_cut
+        is_incomplete
     }
 
     /// The next statement of [`Way::InTurn`], once the one before it has been run to its end;
@@ -211,6 +211,11 @@ impl<'a> Plan<'a> {
         }
     }
 
+    /// Whether what was written is committed once its statements have run.
+    pub fn is_committed(&self) -> bool {
+        matches!(self.way, Way::Together | Way::AfterRows)
+    }
+
     /// Why rows that were written and committed ([`Way::Together`]) cannot be shown.
     pub fn dropped(&mut self) -> Option<tidegate_sql::Error> {
         self.trees.iter_mut().find_map(Tree::dropped)
@@ -227,8 +232,8 @@ impl<'a> Plan<'a> {
     /// Appends the whole data object, `{"getArtists":[…]}`, once all statements have been run, but
     /// those of root fields that show null.
     ///
-    /// What [`Way::Together`] wrote is committed: it is given whatever the size of what stands
-    /// around its rows, which are within the limit.
+    /// What [`Way::Together`] and [`Way::AfterRows`] wrote is committed: it is given whatever the
+    /// size of what stands around its rows, which are within the limit.
     ///
     /// # Errors
     ///
@@ -238,7 +243,7 @@ impl<'a> Plan<'a> {
             tree.link();
         }
         let mut limits = self.settings.limits;
-        if self.way == Way::Together {
+        if self.is_committed() {
             limits.bytes = u64::MAX;
         }
         merge::data(&self.roots, &self.trees, &limits, out)

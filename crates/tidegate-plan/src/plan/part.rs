@@ -48,7 +48,7 @@ impl Reading {
 
     /// Whether lists may lack rows because they share a limit, or have some twice because keys are
     /// not as distinct as the schema says (`PostgreSQL`, "Inheritance", "Caveats").
-    pub(super) fn is_cut(&self, schema: &Schema, levels: &[Level<'_>]) -> bool {
+    pub(super) fn is_incomplete(&self, schema: &Schema, levels: &[Level<'_>]) -> bool {
         let shared = self.shared.iter().zip(&levels[self.levels.clone()]);
         let mut full = shared.filter(|(shared, level)| {
             let received = level.rows.received;

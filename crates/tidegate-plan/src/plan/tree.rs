@@ -1,6 +1,8 @@
 //! A root field with all levels below it, and the statements that read them.
 
 use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use tidegate_sql::column::Values;
 use tidegate_sql::{BoundStatement, BoxFuture, Column, Flow, RawRow, Rejection, RowSink, Step};
@@ -64,10 +66,17 @@ impl<'a> Tree<'a> {
         groups <= 1 && (self.reader.levels.len() == 1 || !self.writes())
     }
 
-    /// Drops rows that cannot be shown instead of refusing them: what was done stays done.
-    pub(super) fn keep_what_was_done(&mut self) {
+    /// Drops rows that cannot be shown instead of refusing them: the commit does not wait for them.
+    pub(super) fn drop_refused_rows(&mut self) {
         for level in &mut self.reader.levels {
-            level.rows.drop_what_is_refused();
+            level.rows.drop_refused_rows();
+        }
+    }
+
+    /// Counts the bytes of its rows together with those of others.
+    pub(super) fn share_limit(&mut self, bytes: &Arc<AtomicU64>) {
+        for level in &mut self.reader.levels {
+            level.rows.share_limit(bytes);
         }
     }
 
@@ -103,7 +112,7 @@ impl<'a> Tree<'a> {
             }
             Task::Read(reading) => {
                 let levels = reading.levels.clone();
-                if self.is_cut(settings) {
+                if self.is_incomplete(settings) {
                     self.careful = true;
                     self.read(settings, levels)?;
                     return Ok(true);
@@ -190,14 +199,14 @@ impl<'a> Tree<'a> {
     }
 
     /// Whether what was read last has to be read again, each list with a limit of its own.
-    pub(super) fn is_cut(&self, settings: &Settings<'_>) -> bool {
+    pub(super) fn is_incomplete(&self, settings: &Settings<'_>) -> bool {
         matches!(&self.reader.task, Task::Read(reading)
-            if reading.is_cut(settings.schema, &self.reader.levels))
+            if reading.is_incomplete(settings.schema, &self.reader.levels))
     }
 
     /// Begins again, with a limit for each list where they were cut.
     pub(super) fn restart(&mut self, settings: &Settings<'_>) {
-        self.careful |= self.is_cut(settings);
+        self.careful |= self.is_incomplete(settings);
         self.statement = None;
         self.reader.task = Task::Done;
     }

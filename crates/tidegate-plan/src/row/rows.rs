@@ -1,5 +1,8 @@
 //! The rows of one level, as JSON text with holes where children go.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use tidegate_sql::{Column, Error, Result};
 
 use super::keys::Keys;
@@ -22,6 +25,8 @@ pub(crate) struct Rows<'a> {
     /// How many rows have come, with those that no list has room for.
     pub(crate) received: u64,
     limit: u64,
+    /// The bytes of all rows that share the limit, if others do.
+    shared: Option<Arc<AtomicU64>>,
     /// Whether rows beyond the limit are dropped instead of refused.
     drops: bool,
     /// Why rows were dropped.
@@ -81,6 +86,7 @@ impl<'a> Rows<'a> {
             slots: vec![Slot::EMPTY],
             received: 0,
             limit: limit.min(u32::MAX.into()),
+            shared: None,
             drops: false,
             dropped: None,
         }
@@ -97,8 +103,13 @@ impl<'a> Rows<'a> {
     }
 
     /// Drops rows that cannot be shown instead of refusing them: refusing undoes nothing.
-    pub(crate) fn drop_what_is_refused(&mut self) {
+    pub(crate) fn drop_refused_rows(&mut self) {
         self.drops = true;
+    }
+
+    /// Counts the bytes of the rows together with others.
+    pub(crate) fn share_limit(&mut self, bytes: &Arc<AtomicU64>) {
+        self.shared = Some(Arc::clone(bytes));
     }
 
     /// Puts the lists where the rows above look for them: by the slots of their keys.
@@ -215,7 +226,14 @@ impl<'a> Rows<'a> {
             next: NONE,
         });
         written.text.extend_from_slice(b",");
-        if written.text.len() as u64 > self.limit {
+        let bytes = match &self.shared {
+            None => written.text.len() as u64,
+            Some(shared) => {
+                let added = (written.text.len() - start) as u64;
+                shared.fetch_add(added, Ordering::Relaxed) + added
+            }
+        };
+        if bytes > self.limit {
             return Err(Error::ResultTooLarge(self.limit));
         }
         Ok(())
