@@ -57,7 +57,7 @@ pub(crate) struct Arguments {
     /// Print the table as Markdown
     #[arg(long)]
     pub(crate) markdown: bool,
-    /// See in under a minute that every case works: one slice of 0.3 s each, few users, and only
+    /// Check in about a minute that every case works: one slice of 0.3 s each, few users, and only
     /// the cases of the folder. The numbers mean nothing
     #[arg(long)]
     pub(crate) quick: bool,

@@ -111,13 +111,12 @@ impl Bench<'_> {
 
     /// Fills caches on both sides: every caller asks once, and then for a moment at random.
     async fn warm_up(&self, plan: &Arc<Plan>, load: Load) -> Result<()> {
-        if !self.arguments.quick {
-            let time = WARM_UP;
-            let once = true;
-            load::run(plan, Load { time, once, ..load }).await?;
+        if self.arguments.quick {
+            return Ok(());
         }
-        let time = if self.arguments.quick { 50 } else { 700 };
-        let time = Duration::from_millis(time);
+        let (time, once) = (WARM_UP, true);
+        load::run(plan, Load { time, once, ..load }).await?;
+        let time = Duration::from_millis(700);
         load::run(plan, Load { time, ..load }).await?;
         Ok(())
     }
