@@ -44,7 +44,7 @@ impl<K: Connector> State<K> {
             tenant.turn = number;
         }
         tenant.waiting += 1;
-        if let Some(role) = tenant.roles.get_mut(&key.role) {
+        if let Some(role) = tenant.roles.get_mut(&key) {
             // For as long as the role is in use: what is opened meanwhile may go to either kind.
             if login.sharing == Sharing::Strangers {
                 role.anonymous = true;

@@ -29,7 +29,7 @@ pub(super) enum Action<K: Connector> {
 
 /// The roles of a database.
 pub(super) struct Tenant<K: Connector> {
-    pub(super) roles: HashMap<RoleName, Role<K>>,
+    pub(super) roles: HashMap<Key, Role<K>>,
     pub(super) held: usize,
     pub(super) idle: usize,
     pub(super) waiting: usize,
@@ -94,7 +94,7 @@ impl<K: Connector> State<K> {
         if tenant.busy() >= self.settings.per_tenant() {
             return None;
         }
-        let role = tenant.roles.get_mut(&login.role)?;
+        let role = tenant.roles.get_mut(&Key::from(login))?;
         // What is open began with other settings than this one's connections do.
         if login.sharing == Sharing::Strangers {
             if !role.anonymous {
@@ -113,14 +113,11 @@ impl<K: Connector> State<K> {
     }
 
     pub(super) fn role(&self, key: &Key) -> Option<&Role<K>> {
-        self.tenants.get(&key.database)?.roles.get(&key.role)
+        self.tenants.get(&key.database)?.roles.get(key)
     }
 
     pub(super) fn role_mut(&mut self, key: &Key) -> Option<&mut Role<K>> {
-        self.tenants
-            .get_mut(&key.database)?
-            .roles
-            .get_mut(&key.role)
+        self.tenants.get_mut(&key.database)?.roles.get_mut(key)
     }
 
     /// The tenant and role of the key, made when they are not there.
@@ -138,7 +135,7 @@ impl<K: Connector> State<K> {
             });
         tenant
             .roles
-            .entry(key.role.clone())
+            .entry(key.clone())
             .or_insert_with(|| Role::new(key.clone()));
         tenant
     }
@@ -158,7 +155,7 @@ impl<K: Connector> State<K> {
         let tenant = self.place(key);
         tenant.held += 1;
         tenant.turn = event;
-        if let Some(role) = tenant.roles.get_mut(&key.role) {
+        if let Some(role) = tenant.roles.get_mut(key) {
             role.opening += 1;
         }
         event
@@ -187,8 +184,8 @@ impl<K: Connector> State<K> {
             return;
         };
         let empty = |role: &Role<K>| role.held() == 0 && role.waiters.is_empty();
-        if tenant.roles.get(&key.role).is_some_and(empty) {
-            tenant.roles.remove(&key.role);
+        if tenant.roles.get(key).is_some_and(empty) {
+            tenant.roles.remove(key);
         }
         if tenant.roles.is_empty() {
             self.tenants.remove(&key.database);
@@ -201,7 +198,7 @@ impl<K: Connector> State<K> {
         let Some(tenant) = self.tenants.get_mut(&entry.key.database) else {
             return;
         };
-        if let Some(role) = tenant.roles.get_mut(&entry.key.role) {
+        if let Some(role) = tenant.roles.get_mut(&entry.key) {
             role.idle.push(entry);
             tenant.idle += 1;
             self.idle += 1;
@@ -219,7 +216,7 @@ impl<K: Connector> State<K> {
     /// Whether a connection is too old, or its database or role was closed meanwhile.
     pub(super) fn is_retired(&self, entry: &Entry<K::Connection>, now: Instant) -> bool {
         let closed = self.tenants.get(&entry.key.database).is_some_and(|tenant| {
-            let role = tenant.roles.get(&entry.key.role);
+            let role = tenant.roles.get(&entry.key);
             entry.serial < tenant.closed_before
                 || role.is_some_and(|role| entry.serial < role.closed_before)
         });
@@ -243,8 +240,8 @@ impl<K: Connector> State<K> {
         }
         let mut closed = Vec::new();
         let mut outstanding = 0;
-        for (name, slot) in &mut tenant.roles {
-            if role.is_none_or(|wanted| wanted == name) {
+        for (key, slot) in &mut tenant.roles {
+            if role.is_none_or(|wanted| *wanted == key.role) {
                 slot.closed_before = event;
                 outstanding += slot.in_use();
                 closed.append(&mut slot.idle);
