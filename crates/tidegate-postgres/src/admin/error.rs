@@ -152,7 +152,9 @@ impl Error {
                 source.code().map(tokio_postgres::error::SqlState::code)
             }
             Self::Connect { source, .. } => match &**source {
-                ConnectError::Refused(rejection) => Some(&rejection.sqlstate),
+                ConnectError::Refused(rejection) | ConnectError::Limited(rejection) => {
+                    Some(&rejection.sqlstate)
+                }
                 _ => None,
             },
             _ => None,
@@ -171,7 +173,9 @@ impl Error {
             },
             Self::Connect { source, .. } => match &**source {
                 ConnectError::Unreachable(cause) => cause.to_string(),
-                ConnectError::Refused(rejection) => rejection.message.clone(),
+                ConnectError::Refused(rejection) | ConnectError::Limited(rejection) => {
+                    rejection.message.clone()
+                }
                 other => other.to_string(),
             },
             other => other.to_string(),

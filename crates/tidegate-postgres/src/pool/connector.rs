@@ -42,7 +42,7 @@ pub trait Connector: Send + Sync + 'static {
     /// A connection that has logged in.
     type Connection: Send + 'static;
 
-    /// Connects and logs in. `shared` says that strangers share the role.
+    /// Connects and logs in. `shared` says that anonymous callers share the role.
     fn open<'a>(
         &'a self,
         key: &'a Key,

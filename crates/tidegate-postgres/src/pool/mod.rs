@@ -156,7 +156,7 @@ impl<K: Connector> Pool<K> {
     }
 
     /// Closes the connections of a role whose sessions would begin with other settings now. Those
-    /// that strangers share are pinned to the defaults, and any stranger may change the role's.
+    /// that anonymous callers share are pinned to the defaults, which the role cannot change.
     pub fn renew_role(&self, database: &DatabaseName, role: &RoleName) {
         let shares = |state: &State<K>, trusted| {
             state.is_shared(&Key {

@@ -7,7 +7,7 @@ use std::time::Duration;
 pub struct Settings {
     /// Connections at most, of all roles together, those being opened or reset included.
     pub capacity: usize,
-    /// Connections at most of a role that one user has. A role that strangers share gets a
+    /// Connections at most of a role that one user has. A role that anonymous callers share gets a
     /// quarter of `capacity`, a database half of it.
     pub per_role: usize,
     /// Requests that may wait at most; of one database half as many.
