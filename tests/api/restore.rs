@@ -85,7 +85,7 @@ async fn a_backup_without_roles_comes_back_in_a_fresh_cluster() {
     assert_eq!(code, Some(1), "{report}");
     for line in [
         "MISSING  roles of the tenant shop are not there, so that nobody gets in as them: shop, \
-         shop/ann\n",
+         shop/ann, shop/$authenticator1\n",
         "         CREATE ROLE \"shop/ann\" LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION \
          NOBYPASSRLS;\n         COMMENT ON ROLE \"shop/ann\" IS 'made by Tidegate';\n",
         "MISSING  users of the tenant shop are not in the roles of their groups",

@@ -108,6 +108,19 @@ WITH RECURSIVE caller (oid) AS (
     WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND a.privilege_type = 'TRIGGER'
       AND c.relpersistence <> 't'
     UNION ALL
+    -- It stays when the right to make it is revoked, and does not say who made it.
+    SELECT DISTINCT pg_catalog.format('the condition of the %s calls the function %s',
+               pg_catalog.pg_describe_object('pg_catalog.pg_trigger'::pg_catalog.regclass, t.oid, 0),
+               p.oid::pg_catalog.regprocedure),
+           pg_catalog.format('-- once you have read it: DROP TRIGGER %I ON %I.%I;',
+                             t.tgname, n.nspname, c.relname)
+    FROM pg_catalog.pg_trigger t
+    JOIN pg_catalog.pg_class c ON c.oid = t.tgrelid
+    JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+    CROSS JOIN LATERAL pg_catalog.regexp_matches(t.tgqual::text, ':funcid (\d+)', 'g') f (match)
+    JOIN pg_catalog.pg_proc p ON p.oid = (f.match)[1]::pg_catalog.oid
+    WHERE NOT t.tgisinternal AND p.provolatile = 'v'
+    UNION ALL
     SELECT pg_catalog.format('%s may write to the table of objections', g.quoted),
            pg_catalog.format('REVOKE ALL ON tidegate_catalog.objections FROM %s;', g.quoted)
     FROM pg_catalog.pg_class c

@@ -2,7 +2,9 @@
 
 use std::convert::Infallible;
 
-use tidegate_sql::{Author, Completion, Login, Pipeline, PipelineError, Result, RowSink, Terms};
+use tidegate_sql::{
+    Author, Completion, Login, Mode, Pipeline, PipelineError, Result, RowSink, Terms,
+};
 
 use super::RoleConnector;
 use super::roles::{Lent, Roles, check, conclude, told};
@@ -90,10 +92,11 @@ impl Roles {
     }
 }
 
-/// Whether a pipeline is one read, which nothing has to be undone of.
+/// Whether a pipeline is one read, of which nothing has to be undone. In a snapshot PostgreSQL
+/// refuses what the read leads to and writes, so it needs the transaction.
 fn is_one_query(pipeline: &Pipeline<'_>) -> bool {
     match &pipeline.steps[..] {
-        [step] => is_stateless(step.statement),
+        [step] => pipeline.mode == Mode::ReadWrite && is_stateless(step.statement),
         _ => false,
     }
 }

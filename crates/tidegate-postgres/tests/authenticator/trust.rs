@@ -41,7 +41,7 @@ async fn the_owner_and_strangers_have_no_authenticator() {
 }
 
 /// Each of these lets a user put code where the statements of others reach it.
-const GRANTS: [(&str, &str); 16] = [
+const GRANTS: [(&str, &str); 17] = [
     ("CREATE SCHEMA s AUTHORIZATION \"@mallory\"", "owns"),
     (
         "CREATE TABLE t (); ALTER TABLE t OWNER TO \"@mallory\"",
@@ -67,6 +67,12 @@ const GRANTS: [(&str, &str); 16] = [
         "triggers on public.own",
     ),
     ("GRANT ALL ON own TO PUBLIC", "triggers on public.own"),
+    (
+        "CREATE TRIGGER w BEFORE UPDATE ON own FOR EACH ROW \
+         WHEN (set_config('role', 'postgres', true) IS NULL) \
+         EXECUTE FUNCTION suppress_redundant_updates_trigger()",
+        "trigger w on table",
+    ),
     (
         "CREATE ROLE \"%_grp\"; GRANT \"%_grp\" TO \"@mallory\"; GRANT TRIGGER ON own TO \"%_grp\"",
         "triggers on public.own",

@@ -2,7 +2,7 @@
 
 use super::super::role::{self, Existing};
 use super::super::session::Session;
-use super::super::{Admin, Result, group, tenant};
+use super::super::{Admin, Result, authenticator, group, tenant};
 
 /// A tenant as the control database has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub struct KeptTenant {
     pub(super) adopted: bool,
     /// The roles that log in there.
     logins: Vec<String>,
+    /// The authenticators that so many users need: a backup of the database grants them rights.
+    authenticators: Vec<String>,
     /// Those of them that anonymous callers share.
     pub(super) shared: Vec<String>,
     /// The roles that are in groups, with a group's name each.
@@ -58,6 +60,7 @@ pub(super) async fn tenants(admin: &Admin, home: &Session) -> Result<Vec<KeptTen
                 owner_role: row.get(1),
                 adopted: row.get(2),
                 logins: Vec::new(),
+                authenticators: Vec::new(),
                 shared: Vec::new(),
                 memberships: Vec::new(),
             });
@@ -74,6 +77,12 @@ pub(super) async fn tenants(admin: &Admin, home: &Session) -> Result<Vec<KeptTen
             }
             tenant.logins.push(login);
         }
+    }
+    for tenant in &mut tenants {
+        let prefix = authenticator::prefix(&tenant.name);
+        let count = tenant.logins.len().div_ceil(authenticator::MOST_MEMBERS);
+        let names = (1..=count).map(|number| format!("{prefix}{number}"));
+        tenant.authenticators = names.collect();
     }
     Ok(tenants)
 }
@@ -134,11 +143,13 @@ const MEMBERSHIPS: &str = "SELECT g.oid IS NOT NULL, \
              WITH ORDINALITY AS k (login, in_group, place) \
     LEFT JOIN pg_catalog.pg_roles g ON g.rolname = k.in_group ORDER BY k.place";
 
-/// Looks up all roles of a tenant that log in.
+/// Looks up all roles of a tenant that log in. Authenticators that are not there are among them only
+/// where users are not there either: the service makes them otherwise.
 pub(super) async fn logins<'a>(home: &Session, tenant: &'a KeptTenant) -> Result<Vec<Login<'a>>> {
+    let names: Vec<&'a String> = tenant.logins.iter().chain(&tenant.authenticators).collect();
     let rows = home
         .client
-        .query(LOGINS, &[&tenant.logins, &tenant.name, &role::MARK])
+        .query(LOGINS, &[&names, &tenant.name, &role::MARK])
         .await?;
     let login = |(row, role): (&tokio_postgres::Row, &'a String)| Login {
         role,
@@ -158,7 +169,13 @@ pub(super) async fn logins<'a>(home: &Session, tenant: &'a KeptTenant) -> Result
             (false, false) => Entry::Refused,
         },
     };
-    Ok(rows.iter().zip(&tenant.logins).map(login).collect())
+    let mut logins: Vec<_> = rows.iter().zip(names).map(login).collect();
+    let authenticators = logins.split_off(tenant.logins.len());
+    let is_missing = |login: &Login<'_>| login.existing == Existing::Nothing;
+    if logins.iter().any(is_missing) {
+        logins.extend(authenticators.into_iter().filter(is_missing));
+    }
+    Ok(logins)
 }
 
 /// Looks up which logins of a tenant are in their groups.
