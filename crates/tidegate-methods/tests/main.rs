@@ -5,6 +5,7 @@
     reason = "a test that cannot go on should stop where it stands"
 )]
 
+mod authors;
 mod catalog;
 mod definitions;
 mod fixture;

@@ -12,11 +12,11 @@ use tokio::task::JoinSet;
 
 use crate::fixture::{definition, name, plain, reef};
 
-const OWNER: Actor<'_> = Actor {
+pub(crate) const OWNER: Actor<'_> = Actor {
     user: "reef",
     owner: true,
 };
-const ANNA: Actor<'_> = Actor {
+pub(crate) const ANNA: Actor<'_> = Actor {
     user: "anna",
     owner: false,
 };
@@ -25,7 +25,7 @@ const BEN: Actor<'_> = Actor {
     owner: false,
 };
 
-fn patch(body: &str) -> Patch {
+pub(crate) fn patch(body: &str) -> Patch {
     Patch::parse(body.as_bytes(), Limits::default()).unwrap()
 }
 
@@ -383,36 +383,6 @@ async fn who_may_change_a_method() {
     registry.remove(&reef(), OWNER, &["a", "b"]).await.unwrap();
     assert!(registry.list(&reef()).await.unwrap().is_empty());
     assert!(registry.lookup(&reef(), "a").await.unwrap().is_none());
-}
-
-#[tokio::test]
-async fn a_method_is_the_owners_while_the_owner_has_written_its_text() {
-    let registry = Registry::new(Arc::new(MemoryMethodStore::new()));
-    let of_owner = vec![plain("mine")];
-    registry.create(&reef(), OWNER, of_owner).await.unwrap();
-    let of_anna = vec![plain("hers")];
-    registry.create(&reef(), ANNA, of_anna).await.unwrap();
-    for (who, method, change, owners) in [
-        (OWNER, "mine", r#"{"output_format":"csv"}"#, true),
-        (OWNER, "mine", r#"{"q":"select 2"}"#, true),
-        (OWNER, "hers", r#"{"output_format":"csv"}"#, false),
-        (OWNER, "hers", r#"{"type_hints":{"x":"int"}}"#, false),
-        (OWNER, "hers", r#"{"method":"hers"}"#, false),
-        (OWNER, "hers", r#"{"q":"select 1"}"#, true),
-        (ANNA, "hers", r#"{"type_formats":{"x":"Y"}}"#, true),
-        (ANNA, "hers", r#"{"type_hints":{"x":"hers"}}"#, false),
-        (OWNER, "hers", r#"{"type_hints":null}"#, false),
-        (OWNER, "hers", r#"{"q":"select 1"}"#, true),
-        (ANNA, "hers", r#"{"q":"select 1"}"#, false),
-    ] {
-        let (tenant, change) = (reef(), patch(change));
-        registry
-            .patch(&tenant, who, &[method], &change)
-            .await
-            .unwrap();
-        let after = registry.lookup(&reef(), method).await.unwrap().unwrap();
-        assert_eq!(after.record().by_owner, owners, "{method} {change:?}");
-    }
 }
 
 #[tokio::test]
