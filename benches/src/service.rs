@@ -52,16 +52,11 @@ impl Service {
         };
         let (path, folder) = folder(keep)?;
         let data_dir = path.join("demo");
-        let mut child = Command::new(&binary)
-            .args(["demo", "--listen", &listen(&data_dir), "--data-dir"])
-            .arg(&data_dir)
-            // Ten million rows take as long as they take.
-            .env("TIDEGATE_STATEMENT_TIMEOUT", "600s")
-            // Users of the bench come from addresses of their own.
-            .env("TIDEGATE_TRUSTED_PROXIES", "127.0.0.1")
-            .stdout(Stdio::piped())
-            .spawn()?;
-        wait_for_banner(&mut child)?;
+        let mut child = launch(&binary, &data_dir)?;
+        if raise_max_connections(&data_dir).await? {
+            stop(&mut child);
+            child = launch(&binary, &data_dir)?;
+        }
         let env = fs::read_to_string(data_dir.join("demo.env"))?;
         let url = variable(&env, "TIDEGATE_URL")?;
         let address: SocketAddr = url.trim_start_matches("http://").parse()?;
@@ -113,13 +108,52 @@ impl Service {
 impl Drop for Service {
     /// Stops the demo, also where a case failed.
     fn drop(&mut self) {
-        let pid = self.server.to_string();
-        if Command::new("kill").arg(pid).status().is_ok() {
-            // There is nobody to tell, and nothing else to do.
-            let _ = self.child.wait();
-        }
+        stop(&mut self.child);
     }
 }
+
+fn launch(binary: &Path, data_dir: &Path) -> Result<Child> {
+    let mut child = Command::new(binary)
+        .args(["demo", "--listen", &listen(data_dir), "--data-dir"])
+        .arg(data_dir)
+        // Ten million rows take as long as they take.
+        .env("TIDEGATE_STATEMENT_TIMEOUT", "600s")
+        // Users of the bench come from addresses of their own.
+        .env("TIDEGATE_TRUSTED_PROXIES", "127.0.0.1")
+        .stdout(Stdio::piped())
+        .spawn()?;
+    wait_for_banner(&mut child)?;
+    Ok(child)
+}
+
+fn stop(child: &mut Child) {
+    if Command::new("kill")
+        .arg(child.id().to_string())
+        .status()
+        .is_ok()
+    {
+        // The exit status of a process that was told to end says nothing.
+        let _ = child.wait();
+    }
+}
+
+/// Leaves pgbench connections beside those of the service; whether PostgreSQL must start again.
+async fn raise_max_connections(data_dir: &Path) -> Result<bool> {
+    let env = fs::read_to_string(data_dir.join("demo.env"))?;
+    let (client, connection) =
+        tokio_postgres::connect(&variable(&env, "DATABASE_URL")?, tokio_postgres::NoTls).await?;
+    tokio::spawn(connection);
+    let row = client.query_one("SHOW max_connections", &[]).await?;
+    if row.get::<_, &str>(0) == MAX_CONNECTIONS {
+        return Ok(false);
+    }
+    let set = format!("ALTER SYSTEM SET max_connections = {MAX_CONNECTIONS}");
+    client.batch_execute(&set).await?;
+    Ok(true)
+}
+
+/// The service takes four fifths of them.
+const MAX_CONNECTIONS: &str = "140";
 
 /// A sign-in of the owner.
 pub(crate) const OWNER: &str =
