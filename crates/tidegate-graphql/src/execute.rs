@@ -312,7 +312,7 @@ impl Request<'_> {
     }
 }
 
-/// What a client is told of a mutation that is committed and cannot be shown.
+/// The error for a mutation that is committed and whose answer cannot be shown.
 fn committed(error: &tidegate_sql::Error) -> Error {
     let (code, problem) = match error {
         tidegate_sql::Error::ResultTooLarge(limit) => {

@@ -32,7 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// A tenant whose users get authenticators.
 pub(super) struct Users<'a> {
     pub(super) database: &'a str,
-    /// Nobody who can become one of these gets an authenticator.
+    /// A user that can become one of these roles gets no authenticator.
     pub(super) owner: Option<&'a str>,
     /// The roles that anonymous callers share.
     pub(super) shared: &'a [String],
@@ -40,7 +40,7 @@ pub(super) struct Users<'a> {
     pub(super) only: Option<&'a str>,
 }
 
-/// Users who can become nobody with rights beyond those of a user, and have no authenticator yet.
+/// Users without an authenticator that can become no role with more rights than a user has.
 pub(super) const UNSEATED: &str = "WITH RECURSIVE usr AS ( \
         SELECT r.oid, r.rolname FROM pg_catalog.pg_roles r \
         WHERE pg_catalog.starts_with(r.rolname::text, $1 || '/') \

@@ -70,7 +70,7 @@ WITH RECURSIVE caller (oid) AS (
       -- Neither is code.
       AND d.classid NOT IN ('pg_catalog.pg_default_acl'::pg_catalog.regclass,
                             'pg_catalog.pg_user_mapping'::pg_catalog.regclass)
-      -- What is temporary nobody else's statement reaches.
+      -- Temporary objects belong to one session.
       AND NOT EXISTS (
           SELECT FROM pg_catalog.pg_namespace n
           WHERE n.nspname ~ '^pg_(toast_)?temp_' AND n.oid IN (

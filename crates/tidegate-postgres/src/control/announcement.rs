@@ -37,7 +37,7 @@ pub(crate) fn source() -> &'static str {
 
 /// Whether the trigger is there, fires, and everything behind it is ours; whether it is as this
 /// release makes it; and whether we may make it, which only superusers may. Where transactions are
-/// prepared there should be none: those that have notified somebody cannot be.
+/// prepared there should be none: a transaction that has sent NOTIFY cannot be prepared.
 const SURVEY: &str = "SELECT made.current IS NOT NULL, coalesce(made.current, false),
     (SELECT r.rolsuper
      AND pg_catalog.current_setting('max_prepared_transactions') OPERATOR(pg_catalog.=) '0'

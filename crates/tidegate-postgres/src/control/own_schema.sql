@@ -18,7 +18,7 @@ BEGIN
             WHERE c.relnamespace OPERATOR(pg_catalog.=) n.oid
             AND c.relname OPERATOR(pg_catalog.=) 'objections'
             UNION ALL
-            -- What everybody may call nobody but PostgreSQL can.
+            -- PUBLIC keeps EXECUTE: only PostgreSQL can call an event trigger function.
             SELECT 'FUNCTION tidegate_catalog.announce()', p.proacl, p.proowner, 'EXECUTE'
             FROM pg_catalog.pg_proc p
             WHERE p.pronamespace OPERATOR(pg_catalog.=) n.oid

@@ -12,7 +12,7 @@ use crate::lane::{Answer, Asked, Visit};
 use crate::session::reset::is_stateless;
 use crate::session::task::{Place, RunError, Task};
 
-/// Whoever has to be done sooner does not share a connection.
+/// A request with less time than this does not share a connection.
 const UNHURRIED: Duration = Duration::from_millis(200);
 
 impl Roles {

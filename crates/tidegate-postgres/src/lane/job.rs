@@ -108,7 +108,7 @@ impl Job {
         self.break_off(true);
     }
 
-    /// Whoever waits runs it on a connection of its own, and it stays away from lanes for a while,
+    /// The request runs it on a connection of its own, and it stays away from lanes for a while,
     /// unless it was the caller's role that was refused.
     pub(super) fn fail(self, now: Instant) {
         if self.stage == Stage::Refused {

@@ -16,7 +16,7 @@ async fn a_grant_counts_for_every_node_from_its_commit() {
         tenant.settles("alice", true).await;
         other.distrust(&database);
         assert!(other.of(&database, &alice).await.is_some(), "{round}");
-        // As with psql: neither node is told.
+        // As with psql, no node is notified.
         tenant.run("GRANT TRIGGER ON own TO \"@mallory\"").await;
         // Both nodes still say yes, and the switch of the role says no.
         assert!(other.of(&database, &alice).await.is_some());
@@ -43,7 +43,7 @@ async fn a_decision_does_not_overtake_a_definition_that_is_not_committed() {
         .batch_execute("BEGIN; GRANT TRIGGER ON own TO \"shared_race/mallory\"")
         .await
         .unwrap();
-    // It is decided meanwhile, by whom does not matter, and nobody waits for the grant.
+    // Either node may decide meanwhile; neither waits for the grant to commit.
     tenant.run("COMMENT ON TABLE own IS 'x'").await;
     tenant.node.distrust(&tenant.database());
     assert!(tenant.of("alice").await.is_some());

@@ -13,7 +13,7 @@ async fn a_user_has_an_authenticator_from_its_first_day_to_its_last() {
     let tenant = Tenant::new("seats").await;
     assert_eq!(tenant.value(MEMBERS).await, "3");
     assert!(tenant.of("alice").await.is_some());
-    // A sign-up is no objection, and disturbs nobody.
+    // A sign-up writes no objection.
     let shared = tenant.shared().await;
     tenant.user("carol").await;
     assert_eq!(
@@ -44,7 +44,7 @@ async fn a_role_that_becomes_shared_leaves_its_authenticator() {
         .await
         .unwrap();
     assert_eq!(tenant.value(MEMBERS).await, "2");
-    // Nor does it get one when somebody else comes.
+    // It gets none at the next sign-up either.
     tenant.user("carol").await;
     assert_eq!(tenant.value(MEMBERS).await, "3");
     tenant

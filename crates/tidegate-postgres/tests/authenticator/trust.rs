@@ -169,7 +169,7 @@ async fn without_its_event_trigger_a_database_is_not_trusted() {
     ] {
         tenant.settles("alice", true).await;
         tenant.run(harm).await;
-        // A node that begins finds out; one that knows better is told by nothing.
+        // A node that starts evaluates it; a running node does not notice.
         let other = node(tenant.name);
         assert_eq!(
             other.of(&tenant.database(), &tenant.role("alice")).await,

@@ -144,7 +144,7 @@ async fn full_server(name: &str, pool: Settings) -> (Arc<Stage>, Vec<Client>) {
 static SERVED: AtomicUsize = AtomicUsize::new(0);
 static UNAVAILABLE: AtomicUsize = AtomicUsize::new(0);
 
-/// Others leave the pool two connections of the twenty that it believes to have.
+/// Other clients leave the pool two of its twenty connections.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn requests_share_what_others_leave_of_max_connections() {
     let settings = Settings {

@@ -16,7 +16,7 @@ use tidegate_sql::{
 
 use crate::stage::{Gathered, Rows, Sql, Stage, password};
 
-/// Allows everybody the one authenticator of a database, until it is told not to.
+/// Allows every user the one authenticator of a database until it is closed.
 #[derive(Default)]
 pub(crate) struct Open {
     closed: AtomicBool,

@@ -8,7 +8,7 @@ use super::Finding;
 use super::kept::KeptTenant;
 use crate::{authenticator, control};
 
-/// Looks into a tenant's database. Where nobody may make event triggers, connections are never
+/// Looks into a tenant's database. Where event triggers cannot be made, connections are never
 /// shared, and there is nothing to say.
 pub(super) async fn examine(session: &Session, kept: &KeptTenant) -> Result<Vec<Finding>> {
     if !session.superuser {
