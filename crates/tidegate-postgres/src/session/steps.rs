@@ -280,8 +280,8 @@ impl Connection {
         if tag == tag::ERROR_RESPONSE {
             return self.refuse_step(steps);
         }
-        // What follows is of other statements, or of COMMIT.
-        if steps.failure.is_some() {
+        // What follows is of other statements, or of COMMIT: behind a refused switch too.
+        if steps.failure.is_some() || self.prefix.is_refused() {
             return Ok(());
         }
         let is_over = steps.refused.is_some();

@@ -37,6 +37,8 @@ async fn a_pipeline_acts_as_its_caller_from_the_first_statement_to_the_last() {
 async fn a_pipeline_whose_role_is_refused_runs_once_on_the_callers_login() {
     let (stage, open) = tenant("shared_pipeline_refused", 1).await;
     stage.admin.batch_execute(LOG).await.unwrap();
+    let leaves = "CREATE FUNCTION public.leaves() RETURNS int LANGUAGE sql AS 'SELECT 1'";
+    stage.admin.batch_execute(leaves).await.unwrap();
     let login = user(&stage, 1);
     let revoke = format!(
         "REVOKE \"{}\" FROM \"{}/$authenticator1\"",
@@ -57,6 +59,10 @@ async fn a_pipeline_whose_role_is_refused_runs_once_on_the_callers_login() {
             read.run(&stage, &login).await.unwrap()[0].values,
             [[own.clone()]]
         );
+        // One that is followed by a reset has a Sync of its own in front of COMMIT.
+        let reset = Plan::new([ours(WHO), ours("select public.leaves()")]).ours();
+        let reset = reset.snapshot().run(&stage, &login).await.unwrap();
+        assert_eq!(reset[0].values, [[own.clone()]]);
         stage.admin.batch_execute(&grant).await.unwrap();
         Plan::new(statements())
             .ours()
@@ -64,7 +70,7 @@ async fn a_pipeline_whose_role_is_refused_runs_once_on_the_callers_login() {
             .await
             .unwrap();
     }
-    assert_eq!(open.distrusted(), 4);
+    assert_eq!(open.distrusted(), 6);
     let logins = "SELECT string_agg(login || ' ' || n, ', ' ORDER BY login) \
         FROM (SELECT login, count(*) n FROM log GROUP BY login) l";
     let expected = format!("{}/$authenticator1 2, {} 2", stage.name, login.role);
