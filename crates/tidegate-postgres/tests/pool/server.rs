@@ -154,6 +154,9 @@ async fn requests_share_what_others_leave_of_max_connections() {
     let (stage, mut taken) = full_server("pool_scarce", settings).await;
     let logins = users(&stage, 8).await;
     taken.truncate(taken.len() - 2);
+    // PostgreSQL frees a connection some time after its client has closed it.
+    let held = "SELECT count(*)::text FROM pg_stat_activity WHERE usename = 'pool_scarce'";
+    while stage.value(held).await != taken.len().to_string() {}
     let start = Instant::now();
     ask(&stage, &logins, 20, |answer| {
         let count = match answer {
