@@ -16,7 +16,7 @@ use crate::connection::Connection;
 use crate::shape::body::Body;
 use crate::shape::value::Random;
 
-/// Who sends a request.
+/// The caller of a request.
 #[derive(Clone, Debug)]
 pub(crate) struct Caller {
     /// The access token; none for a server that asks for none.
@@ -25,7 +25,7 @@ pub(crate) struct Caller {
     pub(crate) number: u32,
 }
 
-/// What is sent where by whom.
+/// The requests of a load run: server, path, bodies and callers.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     /// The server.
@@ -85,7 +85,7 @@ pub(crate) struct Load {
     pub(crate) once: bool,
 }
 
-/// What came of it.
+/// The result of a load run.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     /// The time of each request, in no order.
@@ -151,7 +151,7 @@ fn one_thread(plan: &Plan, load: Load, turn: &Arc<AtomicUsize>) -> Result<Outcom
     Ok(work.outcome.take())
 }
 
-/// What the connections of a thread share.
+/// State shared by the connections of one thread.
 struct Work {
     plan: Plan,
     /// The next caller, where each asks once.

@@ -27,9 +27,9 @@ use crate::{Result, process};
 pub(crate) struct Bench<'a> {
     /// The demo.
     pub(crate) service: &'a Service,
-    /// Who sends requests.
+    /// The callers of the requests.
     pub(crate) people: &'a People,
-    /// What was asked for.
+    /// The command line.
     pub(crate) arguments: &'a Arguments,
     /// The other server.
     pub(crate) peer: Option<&'a Peer>,
@@ -59,7 +59,7 @@ impl Bench<'_> {
             self.warm_up(plan, load).await?;
         }
         let peer = self.checked_peer(shape, load).await;
-        // What the case before left to write is not counted for this one.
+        // A checkpoint, so that the previous case's dirty pages are not counted here.
         self.admin.batch_execute("checkpoint").await?;
         let script = shape.script();
         let role = variant::floor_role(variants);
@@ -247,7 +247,7 @@ async fn check(plan: &Plan) -> Result<()> {
 /// The longest that callers may take to ask once each, when each needs a login.
 const WARM_UP: Duration = Duration::from_mins(2);
 
-/// What is sent before each slice and not measured.
+/// The unmeasured lead-in of each slice.
 const LEAD_IN: Duration = Duration::from_millis(200);
 
 /// Larger answers may be streamed, without the length that looking at them needs.

@@ -11,7 +11,7 @@ use crate::shape::Shape;
 /// How long the other server may take until it answers.
 const PATIENCE: Duration = Duration::from_mins(5);
 
-/// Where it is, and which documents are for it.
+/// The peer's address and its documents.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Peer {
     /// The middle of the names of its documents: `SHAPE.NAME.graphql`.

@@ -35,7 +35,7 @@ pub(crate) struct Service {
     pub(crate) tcp_url: String,
     /// The binary, for its other commands.
     pub(crate) binary: PathBuf,
-    /// Where the demo's data, our scripts and the users' tokens are.
+    /// The folder with the demo's data, the pgbench scripts and the users' tokens.
     pub(crate) path: PathBuf,
     /// Removes the folder at the end, unless it is kept.
     _folder: Option<TempDir>,
