@@ -1,8 +1,12 @@
 //! What is done when PostgreSQL's lock table is full.
 //!
 //! The table is shared by all databases of the cluster (PostgreSQL, `max_locks_per_transaction`).
-//! One transaction that makes thousands of tables fills it, and then no transaction of anybody can
-//! write, and nobody can log in. PostgreSQL has no bound for one session.
+//! One transaction that creates thousands of tables fills it, and then no transaction can write and
+//! no login succeeds. PostgreSQL has no limit for one session.
+//!
+//! The guard is one connection that holds the locks it needs to find that session, and a reserve.
+//! When the table is full it gives the reserve back and terminates the session. PostgreSQL cannot
+//! terminate a session while it parses a very long text: until then the service uses the reserve.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +22,7 @@ use crate::config::Config;
 use crate::connection::ConnectError;
 use crate::role_mark::ROLE_MARK;
 
-/// How often a statement is tried that found the table full.
+/// How often a statement is tried that finds the table full.
 pub(super) const TRIES: u32 = 5;
 /// How long a statement waits for room.
 const WAIT: Duration = Duration::from_secs(2);
@@ -26,6 +30,8 @@ const WAIT: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_secs(5);
 /// The pause between looks.
 const PAUSE: Duration = Duration::from_millis(50);
+/// How often the guard tries to take its reserve again.
+const REFILL: Duration = Duration::from_secs(1);
 /// How long one transaction of the guard stays open. Longer ones alarm those who monitor sessions
 /// that are idle in a transaction.
 const RENEWED: Duration = Duration::from_mins(1);
@@ -68,12 +74,20 @@ const CATALOGS: [&str; 30] = [
     "pg_type",
 ];
 
-/// Whether the table has room: any user can raise the error that PostgreSQL raises when it is full.
+/// Fails if the table is full. Its error alone is no proof: any user can raise it.
 const PROBE: &str = "SAVEPOINT probe; \
     SELECT pg_catalog.count(pg_catalog.pg_try_advisory_xact_lock( \
         pg_catalog.pg_backend_pid(), entry)) FROM pg_catalog.generate_series(1, 64) entry";
-/// Gives back what the probe took.
-const PROBED: &str = "ROLLBACK TO SAVEPOINT probe; RELEASE SAVEPOINT probe";
+/// Releases the locks of the probe.
+const END_PROBE: &str = "ROLLBACK TO SAVEPOINT probe; RELEASE SAVEPOINT probe";
+/// Takes as many entries as four sessions may on average, 256 by default. Fails if the table lacks
+/// them.
+const RESERVE: &str = "SAVEPOINT reserve; \
+    SELECT pg_catalog.count(pg_catalog.pg_try_advisory_xact_lock( \
+        pg_catalog.pg_backend_pid(), 64 + entry)) FROM pg_catalog.generate_series(1, \
+        4 * pg_catalog.current_setting('max_locks_per_transaction')::pg_catalog.int4) entry";
+/// Releases the reserve.
+const END_RESERVE: &str = "ROLLBACK TO SAVEPOINT reserve; RELEASE SAVEPOINT reserve";
 
 /// Shares the table's state with the statements that found it full.
 pub(super) struct LockTable {
@@ -121,6 +135,15 @@ impl LockTable {
     }
 }
 
+/// What the guard remembers between looks.
+#[derive(Default)]
+struct Guard {
+    /// Whether the open transaction holds the reserve.
+    has_reserve: bool,
+    /// The process that was terminated last, to log it once.
+    terminated: Option<String>,
+}
+
 /// Keeps a transaction open that has looked once: it holds all locks that another look needs, so
 /// that one works when the table is full. It holds no snapshot between its statements.
 async fn stand_by(
@@ -130,7 +153,7 @@ async fn stand_by(
 ) -> Result<(), ConnectError> {
     let (client, connection) = connect(config, &config.control_database, CONTROL).await?;
     let mut ended = tokio::spawn(connection);
-    let mut asked = None;
+    let mut guard = Guard::default();
     loop {
         if begin(&client).await.is_err() {
             if ended.is_finished() {
@@ -139,19 +162,19 @@ async fn stand_by(
             tokio::time::sleep(PAUSE).await;
             continue;
         }
+        guard.has_reserve = false;
         let renewed = tokio::time::sleep(RENEWED);
         tokio::pin!(renewed);
-        let mut is_ready = true;
+        let mut is_ready = look_in_time(&client, &mut guard).await;
         while is_ready {
             tokio::select! {
                 _ = &mut ended => return Ok(()),
                 () = &mut renewed => is_ready = false,
+                () = tokio::time::sleep(REFILL), if !guard.has_reserve => {
+                    is_ready = look_in_time(&client, &mut guard).await;
+                }
                 () = wanted.notified() => {
-                    let looked = timeout(LOOK, look(&client, &mut asked)).await;
-                    is_ready = matches!(looked, Ok(Ok(())));
-                    if !is_ready {
-                        warn!(?looked, "could not make room in PostgreSQL's lock table");
-                    }
+                    is_ready = look_in_time(&client, &mut guard).await;
                     looks.send_modify(|looks| *looks += 1);
                     tokio::time::sleep(PAUSE).await;
                 }
@@ -160,31 +183,38 @@ async fn stand_by(
     }
 }
 
+/// Looks. Returns whether the transaction can be used for the next look.
+async fn look_in_time(client: &Client, guard: &mut Guard) -> bool {
+    let looked = timeout(LOOK, look(client, guard)).await;
+    let is_ready = matches!(looked, Ok(Ok(())));
+    if !is_ready {
+        warn!(?looked, "could not make room in PostgreSQL's lock table");
+    }
+    is_ready
+}
+
 /// Begins the next transaction and takes the locks of a look.
 async fn begin(client: &Client) -> Result<(), tokio_postgres::Error> {
     let read = |catalog| format!("SELECT FROM pg_catalog.{catalog} LIMIT 0; ");
     let text = format!(
-        "ROLLBACK; BEGIN; SET LOCAL idle_in_transaction_session_timeout = 0; {} {PROBE}; {PROBED}; {}",
+        "ROLLBACK; BEGIN; SET LOCAL idle_in_transaction_session_timeout = 0; {} {PROBE}; {END_PROBE}; {}",
         CATALOGS.map(read).concat(),
         end("NULL::pg_catalog.int4")
     );
     client.simple_query(&text).await.map(drop)
 }
 
-/// Ends the session with the most locks if the table is full. `asked` is the process that was asked
-/// to end last: one that parses a long text does not end before that is done.
-async fn look(client: &Client, asked: &mut Option<String>) -> Result<(), tokio_postgres::Error> {
-    let has_room = client.simple_query(PROBE).await.is_ok();
-    client.simple_query(PROBED).await?;
-    if has_room {
+/// Releases the reserve and terminates the session with the most locks, if the table is full.
+async fn look(client: &Client, guard: &mut Guard) -> Result<(), tokio_postgres::Error> {
+    if has_room(client, guard).await? {
         return Ok(());
     }
     for message in &client.simple_query(&end("most.pid")).await? {
         if let SimpleQueryMessage::Row(row) = message
             && row.len() > 1
-            && row.get(3) != asked.as_deref()
+            && row.get(3) != guard.terminated.as_deref()
         {
-            *asked = row.get(3).map(str::to_owned);
+            guard.terminated = row.get(3).map(str::to_owned);
             warn!(
                 role = row.get(0),
                 database = row.get(1),
@@ -195,6 +225,23 @@ async fn look(client: &Client, asked: &mut Option<String>) -> Result<(), tokio_p
         }
     }
     Ok(())
+}
+
+/// Whether the table has room beside the reserve. The reserve is held afterwards if it has.
+async fn has_room(client: &Client, guard: &mut Guard) -> Result<bool, tokio_postgres::Error> {
+    let held = guard.has_reserve;
+    let has_room = if held {
+        let probed = client.simple_query(PROBE).await.is_ok();
+        client.simple_query(END_PROBE).await?;
+        probed
+    } else {
+        client.simple_query(RESERVE).await.is_ok()
+    };
+    if !has_room {
+        client.simple_query(END_RESERVE).await?;
+    }
+    guard.has_reserve = has_room;
+    Ok(has_room)
 }
 
 /// The text that selects the session that holds the most locks, if it is a user's and holds more
