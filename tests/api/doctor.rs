@@ -109,6 +109,6 @@ async fn the_doctor_logs_in_as_the_owner_of_each_tenant() {
     let output = operator.run(&["doctor"], "");
     let said = text(&output.stdout);
     assert_eq!(output.status.code(), Some(1), "{said}");
-    let missing = "MISSING  the owner of shop cannot log in to its database (too many connections";
+    let missing = "MISSING  the role shop of the tenant shop cannot log in (too many connections";
     assert!(said.contains(missing), "{said}");
 }

@@ -71,6 +71,7 @@ mod operations;
 mod own_database;
 mod privileges;
 mod prompts;
+mod repair;
 mod restore;
 mod rpc;
 mod rpc_batches;

@@ -359,37 +359,6 @@ async fn a_node_that_starts_before_postgresql_waits_for_it() {
 }
 
 #[tokio::test]
-async fn a_user_that_spoilt_its_own_role_is_let_in_again() {
-    let operator = operator().await;
-    let node = Node::start(&operator).await;
-    let tokens = node.sign_in("shop", "shop", "owner-password").await;
-    let token = tokens["access_token"].as_str().unwrap();
-    // The last one spoils nothing, and stays.
-    let spoil = json!([
-        {"q": "alter role shop password 'mine'"},
-        {"q": "alter role shop set local_preload_libraries = 'nowhere'"},
-        {"q": "alter role shop set search_path = nowhere"},
-    ]);
-    let (status, answer) = node.post("/api/v4/sql", Some(token), spoil).await;
-    assert_eq!(status, StatusCode::OK, "{answer}");
-    node.stop();
-    let node = Node::start(&operator).await;
-    let q = "select count(*) as orders, current_setting('search_path') as path from public.orders";
-    eventually("it is let in", || async {
-        let (status, answer) = node.post("/api/v4/sql", Some(token), json!({"q": q})).await;
-        let found = json!([{"orders": 1, "path": "nowhere"}]);
-        match status {
-            StatusCode::OK => assert_eq!(answer["data"], found),
-            // Two repairs come a second apart.
-            status => assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{answer}"),
-        }
-        status == StatusCode::OK
-    })
-    .await;
-    node.stop();
-}
-
-#[tokio::test]
 async fn the_issuer_is_the_public_url_wherever_the_node_listens() {
     use base64::Engine as _;
     let operator = operator().await;

@@ -152,6 +152,19 @@ pub(crate) enum User {
         #[command(flatten)]
         password: PasswordSource,
     },
+    /// Give a user's role the password that the service logs in with, as after a restore without
+    /// the roles' passwords, and reset settings of the role with which PostgreSQL lets it not in
+    Repair {
+        /// The tenant
+        #[arg(required_unless_present = "all")]
+        database: Option<String>,
+        /// The user
+        #[arg(required_unless_present = "all", conflicts_with = "all")]
+        name: Option<String>,
+        /// All users of the tenant, or of all tenants where none is named
+        #[arg(long)]
+        all: bool,
+    },
     /// Drop a user with its role
     Drop {
         /// The tenant

@@ -24,6 +24,17 @@ pub(crate) struct UserPool {
     authenticators: Arc<Authenticators>,
 }
 
+/// What logs in as the roles of users; `version` is `server_version_num`.
+pub(crate) fn connector(service: &Service, version: u32) -> Result<RoleConnector> {
+    let control: Arc<dyn Executor> = service.control.clone();
+    let credentials = RoleCredentials::new(control, service.passwords.clone(), version)?;
+    Ok(RoleConnector::new(
+        service.config.clone(),
+        Arc::new(credentials),
+        service.control.clone(),
+    ))
+}
+
 impl UserPool {
     /// A pool with this node's share of the connections that the server has.
     pub(crate) async fn open(service: &Service, settings: &Settings) -> Result<Self> {
@@ -36,15 +47,8 @@ impl UserPool {
             share: settings.shared_reads,
             ..PoolSettings::for_server(server.max_connections, reserved, nodes)
         };
-        let control: Arc<dyn Executor> = service.control.clone();
-        let credentials = RoleCredentials::new(control, service.passwords.clone(), server.version)?;
-        let connector = RoleConnector::new(
-            service.config.clone(),
-            Arc::new(credentials),
-            service.control.clone(),
-        );
-        let repair = Arc::new(service.admin.clone());
-        let pool = Pool::new(connector, repair, limits, ports::jitter());
+        let connector = connector(service, server.version)?;
+        let pool = Pool::new(connector, limits, ports::jitter());
         let control = service.control.clone();
         let authenticators = Arc::new(Authenticators::new(control.clone()));
         let roles = Roles::new(pool).with_authentication(authenticators.clone());
@@ -196,7 +200,7 @@ fn label(value: &str) -> String {
 }
 
 /// Counters since the start: event, unit and count.
-fn events(counters: &Counters, shared: u64) -> [(&'static str, &'static str, u64); 11] {
+fn events(counters: &Counters, shared: u64) -> [(&'static str, &'static str, u64); 10] {
     [
         (
             "shared",
@@ -233,11 +237,6 @@ fn events(counters: &Counters, shared: u64) -> [(&'static str, &'static str, u64
             "reset_failed",
             "Resets that failed, which closes the connection.",
             counters.reset_failures,
-        ),
-        (
-            "repaired",
-            "Repairs that were tried of roles that could not log in.",
-            counters.repairs,
         ),
         (
             "timed_out",

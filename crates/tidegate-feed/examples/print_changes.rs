@@ -13,7 +13,7 @@ use tidegate_feed::{
 };
 use tidegate_postgres::backoff::Jitter;
 use tidegate_postgres::control::Control;
-use tidegate_postgres::pool::{self, Key, NoRepair, OpenError, Pool};
+use tidegate_postgres::pool::{self, Key, OpenError, Pool};
 use tidegate_postgres::{
     Config, Credential, Credentials, Postgres, Replication, ReplicationSettings, RoleConnector,
     Roles, StartupPins,
@@ -29,11 +29,7 @@ impl Credentials for OnlyAdmin {
     fn of<'a>(&'a self, _: &'a Key, _: bool) -> BoxFuture<'a, Result<Credential, OpenError>> {
         let password = self.0.admin_password.clone();
         let pins = StartupPins::default();
-        Box::pin(std::future::ready(Ok(Credential {
-            password,
-            pins,
-            state: None,
-        })))
+        Box::pin(std::future::ready(Ok(Credential::new(password, pins))))
     }
 }
 
@@ -43,7 +39,7 @@ fn feed(config: Config) -> Fallible<Feed> {
     let credentials = Arc::new(OnlyAdmin(config.clone()));
     let connector = RoleConnector::new(shared, credentials, control.clone());
     let settings = pool::Settings::default();
-    let pool = Pool::new(connector, Arc::new(NoRepair), settings, Jitter::none());
+    let pool = Pool::new(connector, settings, Jitter::none());
     let executor = Arc::new(Postgres::new(Roles::new(pool), control));
     let log = Replication::new(config.clone(), config, None, ReplicationSettings::default());
     Ok(Feed::new(Arc::new(log), executor, Settings::default()))

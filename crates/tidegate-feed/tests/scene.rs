@@ -12,7 +12,7 @@ use tidegate_feed::{
 use tidegate_filter::{Filter, Json};
 use tidegate_postgres::backoff::Jitter;
 use tidegate_postgres::control::Control;
-use tidegate_postgres::pool::{self, Key, NoRepair, OpenError, Pool};
+use tidegate_postgres::pool::{self, Key, OpenError, Pool};
 use tidegate_postgres::{
     Config, Credential, Credentials, Outbox as OutboxLog, OutboxSettings, Postgres, Replication,
     ReplicationSettings, RoleConnector, Roles, Secret, StartupPins, role_password, scram_verifier,
@@ -318,12 +318,7 @@ pub(crate) fn executor(setup: &Setup) -> Arc<dyn Executor> {
     let config = Arc::new(config(setup));
     let control = Arc::new(Control::new(config.clone(), Jitter::none()).unwrap());
     let connector = RoleConnector::new(config, Arc::new(Passwords), control.clone());
-    let pool = Pool::new(
-        connector,
-        Arc::new(NoRepair),
-        pool::Settings::default(),
-        Jitter::none(),
-    );
+    let pool = Pool::new(connector, pool::Settings::default(), Jitter::none());
     Arc::new(Postgres::new(Roles::new(pool), control))
 }
 
@@ -352,11 +347,7 @@ impl Credentials for Passwords {
             server_version: u32::from(shared_cluster().version().major) * 10_000,
             ..StartupPins::default()
         };
-        Box::pin(std::future::ready(Ok(Credential {
-            password,
-            pins,
-            state: None,
-        })))
+        Box::pin(std::future::ready(Ok(Credential::new(password, pins))))
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::BytesMut;
 use tidegate_postgres::backoff::Jitter;
-use tidegate_postgres::pool::{Key, NoRepair, OpenError, Pool, Settings};
+use tidegate_postgres::pool::{Key, OpenError, Pool, Settings};
 use tidegate_postgres::{
     Backend, Config, Credential, Credentials, Fate, RoleConnector, Roles, Secret, StartupPins,
     Terminator,
@@ -29,11 +29,7 @@ impl Credentials for OneRole {
     ) -> BoxFuture<'a, Result<Credential, OpenError>> {
         let password = Secret::new("reader's password");
         let pins = StartupPins::default();
-        Box::pin(std::future::ready(Ok(Credential {
-            password,
-            pins,
-            state: None,
-        })))
+        Box::pin(std::future::ready(Ok(Credential::new(password, pins))))
     }
 }
 
@@ -87,12 +83,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let config = Arc::new(Config::from_url(&cluster.socket_url("postgres"))?);
     let connector = RoleConnector::new(config, Arc::new(OneRole), Arc::new(Patience));
-    let pool = Pool::new(
-        connector,
-        Arc::new(NoRepair),
-        Settings::default(),
-        Jitter::none(),
-    );
+    let pool = Pool::new(connector, Settings::default(), Jitter::none());
     let roles = Roles::new(pool);
 
     let login = Login {

@@ -25,7 +25,9 @@ mod wire;
 pub use authenticator::{Authenticators, Decision, Objection};
 pub use config::{Config, ConfigError, Secret, Target, TlsMode};
 pub use connection::{Condition, ConnectError, ConnectFault, Connection, StartupPins};
-pub use executor::{Authentication, Credential, Credentials, Postgres, RoleConnector, Roles};
+pub use executor::{
+    Admission, Authentication, Credential, Credentials, Postgres, RoleConnector, Roles,
+};
 pub use outbox::{Outbox, OutboxSettings};
 pub use replication::{Replication, ReplicationSettings};
 pub use role_password::{role_password, scram_verifier};

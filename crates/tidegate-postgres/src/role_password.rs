@@ -41,6 +41,16 @@ pub fn scram_verifier(password: &str, salt: &[u8; 16]) -> String {
     )
 }
 
+/// Whether a verifier of [`scram_verifier`] is one for a password.
+pub(crate) fn verifies(verifier: &str, password: &str) -> bool {
+    let salt = verifier
+        .strip_prefix("SCRAM-SHA-256$1:")
+        .and_then(|rest| rest.split_once('$'))
+        .and_then(|(salt, _)| STANDARD.decode(salt).ok())
+        .and_then(|salt| <[u8; 16]>::try_from(salt).ok());
+    salt.is_some_and(|salt| scram_verifier(password, &salt) == verifier)
+}
+
 fn hmac(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {
     let mut mac = HmacSha256::new_from_slice(key).expect("HMAC takes a key of any length");
     for part in parts {
@@ -70,5 +80,8 @@ mod tests {
             verifier.starts_with("SCRAM-SHA-256$1:BwcHBwcHBwcHBwcHBwcHBw==$"),
             "{verifier}"
         );
+        assert!(verifies(&verifier, "secret"));
+        assert!(!verifies(&verifier, "secrets"));
+        assert!(!verifies("md5d41d8cd98f00b204e9800998ecf8427e", "secret"));
     }
 }

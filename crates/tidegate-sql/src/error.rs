@@ -47,6 +47,12 @@ pub enum Error {
     Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
+/// PostgreSQL refuses the login of the caller's role until an operator repairs it; the source of an
+/// [`Error::Unavailable`].
+#[derive(Debug, thiserror::Error)]
+#[error("PostgreSQL refuses the login of the user's role")]
+pub struct LoginRefused(#[source] pub Box<dyn std::error::Error + Send + Sync>);
+
 /// Bytes that are no value of the type that was known for their column; the source of an
 /// [`Error::Internal`].
 #[derive(Clone, Copy, Debug, thiserror::Error)]

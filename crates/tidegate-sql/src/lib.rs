@@ -15,7 +15,7 @@ pub mod statement;
 mod type_property;
 
 pub use column::{Column, RawRow, WireFormat};
-pub use error::{Error, InputError, Rejection, Result};
+pub use error::{Error, InputError, LoginRefused, Rejection, Result};
 pub use executor::{
     Author, BoxFuture, Commit, Completion, Description, Executor, Flow, Mode, Pipeline,
     PipelineError, RowSink, Step, Terms, Transaction, TransactionOutcome,

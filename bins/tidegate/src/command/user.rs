@@ -1,5 +1,7 @@
 //! `tidegate user …`.
 
+mod repair;
+
 use tidegate_oauth::{NewUser, Secret, TenantName, UserKey, UserName};
 use tidegate_store::Tenant;
 
@@ -45,6 +47,7 @@ pub(crate) async fn run(command: User, service: &Service) -> Result {
                 "{name} has a new password; its sessions have ended.\n"
             ))
         }
+        User::Repair { database, name, .. } => repair::run(service, database, name).await,
         User::Drop {
             database,
             name,

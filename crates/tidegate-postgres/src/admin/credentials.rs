@@ -11,7 +11,7 @@ use tidegate_sql::{
 use super::RolePasswords;
 use crate::config::Secret;
 use crate::connection::StartupPins;
-use crate::executor::{Credential, Credentials, login_state};
+use crate::executor::{Admission, Credential, Credentials, login_state};
 use crate::pool::{Key, OpenError};
 
 /// The `search_path` that is configured for a role in a database, by the precedence of PostgreSQL
@@ -26,12 +26,21 @@ const SEARCH_PATH: &str = "\
       AND pg_catalog.starts_with(c.setting, 'search_path=') \
     ORDER BY s.setrole = 0, s.setdatabase = 0 LIMIT 1)";
 
-/// Behind either of the others: the state of the login, under an empty name.
-const STATE: &str = concat!(
-    " UNION ALL SELECT '', ",
+/// Behind either of the others, under names that no setting has: the state of the login, and
+/// whether the role may log in.
+const LOGIN: &str = concat!(
+    " UNION ALL SELECT 'login state', ",
     login_state!(),
     " FROM pg_catalog.pg_roles r, pg_catalog.pg_database d \
-      WHERE r.rolname = :role AND d.datname = :database"
+      WHERE r.rolname = :role AND d.datname = :database \
+     UNION ALL SELECT 'admission', CASE \
+        WHEN NOT EXISTS (SELECT FROM pg_catalog.pg_database d WHERE d.datname = :database) \
+             THEN 'no database' \
+        WHEN NOT EXISTS (SELECT FROM pg_catalog.pg_roles r \
+                         WHERE r.rolname = :role AND r.rolcanlogin \
+                           AND coalesce(r.rolvaliduntil >= pg_catalog.now(), true)) \
+             THEN 'barred' \
+        ELSE 'admitted' END"
 );
 
 /// What sessions have without the settings of the role, which any stranger could make for the
@@ -91,8 +100,8 @@ impl RoleCredentials {
         passwords: RolePasswords,
         server_version: u32,
     ) -> Result<Self> {
-        let search_path = Arc::new(Statement::parse(&format!("{SEARCH_PATH}{STATE}"))?);
-        let defaults = Arc::new(Statement::parse(&format!("{DEFAULTS}{STATE}"))?);
+        let search_path = Arc::new(Statement::parse(&format!("{SEARCH_PATH}{LOGIN}"))?);
+        let defaults = Arc::new(Statement::parse(&format!("{DEFAULTS}{LOGIN}"))?);
         Ok(Self {
             control,
             passwords,
@@ -127,10 +136,17 @@ impl RoleCredentials {
             error => OpenError::Internal(Arc::new(error)),
         })?;
         let mut defaults = settings.0;
-        let state = defaults.iter().position(|(name, _)| name.is_empty());
-        let state = state.map(|index| defaults.swap_remove(index).1);
-        let path = defaults.iter().position(|(name, _)| name == "search_path");
-        let search_path = path.map(|index| defaults.swap_remove(index).1);
+        let mut take = |wanted: &str| {
+            let place = defaults.iter().position(|(name, _)| name == wanted);
+            place.map(|place| defaults.swap_remove(place).1)
+        };
+        let state = take("login state");
+        let admission = match take("admission").as_deref() {
+            Some("no database") => Admission::NoDatabase,
+            Some("barred") => Admission::Barred,
+            _ => Admission::Admitted,
+        };
+        let search_path = take("search_path");
         Ok(Credential {
             password: Secret::new(self.passwords.password(key.role.as_str())),
             pins: StartupPins {
@@ -139,6 +155,7 @@ impl RoleCredentials {
                 server_version: self.server_version,
             },
             state,
+            admission,
         })
     }
 }

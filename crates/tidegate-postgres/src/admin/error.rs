@@ -1,6 +1,7 @@
 //! What can go wrong in administration.
 
 use crate::connection::ConnectError;
+use crate::pool::Cause;
 
 /// The result of administration.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -54,6 +55,23 @@ pub enum Error {
         "the role {0} is there already, and Tidegate did not make it; choose another name, or another role with `tenant adopt --as ROLE`"
     )]
     ForeignRole(String),
+    /// The role is not there.
+    #[error("there is no role {0}; `tidegate doctor` prints what makes it")]
+    NoRole(String),
+    /// The role is not Tidegate's.
+    #[error(
+        "Tidegate did not make the role {0}, and leaves it as it is; `tidegate doctor` tells how to give it to a tenant"
+    )]
+    NotOurs(String),
+    /// PostgreSQL refuses a login for a reason that no repair takes away.
+    #[error("PostgreSQL refuses the login of {role}")]
+    LoginRefused {
+        /// The role.
+        role: String,
+        /// What PostgreSQL said.
+        #[source]
+        reason: Cause,
+    },
     /// A database that belongs to the cluster or to the service.
     #[error("the database {name} cannot be a tenant: {reason}")]
     Reserved {
@@ -178,6 +196,7 @@ impl Error {
                 }
                 other => other.to_string(),
             },
+            Self::LoginRefused { reason, .. } => reason.to_string(),
             other => other.to_string(),
         }
     }

@@ -11,6 +11,7 @@ mod error;
 mod grants;
 mod group;
 mod handover;
+mod repair;
 mod restricted;
 mod revocation;
 mod role;
@@ -34,6 +35,7 @@ pub use error::{Error, Result};
 pub use script::{Script, is_unprintable};
 
 use crate::config::Config;
+use crate::role_password::verifies;
 use crate::{role_password, scram_verifier};
 use session::{Session, Turn};
 
@@ -56,6 +58,11 @@ impl RolePasswords {
     /// The password of a role.
     pub fn password(&self, role: &str) -> String {
         role_password(&self.secret, role, GENERATION)
+    }
+
+    /// Whether a verifier is one for the password of a role, as Tidegate makes them.
+    fn verifies(&self, role: &str, verifier: &str) -> bool {
+        verifies(verifier, &self.password(role))
     }
 
     fn random_number(&self) -> u32 {

@@ -1,11 +1,8 @@
 //! Login roles: one for each user.
 
-use tidegate_sql::Rejection;
-
 use super::script::{Part, Script};
 use super::session::Session;
 use super::{Error, Result, RolePasswords};
-use crate::pool::Key;
 use Part::{Name, Secret, Syntax, Value};
 
 pub(super) use crate::role_mark::ROLE_MARK as MARK;
@@ -38,20 +35,6 @@ pub(super) async fn existing(session: &Session, role: &str) -> Result<Existing> 
     })
 }
 
-/// Whether a role that Tidegate made may log in, once its password is right.
-pub(super) async fn may_log_in(session: &Session, role: &str) -> Result<bool> {
-    let found = session
-        .client
-        .query_opt(
-            "SELECT r.rolcanlogin AND coalesce(r.rolvaliduntil >= pg_catalog.now(), true) \
-             FROM pg_catalog.pg_roles r WHERE r.rolname = $1",
-            &[&role],
-        )
-        .await?;
-    let may = found.is_some_and(|row| row.get(0));
-    Ok(may && existing(session, role).await? == Existing::Ours)
-}
-
 /// Writes the statements that make a role, or give a role of ours that an earlier attempt left
 /// behind its password.
 pub(super) async fn make(
@@ -70,7 +53,7 @@ pub(super) async fn make(
 }
 
 /// Writes the statements that make a login role; one without a verifier gets its password from
-/// [`new_password`], at the first login.
+/// `tidegate user repair`.
 pub(super) fn create(role: &str, verifier: Option<&str>) -> Script {
     let mut parts = vec![
         Syntax("CREATE ROLE "),
@@ -99,7 +82,7 @@ pub(super) fn mark(role: &str) -> Script {
 }
 
 /// Writes the statement that sets a role's verifier.
-fn password(role: &str, verifier: &str) -> Script {
+pub(super) fn password(role: &str, verifier: &str) -> Script {
     let mut script = Script::default();
     script.push(&[
         Syntax("ALTER ROLE "),
@@ -107,82 +90,6 @@ fn password(role: &str, verifier: &str) -> Script {
         Syntax(" PASSWORD "),
         Secret(verifier),
     ]);
-    script
-}
-
-/// Writes the statements that give a role the password that it logs in with.
-pub(super) fn new_password(role: &str, passwords: &RolePasswords) -> Script {
-    let mut script = patient();
-    script.append(password(role, &passwords.verifier(role)));
-    script
-}
-
-/// Writes the statements that take from a role those settings of its own that PostgreSQL may have
-/// complained of when it ended the session; nothing where there are none. Others stay: what keeps
-/// the role out then is the database's, such as an event trigger, and losing them would not help.
-pub(super) async fn reset(
-    session: &Session,
-    key: &Key,
-    said: &Rejection,
-) -> Result<Option<Script>> {
-    let (role, database) = (key.role.as_str(), key.database.as_str());
-    let rows = session
-        .client
-        .query(
-            "SELECT d.datname IS NOT NULL, c.setting \
-             FROM pg_catalog.pg_db_role_setting s \
-             CROSS JOIN LATERAL pg_catalog.unnest(s.setconfig) AS c (setting) \
-             JOIN pg_catalog.pg_roles r ON r.oid = s.setrole \
-             LEFT JOIN pg_catalog.pg_database d ON d.oid = s.setdatabase \
-             WHERE r.rolname = $1 AND (s.setdatabase = 0 OR d.datname = $2)",
-            &[&role, &database],
-        )
-        .await?;
-    let mut script = patient();
-    let mut found = false;
-    for row in &rows {
-        // A setting in no UTF-8 is none that PostgreSQL has named to us.
-        let Ok(setting) = row.try_get::<_, &str>(1) else {
-            continue;
-        };
-        let here = row.get::<_, bool>(0);
-        let (name, value) = setting.split_once('=').unwrap_or((setting, ""));
-        if !is_named(&said.message, name, value) {
-            continue;
-        }
-        found = true;
-        tracing::warn!(%key, name, "a setting of the role's lets no session begin; it is reset");
-        let mut parts = vec![Syntax("ALTER ROLE "), Name(role)];
-        if here {
-            parts.extend([Syntax(" IN DATABASE "), Name(database)]);
-        }
-        parts.extend([Syntax(" RESET "), Name(name)]);
-        script.push(&parts);
-    }
-    Ok(found.then_some(script))
-}
-
-/// Whether a message, in whatever language, is of a setting: it has the setting's name, or that of
-/// a library to load.
-fn is_named(message: &str, name: &str, value: &str) -> bool {
-    let names = |word: &str| {
-        let inside = |char: char| char.is_alphanumeric() || char == '_';
-        !word.is_empty()
-            && message.match_indices(word).any(|(at, _)| {
-                let (before, after) = (&message[..at], &message[at + word.len()..]);
-                !before.ends_with(inside) && !after.starts_with(inside)
-            })
-    };
-    let libraries = name.ends_with("_preload_libraries");
-    let mut values = value.split(',').map(|part| part.trim().trim_matches('"'));
-    names(name) || libraries && values.any(names)
-}
-
-/// A script that waits for no lock for long, which the role may hold on its own row: it ends before
-/// the pool gives up ([`crate::pool::Settings::open`]), or nobody would wait for it any more.
-fn patient() -> Script {
-    let mut script = Script::default();
-    script.push(&[Syntax("SET LOCAL lock_timeout = '1500ms'")]);
     script
 }
 

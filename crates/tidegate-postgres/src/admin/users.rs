@@ -1,11 +1,10 @@
-//! The roles of users: made, grouped, repaired and dropped.
+//! The roles of users: made, grouped and dropped.
 
-use tidegate_sql::{BoxFuture, DatabaseName, RoleName};
+use tidegate_sql::{DatabaseName, RoleName};
 
 use super::session::{self, Session};
 use super::{Admin, Error, GroupTurn, Result, authenticator, group, role, shared, tenant};
 use crate::config::Secret;
-use crate::pool::{self, Key, LoginFault, Repair, Repaired};
 
 /// `dependent_objects_still_exist`, and `insufficient_privilege` where it is seen before that.
 const DEPENDENT: [&str; 2] = ["2BP01", "42501"];
@@ -151,56 +150,4 @@ impl Admin {
         let ran = session.client.batch_execute(sql).await;
         ran.map_err(|error| Error::of_statement(error, "the script"))
     }
-
-    /// Looks whether a role of ours may log in, and the database is there.
-    async fn admitted(&self, key: &Key) -> tidegate_sql::Result<Session> {
-        use tidegate_sql::Error;
-        let session = self.open_home().await.map_err(Error::internal)?;
-        let there = tenant::database_exists(&session, key.database.as_str()).await;
-        if !there.map_err(Error::internal)? {
-            return Err(Error::NoDatabase);
-        }
-        let may = role::may_log_in(&session, key.role.as_str()).await;
-        if may.map_err(Error::internal)? {
-            Ok(session)
-        } else {
-            Err(Error::Rejected(Box::new(pool::turned_away())))
-        }
-    }
-
-    async fn repair_role(&self, key: &Key, fault: &LoginFault) -> tidegate_sql::Result<Repaired> {
-        let session = self.admitted(key).await?;
-        let script = match fault {
-            LoginFault::Password => Some(role::new_password(key.role.as_str(), &self.passwords)),
-            LoginFault::Session(said) => role::reset(&session, key, said)
-                .await
-                .map_err(tidegate_sql::Error::internal)?,
-        };
-        let Some(script) = script else {
-            return Ok(Repaired::NotToBlame);
-        };
-        // The role may change itself at the same moment.
-        match session::alone(|| script.run(&session)).await {
-            Ok(()) => Ok(Repaired::Mended),
-            Err(error) if error.sqlstate() == Some(LOCKED) => Ok(Repaired::Held),
-            Err(error) => Err(tidegate_sql::Error::internal(error)),
-        }
-    }
 }
-
-impl Repair for Admin {
-    fn admits<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, tidegate_sql::Result<()>> {
-        Box::pin(async move { self.admitted(key).await.map(drop) })
-    }
-
-    fn repair<'a>(
-        &'a self,
-        key: &'a Key,
-        fault: &'a LoginFault,
-    ) -> BoxFuture<'a, tidegate_sql::Result<Repaired>> {
-        Box::pin(self.repair_role(key, fault))
-    }
-}
-
-/// `lock_not_available`.
-const LOCKED: &str = "55P03";

@@ -10,7 +10,7 @@ use crate::config::{Config, Secret};
 use crate::connection::{
     Condition, ConnectError, ConnectFault, Connection, StartupPins, says_lock_table_full,
 };
-use crate::pool::{self, Connector, Key, LoginFault, OpenError, ResetFailed};
+use crate::pool::{self, Connector, Key, OpenError, ResetFailed};
 use crate::terminator::Terminator;
 
 /// With what a role logs in.
@@ -23,6 +23,33 @@ pub struct Credential {
     /// Whether the role may log in and with what settings, as [`crate::Roles::check_logins`] reads
     /// it; `None` when that was not asked.
     pub state: Option<String>,
+    /// Whether the role may log in to the database once its password is right.
+    pub admission: Admission,
+}
+
+impl Credential {
+    /// A credential of which nothing more is known.
+    pub fn new(password: Secret, pins: StartupPins) -> Self {
+        Self {
+            password,
+            pins,
+            state: None,
+            admission: Admission::default(),
+        }
+    }
+}
+
+/// Whether a role may log in to a database. PostgreSQL answers with the same error as to a wrong
+/// password when it may not (28P01).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Admission {
+    /// It may, as far as is known.
+    #[default]
+    Admitted,
+    /// The role is not there, or `VALID UNTIL` or `NOLOGIN` keeps it out.
+    Barred,
+    /// The database is not there.
+    NoDatabase,
 }
 
 /// Knows with what roles log in. Asked once for each connection.
@@ -73,6 +100,7 @@ impl RoleConnector {
             password,
             pins,
             state,
+            admission,
         } = credential;
         if let Some(state) = state {
             self.logins.note(key, state);
@@ -85,7 +113,14 @@ impl RoleConnector {
         {
             self.terminator.lock_table_is_full();
         }
-        opened.map_err(OpenError::from)
+        opened.map_err(|error| match (OpenError::from(error), admission) {
+            (OpenError::Login(_), Admission::NoDatabase) => OpenError::NoDatabase,
+            (OpenError::Login(cause), Admission::Barred) => OpenError::Barred {
+                said: Box::new(pool::turned_away()),
+                cause,
+            },
+            (error, _) => error,
+        })
     }
 }
 
@@ -152,13 +187,7 @@ impl From<ConnectError> for OpenError {
     fn from(error: ConnectError) -> Self {
         match error.fault() {
             ConnectFault::NoDatabase => Self::NoDatabase,
-            ConnectFault::Login => {
-                let fault = match &error {
-                    ConnectError::Spoilt(said) => LoginFault::Session(said.clone()),
-                    _ => LoginFault::Password,
-                };
-                Self::Login(fault, Arc::new(error))
-            }
+            ConnectFault::Login => Self::Login(Arc::new(error)),
             ConnectFault::Full if matches!(error, ConnectError::Limited(_)) => {
                 Self::Limited(Arc::new(error))
             }

@@ -17,7 +17,7 @@ use tidegate_sql::{
     Principal, Result, RowSink, Terms, Transaction,
 };
 
-pub use connector::{Credential, Credentials, RoleConnector};
+pub use connector::{Admission, Credential, Credentials, RoleConnector};
 pub(crate) use login_state::login_state;
 pub use roles::Roles;
 pub(crate) use roles::told;

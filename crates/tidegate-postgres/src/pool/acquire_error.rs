@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tidegate_sql::{Error, Rejection};
+use tidegate_sql::{Error, LoginRefused, Rejection};
 
 use super::connector::{Cause, OpenError};
 
@@ -16,6 +16,7 @@ const SHORTEST: Duration = Duration::from_millis(100);
 pub(super) enum AcquireError {
     Exhausted,
     Unavailable { retry_after: Duration, cause: Cause },
+    LoginRefused { retry_after: Duration, cause: Cause },
     Barred(Box<Rejection>),
     NoDatabase,
     Internal(Cause),
@@ -25,10 +26,10 @@ impl AcquireError {
     /// The error of a role's requests after a login failed.
     pub(super) fn of(failure: OpenError, retry_after: Duration) -> Self {
         match failure {
-            OpenError::Unreachable(cause)
-            | OpenError::Full(cause)
-            | OpenError::Limited(cause)
-            | OpenError::Login(_, cause) => Self::Unavailable { retry_after, cause },
+            OpenError::Unreachable(cause) | OpenError::Full(cause) | OpenError::Limited(cause) => {
+                Self::Unavailable { retry_after, cause }
+            }
+            OpenError::Login(cause) => Self::LoginRefused { retry_after, cause },
             OpenError::Barred { said, .. } => Self::Barred(said),
             OpenError::NoDatabase => Self::NoDatabase,
             OpenError::Internal(cause) => Self::Internal(cause),
@@ -45,6 +46,10 @@ impl From<AcquireError> for Error {
             AcquireError::Unavailable { retry_after, cause } => Self::Unavailable {
                 retry_after: retry_after.max(SHORTEST),
                 source: Some(Box::new(cause)),
+            },
+            AcquireError::LoginRefused { retry_after, cause } => Self::Unavailable {
+                retry_after,
+                source: Some(Box::new(LoginRefused(Box::new(cause)))),
             },
             AcquireError::Barred(said) => Self::Rejected(said),
             AcquireError::NoDatabase => Self::NoDatabase,

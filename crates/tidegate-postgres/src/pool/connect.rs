@@ -1,17 +1,14 @@
 //! Opening connections, in tasks of their own, so that the login goes on when its request is gone.
 
-use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate_sql::Error;
 use tokio::time::{Instant, sleep_until, timeout};
 use tracing::{info, warn};
 
 use super::Inner;
 use super::acquire_error::AcquireError;
-use super::connector::{Cause, Connector, Key, LoginFault, OpenError, Repaired};
-use super::login_failures::Turn;
+use super::connector::{Cause, Connector, Key, OpenError};
 use super::role::{Entry, Phase, Role};
 use super::state::{Action, State, Tenant};
 
@@ -37,61 +34,9 @@ impl<K: Connector> Inner<K> {
         if let Some(entry) = evicted {
             self.close_first(entry).await;
         }
-        match self.attempt(&key).await {
+        match self.connect(&key).await {
             Ok(connection) => self.opened(key, serial, connection),
             Err(failure) => self.failed(&key, &failure),
-        }
-    }
-
-    async fn attempt(&self, key: &Key) -> Result<K::Connection, OpenError> {
-        match self.connect(key).await {
-            Err(OpenError::Login(fault, cause)) => {
-                let admitted = self.ask(key, self.repair.admits(key), &fault, &cause);
-                let admitted = admitted.await;
-                if let Err(OpenError::Barred { .. }) = admitted {
-                    self.state.lock().let_repair(key);
-                }
-                admitted?;
-                self.repaired(key, &fault, &cause).await
-            }
-            outcome => outcome,
-        }
-    }
-
-    /// Connects once the role has its password again: from this attempt, or from another one that
-    /// is at it already.
-    async fn repaired(
-        &self,
-        key: &Key,
-        fault: &LoginFault,
-        cause: &Cause,
-    ) -> Result<K::Connection, OpenError> {
-        let told = || OpenError::Login(fault.clone(), cause.clone());
-        let turn = self.state.lock().may_repair(key, Instant::now());
-        match turn {
-            Turn::Ours(under_way) => {
-                warn!(%key, error = %cause, "the role cannot log in; it is repaired");
-                let answer = self.ask(key, self.repair.repair(key, fault), fault, cause);
-                let answer = answer.await;
-                // An administrator who cannot log in, say, has not tried it yet.
-                let tried = matches!(answer, Ok(Repaired::Mended | Repaired::Held));
-                let outcome = match answer {
-                    Ok(Repaired::Mended) => self.connect(key).await,
-                    Ok(Repaired::NotToBlame | Repaired::Held) => Err(told()),
-                    Err(failure) => Err(failure),
-                };
-                let in_vain = tried && matches!(outcome, Err(OpenError::Login(..)));
-                let now = Instant::now();
-                self.state.lock().note_repair(key, in_vain, now);
-                drop(under_way);
-                outcome
-            }
-            Turn::Theirs(mut over) => {
-                // An error is the end of it too.
-                drop(timeout(self.limits.open, over.changed()).await);
-                self.connect(key).await
-            }
-            Turn::Past => Err(told()),
         }
     }
 
@@ -120,32 +65,6 @@ impl<K: Connector> Inner<K> {
         }
     }
 
-    /// What an administrator says or does about a role that cannot log in. PostgreSQL has just
-    /// answered that role, so a silence concerns nobody else: a lock on its row, for instance.
-    async fn ask<T>(
-        &self,
-        key: &Key,
-        administrator: impl Future<Output = tidegate_sql::Result<T>>,
-        fault: &LoginFault,
-        cause: &Cause,
-    ) -> Result<T, OpenError> {
-        let Ok(answer) = timeout(self.limits.open, administrator).await else {
-            warn!(%key, "no answer about a role that is to be looked at or repaired");
-            return Err(OpenError::Login(fault.clone(), cause.clone()));
-        };
-        answer.map_err(|error| match error {
-            Error::NoDatabase => OpenError::NoDatabase,
-            Error::Rejected(said) => OpenError::Barred {
-                said,
-                cause: cause.clone(),
-            },
-            error => {
-                warn!(%key, %error, "the role could not be looked at or repaired");
-                OpenError::Login(fault.clone(), cause.clone())
-            }
-        })
-    }
-
     fn opened(self: &Arc<Self>, key: Key, serial: u64, connection: K::Connection) {
         let now = Instant::now();
         let entry = Box::new(Entry {
@@ -159,13 +78,14 @@ impl<K: Connector> Inner<K> {
         self.change(|state, actions| {
             state.counters.opened += 1;
             state.circuit_breaker.close();
-            state.note_login(&entry.key, now);
+            let (held, capacity) = (state.held, state.settings.capacity);
+            state.server_limit.granted(held, capacity, now);
             state.put_back(entry, Phase::Opening, now, actions);
         });
     }
 
     fn failed(self: &Arc<Self>, key: &Key, failure: &OpenError) {
-        warn!(%key, error = %failure, cause = source(failure), "no connection to PostgreSQL");
+        report(key, failure);
         let now = Instant::now();
         let (probe, shared) = self.change(|state, actions| {
             // Before nobody waits for the role any more and it is forgotten.
@@ -242,8 +162,15 @@ async fn probe_until_up<K: Connector>(pool: std::sync::Weak<Inner<K>>, key: Key,
     }
 }
 
-fn source(failure: &OpenError) -> String {
-    std::error::Error::source(failure).map_or_else(String::new, ToString::to_string)
+/// Logs why there is no connection.
+fn report(key: &Key, failure: &OpenError) {
+    if let OpenError::Login(cause) = failure {
+        let command = key.repair_command();
+        warn!(%key, error = %cause, "PostgreSQL refuses the login of the role; run `{command}`");
+        return;
+    }
+    let cause = std::error::Error::source(failure).map_or_else(String::new, ToString::to_string);
+    warn!(%key, error = %failure, cause, "no connection to PostgreSQL");
 }
 
 impl<K: Connector> State<K> {
@@ -262,7 +189,7 @@ impl<K: Connector> State<K> {
                 return false;
             }
             OpenError::Limited(_)
-            | OpenError::Login(..)
+            | OpenError::Login(_)
             | OpenError::Barred { .. }
             | OpenError::NoDatabase
             | OpenError::Internal(_) => AcquireError::of(failure.clone(), REFUSED),
@@ -281,6 +208,17 @@ impl<K: Connector> State<K> {
             self.remember_refusal(key, now + REFUSED, refused);
         }
         false
+    }
+
+    /// Until `until` the role's requests that need a new connection fail with this error.
+    fn remember_refusal(&mut self, key: &Key, until: Instant, error: AcquireError) {
+        self.refusals.insert(key.clone(), (until, error));
+    }
+
+    /// The error of the role's requests, while one is remembered.
+    pub(super) fn refusal(&self, key: &Key, now: Instant) -> Option<&AcquireError> {
+        let (until, error) = self.refusals.get(key)?;
+        (now < *until).then_some(error)
     }
 
     /// Keeps to the connections that the pool has; the one that failed still counts.

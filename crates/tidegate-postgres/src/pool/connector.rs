@@ -27,6 +27,22 @@ impl From<&Login> for Key {
     }
 }
 
+impl Key {
+    /// The command that repairs the login of the role.
+    pub(crate) fn repair_command(&self) -> String {
+        let (database, role) = (self.database.as_str(), self.role.as_str());
+        let user = role
+            .strip_prefix(database)
+            .and_then(|rest| rest.strip_prefix('/'));
+        match user {
+            // An authenticator, which is no user.
+            Some(user) if user.starts_with('$') => format!("tidegate user repair {database} --all"),
+            Some(user) => format!("tidegate user repair {database} {user}"),
+            None => format!("tidegate user repair {database} {database}"),
+        }
+    }
+}
+
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} in {}", self.role, self.database)?;
@@ -112,9 +128,10 @@ pub enum OpenError {
     /// The role or its database has used up its own `CONNECTION LIMIT` (53300 too).
     #[error("the connection limit of the role or its database is reached")]
     Limited(#[source] Cause),
-    /// The role has another password (28P01), or a setting makes every session fail.
-    #[error("the role could not log in")]
-    Login(LoginFault, #[source] Cause),
+    /// The role has another password (28P01), or a setting makes every session fail: an operator has
+    /// to repair it.
+    #[error("PostgreSQL refuses the login of the role")]
+    Login(#[source] Cause),
     /// An operator keeps the role out: `NOLOGIN`, `VALID UNTIL`, `REVOKE CONNECT`, `pg_hba.conf`.
     #[error("the role may not log in")]
     Barred {
@@ -132,27 +149,6 @@ pub enum OpenError {
     Internal(#[source] Cause),
 }
 
-/// What keeps a role from logging in that an administrator may be able to repair.
-#[derive(Clone, Debug)]
-pub enum LoginFault {
-    /// Its password is another one, or kept as what we do not answer to.
-    Password,
-    /// PostgreSQL began a session and ended it with this. The reason may be a setting of the
-    /// role's, or one of the database's, or what the database runs at each login.
-    Session(Box<Rejection>),
-}
-
-/// What came of a repair.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Repaired {
-    /// What was wrong is mended.
-    Mended,
-    /// Nothing that the role has of its own is the reason.
-    NotToBlame,
-    /// The role's row is locked, which the role can do itself.
-    Held,
-}
-
 /// What the requests of a role are told that may not log in, where PostgreSQL's own words say
 /// something else, or name addresses of the cluster.
 pub(crate) fn turned_away() -> Rejection {
@@ -160,45 +156,5 @@ pub(crate) fn turned_away() -> Rejection {
         sqlstate: "28000".to_owned(),
         message: "PostgreSQL does not let this user log in".to_owned(),
         ..Rejection::default()
-    }
-}
-
-/// Makes a role able to log in again.
-pub trait Repair: Send + Sync {
-    /// Looks whether somebody keeps out a role whose login failed. The pool calls this with each
-    /// such failure, which is about once a second for a role at most.
-    ///
-    /// Answers [`tidegate_sql::Error::NoDatabase`] when the database is not there (any more), and
-    /// [`tidegate_sql::Error::Rejected`] when the role is not, or may not log in.
-    fn admits<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, tidegate_sql::Result<()>> {
-        let _ = key;
-        Box::pin(std::future::ready(Ok(())))
-    }
-
-    /// Gives the role its password, or takes from it the settings that PostgreSQL complains of. The
-    /// pool never calls this twice at once for a role, and at most once a second; where it does not
-    /// help, ever more rarely, down to once in [`Settings::repair`](super::Settings::repair). An
-    /// error of the administrator's own says nothing of the role. Answers as [`Self::admits`] does,
-    /// and leaves nothing behind that still runs soon after its future is dropped.
-    fn repair<'a>(
-        &'a self,
-        key: &'a Key,
-        fault: &'a LoginFault,
-    ) -> BoxFuture<'a, tidegate_sql::Result<Repaired>>;
-}
-
-/// Repairs nothing: for a pool whose roles are somebody else's.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NoRepair;
-
-impl Repair for NoRepair {
-    fn repair<'a>(
-        &'a self,
-        _key: &'a Key,
-        _fault: &'a LoginFault,
-    ) -> BoxFuture<'a, tidegate_sql::Result<Repaired>> {
-        Box::pin(std::future::ready(Err(tidegate_sql::Error::internal(
-            "the roles of this pool are not repaired",
-        ))))
     }
 }

@@ -47,7 +47,6 @@ mod connect;
 mod connector;
 mod eviction;
 mod lease;
-mod login_failures;
 mod login_time;
 mod recycle;
 mod role;
@@ -70,10 +69,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout, timeout_at};
 
 pub(crate) use connector::turned_away;
-pub use connector::{
-    Cause, Condition, Connector, Key, LoginFault, NoRepair, OpenError, Repair, Repaired,
-    ResetFailed,
-};
+pub use connector::{Cause, Condition, Connector, Key, OpenError, ResetFailed};
 pub use lease::Lease;
 pub use settings::Settings;
 pub use stats::{Counters, PoolStats, RoleStats, WAIT_BOUNDS};
@@ -93,7 +89,6 @@ pub struct Pool<K: Connector> {
 
 struct Inner<K: Connector> {
     connector: K,
-    repair: Arc<dyn Repair>,
     limits: Settings,
     runtime: Handle,
     state: Mutex<State<K>>,
@@ -101,11 +96,10 @@ struct Inner<K: Connector> {
 
 impl<K: Connector> Pool<K> {
     /// A pool without connections yet. Must be called on a tokio runtime; its tasks run there.
-    pub fn new(connector: K, repair: Arc<dyn Repair>, settings: Settings, jitter: Jitter) -> Self {
+    pub fn new(connector: K, settings: Settings, jitter: Jitter) -> Self {
         let circuit_breaker = CircuitBreaker::new(Backoff::new(jitter));
         let inner = Arc::new(Inner {
             connector,
-            repair,
             limits: settings.clone(),
             runtime: Handle::current(),
             state: Mutex::new(State::new(settings, circuit_breaker)),
@@ -120,8 +114,8 @@ impl<K: Connector> Pool<K> {
     /// # Errors
     ///
     /// [`Error::PoolTimeout`] when none became free in time or too many wait already;
-    /// [`Error::Unavailable`] when PostgreSQL cannot be reached or is full, or the role's password
-    /// could not be set anew; [`Error::Rejected`] with 28000 or 42501 when the role may not log in;
+    /// [`Error::Unavailable`] when PostgreSQL cannot be reached or is full, or refuses the role's
+    /// password or settings ([`tidegate_sql::LoginRefused`]); [`Error::Rejected`] with 28000 or 42501 when the role may not log in;
     /// [`Error::NoDatabase`] when the database is not there.
     pub async fn acquire(&self, login: &Login) -> Result<Lease<K>> {
         let deadline = Instant::now() + self.inner.limits.wait;

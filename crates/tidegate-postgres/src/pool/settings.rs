@@ -25,9 +25,6 @@ pub struct Settings {
     pub open: Duration,
     /// How long a reset may take.
     pub reset: Duration,
-    /// How often a role is repaired at least that cannot log in all the same: the pauses grow from
-    /// one second to this.
-    pub repair: Duration,
     /// Whether the quick reads of a session may share a connection while many run at once.
     pub share: bool,
 }
@@ -44,7 +41,6 @@ impl Default for Settings {
             life: Duration::from_mins(30),
             open: Duration::from_secs(5),
             reset: Duration::from_secs(5),
-            repair: Duration::from_mins(1),
             share: true,
         }
     }

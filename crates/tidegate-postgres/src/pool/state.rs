@@ -11,7 +11,6 @@ use tokio::time::Instant;
 use super::acquire_error::AcquireError;
 use super::circuit_breaker::CircuitBreaker;
 use super::connector::{Connector, Key};
-use super::login_failures::LoginFailures;
 use super::login_time::LoginTime;
 use super::role::{Entry, Phase, Reply, Role};
 use super::server_limit::ServerLimit;
@@ -55,7 +54,8 @@ pub(super) struct State<K: Connector> {
     pub(super) circuit_breaker: CircuitBreaker,
     pub(super) server_limit: ServerLimit,
     pub(super) login_time: LoginTime,
-    pub(super) login_failures: HashMap<Key, LoginFailures>,
+    /// The error of the requests of roles that could not log in, and until when.
+    pub(super) refusals: HashMap<Key, (Instant, AcquireError)>,
     pub(super) counters: Counters,
     events: u64,
 }
@@ -71,7 +71,7 @@ impl<K: Connector> State<K> {
             waiting: 0,
             server_limit: ServerLimit::default(),
             login_time: LoginTime::default(),
-            login_failures: HashMap::new(),
+            refusals: HashMap::new(),
             counters: Counters::default(),
             events: 0,
         }
@@ -271,7 +271,7 @@ impl<K: Connector> State<K> {
             }));
         }
         self.drop_idle(expired, actions);
-        self.forget_login_failures(now);
+        self.refusals.retain(|_, (until, _)| now < *until);
         self.server_limit.expire(now);
     }
 }

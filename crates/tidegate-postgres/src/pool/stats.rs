@@ -61,8 +61,6 @@ pub struct Counters {
     pub resets: u64,
     /// Resets that failed, which closed the connection.
     pub reset_failures: u64,
-    /// Roles repaired, or tried.
-    pub repairs: u64,
     /// Requests that waited as long as they may.
     pub timeouts: u64,
     /// Requests refused because the queue was full.

@@ -1,4 +1,5 @@
-//! Roles that spoil their own login, and what the sessions of a shared role begin with.
+//! Roles whose login PostgreSQL refuses, their repair, and what the sessions of a shared role begin
+//! with.
 
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::path::PathBuf;
@@ -6,17 +7,19 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tidegate_embedded::Cluster;
-use tidegate_postgres::admin::{Admin, RoleCredentials, RolePasswords};
+use tidegate_postgres::admin::{self, Admin, RoleCredentials, RolePasswords};
 use tidegate_postgres::backoff::Jitter;
 use tidegate_postgres::control::Control;
-use tidegate_postgres::pool::{Key, LoginFault, Pool, Repair as _, Repaired, Settings};
+use tidegate_postgres::pool::{Connector as _, Key, OpenError, Pool, Settings};
 use tidegate_postgres::{
     Config, ConnectError, ConnectFault, Connection, Credential, Credentials as _, RoleConnector,
 };
-use tidegate_sql::{Error, Executor, Login, Rejection, Sharing};
+use tidegate_sql::{Error, Executor, Login, LoginRefused, Sharing};
 use tokio_postgres::{Client, NoTls};
 
-use super::fixture::{SECRET, admin, database, role, root, service_admin, superuser, user, value};
+use super::fixture::{
+    SECRET, admin as administrator, database, role, root, service_admin, superuser, user, value,
+};
 
 /// A cluster of its own with a tenant, whose owner's role strangers share.
 struct Place {
@@ -72,16 +75,24 @@ impl Place {
         Connection::open(&self.config, "shop", "shop", password.reveal(), &pins).await
     }
 
-    /// Opens a connection as the service does for strangers.
+    fn connector(&self) -> RoleConnector {
+        let (config, control) = (self.config.clone(), self.control.clone());
+        RoleConnector::new(config, self.credentials.clone(), control)
+    }
+
+    /// As `tidegate user repair` does for a role that anonymous callers share.
+    async fn repair(&self) -> admin::Result<Vec<String>> {
+        let (key, connector) = (Self::key(), self.connector());
+        self.admin.repair_login(&connector, &key, true).await
+    }
+
+    /// Opens a connection as the service does for anonymous callers.
     async fn acquire(&self) -> tidegate_sql::Result<()> {
         self.acquire_for(Sharing::Strangers).await
     }
 
     async fn acquire_for(&self, sharing: Sharing) -> tidegate_sql::Result<()> {
-        let (config, control) = (self.config.clone(), self.control.clone());
-        let connector = RoleConnector::new(config, self.credentials.clone(), control);
-        let repair = Arc::new(self.admin.clone());
-        let pool = Pool::new(connector, repair, Settings::default(), Jitter::none());
+        let pool = Pool::new(self.connector(), Settings::default(), Jitter::none());
         let login = Login {
             database: database("shop"),
             role: role("shop"),
@@ -136,7 +147,7 @@ async fn settings_of_a_library_that_a_shared_role_made_let_it_in() {
 }
 
 #[tokio::test]
-async fn a_login_that_settings_spoil_is_repaired() {
+async fn a_repair_resets_the_settings_that_postgresql_refuses() {
     let place = Place::new().await;
     let root = place.root().await;
     let library = "ALTER ROLE shop SET session_preload_libraries = 'no_such_library'";
@@ -147,8 +158,13 @@ async fn a_login_that_settings_spoil_is_repaired() {
     root.batch_execute(more).await.unwrap();
     let refused = place.open().await.unwrap_err();
     assert!(matches!(refused, ConnectError::Spoilt(_)), "{refused}");
-    // One of the two counts at a time.
-    assert!(place.acquire().await.is_err());
+    let told = place.acquire().await.unwrap_err();
+    assert!(matches!(told, Error::Unavailable { .. }), "{told}");
+    // PostgreSQL names one of the two at a time.
+    let reset = "ALTER ROLE \"shop\" RESET \"session_preload_libraries\";";
+    let reset_here =
+        "ALTER ROLE \"shop\" IN DATABASE \"shop\" RESET \"session_preload_libraries\";";
+    assert_eq!(place.repair().await.unwrap(), [reset_here, reset]);
     place.acquire().await.unwrap();
     assert_eq!(
         settings(&root).await,
@@ -166,7 +182,7 @@ async fn a_login_that_settings_spoil_is_repaired() {
         assert!(matches!(refused, ConnectError::Spoilt(_)), "{refused}");
         assert_eq!(refused.fault(), ConnectFault::Login);
     }
-    // Of those, what is for an operator to say is not repaired.
+    // Which only an operator may set: that is no fault of the role's.
     pins.defaults = vec![("log_statement".to_owned(), "all".to_owned())];
     let opened = Connection::open(&place.config, "shop", "shop", password.reveal(), &pins).await;
     assert_eq!(opened.unwrap_err().fault(), ConnectFault::Barred);
@@ -181,9 +197,20 @@ async fn a_setting_that_is_too_long_to_begin_with_keeps_nobody_else_out() {
         "a".repeat(60) + &", b".repeat(4000)
     );
     root.batch_execute(&long).await.unwrap();
-    // PostgreSQL would hang up without a word, as if it were away for everybody.
-    place.acquire_for(Sharing::One(1)).await.unwrap();
+    // PostgreSQL would close the connection without an error, as if it were away for everybody.
+    let told = place.acquire_for(Sharing::One(1)).await.unwrap_err();
+    let Error::Unavailable { source, .. } = told else {
+        panic!("{told}");
+    };
+    assert!(source.unwrap().is::<LoginRefused>());
+    let (key, connector) = (Place::key(), place.connector());
+    let repaired = place.admin.repair_login(&connector, &key, false).await;
+    assert_eq!(
+        repaired.unwrap(),
+        ["ALTER ROLE \"shop\" RESET \"search_path\";"]
+    );
     assert_eq!(settings(&root).await, "log_statement=all");
+    place.acquire_for(Sharing::One(1)).await.unwrap();
 }
 
 /// The role's own settings, for whatever database.
@@ -194,7 +221,7 @@ async fn settings(root: &Client) -> String {
 }
 
 #[tokio::test]
-async fn a_login_that_the_database_spoils_costs_the_role_none_of_its_settings() {
+async fn a_repair_takes_nothing_from_a_role_that_the_database_keeps_out() {
     let place = Place::new().await;
     let root = place.root().await;
     let spoil = "ALTER ROLE shop SET temp_file_limit = '1GB'; \
@@ -205,6 +232,12 @@ async fn a_login_that_the_database_spoils_costs_the_role_none_of_its_settings() 
     assert!(matches!(refused, ConnectError::Spoilt(_)), "{refused}");
     let told = place.acquire().await.unwrap_err();
     assert!(matches!(told, Error::Unavailable { .. }), "{told}");
+    let told = place.repair().await.unwrap_err();
+    assert!(
+        told.reason().contains("no_such_library"),
+        "{}",
+        told.reason()
+    );
     assert_eq!(
         settings(&root).await,
         "log_statement=all temp_file_limit=1GB"
@@ -215,7 +248,7 @@ async fn a_login_that_the_database_spoils_costs_the_role_none_of_its_settings() 
 }
 
 #[tokio::test]
-async fn a_role_that_gave_itself_an_md5_password_is_repaired() {
+async fn a_role_that_gave_itself_an_md5_password_can_be_repaired() {
     let place = Place::new().await;
     place.allow_md5().await;
     let root = place.root().await;
@@ -232,146 +265,107 @@ async fn a_role_that_gave_itself_an_md5_password_is_repaired() {
         assert!(began.elapsed() < Duration::from_secs(30));
         tokio::task::yield_now().await;
     }
+    assert!(place.acquire().await.is_err());
+    assert!(place.repair().await.unwrap().is_empty());
     place.acquire().await.unwrap();
-    place.open().await.unwrap();
 }
 
-/// A user can hold its own row locked, by an `ALTER ROLE` in a transaction that stays open.
-#[tokio::test]
-async fn a_repair_waits_for_the_role_itself_and_not_for_long() {
-    let admin = Arc::new(admin(superuser()));
-    admin.create_tenant(&database("held")).await.unwrap();
-    let holder = user("held", "held").await.unwrap();
-    let hold = "BEGIN; ALTER ROLE held PASSWORD 'mine'";
-    holder.batch_execute(hold).await.unwrap();
-    let key = Key {
-        database: database("held"),
-        role: role("held"),
+/// A connector of the tests' cluster.
+async fn connector(config: Config) -> RoleConnector {
+    let config = Arc::new(config);
+    let control = Arc::new(Control::new(config.clone(), Jitter::none()).unwrap());
+    let passwords = RolePasswords::new(SECRET, || [5; 16]);
+    let version = administrator((*config).clone())
+        .server()
+        .await
+        .unwrap()
+        .version;
+    let service: Arc<dyn Executor> = control.clone();
+    let credentials = RoleCredentials::new(service, passwords, version).unwrap();
+    RoleConnector::new(config, Arc::new(credentials), control)
+}
+
+fn key(database_name: &str, role_name: &str) -> Key {
+    Key {
+        database: database(database_name),
+        role: role(role_name),
         trusted: false,
-    };
-    let limit = Settings::default().open;
-    let began = Instant::now();
-    let fault = LoginFault::Password;
-    assert_eq!(admin.repair(&key, &fault).await.unwrap(), Repaired::Held);
-    assert!(began.elapsed() < limit, "{:?}", began.elapsed());
-
-    let repair = tokio::spawn({
-        let (admin, key) = (admin.clone(), key.clone());
-        async move { admin.repair(&key, &LoginFault::Password).await }
-    });
-    let watcher = root("postgres").await;
-    let waits = "SELECT count(*)::text FROM pg_stat_activity WHERE wait_event_type = 'Lock' \
-        AND query LIKE 'ALTER ROLE \"held\" PASSWORD%'";
-    while value(&watcher, waits).await == "0" {
-        assert!(!repair.is_finished(), "it did not wait");
     }
-    holder.batch_execute("COMMIT").await.unwrap();
-    repair.await.unwrap().unwrap();
-    user("held", "held").await.unwrap();
 }
 
 #[tokio::test]
-async fn a_role_that_spoilt_itself_is_repaired() {
-    let admin = admin(service_admin("svc_repair").await);
-    let tenant = database("spoilt");
-    admin.create_tenant(&tenant).await.unwrap();
+async fn a_repair_sets_the_password_and_keeps_settings_that_keep_nobody_out() {
+    let config = service_admin("svc_repair").await;
+    let admin = administrator(config);
+    admin.create_tenant(&database("spoilt")).await.unwrap();
     let owner = user("spoilt", "spoilt").await.unwrap();
     owner
         .batch_execute(
             "ALTER ROLE spoilt PASSWORD 'mine'; ALTER ROLE spoilt SET search_path = nowhere; \
-             ALTER ROLE spoilt IN DATABASE spoilt SET work_mem = '64kB'; \
-             ALTER ROLE spoilt IN DATABASE spoilt SET jit = off",
+             ALTER ROLE spoilt IN DATABASE spoilt SET work_mem = '64kB'",
         )
         .await
         .unwrap();
     assert!(user("spoilt", "spoilt").await.is_err());
-
-    let key = Key {
-        database: tenant.clone(),
-        role: role("spoilt"),
-        trusted: false,
-    };
-    let repair = |fault| {
-        let (admin, key) = (&admin, &key);
-        async move { admin.repair(key, &fault).await.unwrap() }
-    };
-    assert_eq!(repair(LoginFault::Password).await, Repaired::Mended);
-    let settings = || async {
-        let owner = user("spoilt", "spoilt").await.unwrap();
-        let sql = "SELECT concat_ws(' ', current_setting('search_path'), \
-            current_setting('work_mem'), current_setting('jit'))";
-        value(&owner, sql).await
-    };
-    // Its password was all that was wrong.
-    assert_eq!(settings().await, "nowhere 64kB off");
-    let said = |message: &str| {
-        LoginFault::Session(Box::new(Rejection {
-            message: message.to_owned(),
-            ..Rejection::default()
-        }))
-    };
-    // What an event trigger of the database says, or the server of one of its files.
-    for message in [
-        "relation \"search_paths\" does not exist",
-        "no work_memory: off",
-    ] {
-        assert_eq!(
-            repair(said(message)).await,
-            Repaired::NotToBlame,
-            "{message}"
-        );
-    }
-    let wrong = said("ungültiger Wert für Parameter »work_mem«: »64kB«");
-    assert_eq!(repair(wrong).await, Repaired::Mended);
-    assert_eq!(settings().await, "nowhere 4MB off");
+    let connector = connector(superuser()).await;
+    let key = key("spoilt", "spoilt");
+    let repaired = admin.repair_login(&connector, &key, false).await;
+    assert!(repaired.unwrap().is_empty());
+    let owner = user("spoilt", "spoilt").await.unwrap();
+    let sql = "SELECT concat_ws(' ', current_setting('search_path'), current_setting('work_mem'))";
+    assert_eq!(value(&owner, sql).await, "nowhere 64kB");
 }
 
+/// PostgreSQL says of both that the password is wrong.
 #[tokio::test]
-async fn a_role_that_is_kept_out_is_not_repaired() {
-    let admin = admin(service_admin("svc_kept_out").await);
+async fn a_role_that_may_not_log_in_is_told_apart_from_one_with_another_password() {
+    let admin = administrator(superuser());
     let tenant = database("kept_out");
     admin.create_tenant(&tenant).await.unwrap();
-    let key = Key {
-        database: tenant.clone(),
-        role: role("kept_out"),
-        trusted: false,
+    let connector = connector(superuser()).await;
+    let owner = key("kept_out", "kept_out");
+    let root = root("postgres").await;
+    let set = |what: &'static str| {
+        let root = &root;
+        async move {
+            let sql = format!("ALTER ROLE kept_out {what}");
+            root.batch_execute(&sql).await.unwrap();
+        }
     };
-    admin.admits(&key).await.unwrap();
+    set("PASSWORD 'another'").await;
+    let refused = connector.open(&owner, false).await.unwrap_err();
+    assert!(matches!(refused, OpenError::Login(_)), "{refused:?}");
     for (keeps_out, lets_in) in [
         ("NOLOGIN", "LOGIN"),
         ("VALID UNTIL '2020-01-01'", "VALID UNTIL 'infinity'"),
     ] {
-        let root = root("postgres").await;
-        let alter = |what: &str| format!("ALTER ROLE kept_out {what}");
-        root.batch_execute(&alter(keeps_out)).await.unwrap();
-        for answer in [
-            admin.admits(&key).await,
-            admin.repair(&key, &LoginFault::Password).await.map(drop),
-        ] {
-            assert_eq!(answer.unwrap_err().sqlstate(), Some("28000"), "{keeps_out}");
-        }
-        root.batch_execute(&alter(lets_in)).await.unwrap();
-        admin.admits(&key).await.unwrap();
+        set(keeps_out).await;
+        let refused = connector.open(&owner, false).await.unwrap_err();
+        let OpenError::Barred { said, .. } = refused else {
+            panic!("{keeps_out}: {refused:?}");
+        };
+        assert_eq!(said.sqlstate, "28000", "{keeps_out}");
+        let told = admin.repair_login(&connector, &owner, false).await;
+        assert!(
+            matches!(told, Err(admin::Error::LoginRefused { .. })),
+            "{told:?}"
+        );
+        set(lets_in).await;
+        set("PASSWORD 'another'").await;
     }
+    let gone = connector.open(&key("never_made", "kept_out"), false).await;
+    assert!(matches!(gone, Err(OpenError::NoDatabase)), "{gone:?}");
+    let never = connector
+        .open(&key("kept_out", "kept_out/never"), false)
+        .await;
+    assert!(matches!(never, Err(OpenError::Barred { .. })), "{never:?}");
 
-    let foreign = Key {
-        database: tenant,
-        role: role("postgres"),
-        trusted: false,
-    };
-    let error = admin
-        .repair(&foreign, &LoginFault::Password)
-        .await
-        .unwrap_err();
-    assert_eq!(error.sqlstate(), Some("28000"), "{error}");
-    let gone = Key {
-        database: database("never_made"),
-        role: role("kept_out"),
-        trusted: false,
-    };
-    let error = admin
-        .repair(&gone, &LoginFault::Password)
-        .await
-        .unwrap_err();
-    assert!(matches!(error, tidegate_sql::Error::NoDatabase), "{error}");
+    admin.repair_login(&connector, &owner, false).await.unwrap();
+    user("kept_out", "kept_out").await.unwrap();
+    let never = key("kept_out", "kept_out/never");
+    let told = admin.repair_login(&connector, &never, false).await;
+    assert!(matches!(told, Err(admin::Error::NoRole(_))), "{told:?}");
+    let foreign = key("kept_out", "postgres");
+    let told = admin.repair_login(&connector, &foreign, false).await;
+    assert!(matches!(told, Err(admin::Error::NotOurs(_))), "{told:?}");
 }

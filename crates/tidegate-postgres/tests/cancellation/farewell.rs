@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tidegate_postgres::backoff::Jitter;
-use tidegate_postgres::pool::{Key, NoRepair, OpenError, Pool, Settings};
+use tidegate_postgres::pool::{Key, OpenError, Pool, Settings};
 use tidegate_postgres::{
     Backend, Config, Credential, Credentials, Fate, RoleConnector, Roles, Secret, StartupPins,
     Terminator, TlsMode,
@@ -66,11 +66,7 @@ impl Credentials for Anybody {
         _shared: bool,
     ) -> BoxFuture<'a, Result<Credential, OpenError>> {
         let (password, pins) = (Secret::new("secret"), StartupPins::default());
-        Box::pin(std::future::ready(Ok(Credential {
-            password,
-            pins,
-            state: None,
-        })))
+        Box::pin(std::future::ready(Ok(Credential::new(password, pins))))
     }
 }
 
@@ -91,7 +87,7 @@ async fn asked(answers: &[Fate]) -> Vec<u64> {
     tokio::spawn(async move { babble(listener.accept().await?.0, end).await });
     let connector = RoleConnector::new(Arc::new(config), Arc::new(Anybody), administrator.clone());
     let settings = Settings::default();
-    let pool = Pool::new(connector, Arc::new(NoRepair), settings, Jitter::none());
+    let pool = Pool::new(connector, settings, Jitter::none());
     let roles = Roles::new(pool.clone());
     let login = Login {
         database: DatabaseName::new("shop"),

@@ -4,10 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tidegate_postgres::pool::{
-    Condition, Connector, Key, LoginFault, OpenError, Repair, Repaired, ResetFailed,
-};
-use tidegate_sql::{BoxFuture, DatabaseName, Error, Login, Rejection, RoleName, Sharing};
+use tidegate_postgres::pool::{Condition, Connector, Key, OpenError, ResetFailed};
+use tidegate_sql::{BoxFuture, DatabaseName, Login, Rejection, RoleName, Sharing};
 use tokio::time::sleep;
 
 /// A login of a user whose session is number 1.
@@ -40,12 +38,8 @@ pub(crate) enum Script {
     Limit(usize),
     /// This role has used up its connection limit.
     LimitOf(&'static str),
-    /// Until repaired.
-    WrongPassword,
-    /// Which somebody who looks can tell.
-    Expired,
-    /// Which somebody who looks finds without its database.
-    Dropped,
+    /// This role has another password.
+    WrongPassword(&'static str),
     /// For good.
     NoLogin,
     NoDatabase,
@@ -60,14 +54,6 @@ struct Server {
     most_open: usize,
     closed: Vec<String>,
     severed: Vec<usize>,
-    repairs: usize,
-    /// What a repair is answered with; without an answer the administrator fails.
-    repairs_end: Option<Repaired>,
-    /// How the server behaves behind a repair.
-    repaired: Script,
-    /// How long looking at a role and repairing it take.
-    looks: (usize, Duration),
-    repairs_take: Duration,
 }
 
 /// The connector.
@@ -84,11 +70,6 @@ impl Default for Fake {
             most_open: 0,
             closed: Vec::new(),
             severed: Vec::new(),
-            repairs: 0,
-            repairs_end: Some(Repaired::Mended),
-            repaired: Script::Up,
-            looks: (0, Duration::ZERO),
-            repairs_take: Duration::ZERO,
         })))
     }
 }
@@ -146,10 +127,6 @@ impl Fake {
         self.0.lock().severed.push(number);
     }
 
-    pub(crate) fn repairs(&self) -> Arc<Repairs> {
-        Arc::new(Repairs(self.0.clone()))
-    }
-
     fn connect(&self, key: &Key, shared: bool) -> Result<FakeConnection, OpenError> {
         let cause = || Arc::new(std::io::Error::other("scripted"));
         let mut server = self.0.lock();
@@ -159,15 +136,19 @@ impl Fake {
             Script::LimitOf(role) if key.role.as_str() == role => {
                 return Err(OpenError::Limited(cause()));
             }
-            Script::WrongPassword | Script::Expired | Script::Dropped => {
-                return Err(OpenError::Login(LoginFault::Password, cause()));
+            Script::WrongPassword(role) if key.role.as_str() == role => {
+                return Err(OpenError::Login(cause()));
             }
             Script::NoLogin => {
                 let (said, cause) = (barred(), cause());
                 return Err(OpenError::Barred { said, cause });
             }
             Script::NoDatabase => return Err(OpenError::NoDatabase),
-            Script::Up | Script::Slow(_) | Script::Limit(_) | Script::LimitOf(_) => {}
+            Script::Up
+            | Script::Slow(_)
+            | Script::Limit(_)
+            | Script::LimitOf(_)
+            | Script::WrongPassword(_) => {}
         }
         server.numbers += 1;
         server.open += 1;
@@ -245,79 +226,9 @@ impl Connector for Fake {
     }
 }
 
-/// Counts repairs, which end the wrong password.
-#[derive(Debug)]
-pub(crate) struct Repairs(Arc<Mutex<Server>>);
-
-impl Repairs {
-    pub(crate) fn count(&self) -> usize {
-        self.0.lock().repairs
-    }
-
-    /// How repairs end from now on; an administrator who fails has no answer.
-    pub(crate) fn end(&self, answer: Option<Repaired>) {
-        self.0.lock().repairs_end = answer;
-    }
-
-    /// How the server behaves behind a repair from now on.
-    pub(crate) fn lead_to(&self, script: Script) {
-        self.0.lock().repaired = script;
-    }
-
-    /// How often somebody was asked whether a role is kept out.
-    pub(crate) fn looks(&self) -> usize {
-        self.0.lock().looks.0
-    }
-
-    /// How long looking at a role and repairing it take from now on.
-    pub(crate) fn slow(&self, look: Duration, repair: Duration) {
-        let mut server = self.0.lock();
-        (server.looks.1, server.repairs_take) = (look, repair);
-    }
-}
-
 fn barred() -> Box<Rejection> {
     Box::new(Rejection {
         sqlstate: "28000".to_owned(),
         ..Rejection::default()
     })
-}
-
-impl Repair for Repairs {
-    fn admits<'a>(&'a self, _key: &'a Key) -> BoxFuture<'a, tidegate_sql::Result<()>> {
-        let (script, time) = {
-            let mut server = self.0.lock();
-            server.looks.0 += 1;
-            (server.script, server.looks.1)
-        };
-        Box::pin(async move {
-            sleep(time).await;
-            match script {
-                Script::Expired => Err(Error::Rejected(barred())),
-                Script::Dropped => Err(Error::NoDatabase),
-                _ => Ok(()),
-            }
-        })
-    }
-
-    fn repair<'a>(
-        &'a self,
-        _key: &'a Key,
-        _fault: &'a LoginFault,
-    ) -> BoxFuture<'a, tidegate_sql::Result<Repaired>> {
-        let time = {
-            let mut server = self.0.lock();
-            server.repairs += 1;
-            server.repairs_take
-        };
-        Box::pin(async move {
-            sleep(time).await;
-            let mut server = self.0.lock();
-            if server.repairs_end == Some(Repaired::Mended) {
-                server.script = server.repaired;
-            }
-            let broken = || Error::internal("the repair is broken");
-            server.repairs_end.ok_or_else(broken)
-        })
-    }
 }

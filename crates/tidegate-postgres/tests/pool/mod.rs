@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_postgres::backoff::Jitter;
-use tidegate_postgres::pool::{Counters, Lease, NoRepair, Pool, RoleStats, Settings};
+use tidegate_postgres::pool::{Counters, Lease, Pool, RoleStats, Settings};
 use tidegate_sql::{DatabaseName, Login, RoleName};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
@@ -28,12 +28,7 @@ fn pool(capacity: usize) -> Pool<Fake> {
 }
 
 fn pool_with(settings: Settings) -> Pool<Fake> {
-    Pool::new(
-        Fake::default(),
-        Arc::new(NoRepair),
-        settings,
-        Jitter::none(),
-    )
+    Pool::new(Fake::default(), settings, Jitter::none())
 }
 
 /// Lets every task run until all of them wait; time stands still meanwhile.

@@ -2,13 +2,11 @@
 
 use std::time::Duration;
 
-use tidegate_postgres::backoff::Jitter;
-use tidegate_postgres::pool::{Pool, Repaired, Settings};
-use tidegate_sql::Error;
+use tidegate_sql::{Error, LoginRefused};
 use tokio::time::{Instant, sleep};
 
-use super::fake::{Fake, Repairs, Script, login, strangers};
-use super::{counters, later, pool, settle};
+use super::fake::{Script, login, strangers};
+use super::{later, pool, settle};
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_is_down_answers_everyone_at_once_and_is_found_again_by_itself() {
@@ -123,180 +121,32 @@ async fn a_server_that_does_not_answer_hangs_nobody() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_role_that_cannot_log_in_is_repaired_and_tried_again() {
-    let fake = Fake::default();
-    let repairs = fake.repairs();
-    let settings = Settings::default();
-    let pool = Pool::new(fake, repairs.clone(), settings, Jitter::none());
-    let alice = login("shop", "shop/alice");
-    pool.connector().script(Script::WrongPassword);
-    assert!(
-        pool.acquire(&alice).await.is_ok(),
-        "repaired and tried again"
-    );
-    assert_eq!(repairs.count(), 1);
-    pool.close(&alice.database);
-    repairs.end(None);
-    pool.connector().script(Script::WrongPassword);
-    let error = pool.acquire(&alice).await.unwrap_err();
-    assert!(matches!(error, Error::Unavailable { .. }), "{error:?}");
-    let attempts = pool.connector().attempts();
-    assert!(pool.acquire(&alice).await.is_err());
-    assert_eq!(
-        pool.connector().attempts(),
-        attempts,
-        "not tried again at once"
-    );
-    assert_eq!(repairs.count(), 1, "within the second");
-    assert!(pool.stats().reachable, "others are not concerned");
-    sleep(Duration::from_secs(1)).await;
-    assert!(pool.acquire(&alice).await.is_err());
-    assert_eq!(repairs.count(), 2);
-}
-
-/// The seconds between the repairs of a role whose requests come all the time.
-async fn pauses(pool: &Pool<Fake>, repairs: &Repairs, count: usize) -> Vec<u64> {
-    let alice = login("shop", "shop/alice");
-    let mut times = Vec::new();
-    while times.len() <= count {
-        let before = repairs.count();
-        let told = pool.acquire(&alice).await;
-        if let Ok(lease) = told {
-            lease.discard();
-        }
-        if repairs.count() > before {
-            times.push(Instant::now());
-        }
-        pool.connector().script(Script::WrongPassword);
-        sleep(Duration::from_millis(100)).await;
-    }
-    let pairs = times.windows(2);
-    pairs.map(|pair| (pair[1] - pair[0]).as_secs()).collect()
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_role_that_cannot_log_in_all_the_same_is_repaired_ever_more_rarely() {
-    let fake = Fake::default();
-    let repairs = fake.repairs();
-    let pool = Pool::new(fake, repairs.clone(), Settings::default(), Jitter::none());
-    let in_vain = [1, 2, 4, 8, 16, 32, 60, 60];
-    // Somebody spoils it again before anybody can log in.
-    repairs.lead_to(Script::WrongPassword);
-    pool.connector().script(Script::WrongPassword);
-    assert_eq!(pauses(&pool, &repairs, 8).await, in_vain);
-    // As soon as somebody can, it is repaired once a second again.
-    repairs.lead_to(Script::Up);
-    sleep(Duration::from_mins(1)).await;
-    assert_eq!(pauses(&pool, &repairs, 3).await, [1; 3]);
-    // A server that is full says nothing of the repair.
-    repairs.lead_to(Script::LimitOf("shop/alice"));
-    sleep(Duration::from_secs(1)).await;
-    assert_eq!(pauses(&pool, &repairs, 4).await, [1; 4]);
-}
-
-/// An administrator's connection that PostgreSQL has no place for, say.
-#[tokio::test(start_paused = true)]
-async fn only_what_a_role_may_have_done_itself_makes_repairs_rare() {
-    let fake = Fake::default();
-    let repairs = fake.repairs();
-    let pool = Pool::new(fake, repairs.clone(), Settings::default(), Jitter::none());
-    pool.connector().script(Script::WrongPassword);
-    for (answer, expected) in [
-        (None, [1; 4]),
-        (Some(Repaired::NotToBlame), [1; 4]),
-        (Some(Repaired::Held), [1, 2, 4, 8]),
-    ] {
-        repairs.end(answer);
-        assert_eq!(pauses(&pool, &repairs, 4).await, expected, "{answer:?}");
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn no_repair_begins_while_another_is_under_way() {
-    let fake = Fake::default();
-    let repairs = fake.repairs();
-    let pool = Pool::new(fake, repairs.clone(), Settings::default(), Jitter::none());
-    let alice = login("shop", "shop/alice");
-    // One that helps, so that the next may begin a second later.
-    for repair in [Duration::ZERO, Duration::from_secs(4)] {
-        pool.close(&alice.database);
-        pool.connector().script(Script::WrongPassword);
-        repairs.slow(Duration::ZERO, repair);
-        let first = later(&pool, &alice);
-        sleep(repair / 2).await;
-        let second = later(&pool, &alice);
-        assert!(first.await.unwrap().is_ok() && second.await.unwrap().is_ok());
-        sleep(Duration::from_secs(1)).await;
-    }
-    assert_eq!(repairs.count(), 2);
-}
-
-/// The first requests after its password has drifted, say.
-#[tokio::test(start_paused = true)]
-async fn who_comes_while_a_role_is_repaired_waits_for_that() {
-    let fake = Fake::default();
-    let repairs = fake.repairs();
-    let pool = Pool::new(fake, repairs.clone(), Settings::default(), Jitter::none());
-    let alice = login("shop", "shop/alice");
-    pool.connector().script(Script::WrongPassword);
-    repairs.slow(Duration::ZERO, Duration::from_secs(2));
-    let start = Instant::now();
-    let waiting: Vec<_> = (0..5).map(|_| later(&pool, &alice)).collect();
-    for task in waiting {
-        assert!(task.await.unwrap().is_ok());
-    }
-    assert_eq!(start.elapsed(), Duration::from_secs(2));
-    assert_eq!((repairs.count(), counters(&pool).repairs), (1, 1));
-}
-
-/// A user can hold its own row locked, by an `ALTER ROLE` in a transaction that stays open.
-#[tokio::test(start_paused = true)]
-async fn an_administrator_who_does_not_answer_about_a_role_shuts_out_nobody_else() {
-    let fake = Fake::default();
-    let repairs = fake.repairs();
-    let pool = Pool::new(fake, repairs.clone(), Settings::default(), Jitter::none());
+async fn a_role_that_cannot_log_in_is_refused_for_a_second_and_others_go_on() {
+    let pool = pool(20);
     let (alice, bob) = (login("shop", "shop/alice"), login("shop", "shop/bob"));
-    let never = Duration::from_hours(1);
-    for (look, repair) in [(Duration::ZERO, never), (never, Duration::ZERO)] {
-        repairs.slow(look, repair);
-        pool.connector().script(Script::WrongPassword);
-        let waits = later(&pool, &alice);
-        // Just given up, and before anybody could probe.
-        sleep(Duration::from_millis(5_010)).await;
-        assert!(waits.await.unwrap().is_err());
-        assert!(pool.stats().reachable);
-        pool.connector().script(Script::Up);
-        assert!(pool.acquire(&bob).await.is_ok());
-        sleep(Duration::from_secs(1)).await;
-    }
-    assert_eq!((repairs.count(), repairs.looks()), (1, 2));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_database_that_is_found_to_be_gone_is_not_looked_for_with_each_request() {
-    let fake = Fake::default();
-    let repairs = fake.repairs();
-    let pool = Pool::new(fake, repairs.clone(), Settings::default(), Jitter::none());
-    let alice = login("gone", "gone/alice");
-    pool.connector().script(Script::Dropped);
-    for looks in 1..=2 {
+    pool.connector().script(Script::WrongPassword("shop/alice"));
+    for _ in 0..2 {
+        let before = pool.connector().attempts();
         for _ in 0..3 {
-            let told = pool.acquire(&alice).await;
-            assert!(matches!(told, Err(Error::NoDatabase)), "{told:?}");
+            let error = pool.acquire(&alice).await.unwrap_err();
+            let Error::Unavailable { source, .. } = error else {
+                panic!("{error:?}");
+            };
+            assert!(source.unwrap().is::<LoginRefused>());
         }
-        assert_eq!(repairs.looks(), looks);
+        assert_eq!(pool.connector().attempts() - before, 1, "in this second");
+        assert!(pool.stats().reachable, "others are not concerned");
+        pool.acquire(&bob).await.unwrap().discard();
         sleep(Duration::from_secs(1)).await;
     }
+    // Somebody has repaired it.
     pool.connector().script(Script::Up);
     assert!(pool.acquire(&alice).await.is_ok());
-    assert_eq!(repairs.count(), 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_role_that_is_turned_away_is_told_so_and_not_repaired() {
-    let fake = Fake::default();
-    let repairs = fake.repairs();
-    let pool = Pool::new(fake, repairs.clone(), Settings::default(), Jitter::none());
+async fn a_role_that_may_not_log_in_loses_its_open_connections() {
+    let pool = pool(20);
     let alice = login("shop", "shop/alice");
     let (held, idle) = (pool.acquire(&alice).await, pool.acquire(&alice).await);
     pool.connector().script(Script::NoLogin);
@@ -315,35 +165,10 @@ async fn a_role_that_is_turned_away_is_told_so_and_not_repaired() {
         (0, attempts),
         "what was open serves it no more, and PostgreSQL is left alone for a second"
     );
-    assert_eq!(repairs.count(), 0);
     assert!(pool.stats().reachable, "others are not concerned");
     pool.connector().script(Script::Up);
     sleep(Duration::from_secs(1)).await;
     assert!(pool.acquire(&alice).await.is_ok());
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_role_that_is_found_to_be_kept_out_is_told_so_and_not_repaired() {
-    let fake = Fake::default();
-    let repairs = fake.repairs();
-    let pool = Pool::new(fake, repairs.clone(), Settings::default(), Jitter::none());
-    let alice = login("shop", "shop/alice");
-    for _ in 0..3 {
-        pool.connector().script(Script::Expired);
-        let waiting: Vec<_> = (0..3).map(|_| later(&pool, &alice)).collect();
-        for task in waiting {
-            let error = task.await.unwrap().unwrap_err();
-            assert_eq!(error.sqlstate(), Some("28000"), "{error:?}");
-        }
-        pool.connector().script(Script::Up);
-        sleep(Duration::from_secs(1)).await;
-        assert!(pool.acquire(&alice).await.is_ok());
-        pool.close(&alice.database);
-    }
-    assert_eq!(repairs.count(), 0);
-    pool.connector().script(Script::WrongPassword);
-    assert!(pool.acquire(&alice).await.is_ok());
-    assert_eq!(repairs.count(), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tidegate_embedded::Cluster;
 use tidegate_postgres::backoff::Jitter;
 use tidegate_postgres::control::Control;
-use tidegate_postgres::pool::{Key, NoRepair, OpenError, Pool, RoleStats, Settings};
+use tidegate_postgres::pool::{Key, OpenError, Pool, RoleStats, Settings};
 use tidegate_postgres::{
     Backend, Config, Credential, Credentials, Fate, RoleConnector, Roles, Secret, StartupPins,
     Terminator, role_password, scram_verifier,
@@ -86,7 +86,7 @@ impl Stage {
         let control = Control::new(config.clone(), Jitter::none()).unwrap();
         let service = Arc::new(Service(cluster));
         let connector = RoleConnector::new(config, service.clone(), service);
-        let pool = Pool::new(connector, Arc::new(NoRepair), settings, Jitter::none());
+        let pool = Pool::new(connector, settings, Jitter::none());
         Self {
             name: name.to_owned(),
             roles: Roles::new(pool).with_service(Arc::new(control)),
@@ -198,11 +198,7 @@ impl Credentials for Service {
         _shared: bool,
     ) -> BoxFuture<'a, Result<Credential, OpenError>> {
         let password = Secret::new(password(key.role.as_str()));
-        Box::pin(std::future::ready(Ok(Credential {
-            password,
-            pins: pins(),
-            state: None,
-        })))
+        Box::pin(std::future::ready(Ok(Credential::new(password, pins()))))
     }
 }
 

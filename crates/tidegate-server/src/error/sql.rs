@@ -2,11 +2,15 @@
 
 use http::StatusCode;
 use tidegate_sql::request::RequestError;
-use tidegate_sql::{Error, InputError, Rejection};
+use tidegate_sql::{Error, InputError, LoginRefused, Rejection};
 
 use super::{Challenge, Failure, sqlstate};
 use crate::memory::Exhausted;
 use crate::route::Methods;
+
+/// The text for [`LoginRefused`].
+const LOGIN_REFUSED: &str =
+    "PostgreSQL refuses the login of this user's role; the operator finds the repair in the log";
 
 impl Failure {
     /// What an error of a statement means; `anonymous` tells whether the caller might do better
@@ -31,7 +35,10 @@ impl Failure {
                 retry_after,
                 source,
             } => {
-                let text = "the database is not available";
+                let text = match &source {
+                    Some(source) if source.is::<LoginRefused>() => LOGIN_REFUSED,
+                    _ => "the database is not available",
+                };
                 let said = source.as_deref().and_then(|said| said.downcast_ref());
                 // The code is enough to act on; the message may name files of the server.
                 let code = said.map(|Rejection { sqlstate, .. }| Rejection {

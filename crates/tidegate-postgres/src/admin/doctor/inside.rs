@@ -21,12 +21,13 @@ impl Admin {
         let mut findings = Vec::new();
         for tenant in &kept {
             let found = present::examine(&home, tenant, feed).await?;
-            // Whatever else is wrong with a tenant may keep its owner out, and is told already.
-            if found.iter().all(|finding| finding.verdict == Verdict::Good) {
-                findings.push(logins::owner(self, tenant).await);
+            // Whatever else is wrong with a tenant may keep its users out, and is told already.
+            let refused = if found.iter().all(|finding| finding.verdict == Verdict::Good) {
+                logins::refused(self, &home, tenant).await?
             } else {
-                findings.extend(found);
-            }
+                Vec::new()
+            };
+            findings.extend(if refused.is_empty() { found } else { refused });
         }
         findings.extend(shared::default_users(self, &home).await?);
         for name in databases(&home, &kept).await? {

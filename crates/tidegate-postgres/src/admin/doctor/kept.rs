@@ -23,6 +23,13 @@ pub struct KeptTenant {
     memberships: Vec<(String, String)>,
 }
 
+impl KeptTenant {
+    /// The roles of its users, the owner's first.
+    pub(super) fn logins(&self) -> &[String] {
+        &self.logins
+    }
+}
+
 impl Admin {
     /// The tenants that the control database names, by name; none when there is no such database
     /// or nothing in it, or it cannot be read. Makes nothing.

@@ -3,13 +3,18 @@
 use std::error::Error as _;
 
 use tidegate_sql::log::LogError;
+use tidegate_sql::{DatabaseName, RoleName};
+use tokio_postgres::types::ToSql;
 
 use super::super::script::{Part, Script, comment, identifier};
 use super::super::session::Session;
-use super::super::{Admin, Error, Result, role};
+use super::super::{Admin, Error, Result, authenticator, role};
 use super::kept::KeptTenant;
+use super::present::names;
 use super::{Finding, inside, kept};
 use crate::config::{Config, Secret};
+use crate::connection::ConnectFault;
+use crate::pool::Key;
 use crate::replication;
 
 /// What the names of roles that are made for the length of a check begin with.
@@ -119,26 +124,96 @@ const TRUSTING_LINES: &str = "SELECT pg_catalog.concat_ws(' ', \
            OR pg_catalog.shobj_description(r.oid, 'pg_authid') LIKE ($1::text || '%')) \
     ORDER BY h.line_number";
 
-/// Whether the owner of a tenant whose database and roles are there can log in. A wrong password is
-/// none: the service sets the right one when it logs in.
-pub(super) async fn owner(admin: &Admin, tenant: &KeptTenant) -> Finding {
-    let (database, role) = (tenant.name.as_str(), tenant.owner_role.as_str());
-    let password = admin.passwords.password(role);
-    let config = admin.config.clone();
-    let login = config.with_login(role, Secret::new(password));
-    match Session::open(&login, database).await {
-        Err(error) if error.sqlstate() != Some(WRONG_PASSWORD) => Finding::missing(
-            format!(
-                "the owner of {database} cannot log in to its database ({})",
-                error.reason()
-            ),
-            None,
-        ),
-        _ => Finding::good(format!(
-            "the database and the roles of {database} are there"
-        )),
+/// The roles of a tenant whose database and roles are there that PostgreSQL lets not in: those with
+/// another password, where the administrator may read `pg_authid`, and of the others those that are
+/// tried ([`tried`]).
+pub(super) async fn refused(
+    admin: &Admin,
+    home: &Session,
+    tenant: &KeptTenant,
+) -> Result<Vec<Finding>> {
+    let mut findings = Vec::new();
+    let mut wrong = wrong_passwords(admin, home, tenant).await?;
+    for role in tried(home, tenant).await? {
+        if wrong.contains(&role) {
+            continue;
+        }
+        let password = Secret::new(admin.passwords.password(&role));
+        let login = admin.config.clone().with_login(&role, password);
+        match Session::open(&login, &tenant.name).await {
+            Ok(_) => {}
+            Err(error) if error.sqlstate() == Some(WRONG_PASSWORD) => wrong.push(role),
+            Err(error) => findings.push(cannot_log_in(tenant, &role, &error)),
+        }
     }
+    if !wrong.is_empty() {
+        let text = format!(
+            "roles of the tenant {} have another password than the one of this master key, as \
+             after a restore without passwords: {}",
+            tenant.name,
+            names(wrong.iter().map(String::as_str))
+        );
+        let command = format!("-- tidegate user repair {} --all", tenant.name);
+        findings.push(Finding::missing(text, command));
+    }
+    Ok(findings)
 }
+
+fn cannot_log_in(tenant: &KeptTenant, role: &str, error: &Error) -> Finding {
+    let key = Key {
+        database: DatabaseName::new(&tenant.name),
+        role: RoleName::new(role),
+        trusted: false,
+    };
+    let text = format!(
+        "the role {role} of the tenant {} cannot log in ({})",
+        tenant.name,
+        error.reason()
+    );
+    let spoilt = matches!(error, Error::Connect { source, .. }
+        if source.fault() == ConnectFault::Login || source.fault() == ConnectFault::Setup);
+    Finding::missing(text, spoilt.then(|| format!("-- {}", key.repair_command())))
+}
+
+/// The roles of a tenant with a verifier of another password. PostgreSQL shows verifiers to
+/// superusers only.
+async fn wrong_passwords(
+    admin: &Admin,
+    home: &Session,
+    tenant: &KeptTenant,
+) -> Result<Vec<String>> {
+    if !home.superuser {
+        return Ok(Vec::new());
+    }
+    let mut roles = tenant.logins().to_vec();
+    roles.extend(authenticator::of_tenant(home, &tenant.name).await?);
+    let query = "SELECT rolname::text, rolpassword FROM pg_catalog.pg_authid \
+                 WHERE rolname = ANY ($1) ORDER BY 1";
+    let rows = home.client.query(query, &[&roles]).await?;
+    let wrong = rows.iter().filter_map(|row| {
+        let (role, verifier): (String, Option<&str>) = (row.get(0), row.get(1));
+        let right = verifier.is_some_and(|verifier| admin.passwords.verifies(&role, verifier));
+        (!right).then_some(role)
+    });
+    Ok(wrong.collect())
+}
+
+/// The roles that the check logs in as: the owner; roles with settings of their own, which may let
+/// no session begin; and the first users, where nobody but PostgreSQL can check their passwords.
+async fn tried(home: &Session, tenant: &KeptTenant) -> Result<Vec<String>> {
+    let limit = if home.superuser { 0 } else { MOST_TRIED };
+    let query = "SELECT r.rolname::text FROM pg_catalog.pg_roles r \
+                 WHERE r.rolname = ANY ($1) AND (r.rolname = $2 OR EXISTS ( \
+                     SELECT FROM pg_catalog.pg_db_role_setting s WHERE s.setrole = r.oid)) \
+                 UNION SELECT * FROM (SELECT k FROM pg_catalog.unnest($1) k LIMIT $3) first \
+                 ORDER BY 1";
+    let values: [&(dyn ToSql + Sync); 3] = [&tenant.logins(), &tenant.owner_role, &limit];
+    let rows = home.client.query(query, &values).await?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
+}
+
+/// As how many users of a tenant the check logs in at most, beside those that it has a reason for.
+const MOST_TRIED: i64 = 100;
 
 /// `invalid_password`.
 const WRONG_PASSWORD: &str = "28P01";

@@ -212,7 +212,7 @@ fn barred(kept: &KeptTenant, logins: &[Login<'_>]) -> Option<Finding> {
 }
 
 /// The first of these names, and how many more there are.
-fn names<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
+pub(super) fn names<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
     let more = names.len().saturating_sub(MOST_NAMES);
     let mut text = names.take(MOST_NAMES).collect::<Vec<_>>().join(", ");
     if more > 0 {

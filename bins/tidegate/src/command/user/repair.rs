@@ -1,0 +1,106 @@
+//! `tidegate user repair`.
+
+use tidegate_oauth::UserKey;
+use tidegate_postgres::RoleConnector;
+use tidegate_postgres::pool::Key;
+use tidegate_sql::{DatabaseName, RoleName};
+
+use super::tenant;
+use crate::command::print;
+use crate::failure::{Failure, Result};
+use crate::pool;
+use crate::service::Service;
+
+/// A role to repair.
+struct Login {
+    key: Key,
+    /// Whether anonymous callers share it.
+    shared: bool,
+}
+
+/// Repairs one user, all users of a tenant, or all of all tenants.
+pub(super) async fn run(
+    service: &Service,
+    database: Option<String>,
+    name: Option<String>,
+) -> Result {
+    let logins = match (database, name) {
+        (Some(database), Some(name)) => {
+            tenant(service, &database).await?;
+            vec![user(service, &UserKey::new(&database, &name)).await?]
+        }
+        (Some(database), None) => {
+            tenant(service, &database).await?;
+            of_tenant(service, &database).await?
+        }
+        (None, _) => {
+            let mut logins = Vec::new();
+            for tenant in service.tenants.list().await? {
+                logins.extend(of_tenant(service, &tenant.name).await?);
+            }
+            logins
+        }
+    };
+    repair(service, &logins).await
+}
+
+async fn user(service: &Service, key: &UserKey) -> Result<Login> {
+    let user = service.directory().user(key).await?;
+    Ok(login(&key.database, &user.role, user.default_user))
+}
+
+/// The users and authenticators of a tenant.
+async fn of_tenant(service: &Service, database: &str) -> Result<Vec<Login>> {
+    let users = service.directory().users(database).await?;
+    let users = users
+        .iter()
+        .map(|user| login(database, &user.role, user.default_user));
+    let mut logins: Vec<_> = users.collect();
+    let name = DatabaseName::new(database);
+    let authenticators = service.admin.authenticators(&name).await?;
+    logins.extend(
+        authenticators
+            .iter()
+            .map(|role| login(database, role.as_str(), false)),
+    );
+    Ok(logins)
+}
+
+fn login(database: &str, role: &str, shared: bool) -> Login {
+    Login {
+        key: Key {
+            database: DatabaseName::new(database),
+            role: RoleName::new(role),
+            trusted: false,
+        },
+        shared,
+    }
+}
+
+/// Repairs each of them, and goes on behind one that cannot be repaired.
+async fn repair(service: &Service, logins: &[Login]) -> Result {
+    let version = service.admin.server().await?.version;
+    let connector = pool::connector(service, version)?;
+    let mut failed = Vec::new();
+    for login in logins {
+        let role = &login.key.role;
+        match repair_one(service, &connector, login).await {
+            Ok(()) => print(format_args!("{role} can log in.\n"))?,
+            Err(failure) => failed.push(format!("{role}: {}", failure.text())),
+        }
+    }
+    if failed.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::Refused(failed.join("\n")))
+}
+
+async fn repair_one(service: &Service, connector: &RoleConnector, login: &Login) -> Result {
+    let repaired = service
+        .admin
+        .repair_login(connector, &login.key, login.shared);
+    for statement in repaired.await? {
+        print(format_args!("{statement}\n"))?;
+    }
+    Ok(())
+}

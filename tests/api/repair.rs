@@ -1,0 +1,117 @@
+//! Roles whose login PostgreSQL refuses, and `tidegate user repair`.
+
+use reqwest::StatusCode;
+use serde_json::json;
+
+use crate::node::{Node, operator};
+use crate::operator::text;
+use crate::service::eventually;
+
+#[tokio::test]
+async fn a_login_that_postgresql_refuses_is_reported_and_repaired_by_a_command() {
+    let operator = operator().await;
+    let ann = ["user", "create", "shop", "ann", "--password-file", "-"];
+    operator.succeeds(&ann, "ann-password\n");
+    let node = Node::start(&operator).await;
+    let tokens = node.sign_in("shop", "ann", "ann-password").await;
+    let token = tokens["access_token"].as_str().unwrap();
+    let root = operator.root("shop").await;
+    let kick = "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'shop/ann'";
+    let own = "alter role current_user password 'mine'";
+    let search_path = "alter role current_user set search_path = nowhere";
+    for q in [search_path, own] {
+        let (status, answer) = node.post("/api/v4/sql", Some(token), json!({"q": q})).await;
+        assert_eq!(status, StatusCode::OK, "{answer}");
+    }
+    let library = "alter role \"shop/ann\" set session_preload_libraries = 'nowhere'";
+    root.batch_execute(library).await.unwrap();
+    eventually("its sessions are gone", || async {
+        root.execute(kick, &[]).await.unwrap() == 0
+    })
+    .await;
+
+    let q = json!({"q": "select current_setting('search_path') as path"});
+    let (status, answer) = node.post("/api/v4/sql", Some(token), q.clone()).await;
+    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{answer}");
+    assert_eq!(answer["errorCode"], "DATABASE_UNAVAILABLE", "{answer}");
+    let said = answer["message"].as_str().unwrap_or_default();
+    assert!(said.contains("refuses the login"), "{answer}");
+
+    let doctor = operator.run(&["doctor"], "");
+    let report = text(&doctor.stdout);
+    assert_eq!(doctor.status.code(), Some(1), "{report}");
+    let missing = "MISSING  roles of the tenant shop have another password than the one of this \
+                   master key, as after a restore without passwords: shop/ann\n         \
+                   -- tidegate user repair shop --all\n";
+    assert!(report.contains(missing), "{report}");
+
+    let repaired = operator.succeeds(&["user", "repair", "shop", "ann"], "");
+    let reset = "ALTER ROLE \"shop/ann\" RESET \"session_preload_libraries\";\n";
+    assert_eq!(repaired, format!("{reset}shop/ann can log in.\n"));
+    eventually("it is let in", || async {
+        let (status, answer) = node.post("/api/v4/sql", Some(token), q.clone()).await;
+        match status {
+            StatusCode::OK => assert_eq!(answer["data"], json!([{"path": "nowhere"}])),
+            // A refusal counts for a second.
+            status => assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{answer}"),
+        }
+        status == StatusCode::OK
+    })
+    .await;
+    let log = node.stop();
+    assert!(log.contains("run `tidegate user repair shop ann`"), "{log}");
+    assert!(
+        operator
+            .succeeds(&["doctor"], "")
+            .contains("roles of shop are there")
+    );
+}
+
+#[tokio::test]
+async fn a_repair_names_the_users_that_it_cannot_repair_and_repairs_the_others() {
+    let operator = operator().await;
+    for name in ["ann", "bob"] {
+        operator.succeeds(&["user", "create", "shop", name, "--no-password"], "");
+    }
+    let root = operator.root("postgres").await;
+    let spoil = "alter role \"shop/ann\" nologin; alter role \"shop/bob\" password 'x'; \
+                 alter role shop password null; alter role \"shop/$authenticator1\" password 'x'";
+    root.batch_execute(spoil).await.unwrap();
+    let names = "have another password than the one of this master key, as after a restore \
+                 without passwords: shop, shop/$authenticator1, shop/bob";
+    // Who is kept out stays out: that may be meant, and is told.
+    let login = "alter role \"shop/ann\" login";
+    root.batch_execute(login).await.unwrap();
+    let report = text(&operator.run(&["doctor"], "").stdout);
+    assert!(report.contains(names), "{report}");
+    root.batch_execute("alter role \"shop/ann\" nologin")
+        .await
+        .unwrap();
+
+    let (code, said) = operator.fails(&["user", "repair", "--all"], "");
+    assert_eq!(code, 1);
+    assert!(
+        said.contains("shop/ann: PostgreSQL refuses the login of shop/ann"),
+        "{said}"
+    );
+    root.batch_execute(login).await.unwrap();
+    let repaired = operator.succeeds(&["user", "repair", "shop", "--all"], "");
+    for role in ["shop", "shop/ann", "shop/bob", "shop/$authenticator1"] {
+        assert!(
+            repaired.contains(&format!("{role} can log in.\n")),
+            "{repaired}"
+        );
+    }
+    let report = operator.succeeds(&["doctor"], "");
+    assert!(report.contains("roles of shop are there"), "{report}");
+    for (arguments, expected) in [
+        (&["user", "repair", "shop"][..], 2),
+        (&["user", "repair", "shop", "ann", "--all"], 2),
+        (&["user", "repair"], 2),
+        (&["user", "repair", "none", "--all"], 1),
+        (&["user", "repair", "shop", "none"], 1),
+    ] {
+        let (code, said) = operator.fails(arguments, "");
+        assert_eq!(code, expected, "{said}");
+    }
+}
