@@ -2,7 +2,6 @@
 
 use tidegate_methods::Method;
 use tidegate_sql::datetime::Zone;
-use tidegate_sql::statement::Kind;
 use tidegate_sql::{Author, BoundStatement, InputError, OutputFormat, OutputOptions, RowWriter};
 
 use crate::error::Error;
@@ -44,22 +43,12 @@ impl Prepared {
             statement,
             format,
             writer,
-            author: author(method),
+            author: if method.record().by_owner {
+                Author::Owner
+            } else {
+                Author::Caller
+            },
         })
-    }
-}
-
-/// Who wrote a method, as far as that decides where it may run. What may leave something in its
-/// session runs on connections of the caller's own, whoever wrote it.
-fn author(method: &Method) -> Author {
-    let statement = method.statement();
-    let plain = statement.is_ok_and(|statement| {
-        matches!(statement.kind(), Kind::Read | Kind::Write) && statement.is_plain()
-    });
-    if method.record().by_owner && plain {
-        Author::Owner
-    } else {
-        Author::Caller
     }
 }
 

@@ -268,16 +268,16 @@ async fn a_batch_is_the_owners_when_all_its_methods_are() {
         .unwrap();
     let mine = || call("date", "{}", 1);
     let hers = || call("hers", r#"{"a":1}"#, 2);
-    // What a function of the database's own does stands in no text.
+    // Which functions it may call where users share connections is known below.
     let own_code = || call("own_code", r#"{"a":1}"#, 2);
     for (message, author) in [
         (mine(), Author::Owner),
         (hers(), Author::Caller),
-        (own_code(), Author::Caller),
+        (own_code(), Author::Owner),
         (batch(&[mine(), mine()]), Author::Owner),
         (batch(&[mine(), hers()]), Author::Caller),
         (batch(&[hers(), mine()]), Author::Caller),
-        (batch(&[own_code(), mine()]), Author::Caller),
+        (batch(&[own_code(), mine()]), Author::Owner),
     ] {
         fixture.answer(&message).await;
         assert_eq!(fixture.executor.author(), author, "{message}");

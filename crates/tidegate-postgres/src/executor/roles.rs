@@ -186,7 +186,33 @@ impl Roles {
         let dictionary = self.dictionaries.of(&login.database);
         let redefines = dictionary.belief.redefines();
         let authentication = self.authentication.as_ref();
+        let author = match author {
+            Author::Owner if !self.may_call(login, statements).await => Author::Caller,
+            author => author,
+        };
         route(authentication, login, (author, statements), redefines).await
+    }
+
+    /// Whether the functions that the owner's statements call may be given values of a caller on a
+    /// connection that users share.
+    async fn may_call(&self, login: &Login, statements: &[&BoundStatement]) -> bool {
+        let called = statements.iter().map(|bound| &bound.statement);
+        let called: Vec<_> = called.filter(|statement| !statement.is_plain()).collect();
+        if called.is_empty() {
+            return true;
+        }
+        let Some(service) = &self.service else {
+            return false;
+        };
+        let dictionary = self.dictionaries.of(&login.database);
+        let belief = &dictionary.belief;
+        for statement in called {
+            let database = &login.database;
+            if !belief.may_call(statement, service, database).await {
+                return false;
+            }
+        }
+        true
     }
 
     /// Takes note that an authenticator could not act as a user.

@@ -134,14 +134,14 @@ pub(super) async fn route(
     (author, statements): (Author, &[&BoundStatement]),
     redefines: bool,
 ) -> Route {
-    let all = |may: fn(Author, &BoundStatement) -> bool| statements.iter().all(|s| may(author, s));
-    if login.sharing.is_trusted() || !all(may_share) {
+    let mut statements = statements.iter();
+    if login.sharing.is_trusted() || !statements.all(|bound| may_share(author, bound)) {
         return Route::own(login);
     }
     if login.sharing.has_strangers() || is_owner(login) {
         return Route::trusted(login);
     }
-    let Some(authentication) = authentication.filter(|_| !redefines && all(may_switch)) else {
+    let Some(authentication) = authentication.filter(|_| !redefines) else {
         return Route::own(login);
     };
     match authentication.of(&login.database, &login.role).await {
@@ -160,38 +160,8 @@ fn is_owner(login: &Login) -> bool {
     !rest.is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// Words by which a text changes what no reset behind it removes, or asks for what plain writes of
-/// others leave.
-const SETTINGS: [&str; 7] = [
-    "set_config",
-    "currval",
-    "lastval",
-    "_to_xml",
-    "ts_stat",
-    "ts_rewrite",
-    "u&\"",
-];
-
 /// Whether a statement may run where callers take turns.
 fn may_share(author: Author, bound: &BoundStatement) -> bool {
     let is_plain = matches!(bound.statement.kind(), Kind::Read | Kind::Write);
-    match author {
-        Author::Caller => false,
-        Author::Service => is_plain,
-        Author::Owner => is_plain && !mentions(bound, &SETTINGS),
-    }
-}
-
-/// Whether a statement may run behind a switch of the role. The caller chooses the values of an
-/// owner's statement, so that one must not hand them to code that might switch again.
-fn may_switch(author: Author, bound: &BoundStatement) -> bool {
-    author == Author::Service || bound.statement.is_plain()
-}
-
-fn mentions(bound: &BoundStatement, words: &[&str]) -> bool {
-    if bound.statement.is_plain() {
-        return false;
-    }
-    let text = bound.statement.text().to_ascii_lowercase();
-    words.iter().any(|word| text.contains(word))
+    author != Author::Caller && is_plain
 }

@@ -28,6 +28,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) struct Belief {
     found: RwLock<Found>,
     asking: AtomicBool,
+    /// Held while a caller waits for the answer; the others share it.
+    learning: tokio::sync::Mutex<()>,
     /// Counts the statements through this node that may have changed a definition.
     redefined: AtomicU64,
     /// How many of them run.
@@ -89,6 +91,31 @@ impl Belief {
     /// Whether a statement through this node runs that may change a definition.
     pub(crate) fn redefines(&self) -> bool {
         self.redefining.load(Ordering::SeqCst) > 0
+    }
+
+    /// Whether a statement calls no function that could hand a value of the caller's to SQL or to a
+    /// setting. The database is asked first where nothing is known or a definition may have
+    /// changed; one that is made elsewhere counts within a second.
+    pub(crate) async fn may_call(
+        self: &Arc<Self>,
+        statement: &Statement,
+        service: &Arc<dyn Executor>,
+        database: &DatabaseName,
+    ) -> bool {
+        if !self.is_known() {
+            let _learning = self.learning.lock().await;
+            if !self.is_known()
+                && let Err(error) = self.ask(&**service, database).await
+            {
+                tracing::debug!(%database, %error, "functions are not known");
+            }
+        }
+        let found = self.found.read();
+        self.believes(&found, Instant::now()) && !found.suspects.calls.are_in(statement.text())
+    }
+
+    fn is_known(&self) -> bool {
+        self.believes(&self.found.read(), Instant::now())
     }
 
     fn believes(&self, found: &Found, now: Instant) -> bool {

@@ -8,6 +8,11 @@
 --   write      a text that a write of the relation may evaluate; no text where nobody can tell
 --   cascade    the name is empty, the text the number of a relation that is written with this one
 --   type       a text that PostgreSQL may evaluate where a value of the type is read
+--   call       the definition of a function that a text can call; none where it is not SQL or
+--              PL/pgSQL, or where PostgreSQL may check a right on it for the first user of a
+--              prepared statement only: USAGE of its schema when it parses, EXECUTE when it puts
+--              the function's body in place of the call. Left out are SECURITY DEFINER, which
+--              cannot change the role, and functions in C of extensions that run no text.
 --
 -- Index expressions, predicates, statistics, checks and partition keys are among the texts because
 -- the planner evaluates calls in them whose arguments are constants.
@@ -127,3 +132,33 @@ select 'type', r.rngtypid::pg_catalog.text, '', ''
 from pg_catalog.pg_range r
 where r.rngcanonical::pg_catalog.oid operator(pg_catalog.>=) 16384::pg_catalog.oid
    or r.rngsubdiff::pg_catalog.oid operator(pg_catalog.>=) 16384::pg_catalog.oid
+union all
+select 'call', f.oid::pg_catalog.text, f.proname::pg_catalog.text,
+    case
+        when f.prokind operator(pg_catalog.=) 'a' then null
+        when not pg_catalog.has_schema_privilege('public', f.pronamespace, 'usage') then null
+        when l.lanname operator(pg_catalog.=) 'plpgsql' then pg_catalog.pg_get_functiondef(f.oid)
+        when l.lanname operator(pg_catalog.=) 'sql'
+            and pg_catalog.has_function_privilege('public', f.oid, 'execute')
+            then pg_catalog.pg_get_functiondef(f.oid)
+    end
+from pg_catalog.pg_proc f
+join pg_catalog.pg_language l on l.oid operator(pg_catalog.=) f.prolang
+join pg_catalog.pg_namespace n on n.oid operator(pg_catalog.=) f.pronamespace
+where f.oid operator(pg_catalog.>=) 16384::pg_catalog.oid
+  and not (f.prosecdef and pg_catalog.has_schema_privilege('public', f.pronamespace, 'usage'))
+  and f.prorettype operator(pg_catalog.<>) all (array['pg_catalog.trigger'::pg_catalog.regtype, 'pg_catalog.event_trigger'::pg_catalog.regtype]::pg_catalog.oid[])
+  and n.nspname operator(pg_catalog.!~) '^pg_temp_'
+  and not exists (
+      select from pg_catalog.pg_depend d
+      join pg_catalog.pg_extension e on e.oid operator(pg_catalog.=) d.refobjid
+      where l.lanname operator(pg_catalog.=) 'c'
+        and f.proowner operator(pg_catalog.=) any (select t.oid from trusted t)
+        and d.classid operator(pg_catalog.=) 1255::pg_catalog.oid
+        and d.objid operator(pg_catalog.=) f.oid
+        and d.deptype operator(pg_catalog.=) 'e'
+        and d.refclassid operator(pg_catalog.=) 3079::pg_catalog.oid
+        and e.extname operator(pg_catalog.=) any (array['address_standardizer', 'btree_gin',
+            'btree_gist', 'citext', 'cube', 'earthdistance', 'fuzzystrmatch', 'hstore', 'intarray',
+            'isn', 'ltree', 'pg_trgm', 'pgcrypto', 'postgis', 'seg', 'unaccent', 'uuid-ossp',
+            'vector']::pg_catalog.name[]))

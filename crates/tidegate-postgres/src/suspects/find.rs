@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use tidegate_sql::Statement;
 use tidegate_sql::statement::{Suspects, Trust};
 
+use super::callable::UnsafeFunctions;
 use super::load::Definition;
 
 /// A relation with what a read of it may evaluate.
@@ -15,16 +16,18 @@ struct Relation<'a> {
     children: Vec<&'a str>,
 }
 
-/// What statements may not mention if they are to leave nothing.
+/// What statements may not mention.
 #[derive(Debug, Default)]
 pub(super) struct Found {
-    /// What a read may not mention.
+    /// What a read may not mention if it is to leave nothing.
     pub(super) reads: Suspects,
     /// What a write may not mention: the same, and what only writes evaluate.
     pub(super) writes: Suspects,
+    /// What the owner's methods may not call where users share a connection.
+    pub(super) calls: UnsafeFunctions,
 }
 
-/// Finds what reads and writes may not mention.
+/// Finds what statements may not mention.
 pub(super) fn find(definitions: &[Definition]) -> Found {
     let of_writes =
         |definition: &&Definition| matches!(&*definition.kind, "write" | "cascade" | "type");
@@ -34,6 +37,7 @@ pub(super) fn find(definitions: &[Definition]) -> Found {
     Found {
         reads: find_in(reads),
         writes: find_in(definitions.iter()),
+        calls: UnsafeFunctions::find(definitions),
     }
 }
 
@@ -53,6 +57,7 @@ fn find_in<'a>(definitions: impl Iterator<Item = &'a Definition>) -> Suspects {
                 relation.texts.push(text);
             }
             "child" | "cascade" => relations.entry(oid).or_default().children.push(text),
+            "call" => {}
             "function" => suspects.suspect_function(name, text == "true"),
             "operator" => suspects.suspect_operator(name),
             "type" if !calls_unknown(text) => {}

@@ -2,6 +2,8 @@
 -- tidegate-catalog: how many rows there are and the sum of the transactions that wrote them. What
 -- the server came with, below 16384, is not looked at (PostgreSQL, "System Catalogs").
 select pg_catalog.concat_ws(' ',
+    (select pg_catalog.concat_ws(',', pg_catalog.count(*), pg_catalog.sum(n.xmin::pg_catalog.text::pg_catalog.int8))
+     from pg_catalog.pg_namespace n where n.nspname operator(pg_catalog.!~) '^pg_'),
     (select pg_catalog.concat_ws(',', pg_catalog.count(*), pg_catalog.sum(c.xmin::pg_catalog.text::pg_catalog.int8))
      from pg_catalog.pg_class c
      where c.oid operator(pg_catalog.>=) 16384::pg_catalog.oid

@@ -2,6 +2,7 @@
 //! how long that is believed.
 
 mod belief;
+mod callable;
 mod find;
 mod load;
 

@@ -2,6 +2,7 @@
 
 mod attacks;
 mod faults;
+mod functions;
 mod many;
 mod pipelines;
 mod writes;
@@ -142,18 +143,6 @@ async fn the_author_decides_who_logs_in() {
 async fn statements_that_are_no_plain_read_or_write_keep_their_login() {
     let (stage, _) = tenant("shared_statement_kinds", 1).await;
     let login = user(&stage, 1);
-    stage
-        .admin
-        .batch_execute(
-            "CREATE FUNCTION public.own() RETURNS text LANGUAGE sql
-                 AS 'select current_user || '' '' || session_user'",
-        )
-        .await
-        .unwrap();
-    let own = format!("\"{0} {0}\"", login.role);
-    // A caller could hand a value to a function that switches again.
-    let method = Sql::new("select public.own()").by(Author::Owner);
-    assert_eq!(method.value(&stage, &login).await, own);
     let method = Sql::new("select set_config(:a, :b, false) || session_user")
         .by(Author::Owner)
         .set(["\"role\"", "\"none\""]);

@@ -1,0 +1,155 @@
+//! Which functions of a database the owner's methods may call on a connection that users share.
+//!
+//! Code there is from roles that no caller can act as (`authenticator`), and so it is trusted, as the
+//! owner's triggers and views are. But a method hands its caller's values to the function: one that
+//! runs a value as SQL, or makes a setting of it, is no risk on a connection that logged in as the
+//! caller, and would let the caller become another user on a shared one. So a function counts as
+//! unsafe when its definition can run a text or change the role, or names a function that is unsafe.
+
+use std::collections::{HashMap, HashSet};
+
+use super::load::Definition;
+
+/// Words by which code in SQL or PL/pgSQL runs a text, makes a setting of a value, or asks for what
+/// plain writes of others leave in the session.
+const UNSAFE: [&str; 6] = [
+    "currval",
+    "execute",
+    "lastval",
+    "set_config",
+    "ts_rewrite",
+    "ts_stat",
+];
+/// A name with escapes may be any name; the XML functions run texts (`query_to_xml`).
+const UNSAFE_PARTS: [&str; 2] = ["u&\"", "_to_xml"];
+
+/// Functions that the owner's methods may not call on a connection that users share.
+#[derive(Debug, Default)]
+pub(super) struct UnsafeFunctions {
+    names: HashSet<String>,
+    /// Whether one of them has a name that cannot be found in a text word by word.
+    every: bool,
+}
+
+impl UnsafeFunctions {
+    /// Finds them in the rows of `definitions.sql` of the kind `call`.
+    pub(super) fn find(definitions: &[Definition]) -> Self {
+        let functions = definitions.iter().filter(|known| known.kind == "call");
+        let mut unsafe_functions = Self::default();
+        let mut others: HashMap<&str, Vec<HashSet<String>>> = HashMap::new();
+        for function in functions {
+            if is_unsafe(&function.text) {
+                unsafe_functions.add(&function.name);
+            } else {
+                let known = others.entry(&function.name).or_default();
+                known.push(words(&function.text));
+            }
+        }
+        loop {
+            let calls = |words: &HashSet<String>| !unsafe_functions.names.is_disjoint(words);
+            let found: Vec<_> = others
+                .iter()
+                .filter(|(_, definitions)| definitions.iter().any(calls))
+                .map(|(name, _)| *name)
+                .collect();
+            if found.is_empty() {
+                return unsafe_functions;
+            }
+            for name in found {
+                others.remove(name);
+                unsafe_functions.add(name);
+            }
+        }
+    }
+
+    /// Whether a statement calls one of them, or is unsafe by its own words; in doubt it is.
+    pub(super) fn are_in(&self, text: &str) -> bool {
+        self.every || is_unsafe(text) || !self.names.is_disjoint(&words(text))
+    }
+
+    fn add(&mut self, name: &str) {
+        let name = name.to_lowercase();
+        self.every |= !name.chars().all(is_word);
+        self.names.insert(name);
+    }
+}
+
+/// Whether a definition or a statement is unsafe by its own words; a definition that cannot be read
+/// is.
+fn is_unsafe(text: &str) -> bool {
+    let lower = text.to_lowercase();
+    let words = words(&lower);
+    let has = |word: &str| words.contains(word);
+    text.is_empty()
+        || UNSAFE.iter().any(|word| has(word))
+        || UNSAFE_PARTS.iter().any(|part| lower.contains(part))
+        || (has("set") || has("reset")) && (has("role") || has("authorization"))
+}
+
+/// The words of a text in lower case, wherever they stand: also in comments, strings and names.
+fn words(text: &str) -> HashSet<String> {
+    let words = text.split(|character| !is_word(character));
+    let words = words.filter(|word| !word.is_empty());
+    words.map(str::to_lowercase).collect()
+}
+
+fn is_word(character: char) -> bool {
+    character.is_alphanumeric() || matches!(character, '_' | '$')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(functions: &[[&str; 2]]) -> UnsafeFunctions {
+        let functions = functions.iter().map(|[name, text]| Definition {
+            kind: "call".to_owned(),
+            oid: String::new(),
+            name: (*name).to_owned(),
+            text: (*text).to_owned(),
+        });
+        UnsafeFunctions::find(&functions.collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn what_runs_a_text_or_changes_the_role_is_unsafe() {
+        for text in [
+            "",
+            "begin EXECUTE format('select %s', q); end",
+            "begin perform pg_catalog.\"set_config\"(a, b, true); end",
+            "begin set /* as */ local Role x; end",
+            "select U&\"\\0065xecute\"()",
+            "select query_to_xml(q, true, false, '')",
+        ] {
+            let functions = found(&[["f", text], ["g", "select 1"]]);
+            assert!(functions.are_in("select public.\"F\"(1)"), "{text}");
+            assert!(!functions.are_in("select g(1), execut(2)"), "{text}");
+        }
+        let none = found(&[["f", "update t set name = a where role = 'x'"]]);
+        assert!(none.are_in("select f(1)"), "in doubt");
+        let none = found(&[["f", "select role from t"]]);
+        assert!(!none.are_in("select f(1)"));
+        assert!(none.are_in("select set_config(:a, :b, true)"));
+    }
+
+    #[test]
+    fn what_names_an_unsafe_function_is_unsafe_too() {
+        let functions = found(&[
+            ["third", "select second(a)"],
+            ["second", "select a"],
+            ["second", "select first(a)"],
+            ["first", ""],
+            ["other", "select a"],
+        ]);
+        for name in ["first", "second", "third"] {
+            assert!(functions.are_in(&format!("select {name}(1)")), "{name}");
+        }
+        assert!(!functions.are_in("select other(1)"));
+    }
+
+    #[test]
+    fn a_name_that_is_no_word_makes_every_call_unsafe() {
+        assert!(found(&[["run it", ""]]).are_in("select other(1)"));
+        assert!(!found(&[["run it", "select 1"]]).are_in("select other(1)"));
+    }
+}

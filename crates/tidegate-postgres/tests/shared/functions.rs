@@ -1,0 +1,209 @@
+//! Methods of the owner that call functions of the database's own.
+
+use std::time::{Duration, Instant};
+
+use tidegate_sql::{Author, Commit, Login, Mode, Pipeline, RowSink, Step, Terms};
+
+use super::{Open, backends, ours, tenant, user};
+use crate::stage::{Gathered, Sql, Stage};
+
+const WHO: &str = "current_user || ' ' || session_user";
+
+/// A tenant in whose schema `public` everybody may use what is there.
+async fn with_functions(name: &str, sql: &str) -> (std::sync::Arc<Stage>, std::sync::Arc<Open>) {
+    let (stage, open) = tenant(name, 2).await;
+    let usage = "GRANT USAGE ON SCHEMA public TO PUBLIC;";
+    let made = stage.admin.batch_execute(&[usage, sql].concat()).await;
+    made.unwrap();
+    (stage, open)
+}
+
+fn method(text: &str) -> Sql {
+    Sql::new(text).by(Author::Owner)
+}
+
+/// Whether a method runs where users share connections.
+async fn is_shared(stage: &Stage, login: &Login, text: &str) -> bool {
+    let who = method(text).value(stage, login).await;
+    let [shared, own] = [
+        format!("\"{} {}/$authenticator1\"", login.role, stage.name),
+        format!("\"{0} {0}\"", login.role),
+    ];
+    assert!(who == shared || who == own, "{text}: {who}");
+    who == shared
+}
+
+#[tokio::test]
+async fn functions_that_only_read_and_write_run_on_shared_connections() {
+    let (stage, _) = with_functions(
+        "shared_functions",
+        &format!(
+            "CREATE FUNCTION who() RETURNS text LANGUAGE sql AS $f$ select {WHO} $f$;
+             CREATE FUNCTION who_too(a text DEFAULT 'x') RETURNS text LANGUAGE plpgsql
+                 AS $f$ DECLARE found text; BEGIN SELECT who() INTO found; RETURN found; END $f$;
+             CREATE FUNCTION defined() RETURNS text LANGUAGE plpgsql SECURITY DEFINER
+                 AS $f$ DECLARE found text; BEGIN EXECUTE 'select 1' INTO found; RETURN found; END $f$;
+             CREATE FUNCTION owners(a text) RETURNS text LANGUAGE sql
+                 AS $f$ select who() where defined() = '1' $f$"
+        ),
+    )
+    .await;
+    let login = user(&stage, 1);
+    for text in [
+        "select who()",
+        "select who_too()",
+        "select who_too(a => 'y')",
+        "select owners('z')",
+    ] {
+        assert!(is_shared(&stage, &login, text).await, "{text}");
+    }
+    assert_eq!(backends(&stage, login.role.as_str()).await, "0");
+}
+
+#[tokio::test]
+async fn functions_to_which_a_caller_could_hand_sql_or_a_role_keep_the_callers_login() {
+    let jump =
+        "LANGUAGE plpgsql AS $f$ BEGIN PERFORM set_config('role', a, true); RETURN a; END $f$";
+    let (stage, _) = with_functions(
+        "shared_unsafe",
+        &format!(
+            "CREATE SCHEMA apart; GRANT USAGE ON SCHEMA apart TO \"shared_unsafe/all\";
+             CREATE FUNCTION jump(a text) RETURNS text {jump};
+             CREATE FUNCTION wrapped(a text) RETURNS text LANGUAGE sql AS $f$ select jump(a) $f$;
+             CREATE FUNCTION run(a text) RETURNS text LANGUAGE plpgsql
+                 AS $f$ DECLARE found text; BEGIN EXECUTE a INTO found; RETURN found; END $f$;
+             CREATE FUNCTION fixed(a text) RETURNS text LANGUAGE plpgsql
+                 AS $f$ BEGIN SET LOCAL ROLE \"shared_unsafe/u2\"; RETURN a; END $f$;
+             CREATE FUNCTION who(a text) RETURNS text LANGUAGE sql AS $f$ select {WHO} $f$;
+             CREATE FUNCTION apart.far(a text) RETURNS text LANGUAGE sql AS $f$ select {WHO} $f$;
+             CREATE FUNCTION apart.farther(a text) RETURNS text LANGUAGE sql SECURITY DEFINER
+                 AS $f$ select session_user || ' ' || session_user $f$;
+             CREATE FUNCTION few(a text) RETURNS text LANGUAGE sql AS $f$ select {WHO} $f$;
+             REVOKE EXECUTE ON FUNCTION few FROM PUBLIC;
+             GRANT EXECUTE ON FUNCTION few TO \"shared_unsafe/u1\""
+        ),
+    )
+    .await;
+    let login = user(&stage, 1);
+    assert!(is_shared(&stage, &login, "select who('a')").await);
+    let other = format!("\"{}/u2\"", stage.name);
+    for text in [
+        "select jump(:to)",
+        "select wrapped(:to)",
+        "select fixed(:to)",
+    ] {
+        let refused = method(text).set([&other]).refusal(&stage, &login).await;
+        assert_eq!(refused, "42501", "{text}");
+    }
+    let run = format!("select run('select {}')", WHO.replace('\'', "''"));
+    for text in [
+        run.as_str(),
+        // The second call is not looked at: PostgreSQL may look for neither of them first.
+        "select who('a') from (select 1) t where false is not distinct from (run('select true') is null)",
+        // Rights that PostgreSQL checks for the first user of a prepared statement only.
+        "select apart.far('a')",
+        "select apart.farther('a')",
+        "select few('a')",
+    ] {
+        assert!(!is_shared(&stage, &login, text).await, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_function_that_becomes_unsafe_is_kept_from_shared_connections() {
+    let body = |body: &str| {
+        format!(
+            "CREATE OR REPLACE FUNCTION public.own(a text) RETURNS text LANGUAGE plpgsql
+                 AS $f$ BEGIN {body} RETURN {WHO}; END $f$"
+        )
+    };
+    let (stage, _) = with_functions("shared_unsafe_later", &body("")).await;
+    let login = user(&stage, 1);
+    let text = "select public.own('a')";
+    assert!(is_shared(&stage, &login, text).await);
+    // Through this node it counts at once.
+    let unsafe_body = body("EXECUTE 'select 1';");
+    let admin = format!("ALTER FUNCTION public.own OWNER TO \"{}\"", stage.name);
+    stage.admin.batch_execute(&admin).await.unwrap();
+    Sql::new(&unsafe_body)
+        .run(&stage, &stage.owner())
+        .await
+        .unwrap();
+    assert!(!is_shared(&stage, &login, text).await);
+    // Elsewhere within about a second, both ways.
+    for (sql, shared) in [
+        (body(""), true),
+        (unsafe_body, false),
+        (body(""), true),
+        (
+            "REVOKE USAGE ON SCHEMA public FROM PUBLIC".to_owned(),
+            false,
+        ),
+    ] {
+        stage.admin.batch_execute(&sql).await.unwrap();
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while is_shared(&stage, &login, text).await != shared {
+            assert!(Instant::now() < deadline, "{sql}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_function_leaves_nothing_for_the_next_user() {
+    let (stage, _) = with_functions(
+        "shared_function_residue",
+        &format!(
+            "CREATE FUNCTION leave() RETURNS text LANGUAGE plpgsql AS $f$ BEGIN
+                 CREATE TEMP TABLE left_over AS SELECT 1 AS a;
+                 PERFORM pg_advisory_lock(7);
+                 SET statement_timeout = 12345;
+                 RETURN {WHO}; END $f$;
+             GRANT TEMP ON DATABASE shared_function_residue TO \"shared_function_residue/all\""
+        ),
+    )
+    .await;
+    assert!(is_shared(&stage, &user(&stage, 1), "select leave()").await);
+    let check = "select concat_ws(' ', current_setting('statement_timeout'), \
+        to_regclass('pg_temp.left_over'), (select count(*) from pg_locks \
+        where locktype = 'advisory' and pid = pg_backend_pid()))";
+    let left = ours(check).value(&stage, &user(&stage, 2)).await;
+    assert_eq!(left, "\"0 0\"");
+    assert_eq!(
+        backends(&stage, "shared_function_residue/$authenticator1").await,
+        "1"
+    );
+}
+
+#[tokio::test]
+async fn a_batch_may_end_with_a_function() {
+    let sql = format!("CREATE FUNCTION who() RETURNS text LANGUAGE sql AS $f$ select {WHO} $f$");
+    let (stage, _) = with_functions("shared_function_batch", &sql).await;
+    let login = user(&stage, 1);
+    let texts = ["select 1::text", "select who()"];
+    let bound = texts.map(|text| {
+        let mut bound = method(text).bound;
+        bound.sets.push(Vec::new());
+        bound
+    });
+    let mut gathered: Vec<_> = texts.iter().map(|_| Gathered::default()).collect();
+    let steps = bound.iter().zip(&mut gathered);
+    let pipeline = Pipeline {
+        mode: Mode::ReadWrite,
+        steps: steps
+            .map(|(statement, sink)| Step {
+                statement,
+                sink: sink as &mut dyn RowSink,
+            })
+            .collect(),
+        commit: Commit::AfterRows,
+    };
+    let terms = Terms {
+        author: Author::Owner,
+        ..Terms::default()
+    };
+    let ran = stage.roles.pipeline(&login, pipeline, &terms).await;
+    let completions = ran.unwrap();
+    let who = gathered.remove(1).rows(completions[1]).values;
+    let shared = format!("\"{} {}/$authenticator1\"", login.role, stage.name);
+    assert_eq!(who, [[shared]]);
+}
