@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::role::MARK;
 use super::script::{Part, Script, list};
 use super::session::{self, Session, Turn};
-use super::{Result, RolePasswords, role};
+use super::{Admin, Result, RolePasswords, role};
 use crate::{control, version};
 use Part::{Name, Syntax};
 
@@ -96,23 +96,15 @@ pub(super) fn prefix(database: &str) -> String {
 /// Makes what a tenant's users need to share connections, and puts every user who may into an
 /// authenticator with room. Does nothing where connections can never be shared, because there can be
 /// no event trigger. `session` is in the tenant's database.
-pub(super) async fn provide(
-    session: &Session,
-    users: &Users<'_>,
-    passwords: &RolePasswords,
-) -> Result<()> {
+pub(super) async fn provide(admin: &Admin, session: &Session, users: &Users<'_>) -> Result<()> {
     if !session.superuser || !control::install(&session.client).await? {
         return Ok(());
     }
-    seat(session, users, passwords).await
+    seat(admin, session, users).await
 }
 
 /// Puts every user who may into an authenticator with room, where there is what sharing needs.
-pub(super) async fn seat(
-    session: &Session,
-    users: &Users<'_>,
-    passwords: &RolePasswords,
-) -> Result<()> {
+pub(super) async fn seat(admin: &Admin, session: &Session, users: &Users<'_>) -> Result<()> {
     if !session.superuser || !is_prepared(session).await? {
         return Ok(());
     }
@@ -121,8 +113,10 @@ pub(super) async fn seat(
         others: "others change authenticators of this tenant",
         patience: PATIENCE,
     };
-    session.wait_for_turn(&turn).await?;
-    session::alone(|| seat_all(session, users, passwords)).await
+    // Not in the tenant's database, where users could hold the lock for as long as they like.
+    let home = admin.open_home().await?;
+    home.wait_for_turn(&turn).await?;
+    session::alone(|| seat_all(session, users, &admin.passwords)).await
 }
 
 async fn is_prepared(session: &Session) -> Result<bool> {

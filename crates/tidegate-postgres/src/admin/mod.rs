@@ -22,12 +22,13 @@ mod survey;
 mod tenant;
 mod users;
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tidegate_sql::{DatabaseName, RoleName};
-use tokio::sync::Mutex;
 
 pub use adoption::{Adoption, Grantee, Right, RightsChange};
 pub use credentials::RoleCredentials;
@@ -113,9 +114,10 @@ impl fmt::Debug for GroupTurn {
 pub struct Admin {
     config: Config,
     passwords: RolePasswords,
-    /// Changes of users take turns here: PostgreSQL lets no two sessions change the rights on one
-    /// database at once.
-    users: Arc<Mutex<()>>,
+    /// Changes of the users of one database take turns here: PostgreSQL lets no two sessions change
+    /// the rights on one database at once. A tenant whose locks delay its own changes delays nobody
+    /// else's.
+    users: Arc<Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>>,
 }
 
 /// The making and dropping of databases, one of which may take as long as a statement of the
@@ -248,7 +250,7 @@ impl Admin {
             shared,
             only: None,
         };
-        authenticator::provide(&session, &users, &self.passwords).await
+        authenticator::provide(self, &session, &users).await
     }
 
     /// The same for a new tenant, which works without.

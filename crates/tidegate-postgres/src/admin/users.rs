@@ -1,6 +1,9 @@
 //! The roles of users: made, grouped and dropped.
 
+use std::sync::Arc;
+
 use tidegate_sql::{DatabaseName, RoleName};
+use tokio::sync::OwnedMutexGuard;
 
 use super::session::{self, Session};
 use super::{Admin, Error, GroupTurn, Result, authenticator, group, role, shared, tenant};
@@ -16,7 +19,7 @@ impl Admin {
     /// # Errors
     /// [`Error::ForeignRole`].
     pub async fn create_user(&self, database: &DatabaseName, role: &RoleName) -> Result<()> {
-        let _turn = self.users.lock().await;
+        let _turn = self.turn_for_users(database).await;
         let session = self.open(database.as_str()).await?;
         let names = (database.as_str(), role.as_str());
         session::alone(|| tenant::create_user(&session, names, &self.passwords)).await?;
@@ -32,9 +35,18 @@ impl Admin {
             shared: &[],
             only: Some(role),
         };
-        if let Err(error) = authenticator::seat(session, &users, &self.passwords).await {
+        if let Err(error) = authenticator::seat(self, session, &users).await {
             tracing::warn!(role, %error, "the user has no authenticator until the next start");
         }
+    }
+
+    /// Waits for its turn to make or drop users of a database, among those of this process.
+    async fn turn_for_users(&self, database: &DatabaseName) -> OwnedMutexGuard<()> {
+        let turn = {
+            let mut turns = self.users.lock();
+            Arc::clone(turns.entry(database.to_string()).or_default())
+        };
+        turn.lock_owned().await
     }
 
     /// Waits for its turn to change members of a tenant's groups, among all nodes of the cluster;
@@ -112,7 +124,7 @@ impl Admin {
         owner: &RoleName,
         reassign: bool,
     ) -> Result<()> {
-        let _turn = self.users.lock().await;
+        let _turn = self.turn_for_users(database).await;
         let session = self.open(database.as_str()).await?;
         match role::existing(&session, role.as_str()).await? {
             role::Existing::Nothing => return Ok(()),

@@ -69,6 +69,34 @@ const OWN_SETTINGS: &[&str] = &[
 ];
 
 #[tokio::test]
+async fn a_tenant_whose_locks_delay_its_users_delays_those_of_no_other() {
+    let admin = admin(service_admin("svc_slow").await);
+    let (slow, other) = (database("slow_one"), database("slow_other"));
+    for tenant in [&slow, &other] {
+        admin.create_tenant(tenant).await.unwrap();
+    }
+    // A new user gets a right on the same schema.
+    let mut owner = user("slow_one", "slow_one").await.unwrap();
+    let held = owner.transaction().await.unwrap();
+    let grant = "GRANT USAGE ON SCHEMA public TO slow_one WITH GRANT OPTION";
+    held.batch_execute(grant).await.unwrap();
+    let making = tokio::spawn({
+        let (admin, slow) = (admin.clone(), slow.clone());
+        async move { admin.create_user(&slow, &role("slow_one/ann")).await }
+    });
+    until_it_waits(&root("postgres").await, "svc_slow").await;
+    let ann = role("slow_other/ann");
+    admin.create_user(&other, &ann).await.unwrap();
+    admin
+        .drop_user(&other, &ann, &role("slow_other"), false)
+        .await
+        .unwrap();
+    assert!(!making.is_finished());
+    held.rollback().await.unwrap();
+    making.await.unwrap().unwrap();
+}
+
+#[tokio::test]
 async fn who_set_something_for_itself_is_dropped_all_the_same() {
     let admin = admin(service_admin("svc_selfish").await);
     let tenant = database("selfish");

@@ -1,6 +1,7 @@
 //! What the doctor says of shared connections.
 
 use tidegate_postgres::admin::doctor::{FeedLogin, Finding};
+use tidegate_postgres::admin::is_unprintable;
 
 use super::fixture::Tenant;
 
@@ -20,6 +21,10 @@ async fn the_doctor_names_what_keeps_users_from_sharing_and_sets_it_right() {
     assert_eq!(said(&tenant).await, []);
     for (harm, part) in [
         ("GRANT ALL ON own TO \"@mallory\"", "triggers on public.own"),
+        (
+            "CREATE SCHEMA IF NOT EXISTS \"a\u{1b}[2J\nb\"; GRANT CREATE ON SCHEMA \"a\u{1b}[2J\nb\" TO \"@mallory\"",
+            "may make objects",
+        ),
         ("ALTER ROLE \"@$authenticator1\" NOLOGIN", "is locked"),
         ("ALTER ROLE \"@$authenticator1\" INHERIT", "inherits"),
         (
@@ -36,6 +41,8 @@ async fn the_doctor_names_what_keeps_users_from_sharing_and_sets_it_right() {
             "{harm}: {found:?}"
         );
         for sql in found.iter().filter_map(|finding| finding.sql.as_deref()) {
+            let unprintable = |char| is_unprintable(char) && char != '\n';
+            assert!(!sql.contains(unprintable), "{sql:?}");
             // The first line connects.
             tenant.run(sql.split_once('\n').unwrap().1).await;
         }

@@ -36,6 +36,18 @@ async fn a_user_has_an_authenticator_from_its_first_day_to_its_last() {
 }
 
 #[tokio::test]
+async fn a_lock_in_the_tenants_database_does_not_delay_its_users() {
+    let tenant = Tenant::new("seats_locked").await;
+    let owner = tenant.login(tenant.name).await;
+    let hold = "SELECT pg_advisory_lock(hashtextextended( \
+                'tidegate authenticators of seats_locked', 0))";
+    owner.batch_execute(hold).await.unwrap();
+    // Had it waited in vain, the user would be there without an authenticator.
+    tenant.user("carol").await;
+    assert_eq!(tenant.value(MEMBERS).await, "4");
+}
+
+#[tokio::test]
 async fn a_role_that_becomes_shared_leaves_its_authenticator() {
     let tenant = Tenant::new("seats_guest").await;
     tenant

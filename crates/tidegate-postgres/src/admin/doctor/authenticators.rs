@@ -1,7 +1,7 @@
 //! Whether the users of a tenant share connections, and what keeps them from it.
 
 use super::super::authenticator::{FOUND, MOST_MEMBERS, UNSEATED, prefix};
-use super::super::script::identifier;
+use super::super::script::{identifier, printable};
 use super::super::session::Session;
 use super::super::{Result, role};
 use super::Finding;
@@ -40,7 +40,7 @@ pub(super) async fn examine(session: &Session, kept: &KeptTenant) -> Result<Vec<
     for row in &rows {
         let remedy: Option<&str> = row.get(1);
         let sql = remedy.map(|remedy| format!("{connect}{remedy}"));
-        findings.push(advice(kept, row.get(0), sql));
+        findings.push(advice(kept, row.get(0), sql.as_deref()));
     }
     let found = session.client.query(FOUND, &[&prefix, &role::MARK]).await?;
     for row in found.iter().filter(|row| !row.get::<_, bool>(2)) {
@@ -57,7 +57,7 @@ pub(super) async fn examine(session: &Session, kept: &KeptTenant) -> Result<Vec<
              GRANT SELECT ON tidegate_catalog.objections TO {quoted};",
             identifier(&kept.name)
         );
-        findings.push(advice(kept, &text, Some(sql)));
+        findings.push(advice(kept, &text, Some(&sql)));
     }
     findings.extend(unseated(session, kept, (&prefix, found.len())).await?);
     Ok(findings)
@@ -89,11 +89,12 @@ async fn unseated(
     Ok(Some(advice(kept, &text, None)))
 }
 
-fn advice(kept: &KeptTenant, reason: &str, sql: Option<String>) -> Finding {
+fn advice(kept: &KeptTenant, reason: &str, sql: Option<&str>) -> Finding {
     let text = format!(
         "users of the tenant {} do not all share connections, so that each logs in on its own, \
          which is slow with many users: {reason}",
         kept.name
     );
-    Finding::advice(text, sql)
+    // The database has quoted the names in it.
+    Finding::advice(text, sql.map(printable))
 }
