@@ -248,6 +248,65 @@ async fn a_definition_by_somebody_else_is_in_graphql_soon() {
     }
 }
 
+/// Of two users and the default user exactly those see a table, and its columns, that may.
+#[tokio::test]
+async fn a_grant_through_this_node_counts_for_the_next_answer_of_those_who_have_it() {
+    const USERS: [Option<&str>; 3] = [Some("alice"), Some("c_bob"), None];
+    let demo = demo();
+    let run = async |sql: &str| {
+        demo.rows("demo", sql, json!({})).await;
+    };
+    let body = json!({"name": "c_bob", "password": "c_bob1234"});
+    let made = demo.rest(Some("demo"), ("POST", "/api/v4/users"), &body);
+    assert_eq!(made.await.status, 201);
+    run("create table c_rights (id int primary key, secret int)").await;
+    for (sql, id, secret) in [
+        ("select 1", [false; 3], [false; 3]),
+        (
+            "grant select (id) on c_rights to \"demo/alice\"",
+            [true, false, false],
+            [false; 3],
+        ),
+        (
+            "grant select on c_rights to \"demo/c_bob\"",
+            [true, true, false],
+            [false, true, false],
+        ),
+        (
+            "grant select (id) on c_rights to public",
+            [true; 3],
+            [false, true, false],
+        ),
+        (
+            "revoke select (id) on c_rights from \"demo/alice\"",
+            [true; 3],
+            [false, true, false],
+        ),
+        (
+            "revoke select (id) on c_rights from public",
+            [false, true, false],
+            [false, true, false],
+        ),
+        (
+            "revoke select on c_rights from \"demo/c_bob\"",
+            [false; 3],
+            [false; 3],
+        ),
+    ] {
+        run(sql).await;
+        for (column, expected) in [("id", id), ("secret", secret)] {
+            let query = format!("{{ x: getCRights {{ {column} }} }}");
+            for (user, sees) in USERS.iter().zip(expected) {
+                let answer = graphql::ask(*user, &query, json!({})).await;
+                let refused =
+                    answer["errors"][0]["extensions"]["code"] == "GRAPHQL_VALIDATION_FAILED";
+                assert_eq!(!refused, sees, "{user:?} {column} after {sql}: {answer}");
+            }
+        }
+    }
+    run("drop table c_rights").await;
+}
+
 /// A schema that cannot be loaded again stays as it was, and that is told.
 #[tokio::test]
 async fn a_catalog_that_cannot_be_loaded_is_kept_and_told() {

@@ -8,7 +8,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate_catalog::{Catalogs, Telling, Watched, load};
+use tidegate_catalog::load::{self, Roles, RolesChange};
+use tidegate_catalog::{Catalogs, Telling, Watched};
 use tidegate_feed::Feed;
 use tidegate_postgres::control::{Control, Silence};
 use tidegate_server::Probe;
@@ -71,7 +72,7 @@ pub(crate) struct CatalogWatch {
     looking: JoinSet<DatabaseName>,
     turns: Arc<Semaphore>,
     /// The last snapshot of the cluster, and its roles and memberships then.
-    roles: Option<(String, String)>,
+    roles: Option<(String, Roles)>,
     ticks: u32,
     tell: mpsc::UnboundedSender<(DatabaseName, Event)>,
     told: mpsc::UnboundedReceiver<(DatabaseName, Event)>,
@@ -124,6 +125,7 @@ impl CatalogWatch {
         self.places
             .retain(|database, _| watched.contains(database) || used.contains(database));
         let roles_changed = self.have_roles_changed().await;
+        let failing: HashSet<_> = self.catalogs.failing().into_iter().collect();
         for database in watched.union(&used).cloned() {
             let place = self.places.entry(database.clone()).or_insert_with(|| {
                 let mut place = Place::default();
@@ -134,8 +136,10 @@ impl CatalogWatch {
             place.quiet += 1;
             // Its schemas may have come into use only now.
             self.catalogs.rely(&database, place.telling);
-            let is_due =
-                place.telling != Telling::Always || roles_changed || place.quiet >= BACKSTOP;
+            let is_due = place.telling != Telling::Always
+                || roles_changed
+                || place.quiet >= BACKSTOP
+                || failing.contains(&database);
             if is_due && watched.contains(&database) {
                 self.look(database);
             }
@@ -157,10 +161,10 @@ impl CatalogWatch {
         used.map(|(database, _)| database.clone()).collect()
     }
 
-    /// Whether roles or memberships have changed: they belong to no database, so that no database
-    /// tells. Reading all of them takes milliseconds where there are thousands, so they are read only
-    /// when a transaction has ended since the last time. Also closes connections of roles that may
-    /// not log in any more.
+    /// Whether roles or memberships have changed other than by new roles: they belong to no database,
+    /// so that no database tells. Reading all of them takes milliseconds where there are thousands,
+    /// so they are read only when a transaction has ended since the last time. Also closes
+    /// connections of roles that may not log in any more.
     async fn have_roles_changed(&mut self) -> bool {
         self.ticks = self.ticks.wrapping_add(1);
         let mut places = self.places.values();
@@ -172,17 +176,20 @@ impl CatalogWatch {
         let Ok(snapshot) = self.users.check_logins().await else {
             return true;
         };
-        let seen = |(before, _): &(String, String)| *before == snapshot;
+        let seen = |(before, _): &(String, Roles)| *before == snapshot;
         if !told || self.roles.as_ref().is_some_and(seen) {
             return false;
         }
-        match load::roles(&*self.control, &patience()).await {
-            Ok(roles) => {
-                let known = self.roles.replace((snapshot, roles.clone()));
-                known.is_none_or(|(_, before)| before != roles)
-            }
-            Err(_) => true,
+        let before = self.roles.as_ref().map(|(_, roles)| roles);
+        let Ok((roles, change)) = load::roles(&*self.control, before, &patience()).await else {
+            return true;
+        };
+        self.roles = Some((snapshot, roles));
+        if let RolesChange::Added { after } = change {
+            // A new user changes nothing for the others: no database is compared for it.
+            self.catalogs.roles_added(after);
         }
+        change == RolesChange::Changed
     }
 
     fn hear(&mut self, database: DatabaseName, event: &Event) {

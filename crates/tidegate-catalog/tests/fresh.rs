@@ -1,88 +1,16 @@
 //! Schemas are replaced when what they were made of changes.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
 use tidegate_catalog::{Catalogs, Telling, Watched};
 use tidegate_embedded::{Cluster, testing};
-use tidegate_sql::{
-    BoundStatement, BoxFuture, Completion, Description, Error, Executor, Mode, Principal, Result,
-    RowSink, Terms, Transaction,
-};
+use tidegate_sql::Terms;
 
+use crate::counting::Counting;
 use crate::stage::Stage;
 
-/// Lets somebody else run statements, counts them, and fails when it is told to.
-struct Watchful {
-    inner: Arc<dyn Executor>,
-    loads: AtomicUsize,
-    comparisons: AtomicUsize,
-    broken: AtomicBool,
-    broken_loads: AtomicBool,
-}
-
-impl Watchful {
-    fn of(stage: &Stage) -> Arc<Self> {
-        Arc::new(Self {
-            inner: stage.control.clone(),
-            loads: AtomicUsize::new(0),
-            comparisons: AtomicUsize::new(0),
-            broken: AtomicBool::new(false),
-            broken_loads: AtomicBool::new(false),
-        })
-    }
-
-    fn loads(&self) -> usize {
-        self.loads.load(Ordering::Relaxed)
-    }
-
-    fn comparisons(&self) -> usize {
-        self.comparisons.load(Ordering::Relaxed)
-    }
-}
-
-impl Executor for Watchful {
-    fn query<'a>(
-        &'a self,
-        who: &'a Principal,
-        statement: &'a BoundStatement,
-        terms: &'a Terms,
-        sink: &'a mut dyn RowSink,
-    ) -> BoxFuture<'a, Result<Completion>> {
-        let is_load = !statement.statement.placeholders().is_empty();
-        let counter = if is_load {
-            &self.loads
-        } else {
-            &self.comparisons
-        };
-        counter.fetch_add(1, Ordering::Relaxed);
-        let broken = self.broken.load(Ordering::Relaxed);
-        if broken || is_load && self.broken_loads.load(Ordering::Relaxed) {
-            return Box::pin(std::future::ready(Err(Error::Deadline)));
-        }
-        self.inner.query(who, statement, terms, sink)
-    }
-
-    fn begin<'a>(
-        &'a self,
-        _: &'a Principal,
-        _: Mode,
-        _: &'a Terms,
-    ) -> BoxFuture<'a, Result<Box<dyn Transaction>>> {
-        unimplemented!("a catalog needs no transaction")
-    }
-
-    fn describe<'a>(
-        &'a self,
-        _: &'a Principal,
-        _: &'a BoundStatement,
-        _: &'a Terms,
-    ) -> BoxFuture<'a, Result<Description>> {
-        unimplemented!("a catalog describes nothing")
-    }
-}
-
-async fn watch(stage: &Stage) -> Watched {
+pub(crate) async fn watch(stage: &Stage) -> Watched {
     stage.catalogs.tick();
     let terms = Terms::default();
     stage.catalogs.watch(&stage.database, &terms).await.unwrap()
@@ -247,7 +175,7 @@ async fn what_is_counted_depends_on_whether_the_database_tells() {
 #[tokio::test]
 async fn a_definition_that_was_noticed_before_it_was_counted_is_seen_too() {
     let stage = Stage::new("fresh_race", "create table a (id int)").await;
-    let executor = Watchful::of(&stage);
+    let executor = Counting::of(&stage);
     let catalogs = Catalogs::new(executor.clone(), stage.definitions.clone());
     let owner = stage.owner();
     let terms = Terms::default();
@@ -265,7 +193,7 @@ async fn a_definition_that_was_noticed_before_it_was_counted_is_seen_too() {
 #[tokio::test]
 async fn many_at_once_load_once() {
     let stage = Stage::new("fresh_once", "create table a (id int)").await;
-    let executor = Watchful::of(&stage);
+    let executor = Counting::of(&stage);
     let catalogs = Arc::new(Catalogs::new(executor.clone(), Arc::new(())));
     let requests = (0..50).map(|_| {
         let (catalogs, owner) = (catalogs.clone(), stage.owner());
@@ -284,7 +212,7 @@ async fn many_at_once_load_once() {
 #[tokio::test]
 async fn a_failure_keeps_the_old_one_and_is_told_until_it_is_over() {
     let stage = Stage::new("fresh_failure", "create table a (id int)").await;
-    let executor = Watchful::of(&stage);
+    let executor = Counting::of(&stage);
     let catalogs = Catalogs::new(executor.clone(), stage.definitions.clone());
     let (owner, terms) = (stage.owner(), Terms::default());
     let old = catalogs
@@ -395,11 +323,14 @@ async fn policies_are_noticed() {
 async fn of_many_roles_a_few_are_loaded_ahead_and_the_others_when_they_ask() {
     let stage = Stage::new(
         "fresh_many",
-        "do $$ begin for n in 1..20 loop execute format('create role fresh_many_%s', n); end loop; end $$; \
-         create table a (id int); grant select on a to public",
+        "create table a (id int); grant select on a to public; \
+         do $$ begin for n in 1..20 loop \
+             execute format('create role fresh_many_%s; create table own_%1$s (id int); \
+                             grant select on own_%1$s to fresh_many_%1$s', n); \
+         end loop; end $$",
     )
     .await;
-    let executor = Watchful::of(&stage);
+    let executor = Counting::of(&stage);
     let catalogs = Catalogs::new(executor.clone(), Arc::new(()));
     let terms = Terms::default();
     let logins = (1..=20).map(|n| stage.login(&format!("fresh_many_{n}")));

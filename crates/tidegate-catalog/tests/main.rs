@@ -5,9 +5,11 @@
 )]
 
 mod comparisons;
+mod counting;
 mod describe;
 mod document;
 mod fresh;
+mod groups;
 mod incremental;
 mod naming;
 mod rights;

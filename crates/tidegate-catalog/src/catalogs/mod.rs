@@ -4,8 +4,11 @@
 //! Nothing here waits for a clock. Who owns the [`Catalogs`] calls [`Catalogs::tick`] about twice a
 //! second and then [`Catalogs::watch`] for each database of [`Catalogs::watched`].
 
+mod find;
+mod group;
 mod intern;
 mod loaded;
+mod members;
 mod slot;
 mod tenant;
 
@@ -15,14 +18,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::RwLock;
-use tidegate_sql::{DatabaseName, Executor, Login, RoleName, Terms};
+use tidegate_sql::{DatabaseName, Executor, Login, Terms};
 use tracing::{info, warn};
 
 use crate::error::{Error, Result};
 use crate::load;
 use crate::model::Schema;
 use intern::Intern;
-use loaded::Loaded;
+use slot::Sight;
 use tenant::{Counted, Tenant};
 
 /// A database that nobody asked about for so many ticks is not watched any more: who comes next
@@ -176,6 +179,14 @@ impl Catalogs {
         }
     }
 
+    /// Only roles with a higher number than `after` (`pg_roles.oid`), and their memberships, have
+    /// changed in the cluster since roles were last compared ([`load::roles`]).
+    pub fn roles_added(&self, after: u32) {
+        for tenant in self.tenants.read().values() {
+            tenant.roles_added(after);
+        }
+    }
+
     /// Forgets a database that is dropped or renamed.
     pub fn forget(&self, database: &DatabaseName) {
         self.tenants.write().remove(database);
@@ -195,16 +206,24 @@ impl Catalogs {
         terms: &Terms,
     ) -> Result<Watched> {
         let changed = self.compare(database, tenant, terms).await?;
+        self.ask_keys(database, tenant, None, terms).await?;
         let stale = tenant.stale(self.now(), WARM);
         if stale.len() > AHEAD {
             // Each of the others is loaded when it is asked for.
             tenant.require();
         }
         let mut loaded = Ok(());
-        for (role, name, slot) in stale.into_iter().take(AHEAD) {
-            let refresh = |before| self.refresh(before, (database, &role), &name, terms);
-            let outcome = slot.load(tenant, refresh).await;
-            loaded = loaded.and(outcome.map(drop));
+        for (name, slot, group) in stale.into_iter().take(AHEAD) {
+            let role = group.example();
+            let place = (&*name, &*group, &*slot);
+            match self.load(tenant, (database, &role), place, terms).await {
+                Ok((_, Sight::Group)) => {}
+                Ok((_, Sight::Role)) => {
+                    tenant.doubt(&role);
+                    tenant.require();
+                }
+                Err(error) => loaded = loaded.and(Err(error)),
+            }
         }
         loaded.map(|()| {
             if changed {
@@ -213,47 +232,6 @@ impl Catalogs {
                 Watched::Same
             }
         })
-    }
-
-    /// `name` is empty for all schemas.
-    async fn find(&self, login: &Login, name: &str, terms: &Terms) -> Result<Schemas> {
-        let database = &login.database;
-        let tenant = self.tenant(database);
-        let now = self.now();
-        tenant.touch(now);
-        let count = self.counted(database, &tenant);
-        if !tenant.is_compared(count, now)
-            && let Err(error) = self.compare(database, &tenant, terms).await
-        {
-            if !tenant.has(&login.role, name) {
-                return Err(error);
-            }
-            tell_failure(database, &tenant, &error);
-            tenant.put_off(count, now);
-        }
-        let slot = tenant.slot(&login.role, name);
-        slot.touch(now);
-        if let Some(schemas) = slot.current(&tenant) {
-            return Ok(schemas);
-        }
-        let refresh = |before| self.refresh(before, (database, &login.role), name, terms);
-        match slot.load(&tenant, refresh).await {
-            Ok(schemas) => {
-                if schemas.is_empty() {
-                    tenant.remove(&login.role, name, &slot);
-                }
-                Ok(schemas)
-            }
-            Err(error) => {
-                let Some(old) = slot.kept() else {
-                    tenant.remove(&login.role, name, &slot);
-                    return Err(error);
-                };
-                tell_failure(database, &tenant, &error);
-                tenant.excuse();
-                Ok(old)
-            }
-        }
     }
 
     /// Compares the fingerprint, one at a time for each database.
@@ -270,8 +248,9 @@ impl Catalogs {
             return Ok(false);
         }
         let count = self.counted(database, tenant);
-        let fingerprint = load::fingerprint(&*self.executor, database, terms).await?;
-        Ok(tenant.compared(fingerprint, count, self.now()))
+        let before = tenant.roles();
+        let found = load::fingerprint(&*self.executor, database, before.as_ref(), terms).await?;
+        Ok(tenant.compared(found, count, self.now()))
     }
 
     fn counted(&self, database: &DatabaseName, tenant: &Tenant) -> Counted {
@@ -280,21 +259,6 @@ impl Catalogs {
             telling,
             count: self.definitions.count(database, telling),
         }
-    }
-
-    async fn refresh(
-        &self,
-        before: Loaded,
-        who: (&DatabaseName, &RoleName),
-        name: &str,
-        terms: &Terms,
-    ) -> Result<Loaded> {
-        let by = (&*self.executor, &self.intern);
-        let (loaded, new) = before.refresh(by, who, name, terms).await?;
-        for schema in &new {
-            tell_renamed(who.0, schema);
-        }
-        Ok(loaded)
     }
 
     fn tenant(&self, database: &DatabaseName) -> Arc<Tenant> {

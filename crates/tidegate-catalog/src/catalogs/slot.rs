@@ -1,4 +1,4 @@
-//! What a role asked for of a database: one schema, or all of them.
+//! What roles asked for of a database: one schema, or all of them.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -15,6 +15,18 @@ use crate::error::Result;
 /// The schemas, and of which epoch of the database they are at least.
 type Current = (Loaded, u64);
 
+/// Who sees the schemas that were loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sight {
+    /// All roles of the group.
+    Group,
+    /// Perhaps only the role as which they were loaded: its rights have changed.
+    Role,
+}
+
+/// Schemas and who sees them.
+pub(super) type Found = (Schemas, Sight);
+
 /// A place for loaded schemas.
 #[derive(Default)]
 pub(super) struct Slot {
@@ -29,12 +41,16 @@ impl Slot {
     }
 
     pub(super) fn age(&self, now: u64) -> u64 {
-        now.saturating_sub(self.used.load(Ordering::Relaxed))
+        now.saturating_sub(self.used())
     }
 
-    /// What may be served now.
-    pub(super) fn current(&self, tenant: &Tenant) -> Option<Schemas> {
-        let required = tenant.required();
+    /// The tick in which it was used last.
+    pub(super) fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// What may be served, if it is of the epoch `required` at least.
+    pub(super) fn current(&self, required: u64) -> Option<Schemas> {
         let loaded = self.loaded.read();
         let fresh = loaded.as_ref().filter(|(_, epoch)| *epoch >= required);
         fresh.map(|(loaded, _)| Arc::clone(&loaded.schemas))
@@ -42,10 +58,13 @@ impl Slot {
 
     /// What was loaded last, however old it is.
     pub(super) fn kept(&self) -> Option<Schemas> {
+        self.loaded().map(|loaded| loaded.schemas)
+    }
+
+    /// The same with what makes the next version cheaper to load.
+    pub(super) fn loaded(&self) -> Option<Loaded> {
         let loaded = self.loaded.read();
-        loaded
-            .as_ref()
-            .map(|(loaded, _)| Arc::clone(&loaded.schemas))
+        loaded.as_ref().map(|(loaded, _)| loaded.clone())
     }
 
     pub(super) fn is_older_than(&self, epoch: u64) -> bool {
@@ -53,14 +72,15 @@ impl Slot {
         loaded.as_ref().is_none_or(|(_, loaded)| *loaded < epoch)
     }
 
-    /// Brings it up to date by `refresh`, unless that has happened while we waited for our turn.
+    /// Brings it up to date by `refresh`, unless that has happened while this waited for its turn.
+    /// What is not what the whole group sees is returned, but not kept.
     pub(super) async fn load<F>(
         &self,
         tenant: &Tenant,
-        refresh: impl FnOnce(Loaded) -> F,
-    ) -> Result<Schemas>
+        refresh: impl FnOnce(Option<Loaded>) -> F,
+    ) -> Result<Found>
     where
-        F: Future<Output = Result<Loaded>>,
+        F: Future<Output = Result<(Loaded, Sight)>>,
     {
         let _turn = self.turn.lock().await;
         // What happens to the database while it is loaded belongs to the next epoch.
@@ -68,16 +88,13 @@ impl Slot {
         if !self.is_older_than(epoch)
             && let Some(schemas) = self.kept()
         {
-            return Ok(schemas);
+            return Ok((schemas, Sight::Group));
         }
-        let before = self
-            .loaded
-            .read()
-            .as_ref()
-            .map(|(loaded, _)| loaded.clone());
-        let loaded = refresh(before.unwrap_or_default()).await?;
+        let (loaded, sight) = refresh(self.loaded()).await?;
         let schemas = Arc::clone(&loaded.schemas);
-        *self.loaded.write() = Some((loaded, epoch));
-        Ok(schemas)
+        if sight == Sight::Group {
+            *self.loaded.write() = Some((loaded, epoch));
+        }
+        Ok((schemas, sight))
     }
 }

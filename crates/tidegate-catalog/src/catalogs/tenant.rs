@@ -1,6 +1,5 @@
 //! What is known of one database.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -8,19 +7,21 @@ use futures_util::lock::Mutex as Turn;
 use parking_lot::Mutex;
 use tidegate_sql::RoleName;
 
+use super::group::Group;
+use super::loaded::Loaded;
+use super::members::{Asked, Members};
 use super::slot::Slot;
-use super::{Telling, WATCHED};
-
-/// The slots of one role: of each schema that it asked for by name, and under the empty name, which
-/// PostgreSQL has not, of all.
-type Slots = HashMap<Box<str>, Arc<Slot>>;
+use super::{Schemas, Telling, WATCHED};
+use crate::load::{Fingerprint, RoleKey, Roles, RolesChange};
 
 /// One database.
 #[derive(Default)]
 pub(super) struct Tenant {
     state: Mutex<State>,
-    /// Who compares.
+    /// Held by the task that compares.
     pub(super) comparing: Turn<()>,
+    /// Held by the task that asks which roles have the same rights.
+    pub(super) keying: Turn<()>,
     used: AtomicU64,
     failing: AtomicBool,
 }
@@ -35,8 +36,9 @@ pub(super) struct Counted {
 
 #[derive(Default)]
 struct State {
-    fingerprint: Option<String>,
-    /// Counts the changes that were noticed.
+    /// Of the definitions, and of the roles.
+    fingerprint: Option<(String, Roles)>,
+    /// Counts the changes of definitions that were noticed.
     epoch: u64,
     /// What was loaded before this epoch may not be served any more, because the change came
     /// through this node.
@@ -49,7 +51,7 @@ struct State {
     compared: u64,
     /// How often.
     comparisons: u64,
-    roles: HashMap<RoleName, Slots>,
+    members: Members,
 }
 
 impl Tenant {
@@ -91,13 +93,30 @@ impl Tenant {
             && now.saturating_sub(state.compared) < WATCHED
     }
 
-    /// Takes a fingerprint that was read after `definitions` were counted; whether it is another than
-    /// before.
-    pub(super) fn compared(&self, fingerprint: String, definitions: Counted, now: u64) -> bool {
+    /// The roles when they were last compared.
+    pub(super) fn roles(&self) -> Option<Roles> {
+        let state = self.state.lock();
+        state.fingerprint.as_ref().map(|(_, roles)| roles.clone())
+    }
+
+    /// Takes a fingerprint that was read after `definitions` were counted; whether anything has
+    /// changed since the one before that concerns roles that are known.
+    pub(super) fn compared(&self, found: Fingerprint, definitions: Counted, now: u64) -> bool {
         let mut state = self.state.lock();
-        let known = state.fingerprint.replace(fingerprint);
-        let changed = known != state.fingerprint;
-        state.epoch += u64::from(changed);
+        let known = state.fingerprint.replace((found.definitions, found.roles));
+        let redefined = known.as_ref().map(|(definitions, _)| definitions)
+            != state
+                .fingerprint
+                .as_ref()
+                .map(|(definitions, _)| definitions);
+        state.epoch += u64::from(redefined);
+        // A grant is a definition, and may give a role another key.
+        let change = if redefined {
+            RolesChange::Changed
+        } else {
+            found.change
+        };
+        state.members.change(change);
         let unattended = now.saturating_sub(state.compared) >= WATCHED;
         if state.definitions != Some(definitions) || unattended {
             state.required = state.epoch;
@@ -105,7 +124,13 @@ impl Tenant {
         state.definitions = Some(definitions);
         state.compared = now;
         state.comparisons += 1;
-        changed && known.is_some()
+        change == RolesChange::Changed && known.is_some()
+    }
+
+    /// Takes note that only roles with a higher number than `after` have changed.
+    pub(super) fn roles_added(&self, after: u32) {
+        let change = RolesChange::Added { after };
+        self.state.lock().members.change(change);
     }
 
     /// Believes what is known for a while, because it could not be compared.
@@ -141,64 +166,92 @@ impl Tenant {
         self.state.lock().required = 0;
     }
 
-    pub(super) fn slot(&self, role: &RoleName, name: &str) -> Arc<Slot> {
-        let mut state = self.state.lock();
-        let known = state.roles.get(role).and_then(|slots| slots.get(name));
-        if let Some(slot) = known {
-            return Arc::clone(slot);
-        }
-        let slots = state.roles.entry(role.clone()).or_default();
-        Arc::clone(slots.entry(name.into()).or_default())
+    /// Lets the keys that are known count, because newer ones cannot be asked for.
+    pub(super) fn excuse_keys(&self) {
+        self.state.lock().members.excuse();
     }
 
-    /// Whether anything was loaded there, however old it is.
-    pub(super) fn has(&self, role: &RoleName, name: &str) -> bool {
+    /// The group of a role whose key counts.
+    pub(super) fn group(&self, role: &RoleName, now: u64) -> Option<Arc<Group>> {
+        self.state.lock().members.group(role, now)
+    }
+
+    /// The group that a role was last known to be in.
+    pub(super) fn last_group(&self, role: &RoleName) -> Option<Arc<Group>> {
         let state = self.state.lock();
-        let slot = state.roles.get(role).and_then(|slots| slots.get(name));
-        slot.is_some_and(|slot| slot.kept().is_some())
+        let (group, _) = state.members.last(role)?;
+        Some(Arc::clone(group))
     }
 
-    /// Removes a slot in which there turned out to be nothing.
-    pub(super) fn remove(&self, role: &RoleName, name: &str, slot: &Arc<Slot>) {
-        let mut state = self.state.lock();
-        if let Some(slots) = state.roles.get_mut(role)
-            && slots
-                .get(name)
-                .is_some_and(|known| Arc::ptr_eq(known, slot))
-        {
-            slots.remove(name);
-        }
+    /// See [`Members::due`].
+    pub(super) fn due(
+        &self,
+        first: Option<&RoleName>,
+        (now, warm): (u64, u64),
+        most: usize,
+    ) -> Asked {
+        self.state.lock().members.due(first, (now, warm), most)
     }
 
-    /// The slots that are older than the last change, the last used first. Those that nobody used in
-    /// `warm` ticks are not among them but removed.
-    pub(super) fn stale(&self, now: u64, warm: u64) -> Vec<(RoleName, Box<str>, Arc<Slot>)> {
-        let mut state = self.state.lock();
-        let epoch = state.epoch;
+    /// Takes the keys of roles. Roles without one do not exist.
+    pub(super) fn keyed(&self, asked: &Asked, keys: Vec<RoleKey>, now: u64) {
+        self.state.lock().members.keyed(asked, keys, now);
+    }
+
+    /// The key of a role turned out to be another one.
+    pub(super) fn doubt(&self, role: &RoleName) {
+        self.state.lock().members.doubt(role);
+    }
+
+    /// What a role last saw, however old it is.
+    pub(super) fn kept(&self, role: &RoleName, name: &str) -> Option<Schemas> {
+        let state = self.state.lock();
+        let (group, former) = state.members.last(role)?;
+        let kept = group.kept(name);
+        kept.or_else(|| former?.kept(name))
+    }
+
+    /// What a role saw before its rights changed.
+    pub(super) fn former(&self, role: &RoleName, name: &str) -> Option<Loaded> {
+        let state = self.state.lock();
+        let (_, former) = state.members.last(role)?;
+        former?.loaded(name)
+    }
+
+    /// The slots that are older than the last change, the last used first, each with its name and
+    /// group. Those that were not used in `warm` ticks are not among them but removed.
+    pub(super) fn stale(&self, now: u64, warm: u64) -> Vec<(Box<str>, Arc<Slot>, Arc<Group>)> {
+        let (epoch, groups) = {
+            let state = self.state.lock();
+            (state.epoch, state.members.groups())
+        };
         let mut found = Vec::new();
-        for (role, slots) in &mut state.roles {
-            slots.retain(|_, slot| !slot.is_older_than(epoch) || slot.age(now) < warm);
-            let old = slots.iter().filter(|(_, slot)| slot.is_older_than(epoch));
-            found.extend(old.map(|(name, slot)| (role.clone(), name.clone(), Arc::clone(slot))));
+        for group in groups {
+            let stale = group.stale(epoch, (now, warm)).into_iter();
+            found.extend(stale.map(|(name, slot)| (name, slot, Arc::clone(&group))));
         }
-        found.sort_by_key(|(_, _, slot)| slot.age(now));
+        found.sort_by_key(|(_, slot, _)| slot.age(now));
         found
     }
 
-    /// Removes what nobody used in `kept` ticks; whether anything is left.
+    /// Removes what was not used in `kept` ticks; whether anything is left.
     pub(super) fn forget_old(&self, now: u64, kept: u64) -> bool {
-        let mut state = self.state.lock();
-        state.roles.retain(|_, slots| {
-            slots.retain(|_, slot| slot.age(now) < kept);
-            !slots.is_empty()
-        });
-        !state.roles.is_empty() || self.age(now) < kept
+        let left = self.state.lock().members.forget_old(now, kept);
+        left || self.age(now) < kept
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn fingerprint() -> Fingerprint {
+        Fingerprint {
+            definitions: "a fingerprint".to_owned(),
+            roles: Roles::default(),
+            change: RolesChange::Changed,
+        }
+    }
 
     #[test]
     fn a_number_that_was_counted_otherwise_says_nothing() {
@@ -209,13 +262,13 @@ mod tests {
         };
         // While the fingerprint is read it becomes known that the database tells nothing.
         tenant.rely(Telling::Never);
-        tenant.compared("a fingerprint".to_owned(), before, 0);
+        tenant.compared(fingerprint(), before, 0);
         let now = Counted {
             telling: tenant.telling(),
             count: 3,
         };
         assert!(!tenant.is_compared(now, 0));
-        tenant.compared("a fingerprint".to_owned(), now, 0);
+        tenant.compared(fingerprint(), now, 0);
         assert!(tenant.is_compared(now, 0));
     }
 }

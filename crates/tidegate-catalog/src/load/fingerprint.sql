@@ -1,5 +1,6 @@
 -- A text that changes whenever what the documents are made of changes, in any schema and for any
--- role (PostgreSQL, "System Columns": xmin is the transaction that wrote a row).
+-- role (PostgreSQL, "System Columns": xmin is the transaction that wrote a row). Which rights a role
+-- has on schemas and by its memberships is no part of it: usage.sql and roles.sql compare those.
 --
 -- Of each catalog it holds how many rows there are and the sum of the transactions that wrote them:
 -- whatever replaces a row is newer than it, so that a change that keeps the number raises the sum.
@@ -20,7 +21,9 @@ select pg_catalog.concat_ws(' ',
      from pg_catalog.pg_constraint k
      where k.connamespace operator(pg_catalog.<>) all (
          select n.oid from pg_catalog.pg_namespace n where n.nspname operator(pg_catalog.~) '^pg_temp_')),
-    (select pg_catalog.concat_ws(',', pg_catalog.count(*), pg_catalog.sum(n.xmin::pg_catalog.text::pg_catalog.int8))
+    -- Every user that is made is granted USAGE, so that the row is written each time.
+    (select pg_catalog.concat_ws(',', pg_catalog.count(*), pg_catalog.sum(
+                pg_catalog.hashtextextended(n.nspname::pg_catalog.text, n.oid::pg_catalog.int8)))
      from pg_catalog.pg_namespace n
      where n.nspname operator(pg_catalog.!~) '^pg_(toast_)?temp_'),
     (select pg_catalog.concat_ws(',', pg_catalog.count(*), pg_catalog.sum(t.xmin::pg_catalog.text::pg_catalog.int8))
@@ -39,10 +42,4 @@ select pg_catalog.concat_ws(' ',
     (select pg_catalog.concat_ws(',', pg_catalog.count(*), pg_catalog.sum(d.xmin::pg_catalog.text::pg_catalog.int8))
      from pg_catalog.pg_description d
      where d.classoid operator(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass
-       and d.objoid operator(pg_catalog.>=) 12000::pg_catalog.oid),
-    (select pg_catalog.concat_ws(',', pg_catalog.count(*), pg_catalog.sum(m.xmin::pg_catalog.text::pg_catalog.int8))
-     from pg_catalog.pg_auth_members m),
-    -- pg_roles is a view: what matters of a role is who it is and what it is let do.
-    (select pg_catalog.concat_ws(',', pg_catalog.count(*), pg_catalog.sum(pg_catalog.hashtextextended(pg_catalog.concat_ws(',',
-                r.oid, r.rolname, r.rolsuper, r.rolinherit, r.rolbypassrls), 0)))
-     from pg_catalog.pg_roles r))
+       and d.objoid operator(pg_catalog.>=) 12000::pg_catalog.oid)) as definitions

@@ -1,69 +1,37 @@
-//! What PostgreSQL says of its schemas: the relations, and a fingerprint that tells when they change.
+//! What PostgreSQL says of its schemas: the relations, fingerprints that tell when they change, and
+//! the keys that tell which roles see the same.
 
+mod fingerprint;
+mod keys;
 mod relations;
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use tidegate_sql::{
-    BoundStatement, BoxFuture, Column, DatabaseName, Executor, Flow, Parameter, Principal, RawRow,
-    RowSink, Statement, Terms,
+    BoundStatement, BoxFuture, Column, Executor, Flow, Parameter, Principal, RawRow, RowSink,
+    Statement, Terms,
 };
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 
+pub use fingerprint::{Fingerprint, Roles, RolesChange, fingerprint, roles};
+pub(crate) use keys::{RoleKey, keys};
 pub(crate) use relations::{SchemaRows, relations};
-
-static FINGERPRINT: LazyLock<Arc<Statement>> =
-    LazyLock::new(|| statement(include_str!("fingerprint.sql")));
 
 fn statement(text: &str) -> Arc<Statement> {
     Arc::new(Statement::parse(text).expect("the statement beside this file can be parsed"))
 }
 
-static ROLES: LazyLock<Arc<Statement>> = LazyLock::new(|| statement(include_str!("roles.sql")));
-
-/// A text that is different once anything has changed of which the documents of the database are
-/// made, for any role.
-///
-/// # Errors
-///
-/// [`Error::Sql`] when the statement cannot run.
-pub async fn fingerprint(
-    executor: &dyn Executor,
-    database: &DatabaseName,
-    terms: &Terms,
-) -> Result<String> {
-    let rows = run(
-        executor,
-        Principal::Catalog(database.clone()),
-        &FINGERPRINT,
-        Vec::new(),
-        terms,
-    )
-    .await?;
-    let first = rows.into_iter().flatten().next();
-    first.ok_or(Error::Document)
-}
-
-/// A text that is different once anything has changed of the cluster's roles and memberships, which
-/// [`fingerprint`] holds too: for who hears of all other changes.
-///
-/// # Errors
-///
-/// [`Error::Sql`] when the statement cannot run.
-pub async fn roles(executor: &dyn Executor, terms: &Terms) -> Result<String> {
-    let rows = run(executor, Principal::Control, &ROLES, Vec::new(), terms).await?;
-    let first = rows.into_iter().flatten().next();
-    first.ok_or(Error::Document)
-}
-
+/// Runs a statement; `value` gives the value of a placeholder.
 async fn run(
     executor: &dyn Executor,
     who: Principal,
     statement: &Arc<Statement>,
-    values: Vec<Parameter>,
+    value: impl Fn(&str) -> Parameter,
     terms: &Terms,
 ) -> Result<Vec<Vec<String>>> {
+    let placeholders = statement.placeholders().iter();
+    let values: Vec<_> = placeholders.map(|name| value(name)).collect();
     let statement = BoundStatement {
         statement: Arc::clone(statement),
         hints: vec![None; values.len()],

@@ -45,20 +45,24 @@ pub(crate) async fn relations(
 ) -> Result<BTreeMap<String, SchemaRows>> {
     let known: Vec<_> = known.map(|version| version.to_string()).collect();
     let known = format!("{{{}}}", known.join(","));
-    let values = |ask_views: &str| {
-        let value = |name: &String| match &**name {
-            "role" => Parameter::Text(role.as_str().into()),
-            "known" => Parameter::Text(known.as_str().into()),
-            "ask_views" => Parameter::Text(ask_views.into()),
-            _ => schema.map_or(Parameter::Null, |schema| Parameter::Text(schema.into())),
-        };
-        RELATIONS.placeholders().iter().map(value).collect()
+    let value = |name: &str, ask_views: &str| match name {
+        "role" => Parameter::Text(role.as_str().into()),
+        "known" => Parameter::Text(known.as_str().into()),
+        "ask_views" => Parameter::Text(ask_views.into()),
+        _ => schema.map_or(Parameter::Null, |schema| Parameter::Text(schema.into())),
     };
-    let who = || Principal::Catalog(database.clone());
-    let rows = match run(executor, who(), &RELATIONS, values("true"), terms).await {
-        Err(error) if is_about_a_view(&error) => {
-            run(executor, who(), &RELATIONS, values("false"), terms).await
-        }
+    let ask = |ask_views: &'static str| {
+        let who = Principal::Catalog(database.clone());
+        run(
+            executor,
+            who,
+            &RELATIONS,
+            move |name| value(name, ask_views),
+            terms,
+        )
+    };
+    let rows = match ask("true").await {
+        Err(error) if is_about_a_view(&error) => ask("false").await,
         rows => rows,
     }?;
     group(rows)

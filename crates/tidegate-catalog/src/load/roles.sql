@@ -1,7 +1,40 @@
--- As fingerprint.sql, of what all databases of a cluster share: roles and memberships.
-select pg_catalog.concat_ws(' ',
-    (select pg_catalog.concat_ws(',', pg_catalog.count(*), pg_catalog.sum(m.xmin::pg_catalog.text::pg_catalog.int8))
-     from pg_catalog.pg_auth_members m),
-    (select pg_catalog.concat_ws(',', pg_catalog.count(*), pg_catalog.sum(pg_catalog.hashtextextended(pg_catalog.concat_ws(',',
-                r.oid, r.rolname, r.rolsuper, r.rolinherit, r.rolbypassrls), 0)))
-     from pg_catalog.pg_roles r))
+-- The roles and inherited memberships of the cluster: a fingerprint of those of roles up to the
+-- number `newest`, one of all, and the number of the newest role. Numbers grow, so the first equals
+-- the second of the last time when nothing has come but new roles. (When the numbers start over, a
+-- new role looks like a change.)
+--
+-- A membership that its member does not inherit gives no rights. Since PostgreSQL 16 the membership
+-- says whether it does, before that the member: where pg_auth_members has no such column, the name
+-- means that of `fallback`. An authenticator inherits nothing, so that a new user is no change to it.
+select pg_catalog.concat_ws(' ', m.known, r.known) as known,
+       pg_catalog.concat_ws(' ', m.whole, r.whole) as whole,
+       r.newest
+from (
+    select pg_catalog.concat_ws(',', pg_catalog.count(*) filter (where e.known),
+                pg_catalog.sum(e.written) filter (where e.known)) as known,
+           pg_catalog.concat_ws(',', pg_catalog.count(*), pg_catalog.sum(e.written)) as whole
+    from (
+        select m.written, m.member::pg_catalog.int8 operator(pg_catalog.<=) :newest::pg_catalog.int8 as known
+        from (select null::pg_catalog.bool) fallback(inherit_option)
+        cross join lateral (
+            select m.member, m.xmin::pg_catalog.text::pg_catalog.int8 as written, inherit_option as inherits
+            from pg_catalog.pg_auth_members m
+        ) m
+        join pg_catalog.pg_roles r on r.oid operator(pg_catalog.=) m.member
+        where coalesce(m.inherits, r.rolinherit)
+    ) e
+) m
+cross join (
+    select pg_catalog.concat_ws(',', pg_catalog.count(*) filter (where e.known),
+                pg_catalog.sum(e.digest) filter (where e.known)) as known,
+           pg_catalog.concat_ws(',', pg_catalog.count(*), pg_catalog.sum(e.digest)) as whole,
+           pg_catalog.max(e.number) as newest
+    from (
+        -- pg_roles is a view: what matters of a role is who it is and what it is let do.
+        select r.oid::pg_catalog.int8 as number,
+               r.oid::pg_catalog.int8 operator(pg_catalog.<=) :newest::pg_catalog.int8 as known,
+               pg_catalog.hashtextextended(pg_catalog.concat_ws(',',
+                   r.oid, r.rolname, r.rolsuper, r.rolinherit, r.rolbypassrls), 0) as digest
+        from pg_catalog.pg_roles r
+    ) e
+) r

@@ -44,7 +44,7 @@ const SURVEY: &str = "SELECT made.current IS NOT NULL, coalesce(made.current, fa
      FROM pg_catalog.pg_roles r
      WHERE r.rolname OPERATOR(pg_catalog.=) current_user)
     FROM (SELECT) one LEFT JOIN (
-    SELECT pg_catalog.strpos(p.prosrc, 'tidegate.provisioning') OPERATOR(pg_catalog.>) 0 AS current
+    SELECT pg_catalog.strpos(p.prosrc, 'provisioned') OPERATOR(pg_catalog.>) 0 AS current
     FROM pg_catalog.pg_event_trigger e
     JOIN pg_catalog.pg_proc p ON p.oid OPERATOR(pg_catalog.=) e.evtfoid
     JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace

@@ -87,6 +87,36 @@ async fn definitions_and_grants_of_anybody_are_told() {
     }
 }
 
+/// A sign-up grants something to a new role, which concerns no other user.
+#[tokio::test]
+async fn only_what_a_superuser_provisions_is_not_announced() {
+    let admin = database("announced_quiet").await;
+    admin
+        .batch_execute(
+            "create role announced_quiet_owner; create role announced_quiet_user; \
+             grant create on schema public to announced_quiet_owner",
+        )
+        .await
+        .unwrap();
+    let mut told = hear(control(&cluster().admin_url()), "announced_quiet");
+    assert_eq!(next(&mut told).await, Some(Announcement::Listening));
+    let grant = "grant usage on schema public to announced_quiet_user";
+    admin
+        .batch_execute(&format!(
+            "begin; set local tidegate.provisioning = 'on'; {grant}; commit; \
+             notify tidegate_catalog, 'behind'"
+        ))
+        .await
+        .unwrap();
+    // The one that the test sent itself.
+    assert_eq!(next(&mut told).await, Some(Announcement::Changed));
+    assert!(told.try_recv().is_err());
+    let sql = "set session authorization announced_quiet_owner; \
+               set tidegate.provisioning = 'on'; create table public.own (id int)";
+    admin.batch_execute(sql).await.unwrap();
+    assert_eq!(next(&mut told).await, Some(Announcement::Changed));
+}
+
 #[tokio::test]
 async fn whoever_does_not_want_the_trigger_may_drop_it() {
     let admin = database("announced_gone").await;

@@ -1,0 +1,56 @@
+//! Which roles see the same of a database.
+
+use std::sync::{Arc, LazyLock};
+
+use tidegate_sql::{DatabaseName, Executor, Parameter, Principal, RoleName, Statement, Terms};
+
+use super::{run, statement};
+use crate::error::{Error, Result};
+
+static KEYS: LazyLock<Arc<Statement>> = LazyLock::new(|| statement(include_str!("keys.sql")));
+
+/// What decides what a role sees.
+#[derive(Debug)]
+pub(crate) struct RoleKey {
+    pub(crate) role: RoleName,
+    /// `pg_roles.oid`.
+    pub(crate) number: u32,
+    /// Roles with equal keys see the same while no definition changes.
+    pub(crate) key: String,
+}
+
+/// The keys of roles; those that do not exist are left out.
+///
+/// # Errors
+///
+/// [`Error::Sql`] when the statement cannot run.
+pub(crate) async fn keys(
+    executor: &dyn Executor,
+    database: &DatabaseName,
+    roles: &[RoleName],
+    terms: &Terms,
+) -> Result<Vec<RoleKey>> {
+    let names = array(roles);
+    let value = |_: &str| Parameter::Text(names.as_str().into());
+    let who = Principal::Catalog(database.clone());
+    let rows = run(executor, who, &KEYS, value, terms).await?;
+    rows.into_iter().map(read).collect()
+}
+
+fn read(row: Vec<String>) -> Result<RoleKey> {
+    let [role, number, key] = row.try_into().map_err(|_| Error::Document)?;
+    Ok(RoleKey {
+        role: RoleName::new(role),
+        number: number.parse().map_err(|_| Error::Document)?,
+        key,
+    })
+}
+
+/// PostgreSQL, "Array Input and Output Syntax".
+fn array(names: &[RoleName]) -> String {
+    let quoted = names.iter().map(|name| {
+        let escaped = name.as_str().replace('\\', r"\\").replace('"', "\\\"");
+        format!("\"{escaped}\"")
+    });
+    format!("{{{}}}", quoted.collect::<Vec<_>>().join(","))
+}

@@ -1,0 +1,91 @@
+-- What decides what each of some roles sees of the database: the role's name and number, and a key.
+-- Roles of one key see the same, as long as no definition changes. Roles that do not exist are left
+-- out.
+--
+-- The key says whether the role has all rights, whether it sees all rows, which schemas it may use,
+-- and what the roles were granted whose rights it has: for each of them a hash of what it owns and of
+-- its entries in the ACLs of relations and columns. So members of a group have one key, and so have
+-- users that were granted the same one by one. What PUBLIC was granted all roles have. A role with
+-- the rights of a predefined role that reads or writes all has that as if it were an ACL's.
+--
+-- Which memberships count PostgreSQL decides (pg_has_role); the recursion only finds the candidates.
+-- Nobody is a member of pg_database_owner by a row.
+with recursive asked as materialized (
+    select r.oid, r.rolname, r.rolsuper, r.rolbypassrls
+    from pg_catalog.pg_roles r
+    where r.rolname operator(pg_catalog.=) any (:roles::pg_catalog.name[])
+), membership(role, oid) as (
+    select a.oid, a.oid from asked a where not a.rolsuper
+    union
+    select h.role, m.roleid
+    from membership h
+    join pg_catalog.pg_auth_members m on m.member operator(pg_catalog.=) h.oid
+), predefined as materialized (
+    select r.oid, r.rolname
+    from pg_catalog.pg_roles r
+    where r.rolname operator(pg_catalog.=) any (
+        array['pg_database_owner', 'pg_read_all_data', 'pg_write_all_data']::pg_catalog.name[])
+), held as materialized (
+    select c.role, c.oid
+    from (select m.role, m.oid from membership m
+          union
+          select a.oid, p.oid from asked a cross join predefined p where not a.rolsuper) c
+    where pg_catalog.pg_has_role(c.role, c.oid, 'USAGE')
+), grantee as materialized (
+    select distinct h.oid from held h
+), shown_schema as materialized (
+    select n.oid
+    from pg_catalog.pg_namespace n
+    where n.nspname operator(pg_catalog.!~) '^pg_'
+      and n.nspname operator(pg_catalog.<>) 'information_schema'
+), shown_relation as materialized (
+    -- Concatenated, because aclexplode reads an ACL that is stored out of line for each entry again.
+    -- The owner's default rights change nothing: its key names what it owns anyway.
+    select c.oid, c.relowner,
+           case when c.relacl is not null
+                then c.relacl operator(pg_catalog.||) pg_catalog.acldefault('r', c.relowner) end as acl
+    from shown_schema n
+    join pg_catalog.pg_class c on c.relnamespace operator(pg_catalog.=) n.oid
+    where c.relkind operator(pg_catalog.=) any (array['r', 'p', 'f', 'v', 'm']::pg_catalog."char"[])
+      and not c.relispartition
+), granted(grantee, privilege) as (
+    select r.relowner, pg_catalog.concat_ws(',', r.oid, 'OWNER')
+    from shown_relation r
+    join grantee g on g.oid operator(pg_catalog.=) r.relowner
+    union all
+    select a.grantee, pg_catalog.concat_ws(',', r.oid, a.privilege_type)
+    from shown_relation r
+    cross join lateral pg_catalog.aclexplode(r.acl) a
+    join grantee g on g.oid operator(pg_catalog.=) a.grantee
+    where a.privilege_type operator(pg_catalog.=) any (array['SELECT', 'INSERT', 'UPDATE', 'DELETE'])
+    union all
+    select a.grantee, pg_catalog.concat_ws(',', r.oid, c.attnum, a.privilege_type)
+    from pg_catalog.pg_attribute c
+    join shown_relation r on r.oid operator(pg_catalog.=) c.attrelid
+    cross join lateral pg_catalog.aclexplode(c.attacl) a
+    join grantee g on g.oid operator(pg_catalog.=) a.grantee
+    where c.attacl is not null and not c.attisdropped
+      and a.privilege_type operator(pg_catalog.=) any (array['SELECT', 'INSERT', 'UPDATE'])
+    union all
+    select p.oid, p.rolname::pg_catalog.text
+    from predefined p
+    where p.rolname operator(pg_catalog.<>) 'pg_database_owner'
+), signature as materialized (
+    select g.grantee as oid,
+           pg_catalog.sha256(pg_catalog.convert_to(
+               pg_catalog.string_agg(distinct g.privilege, ' ' order by g.privilege), 'UTF8')) as digest
+    from granted g
+    group by g.grantee
+)
+select a.rolname::pg_catalog.text, a.oid::pg_catalog.text,
+       case when a.rolsuper then 'superuser' else pg_catalog.concat_ws(' ',
+           case when a.rolbypassrls then 'bypassrls' else 'role' end,
+           (select pg_catalog.encode(pg_catalog.sha256(
+                       pg_catalog.string_agg(distinct s.digest, ''::pg_catalog.bytea order by s.digest)), 'hex')
+            from held h
+            join signature s on s.oid operator(pg_catalog.=) h.oid
+            where h.role operator(pg_catalog.=) a.oid),
+           (select pg_catalog.string_agg(n.oid::pg_catalog.text, ' ' order by n.oid)
+            from shown_schema n
+            where pg_catalog.has_schema_privilege(a.oid, n.oid, 'USAGE'))) end
+from asked a
