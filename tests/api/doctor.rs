@@ -57,6 +57,15 @@ async fn the_doctor_tells_what_an_adopted_database_leaves_open() {
         &["tenant", "create", "made", "--password-file", "-"],
         "long-password\n",
     );
+    for (tenant, value, told) in [
+        ("shop", "read", true),
+        ("shop", "off", false),
+        ("made", "read", false),
+    ] {
+        let setting = format!("anonymous_sql={value}");
+        let said = operator.succeeds(&["tenant", "set", tenant, &setting], "");
+        assert_eq!(said.contains("tidegate doctor"), told, "{tenant}: {said}");
+    }
     let said = operator.succeeds(&["doctor"], "");
     assert!(
         said.contains("advice   in shop, everybody may take advisory locks"),

@@ -1,6 +1,6 @@
 //! `POST /api/v4/sql`: what an error of PostgreSQL says (wire.md 4).
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::service::demo;
 
@@ -152,4 +152,28 @@ async fn errors_carry_what_postgresql_says() {
         )
         .await;
     assert_eq!(error["retryable"], true);
+}
+
+#[tokio::test]
+async fn a_limit_that_somebody_set_is_named_and_no_outage() {
+    let q = "do $$ begin raise exception 'too many files' using errcode = '53400'; end $$";
+    let answer = demo().sql(Some("demo"), &json!({"q": q})).await;
+    assert_eq!(answer.status(), 503);
+    assert!(!answer.headers().contains_key("retry-after"), "{answer:?}");
+    let error: Value = answer.json().await.unwrap();
+    assert_eq!(error["errorCode"], "SQL_ERROR", "{error}");
+    assert_eq!(error["message"], "too many files", "{error}");
+
+    let method = json!({"method": "limitedSort", "q": q});
+    let made = demo().rest(Some("demo"), ("POST", "/api/v4/methods"), &method);
+    assert_eq!(made.await.status, 201);
+    let call = json!({"jsonrpc": "2.0", "method": "limitedSort", "id": 1});
+    let answer = demo().rest(Some("demo"), ("POST", "/api/v4/call"), &call);
+    let data = answer.await.body["error"]["data"].clone();
+    assert_eq!(data["message"], "too many files", "{data}");
+    assert!(data.get("retryable").is_none(), "{data}");
+    let method = "/api/v4/methods/limitedSort";
+    let nothing = Value::Null;
+    let gone = demo().rest(Some("demo"), ("DELETE", method), &nothing);
+    assert_eq!(gone.await.status, 204);
 }

@@ -271,8 +271,9 @@ impl<'a> Data<'a> {
             table: rejection.table.as_deref(),
             parameter: rejection.place.as_deref().and_then(parameter),
             place: rejection.place.clone(),
+            // 53400 is a limit that somebody set, such as `temp_file_limit`.
             retryable: matches!(sqlstate, "40001" | "40P01")
-                || matches!(sqlstate.get(..2), Some("08" | "53"))
+                || matches!(sqlstate.get(..2), Some("08" | "53")) && sqlstate != "53400"
                 || sqlstate.starts_with("57P0"),
             ..Self::said(&rejection.message)
         }

@@ -101,6 +101,8 @@ fn code(rejection: &Rejection, anonymous: bool) -> Code {
         // the new one. What code of the database's own did wrong has no place in our text.
         _ if sqlstate.starts_with("42") && rejection.position.is_some() => Code::Conflict,
         "57014" => Code::Timeout,
+        // A limit that somebody set, such as `temp_file_limit`.
+        "53400" => Code::TooComplex,
         _ => match sqlstate.get(..2).unwrap_or_default() {
             "23" | "44" => Code::ConstraintViolation,
             "28" => Code::Forbidden,
@@ -130,6 +132,7 @@ mod tests {
             ("P0001", Code::BadUserInput),
             ("MY001", Code::BadUserInput),
             ("53300", Code::Internal),
+            ("53400", Code::TooComplex),
             ("57P01", Code::Internal),
             ("XX000", Code::Internal),
         ];

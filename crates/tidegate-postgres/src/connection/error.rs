@@ -136,6 +136,12 @@ pub(crate) fn is_outage(sqlstate: &str) -> bool {
     sqlstate.starts_with("08") || sqlstate.starts_with("53") || sqlstate.starts_with("57P0")
 }
 
+/// The same of what PostgreSQL says of a statement. `configuration_limit_exceeded` is then a limit
+/// that somebody set for it, `temp_file_limit`: to try again does not help, and nothing is away.
+pub(crate) fn is_outage_of_statement(sqlstate: &str) -> bool {
+    is_outage(sqlstate) && sqlstate != "53400"
+}
+
 /// Whether an error says that PostgreSQL's lock table is full.
 pub(crate) fn is_lock_table_full(error: &Error) -> bool {
     let Error::Unavailable {

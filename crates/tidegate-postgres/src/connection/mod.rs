@@ -13,7 +13,9 @@ use tokio::time::Instant;
 
 pub use condition::Condition;
 pub use error::{ConnectError, ConnectFault};
-pub(crate) use error::{is_lock_table_full, is_outage, outage, says_lock_table_full};
+pub(crate) use error::{
+    is_lock_table_full, is_outage, is_outage_of_statement, outage, says_lock_table_full,
+};
 pub use startup::StartupPins;
 
 use crate::session::cache::StatementCache;

@@ -5,7 +5,7 @@ use tokio::time::Instant;
 
 use super::reset::Residue;
 use super::task::{Failure, Place, RunError, Task};
-use crate::connection::{Connection, TransactionStatus, is_outage, outage};
+use crate::connection::{Connection, TransactionStatus, is_outage_of_statement, outage};
 use crate::wire::rejection::ServerError;
 use crate::wire::{body, tag};
 
@@ -32,7 +32,9 @@ impl Connection {
         }
         self.ready_for_query()?;
         match failure {
-            Some(error) if is_outage(&error.rejection.sqlstate) => Err(outage(error.rejection)),
+            Some(error) if is_outage_of_statement(&error.rejection.sqlstate) => {
+                Err(outage(error.rejection))
+            }
             Some(error) => Err(Error::Rejected(Box::new(error.rejection))),
             None if self.transaction != TransactionStatus::Idle => {
                 Err(self.breach("a transaction stayed open behind its COMMIT"))

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use super::cache::Prepared;
 use super::prefix::Switch;
 use super::reset::is_harmless;
-use crate::connection::{Connection, is_outage, outage};
+use crate::connection::{Connection, is_outage_of_statement, outage};
 use crate::dictionary::Dictionary;
 use crate::wire::rejection::ServerError;
 
@@ -128,7 +128,7 @@ impl Connection {
         if rejection.sqlstate.starts_with("57P0") {
             self.give_up();
         }
-        if is_outage(&rejection.sqlstate) {
+        if is_outage_of_statement(&rejection.sqlstate) {
             return outage(rejection);
         }
         explain(&mut rejection);

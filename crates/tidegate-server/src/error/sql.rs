@@ -61,8 +61,10 @@ impl Failure {
 
     fn rejected(rejection: Rejection, anonymous: bool) -> Self {
         let status = sqlstate::status(&rejection.sqlstate, anonymous);
+        // A limit that somebody set, such as `temp_file_limit`: nothing is away.
+        let limit = rejection.sqlstate == "53400";
         let code = match status {
-            StatusCode::SERVICE_UNAVAILABLE => "DATABASE_UNAVAILABLE",
+            StatusCode::SERVICE_UNAVAILABLE if !limit => "DATABASE_UNAVAILABLE",
             StatusCode::GATEWAY_TIMEOUT => "STATEMENT_TIMEOUT",
             _ => "SQL_ERROR",
         };
@@ -74,7 +76,7 @@ impl Failure {
         let details = failure.details_mut();
         details.rejection = Some(rejection);
         match status {
-            StatusCode::SERVICE_UNAVAILABLE => {
+            StatusCode::SERVICE_UNAVAILABLE if !limit => {
                 details.retry_after = Some(std::time::Duration::from_secs(1));
             }
             StatusCode::UNAUTHORIZED => details.challenge = Some(Challenge::Bearer),

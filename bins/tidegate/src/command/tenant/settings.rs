@@ -3,7 +3,7 @@
 use tidegate_oauth::AnonymousSql;
 
 use super::kind;
-use crate::command::{print_table, time, user};
+use crate::command::{print, print_table, time, user};
 use crate::failure::{Failure, Result};
 use crate::service::Service;
 use crate::settings::Settings;
@@ -12,12 +12,20 @@ use crate::settings::Settings;
 pub(super) async fn set(settings: &Settings, name: &str, given: &[String]) -> Result {
     let wanted: Vec<_> = given.iter().map(|text| read(text)).collect::<Result<_>>()?;
     let service = Service::open(settings).await?;
-    user::tenant(&service, name).await?;
+    let tenant = user::tenant(&service, name).await?;
+    let opened = wanted.iter().any(|wanted| *wanted != AnonymousSql::Off);
     for anonymous_sql in wanted {
         let directory = service.directory();
         directory.set_anonymous_sql(name, anonymous_sql).await?;
     }
-    show(&service, name).await
+    show(&service, name).await?;
+    if opened && tenant.adopted {
+        // Adopting leaves to everybody what PostgreSQL gives to everybody.
+        let text = "Run `tidegate doctor`: it checks what anonymous callers may do in an adopted \
+                    database, such as take advisory locks, and prints the SQL that revokes it.\n";
+        print(text)?;
+    }
+    Ok(())
 }
 
 /// Reads `SETTING=VALUE`; there is one setting so far.
