@@ -105,6 +105,24 @@ async fn roles_with_the_same_rights_are_loaded_once() {
 }
 
 #[tokio::test]
+async fn requests_that_wait_are_one_question() {
+    let stage = Stage::new("groups_waiting", &users("groups_waiting")).await;
+    let executor = Counting::of(&stage);
+    let catalogs = Arc::new(Catalogs::new(executor.clone(), stage.definitions.clone()));
+    let requests = (1..=40).map(|n| {
+        let login = stage.login(&format!("groups_waiting_{n}"));
+        let catalogs = catalogs.clone();
+        tokio::spawn(async move { assert!(seen(&catalogs, &login).await.is_some()) })
+    });
+    for request in requests.collect::<Vec<_>>() {
+        request.await.unwrap();
+    }
+    assert_eq!(executor.loads(), 1);
+    // Not one each: who comes while a question runs shares the next one.
+    assert!(executor.keys() < 10, "{}", executor.keys());
+}
+
+#[tokio::test]
 async fn a_new_user_costs_the_others_nothing() {
     // Of its own, because a role that another test changes is a change.
     let cluster = Cluster::start(testing::settings()).await.unwrap();

@@ -99,7 +99,7 @@ impl Catalogs {
         }
     }
 
-    /// Asks which groups roles are in: `first`, and others of which it is not known any more, so
+    /// Asks which groups roles are in: `first`, and others of which it is not known (any more), so
     /// that a change costs a question and not one for each role.
     pub(super) async fn ask_keys(
         &self,
@@ -108,6 +108,9 @@ impl Catalogs {
         first: Option<&RoleName>,
         terms: &Terms,
     ) -> Result<()> {
+        if let Some(role) = first {
+            tenant.wait(role);
+        }
         let _turn = tenant.keying.lock().await;
         let now = self.now();
         if first.is_some_and(|role| tenant.group(role, now).is_some()) {

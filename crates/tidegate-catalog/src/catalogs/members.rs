@@ -1,6 +1,6 @@
 //! Which roles have the same rights.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
 
 use tidegate_sql::RoleName;
@@ -19,6 +19,8 @@ pub(super) struct Members {
     required: u64,
     /// Counts the changes of new roles only.
     additions: u64,
+    /// Roles whose requests wait until the key can be asked for.
+    waiting: HashSet<RoleName>,
 }
 
 /// A role.
@@ -58,22 +60,36 @@ impl Members {
         Some((&member.group, member.former.as_ref()))
     }
 
-    /// `first`, and roles whose keys are out of date and that have asked in the last `warm` ticks,
-    /// `most` together.
+    /// The next question is about this role too.
+    pub(super) fn wait(&mut self, role: &RoleName) {
+        self.waiting.insert(role.clone());
+    }
+
+    /// `first`, those that wait, and roles whose keys are out of date and that have asked in the last
+    /// `warm` ticks, `most` together.
     pub(super) fn due(
-        &self,
+        &mut self,
         first: Option<&RoleName>,
         (now, warm): (u64, u64),
         most: usize,
     ) -> Asked {
-        let stale = self.roles.iter().filter(|(role, member)| {
-            Some(*role) != first
-                && member.keyed.is_none_or(|keyed| keyed < self.epoch)
+        let waiting = std::mem::take(&mut self.waiting);
+        let stale = self.roles.iter().filter(|(_, member)| {
+            member.keyed.is_none_or(|keyed| keyed < self.epoch)
                 && now.saturating_sub(member.used) < warm
         });
         let stale = stale.map(|(role, _)| role);
+        let others = waiting
+            .iter()
+            .chain(stale.filter(|role| !waiting.contains(*role)))
+            .filter(|role| Some(*role) != first);
         Asked {
-            roles: first.into_iter().chain(stale).take(most).cloned().collect(),
+            roles: first
+                .into_iter()
+                .chain(others)
+                .take(most)
+                .cloned()
+                .collect(),
             epoch: self.epoch,
             additions: self.additions,
         }

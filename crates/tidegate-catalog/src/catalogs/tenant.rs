@@ -183,6 +183,11 @@ impl Tenant {
         Some(Arc::clone(group))
     }
 
+    /// See [`Members::wait`].
+    pub(super) fn wait(&self, role: &RoleName) {
+        self.state.lock().members.wait(role);
+    }
+
     /// See [`Members::due`].
     pub(super) fn due(
         &self,
