@@ -183,10 +183,8 @@ impl Roles {
         author: Author,
         statements: &[&BoundStatement],
     ) -> Route {
-        let dictionary = self.dictionaries.of(&login.database);
-        let redefines = dictionary.belief.redefines();
         let authentication = self.authentication.as_ref();
-        route(authentication, login, (author, statements), redefines).await
+        route(authentication, login, (author, statements)).await
     }
 
     /// Takes note that an authenticator could not act as a user.

@@ -86,11 +86,6 @@ impl Belief {
         !suspects.is_empty() && verdict.of(statement.text(), suspects, found.version)
     }
 
-    /// Whether a statement through this node runs that may change a definition.
-    pub(crate) fn redefines(&self) -> bool {
-        self.redefining.load(Ordering::SeqCst) > 0
-    }
-
     fn believes(&self, found: &Found, now: Instant) -> bool {
         found.asked.is_some_and(|asked| now < asked + BELIEVED) && self.is_settled(found)
     }
