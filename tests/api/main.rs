@@ -80,6 +80,7 @@ mod rpc_errors;
 mod rpc_limits;
 mod rules;
 mod serve;
+mod shared_connections;
 mod socket;
 mod socket_bounds;
 mod socket_burst;

@@ -23,6 +23,9 @@ pub(super) const INFIX: &str = "/$authenticator";
 /// square of this (PostgreSQL 15: 0.4 ms at 250, 1.2 ms at 500, 4.2 ms at 1,000).
 pub(super) const MOST_MEMBERS: usize = 500;
 
+/// What an authenticator is like, behind `ALTER ROLE` and its name.
+pub(super) const ATTRIBUTES: &str = " LOGIN NOINHERIT CONNECTION LIMIT -1 VALID UNTIL 'infinity'";
+
 /// The longest name of a role, in bytes.
 const LONGEST_NAME: usize = 63;
 
@@ -65,14 +68,18 @@ pub(super) const UNSEATED: &str = "WITH RECURSIVE usr AS ( \
 /// A tenant's authenticators that are ours: how many users each has, and whether it has the rights
 /// that it needs.
 pub(super) const FOUND: &str = "SELECT a.rolname::text, pg_catalog.count(DISTINCT m.roleid), \
-        a.rolcanlogin AND NOT a.rolinherit \
+        a.rolcanlogin AND NOT a.rolinherit AND a.rolconnlimit <> 0 \
+        AND coalesce(a.rolvaliduntil, 'infinity') = 'infinity' \
+        AND NOT EXISTS (SELECT FROM pg_catalog.pg_db_role_setting s \
+            JOIN pg_catalog.pg_database d ON s.setdatabase IN (0, d.oid) \
+            WHERE s.setrole = a.oid AND d.datname = pg_catalog.current_database()) \
         AND pg_catalog.has_database_privilege(a.oid, pg_catalog.current_database(), 'CONNECT') \
         AND pg_catalog.has_schema_privilege(a.oid, 'tidegate_catalog', 'USAGE') \
         AND pg_catalog.has_table_privilege(a.oid, 'tidegate_catalog.objections', 'SELECT') \
     FROM pg_catalog.pg_roles a LEFT JOIN pg_catalog.pg_auth_members m ON m.member = a.oid \
     WHERE pg_catalog.starts_with(a.rolname::text, $1) \
       AND pg_catalog.starts_with(pg_catalog.shobj_description(a.oid, 'pg_authid'), $2) \
-    GROUP BY a.oid, a.rolname, a.rolcanlogin, a.rolinherit";
+    GROUP BY a.oid, a.rolname, a.rolcanlogin, a.rolinherit, a.rolconnlimit, a.rolvaliduntil";
 
 /// The names of a tenant's authenticators.
 pub(super) async fn of_tenant(session: &Session, database: &str) -> Result<Vec<String>> {
@@ -196,10 +203,15 @@ pub(super) fn quiet() -> Script {
 /// Writes the statements that give an authenticator what it needs.
 fn rights(database: &str, name: &str) -> Script {
     let mut script = Script::default();
+    for what in [ATTRIBUTES, " RESET ALL"] {
+        script.push(&[Syntax("ALTER ROLE "), Name(name), Syntax(what)]);
+    }
     script.push(&[
         Syntax("ALTER ROLE "),
         Name(name),
-        Syntax(" LOGIN NOINHERIT"),
+        Syntax(" IN DATABASE "),
+        Name(database),
+        Syntax(" RESET ALL"),
     ]);
     for (what, on) in [
         ("GRANT CONNECT ON DATABASE ", Some(database)),

@@ -15,6 +15,9 @@ use crate::suspects::{Texts, texts};
 /// How long a decision may take.
 const LIMIT: Duration = Duration::from_secs(10);
 
+/// Why nothing is shared while nothing else speaks against it.
+const UNCOMMITTED: &str = "a user's definition or grant is not committed yet";
+
 /// Why the users of a database may not share connections, of `:owner` and `:source`.
 pub(crate) const DECIDE_SQL: &str = include_str!("decide.sql");
 
@@ -32,8 +35,13 @@ static IS_THERE: LazyLock<Arc<Statement>> = LazyLock::new(|| {
 static LOCK: LazyLock<Arc<Statement>> = LazyLock::new(|| {
     statement("LOCK TABLE ONLY tidegate_catalog.objections IN SHARE UPDATE EXCLUSIVE MODE")
 });
-static CLEAR: LazyLock<Arc<Statement>> =
-    LazyLock::new(|| statement("DELETE FROM tidegate_catalog.objections"));
+/// A row that a user's session holds stays until its definitions are committed and can be seen.
+static CLEAR: LazyLock<Arc<Statement>> = LazyLock::new(|| {
+    statement(
+        "DELETE FROM tidegate_catalog.objections WHERE tx IN ( \
+         SELECT o.tx FROM tidegate_catalog.objections o FOR UPDATE SKIP LOCKED)",
+    )
+});
 static OBJECT: LazyLock<Arc<Statement>> = LazyLock::new(|| {
     statement(
         "INSERT INTO tidegate_catalog.objections (tx, reason) \
@@ -98,11 +106,13 @@ impl Source<'_> {
         rows(&mut *transaction, &CLEAR, &[]).await?;
         let values = [("owner", owner.as_str()), ("source", control::source())];
         let found = rows(&mut *transaction, &DECIDE, &values).await?;
-        let objections: Vec<_> = found
+        let mut objections: Vec<_> = found
             .iter()
             .map(|row| objection(&row[0], &row[1]))
             .collect();
-        if let Some(first) = objections.first() {
+        if objections.is_empty() && rows(&mut *transaction, &UNDISPUTED, &[]).await?.is_empty() {
+            objections.push(objection(UNCOMMITTED, ""));
+        } else if let Some(first) = objections.first() {
             let reason = [("reason", first.reason.as_str())];
             rows(&mut *transaction, &OBJECT, &reason).await?;
         }

@@ -29,7 +29,7 @@ WITH RECURSIVE caller (oid) AS (
     FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database()
 ), objection (reason, remedy) AS (
     SELECT 'the event trigger tidegate_catalog is missing, disabled or altered',
-           'ALTER EVENT TRIGGER tidegate_catalog ENABLE;'
+           'ALTER EVENT TRIGGER tidegate_catalog ENABLE ALWAYS;'
     WHERE NOT EXISTS (
         SELECT FROM pg_catalog.pg_event_trigger e
         JOIN pg_catalog.pg_proc p ON p.oid = e.evtfoid
@@ -37,7 +37,7 @@ WITH RECURSIVE caller (oid) AS (
         JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid AND c.relowner = n.nspowner
         JOIN pg_catalog.pg_roles o ON o.oid = n.nspowner
         WHERE e.evtname = 'tidegate_catalog' AND e.evtevent = 'ddl_command_end'
-          AND e.evtenabled IN ('O', 'A') AND e.evttags IS NULL AND n.nspname = 'tidegate_catalog'
+          AND e.evtenabled = 'A' AND e.evttags IS NULL AND n.nspname = 'tidegate_catalog'
           AND p.prosecdef AND p.prosrc = :source::pg_catalog.text AND c.relname = 'objections' AND c.relkind = 'r'
           AND o.rolsuper)
     UNION ALL
@@ -66,22 +66,14 @@ WITH RECURSIVE caller (oid) AS (
     JOIN here h ON h.oid = d.dbid
     JOIN role r ON r.oid = d.refobjid
     LEFT JOIN leave l ON l.oid = r.oid
+    CROSS JOIN LATERAL pg_catalog.pg_identify_object(d.classid, d.objid, d.objsubid) i
     WHERE d.refclassid = 'pg_catalog.pg_authid'::pg_catalog.regclass AND d.deptype = 'o'
-      -- Neither is code.
+      -- None of these is code, and no event trigger fires for large objects.
       AND d.classid NOT IN ('pg_catalog.pg_default_acl'::pg_catalog.regclass,
-                            'pg_catalog.pg_user_mapping'::pg_catalog.regclass)
+                            'pg_catalog.pg_user_mapping'::pg_catalog.regclass,
+                            'pg_catalog.pg_largeobject'::pg_catalog.regclass)
       -- Temporary objects belong to one session.
-      AND NOT EXISTS (
-          SELECT FROM pg_catalog.pg_namespace n
-          WHERE n.nspname ~ '^pg_(toast_)?temp_' AND n.oid IN (
-              SELECT c.relnamespace FROM pg_catalog.pg_class c
-              WHERE c.oid = d.objid AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass
-              UNION ALL
-              SELECT p.pronamespace FROM pg_catalog.pg_proc p
-              WHERE p.oid = d.objid AND d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass
-              UNION ALL
-              SELECT t.typnamespace FROM pg_catalog.pg_type t
-              WHERE t.oid = d.objid AND d.classid = 'pg_catalog.pg_type'::pg_catalog.regclass))
+      AND coalesce(i.schema, '') !~ '^pg_(toast_)?temp'
     GROUP BY r.quoted, r.is_caller, l.remedy
     UNION ALL
     SELECT pg_catalog.format('%s may make objects in the schema %I', g.quoted, n.nspname),

@@ -1,6 +1,6 @@
 //! What a node knows of one database.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -36,6 +36,8 @@ pub(super) struct Known {
     doubts: u64,
     /// When it must be asked again.
     until: Option<Instant>,
+    /// Whether something was defined since that is no objection. It may change who is a member.
+    outdated: bool,
 }
 
 /// A user's place among the authenticators.
@@ -57,6 +59,12 @@ impl Known {
     fn shares(&self) -> bool {
         self.objections.is_empty()
     }
+
+    /// The authenticators that users have.
+    fn authenticators(&self) -> HashSet<&RoleName> {
+        let members = self.members.values();
+        members.map(|member| &member.authenticator).collect()
+    }
 }
 
 impl Place {
@@ -70,6 +78,11 @@ impl Place {
     /// The last answer.
     pub(super) fn known(&self) -> Option<Arc<Known>> {
         self.known.read().clone()
+    }
+
+    /// Whether the members may have changed since the last answer.
+    pub(super) fn is_outdated(&self) -> bool {
+        self.known().is_some_and(|known| known.outdated)
     }
 
     pub(super) fn distrust(&self) {
@@ -126,6 +139,7 @@ impl Place {
                 members: Arc::new(index(members)),
                 doubts,
                 until,
+                outdated: false,
             },
         )
     }
@@ -146,6 +160,7 @@ impl Known {
             members: self.members.clone(),
             doubts,
             until: None,
+            outdated: true,
         }
     }
 }
@@ -183,5 +198,16 @@ fn tell(database: &DatabaseName, before: Option<&Known>, known: &Known) {
         ),
         (Some(_), None) => tracing::info!(%database, "users share connections again"),
         _ => {}
+    }
+    if let Some(before) = before.filter(|before| before.shares() && known.shares()) {
+        let now = known.authenticators();
+        for authenticator in before.authenticators().difference(&now) {
+            tracing::warn!(
+                %database,
+                %authenticator,
+                "an authenticator was dropped or locked, or lacks a right, and its users log in on \
+                 their own; `tidegate doctor` prints what sets it right"
+            );
+        }
     }
 }

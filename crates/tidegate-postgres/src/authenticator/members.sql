@@ -18,6 +18,26 @@ WITH granted (oid) AS (
           SELECT FROM pg_catalog.pg_db_role_setting s
           JOIN pg_catalog.pg_database d ON s.setdatabase IN (0, d.oid)
           WHERE s.setrole = r.oid AND d.datname = pg_catalog.current_database())
+), incomplete (grantee, schema) AS MATERIALIZED (
+    -- PostgreSQL checks USAGE on a schema when it parses, and a statement stays prepared for all: who
+    -- has a right on a table but not on its schema logs in. First those to whom such a right is given.
+    SELECT g.grantee, g.schema FROM (
+        SELECT DISTINCT a.grantee, n.oid, n.nspacl, n.nspowner
+        FROM pg_catalog.pg_namespace n
+        JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid
+        CROSS JOIN LATERAL (
+            SELECT c.relacl UNION ALL
+            SELECT t.attacl FROM pg_catalog.pg_attribute t
+            WHERE t.attrelid = c.oid AND t.attacl IS NOT NULL) l (acl)
+        CROSS JOIN LATERAL pg_catalog.aclexplode(l.acl) a
+        WHERE n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
+          AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND a.grantee <> c.relowner
+    ) g (grantee, schema, acl, owner)
+    WHERE NOT EXISTS (
+        SELECT FROM pg_catalog.aclexplode(coalesce(g.acl, pg_catalog.acldefault('n', g.owner))) p
+        WHERE p.grantee = 0 AND p.privilege_type = 'USAGE')
+      AND CASE WHEN g.grantee = 0 THEN true
+               ELSE NOT pg_catalog.has_schema_privilege(g.grantee, g.schema, 'USAGE') END
 ), place AS (
     SELECT pg_catalog.to_regnamespace('tidegate_catalog')::pg_catalog.oid AS schema,
            pg_catalog.to_regclass('tidegate_catalog.objections')::pg_catalog.oid AS objections
@@ -31,10 +51,15 @@ JOIN login u ON u.oid = m.roleid
 CROSS JOIN place p
 WHERE pg_catalog.starts_with(a.rolname::text, pg_catalog.current_database() || '/$authenticator')
   AND pg_catalog.strpos(u.rolname::text, '/$') = 0
-  AND NOT a.rolinherit AND a.rolvaliduntil IS NULL
+  AND NOT a.rolinherit AND coalesce(a.rolvaliduntil, 'infinity') = 'infinity'
   AND pg_catalog.starts_with(pg_catalog.shobj_description(a.oid, 'pg_authid'), :mark::pg_catalog.text)
   AND pg_catalog.has_schema_privilege(a.oid, p.schema, 'USAGE')
   AND pg_catalog.has_table_privilege(a.oid, p.objections, 'SELECT')
   -- Since PostgreSQL 16 a membership may be without this right.
   AND coalesce((pg_catalog.to_jsonb(m) ->> 'set_option')::pg_catalog.bool, true)
   AND (u.rolvaliduntil IS NULL OR u.rolvaliduntil > pg_catalog.now())
+  AND NOT EXISTS (
+      SELECT FROM incomplete i
+      WHERE NOT pg_catalog.has_schema_privilege(u.oid, i.schema, 'USAGE')
+        AND CASE WHEN i.grantee = 0 THEN true
+                 ELSE pg_catalog.pg_has_role(u.oid, i.grantee, 'USAGE') END)

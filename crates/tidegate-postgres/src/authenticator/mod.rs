@@ -126,7 +126,7 @@ impl Authenticators {
                     .iter()
                     .all(|part| before.get(*part) == roles.get(*part))
             };
-            if !before.as_ref().is_some_and(same) {
+            if place.is_outdated() || !before.as_ref().is_some_and(same) {
                 // What is known goes on to count meanwhile: only a definition could make it unsafe,
                 // and that writes an objection.
                 place.renew(&self.source(&database)).await;

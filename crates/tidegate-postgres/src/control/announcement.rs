@@ -1,5 +1,7 @@
 //! What a database tells of its definitions, by an event trigger where we may have one.
 
+use std::sync::LazyLock;
+
 use futures_util::StreamExt as _;
 use futures_util::stream::poll_fn;
 use tidegate_sql::DatabaseName;
@@ -10,29 +12,43 @@ use super::connect::{CONTROL, connect};
 use super::{Control, refusal};
 use crate::connection::ConnectError;
 
+/// The function behind the trigger. It asks of a user's session what `decide.sql` asks of a database.
+/// The trigger is there, because it fires; who the tenant's owner is, a definition does not change.
+static FUNCTION: LazyLock<String> = LazyLock::new(|| {
+    let decide = include_str!("../authenticator/decide.sql")
+        .replace(":source::", "p.prosrc::")
+        .replace(":owner::", "NULL::");
+    include_str!("announce_function.sql").replace("/* decide.sql */", &decide)
+});
+
+/// Fires in sessions that act as replicas too.
+const ALWAYS: &str = "ALTER EVENT TRIGGER tidegate_catalog ENABLE ALWAYS;\n";
+
 /// Makes the trigger.
-const INSTALL: &str = concat!(
-    include_str!("announce.sql"),
-    include_str!("objections.sql"),
-    include_str!("announce_function.sql"),
-    include_str!("announce_trigger.sql"),
-    include_str!("own_schema.sql"),
-    ";\nCOMMIT"
-);
+fn make() -> String {
+    [
+        include_str!("announce.sql"),
+        include_str!("objections.sql"),
+        &FUNCTION,
+        include_str!("announce_trigger.sql"),
+        ALWAYS,
+        OWN,
+        ";\nCOMMIT",
+    ]
+    .concat()
+}
 
 /// Replaces what an older release made.
-const RENEW: &str = concat!(
-    include_str!("objections.sql"),
-    include_str!("announce_function.sql")
-);
+fn renew() -> String {
+    [include_str!("objections.sql"), &FUNCTION, ALWAYS].concat()
+}
 
 /// Leaves what is ours to us alone.
 const OWN: &str = include_str!("own_schema.sql");
 
 /// The body of the function behind the trigger.
 pub(crate) fn source() -> &'static str {
-    let function = include_str!("announce_function.sql");
-    function.split("$announce$").nth(1).unwrap_or_default()
+    FUNCTION.split("$announce$").nth(1).unwrap_or_default()
 }
 
 /// Whether the trigger is there, fires, and everything behind it is ours; whether it is as this
@@ -44,7 +60,7 @@ const SURVEY: &str = "SELECT made.current IS NOT NULL, coalesce(made.current, fa
      FROM pg_catalog.pg_roles r
      WHERE r.rolname OPERATOR(pg_catalog.=) current_user)
     FROM (SELECT) one LEFT JOIN (
-    SELECT pg_catalog.strpos(p.prosrc, 'provisioned') OPERATOR(pg_catalog.>) 0 AS current
+    SELECT pg_catalog.strpos(p.prosrc, 'is_user') OPERATOR(pg_catalog.>) 0 AS current
     FROM pg_catalog.pg_event_trigger e
     JOIN pg_catalog.pg_proc p ON p.oid OPERATOR(pg_catalog.=) e.evtfoid
     JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace
@@ -140,7 +156,7 @@ pub(crate) async fn install(client: &Client) -> Result<bool, tokio_postgres::Err
     let mut found = survey(client).await?;
     if !found.there && found.may_make {
         // Another node may be doing the same, or the name is taken.
-        if let Err(error) = client.batch_execute(INSTALL).await {
+        if let Err(error) = client.batch_execute(&make()).await {
             debug!(%error, "no event trigger");
             client.batch_execute("ROLLBACK").await?;
         }
@@ -148,8 +164,12 @@ pub(crate) async fn install(client: &Client) -> Result<bool, tokio_postgres::Err
     }
     if found.there {
         // Not ours to change where another administrator made it.
-        let renew = if found.current { "" } else { RENEW };
-        for sql in [renew, OWN] {
+        let renew = if found.current {
+            String::new()
+        } else {
+            renew()
+        };
+        for sql in [&*renew, OWN] {
             if let Err(error) = client.batch_execute(sql).await {
                 debug!(%error, "our schema stays as it is");
             }

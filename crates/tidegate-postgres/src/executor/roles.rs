@@ -183,14 +183,12 @@ impl Roles {
         author: Author,
         statements: &[&BoundStatement],
     ) -> Route {
-        let dictionary = self.dictionaries.of(&login.database);
-        let redefines = dictionary.belief.redefines();
         let authentication = self.authentication.as_ref();
         let author = match author {
             Author::Owner if !self.may_call(login, statements).await => Author::Caller,
             author => author,
         };
-        route(authentication, login, (author, statements), redefines).await
+        route(authentication, login, (author, statements)).await
     }
 
     /// Whether the functions that the owner's statements call may be given values of a caller on a

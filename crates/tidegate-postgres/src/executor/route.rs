@@ -126,13 +126,11 @@ impl fmt::Debug for Route {
     }
 }
 
-/// The connections for statements of `author`; `redefines` while a statement runs that may change
-/// a definition.
+/// The connections for statements of `author`.
 pub(super) async fn route(
     authentication: Option<&Arc<dyn Authentication>>,
     login: &Login,
     (author, statements): (Author, &[&BoundStatement]),
-    redefines: bool,
 ) -> Route {
     let mut statements = statements.iter();
     if login.sharing.is_trusted() || !statements.all(|bound| may_share(author, bound)) {
@@ -141,7 +139,7 @@ pub(super) async fn route(
     if login.sharing.has_strangers() || is_owner(login) {
         return Route::trusted(login);
     }
-    let Some(authentication) = authentication.filter(|_| !redefines) else {
+    let Some(authentication) = authentication else {
         return Route::own(login);
     };
     match authentication.of(&login.database, &login.role).await {
@@ -163,5 +161,25 @@ fn is_owner(login: &Login) -> bool {
 /// Whether a statement may run where callers take turns.
 fn may_share(author: Author, bound: &BoundStatement) -> bool {
     let is_plain = matches!(bound.statement.kind(), Kind::Read | Kind::Write);
-    author != Author::Caller && is_plain
+    match author {
+        Author::Caller => false,
+        Author::Service => is_plain,
+        Author::Owner => is_plain && !writes_settings(bound),
+    }
+}
+
+/// Whether a statement may be an `UPDATE` of `pg_settings`, by whose rule it changes settings of the
+/// session without any call in its text.
+fn writes_settings(bound: &BoundStatement) -> bool {
+    const VIEW: &[u8] = b"pg_settings";
+    let text = bound.statement.text().as_bytes();
+    let is_view = |part: &[u8]| part.eq_ignore_ascii_case(VIEW);
+    bound.statement.kind() == Kind::Write
+        && (text.windows(VIEW.len()).any(is_view) || has_escaped_name(text))
+}
+
+/// Whether a name is written with escapes (`U&"…"`).
+fn has_escaped_name(text: &[u8]) -> bool {
+    let is_one = |part: &[u8]| part.eq_ignore_ascii_case(b"u&\"");
+    text.windows(3).any(is_one)
 }

@@ -88,11 +88,6 @@ impl Belief {
         !suspects.is_empty() && verdict.of(statement.text(), suspects, found.version)
     }
 
-    /// Whether a statement through this node runs that may change a definition.
-    pub(crate) fn redefines(&self) -> bool {
-        self.redefining.load(Ordering::SeqCst) > 0
-    }
-
     /// Whether a statement calls no function that could hand a value of the caller's to SQL or to a
     /// setting. The database is asked first where nothing is known or a definition may have
     /// changed; one that is made elsewhere counts within a second.

@@ -86,11 +86,29 @@ select 'write', c.oid::pg_catalog.text, c.relname::pg_catalog.text, ''
 from pg_catalog.pg_class c
 where c.oid operator(pg_catalog.=) any (
         select t.tgrelid from pg_catalog.pg_trigger t
-        where t.tgfoid operator(pg_catalog.>=) 16384::pg_catalog.oid)
+        where not t.tgisinternal
+          and (t.tgfoid operator(pg_catalog.>=) 16384::pg_catalog.oid or t.tgqual is not null))
    or c.oid operator(pg_catalog.=) any (
         select w.ev_class from pg_catalog.pg_rewrite w
         where w.ev_type operator(pg_catalog.<>) '1'::pg_catalog."char"
           and w.oid operator(pg_catalog.>=) 16384::pg_catalog.oid)
+union all
+-- A rule of pg_settings sets what is updated, through views over it too.
+select 'write', c.oid::pg_catalog.text, c.relname::pg_catalog.text, ''
+from pg_catalog.pg_class c
+where c.oid operator(pg_catalog.>=) 16384::pg_catalog.oid
+  and c.oid operator(pg_catalog.=) any (
+    with recursive settings (oid) as (
+        select 'pg_catalog.pg_settings'::pg_catalog.regclass::pg_catalog.oid
+        union
+        select w.ev_class
+        from settings s
+        join pg_catalog.pg_depend d on d.refclassid operator(pg_catalog.=) 1259::pg_catalog.oid
+            and d.refobjid operator(pg_catalog.=) s.oid
+            and d.classid operator(pg_catalog.=) 2618::pg_catalog.oid
+        join pg_catalog.pg_rewrite w on w.oid operator(pg_catalog.=) d.objid
+    )
+    select s.oid from settings s)
 union all
 -- Of a sequence as such only its last value stays, which no text that runs there asks for.
 select 'write', c.oid::pg_catalog.text, c.relname::pg_catalog.text,

@@ -2,7 +2,7 @@
 
 use super::fixture::{Tenant, node};
 
-const EVIL: &str = "CREATE TRIGGER evil BEFORE INSERT ON own FOR EACH STATEMENT \
+pub(super) const EVIL: &str = "CREATE TRIGGER evil BEFORE INSERT ON own FOR EACH STATEMENT \
     WHEN (set_config('role', 'shared_attack/bob', true) IS NULL) \
     EXECUTE FUNCTION suppress_redundant_updates_trigger()";
 

@@ -28,6 +28,19 @@ async fn the_doctor_names_what_keeps_users_from_sharing_and_sets_it_right() {
         ("ALTER ROLE \"@$authenticator1\" NOLOGIN", "is locked"),
         ("ALTER ROLE \"@$authenticator1\" INHERIT", "inherits"),
         (
+            "ALTER ROLE \"@$authenticator1\" VALID UNTIL '2001-01-01'",
+            "is locked",
+        ),
+        (
+            "ALTER ROLE \"@$authenticator1\" CONNECTION LIMIT 0",
+            "limited",
+        ),
+        (
+            "ALTER ROLE \"@$authenticator1\" SET work_mem = '1MB'; \
+             ALTER ROLE \"@$authenticator1\" IN DATABASE shared_doctor SET work_mem = '1MB'",
+            "settings of its own",
+        ),
+        (
             "REVOKE SELECT ON tidegate_catalog.objections FROM \"@$authenticator1\"",
             "lacks",
         ),

@@ -1,7 +1,9 @@
 //! Shared connections: who may use them, and when.
 
 mod attack;
+mod code;
 mod doctor;
 mod fixture;
 mod provision;
 mod trust;
+mod waiting;

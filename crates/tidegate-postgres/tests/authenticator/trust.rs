@@ -160,11 +160,15 @@ async fn without_its_event_trigger_a_database_is_not_trusted() {
     for (harm, mend) in [
         (
             "ALTER EVENT TRIGGER tidegate_catalog DISABLE",
-            "ALTER EVENT TRIGGER tidegate_catalog ENABLE",
+            "ALTER EVENT TRIGGER tidegate_catalog ENABLE ALWAYS",
         ),
         (
             "ALTER EVENT TRIGGER tidegate_catalog ENABLE REPLICA",
+            "ALTER EVENT TRIGGER tidegate_catalog ENABLE ALWAYS",
+        ),
+        (
             "ALTER EVENT TRIGGER tidegate_catalog ENABLE",
+            "ALTER EVENT TRIGGER tidegate_catalog ENABLE ALWAYS",
         ),
     ] {
         tenant.settles("alice", true).await;
@@ -254,4 +258,70 @@ async fn a_login_that_ends_soon_ends_without_a_question() {
         .await
         .unwrap();
     assert!(tenant.of("alice").await.is_some());
+}
+
+/// PostgreSQL checks USAGE on a schema when it parses, and statements stay prepared for all users.
+#[tokio::test]
+async fn users_who_may_not_use_the_schema_of_a_table_log_in_themselves() {
+    let tenant = Tenant::new("shared_usage").await;
+    tenant
+        .run(
+            "CREATE SCHEMA s; CREATE TABLE s.t (id int, a int); CREATE ROLE shared_usage_group; \
+             GRANT USAGE ON SCHEMA s TO \"@alice\", shared_usage_group; \
+             GRANT SELECT ON s.t TO \"@alice\", shared_usage_group",
+        )
+        .await;
+    for (apart, back) in [
+        (
+            "GRANT SELECT ON s.t TO \"@bob\"",
+            "GRANT USAGE ON SCHEMA s TO \"@bob\"",
+        ),
+        (
+            "REVOKE USAGE ON SCHEMA s FROM \"@bob\"",
+            "REVOKE SELECT ON s.t FROM \"@bob\"",
+        ),
+        (
+            "GRANT UPDATE (a) ON s.t TO \"@bob\"",
+            "GRANT shared_usage_group TO \"@bob\"",
+        ),
+        (
+            "REVOKE USAGE ON SCHEMA s FROM shared_usage_group",
+            "REVOKE SELECT ON s.t FROM shared_usage_group; REVOKE UPDATE (a) ON s.t FROM \"@bob\"",
+        ),
+        (
+            "GRANT INSERT ON s.t TO PUBLIC",
+            "GRANT USAGE ON SCHEMA s TO PUBLIC",
+        ),
+    ] {
+        tenant.settles("bob", true).await;
+        tenant.run(apart).await;
+        tenant.settles("bob", false).await;
+        assert!(tenant.of("alice").await.is_some(), "{apart}");
+        tenant.run(back).await;
+    }
+    tenant.settles("bob", true).await;
+}
+
+/// A user's own grants and revocations are no objection, but they decide who logs in itself.
+#[tokio::test]
+async fn what_a_user_passes_on_counts_for_who_logs_in_itself() {
+    let tenant = Tenant::new("shared_passed").await;
+    tenant
+        .run(
+            "CREATE SCHEMA s; CREATE TABLE s.t (id int); \
+             GRANT USAGE ON SCHEMA s TO \"@mallory\" WITH GRANT OPTION; \
+             GRANT SELECT ON s.t TO \"@mallory\" WITH GRANT OPTION",
+        )
+        .await;
+    let mallory = tenant.login("shared_passed/mallory").await;
+    tenant.settles("bob", true).await;
+    for (sql, shares) in [
+        ("GRANT SELECT ON s.t TO \"shared_passed/bob\"", false),
+        ("GRANT USAGE ON SCHEMA s TO \"shared_passed/bob\"", true),
+        ("REVOKE USAGE ON SCHEMA s FROM \"shared_passed/bob\"", false),
+    ] {
+        mallory.batch_execute(sql).await.unwrap();
+        tenant.settles("bob", shares).await;
+        assert!(tenant.of("alice").await.is_some(), "{sql}");
+    }
 }

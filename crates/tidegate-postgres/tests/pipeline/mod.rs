@@ -22,7 +22,7 @@ use proxy::Log;
 pub(crate) struct Plan {
     mode: Mode,
     commit: Commit,
-    terms: Terms,
+    pub(crate) terms: Terms,
     statements: Vec<BoundStatement>,
 }
 

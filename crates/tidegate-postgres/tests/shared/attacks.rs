@@ -2,7 +2,7 @@
 
 use tidegate_sql::{Author, Mode, Terms};
 
-use super::{tenant, user};
+use super::{ours, tenant, user};
 use crate::stage::{Gathered, Sql};
 
 /// Whatever a caller writes runs on a login that is a member of nothing.
@@ -48,5 +48,44 @@ async fn callers_texts_never_reach_a_shared_connection() {
             .by(Author::Owner)
             .set([&format!("\"{other}\"")]);
         assert_eq!(method.refusal(&stage, &first).await, "42501", "{text}");
+    }
+}
+
+/// An `UPDATE` of `pg_settings` changes a setting of the session without calling anything.
+#[tokio::test]
+async fn settings_that_an_owners_method_updates_reach_nobody_else() {
+    let (stage, _) = tenant("shared_settings", 2).await;
+    let check = "select current_setting('search_path') || current_setting('lock_timeout')";
+    let clean = ours(check).value(&stage, &user(&stage, 2)).await;
+    for text in [
+        "update pg_settings set setting = :v where name = :k",
+        "update pg_catalog.\"pg_settings\" set setting = :v where name = :k",
+        "update U&\"pg\\005fsettings\" set setting = :v where name = :k",
+        "UPDATE PG_SETTINGS SET setting = :v WHERE name = :k",
+        "with u as (update pg_settings set setting = :v where name = :k returning 1) select 1",
+    ] {
+        for login in [&user(&stage, 1), &stage.guest(), &stage.owner()] {
+            for values in [
+                ["\"pg_catalog\"", "\"search_path\""],
+                ["\"1234\"", "\"lock_timeout\""],
+            ] {
+                let method = Sql::new(text).by(Author::Owner).set(values);
+                let left = method.run(&stage, login).await;
+                if let Err(error) = left {
+                    // It has no rule with RETURNING.
+                    assert_eq!(error.sqlstate(), Some("0A000"), "{text}: {error}");
+                }
+            }
+            let next = if *login == user(&stage, 1) {
+                user(&stage, 2)
+            } else {
+                login.clone()
+            };
+            for _ in 0..3 {
+                assert_eq!(ours(check).value(&stage, &next).await, clean, "{text}");
+                let own = Sql::new(check).value(&stage, &next).await;
+                assert_eq!(own, clean, "{text}");
+            }
+        }
     }
 }

@@ -9,7 +9,7 @@ use super::{ours, tenant, user};
 use crate::stage::Stage;
 
 const USERS: usize = 200;
-const ROUNDS: usize = 100;
+const ROUNDS: usize = 167;
 
 async fn notes(stage: &Stage) {
     let name = &stage.name;
@@ -66,18 +66,18 @@ async fn one_user(stage: Arc<Stage>, number: usize, until: Instant) -> usize {
     rounds
 }
 
-/// 200 users, 300 requests each: no row too many and none too few.
+/// 200 users, 501 requests each: no row too many and none too few.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_hundred_users_see_their_own_rows_and_columns() {
     let (stage, open) = tenant("shared_many", USERS).await;
     notes(&stage).await;
-    let until = Instant::now() + Duration::from_mins(1);
+    let until = Instant::now() + Duration::from_mins(4);
     let users = (1..=USERS).map(|number| {
         let one = tokio::spawn(one_user(stage.clone(), number, until));
         async { one.await.unwrap() }
     });
     let rounds: usize = join_all(users).await.into_iter().sum();
-    assert_eq!(rounds, USERS * ROUNDS, "slower than a minute");
+    assert_eq!(rounds, USERS * ROUNDS, "slower than four minutes");
     assert_eq!(open.distrusted(), 0);
     // All of it over the authenticator's connections, some of it pipelined.
     let counters = stage.roles.pool().stats().counters;

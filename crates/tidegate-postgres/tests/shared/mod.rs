@@ -4,6 +4,7 @@ mod attacks;
 mod faults;
 mod functions;
 mod many;
+mod outage;
 mod pipelines;
 mod writes;
 
@@ -58,7 +59,12 @@ impl Authentication for Open {
 
 /// A stage whose users `<name>/u1` and so on share an authenticator.
 async fn tenant(name: &str, users: usize) -> (Arc<Stage>, Arc<Open>) {
-    let mut stage = Stage::new(name).await;
+    tenant_on(Stage::new(name).await, users).await
+}
+
+/// The same on a stage that is there.
+async fn tenant_on(mut stage: Stage, users: usize) -> (Arc<Stage>, Arc<Open>) {
+    let name = stage.name.clone();
     let authenticator = format!("{name}/$authenticator1");
     let verifier = scram_verifier(&password(&authenticator), &[3; 16]);
     stage

@@ -1,5 +1,9 @@
 //! Pipelines on connections that users share.
 
+use std::time::{Duration, Instant};
+
+use tidegate_sql::{Error, TransactionOutcome};
+
 use super::{WHO, ours, tenant, user};
 use crate::pipeline::Plan;
 use crate::stage::Sql;
@@ -96,4 +100,58 @@ async fn an_error_in_a_pipeline_ends_the_role_with_the_transaction() {
     let expected = format!("\"{} {}/$authenticator1\"", second.role, stage.name);
     assert_eq!(who.unwrap()[0].values, [[expected]]);
     assert_eq!(stage.value("SELECT count(*)::text FROM log").await, "0");
+}
+
+/// Checks that nothing is left of a pipeline of the first user's.
+async fn nothing_is_left(stage: &crate::stage::Stage) {
+    for number in [2, 1] {
+        let login = user(stage, number);
+        let who = Plan::new([ours(WHO), ours(WHO)]).ours();
+        let who = who.run(stage, &login).await.unwrap();
+        let expected = format!("\"{} {}/$authenticator1\"", login.role, stage.name);
+        assert_eq!(who[1].values, [[expected]]);
+    }
+    let left = "SELECT count(*)::text FROM log";
+    assert_eq!(stage.value(left).await, "0");
+}
+
+#[tokio::test]
+async fn deadlines_departures_and_deaths_in_a_pipeline_leave_no_role_and_no_row() {
+    let (stage, open) = tenant("shared_pipeline_ends", 2).await;
+    stage.admin.batch_execute(LOG).await.unwrap();
+    let first = user(&stage, 1);
+    let sleep = "insert into log select 'a', pg_sleep(60)::text as halfway";
+    let plan = || Plan::new([INSERT, sleep, WHO].map(ours)).ours();
+    let kill = "SELECT count(pg_terminate_backend(pid))::text FROM pg_stat_activity \
+        WHERE datname = current_database() AND query LIKE '%halfway%' \
+          AND pid <> pg_backend_pid()";
+    // Known and unknown statements.
+    for _ in 0..2 {
+        let mut late = plan();
+        late.terms.deadline = Some(Instant::now() + Duration::from_millis(300));
+        let error = late.run(&stage, &first).await.unwrap_err();
+        assert!(matches!(error.error, Error::Deadline), "{error:?}");
+        assert_eq!(error.outcome, TransactionOutcome::RolledBack);
+        nothing_is_left(&stage).await;
+        let gone = plan();
+        tokio::select! {
+            _ = gone.run(&stage, &first) => panic!("it sleeps"),
+            () = stage.wait_for_running("halfway", 1) => {}
+        }
+        nothing_is_left(&stage).await;
+        let killed = plan();
+        let kills = async {
+            stage.wait_for_running("halfway", 1).await;
+            stage.value(kill).await
+        };
+        let (killed, _) = tokio::join!(killed.run(&stage, &first), kills);
+        let error = killed.unwrap_err();
+        assert!(
+            matches!(error.error, Error::Unavailable { .. }),
+            "{error:?}"
+        );
+        assert_eq!(error.outcome, TransactionOutcome::RolledBack);
+        nothing_is_left(&stage).await;
+    }
+    assert_eq!(open.distrusted(), 0);
 }

@@ -53,6 +53,11 @@ async fn tables(stage: &Stage) {
              CREATE TABLE ruled (a int);
              CREATE RULE also AS ON INSERT TO ruled DO ALSO INSERT INTO triggered VALUES (NEW.a);
              CREATE VIEW over AS SELECT a FROM triggered;
+             CREATE VIEW settings AS SELECT * FROM pg_settings;
+             CREATE VIEW settings_over AS SELECT name, setting FROM settings;
+             CREATE TABLE conditioned (a int);
+             CREATE TRIGGER touch BEFORE UPDATE ON conditioned FOR EACH ROW
+                 WHEN (own() > 1) EXECUTE FUNCTION suppress_redundant_updates_trigger();
              CREATE TABLE parent (id int PRIMARY KEY);
              CREATE TABLE below (id int REFERENCES parent ON DELETE CASCADE);
              CREATE TRIGGER touch BEFORE DELETE ON below
@@ -90,6 +95,8 @@ async fn only_writes_that_reach_code_of_the_database_are_reset() {
             "insert into checked values (1)",
             "insert into ruled values (1)",
             "insert into over values (1)",
+            "update settings_over set setting = '0' where name = 'lock_timeout'",
+            "update conditioned set a = 1",
             "delete from parent",
             "insert into parted values (1)",
             "insert into part values (1)",

@@ -1,6 +1,6 @@
 //! Whether the users of a tenant share connections, and what keeps them from it.
 
-use super::super::authenticator::{FOUND, MOST_MEMBERS, UNSEATED, prefix};
+use super::super::authenticator::{ATTRIBUTES, FOUND, MOST_MEMBERS, UNSEATED, prefix};
 use super::super::script::{identifier, printable};
 use super::super::session::Session;
 use super::super::{Result, role};
@@ -46,16 +46,17 @@ pub(super) async fn examine(session: &Session, kept: &KeptTenant) -> Result<Vec<
     for row in found.iter().filter(|row| !row.get::<_, bool>(2)) {
         let name: &str = row.get(0);
         let text = format!(
-            "the authenticator {name} is locked, inherits, or lacks CONNECT or the right to read \
-             tidegate_catalog.objections"
+            "the authenticator {name} is locked or limited, inherits, has settings of its own, or \
+             lacks CONNECT or the right to read tidegate_catalog.objections"
         );
-        let quoted = identifier(name);
+        let (quoted, database) = (identifier(name), identifier(&kept.name));
         let sql = format!(
-            "{connect}ALTER ROLE {quoted} LOGIN NOINHERIT;\n\
-             GRANT CONNECT ON DATABASE {} TO {quoted};\n\
+            "{connect}ALTER ROLE {quoted}{ATTRIBUTES};\n\
+             ALTER ROLE {quoted} RESET ALL;\n\
+             ALTER ROLE {quoted} IN DATABASE {database} RESET ALL;\n\
+             GRANT CONNECT ON DATABASE {database} TO {quoted};\n\
              GRANT USAGE ON SCHEMA tidegate_catalog TO {quoted};\n\
-             GRANT SELECT ON tidegate_catalog.objections TO {quoted};",
-            identifier(&kept.name)
+             GRANT SELECT ON tidegate_catalog.objections TO {quoted};"
         );
         findings.push(advice(kept, &text, Some(&sql)));
     }

@@ -1,0 +1,209 @@
+//! Definitions of a user beside transactions that have switched, and beside decisions.
+
+use std::time::Duration;
+
+use tokio_postgres::Client;
+
+use super::attack::EVIL;
+use super::fixture::Tenant;
+
+const INSERT: &str = "INSERT INTO own VALUES (current_user, 'x') RETURNING current_user::text";
+
+fn code(error: &tokio_postgres::Error) -> String {
+    error
+        .code()
+        .map_or_else(|| error.to_string(), |code| code.code().to_owned())
+}
+
+async fn refusal(client: &Client, sql: &str) -> String {
+    let done = tokio::time::timeout(Duration::from_secs(20), client.batch_execute(sql)).await;
+    code(&done.expect(sql).expect_err(sql))
+}
+
+/// Waits until a statement with this text waits for a lock.
+async fn waits(tenant: &Tenant, text: &str) {
+    let query = format!(
+        "SELECT count(*)::text FROM pg_stat_activity WHERE datname = current_database() \
+         AND wait_event_type = 'Lock' AND query LIKE '{text}%'"
+    );
+    let waits = async { while tenant.value(&query).await == "0" {} };
+    tokio::time::timeout(Duration::from_secs(20), waits)
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn a_statement_that_waits_for_a_lock_never_runs_what_its_holder_defines() {
+    let tenant = Tenant::new("waiting_lock").await;
+    let evil = EVIL.replace("shared_attack", tenant.name);
+    assert!(tenant.of("alice").await.is_some());
+    let mallory = tenant.login("waiting_lock/mallory").await;
+    let shared = tenant.shared().await;
+    mallory
+        .batch_execute("BEGIN; LOCK TABLE own IN ACCESS EXCLUSIVE MODE")
+        .await
+        .unwrap();
+    let insert = tenant.as_user(&shared, "alice", INSERT);
+    let attack = async {
+        waits(&tenant, "INSERT INTO own").await;
+        tenant.run("GRANT TRIGGER ON own TO \"@mallory\"").await;
+        let defined = mallory.batch_execute(&evil).await;
+        mallory.batch_execute("ROLLBACK").await.unwrap();
+        defined
+    };
+    // One of both fails, and PostgreSQL chooses which when they wait for each other.
+    match tokio::join!(insert, attack) {
+        (Ok(role), Err(refused)) => {
+            assert!(matches!(&*code(&refused), "55P03" | "40P01"), "{refused}");
+            assert_eq!(role, tenant.role("alice").as_str());
+        }
+        (inserted, _) => assert_eq!(inserted.unwrap_err(), "40P01"),
+    }
+    // Nobody is on a shared connection any more.
+    mallory.batch_execute(&evil).await.unwrap();
+    let refused = tenant.as_user(&shared, "alice", INSERT).await;
+    assert_eq!(refused.unwrap_err(), "22023");
+}
+
+/// A right that comes with a membership is written down nowhere in the database.
+#[tokio::test]
+async fn code_made_by_a_right_that_nobody_has_noticed_keeps_others_from_switching() {
+    let tenant = Tenant::new("waiting_group").await;
+    tenant
+        .run(
+            "CREATE ROLE waiting_group_app; CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql \
+             AS 'BEGIN RETURN NEW; END'; ALTER FUNCTION f() OWNER TO waiting_group_app; \
+             GRANT CREATE ON SCHEMA public TO waiting_group_app; \
+             CREATE TRIGGER f BEFORE INSERT ON own FOR EACH ROW EXECUTE FUNCTION f()",
+        )
+        .await;
+    tenant.settles("alice", true).await;
+    let shared = tenant.shared().await;
+    let mallory = tenant.login("waiting_group/mallory").await;
+    tenant.run("GRANT waiting_group_app TO \"@mallory\"").await;
+    let replace = "CREATE OR REPLACE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS \
+        'BEGIN PERFORM set_config(''role'', ''waiting_group/bob'', true); RETURN NEW; END'";
+    // Somebody has switched: the definition fails.
+    let role = tenant.role("alice");
+    shared.batch_execute("BEGIN").await.unwrap();
+    let switch = tidegate_postgres::Authenticators::SWITCH;
+    shared.query(switch, &[&role.as_str()]).await.unwrap();
+    assert_eq!(refusal(&mallory, replace).await, "55P03");
+    let row = shared.query_one(INSERT, &[]).await.unwrap();
+    assert_eq!(row.get::<_, &str>(0), role.as_str());
+    shared.batch_execute("COMMIT").await.unwrap();
+    // Nobody has: a switch waits until the definition is committed, and is refused.
+    let sql = format!("BEGIN; {replace}");
+    mallory.batch_execute(&sql).await.unwrap();
+    let commit = async {
+        waits(&tenant, "SELECT pg_catalog.set_config").await;
+        mallory.batch_execute("COMMIT").await.unwrap();
+    };
+    let (inserted, ()) = tokio::join!(tenant.as_user(&shared, "alice", INSERT), commit);
+    assert_eq!(inserted.unwrap_err(), "22023");
+    tenant.settles("alice", false).await;
+}
+
+#[tokio::test]
+async fn sharing_does_not_begin_beside_code_of_a_user_that_is_not_committed() {
+    let tenant = Tenant::new("waiting_code").await;
+    let code = "CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1'";
+    let mallory = tenant.login("waiting_code/mallory").await;
+    let shared = tenant.shared().await;
+    for end in ["ROLLBACK", "COMMIT"] {
+        tenant.settles("alice", true).await;
+        let grant = "GRANT CREATE ON SCHEMA public TO \"@mallory\"";
+        tenant.run(grant).await;
+        tenant.settles("alice", false).await;
+        mallory
+            .batch_execute(&format!("BEGIN; {code}"))
+            .await
+            .unwrap();
+        let revoke = "REVOKE CREATE ON SCHEMA public FROM \"@mallory\"";
+        tenant.run(revoke).await;
+        tenant.node.distrust(&tenant.database());
+        let (reason, _) = tenant.objection().await.unwrap();
+        assert!(reason.contains("not committed"), "{reason}");
+        let refused = tenant.as_user(&shared, "alice", "SELECT 'in'").await;
+        assert_eq!(refused.unwrap_err(), "22023");
+        mallory.batch_execute(end).await.unwrap();
+    }
+    tenant.settles("alice", false).await;
+    tenant.node.distrust(&tenant.database());
+    let (reason, _) = tenant.objection().await.unwrap();
+    assert!(reason.contains("owns"), "{reason}");
+}
+
+#[tokio::test]
+async fn a_users_grants_that_change_nothing_disturb_nobody() {
+    let tenant = Tenant::new("waiting_noop").await;
+    let shared = tenant.shared().await;
+    let mallory = tenant.login("waiting_noop/mallory").await;
+    tenant
+        .run(
+            "GRANT EXECUTE ON FUNCTION lo_create(oid) TO \"@mallory\"; \
+                GRANT SELECT ON own TO \"@mallory\" WITH GRANT OPTION",
+        )
+        .await;
+    tenant.settles("alice", true).await;
+    for sql in [
+        "GRANT INSERT ON own TO \"waiting_noop/bob\"",
+        "GRANT SELECT ON own TO PUBLIC",
+        "REVOKE SELECT ON own FROM PUBLIC",
+        "ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO \"waiting_noop/bob\"",
+        "SELECT lo_create(0)",
+        "DROP OWNED BY CURRENT_USER",
+    ] {
+        // Neither while it is open nor afterwards, nor for a decision that comes meanwhile.
+        mallory
+            .batch_execute(&format!("BEGIN; {sql}"))
+            .await
+            .unwrap();
+        tenant.run("COMMENT ON TABLE own IS 'x'").await;
+        tenant.node.distrust(&tenant.database());
+        assert!(tenant.of("alice").await.is_some(), "{sql}");
+        for end in ["SELECT", "COMMIT"] {
+            mallory.batch_execute(end).await.unwrap();
+            let inside = tenant.as_user(&shared, "alice", "SELECT 'in'").await;
+            assert_eq!(inside.unwrap(), "in", "{sql}");
+        }
+    }
+    // What a transaction sees that began earlier proves nothing.
+    let sql = "BEGIN ISOLATION LEVEL REPEATABLE READ; GRANT INSERT ON own TO PUBLIC";
+    assert_eq!(refusal(&mallory, sql).await, "0A000");
+}
+
+#[tokio::test]
+async fn a_right_that_a_function_of_the_owners_gives_ends_sharing() {
+    let tenant = Tenant::new("waiting_gift").await;
+    let owner = tenant.login(tenant.name).await;
+    owner
+        .batch_execute(
+            "CREATE FUNCTION gift() RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS \
+             $f$ BEGIN EXECUTE format('GRANT TRIGGER ON own TO %I', session_user); END $f$",
+        )
+        .await
+        .unwrap();
+    tenant.settles("alice", true).await;
+    let shared = tenant.shared().await;
+    let mallory = tenant.login("waiting_gift/mallory").await;
+    mallory.batch_execute("SELECT gift()").await.unwrap();
+    let refused = tenant.as_user(&shared, "alice", "SELECT 'in'").await;
+    assert_eq!(refused.unwrap_err(), "22023");
+    tenant.settles("alice", false).await;
+}
+
+#[tokio::test]
+async fn a_session_that_acts_as_a_replica_is_noticed() {
+    let tenant = Tenant::new("waiting_replica").await;
+    assert!(tenant.of("alice").await.is_some());
+    let shared = tenant.shared().await;
+    tenant
+        .run(
+            "SET session_replication_role = replica; GRANT TRIGGER ON own TO \"@mallory\"; \
+              RESET session_replication_role",
+        )
+        .await;
+    let refused = tenant.as_user(&shared, "alice", "SELECT 'in'").await;
+    assert_eq!(refused.unwrap_err(), "22023");
+}

@@ -1,0 +1,146 @@
+//! Connections that the users of a tenant share, attacked over two nodes and with psql.
+
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+
+use crate::node::{Node, operator};
+use crate::operator::Operator;
+use crate::service::eventually;
+
+const INSERT: &str = "mutation { insertNotes(data: {what: \"x\"}) { who } }";
+/// Becomes bob in front of every row, without a function of its own.
+const EVIL: &str = "create trigger evil before insert on notes for each row \
+    when (set_config('role', 'shop/bob', true) is null) \
+    execute function suppress_redundant_updates_trigger()";
+
+/// The table that all users write, and the tokens of alice and mallory.
+async fn prepare(operator: &Operator, node: &Node) -> (String, String) {
+    let inside = operator.root("shop").await;
+    for user in ["alice", "bob", "mallory"] {
+        let create = ["user", "create", "shop", user, "--password-file", "-"];
+        operator.succeeds(&create, &format!("{user}-password\n"));
+    }
+    let sql = "CREATE TABLE notes (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, \
+            who text DEFAULT current_user, what text); \
+        GRANT USAGE ON SCHEMA public TO PUBLIC; GRANT SELECT, INSERT ON notes TO PUBLIC";
+    inside.batch_execute(sql).await.unwrap();
+    let mut tokens = Vec::new();
+    for user in ["alice", "mallory"] {
+        let signed_in = node
+            .sign_in("shop", user, &format!("{user}-password"))
+            .await;
+        tokens.push(signed_in["access_token"].as_str().unwrap().to_owned());
+    }
+    let mallory = tokens.remove(1);
+    (tokens.remove(0), mallory)
+}
+
+/// What a mutation of alice's answers: as whom the row was written, or the error.
+async fn insert(node: &Node, token: &str) -> Value {
+    let path = "/api/graphql/schema/public";
+    let body = json!({"query": INSERT});
+    node.post(path, Some(token), body).await.1
+}
+
+async fn shares(operator: &Operator) -> bool {
+    let sessions = "SELECT count(*)::text FROM pg_stat_activity \
+        WHERE usename LIKE 'shop/$authenticator%'";
+    operator.value(sessions).await != "0"
+}
+
+/// Waits until alice's statements run on a connection of an authenticator.
+async fn settles(operator: &Operator, node: &Node, alice: &str) {
+    eventually("alice shares a connection", || async {
+        let end = "SELECT count(pg_terminate_backend(pid))::text FROM pg_stat_activity \
+            WHERE usename LIKE 'shop/%'";
+        operator.value(end).await;
+        insert(node, alice).await;
+        shares(operator).await
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_trigger_made_right_after_its_grant_makes_nobody_another_user() {
+    let operator = operator().await;
+    let (one, two) = (Node::start(&operator).await, Node::start(&operator).await);
+    let (alice, mallory) = prepare(&operator, &one).await;
+    let psql = operator.root("shop").await;
+    for node in [&one, &two, &two] {
+        settles(&operator, &one, &alice).await;
+        settles(&operator, &two, &alice).await;
+        let attack = async {
+            let grant = "GRANT TRIGGER ON notes TO \"shop/mallory\"";
+            psql.batch_execute(grant).await.unwrap();
+            // Refused as long as somebody's statement is under way on a shared connection.
+            let made = || node.post("/api/v4/sql", Some(&mallory), json!({"q": EVIL}));
+            eventually("the trigger is made", || async {
+                made().await.0 == StatusCode::OK
+            })
+            .await;
+        };
+        let under_way = async {
+            for round in 0..30 {
+                let node = if round % 2 == 0 { &one } else { &two };
+                insert(node, &alice).await;
+            }
+        };
+        tokio::join!(attack, under_way);
+        for node in [&one, &two] {
+            let refused = insert(node, &alice).await;
+            assert_eq!(
+                refused["errors"][0]["extensions"]["sqlstate"], "42501",
+                "{refused}"
+            );
+        }
+        let sql = "DROP TRIGGER evil ON notes; REVOKE TRIGGER ON notes FROM \"shop/mallory\"";
+        psql.batch_execute(sql).await.unwrap();
+    }
+    let writers = "SELECT string_agg(DISTINCT who, ' ') FROM notes";
+    let row = psql.query_one(writers, &[]).await.unwrap();
+    assert_eq!(row.get::<_, &str>(0), "shop/alice");
+    one.stop();
+    two.stop();
+}
+
+#[tokio::test]
+async fn an_authenticator_that_somebody_locks_is_told_of_and_nobody_waits() {
+    let operator = operator().await;
+    let node = Node::start(&operator).await;
+    let (alice, _) = prepare(&operator, &node).await;
+    settles(&operator, &node, &alice).await;
+    let psql = operator.root("shop").await;
+    let written = json!({"insertNotes": [{"who": "shop/alice"}]});
+    for (harm, mend) in [
+        ("NOLOGIN", "LOGIN"),
+        ("VALID UNTIL '2001-01-01'", "VALID UNTIL 'infinity'"),
+        ("INHERIT", "NOINHERIT"),
+        ("SUPERUSER", "NOSUPERUSER"),
+        ("BYPASSRLS", "NOBYPASSRLS"),
+    ] {
+        let alter = |what: &str| format!("ALTER ROLE \"shop/$authenticator1\" {what}");
+        psql.batch_execute(&alter(harm)).await.unwrap();
+        for _ in 0..20 {
+            let answer = insert(&node, &alice).await;
+            assert_eq!(answer["data"], written, "{harm}: {answer}");
+        }
+        let report = operator.run(&["doctor"], "");
+        let report = String::from_utf8(report.stdout).unwrap();
+        assert!(report.contains("$authenticator1"), "{harm}: {report}");
+        psql.batch_execute(&alter(mend)).await.unwrap();
+    }
+    let drop = "DROP OWNED BY \"shop/$authenticator1\"; DROP ROLE \"shop/$authenticator1\"";
+    psql.batch_execute(drop).await.unwrap();
+    for _ in 0..20 {
+        let answer = insert(&node, &alice).await;
+        assert_eq!(answer["data"], written, "dropped: {answer}");
+    }
+    let report = operator.run(&["doctor"], "");
+    let report = String::from_utf8(report.stdout).unwrap();
+    assert!(report.contains("0 authenticator(s)"), "{report}");
+    let log = node.stop();
+    assert!(
+        log.contains("an authenticator was dropped or locked"),
+        "no word in the log"
+    );
+}
