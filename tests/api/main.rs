@@ -79,6 +79,7 @@ mod rpc_errors;
 mod rpc_limits;
 mod rules;
 mod serve;
+mod shared_methods;
 mod socket;
 mod socket_bounds;
 mod socket_burst;
