@@ -59,6 +59,51 @@ impl Gate {
     }
 }
 
+/// Sends an array of documents.
+fn array(queries: &[&str]) -> JoinHandle<Value> {
+    let requests = queries.iter().map(|query| json!({"query": query}));
+    let body = Value::Array(requests.collect()).to_string();
+    tokio::spawn(async move {
+        let answer = demo().ask(Method::POST, PUBLIC, Some("demo"), Some(body));
+        answer.await.json()
+    })
+}
+
+#[tokio::test]
+async fn queries_of_an_array_run_at_once_and_mutations_between_them_in_order() {
+    let gate = Gate::new(8207).await;
+    let setup = "create table if not exists gql_order (id int primary key, n int);
+         insert into gql_order values (1, 0) on conflict do nothing;
+         alter table gql_order owner to demo";
+    gate.admin.batch_execute(setup).await.unwrap();
+    settled(Some("demo"), "{ getGqlOrder { id } }").await;
+    let (wait, read) = ("{ getGqlGate8207 { id } }", "{ getGqlOrder { n } }");
+    let write = "mutation { updateGqlOrder(id: 1, data: {n: 1}) { n } }";
+    let asked = array(&[wait, read, wait, "{", write, read, wait]);
+    let waiting = |count: i64| {
+        let gate = &gate;
+        async move {
+            let waiting = "select count(*) from pg_locks where locktype = 'advisory' \
+                           and objid = 8207 and not granted";
+            let row = gate.admin.query_one(waiting, &[]).await.unwrap();
+            row.get::<_, i64>(0) == count
+        }
+    };
+    // Those behind the mutation have not begun.
+    eventually("both queries wait", || waiting(2)).await;
+    gate.open().await;
+    let answer = asked.await.unwrap();
+    let row = |n: u8| json!({"data": {"getGqlOrder": [{"n": n}]}});
+    let passed = json!({"data": {"getGqlGate8207": [{"id": 1}]}});
+    assert_eq!([&answer[0], &answer[2], &answer[6]], [&passed; 3]);
+    assert_eq!((&answer[1], &answer[5]), (&row(0), &row(1)), "{answer}");
+    assert_eq!(answer[4]["data"]["updateGqlOrder"][0]["n"], 1);
+    assert_eq!(
+        answer[3]["errors"][0]["extensions"]["code"],
+        "GRAPHQL_PARSE_FAILED"
+    );
+}
+
 #[tokio::test]
 async fn a_query_sees_one_snapshot_however_many_statements_it_needs() {
     let gate = Gate::new(8200).await;

@@ -81,6 +81,7 @@ mod rpc_limits;
 mod rules;
 mod serve;
 mod shared_connections;
+mod shared_methods;
 mod socket;
 mod socket_bounds;
 mod socket_burst;

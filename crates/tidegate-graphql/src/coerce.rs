@@ -2,7 +2,7 @@
 //! 6.1.2, "Coercing Variable Values").
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 use tidegate_filter::Json;
@@ -14,7 +14,7 @@ use crate::kind::takes_any_json;
 
 /// The variables of a request, coerced.
 #[derive(Debug, Default)]
-pub(crate) struct Variables<'a>(HashMap<&'a str, Json<'a>>);
+pub(crate) struct Variables<'a>(BTreeMap<&'a str, Json<'a>>);
 
 impl<'a> Variables<'a> {
     /// Coerces the values of a request to the variables of an operation. Values for variables that
@@ -40,8 +40,8 @@ impl<'a> Variables<'a> {
             })?
             .unwrap_or_default();
         // Of a name that is given twice the last value counts.
-        let given: HashMap<_, _> = given.into_iter().collect();
-        let mut coerced = HashMap::with_capacity(operation.variables.len());
+        let given: BTreeMap<_, _> = given.into_iter().collect();
+        let mut coerced = BTreeMap::new();
         let mut errors = Errors::default();
         for variable in &operation.variables {
             if errors.is_full() {

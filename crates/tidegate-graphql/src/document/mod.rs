@@ -7,13 +7,16 @@ mod juniper;
 mod limit;
 mod overlap;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 pub(crate) use juniper::Validator;
 pub(crate) use limit::{check as check_limits, check_text};
 pub(crate) use overlap::check as check_overlaps;
 
+use tidegate_catalog::model::{ColumnId, RelationId, RelationshipId};
+
 use crate::error::Location;
+use crate::kind::ValueObject;
 
 /// A document that is valid for its schema.
 #[derive(Debug)]
@@ -108,6 +111,23 @@ pub(crate) struct Field {
     pub conditions: Vec<Condition>,
     pub selection: Vec<Selection>,
     pub location: Location,
+    /// What it shows of a row, once a request has found it: the type that it stands in never
+    /// changes, for there are only object types.
+    pub meaning: OnceLock<Meaning>,
+}
+
+/// What a field shows of a row.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Meaning {
+    /// The name of the row's type.
+    Typename,
+    Column(ColumnId),
+    /// A column whose values are objects.
+    Object(ColumnId, &'static ValueObject),
+    /// The row at the other end, of this relation.
+    One(RelationshipId, RelationId),
+    /// The rows at the other end, of this relation.
+    Many(RelationshipId, RelationId),
 }
 
 impl Field {

@@ -8,6 +8,7 @@ use tidegate_plan::operation::{Field, Part, PartShows, Selection, Shows};
 use super::{Lowerer, unknown_field};
 use crate::collect::Group;
 use crate::definition::EMPTY;
+use crate::document::Meaning;
 use crate::error::Error;
 use crate::kind::{Holds, Kind, Named, ValueObject};
 
@@ -32,9 +33,23 @@ impl<'d> Lowerer<'d> {
     }
 
     fn shows(&self, id: RelationId, group: &Group<'d>) -> Result<Shows, Error> {
-        let name = &*group.field.name;
+        let known = group.field.meaning.get().copied();
+        let meaning = known.map_or_else(|| self.meaning(id, &group.field.name), Ok)?;
+        // Whoever was first found the same.
+        let _ = group.field.meaning.set(meaning);
+        Ok(match meaning {
+            Meaning::Typename => Shows::Typename,
+            Meaning::Column(column) => Shows::Column(column),
+            Meaning::Object(column, object) => Shows::Parts(column, self.parts(object, group)?),
+            Meaning::One(end, target) => Shows::One(end, self.selection(target, group)?),
+            Meaning::Many(end, target) => Shows::Many(end, self.list(target, group)?),
+        })
+    }
+
+    /// What a field of this name shows of a row.
+    fn meaning(&self, id: RelationId, name: &str) -> Result<Meaning, Error> {
         if name == "__typename" {
-            return Ok(Shows::Typename);
+            return Ok(Meaning::Typename);
         }
         let relation = self.schema.relation(id);
         let columns = relation.columns();
@@ -43,19 +58,19 @@ impl<'d> Lowerer<'d> {
             .find(|(_, column)| &*column.field == name && column.rights.select);
         if let Some((column, _)) = column {
             return Ok(match Kind::of_column(relation, column).named {
-                Named::Scalar(_) => Shows::Column(column),
-                Named::Object(object) => Shows::Parts(column, self.parts(object, group)?),
+                Named::Scalar(_) => Meaning::Column(column),
+                Named::Object(object) => Meaning::Object(column, object),
             });
         }
         if let Some(relationship) = relation.find_relationship(name) {
             let end = relation.relationship(relationship);
             return Ok(match end.cardinality {
-                Cardinality::One => Shows::One(relationship, self.selection(end.target, group)?),
-                Cardinality::Many => Shows::Many(relationship, self.list(end.target, group)?),
+                Cardinality::One => Meaning::One(relationship, end.target),
+                Cardinality::Many => Meaning::Many(relationship, end.target),
             });
         }
         match name {
-            EMPTY => Ok(Shows::Typename),
+            EMPTY => Ok(Meaning::Typename),
             _ => Err(unknown_field(name)),
         }
     }

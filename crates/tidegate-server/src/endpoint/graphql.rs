@@ -1,9 +1,10 @@
 //! GraphQL over HTTP (<https://graphql.github.io/graphql-over-http/draft/>).
 
+mod array;
 mod media;
 mod page;
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, VARY};
 use http::request::Parts;
 use http::{HeaderValue, Method, Response, StatusCode};
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use std::task::{self, Poll, ready};
 use tidegate_catalog::Schema;
 use tidegate_graphql::{
-    Answer, Api, Code, Context, Error, ErrorSummary, Prepared, Reader, Request, Requests, Text,
+    Answer, Api, Context, Error, ErrorSummary, Prepared, Reader, Request, Requests, Text,
 };
 use tidegate_sql::Terms;
 
@@ -183,33 +184,7 @@ impl Work<'_> {
             }
             Requests::Many(requests) => requests,
         };
-        let mut all = BytesMut::with_capacity(1024);
-        let (mut text, mut errors) = (Text::default(), ErrorSummary::default());
-        for (at, request) in requests.iter().enumerate() {
-            // What was done before is not taken back, so who comes when there is no room left
-            // does nothing.
-            let held = text.held() + all.len() as u64;
-            let room = self.app.limits().response.saturating_sub(held);
-            all.put_u8(if at == 0 { b'[' } else { b',' });
-            let answer = match request {
-                Ok(request) => Box::pin(self.run(request, true, room)).await,
-                Err(error) => Ok(Answer::refused(std::slice::from_ref(error))),
-            };
-            // Those before it have happened, so this one cannot take the whole answer.
-            let answer = answer.unwrap_or_else(|failure| {
-                Answer::refused(&[Error::new(Code::Internal, failure.message)])
-            });
-            errors.add(answer.errors);
-            match answer.body.into_bytes() {
-                Ok(bytes) => all.put_slice(&bytes),
-                Err(streamed) => {
-                    text.append(all.split());
-                    text.append(streamed);
-                }
-            }
-        }
-        all.put_u8(b']');
-        text.append(all);
+        let (text, errors) = self.array(&requests).await;
         Ok(self.respond((text, &errors), StatusCode::OK, media))
     }
 

@@ -2,7 +2,7 @@
 //! done with them stands in macros.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use juniper::{Definition, OperationType, Selection as Parsed};
 
@@ -141,6 +141,7 @@ fn selection(
                     .map(|parts| selection(parts, names, errors))
                     .unwrap_or_default(),
                 location: location(field.span.start),
+                meaning: OnceLock::new(),
             })
         }
         Parsed::FragmentSpread(spread) => {

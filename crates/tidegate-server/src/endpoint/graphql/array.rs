@@ -1,0 +1,119 @@
+//! Arrays of requests: each in a transaction of its own, answered in order.
+//!
+//! Queries that stand next to each other run at once, so that they share round trips; a mutation
+//! runs when everything in front of it has ended, and before anything behind it begins.
+
+use bytes::{BufMut, BytesMut};
+use futures_util::future::join_all;
+use tidegate_graphql::{Answer, Code, Error, ErrorSummary, Request, Text};
+
+use super::Work;
+
+/// Queries that run at once: each may hold a connection.
+const AT_ONCE: usize = 8;
+
+/// A request as the body has it.
+type Parsed<'a> = Result<Request<'a>, Error>;
+
+impl Work<'_> {
+    /// The answers to an array of requests, as a JSON array, and their errors.
+    pub(super) async fn array(&self, requests: &[Parsed<'_>]) -> (Text, ErrorSummary) {
+        let mut answers = Answers::new(self.app.limits().response);
+        let mut rest = requests;
+        while !rest.is_empty() {
+            let queries = rest.iter().take(AT_ONCE);
+            let queries = queries.take_while(|request| !self.writes(request)).count();
+            let (next, behind) = rest.split_at(queries.max(1));
+            match next {
+                [one] => answers.push(self.answer(one, answers.room()).await),
+                queries => self.at_once(queries, &mut answers).await,
+            }
+            rest = behind;
+        }
+        answers.end()
+    }
+
+    /// Answers queries that run at once. Each has its part of the room that is left; one that needs
+    /// more is run again with all of it.
+    async fn at_once(&self, queries: &[Parsed<'_>], answers: &mut Answers) {
+        let part = answers.room() / queries.len() as u64;
+        let running = queries.iter().map(|query| self.answer(query, part));
+        for (query, answer) in queries.iter().zip(join_all(running).await) {
+            let too_large = answer
+                .errors
+                .counts()
+                .any(|(code, _)| code == Code::TooComplex);
+            answers.push(if too_large {
+                self.answer(query, answers.room()).await
+            } else {
+                answer
+            });
+        }
+    }
+
+    async fn answer(&self, request: &Parsed<'_>, room: u64) -> Answer {
+        let answer = match request {
+            Ok(request) => Box::pin(self.run(request, true, room)).await,
+            Err(error) => Ok(Answer::refused(std::slice::from_ref(error))),
+        };
+        // Others have happened, so this one cannot take the whole answer.
+        answer.unwrap_or_else(|failure| {
+            Answer::refused(&[Error::new(Code::Internal, failure.message)])
+        })
+    }
+
+    fn writes(&self, request: &Parsed<'_>) -> bool {
+        request.as_ref().is_ok_and(|request| {
+            let operation = request.operation_name.as_deref();
+            let prepared = self.api.prepare(&request.query, operation);
+            prepared.is_ok_and(|prepared| prepared.is_mutation())
+        })
+    }
+}
+
+/// The answers so far.
+struct Answers {
+    /// Behind the parts that are written while they are read.
+    bytes: BytesMut,
+    text: Text,
+    errors: ErrorSummary,
+    most: u64,
+}
+
+impl Answers {
+    /// No answers; together they may have so many bytes.
+    fn new(most: u64) -> Self {
+        Self {
+            bytes: BytesMut::with_capacity(1024),
+            text: Text::default(),
+            errors: ErrorSummary::default(),
+            most,
+        }
+    }
+
+    /// How many bytes there is room for. What was done before is not taken back, so who comes when
+    /// there is none left does nothing.
+    fn room(&self) -> u64 {
+        let held = self.text.held() + self.bytes.len() as u64;
+        self.most.saturating_sub(held)
+    }
+
+    fn push(&mut self, answer: Answer) {
+        let is_first = self.bytes.is_empty() && self.text.held() == 0;
+        self.bytes.put_u8(if is_first { b'[' } else { b',' });
+        self.errors.add(answer.errors);
+        match answer.body.into_bytes() {
+            Ok(bytes) => self.bytes.put_slice(&bytes),
+            Err(streamed) => {
+                self.text.append(self.bytes.split());
+                self.text.append(streamed);
+            }
+        }
+    }
+
+    fn end(mut self) -> (Text, ErrorSummary) {
+        self.bytes.put_u8(b']');
+        self.text.append(self.bytes);
+        (self.text, self.errors)
+    }
+}
