@@ -4,4 +4,5 @@ mod attack;
 mod doctor;
 mod fixture;
 mod provision;
+mod scale;
 mod trust;
