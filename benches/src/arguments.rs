@@ -35,6 +35,10 @@ pub(crate) struct Arguments {
     /// may hold all connections of PostgreSQL, so use it with `--only tenants`
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub(crate) tenants: u32,
+    /// `max_connections` of PostgreSQL; the service takes four fifths, and pgbench needs
+    /// `--connections` of the rest
+    #[arg(long, default_value_t = 140, value_name = "N")]
+    pub(crate) max_connections: u32,
     /// Sign-ups a second beside the variants `with sign-ups`
     #[arg(long, default_value_t = 5, value_name = "N")]
     pub(crate) sign_ups: u32,

@@ -52,7 +52,7 @@ async fn main() -> Result<ExitCode> {
     let peer = arguments.peer.as_deref().map(Peer::parse).transpose()?;
     let peer_name = peer.as_ref().map(|peer| &*peer.name);
     let shapes = Shape::read(&arguments.shapes, peer_name)?;
-    let service = Service::start(arguments.binary.as_deref(), arguments.keep.as_deref()).await?;
+    let service = Service::start(&arguments, arguments.keep.as_deref()).await?;
     setup::tables(&service, &shapes).await?;
     println!(
         "load generator: raw HTTP/1.1 over loopback, keep-alive, {} connections, no TLS, {} \
@@ -129,6 +129,9 @@ async fn compare(
         "\nthe service's memory at its peak: {} MiB",
         process::peak(service.server)? >> 20
     );
+    if !arguments.quick && users > 0 {
+        memory(service, "after the cases").await?;
+    }
     Ok(failed)
 }
 

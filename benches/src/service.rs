@@ -13,6 +13,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::Result;
+use crate::arguments::Arguments;
 
 /// A running demo with a table to measure on.
 #[derive(Debug)]
@@ -45,15 +46,15 @@ pub(crate) struct Service {
 impl Service {
     /// Builds the server, unless a binary is given, and starts its demo: in the folder to keep, or
     /// in a new one.
-    pub(crate) async fn start(binary: Option<&Path>, keep: Option<&Path>) -> Result<Self> {
-        let binary = match binary {
+    pub(crate) async fn start(arguments: &Arguments, keep: Option<&Path>) -> Result<Self> {
+        let binary = match &arguments.binary {
             Some(binary) => binary.canonicalize()?,
             None => build()?,
         };
         let (path, folder) = folder(keep)?;
         let data_dir = path.join("demo");
         let mut child = launch(&binary, &data_dir)?;
-        if raise_max_connections(&data_dir).await? {
+        if set_max_connections(&data_dir, arguments.max_connections).await? {
             stop(&mut child);
             child = launch(&binary, &data_dir)?;
         }
@@ -137,23 +138,20 @@ fn stop(child: &mut Child) {
     }
 }
 
-/// Leaves pgbench connections beside those of the service; whether PostgreSQL must start again.
-async fn raise_max_connections(data_dir: &Path) -> Result<bool> {
+/// Sets how many connections PostgreSQL allows; whether it must start again for that.
+async fn set_max_connections(data_dir: &Path, count: u32) -> Result<bool> {
     let env = fs::read_to_string(data_dir.join("demo.env"))?;
     let (client, connection) =
         tokio_postgres::connect(&variable(&env, "DATABASE_URL")?, tokio_postgres::NoTls).await?;
     tokio::spawn(connection);
     let row = client.query_one("SHOW max_connections", &[]).await?;
-    if row.get::<_, &str>(0) == MAX_CONNECTIONS {
+    if row.get::<_, &str>(0) == count.to_string() {
         return Ok(false);
     }
-    let set = format!("ALTER SYSTEM SET max_connections = {MAX_CONNECTIONS}");
+    let set = format!("ALTER SYSTEM SET max_connections = {count}");
     client.batch_execute(&set).await?;
     Ok(true)
 }
-
-/// The service takes four fifths of them.
-const MAX_CONNECTIONS: &str = "140";
 
 /// A sign-in of the owner.
 pub(crate) const OWNER: &str =

@@ -62,6 +62,7 @@ mod isolation;
 mod keys;
 mod letters;
 mod limits;
+mod many_users;
 mod methods;
 mod oauth;
 mod oauth2_client;

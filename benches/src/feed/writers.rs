@@ -44,7 +44,7 @@ const CALM: u32 = 8000;
 
 /// Writes flat out and calmly, in turn with each kind of listener.
 pub(crate) async fn measure(service: &Service, arguments: &Arguments) -> Result<()> {
-    let apart = Service::start(arguments.binary.as_deref(), None).await?;
+    let apart = Service::start(arguments, None).await?;
     apart.run(TABLE).await?;
     for rate in [None, Some(CALM)] {
         let writer = Writer { rate, ..WRITER };

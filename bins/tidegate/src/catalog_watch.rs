@@ -36,6 +36,10 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const USED: u32 = 60;
 /// How long a database is polled before it is asked again whether it can tell.
 const RETRY: Duration = Duration::from_mins(1);
+/// How long a database is polled for which no connection is left to listen on.
+const RETRY_ROOM: Duration = Duration::from_secs(10);
+/// Such a database is compared every so many ticks: there may be hundreds, and each needs a login.
+const CROWDED: u32 = 25;
 
 /// What happened to a database.
 enum Event {
@@ -43,6 +47,8 @@ enum Event {
     Told,
     /// It tells nothing (any more).
     Silent,
+    /// No connection is left to listen on.
+    Crowded,
 }
 
 /// What is known of a database in use.
@@ -52,6 +58,8 @@ struct Place {
     listener: JoinSet<()>,
     /// Whether it tells what changes.
     telling: Telling,
+    /// Whether it is not listened to only because no connection is left for that.
+    crowded: bool,
     /// Whether it is being looked at, and whether it must be looked at again after that.
     busy: bool,
     again: bool,
@@ -136,7 +144,9 @@ impl CatalogWatch {
             place.quiet += 1;
             // Its schemas may have come into use only now.
             self.catalogs.rely(&database, place.telling);
-            let is_due = place.telling != Telling::Always
+            let polled =
+                place.telling != Telling::Always && (!place.crowded || place.quiet >= CROWDED);
+            let is_due = polled
                 || roles_changed
                 || place.quiet >= BACKSTOP
                 || failing.contains(&database);
@@ -198,8 +208,9 @@ impl CatalogWatch {
         };
         place.telling = match event {
             Event::Told => Telling::Always,
-            Event::Silent => Telling::Never,
+            Event::Silent | Event::Crowded => Telling::Never,
         };
+        let was_crowded = std::mem::replace(&mut place.crowded, matches!(event, Event::Crowded));
         self.catalogs.rely(&database, place.telling);
         if place.telling == Telling::Always {
             self.users.redefined(&database);
@@ -207,7 +218,9 @@ impl CatalogWatch {
                 feed.redefined(&database);
             }
         }
-        self.look(database);
+        if !(was_crowded && matches!(event, Event::Crowded)) {
+            self.look(database);
+        }
     }
 
     fn look(&mut self, database: DatabaseName) {
@@ -275,6 +288,11 @@ async fn listen(
             drop(tell.send((database.clone(), Event::Told)));
         };
         let silence = control.announcements(&database, said).await;
+        if matches!(silence, Ok(Silence::NoRoom)) {
+            drop(tell.send((database.clone(), Event::Crowded)));
+            tokio::time::sleep(RETRY_ROOM).await;
+            continue;
+        }
         if !matches!(silence, Ok(Silence::NoTrigger)) {
             tracing::debug!(%database, ?silence, "the database tells nothing of its definitions");
         }

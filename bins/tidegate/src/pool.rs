@@ -6,14 +6,14 @@ use std::sync::Arc;
 use tidegate_catalog::{Definitions, Telling};
 use tidegate_postgres::admin::RoleCredentials;
 use tidegate_postgres::control::Control;
-use tidegate_postgres::pool::{Counters, Pool, Settings as PoolSettings, WAIT_BOUNDS};
+use tidegate_postgres::pool::{Counters, Pool, WAIT_BOUNDS};
 use tidegate_postgres::{Authenticators, Postgres, RoleConnector, Roles};
 use tidegate_server::{MetricsSource, Probe};
 use tidegate_sql::{BoxFuture, DatabaseName, Executor};
 
 use crate::failure::Result;
 use crate::ports;
-use crate::service::Service;
+use crate::service::{self, Service};
 use crate::settings::Settings;
 
 /// The executor of the service, with handles to its connections.
@@ -37,16 +37,9 @@ pub(crate) fn connector(service: &Service, version: u32) -> Result<RoleConnector
 
 impl UserPool {
     /// A pool with this node's share of the connections that the server has.
-    pub(crate) async fn open(service: &Service, settings: &Settings) -> Result<Self> {
-        let server = service.admin.server().await?;
-        let nodes = usize::try_from(settings.nodes).unwrap_or(usize::MAX);
-        let reserved = server.reserved_connections;
-        let limits = PoolSettings {
-            per_role: usize::try_from(settings.role_connections).unwrap_or(usize::MAX),
-            wait: settings.pool_timeout.0,
-            share: settings.shared_reads,
-            ..PoolSettings::for_server(server.max_connections, reserved, nodes)
-        };
+    pub(crate) fn open(service: &Service, settings: &Settings) -> Result<Self> {
+        let server = service.server;
+        let limits = service::pool_settings(server, settings);
         let connector = connector(service, server.version)?;
         let pool = Pool::new(connector, limits, ports::jitter());
         let control = service.control.clone();

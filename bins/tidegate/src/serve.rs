@@ -212,7 +212,7 @@ impl Node {
         let identity = tidegate_oauth::Settings::new(issuer)?;
         let issuer = Issuer::start(service.ports.clone(), service.master.clone(), identity).await?;
         let issuer = Arc::new(issuer);
-        let pool = UserPool::open(service, settings).await?;
+        let pool = UserPool::open(service, settings)?;
         let methods = Arc::new(Registry::new(service.methods.clone()));
         let catalogs = Catalogs::new(service.control.clone(), Arc::new(pool.clone()));
         let catalogs = Arc::new(catalogs);

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use tidegate_methods::MethodStore;
 use tidegate_oauth::{Accounts, Directory, MasterKey, PasswordCost, PasswordHasher, Ports, Store};
-use tidegate_postgres::admin::{Admin, RolePasswords};
-use tidegate_postgres::control::Control;
+use tidegate_postgres::admin::{Admin, RolePasswords, Server};
+use tidegate_postgres::control::{Control, Limits};
+use tidegate_postgres::pool::Settings as PoolSettings;
 use tidegate_postgres::{Config, TlsMode};
 use tidegate_sql::{DatabaseName, Executor};
 use tidegate_store::{PgMethodStore, PgOauthStore, Tenants};
@@ -21,6 +22,7 @@ pub(crate) struct Service {
     pub(crate) master: MasterKey,
     pub(crate) passwords: RolePasswords,
     pub(crate) admin: Admin,
+    pub(crate) server: Server,
     pub(crate) control: Arc<Control>,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) methods: Arc<dyn MethodStore>,
@@ -37,7 +39,10 @@ impl Service {
         let passwords = role_passwords(&master);
         let admin = Admin::new((*config).clone(), passwords.clone());
         admin.prepare_control_database().await?;
-        let control = Arc::new(Control::new(config.clone(), ports::jitter())?);
+        let server = admin.server().await?;
+        let limits = Limits::for_pool(pool_settings(server, settings).capacity);
+        let control = Control::new(config.clone(), ports::jitter())?.with_limits(limits);
+        let control = Arc::new(control);
         let executor: Arc<dyn Executor> = control.clone();
         tidegate_store::migrate(&executor).await?;
         let store: Arc<dyn Store> = Arc::new(PgOauthStore::new(executor.clone()));
@@ -58,6 +63,7 @@ impl Service {
             master,
             passwords,
             admin,
+            server,
             control,
             store,
         })
@@ -72,6 +78,17 @@ impl Service {
     pub(crate) fn accounts(&self) -> Accounts {
         let roles = PgRoles(self.admin.clone());
         Accounts::new(self.directory(), Arc::new(roles))
+    }
+}
+
+/// This node's share of the connections that a server has.
+pub(crate) fn pool_settings(server: Server, settings: &Settings) -> PoolSettings {
+    let nodes = usize::try_from(settings.nodes).unwrap_or(usize::MAX);
+    PoolSettings {
+        per_role: usize::try_from(settings.role_connections).unwrap_or(usize::MAX),
+        wait: settings.pool_timeout.0,
+        share: settings.shared_reads,
+        ..PoolSettings::for_server(server.max_connections, server.reserved_connections, nodes)
     }
 }
 

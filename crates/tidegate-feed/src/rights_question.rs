@@ -114,7 +114,7 @@ const ROLES: &str = "\
                     pg_catalog.acldefault('r', c.relowner))) g \
                 WHERE g.grantee IN (0, r.oid) AND g.privilege_type = 'SELECT') \
             AND EXISTS (SELECT FROM pg_catalog.aclexplode(COALESCE(n.nspacl, \
-                    pg_catalog.acldefault('n', n.nspowner))) g \
+                    pg_catalog.acldefault('n', n.nspowner)) || '{}') g \
                 WHERE g.grantee IN (0, r.oid) AND g.privilege_type = 'USAGE'))::text \
     FROM pg_catalog.jsonb_to_recordset(:pairs::pg_catalog.jsonb) AS pair(role text, relation oid) \
     JOIN pg_catalog.pg_roles r ON r.rolname = pair.role \

@@ -59,7 +59,8 @@ WITH gone AS (
     SELECT o.kind, o.name, o.oid, o.sub, o.part, o.schema, o.owner,
            a.grantor, a.grantee, a.privilege_type AS privilege, a.is_grantable,
            a.grantor IN (SELECT oid FROM gone) OR a.grantee IN (SELECT oid FROM gone) AS touches
-    FROM objects o, pg_catalog.aclexplode(o.acl) a
+    -- The || copies the list out of its TOAST table: aclexplode would for each of its rows.
+    FROM objects o, pg_catalog.aclexplode(o.acl || '{}') a
     WHERE o.acl IS NOT NULL AND a.grantor <> a.grantee
 ), touched AS (
     SELECT DISTINCT kind, oid FROM grants WHERE touches

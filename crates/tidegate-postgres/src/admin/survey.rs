@@ -67,12 +67,12 @@ const OBJECTS: &str = "
 
 const PUBLIC_RIGHTS: &str = "
     SELECT pg_catalog.lower(a.privilege_type) FROM pg_catalog.pg_database d,
-           pg_catalog.aclexplode(coalesce(d.datacl, pg_catalog.acldefault('d', d.datdba))) a
+           pg_catalog.aclexplode(coalesce(d.datacl, pg_catalog.acldefault('d', d.datdba)) || '{}') a
     WHERE d.datname = pg_catalog.current_database() AND a.grantee = 0
       AND a.privilege_type IN ('CONNECT', 'TEMPORARY')
     UNION
     SELECT 'create_in_public' FROM pg_catalog.pg_namespace n,
-           pg_catalog.aclexplode(coalesce(n.nspacl, pg_catalog.acldefault('n', n.nspowner))) a
+           pg_catalog.aclexplode(coalesce(n.nspacl, pg_catalog.acldefault('n', n.nspowner)) || '{}') a
     WHERE n.nspname = 'public' AND a.grantee = 0 AND a.privilege_type = 'CREATE'
     ORDER BY 1";
 
@@ -81,12 +81,12 @@ const LOGINS: &str = "
            ARRAY(
              SELECT pg_catalog.lower(a.privilege_type) FROM pg_catalog.pg_database d,
                     pg_catalog.aclexplode(
-                        coalesce(d.datacl, pg_catalog.acldefault('d', d.datdba))) a
+                        coalesce(d.datacl, pg_catalog.acldefault('d', d.datdba)) || '{}') a
              WHERE d.datname = pg_catalog.current_database() AND a.grantee = r.oid
              UNION
              SELECT 'create_in_public' FROM pg_catalog.pg_namespace n,
                     pg_catalog.aclexplode(
-                        coalesce(n.nspacl, pg_catalog.acldefault('n', n.nspowner))) a
+                        coalesce(n.nspacl, pg_catalog.acldefault('n', n.nspowner)) || '{}') a
              WHERE n.nspname = 'public' AND a.grantee = r.oid AND a.privilege_type = 'CREATE'
            )
     FROM pg_catalog.pg_roles r

@@ -25,7 +25,8 @@ WITH RECURSIVE caller (oid) AS (
 ), grantee (oid, quoted) AS (
     SELECT r.oid, r.quoted FROM role r UNION ALL SELECT 0::pg_catalog.oid, 'PUBLIC'
 ), here (oid, owner, acl) AS (
-    SELECT d.oid, d.datdba, coalesce(d.datacl, pg_catalog.acldefault('d', d.datdba))
+    -- The || copies a list of rights out of its TOAST table: aclexplode would for each of its rows.
+    SELECT d.oid, d.datdba, coalesce(d.datacl, pg_catalog.acldefault('d', d.datdba)) || '{}'
     FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database()
 ), objection (reason, remedy) AS (
     SELECT 'the event trigger tidegate_catalog is missing, disabled or altered',
@@ -80,7 +81,7 @@ WITH RECURSIVE caller (oid) AS (
            pg_catalog.format('REVOKE CREATE ON SCHEMA %I FROM %s;', n.nspname, g.quoted)
     FROM pg_catalog.pg_namespace n
     CROSS JOIN LATERAL pg_catalog.aclexplode(
-        coalesce(n.nspacl, pg_catalog.acldefault('n', n.nspowner))) a
+        coalesce(n.nspacl, pg_catalog.acldefault('n', n.nspowner)) || '{}') a
     JOIN grantee g ON g.oid = a.grantee
     WHERE a.privilege_type = 'CREATE' AND n.nspname !~ '^pg_(toast_)?temp_'
     UNION ALL

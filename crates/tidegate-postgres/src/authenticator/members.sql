@@ -5,9 +5,10 @@ WITH granted (oid) AS (
     SELECT DISTINCT a.grantee
     FROM pg_catalog.pg_database d
     CROSS JOIN LATERAL pg_catalog.aclexplode(
-        coalesce(d.datacl, pg_catalog.acldefault('d', d.datdba))) a
+        -- The || copies the array out of its TOAST table: aclexplode would for each of its rows.
+        coalesce(d.datacl, pg_catalog.acldefault('d', d.datdba)) || '{}') a
     WHERE d.datname = pg_catalog.current_database() AND a.privilege_type = 'CONNECT'
-), login AS (
+), login AS NOT MATERIALIZED (
     SELECT r.* FROM pg_catalog.pg_roles r
     WHERE pg_catalog.starts_with(r.rolname::text, pg_catalog.current_database() || '/')
       AND r.rolcanlogin AND r.rolconnlimit <> 0
@@ -47,7 +48,9 @@ SELECT u.rolname::text, a.rolname::text,
            THEN u.rolvaliduntil - pg_catalog.now() END)::text, '')
 FROM login a
 JOIN pg_catalog.pg_auth_members m ON m.member = a.oid
-JOIN login u ON u.oid = m.roleid
+-- One look-up by key for each member. Of a join PostgreSQL expects few rows, and compares each user
+-- with each.
+CROSS JOIN LATERAL (SELECT l.* FROM login l WHERE l.oid = m.roleid OFFSET 0) u
 CROSS JOIN place p
 WHERE pg_catalog.starts_with(a.rolname::text, pg_catalog.current_database() || '/$authenticator')
   AND pg_catalog.strpos(u.rolname::text, '/$') = 0

@@ -262,8 +262,9 @@ impl Connection {
             }
             tag::NOTIFICATION_RESPONSE => Ok(true),
             tag::PARAMETER_STATUS => {
+                let body = self.channel.inbound.body();
                 // A reset changes settings back.
-                if self.is_resetting() {
+                if self.is_resetting() || crate::wire::body::tells_of_role(body) {
                     return Ok(true);
                 }
                 self.residue = self.residue.max(Residue::Session);

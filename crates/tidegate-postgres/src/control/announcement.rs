@@ -86,6 +86,8 @@ pub enum Announcement {
 pub enum Silence {
     /// The database has no event trigger that tells, and we may not make one.
     NoTrigger,
+    /// As many databases are listened to as [`Limits`](super::Limits) allow.
+    NoRoom,
     /// The connection has ended.
     Ended,
 }
@@ -102,6 +104,9 @@ impl Control {
         database: &DatabaseName,
         mut heard: impl FnMut(Announcement) + Send,
     ) -> Result<Silence, ConnectError> {
+        let Some(_permit) = self.permits.listener() else {
+            return Ok(Silence::NoRoom);
+        };
         let (client, mut connection) = connect(&self.config, database, CONTROL).await?;
         let mut messages = poll_fn(move |cx| connection.poll_message(cx));
         let mut begin = std::pin::pin!(begin(&client));

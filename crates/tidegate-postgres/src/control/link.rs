@@ -17,9 +17,9 @@ use crate::config::Config;
 use crate::connection::{ConnectError, ConnectFault, says_lock_table_full};
 
 /// How long work of the service waits for one of its connections.
-const WAIT: Duration = Duration::from_secs(5);
+pub(super) const WAIT: Duration = Duration::from_secs(5);
 /// When work that found no free connection may come again.
-const RETRY_AFTER: Duration = Duration::from_secs(1);
+pub(super) const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// Whether PostgreSQL can be reached, as far as the service's connections know.
 pub(super) struct Reach(Mutex<(Backoff, Option<Instant>)>);
@@ -132,6 +132,16 @@ impl Link {
     /// Closes the idle connections; those in use follow.
     pub(super) fn close(&self) {
         self.pool.close();
+    }
+
+    /// How many connections are open, and for how long one of them has been idle at most.
+    pub(super) fn occupancy(&self) -> (usize, Option<Duration>) {
+        let mut longest = None;
+        self.pool.retain(|_, metrics| {
+            longest = longest.max(Some(metrics.last_used()));
+            true
+        });
+        (self.pool.status().size, longest)
     }
 
     /// Closes connections that have been idle for longer than `time`; answers whether any is left.

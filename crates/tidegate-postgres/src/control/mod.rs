@@ -3,6 +3,7 @@
 
 mod announcement;
 mod connect;
+mod limits;
 mod link;
 mod lock_table;
 mod notices;
@@ -30,6 +31,7 @@ use tracing::warn;
 
 pub use announcement::{Announcement, Silence};
 pub(crate) use announcement::{install, source};
+pub use limits::Limits;
 pub use notices::{CHANNEL, Notice};
 
 use crate::backoff::Jitter;
@@ -37,6 +39,7 @@ use crate::config::Config;
 use crate::connection::{ConnectError, is_lock_table_full};
 use crate::terminator::{Backend, Fate, Terminator};
 use connect::{CATALOG, CONTROL};
+use limits::Permits;
 use link::{Link, Reach};
 use lock_table::LockTable;
 use transaction::ServiceTransaction;
@@ -65,6 +68,7 @@ pub struct Control {
     /// Apart from `main`, so that ending a backend never waits for other work.
     rescue: Link,
     catalogs: Mutex<HashMap<DatabaseName, Link>>,
+    permits: Permits,
     notices: broadcast::Sender<Notice>,
     lock_table: LockTable,
     tasks: [AbortHandle; 2],
@@ -94,10 +98,18 @@ impl Control {
             main,
             rescue,
             catalogs: Mutex::default(),
+            permits: Permits::new(Limits::default()),
             notices,
             lock_table,
             tasks: [listener, guard],
         })
+    }
+
+    /// Limits the connections to the databases of tenants. There is no limit without.
+    #[must_use]
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.permits = Permits::new(limits);
+        self
     }
 
     /// What is said from now on. A receiver that lags has lost notices and must do as after
@@ -128,7 +140,11 @@ impl Control {
     async fn session(&self, who: &Principal) -> Result<session::Session> {
         match who {
             Principal::Control => self.main.session().await,
-            Principal::Catalog(database) => self.catalog(database)?.session().await,
+            Principal::Catalog(database) => {
+                let permit = self.permits.lookup().await?;
+                let session = self.catalog(database)?.session().await?;
+                Ok(session.with_permit(permit))
+            }
             Principal::Role(_) => Err(Error::internal(
                 "statements of users do not run on the service's connections",
             )),
@@ -138,6 +154,7 @@ impl Control {
     fn catalog(&self, database: &DatabaseName) -> Result<Link> {
         let mut catalogs = self.catalogs.lock();
         catalogs.retain(|name, link| link.expire(CATALOG_IDLE) || name == database);
+        self.permits.make_room(&catalogs, database);
         if let Some(link) = catalogs.get(database) {
             return Ok(link.clone());
         }

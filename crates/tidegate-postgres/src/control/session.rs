@@ -8,6 +8,7 @@ use tidegate_sql::statement::Kind;
 use tidegate_sql::{
     BoundStatement, Completion, Description, Error, Flow, Mode, RawRow, Result, RowSink,
 };
+use tokio::sync::OwnedSemaphorePermit;
 use tracing::debug;
 
 use super::refusal;
@@ -23,6 +24,8 @@ const CANCEL: Duration = Duration::from_secs(5);
 pub(super) struct Session {
     object: Option<Object>,
     tls: Tls,
+    /// Its part of the connections that there may be.
+    permit: Option<OwnedSemaphorePermit>,
 }
 
 impl Session {
@@ -30,7 +33,14 @@ impl Session {
         Self {
             object: Some(object),
             tls,
+            permit: None,
         }
+    }
+
+    /// Holds a permit for as long as the connection is in use.
+    pub(super) fn with_permit(mut self, permit: OwnedSemaphorePermit) -> Self {
+        self.permit = Some(permit);
+        self
     }
 
     /// Gives the connection back to its pool; nothing may be open on it.
@@ -158,6 +168,7 @@ impl Drop for Session {
         let token = object.cancel_token();
         let tls = self.tls.clone();
         let client = Object::take(object);
+        let permit = self.permit.take();
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return;
         };
@@ -167,7 +178,7 @@ impl Drop for Session {
                 ?cancelled,
                 "closed a connection of the service in the middle of its work"
             );
-            drop(client);
+            drop((client, permit));
         });
     }
 }

@@ -163,7 +163,12 @@ impl Wire {
         let connection: &mut Connection = &mut self.lease;
         match connection.is_aside(tag) {
             // A setting has changed, such as the one that keeps the lane read-only.
-            Ok(true) if tag == tag::PARAMETER_STATUS => return Err(Broken),
+            Ok(true)
+                if tag == tag::PARAMETER_STATUS
+                    && !body::tells_of_role(connection.channel.inbound.body()) =>
+            {
+                return Err(Broken);
+            }
             Ok(true) => return Ok(()),
             Ok(false) => {}
             Err(_) => return Err(self.breach()),

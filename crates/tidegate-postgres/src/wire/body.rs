@@ -64,6 +64,12 @@ pub(crate) fn parameter_description(body: &[u8]) -> Option<Vec<u32>> {
         .collect()
 }
 
+/// Whether a `ParameterStatus` tells of a role: before PostgreSQL 14 every switch of the role sends it,
+/// whatever the value.
+pub(crate) fn tells_of_role(body: &[u8]) -> bool {
+    parameter_status(body).is_some_and(|(name, _)| name == "is_superuser")
+}
+
 /// Reads a `ParameterStatus`: the name and the value of a setting.
 pub(crate) fn parameter_status(body: &[u8]) -> Option<(&str, &str)> {
     let mut reader = Reader(body);

@@ -139,6 +139,8 @@ async fn roles_that_somebody_else_made_are_named_where_they_cannot_be_administer
     assert_eq!(
         sql,
         "GRANT \"came\" TO \"a \"\"service\" WITH ADMIN TRUE, INHERIT FALSE, SET FALSE;\n\
+         GRANT \"came/$authenticator1\" TO \"a \"\"service\" \
+         WITH ADMIN TRUE, INHERIT FALSE, SET FALSE;\n\
          GRANT \"came/ann\" TO \"a \"\"service\" WITH ADMIN TRUE, INHERIT FALSE, SET FALSE;"
     );
     let set = "ALTER ROLE \"came/ann\" RESET ALL";

@@ -5,5 +5,6 @@ mod code;
 mod doctor;
 mod fixture;
 mod provision;
+mod scale;
 mod trust;
 mod waiting;

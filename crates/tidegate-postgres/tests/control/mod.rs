@@ -1,6 +1,7 @@
 //! The service's own connections.
 
 mod announcement;
+mod limits;
 mod lock_table;
 mod outage;
 

@@ -133,8 +133,10 @@ const LOGINS: &str = "SELECT r.oid IS NOT NULL, \
         CASE WHEN NOT r.rolcanlogin THEN 'LOGIN' \
              WHEN r.rolvaliduntil < pg_catalog.now() THEN 'VALID UNTIL ''infinity''' END, \
         coalesce(pg_catalog.has_database_privilege(r.oid, d.oid, 'CONNECT'), true), \
-        EXISTS (SELECT FROM pg_catalog.aclexplode(d.datacl) a \
-                WHERE a.grantee = r.oid AND a.privilege_type = 'CONNECT') \
+        coalesce(r.oid IN (SELECT a.grantee FROM pg_catalog.pg_database h, \
+                           pg_catalog.aclexplode(h.datacl || '{}') a \
+                           WHERE h.datname = $2 AND h.datacl IS NOT NULL \
+                             AND a.privilege_type = 'CONNECT'), false) \
     FROM pg_catalog.unnest($1::text[]) WITH ORDINALITY AS k (login, place) \
     LEFT JOIN pg_catalog.pg_roles r ON r.rolname = k.login \
     LEFT JOIN pg_catalog.pg_database d ON d.datname = $2 ORDER BY k.place";

@@ -18,7 +18,7 @@ pub(super) async fn examine(
         .client
         .query_opt(
             "SELECT FROM pg_catalog.pg_database d CROSS JOIN LATERAL pg_catalog.aclexplode( \
-                 coalesce(d.datacl, pg_catalog.acldefault('d', d.datdba))) a \
+                 coalesce(d.datacl, pg_catalog.acldefault('d', d.datdba)) || '{}') a \
              WHERE d.datname = $1 AND a.grantee = 0 AND a.privilege_type = 'CONNECT'",
             &[&kept.name],
         )
@@ -94,7 +94,7 @@ async fn locked_out(home: &Session, database: &str, role: &str) -> Result<bool> 
         .query_opt(
             "SELECT NOT r.rolsuper AND NOT EXISTS ( \
                  SELECT FROM pg_catalog.aclexplode( \
-                     coalesce(d.datacl, pg_catalog.acldefault('d', d.datdba))) a \
+                     coalesce(d.datacl, pg_catalog.acldefault('d', d.datdba)) || '{}') a \
                  WHERE a.grantee <> 0 AND a.privilege_type = 'CONNECT' \
                    AND pg_catalog.pg_has_role(r.oid, a.grantee, 'USAGE')) \
              FROM pg_catalog.pg_roles r, pg_catalog.pg_database d \

@@ -47,7 +47,7 @@ const RIGHTS: &str = "
     FROM pg_catalog.pg_database d
     CROSS JOIN LATERAL (
         SELECT ARRAY(SELECT a.grantee FROM pg_catalog.aclexplode(
-                         coalesce(d.datacl, pg_catalog.acldefault('d', d.datdba))) a
+                         coalesce(d.datacl, pg_catalog.acldefault('d', d.datdba)) || '{}') a
                      WHERE a.privilege_type = 'CONNECT') AS grantees) l
     WHERE d.datname = $1";
 

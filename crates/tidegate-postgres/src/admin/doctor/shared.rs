@@ -20,7 +20,7 @@ pub(super) async fn maintenance_databases(
         .query(
             "SELECT DISTINCT d.datname::text FROM pg_catalog.pg_database d \
              CROSS JOIN LATERAL pg_catalog.aclexplode( \
-                 coalesce(d.datacl, pg_catalog.acldefault('d', d.datdba))) a \
+                 coalesce(d.datacl, pg_catalog.acldefault('d', d.datdba)) || '{}') a \
              WHERE d.datname IN ('postgres', 'template1') AND a.grantee = 0 \
                AND a.privilege_type IN ('CONNECT', 'TEMPORARY') ORDER BY 1",
             &[],

@@ -1,0 +1,99 @@
+//! How many connections to the databases of tenants the service itself may hold.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tidegate_sql::{DatabaseName, Error, Result};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+use super::link::{Link, RETRY_AFTER, WAIT};
+
+/// The most connections to the databases of tenants, all databases together. Without a limit, a
+/// hundred databases in use at once would take all that PostgreSQL allows, and leave none to users.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Connections that read catalogs. Idle ones are closed to make room for another database.
+    pub lookups: usize,
+    /// Connections that listen to what databases tell of their definitions.
+    pub listeners: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            lookups: Semaphore::MAX_PERMITS,
+            listeners: Semaphore::MAX_PERMITS,
+        }
+    }
+}
+
+impl Limits {
+    /// The limits of a node whose users may have `connections`: together less than a fifth of that,
+    /// which is what the pool of the users' connections leaves.
+    pub fn for_pool(connections: usize) -> Self {
+        Self {
+            lookups: (connections / 16).max(4),
+            listeners: (connections / 8).max(4),
+        }
+    }
+}
+
+/// What is left of the limits.
+pub(super) struct Permits {
+    limits: Limits,
+    lookups: Arc<Semaphore>,
+    listeners: Arc<Semaphore>,
+}
+
+impl Permits {
+    pub(super) fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            lookups: Arc::new(Semaphore::new(limits.lookups)),
+            listeners: Arc::new(Semaphore::new(limits.listeners)),
+        }
+    }
+
+    /// A permit to use a connection to a catalog, as soon as there is one.
+    pub(super) async fn lookup(&self) -> Result<OwnedSemaphorePermit> {
+        let permit = timeout(WAIT, self.lookups.clone().acquire_owned()).await;
+        let timed_out = Error::PoolTimeout {
+            retry_after: RETRY_AFTER,
+        };
+        permit.map_err(|_| timed_out)?.map_err(Error::internal)
+    }
+
+    /// A permit to keep a connection that listens, if one is left.
+    pub(super) fn listener(&self) -> Option<OwnedSemaphorePermit> {
+        self.listeners.clone().try_acquire_owned().ok()
+    }
+
+    /// Closes what has been idle for longest in another database, if the next connection would be
+    /// one too many.
+    pub(super) fn make_room(
+        &self,
+        catalogs: &HashMap<DatabaseName, Link>,
+        database: &DatabaseName,
+    ) {
+        let mut open = 0;
+        let mut oldest = None;
+        for (name, link) in catalogs {
+            let (size, idle) = link.occupancy();
+            open += size;
+            if name == database && idle.is_some() {
+                return;
+            }
+            if let Some(idle) = idle
+                && oldest.is_none_or(|(longest, _)| longest < idle)
+            {
+                oldest = Some((idle, link));
+            }
+        }
+        if open >= self.limits.lookups
+            && let Some((idle, link)) = oldest
+        {
+            link.expire(idle);
+        }
+    }
+}
