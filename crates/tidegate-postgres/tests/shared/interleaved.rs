@@ -140,7 +140,7 @@ async fn run_users(stage: &Arc<Stage>, pipelines: u64, meanwhile: impl AsyncFn()
 async fn pipelines_of_many_users_interleave_on_few_connections() {
     let (stage, open) = tenant("shared_interleaved", USERS).await;
     notes(&stage).await;
-    let lost = run_users(&stage, 2_000, async || {}).await;
+    let lost = run_users(&stage, 1_000, async || {}).await;
     assert_eq!((lost, open.distrusted()), (0, 0));
     let held = stage
         .value(
@@ -162,7 +162,7 @@ async fn pipelines_of_many_users_survive_killed_backends() {
         WHERE datname = 'shared_interleaved_killed' AND usename LIKE '%$authenticator1' \
         ORDER BY random() LIMIT 1";
     let kills = async || stage.admin.batch_execute(kill).await.unwrap();
-    run_users(&stage, 1_000, kills).await;
+    run_users(&stage, 500, kills).await;
     // Whoever comes next finds a connection that works.
     let login = user(&stage, 1);
     let deadline = Instant::now() + Duration::from_secs(20);
