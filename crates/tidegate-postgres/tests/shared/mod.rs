@@ -3,6 +3,7 @@
 mod attacks;
 mod faults;
 mod functions;
+mod interleaved;
 mod many;
 mod outage;
 mod pipelines;

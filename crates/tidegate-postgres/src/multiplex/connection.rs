@@ -1,5 +1,5 @@
-//! The side of a lane that PostgreSQL sees: a connection with the reads that were sent. Only the
-//! driver has it, so nobody waits for a lock while bytes move.
+//! The side of a multiplexed connection that PostgreSQL sees: the connection, and the pipelines
+//! that were sent. Only the driver has it, so no request waits for a lock while bytes move.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,9 +9,9 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::crowd::State;
-use super::intake::Intake;
-use super::job::Job;
+use super::job::{Fault, Job};
+use super::queue::Queue;
+use super::slot::State;
 use crate::connection::{Connection, TransactionStatus};
 use crate::dictionary::Dictionary;
 use crate::executor::{RoleConnector, told};
@@ -21,58 +21,54 @@ use crate::session::reset::Residue;
 use crate::wire::rejection::ServerError;
 use crate::wire::{body, tag};
 
-/// The largest answer that a lane holds.
-const LARGEST: usize = 64 << 10;
-/// Whoever is answered later than this after the one before blocks the lane.
-const STUCK: Duration = Duration::from_millis(50);
-/// Nobody waits longer than this, whoever is in front.
-const PATIENCE: Duration = Duration::from_millis(100);
-/// Whoever takes longer than this is not quick.
-const SLOW: Duration = Duration::from_millis(5);
+/// The largest answer that is held in memory.
+const LARGEST: usize = 1 << 20;
+/// Statements with larger answers get a connection of their own, which streams them.
+const LARGE: usize = 64 << 10;
+/// When the first pipeline has kept those behind it waiting for too long.
+const STUCK: Duration = Duration::from_millis(100);
+/// No pipeline waits longer than this in total.
+const PATIENCE: Duration = Duration::from_millis(200);
+/// A statement that takes longer than this was slow.
+const SLOW: Duration = Duration::from_millis(20);
+/// How long the session may take to get ready.
+const OPENING: Duration = Duration::from_secs(1);
 
-/// A lane may run a statement again elsewhere, so PostgreSQL must refuse whatever writes (25006):
-/// that a text looks like a read does not prove that it is one.
-const READ_ONLY: &str = "SET default_transaction_read_only = on";
+/// The setup of a session. A pipeline may run again elsewhere, so PostgreSQL must refuse to write
+/// (25006): that a text looks like a read does not prove it. The isolation level gives the
+/// statements of a pipeline one snapshot without `BEGIN` and `COMMIT` (PostgreSQL, "Transaction
+/// Isolation").
+const SETUP: &str = "SET default_transaction_read_only = on; \
+    SET default_transaction_isolation = 'repeatable read'";
 
-pub(super) struct Wire {
+/// `read_only_sql_transaction`.
+const WRITES: &str = "25006";
+
+pub(super) struct Multiplexed {
     lease: Lease<RoleConnector>,
     dictionary: Arc<Dictionary>,
     /// The first is being answered.
     jobs: VecDeque<Job>,
-    /// When the last answer came, or the first read behind it was sent.
+    /// When the last answer came, or the first pipeline behind it was sent.
     mark: Instant,
 }
 
-/// The lane cannot go on.
+/// The connection cannot go on.
 pub(super) struct Broken;
 
-/// Answers a read that took so long.
-fn end_one(job: Job, each: Duration, now: Instant) {
-    if !job.is_good() {
-        return job.fail(now);
-    }
-    let pace = job.prepared.shape.pace.clone();
-    job.end();
-    if each > SLOW {
-        pace.was_slow(now);
-    } else {
-        pace.was_served(each);
-    }
-}
-
-impl Wire {
-    /// Takes over a connection and makes its transactions read-only; gives the side for requests.
-    /// `None` when that fails.
+impl Multiplexed {
+    /// Takes over a connection and sets its session up; returns the side for requests too. `None`
+    /// when that fails.
     pub(super) async fn open(
         mut lease: Lease<RoleConnector>,
         dictionary: Arc<Dictionary>,
         switch: Option<&'static str>,
-    ) -> Option<(Self, Intake)> {
-        // However the lane ends, the setting is reset before the connection is lent again.
+    ) -> Option<(Self, Queue)> {
+        // However it ends, the settings are reset before the connection is lent again.
         lease.residue = lease.residue.max(Residue::Session);
-        lease.simple(READ_ONLY);
+        lease.simple(SETUP);
         lease.prepare_switch(switch).ok()?;
-        let deadline = Some(Instant::now() + PATIENCE);
+        let deadline = Some(Instant::now() + OPENING);
         for _ in 0..2 {
             loop {
                 match lease.next(deadline).await.ok()? {
@@ -87,36 +83,36 @@ impl Wire {
             lease.ready_for_query().ok()?;
         }
         let statements = std::mem::replace(&mut lease.statements, StatementCache::new(1));
-        let wire = Self {
+        let multiplexed = Self {
             lease,
             dictionary,
             jobs: VecDeque::new(),
             mark: Instant::now(),
         };
-        Some((wire, Intake::new(statements)))
+        Some((multiplexed, Queue::new(statements)))
     }
 
-    /// Whether nobody waits for an answer.
+    /// Whether nothing was sent that is not answered.
     pub(super) fn is_idle(&self) -> bool {
         self.jobs.is_empty()
     }
 
     /// Whether others wait for the connection, or it is to be closed.
-    pub(super) fn is_missed(&self) -> bool {
+    pub(super) fn is_wanted(&self) -> bool {
         self.lease.is_missed()
     }
 
-    /// Takes what requests have asked.
-    pub(super) fn load(&mut self, intake: &mut Intake) {
+    /// Takes the pipelines that requests have queued.
+    pub(super) fn load(&mut self, queue: &mut Queue) {
         if self.jobs.is_empty() {
             self.mark = Instant::now();
         }
-        let jobs = intake.drain(&mut self.lease.channel.outbound);
+        let jobs = queue.drain(&mut self.lease.channel.outbound);
         self.lease.expect_answers(jobs.len());
         self.jobs.extend(jobs);
     }
 
-    /// Sends and receives as far as that goes now. Ready when the lane is over.
+    /// Sends and receives as far as that goes now. Ready when the connection has failed.
     pub(super) fn poll(&mut self, state: &Mutex<State>, cx: &mut Context<'_>) -> Poll<Broken> {
         loop {
             match self.lease.channel.poll_exchange(cx) {
@@ -134,14 +130,14 @@ impl Wire {
         }
     }
 
-    /// Takes the messages that are here.
+    /// Takes the messages that have come.
     fn receive(&mut self, state: &Mutex<State>) -> Result<(), Broken> {
         let mut ended = Vec::new();
         let mut outcome = self.read(&mut ended);
         if !ended.is_empty() {
             outcome = outcome.and(self.answer(ended, state));
         }
-        // A definition that was told of: not by harmless reads.
+        // The database announced a definition, which harmless reads do not cause.
         if self.lease.redefined {
             return Err(Broken);
         }
@@ -162,7 +158,7 @@ impl Wire {
     fn read_one(&mut self, tag: u8) -> Result<(), Broken> {
         let connection: &mut Connection = &mut self.lease;
         match connection.is_aside(tag) {
-            // A setting has changed, such as the one that keeps the lane read-only.
+            // A setting has changed, such as the one that keeps the session read-only.
             Ok(true)
                 if tag == tag::PARAMETER_STATUS
                     && !body::tells_of_role(connection.channel.inbound.body()) =>
@@ -181,26 +177,33 @@ impl Wire {
         }
         let inbound = &connection.channel.inbound;
         match tag {
-            tag::DATA_ROW if job.rows.len() + inbound.message().len() > LARGEST => {
-                job.break_off(false);
-                return Err(Broken);
-            }
-            tag::DATA_ROW => job.rows.extend_from_slice(inbound.message()),
-            tag::ROW_DESCRIPTION => {
-                let fields = body::row_description(inbound.body());
-                if fields.is_none_or(|fields| fields != job.prepared.shape.fields) {
-                    job.contradict();
+            tag::DATA_ROW => {
+                job.keep_row(inbound.message());
+                if job.size() > LARGEST {
+                    job.fail(Fault::Large);
+                    return Err(Broken);
                 }
             }
-            tag::NO_DATA => job.contradict(),
+            tag::ROW_DESCRIPTION | tag::NO_DATA => {
+                let fields = match tag {
+                    tag::NO_DATA => None,
+                    _ => body::row_description(inbound.body()),
+                };
+                let is_as_known = job
+                    .current()
+                    .is_some_and(|step| fields.as_ref() == Some(&step.prepared.shape.fields));
+                if !is_as_known {
+                    job.fail(Fault::Stale);
+                }
+            }
             tag::ERROR_RESPONSE => {
                 let error = ServerError::read(inbound.body());
-                // The session ends, and not by what is read: it was terminated, or PostgreSQL
-                // shuts down.
+                // The session ends for another reason than what is read: it was terminated, or
+                // PostgreSQL shuts down.
                 if error.rejection.fatal {
                     return Err(self.breach());
                 }
-                job.break_off(error.is_stale_statement());
+                job.fail(fault(&error));
             }
             tag::COMMAND_COMPLETE => job.complete(),
             tag::PARSE_COMPLETE | tag::BIND_COMPLETE | tag::CLOSE_COMPLETE => {}
@@ -223,22 +226,24 @@ impl Wire {
         Broken
     }
 
-    /// Answers those whose answers have come in whole.
+    /// Answers the pipelines whose answers are complete.
     fn answer(&mut self, ended: Vec<Job>, state: &Mutex<State>) -> Result<(), Broken> {
-        if let Some(intake) = &mut state.lock().intake {
+        if let Some(queue) = &mut state.lock().queue {
             for job in &ended {
-                intake.end(job);
+                queue.end(job);
             }
         }
         let now = Instant::now();
-        let count = u32::try_from(ended.len()).unwrap_or(u32::MAX);
-        let each = (now - self.mark) / count;
+        let steps: usize = ended.iter().map(|job| job.steps.len()).sum();
+        let each = (now - self.mark) / u32::try_from(steps.max(1)).unwrap_or(u32::MAX);
         self.mark = now;
         for job in ended {
-            let (statement, verdict) = (job.statement.clone(), job.prepared.verdict.clone());
-            // A definition that has come meanwhile may have counted, and those behind have run in
-            // what it left.
-            let suspect = self.dictionary.belief.suspects(&statement, &verdict);
+            // A definition that has come meanwhile may have counted, and the pipelines behind have
+            // run in the session that it left.
+            let suspect = job.steps.iter().any(|step| {
+                let verdict = &step.prepared.verdict;
+                self.dictionary.belief.suspects(&step.statement, verdict)
+            });
             end_one(job, each, now);
             if suspect {
                 self.lease.residue = self.lease.residue.max(Residue::Session);
@@ -249,25 +254,30 @@ impl Wire {
         Ok(())
     }
 
-    /// Whether the first read has waited too long.
+    /// Whether the first pipeline has waited for too long.
     pub(super) fn is_stuck(&self, now: Instant) -> bool {
-        let waits =
-            |job: &Job| now - job.asked.max(self.mark) > STUCK || now - job.asked > PATIENCE;
+        let waits = |job: &Job| self.holds_up(job, now) || now - job.asked > PATIENCE;
         self.jobs.front().is_some_and(waits)
     }
 
-    /// Gives the connection back. Those who wait run their reads on connections of their own; the
-    /// pool ends what still runs here.
-    pub(super) fn end(mut self, intake: Option<Intake>) {
+    /// Whether the first pipeline takes too long itself.
+    fn holds_up(&self, job: &Job, now: Instant) -> bool {
+        now - job.asked.max(self.mark) > STUCK
+    }
+
+    /// Gives the connection back. Requests that wait run on connections of their own; the pool
+    /// cancels what still runs here.
+    pub(super) fn end(mut self, queue: Option<Queue>) {
         let now = Instant::now();
-        let stuck = self.is_stuck(now);
-        let fails = |job: &mut Job| stuck || job.has_failed();
-        if let Some(job) = self.jobs.pop_front_if(fails) {
-            job.fail(now);
+        if let Some(job) = self.jobs.front() {
+            let is_large = job.fault() == Some(Fault::Large);
+            if is_large || self.holds_up(job, now) {
+                job.ban(now);
+            }
         }
-        match intake.and_then(Intake::into_statements) {
+        match queue.and_then(Queue::into_statements) {
             Some(statements) => self.lease.statements = statements,
-            // PostgreSQL holds statements that nobody knows any more.
+            // PostgreSQL may hold statements that the cache does not know.
             None => self.lease.residue = Residue::Everything,
         }
         let redefinition = told(&mut self.lease, &self.dictionary);
@@ -275,4 +285,36 @@ impl Wire {
             self.dictionary.forget();
         }
     }
+}
+
+/// What an error says of the pipeline.
+fn fault(error: &ServerError) -> Fault {
+    match () {
+        () if error.is_stale_statement() => Fault::Stale,
+        () if error.is(WRITES) => Fault::Writes,
+        () => Fault::Refused,
+    }
+}
+
+/// Answers a pipeline, each of whose statements took so long.
+fn end_one(job: Job, each: Duration, now: Instant) {
+    match job.fault() {
+        // The request runs it again on a connection of its own.
+        Some(Fault::Refused | Fault::Stale) => return,
+        Some(Fault::Writes | Fault::Large) => return job.ban(now),
+        None if !job.is_good() => return,
+        None => {}
+    }
+    if job.size() > LARGE {
+        job.ban(now);
+    }
+    for step in &job.steps {
+        let pace = &step.prepared.shape.pace;
+        if each > SLOW {
+            pace.was_slow(now);
+        } else {
+            pace.was_served(each);
+        }
+    }
+    job.answer();
 }
