@@ -69,7 +69,7 @@ impl Wire {
         switch: Option<&'static str>,
     ) -> Option<(Self, Intake)> {
         // However the lane ends, the setting is reset before the connection is lent again.
-        lease.residue = lease.residue.max(Residue::Session);
+        lease.session.leave(Residue::Session);
         lease.simple(READ_ONLY);
         lease.prepare_switch(switch).ok()?;
         let deadline = Some(Instant::now() + PATIENCE);
@@ -78,7 +78,7 @@ impl Wire {
                 match lease.next(deadline).await.ok()? {
                     tag::READY_FOR_QUERY => break,
                     tag::ERROR_RESPONSE => {
-                        lease.statements.forget_switch();
+                        lease.session.statements.forget_switch();
                         return None;
                     }
                     _ => {}
@@ -86,7 +86,7 @@ impl Wire {
             }
             lease.ready_for_query().ok()?;
         }
-        let statements = std::mem::replace(&mut lease.statements, StatementCache::new(1));
+        let statements = std::mem::replace(&mut lease.session.statements, StatementCache::new(1));
         let wire = Self {
             lease,
             dictionary,
@@ -142,7 +142,7 @@ impl Wire {
             outcome = outcome.and(self.answer(ended, state));
         }
         // A definition that was told of: not by harmless reads.
-        if self.lease.redefined {
+        if self.lease.session.is_redefined() {
             return Err(Broken);
         }
         outcome
@@ -207,7 +207,7 @@ impl Wire {
     fn end_job(&mut self) -> Result<Job, Broken> {
         let connection: &mut Connection = &mut self.lease;
         let ready = connection.ready_for_query().is_ok();
-        if !ready || connection.transaction != TransactionStatus::Idle {
+        if !ready || connection.session.transaction() != TransactionStatus::Idle {
             return Err(self.breach());
         }
         self.jobs.pop_front().ok_or_else(|| self.breach())
@@ -236,8 +236,7 @@ impl Wire {
             let suspect = self.dictionary.belief.suspects(&statement, &verdict);
             end_one(job, each, now);
             if suspect {
-                self.lease.residue = self.lease.residue.max(Residue::Session);
-                self.lease.stirred = true;
+                self.lease.session.leave(Residue::Session);
                 return Err(Broken);
             }
         }
@@ -261,9 +260,9 @@ impl Wire {
             job.fail(now);
         }
         match intake.and_then(Intake::into_statements) {
-            Some(statements) => self.lease.statements = statements,
+            Some(statements) => self.lease.session.statements = statements,
             // PostgreSQL holds statements that nobody knows any more.
-            None => self.lease.residue = Residue::Everything,
+            None => self.lease.session.leave(Residue::Everything),
         }
         let redefinition = told(&mut self.lease, &self.dictionary);
         if redefinition.is_some() {
