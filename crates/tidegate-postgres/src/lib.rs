@@ -9,7 +9,7 @@ pub mod connection;
 pub mod control;
 mod dictionary;
 pub mod executor;
-mod lane;
+mod multiplex;
 pub mod outbox;
 mod partitions;
 pub mod pool;

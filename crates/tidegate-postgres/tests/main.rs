@@ -13,7 +13,7 @@ mod control;
 #[cfg(test)]
 mod isolation;
 #[cfg(test)]
-mod lane;
+mod multiplex;
 #[cfg(test)]
 mod outbox;
 #[cfg(test)]

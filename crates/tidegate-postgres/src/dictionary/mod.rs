@@ -15,7 +15,7 @@ use parking_lot::{Mutex, RwLock};
 use tidegate_sql::{BoundStatement, DatabaseName, RoleName, Statement, Type, TypeHint};
 use tokio::time::Instant;
 
-use crate::lane::pace::Pace;
+use crate::multiplex::pace::Pace;
 use crate::session::cache::is_same;
 use crate::suspects::Belief;
 use shape::Shape;

@@ -7,7 +7,7 @@ use tidegate_sql::codec::wire_format;
 use tidegate_sql::{Column, Type, WireFormat};
 use tokio::time::Instant;
 
-use crate::lane::pace::Pace;
+use crate::multiplex::pace::Pace;
 use crate::wire::body::Field;
 
 /// How long is believed what somebody else may change without PostgreSQL telling: what a type that

@@ -3,6 +3,7 @@
 mod beginning;
 mod connector;
 mod login_state;
+mod multiplex;
 mod pipeline;
 mod query;
 mod roles;

@@ -7,8 +7,9 @@ use tidegate_sql::{
 };
 
 use super::RoleConnector;
-use super::roles::{Lent, Roles, check, conclude, told};
+use super::roles::{Lent, Roles, check, conclude, forget_if_malformed, told};
 use super::route::Route;
+use crate::multiplex::Answer;
 use crate::pool::Lease;
 use crate::session::batch::Batch;
 use crate::session::reset::is_stateless;
@@ -40,6 +41,12 @@ impl Roles {
         }
         let statements: Vec<_> = pipeline.steps.iter().map(|step| step.statement).collect();
         let route = self.route(login, terms.author, &statements).await;
+        let entry = self.enter(&route.login, &statements, terms);
+        if let Some(entry) = &entry
+            && let Some(answer) = self.multiplex(entry, &route, &statements).await
+        {
+            return self.take(&route, &answer, pipeline).await;
+        }
         let attempted = match self.attempt(route, &mut pipeline, terms).await {
             Err(Setback::RoleRefused(error)) => {
                 self.refused(login, &error);
@@ -74,6 +81,24 @@ impl Roles {
             self.distrust(&lent.route.login.database);
         }
         outcome.result
+    }
+
+    /// Pushes the rows of a multiplexed connection into the sinks.
+    async fn take(
+        &self,
+        route: &Route,
+        answer: &Answer,
+        pipeline: Pipeline<'_>,
+    ) -> Result<Vec<Completion>, PipelineError> {
+        let mut completions = Vec::with_capacity(pipeline.steps.len());
+        for (index, step) in pipeline.steps.into_iter().enumerate() {
+            let pushed = answer.push(index, step.sink).await;
+            forget_if_malformed(&self.dictionary(&route.login), &pushed);
+            let ended =
+                pushed.and_then(|completion| step.sink.end(completion).map(|()| completion));
+            completions.push(ended.map_err(|error| PipelineError::at(index, error))?);
+        }
+        Ok(completions)
     }
 
     async fn query_step(

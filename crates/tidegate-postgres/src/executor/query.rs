@@ -1,19 +1,12 @@
 //! Statements in transactions of their own.
 
-use std::time::Duration;
-
 use tidegate_sql::statement::{BoundStatement, Kind};
-use tidegate_sql::{Author, Completion, Login, Mode, Result, RowSink, Sharing, Terms};
+use tidegate_sql::{Author, Completion, Login, Mode, Result, RowSink, Terms};
 
 use super::beginning::may_resettle;
 use super::roles::{Roles, check, conclude, forget_if_malformed, redefinition, told};
 use super::route::Route;
-use crate::lane::{Answer, Asked, Visit};
-use crate::session::reset::is_stateless;
-use crate::session::task::{Place, RunError, Task};
-
-/// A request with less time than this does not share a connection.
-const UNHURRIED: Duration = Duration::from_millis(200);
+use crate::session::task::RunError;
 
 impl Roles {
     /// Runs one statement in a transaction of its own; see [`tidegate_sql::Executor::query`].
@@ -55,11 +48,11 @@ impl Roles {
         terms: &Terms,
         sink: &mut dyn RowSink,
     ) -> Result<Completion, RunError> {
-        let visit = self.visit(&route.login, bound, terms);
-        if let Some(visit) = &visit
-            && let Some(answer) = self.share(visit, &route, bound).await
+        let entry = self.enter(&route.login, &[bound], terms);
+        if let Some(entry) = &entry
+            && let Some(answer) = self.multiplex(entry, &route, &[bound]).await
         {
-            let outcome = answer.push(sink).await;
+            let outcome = answer.push(0, sink).await;
             forget_if_malformed(&self.dictionary(&route.login), &outcome);
             return Ok(outcome?);
         }
@@ -99,45 +92,6 @@ impl Roles {
         let completion = transaction.query(bound, sink).await?;
         transaction.commit().await?;
         Ok(completion)
-    }
-
-    /// Counts a read that may share a connection among those of its session.
-    fn visit(&self, login: &Login, bound: &BoundStatement, terms: &Terms) -> Option<Visit> {
-        let hurries = |deadline| deadline < std::time::Instant::now() + UNHURRIED;
-        let shares = login.sharing != Sharing::Strangers
-            && self.pool.settings().share
-            && self.service.is_some()
-            && bound.sets.len() == 1
-            && is_stateless(bound)
-            && !terms.deadline.is_some_and(hurries);
-        shares.then(|| self.crowds.enter(login))
-    }
-
-    /// The answer of a lane, if one gives it.
-    async fn share(&self, visit: &Visit, route: &Route, bound: &BoundStatement) -> Option<Answer> {
-        let dictionary = self.dictionary(&route.login);
-        let task = Task {
-            bound,
-            login: &route.login,
-            switch: route.switch(),
-            dictionary: &dictionary,
-            deadline: None,
-            place: Place::Alone,
-        };
-        let answer = match visit.ask(&task) {
-            Asked::Shared(answer) => answer.await.ok()?,
-            Asked::Unfit => return None,
-            Asked::Full => {
-                let (roles, login) = (self.clone(), route.login.clone());
-                visit.open(&task, &dictionary, || async move {
-                    roles.lease(&login, None).await
-                });
-                return None;
-            }
-        };
-        self.crowds.count();
-        dictionary.count(bound.statement.calls());
-        Some(answer)
     }
 }
 

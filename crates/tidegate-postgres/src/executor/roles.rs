@@ -16,7 +16,7 @@ use super::route::{Authentication, Route, route};
 use super::transaction::RoleTransaction;
 use crate::connection::{Condition, Connection, is_lock_table_full};
 use crate::dictionary::{Dictionaries, Dictionary};
-use crate::lane::Crowds;
+use crate::multiplex::Multiplexer;
 use crate::pool::{Lease, Pool};
 use crate::session::task::{Place, RunError, Task};
 use crate::suspects::Redefinition;
@@ -28,7 +28,7 @@ pub struct Roles {
     dictionaries: Arc<Dictionaries>,
     pub(super) service: Option<Arc<dyn Executor>>,
     authentication: Option<Arc<dyn Authentication>>,
-    pub(super) crowds: Arc<Crowds>,
+    pub(super) multiplexer: Arc<Multiplexer>,
 }
 
 impl fmt::Debug for Roles {
@@ -68,13 +68,13 @@ impl Lent {
 impl Roles {
     /// Takes its connections from the pool.
     pub fn new(pool: Pool<RoleConnector>) -> Self {
-        let crowds = Arc::new(Crowds::new(pool.settings().of_user()));
+        let multiplexer = Arc::new(Multiplexer::new(pool.settings().of_user()));
         Self {
             pool,
             dictionaries: Arc::default(),
             service: None,
             authentication: None,
-            crowds,
+            multiplexer,
         }
     }
 
@@ -138,9 +138,9 @@ impl Roles {
         self.dictionaries.of(database).calls()
     }
 
-    /// How many reads were answered on a connection that several shared.
+    /// How many requests were answered on multiplexed connections.
     pub fn shared_reads(&self) -> u64 {
-        self.crowds.answered()
+        self.multiplexer.answered()
     }
 
     /// Closes the connections of roles that may not log in any more (`NOLOGIN`, `VALID UNTIL`,

@@ -19,7 +19,7 @@ use crate::wire::tag;
 /// One attempt to run a statement.
 pub(super) struct Run<'a> {
     pub(super) task: &'a Task<'a>,
-    began: Instant,
+    pub(super) began: Instant,
     pub(super) prepared: Arc<Prepared>,
     /// Whether the shape is that of an earlier use and has not been confirmed yet.
     pub(super) guessed: bool,

@@ -1,5 +1,7 @@
 //! Parameter sets on their way to PostgreSQL.
 
+use std::sync::Arc;
+
 use bytes::BytesMut;
 use postgres_protocol::message::frontend::{self, BindError};
 use tidegate_sql::parameter::{self, IsNull};
@@ -96,37 +98,69 @@ fn is_undone_for_rows(task: &Task<'_>, prepared: &Prepared) -> bool {
         && !prepared.shape.columns.is_empty()
 }
 
-/// Queues a read with one set and its end into a buffer of several, or nothing: when a value does
-/// not fit, whoever asks on a connection of its own is told.
-pub(crate) fn push_read(
+/// A read of a pipeline that is put together by others, with one set.
+pub(crate) struct Read<'a> {
+    pub(crate) task: &'a Task<'a>,
+    pub(crate) prepared: Arc<Prepared>,
+    /// Whether the pipeline prepares it, by what was known of it elsewhere.
+    pub(crate) guessed: bool,
+}
+
+impl Read<'_> {
+    /// Queues the set; `None` when a value does not fit, which a connection of its own reports.
+    fn push(&self, out: &mut BytesMut) -> Option<()> {
+        let set = Set {
+            task: self.task,
+            prepared: &self.prepared,
+            index: 0,
+            describe: self.guessed,
+        };
+        set.push(out).ok()
+    }
+
+    fn push_parse(&self, statements: &mut StatementCache, out: &mut BytesMut) -> Option<()> {
+        let types = self.prepared.shape.parameters.iter();
+        let types = types.map(tidegate_sql::Type::oid);
+        push_parse(statements, out, self.task, (&self.prepared.name, types)).ok()
+    }
+}
+
+/// Queues a pipeline of reads into a buffer that holds others: the role switch, the reads, a Sync.
+/// `None`, and nothing is queued, when a value does not fit or it would be longer than `longest`.
+pub(crate) fn push_reads(
     statements: &mut StatementCache,
     out: &mut BytesMut,
-    task: &Task<'_>,
-    (prepared, guessed): (&Prepared, bool),
+    reads: &[Read<'_>],
+    longest: usize,
 ) -> Option<()> {
-    let set = Set {
-        task,
-        prepared,
-        index: 0,
-        describe: guessed,
-    };
-    if let Some(switch) = task.switch {
-        push_switch(statements.prepared_switch()?, switch.role, out).ok()?;
-    }
-    if guessed {
-        let mut bound = BytesMut::new();
-        set.push(&mut bound).ok()?;
-        let types = prepared
-            .shape
-            .parameters
-            .iter()
-            .map(tidegate_sql::Type::oid);
-        push_parse(statements, out, task, (&prepared.name, types)).ok()?;
-        out.extend_from_slice(&bound);
-    } else {
-        set.push(out).ok()?;
+    let start = out.len();
+    let pushed = push_switch_and_reads(statements, out, reads);
+    let fits = pushed.is_some() && out.len() - start <= longest;
+    if !fits {
+        out.truncate(start);
+        return None;
     }
     frontend::sync(out);
+    Some(())
+}
+
+fn push_switch_and_reads(
+    statements: &mut StatementCache,
+    out: &mut BytesMut,
+    reads: &[Read<'_>],
+) -> Option<()> {
+    if let Some(switch) = reads.first()?.task.switch {
+        push_switch(statements.prepared_switch()?, switch.role, out).ok()?;
+    }
+    let behind_switch = out.len();
+    reads.iter().try_for_each(|read| read.push(out))?;
+    let mut guessed = reads.iter().filter(|read| read.guessed).peekable();
+    if guessed.peek().is_some() {
+        // A Parse takes with it the Close of what was evicted, so all values must be known to fit.
+        let sets = out.split_off(behind_switch);
+        guessed.try_for_each(|read| read.push_parse(statements, out))?;
+        out.unsplit(sets);
+    }
     Some(())
 }
 

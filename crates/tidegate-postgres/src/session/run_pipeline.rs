@@ -190,6 +190,7 @@ impl Connection {
             }
             .into());
         }
+        steps.learn_pace();
         let completions = steps.runs.iter().map(|run| Completion {
             affected_rows: run.affected,
         });

@@ -79,6 +79,14 @@ impl<'a> Steps<'a> {
         }
     }
 
+    /// Notes how long the statements took, each of them as long as the others.
+    pub(super) fn learn_pace(&self) {
+        let count = u32::try_from(self.runs.len()).unwrap_or(u32::MAX);
+        for run in &self.runs {
+            run.prepared.shape.pace.took(run.began.elapsed() / count);
+        }
+    }
+
     /// Whether the commit waits for the sinks: a row that one refuses undoes what was written.
     fn waits(&self) -> bool {
         let has_rows = |run: &Run<'_>| !run.prepared.shape.columns.is_empty();

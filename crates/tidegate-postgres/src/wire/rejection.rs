@@ -53,9 +53,11 @@ impl ServerError {
         error
     }
 
-    /// Whether a statement may have failed because its description was out of date.
+    /// Whether a statement may have failed because its description was out of date. A missing
+    /// privilege (42501) is missing whatever the description says.
     pub(crate) fn is_bad_guess(&self) -> bool {
-        self.rejection.sqlstate.starts_with("42") || self.is("08P01") || self.is("XX000")
+        let is_of_names = self.rejection.sqlstate.starts_with("42") && !self.is("42501");
+        is_of_names || self.is("08P01") || self.is("XX000")
     }
 
     /// Whether a type that was asked for by its number is gone.

@@ -2,6 +2,7 @@
 
 mod attacks;
 mod faults;
+mod interleaved;
 mod many;
 mod pipelines;
 mod writes;

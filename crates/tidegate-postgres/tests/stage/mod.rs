@@ -117,6 +117,11 @@ impl Stage {
         }
     }
 
+    /// The database as its administrator.
+    pub(crate) fn url(&self) -> String {
+        self.cluster.url(&self.name)
+    }
+
     /// A configuration that leads to the cluster over TCP.
     pub(crate) fn tcp(&self) -> Config {
         Config::from_url(&self.cluster.url(&self.name)).unwrap()

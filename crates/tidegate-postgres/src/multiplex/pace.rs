@@ -8,17 +8,18 @@ use tokio::time::Instant;
 /// A statement is quick that takes no longer on a connection of its own, where others have the
 /// processors too.
 const QUICK: Duration = Duration::from_millis(2);
-/// So long a statement stays away from lanes that did not do well on one, and twice as long each
-/// time, so many times. Not longer at first: on a busy machine it need not be its own fault.
-const AWAY: (Duration, u32) = (Duration::from_secs(1), 6);
+/// How long a statement is not multiplexed that kept others waiting: twice as long each time, so
+/// many times. Short at first, because on a busy machine it may not be the cause.
+const AWAY: (Duration, u32) = (Duration::from_secs(1), 4);
 /// What a slow answer weighs, where one that is not takes back 1; and what is too much.
 const SLOWNESS: (u32, u32) = (16, 64);
 /// After so long without a fault the earlier ones are forgotten.
 const FORGIVEN: Duration = Duration::from_mins(1);
-/// What is assumed of a statement that no lane has served yet.
+/// What is assumed of a statement that was not multiplexed yet.
 const ASSUMED: u32 = 50_000;
-/// With each measurement that is longer, what is known grows by one part in so many.
-const GROWTH: u32 = 16;
+/// With each measurement that is longer, what is known grows by one part in so many. The least of
+/// many measurements says how long a statement takes; the others how busy the machine is.
+const GROWTH: u32 = 128;
 
 /// How long a statement takes at best: how much longer it takes now and then says more about the
 /// others on the machine.
@@ -26,9 +27,9 @@ const GROWTH: u32 = 16;
 pub(crate) struct Pace {
     /// On a connection of its own, in nanoseconds; 0 when that is not known.
     alone: AtomicU32,
-    /// On a lane, from the end of the one before, in nanoseconds.
+    /// On a multiplexed connection, from the end of the one before, in nanoseconds.
     served: AtomicU32,
-    /// In milliseconds since `born`, until when it stays away from lanes.
+    /// In milliseconds since `born`, until when it is not multiplexed.
     away_until: AtomicU64,
     /// How often in a row it did not do well.
     strikes: AtomicU32,
@@ -56,7 +57,7 @@ impl Pace {
         learn(&self.alone, time);
     }
 
-    /// It took so long on a lane.
+    /// It took so long on a multiplexed connection.
     pub(super) fn was_served(&self, time: Duration) {
         let slowness = self.slowness.load(Ordering::Relaxed);
         self.slowness
@@ -64,13 +65,13 @@ impl Pace {
         learn(&self.served, time);
     }
 
-    /// It took longer than reads on a lane should. Now and then that is the machine's fault.
+    /// It took longer there than reads should. Now and then the machine is the cause.
     pub(super) fn was_slow(&self, now: Instant) {
         let (each, most) = SLOWNESS;
         let slowness = self.slowness.load(Ordering::Relaxed) + each;
         self.slowness.store(slowness % most, Ordering::Relaxed);
         if slowness >= most {
-            tracing::debug!("a statement is often slow on a shared connection");
+            tracing::debug!("statement is often slow on multiplexed connections");
             self.keep_away(now + AWAY.0);
         }
     }
@@ -80,7 +81,7 @@ impl Pace {
         self.away_until.fetch_max(until, Ordering::Relaxed);
     }
 
-    /// It kept others waiting, failed, or returned too much.
+    /// It kept others waiting, wrote, or returned too much.
     pub(super) fn stay_away(&self, now: Instant) {
         let (first, doublings) = AWAY;
         let behaved = (now - self.born).checked_sub(self.away_until());
@@ -94,7 +95,7 @@ impl Pace {
         self.keep_away(now + first * (1 << strikes.min(doublings)));
     }
 
-    /// Whether it may be put on a lane.
+    /// Whether it may be multiplexed.
     pub(super) fn is_quick(&self, now: Instant) -> bool {
         let alone = self.alone.load(Ordering::Relaxed);
         alone > 0
@@ -106,7 +107,7 @@ impl Pace {
         Duration::from_millis(self.away_until.load(Ordering::Relaxed))
     }
 
-    /// How long a lane is expected to take for it.
+    /// How long a multiplexed connection is expected to take for it.
     pub(super) fn expected(&self) -> Duration {
         Duration::from_nanos(self.served.load(Ordering::Relaxed).into())
     }
@@ -152,7 +153,7 @@ mod tests {
         assert!(!is_quick(), "nothing is known of it");
         pace.took(Duration::from_micros(200));
         assert!(is_quick());
-        for _ in 0..100 {
+        for _ in 0..1000 {
             pace.took(Duration::from_millis(50));
         }
         assert!(!is_quick());

@@ -2,6 +2,7 @@
 
 mod connections;
 mod definitions;
+mod pipelines;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -95,7 +96,7 @@ impl Readers {
 
 #[tokio::test]
 async fn each_read_gets_its_own_rows() {
-    let stage = crowded("lane_rows").await;
+    let stage = crowded("multiplex_rows").await;
     let owner = stage.owner();
     let wanted = stage.roles.shared_reads() + 200;
     let deadline = Instant::now() + Duration::from_mins(2);
@@ -113,7 +114,7 @@ async fn each_read_gets_its_own_rows() {
 
 #[tokio::test]
 async fn several_rows_nulls_and_none_are_as_on_a_connection_of_ones_own() {
-    let stage = crowded("lane_shapes").await;
+    let stage = crowded("multiplex_shapes").await;
     let owner = stage.owner();
     let text = "select id, nullif(id, 3) as odd from items where id between :a and :b order by id";
     let run = |a: usize, b: usize| {
@@ -146,7 +147,7 @@ async fn several_rows_nulls_and_none_are_as_on_a_connection_of_ones_own() {
 
 #[tokio::test]
 async fn who_waits_for_a_lock_keeps_nobody_else_waiting() {
-    let stage = crowded("lane_lock").await;
+    let stage = crowded("multiplex_lock").await;
     let owner = stage.owner();
     let blocked = "select count(*)::int4 from locked where id > :id";
     stage
@@ -168,7 +169,7 @@ async fn who_waits_for_a_lock_keeps_nobody_else_waiting() {
             tokio::spawn(async move { waiter().value(&stage, &owner).await })
         })
         .collect();
-    // Each on a connection of its own; the lane that one of them blocked may still be ended.
+    // Each on a connection of its own; the one that they blocked may still be ended.
     let deadline = Instant::now() + Duration::from_secs(30);
     while stage.running("from locked").await < 4 {
         assert!(Instant::now() < deadline, "not all of them wait");
@@ -188,7 +189,7 @@ async fn who_waits_for_a_lock_keeps_nobody_else_waiting() {
 
 #[tokio::test]
 async fn an_error_is_that_of_its_own_read() {
-    let stage = crowded("lane_error").await;
+    let stage = crowded("multiplex_error").await;
     let owner = stage.owner();
     let text = "select 100 / :divisor::int4 from items where id = 1";
     let divide = |divisor: i32| Sql::new(text).set([&divisor.to_string()]);
@@ -226,7 +227,7 @@ async fn an_error_is_that_of_its_own_read() {
 
 #[tokio::test]
 async fn a_large_answer_comes_in_whole() {
-    let stage = crowded("lane_large").await;
+    let stage = crowded("multiplex_large").await;
     let owner = stage.owner();
     let text = "select repeat('x', :length::int4) as long from items where id = 7";
     let long = |length: usize| {
@@ -244,7 +245,7 @@ async fn a_large_answer_comes_in_whole() {
 
 #[tokio::test]
 async fn who_goes_away_disturbs_nobody() {
-    let stage = crowded("lane_gone").await;
+    let stage = crowded("multiplex_gone").await;
     let owner = stage.owner();
     for round in 0..100_u64 {
         let gone = tokio::time::timeout(
@@ -257,7 +258,7 @@ async fn who_goes_away_disturbs_nobody() {
 
 #[tokio::test]
 async fn what_one_session_does_no_other_one_shares() {
-    let stage = crowded("lane_sessions").await;
+    let stage = crowded("multiplex_sessions").await;
     let session = |number| Login {
         sharing: Sharing::One(number),
         ..stage.owner()
@@ -292,7 +293,7 @@ async fn what_one_session_does_no_other_one_shares() {
 
 #[tokio::test]
 async fn postgresql_refuses_writes_on_a_shared_connection() {
-    let stage = crowded("lane_read_only").await;
+    let stage = crowded("multiplex_read_only").await;
     let owner = stage.owner();
     let mode = async |_| {
         Sql::new("show transaction_read_only")
@@ -321,7 +322,7 @@ async fn postgresql_refuses_writes_on_a_shared_connection() {
     for _ in 0..5 {
         join_all((1..=100).map(lock)).await;
     }
-    // What a lane did to its session is undone.
+    // What was set in the session is undone.
     for _ in 0..20 {
         assert_eq!(mode(0).await, "\"off\"");
     }
@@ -331,7 +332,7 @@ async fn postgresql_refuses_writes_on_a_shared_connection() {
 
 #[tokio::test]
 async fn a_write_that_looks_like_a_read_is_done_once_for_each_answer() {
-    let stage = crowded("lane_writes").await;
+    let stage = crowded("multiplex_writes").await;
     let owner = stage.owner();
     stage
         .admin
@@ -342,7 +343,7 @@ async fn a_write_that_looks_like_a_read_is_done_once_for_each_answer() {
                 select a + 1 from y where a < 2) search depth first by a set ord \
                 update ctr set n = n + 1 where exists (select from y) returning n) \
                 select n as m from x";
-    // A lane gives up a statement that waits for a lock, and it runs elsewhere.
+    // A statement that waits for a lock is given up there, and runs elsewhere.
     let locker = async {
         for _ in 0..4 {
             let hold = "do $$ begin perform n from ctr for update; perform pg_sleep(0.15); end $$";

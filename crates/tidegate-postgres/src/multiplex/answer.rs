@@ -1,4 +1,4 @@
-//! What a lane gives: the rows of a read.
+//! What a multiplexed connection returns: the rows of a pipeline.
 
 use std::sync::Arc;
 
@@ -10,29 +10,37 @@ use crate::dictionary::shape::Shape;
 /// The tag and the length of a message.
 const HEADER: usize = 5;
 
-/// All rows of a read, as messages.
+/// All rows of a pipeline, as messages.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    shape: Arc<Shape>,
+    /// Of each statement its shape, and where its rows end in `rows`.
+    parts: Vec<(Arc<Shape>, usize)>,
     rows: Vec<u8>,
 }
 
 impl Answer {
-    pub(super) fn new(shape: Arc<Shape>, rows: Vec<u8>) -> Self {
-        Self { shape, rows }
+    pub(super) fn new(parts: Vec<(Arc<Shape>, usize)>, rows: Vec<u8>) -> Self {
+        Self { parts, rows }
     }
 
-    /// Pushes the rows into the sink.
+    /// Pushes the rows of one statement, by its index, into its sink.
     ///
     /// # Errors
     /// Those of the sink; [`Error::Internal`] when PostgreSQL sent a row of another shape.
-    pub(crate) async fn push(&self, sink: &mut dyn RowSink) -> Result<Completion> {
-        sink.columns(&self.shape.columns)?;
-        let mut rest = &self.rows[..];
+    pub(crate) async fn push(&self, index: usize, sink: &mut dyn RowSink) -> Result<Completion> {
+        let Some((shape, end)) = self.parts.get(index) else {
+            return Err(Error::internal("a statement without an answer"));
+        };
+        let begin = index
+            .checked_sub(1)
+            .and_then(|before| self.parts.get(before));
+        let begin = begin.map_or(0, |(_, end)| *end);
+        sink.columns(&shape.columns)?;
+        let mut rest = self.rows.get(begin..*end).unwrap_or_default();
         while let Some((row, behind)) = next(rest) {
             rest = behind;
             let row = row.get(2..);
-            let row = row.and_then(|values| RawRow::new(self.shape.columns.len(), values));
+            let row = row.and_then(|values| RawRow::new(shape.columns.len(), values));
             let row = row.ok_or_else(|| {
                 Error::internal(ConnectError::Protocol("a row of another shape".to_owned()))
             })?;
@@ -46,7 +54,7 @@ impl Answer {
     }
 }
 
-/// The body of the first message, and what is behind it.
+/// The body of the first message, and what follows it.
 fn next(messages: &[u8]) -> Option<(&[u8], &[u8])> {
     let (&[_, a, b, c, d], _) = messages.split_first_chunk::<HEADER>()?;
     let length = usize::try_from(u32::from_be_bytes([a, b, c, d])).ok()?;

@@ -9,7 +9,7 @@ use crate::stage::Sql;
 
 #[tokio::test]
 async fn definitions_that_change_meanwhile_count() {
-    let stage = crowded("lane_definition").await;
+    let stage = crowded("multiplex_definition").await;
     let owner = stage.owner();
     let text = "select * from items where id = 5";
     for round in 0..10 {
@@ -41,7 +41,7 @@ async fn definitions_that_change_meanwhile_count() {
 
 #[tokio::test]
 async fn a_type_that_changed_elsewhere_is_never_misread() {
-    let stage = crowded("lane_retyped").await;
+    let stage = crowded("multiplex_retyped").await;
     let owner = stage.owner();
     stage
         .admin
@@ -70,7 +70,7 @@ async fn a_type_that_changed_elsewhere_is_never_misread() {
         };
         let change = change.replace(&format!("ADD {name} "), &format!("ADD {name}2 ")) + &drop;
         stage.admin.batch_execute(&change).await.unwrap();
-        // The next lane is opened on a connection that knows no statement.
+        // The next one is opened on a connection that knows no statement.
         stage.roles.pool().close(&owner.database);
         for _ in 0..5 {
             for answer in read(types, 40).await {
@@ -93,7 +93,7 @@ async fn a_type_that_changed_elsewhere_is_never_misread() {
 
 #[tokio::test]
 async fn code_of_the_databases_own_is_never_shared() {
-    let stage = crowded("lane_code").await;
+    let stage = crowded("multiplex_code").await;
     let owner = stage.owner();
     stage
         .admin

@@ -17,7 +17,7 @@ async fn nothing_is_shared_where_that_is_switched_off() {
         ..roomy()
     };
     let cluster = tidegate_embedded::testing::cluster();
-    let stage = Arc::new(Stage::on(cluster, "lane_off", settings).await);
+    let stage = Arc::new(Stage::on(cluster, "multiplex_off", settings).await);
     fill(&stage).await;
     for _ in 0..20 {
         read_all(&stage, &stage.owner()).await;
@@ -34,7 +34,7 @@ async fn the_connection_goes_back_when_others_need_it() {
         ..Settings::default()
     };
     let cluster = tidegate_embedded::testing::cluster();
-    let stage = Arc::new(Stage::on(cluster, "lane_scarce", settings).await);
+    let stage = Arc::new(Stage::on(cluster, "multiplex_scarce", settings).await);
     fill(&stage).await;
     let owner = stage.owner();
     let readers = Readers::start(&stage, &owner);
@@ -56,11 +56,11 @@ async fn the_connection_goes_back_when_others_need_it() {
 
 #[tokio::test]
 async fn reads_are_shared_again_after_their_session_was_killed() {
-    let stage = crowded("lane_killed").await;
+    let stage = crowded("multiplex_killed").await;
     let owner = stage.owner();
     for _ in 0..10 {
         let kill = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
-            WHERE datname = 'lane_killed' AND usename = 'lane_killed'";
+            WHERE datname = 'multiplex_killed' AND usename = 'multiplex_killed'";
         let one = |id: usize| {
             let (stage, owner) = (&stage, &owner);
             async move {
@@ -90,12 +90,12 @@ async fn share_whatever_fails(stage: &Arc<Stage>, login: &Login) {
 
 #[tokio::test]
 async fn a_database_can_be_closed_while_reads_are_shared() {
-    let stage = crowded("lane_closed").await;
+    let stage = crowded("multiplex_closed").await;
     let owner = stage.owner();
     let readers = Readers::start(&stage, &owner);
     share(&stage, &owner).await;
     let held = || {
-        let query = "SELECT count(*) FROM pg_stat_activity WHERE usename = 'lane_closed'";
+        let query = "SELECT count(*) FROM pg_stat_activity WHERE usename = 'multiplex_closed'";
         stage.admin.query_one(query, &[])
     };
     assert!(held().await.unwrap().get::<_, i64>(0) > 0);

@@ -1,0 +1,176 @@
+//! Pipelines of many users on multiplexed connections, with everything that can go wrong between.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use tidegate_sql::{Error, Login, PipelineError};
+
+use super::{WHO, ours, tenant, user};
+use crate::pipeline::Plan;
+use crate::stage::{Rows, Stage};
+
+const USERS: usize = 40;
+
+async fn notes(stage: &Stage) {
+    let name = &stage.name;
+    stage
+        .admin
+        .batch_execute(&format!(
+            "CREATE TABLE notes (id int PRIMARY KEY, owner text, secret text); \
+             INSERT INTO notes SELECT i, '{name}/u' || i, 's' || i \
+                 FROM generate_series(1, {USERS}) i; \
+             GRANT SELECT ON notes TO \"{name}/all\"; \
+             ALTER TABLE notes ENABLE ROW LEVEL SECURITY; \
+             CREATE POLICY own ON notes USING (owner = current_user); \
+             CREATE TABLE salaries (id int, amount int); \
+             INSERT INTO salaries VALUES (1, 10); \
+             GRANT SELECT (id) ON salaries TO \"{name}/all\""
+        ))
+        .await
+        .unwrap();
+    for number in (1..=USERS).step_by(2) {
+        let grant = format!("GRANT SELECT (amount) ON salaries TO \"{name}/u{number}\"");
+        stage.admin.batch_execute(&grant).await.unwrap();
+    }
+}
+
+/// What a user may see, and a note of another user, which it may not.
+fn own_and_other(number: usize) -> Plan {
+    let other = ours("select secret from notes where id = :id");
+    let other = other.set([&(number % USERS + 1).to_string()]);
+    Plan::new([ours(WHO), ours("select owner, secret from notes"), other])
+        .ours()
+        .snapshot()
+}
+
+fn check_own(rows: &[Rows], login: &Login, number: usize) {
+    let who = &rows[0].values[0][0];
+    assert!(who.starts_with(&format!("\"{} ", login.role)), "{who}");
+    let secret = format!("\"s{number}\"");
+    let owner = format!("\"{}\"", login.role);
+    assert_eq!(rows[1].values, [[owner, secret]]);
+    assert!(rows[2].values.is_empty(), "a note of another user");
+}
+
+/// Which pipelines a user runs beside the one that must succeed.
+async fn disturb(stage: &Stage, login: &Login, number: usize, round: usize) {
+    match (number + round) % 20 {
+        0 | 5 | 10 => {
+            let fails = [WHO, "select 1 / (id - id) from notes", WHO].map(ours);
+            let failed = Plan::new(fails).ours().snapshot().run(stage, login).await;
+            is_expected(failed, "22012");
+        }
+        1 | 6 | 11 => {
+            let amount = [WHO, "select amount from salaries"].map(ours);
+            let ran = Plan::new(amount).ours().snapshot().run(stage, login).await;
+            match ran {
+                Ok(rows) => assert!(number % 2 == 1 && rows[1].values == [["10"]]),
+                failed if number.is_multiple_of(2) => is_expected(failed, "42501"),
+                failed => is_expected(failed, ""),
+            }
+        }
+        2 => {
+            let time = Duration::from_micros((round as u64 % 20) * 50);
+            let gone = own_and_other(number);
+            drop(tokio::time::timeout(time, gone.run(stage, login)).await);
+        }
+        3 => {
+            let hurried = ours("select owner from notes").within(Duration::from_millis(20));
+            match hurried.run(stage, login).await {
+                Ok(rows) => assert_eq!(rows.values, [[format!("\"{}\"", login.role)]]),
+                Err(error) => assert!(is_lost(&error) || matches!(error, Error::Deadline)),
+            }
+        }
+        _ => {}
+    }
+}
+
+fn is_lost(error: &Error) -> bool {
+    matches!(error, Error::Unavailable { .. })
+}
+
+/// The error with this code, or that of a killed backend.
+fn is_expected(ran: Result<Vec<Rows>, PipelineError>, code: &str) {
+    let failed = ran.expect_err("it fails");
+    let as_meant = failed.error.sqlstate() == Some(code);
+    assert!(as_meant || is_lost(&failed.error), "{failed:?}");
+}
+
+/// A user until the end; returns how many pipelines were lost with their backend.
+async fn one_user(stage: Arc<Stage>, number: usize, stop: Arc<AtomicBool>) -> usize {
+    let login = user(&stage, number);
+    let mut lost = 0;
+    for round in 0.. {
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        match own_and_other(number).run(&stage, &login).await {
+            Ok(rows) => check_own(&rows, &login, number),
+            Err(failed) if is_lost(&failed.error) => lost += 1,
+            Err(failed) => panic!("{failed:?}"),
+        }
+        disturb(&stage, &login, number, round).await;
+    }
+    lost
+}
+
+/// Lets all users run until so many pipelines were multiplexed, with `meanwhile` beside them.
+/// Returns how many were lost.
+async fn run_users(stage: &Arc<Stage>, pipelines: u64, meanwhile: impl AsyncFn()) -> usize {
+    let stop = Arc::new(AtomicBool::new(false));
+    let users: Vec<_> = (1..=USERS)
+        .map(|number| tokio::spawn(one_user(stage.clone(), number, stop.clone())))
+        .collect();
+    let deadline = Instant::now() + Duration::from_mins(2);
+    while stage.roles.shared_reads() < pipelines {
+        let multiplexed = stage.roles.shared_reads();
+        assert!(Instant::now() < deadline, "only {multiplexed} pipelines");
+        assert!(users.iter().all(|one| !one.is_finished()), "a user failed");
+        meanwhile().await;
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    stop.store(true, Ordering::Relaxed);
+    let ended = join_all(users).await.into_iter();
+    ended.map(|lost| lost.unwrap()).sum()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pipelines_of_many_users_interleave_on_few_connections() {
+    let (stage, open) = tenant("shared_interleaved", USERS).await;
+    notes(&stage).await;
+    let lost = run_users(&stage, 2_000, async || {}).await;
+    assert_eq!((lost, open.distrusted()), (0, 0));
+    let held = stage
+        .value(
+            "SELECT max(n)::text || ' ' || count(*) FROM (SELECT count(*) AS n FROM pg_stat_activity \
+             WHERE datname = 'shared_interleaved' AND usename LIKE 'shared_interleaved/%' \
+             GROUP BY usename) roles",
+        )
+        .await;
+    let (connections, roles) = held.split_once(' ').unwrap();
+    assert_eq!(roles, "1", "all users on one login");
+    assert!(connections.parse::<usize>().unwrap() <= 19, "{held}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pipelines_of_many_users_survive_killed_backends() {
+    let (stage, _) = tenant("shared_interleaved_killed", USERS).await;
+    notes(&stage).await;
+    let kill = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+        WHERE datname = 'shared_interleaved_killed' AND usename LIKE '%$authenticator1' \
+        ORDER BY random() LIMIT 1";
+    let kills = async || stage.admin.batch_execute(kill).await.unwrap();
+    run_users(&stage, 1_000, kills).await;
+    // Whoever comes next finds a connection that works.
+    let login = user(&stage, 1);
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        match own_and_other(1).run(&stage, &login).await {
+            Ok(rows) => break check_own(&rows, &login, 1),
+            Err(failed) => assert!(is_lost(&failed.error), "{failed:?}"),
+        }
+        assert!(Instant::now() < deadline, "no connection works");
+    }
+}
