@@ -1,26 +1,23 @@
 //! One connection to PostgreSQL, owned by whoever uses it: no channel, no task of its own.
 
 mod cancel;
-mod condition;
 mod error;
 mod open;
 mod settle;
 mod startup;
+mod state;
 
 use std::io::ErrorKind;
 
 use tokio::time::Instant;
 
-pub use condition::Condition;
 pub use error::{ConnectError, ConnectFault};
 pub(crate) use error::{
     is_lock_table_full, is_outage, is_outage_of_statement, outage, says_lock_table_full,
 };
 pub use startup::StartupPins;
+pub(crate) use state::{SessionState, TransactionStatus};
 
-use crate::session::cache::StatementCache;
-use crate::session::names::Names;
-use crate::session::prefix::Prefix;
 use crate::session::reset::Residue;
 use crate::terminator::Backend;
 use crate::wire::channel::{Channel, Halt};
@@ -34,42 +31,27 @@ use tidegate_sql::{Error, InputError};
 const REDEFINED: &str = "TGDEF";
 
 /// A connection that logged in as one role.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each tells one thing that nothing else follows from"
-)]
 pub struct Connection {
     pub(crate) channel: Channel,
-    pub(crate) statements: StatementCache,
-    /// Where the last `ReadyForQuery` left the session.
-    pub(crate) transaction: TransactionStatus,
-    /// Syncs and queries sent whose `ReadyForQuery` has not come.
-    outstanding: u32,
-    /// Whether messages have been queued behind the last Sync.
-    unsynced: bool,
-    /// How far the commands in front of the statement are answered.
-    pub(crate) prefix: Prefix,
-    /// What a statement may have left in the session.
-    pub(crate) residue: Residue,
-    /// Whether anything but harmless reads has run since the last reset.
-    pub(crate) stirred: bool,
-    /// Whether it keeps what no reset removes, and is closed instead of being lent again.
-    pub(crate) marked: bool,
-    /// What names mean, as far as that is known.
-    pub(crate) names: Names,
-    /// The `search_path` that the session began with.
-    pub(crate) search_path: String,
-    /// How many of the last outstanding answers are those of a reset.
-    reset_answers: u32,
-    /// Whether anything has run since the last reset.
-    pub(crate) used: bool,
-    /// Whether the database has told that a statement changed a definition, in whatever way.
-    pub(crate) redefined: bool,
-    /// How many rows have come of the reset, however often waiting for it was given up.
-    drained_rows: u32,
-    broken: bool,
+    /// What is known of the session at the other end.
+    pub(crate) session: SessionState,
     canceller: Canceller,
     server_version: u32,
+}
+
+/// Whether a connection can be lent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// Idle, in its initial session state.
+    Ready,
+    /// The reset has been sent and nothing else is open: put it back; whoever takes it next calls
+    /// [`Connection::settle`] first, which then waits for microseconds at most.
+    Resetting,
+    /// A statement may still run, or a reset is due: [`Connection::settle`] in the background
+    /// before it is put back.
+    Unsettled,
+    /// Nothing can be done with it any more: drop it.
+    Closed,
 }
 
 impl std::fmt::Debug for Connection {
@@ -82,26 +64,15 @@ impl std::fmt::Debug for Connection {
     }
 }
 
-/// The transaction status that `ReadyForQuery` bears.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TransactionStatus {
-    /// `I`
-    Idle,
-    /// `T`
-    Open,
-    /// `E`
-    Failed,
-}
-
 impl Connection {
     /// The server process behind the connection.
     pub fn backend(&self) -> &Backend {
         self.canceller.backend()
     }
 
-    /// Whether PostgreSQL has not said that what it was given to do has ended.
+    /// Whether PostgreSQL may still work for the connection.
     pub(crate) fn may_run(&self) -> bool {
-        self.outstanding > 0 || self.unsynced
+        self.session.may_run()
     }
 
     /// Says goodbye and waits until PostgreSQL has let the connection go, which a statement that
@@ -132,23 +103,51 @@ impl Connection {
         self.server_version
     }
 
+    /// Whether the connection can be lent. Never blocks.
+    pub fn condition(&self) -> Condition {
+        self.session.condition(self.channel.outbound.is_empty())
+    }
+
+    /// Whether PostgreSQL still holds an idle connection. Never blocks.
+    pub fn is_open(&mut self) -> bool {
+        match self.condition() {
+            Condition::Closed => return false,
+            // The answer of the reset is expected, an end of the stream shows when it is read.
+            Condition::Resetting | Condition::Unsettled => return true,
+            Condition::Ready => {}
+        }
+        // What an idle session receives is a notice, a setting reloaded by the administrator, or the
+        // announcement of its end. A new connection costs less than telling them apart.
+        if self.channel.has_stirred() {
+            self.give_up();
+        }
+        !self.session.is_lost()
+    }
+
+    /// Tells that another session of the same user takes over: if anything ran since the last
+    /// reset, the connection is [`Condition::Unsettled`].
+    pub fn change_session(&mut self) {
+        if self.session.residue() > Residue::None {
+            self.session.leave(Residue::Session);
+        }
+    }
+
     /// Counts messages that are about to be queued without a Sync behind them.
     pub(crate) fn begin_pipeline(&mut self) {
-        self.unsynced = true;
-        self.used = true;
+        self.session.open_pipeline();
     }
 
     /// Ends the pipeline: PostgreSQL closes the implicit transaction and says `ReadyForQuery`.
     pub(crate) fn sync(&mut self) {
         postgres_protocol::message::frontend::sync(&mut self.channel.outbound);
-        self.unsynced = false;
-        self.outstanding += 1;
+        self.session.expect_answers(1);
     }
 
     /// Counts the answers of pipelines that others have put together, each with its Sync.
     pub(crate) fn expect_answers(&mut self, count: usize) {
-        self.used = true;
-        self.outstanding += u32::try_from(count).unwrap_or(u32::MAX);
+        let count = u32::try_from(count).unwrap_or(u32::MAX);
+        self.session.leave(Residue::Reads);
+        self.session.expect_answers(count);
     }
 
     /// Ends the pipeline so that nothing of it stays: a message that must fail goes in front.
@@ -165,49 +164,37 @@ impl Connection {
     /// Takes back a pipeline of which nothing has been sent.
     pub(crate) fn withdraw(&mut self) {
         self.channel.outbound.clear();
-        self.unsynced = false;
-        if self.prefix.is_pending() {
-            self.prefix.end();
-            self.statements.forget_switch();
+        self.session.withdraw_pipeline();
+        if self.session.prefix.is_pending() {
+            self.session.prefix.end();
+            self.session.statements.forget_switch();
         }
-    }
-
-    /// Counts the last queued messages as a reset.
-    pub(crate) fn begin_reset(&mut self, residue: Residue, answers: u32) {
-        self.residue = self.residue.max(residue);
-        self.reset_answers = answers;
-        self.drained_rows = 0;
-    }
-
-    /// Whether what is outstanding belongs to a reset.
-    fn is_resetting(&self) -> bool {
-        (1..=self.reset_answers).contains(&self.outstanding)
     }
 
     /// Queues statements of our own by the simple protocol.
     pub(crate) fn simple(&mut self, text: &'static str) {
         postgres_protocol::message::frontend::query(text, &mut self.channel.outbound)
             .expect("our own statements hold no zero byte");
-        self.outstanding += 1;
+        self.session.expect_answers(1);
     }
 
     /// Takes the current message as `ReadyForQuery`.
     pub(crate) fn ready_for_query(&mut self) -> Result<(), Error> {
-        self.transaction = match self.channel.inbound.body() {
+        let transaction = match self.channel.inbound.body() {
             b"I" => TransactionStatus::Idle,
             b"T" => TransactionStatus::Open,
             b"E" => TransactionStatus::Failed,
             _ => return Err(self.breach("a transaction status that does not exist")),
         };
-        self.outstanding = self.outstanding.saturating_sub(1);
-        self.prefix.end();
+        self.session.answered(transaction);
+        self.session.prefix.end();
         self.channel.inbound.shrink();
         Ok(())
     }
 
     /// Never to be used again.
     pub(crate) fn give_up(&mut self) {
-        self.broken = true;
+        self.session.lose();
     }
 
     /// The error of a message that cannot be.
@@ -256,18 +243,19 @@ impl Connection {
     pub(crate) fn is_aside(&mut self, tag: u8) -> Result<bool, Error> {
         match tag {
             tag::NOTICE_RESPONSE => {
-                self.redefined |=
-                    crate::wire::body::has_sqlstate(self.channel.inbound.body(), REDEFINED);
+                if crate::wire::body::has_sqlstate(self.channel.inbound.body(), REDEFINED) {
+                    self.session.note_redefinition();
+                }
                 Ok(true)
             }
             tag::NOTIFICATION_RESPONSE => Ok(true),
             tag::PARAMETER_STATUS => {
                 let body = self.channel.inbound.body();
                 // A reset changes settings back.
-                if self.is_resetting() || crate::wire::body::tells_of_role(body) {
+                if self.session.is_resetting() || crate::wire::body::tells_of_role(body) {
                     return Ok(true);
                 }
-                self.residue = self.residue.max(Residue::Session);
+                self.session.leave(Residue::Session);
                 let status = crate::wire::body::parameter_status(self.channel.inbound.body());
                 match status {
                     // Texts would be read differently from how they are written.

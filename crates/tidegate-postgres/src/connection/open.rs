@@ -6,12 +6,9 @@ use tidegate_sql::{Rejection, RoleName};
 use tokio::time::timeout;
 
 use super::cancel::Canceller;
-use super::{ConnectError, Connection, StartupPins, TransactionStatus};
+use super::{ConnectError, Connection, SessionState, StartupPins};
 use crate::config::Config;
 use crate::session::cache::StatementCache;
-use crate::session::names::Names;
-use crate::session::prefix::Prefix;
-use crate::session::reset::Residue;
 use crate::terminator::Backend;
 use crate::wire::channel::{Channel, Halt};
 use crate::wire::rejection::ServerError;
@@ -41,21 +38,10 @@ impl Connection {
             let backend = ready.map_err(ConnectError::behind_authentication)?;
             Ok(Self {
                 channel,
-                statements: StatementCache::new(config.statements_per_connection),
-                transaction: TransactionStatus::Idle,
-                outstanding: 0,
-                unsynced: false,
-                prefix: Prefix::default(),
-                residue: Residue::None,
-                stirred: false,
-                marked: false,
-                names: Names::Own,
-                search_path: pins.search_path().to_owned(),
-                redefined: false,
-                reset_answers: 0,
-                used: false,
-                drained_rows: 0,
-                broken: false,
+                session: SessionState::new(
+                    pins.search_path(),
+                    StatementCache::new(config.statements_per_connection),
+                ),
                 canceller: Canceller::new(config, backend),
                 server_version: pins.server_version,
             })

@@ -5,8 +5,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{Condition, Connection, TransactionStatus};
-use crate::session::names::Names;
-use crate::session::reset::{CHECK_ROWS, Residue};
+use crate::session::reset::Residue;
 use crate::terminator::{Backend, Fate, Terminator};
 use crate::wire::rejection::ServerError;
 use crate::wire::tag;
@@ -37,11 +36,10 @@ impl Connection {
         }
         // Also when the soft reset found a statement that the caller has prepared.
         if self.condition() == Condition::Unsettled {
-            if self.transaction != TransactionStatus::Idle {
+            if self.session.transaction() != TransactionStatus::Idle {
                 self.simple("ROLLBACK");
             }
-            let residue = self.residue;
-            self.push_reset(residue);
+            self.push_reset();
             self.finish_reset().await;
         }
         self.condition() == Condition::Ready
@@ -62,17 +60,16 @@ impl Connection {
 
     /// Whether nothing is under way except possibly a reset that was sent in whole.
     fn is_at_rest(&self) -> bool {
-        self.outstanding == 0 && self.channel.outbound.is_empty() && !self.unsynced
+        !self.session.may_run() && self.channel.outbound.is_empty()
     }
 
     /// Cancels what runs and reads up to its end.
     async fn interrupt(&mut self, terminator: &dyn Terminator) {
-        if self.unsynced {
+        if self.session.is_pipeline_open() {
             self.abort();
         }
-        // Whatever the statement was, nobody has seen its end.
-        self.residue = Residue::Everything;
-        self.stirred = true;
+        // The end of the statement, whatever it was, is not known.
+        self.session.leave(Residue::Everything);
         let canceller = self.canceller.clone();
         let cancel = timeout(GRACE, canceller.cancel());
         let (outcome, drained) =
@@ -84,7 +81,7 @@ impl Connection {
             );
         }
         // A stream that has failed leaves nothing to terminate.
-        let runs_on = !drained && !self.broken;
+        let runs_on = !drained && !self.session.is_lost();
         if !drained || !matches!(outcome, Ok(Ok(()))) {
             self.give_up();
         }
@@ -95,26 +92,13 @@ impl Connection {
             );
             terminator.terminate(self.backend().clone()).await;
         }
-        self.reset_answers = 0;
+        self.session.end_interruption();
     }
 
     /// Waits for the answers of a reset that has been queued.
     pub(crate) async fn finish_reset(&mut self) {
-        let soft = self.residue != Residue::Everything;
         if self.drain(Instant::now() + RESET, Errors::Fatal).await {
-            self.reset_answers = 0;
-            self.used = false;
-            self.stirred = false;
-            self.names = Names::Own;
-            if self.marked {
-                self.give_up();
-            }
-            let more = soft && self.drained_rows > CHECK_ROWS;
-            self.residue = if more {
-                Residue::Everything
-            } else {
-                Residue::None
-            };
+            self.session.end_reset();
         } else {
             tracing::warn!(
                 backend = self.backend().process_id,
@@ -126,18 +110,18 @@ impl Connection {
 
     /// Reads until nothing is outstanding; `false` when that failed.
     async fn drain(&mut self, deadline: Instant, errors: Errors) -> bool {
-        while self.outstanding > 0 {
+        while self.session.is_waiting() {
             match self.next(Some(deadline)).await {
                 Ok(tag::READY_FOR_QUERY) if self.ready_for_query().is_ok() => {}
                 Ok(tag::ERROR_RESPONSE) if errors == Errors::Fatal => {
-                    // The caller has deallocated the check: it is there again after the next.
+                    // The caller has deallocated the check; the next reset prepares it again.
                     if !ServerError::read(self.channel.inbound.body()).is("26000") {
                         return false;
                     }
-                    self.drained_rows = CHECK_ROWS + 1;
+                    self.session.lose_check();
                 }
                 Ok(tag::READY_FOR_QUERY) | Err(_) => return false,
-                Ok(tag::DATA_ROW) => self.drained_rows = self.drained_rows.saturating_add(1),
+                Ok(tag::DATA_ROW) => self.session.count_reset_row(),
                 Ok(_) => {}
             }
         }

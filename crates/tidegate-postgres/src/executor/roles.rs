@@ -351,7 +351,7 @@ pub(super) fn redefinition(
 
 /// Marks a definition of which only the database could tell: by a function, a trigger, a view.
 pub(crate) fn told(connection: &mut Connection, dictionary: &Dictionary) -> Option<Redefinition> {
-    let told = std::mem::take(&mut connection.redefined);
+    let told = connection.session.take_redefinition();
     told.then(|| Redefinition::begin(&dictionary.belief))
 }
 

@@ -140,7 +140,7 @@ impl RoleTransaction {
         let (lease, dictionary) = (&mut self.lease, &self.lent.dictionary);
         if let Some(redefinition) = redefinition.or(told(lease, dictionary)) {
             dictionary.forget();
-            lease.statements.retire();
+            lease.session.statements.retire();
             self.redefine(redefinition);
         }
         forget_if_malformed(&self.lent.dictionary, &outcome);

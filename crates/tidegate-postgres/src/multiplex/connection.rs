@@ -65,7 +65,7 @@ impl Multiplexed {
         switch: Option<&'static str>,
     ) -> Option<(Self, Queue)> {
         // However it ends, the settings are reset before the connection is lent again.
-        lease.residue = lease.residue.max(Residue::Session);
+        lease.session.leave(Residue::Session);
         lease.simple(SETUP);
         lease.prepare_switch(switch).ok()?;
         let deadline = Some(Instant::now() + OPENING);
@@ -74,7 +74,7 @@ impl Multiplexed {
                 match lease.next(deadline).await.ok()? {
                     tag::READY_FOR_QUERY => break,
                     tag::ERROR_RESPONSE => {
-                        lease.statements.forget_switch();
+                        lease.session.statements.forget_switch();
                         return None;
                     }
                     _ => {}
@@ -82,7 +82,7 @@ impl Multiplexed {
             }
             lease.ready_for_query().ok()?;
         }
-        let statements = std::mem::replace(&mut lease.statements, StatementCache::new(1));
+        let statements = std::mem::replace(&mut lease.session.statements, StatementCache::new(1));
         let multiplexed = Self {
             lease,
             dictionary,
@@ -138,7 +138,7 @@ impl Multiplexed {
             outcome = outcome.and(self.answer(ended, state));
         }
         // The database announced a definition, which harmless reads do not cause.
-        if self.lease.redefined {
+        if self.lease.session.is_redefined() {
             return Err(Broken);
         }
         outcome
@@ -215,7 +215,7 @@ impl Multiplexed {
     fn end_job(&mut self) -> Result<Job, Broken> {
         let connection: &mut Connection = &mut self.lease;
         let ready = connection.ready_for_query().is_ok();
-        if !ready || connection.transaction != TransactionStatus::Idle {
+        if !ready || connection.session.transaction() != TransactionStatus::Idle {
             return Err(self.breach());
         }
         self.jobs.pop_front().ok_or_else(|| self.breach())
@@ -246,8 +246,7 @@ impl Multiplexed {
             });
             end_one(job, each, now);
             if suspect {
-                self.lease.residue = self.lease.residue.max(Residue::Session);
-                self.lease.stirred = true;
+                self.lease.session.leave(Residue::Session);
                 return Err(Broken);
             }
         }
@@ -276,9 +275,9 @@ impl Multiplexed {
             }
         }
         match queue.and_then(Queue::into_statements) {
-            Some(statements) => self.lease.statements = statements,
+            Some(statements) => self.lease.session.statements = statements,
             // PostgreSQL may hold statements that the cache does not know.
-            None => self.lease.residue = Residue::Everything,
+            None => self.lease.session.leave(Residue::Everything),
         }
         let redefinition = told(&mut self.lease, &self.dictionary);
         if redefinition.is_some() {

@@ -13,9 +13,8 @@ impl Connection {
     /// Commits, and sends the reset behind it. Deferred constraints speak here.
     pub(crate) async fn commit(&mut self, deadline: Option<Instant>) -> Result<(), Error> {
         self.simple("COMMIT");
-        let residue = self.residue;
-        if residue > Residue::None {
-            self.push_reset(residue);
+        if self.session.residue().is_reset_due() {
+            self.push_reset();
         }
         let (mut committed, mut failure) = (false, None);
         loop {
@@ -36,7 +35,7 @@ impl Connection {
                 Err(outage(error.rejection))
             }
             Some(error) => Err(Error::Rejected(Box::new(error.rejection))),
-            None if self.transaction != TransactionStatus::Idle => {
+            None if self.session.transaction() != TransactionStatus::Idle => {
                 Err(self.breach("a transaction stayed open behind its COMMIT"))
             }
             None if committed => Ok(()),
@@ -58,7 +57,7 @@ impl Connection {
         };
         // The input functions of literals have run, and they may be anybody's.
         if !task.is_kept() && task.place == Place::Alone {
-            self.residue = Residue::Everything;
+            self.session.leave(Residue::Everything);
         }
         let shape = &prepared.shape;
         Ok(Description {

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::cache::Prepared;
 use super::pipeline::Progress;
 use super::prefix::Prefix;
-use super::reset::{Residue, is_harmless, names_settings};
+use super::reset::Residue;
 use super::task::{Failure, Place, RunError, Task};
 use crate::connection::{Condition, Connection, TransactionStatus, outage};
 use crate::wire::body::{self, Field};
@@ -70,11 +70,11 @@ impl Connection {
         task: &Task<'_>,
         sink: &mut dyn RowSink,
     ) -> Result<Completion, Failure> {
-        self.prefix = Prefix::default();
+        self.session.prefix = Prefix::default();
         // Also when it fails at once: what is in doubt is reset.
         self.leave(task, false);
         let known = if self.may_use_what_is_known(task).await? {
-            self.statements.known(task)
+            self.session.statements.known(task)
         } else {
             None
         };
@@ -100,7 +100,7 @@ impl Connection {
 
     /// Tells a refused switch to the caller's role from other errors.
     pub(crate) fn run_error(&self, error: Error) -> RunError {
-        if self.prefix.is_refused() {
+        if self.session.prefix.is_refused() {
             RunError::RoleRefused(error)
         } else {
             RunError::Failed(error)
@@ -112,7 +112,7 @@ impl Connection {
         if self.condition() == Condition::Resetting {
             self.finish_reset().await;
         }
-        if self.transaction != TransactionStatus::Idle {
+        if self.session.transaction() != TransactionStatus::Idle {
             self.simple("ROLLBACK");
             while self.next(deadline).await? != tag::READY_FOR_QUERY {}
             self.ready_for_query()?;
@@ -126,13 +126,11 @@ impl Connection {
     /// Notes what the statement may leave in the session.
     pub(super) fn leave(&mut self, task: &Task<'_>, suspect: bool) {
         let left = Residue::of(task.bound, task.login.sharing, suspect);
-        self.residue = self.residue.max(left);
-        self.stirred |= suspect || !is_harmless(task.bound, task.login.sharing);
-        self.marked |= names_settings(task.bound, task.login.sharing);
+        self.session.leave(left);
     }
 
     pub(super) fn forget(&mut self, task: &Task<'_>) {
-        self.statements.forget(task.bound);
+        self.session.statements.forget(task.bound);
         task.dictionary.forget_shape(task.bound, &task.login.role);
         task.dictionary.forget_hints(task.bound, &task.login.role);
     }
@@ -162,8 +160,8 @@ impl Connection {
                 }
                 Err(error) => return Err(self.halted(error.into()).into()),
             };
-            if self.prefix.is_pending() && self.is_aside(tag)? {
-                if self.prefix.is_refused() {
+            if self.session.prefix.is_pending() && self.is_aside(tag)? {
+                if self.session.prefix.is_refused() {
                     // PostgreSQL skips everything up to the Sync.
                     self.cut(run.task, &mut run.progress);
                 }
@@ -260,7 +258,7 @@ impl Connection {
         self.ran(run.task, suspect);
         let failure = run.failure.take();
         if failure.is_some() && run.guessed {
-            self.statements.discard(&run.prepared.name);
+            self.session.statements.discard(&run.prepared.name);
         }
         if let Some(wrong) = run.progress.wrong.take() {
             return Err(Failure::Final(Error::Input(wrong)));
@@ -275,7 +273,7 @@ impl Connection {
             }
             return Err(self.rejected(error, run.task.bound).into());
         }
-        if self.transaction != wanted {
+        if self.session.transaction() != wanted {
             return Err(self
                 .breach("the statement changed the transaction around it")
                 .into());
@@ -283,7 +281,9 @@ impl Connection {
         run.announce(sink)?;
         run.prepared.shape.pace.took(run.began.elapsed());
         if run.guessed && run.task.is_kept() {
-            self.statements.keep(run.task.bound, run.prepared.clone());
+            self.session
+                .statements
+                .keep(run.task.bound, run.prepared.clone());
         }
         Ok(Completion {
             affected_rows: run.affected,

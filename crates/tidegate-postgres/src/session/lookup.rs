@@ -34,7 +34,7 @@ impl Connection {
         self.begin_pipeline();
         self.push_prefix(None, lookup.switch)?;
         // Not unnamed: the caller's statement may be, and is still to be bound.
-        let name = self.statements.name();
+        let name = self.session.statements.name();
         let out = &mut self.channel.outbound;
         let sent = frontend::parse(&name, lookup.text, [], out).and_then(|()| {
             let value = |value: &str, out: &mut bytes::BytesMut| {
@@ -79,7 +79,7 @@ impl Connection {
                     }
                     if outcome.is_err() {
                         // The Close behind the error was skipped.
-                        self.statements.discard(&name);
+                        self.session.statements.discard(&name);
                     }
                     return Ok(outcome);
                 }

@@ -53,18 +53,18 @@ impl Connection {
     pub(crate) fn ran(&mut self, task: &Task<'_>, suspect: bool) {
         let behind = Names::behind(task, suspect);
         // It may also have changed them back.
-        let again = self.names == Names::Other && behind == Names::Open;
-        self.names = if again {
+        let again = self.session.names == Names::Other && behind == Names::Open;
+        self.session.names = if again {
             Names::Open
         } else {
-            self.names.max(behind)
+            self.session.names.max(behind)
         };
     }
 
     /// Whether what is known of statements may be used. PostgreSQL is asked where a statement may
     /// have changed what names mean.
     pub(crate) async fn may_use_what_is_known(&mut self, task: &Task<'_>) -> Result<bool, Error> {
-        match self.names {
+        match self.session.names {
             Names::Own | Names::Likely => Ok(true),
             Names::Other => Ok(false),
             Names::Open => self.ask_for_names(task).await,
@@ -74,7 +74,7 @@ impl Connection {
     /// Whether what is learnt now may be kept for others. PostgreSQL is asked where a statement
     /// may have changed what names mean, whatever its text says.
     pub(crate) async fn may_keep_what_is_learnt(&mut self, task: &Task<'_>) -> Result<bool, Error> {
-        match self.names {
+        match self.session.names {
             Names::Own => Ok(true),
             Names::Other => Ok(false),
             Names::Likely | Names::Open => self.ask_for_names(task).await,
@@ -82,7 +82,7 @@ impl Connection {
     }
 
     async fn ask_for_names(&mut self, task: &Task<'_>) -> Result<bool, Error> {
-        let path = self.search_path.clone();
+        let path = self.session.search_path.clone();
         let lookup = Lookup {
             text: ASK,
             parameters: &[&path, task.role().as_str()],
@@ -96,12 +96,12 @@ impl Connection {
         };
         // Where PostgreSQL refuses to say, the statement that follows is refused too.
         let said = self.look_up(&lookup, 1, &mut take).await?.is_ok();
-        if self.prefix.is_refused() {
+        if self.session.prefix.is_refused() {
             // Nothing was asked; the statement that follows is refused too.
             return Ok(false);
         }
         let own = said && own;
-        self.names = if own { Names::Own } else { Names::Other };
+        self.session.names = if own { Names::Own } else { Names::Other };
         Ok(own)
     }
 }

@@ -14,7 +14,7 @@ impl Connection {
     /// between this and the Sync in front of it.
     pub(super) fn prepare_own(&mut self, commands: &[&'static str]) -> Result<(), Error> {
         for text in commands {
-            let (name, is_new) = self.statements.own(text);
+            let (name, is_new) = self.session.statements.own(text);
             if is_new {
                 let parsed = frontend::parse(&name, text, [], &mut self.channel.outbound);
                 parsed.map_err(Error::internal)?;
@@ -25,7 +25,7 @@ impl Connection {
 
     /// Queues a command that was prepared, which takes and returns nothing.
     pub(super) fn push_own(&mut self, text: &'static str) -> Result<(), Error> {
-        let (name, _) = self.statements.own(text);
+        let (name, _) = self.session.statements.own(text);
         let out = &mut self.channel.outbound;
         let nothing = |(): (), _: &mut BytesMut| Ok(IsNull::Yes);
         frontend::bind("", &name, [], [], nothing, [], out)

@@ -11,7 +11,6 @@ use tidegate_sql::{Error, InputError};
 use super::cache::{Prepared, StatementCache};
 use super::prefix::push_switch;
 use super::prepare::push_parse;
-use super::reset::Residue;
 use super::task::{Place, Task};
 use crate::connection::Connection;
 
@@ -85,9 +84,8 @@ impl Connection {
         progress.ended = true;
         self.sync();
         // Behind the answer, in the same write: it costs the caller no time.
-        let residue = self.residue;
-        if task.place == Place::Alone && residue > Residue::None {
-            self.push_reset(residue);
+        if task.place == Place::Alone && self.session.residue().is_reset_due() {
+            self.push_reset();
         }
     }
 }

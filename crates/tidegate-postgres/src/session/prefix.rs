@@ -63,8 +63,8 @@ impl Connection {
         begin: Option<Mode>,
         switch: Option<Switch<'_>>,
     ) -> Result<(), Error> {
-        self.prefix = Prefix::default();
-        if self.transaction != TransactionStatus::Idle {
+        self.session.prefix = Prefix::default();
+        if self.session.transaction() != TransactionStatus::Idle {
             return Ok(());
         }
         if let Some(mode) = begin {
@@ -75,17 +75,17 @@ impl Connection {
                     self.push_own(SNAPSHOT)?;
                 }
             }
-            self.prefix.pending += 1;
+            self.session.prefix.pending += 1;
         }
         if let Some(switch) = switch {
-            let (name, is_new) = self.statements.switch();
+            let (name, is_new) = self.session.statements.switch();
             let out = &mut self.channel.outbound;
             if is_new {
                 frontend::parse(&name, switch.text, [], out).map_err(Error::internal)?;
             }
             push_switch(&name, switch.role, out)?;
-            self.prefix.pending += 1;
-            self.prefix.switches = true;
+            self.session.prefix.pending += 1;
+            self.session.prefix.switches = true;
         }
         Ok(())
     }
@@ -94,7 +94,7 @@ impl Connection {
     pub(crate) fn prepare_switch(&mut self, text: Option<&str>) -> Result<(), Error> {
         self.begin_pipeline();
         if let Some(text) = text
-            && let (name, true) = self.statements.switch()
+            && let (name, true) = self.session.statements.switch()
         {
             let parsed = frontend::parse(&name, text, [], &mut self.channel.outbound);
             parsed.map_err(Error::internal)?;
@@ -106,24 +106,24 @@ impl Connection {
     /// Takes a message that belongs to the prefix; `false` if it belongs to what follows. An error
     /// other than a refused switch belongs to what follows.
     pub(crate) fn take_prefix(&mut self, tag: u8) -> bool {
-        if !self.prefix.is_pending() {
+        if !self.session.prefix.is_pending() {
             return false;
         }
         match tag {
             tag::PARSE_COMPLETE | tag::BIND_COMPLETE | tag::CLOSE_COMPLETE | tag::DATA_ROW => true,
             tag::COMMAND_COMPLETE => {
-                self.prefix.pending -= 1;
+                self.session.prefix.pending -= 1;
                 true
             }
             tag::ERROR_RESPONSE => {
-                let at_switch = self.prefix.switches && self.prefix.pending == 1;
-                self.prefix.end();
+                let at_switch = self.session.prefix.switches && self.session.prefix.pending == 1;
+                self.session.prefix.end();
                 let error = ServerError::read(self.channel.inbound.body());
                 // Whether the error came of its Parse is not known.
-                self.statements.forget_switch();
+                self.session.statements.forget_switch();
                 let refused = at_switch && is_refusal(&error);
                 if refused {
-                    self.prefix.refusal = Some(error);
+                    self.session.prefix.refusal = Some(error);
                 }
                 refused
             }
@@ -133,7 +133,7 @@ impl Connection {
 
     /// The error of a refused switch.
     pub(crate) fn refusal(&self) -> Option<ServerError> {
-        self.prefix.refusal.clone()
+        self.session.prefix.refusal.clone()
     }
 }
 

@@ -26,12 +26,12 @@ impl Connection {
     /// Parses and describes the statement in a round trip of its own, and looks its types up.
     pub(crate) async fn prepare(&mut self, task: &Task<'_>) -> Result<Arc<Prepared>, Failure> {
         // What the last prefix met says nothing of an error that comes before the next.
-        self.prefix = Prefix::default();
+        self.session.prefix = Prefix::default();
         let generation = task.dictionary.generation();
         let keeps = self.may_keep_what_is_learnt(task).await?;
         let hints = self.resolve_hints(task, keeps).await?;
         let name = if keeps && task.is_kept() {
-            self.statements.name()
+            self.session.statements.name()
         } else {
             String::new()
         };
@@ -51,7 +51,7 @@ impl Connection {
             verdict,
         });
         if keeps && task.is_kept() {
-            self.statements.keep(task.bound, prepared.clone());
+            self.session.statements.keep(task.bound, prepared.clone());
         }
         if keeps && task.is_short() {
             task.dictionary
@@ -68,7 +68,7 @@ impl Connection {
         types: impl Iterator<Item = u32>,
     ) -> Result<(), Error> {
         let out = &mut self.channel.outbound;
-        push_parse(&mut self.statements, out, task, (name, types))
+        push_parse(&mut self.session.statements, out, task, (name, types))
     }
 
     /// Queues a command of our own that takes and returns nothing.

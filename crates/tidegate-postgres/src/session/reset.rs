@@ -6,15 +6,22 @@ use tidegate_sql::statement::{BoundStatement, Kind, Trust};
 
 use crate::connection::Connection;
 
-/// What a statement may have left in the session. The greater includes the lesser.
+/// What statements may have left in the session since the last reset. The greater includes the
+/// lesser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Residue {
-    /// Nothing.
+    /// Nothing has run.
     None,
+    /// Harmless reads, after which another session of the same user needs a reset all the same.
+    Reads,
     /// Settings, temporary tables, cursors, locks, channels, sequence values.
     Session,
     /// These, and prepared statements.
+    Statements,
+    /// These, and the seed of `random()`.
     Everything,
+    /// What no reset removes: the connection is closed instead of being lent again.
+    Permanent,
 }
 
 /// What `DISCARD ALL` does, except for locks and prepared statements (PostgreSQL, "DISCARD").
@@ -49,11 +56,19 @@ impl Residue {
     ///
     /// A call runs anything, and so may a suspect, such as a write of a table with triggers.
     pub(crate) fn of(statement: &BoundStatement, sharing: Sharing, suspect: bool) -> Self {
+        let harmless = !suspect && is_harmless(statement, sharing);
         match sharing {
+            Sharing::Strangers if names_settings(statement) => Self::Permanent,
+            Sharing::Strangers if harmless => Self::Statements,
             Sharing::Strangers => Self::Everything,
-            _ if !suspect && is_harmless(statement, sharing) => Self::None,
+            Sharing::One(_) | Sharing::Trusted { .. } if harmless => Self::None,
             Sharing::One(_) | Sharing::Trusted { .. } => Self::Session,
         }
+    }
+
+    /// Whether the session must be reset before it is lent again.
+    pub(crate) fn is_reset_due(self) -> bool {
+        self > Self::Reads
     }
 }
 
@@ -73,13 +88,13 @@ pub(crate) fn is_stateless(statement: &BoundStatement) -> bool {
     statement.statement.kind() == Kind::Read && statement.trust() == Trust::Stateless
 }
 
-/// Whether the statement may give a name to a setting that had none, on behalf of strangers. That
+/// Whether a statement of anonymous callers may give a name to a setting that had none. That
 /// outlives every reset: a setting once named is empty afterwards, where it was NULL before
 /// (PostgreSQL, "Customized Options"). By its text, which may run another text by functions that
-/// take one; strangers can make no functions.
-pub(crate) fn names_settings(statement: &BoundStatement, sharing: Sharing) -> bool {
+/// take one; anonymous callers can make no functions.
+fn names_settings(statement: &BoundStatement) -> bool {
     const BY: [&str; 5] = ["set_config", "_to_xml", "ts_stat", "ts_rewrite", "u&\""];
-    if sharing != Sharing::Strangers || is_stateless(statement) {
+    if is_stateless(statement) {
         return false;
     }
     let text = statement.statement.text().to_ascii_lowercase();
@@ -88,11 +103,12 @@ pub(crate) fn names_settings(statement: &BoundStatement, sharing: Sharing) -> bo
 }
 
 impl Connection {
-    /// Queues the reset that removes the residue.
-    pub(crate) fn push_reset(&mut self, residue: Residue) {
-        let seeds = residue == Residue::Everything && self.stirred;
-        if residue == Residue::Everything {
-            self.statements.clear();
+    /// Queues the reset that removes what statements have left.
+    pub(crate) fn push_reset(&mut self) {
+        let residue = self.session.residue().max(Residue::Session);
+        let seeds = residue >= Residue::Everything;
+        if residue >= Residue::Statements {
+            self.session.statements.clear();
             self.simple("DISCARD ALL");
         } else {
             self.simple(SOFT);
@@ -104,11 +120,11 @@ impl Connection {
         // A statement timeout that the caller has set and that runs out at the very end of the
         // reset hits the message behind it, which must not be the next caller's.
         self.sync();
-        self.begin_reset(residue, 2 + u32::from(seeds));
+        self.session.begin_reset(residue, 2 + u32::from(seeds));
     }
 
     fn push_check(&mut self) {
-        let (name, is_new) = self.statements.check();
+        let (name, is_new) = self.session.statements.check();
         self.begin_pipeline();
         let out = &mut self.channel.outbound;
         let parsed = if is_new {

@@ -121,7 +121,7 @@ impl Connection {
     }
 
     fn statement(&mut self, task: &Task<'_>, may_guess: bool) -> Option<(Arc<Prepared>, bool)> {
-        let known = self.statements.known(task);
+        let known = self.session.statements.known(task);
         known.filter(|(_, guessed)| may_guess || !guessed)
     }
 
@@ -138,7 +138,7 @@ impl Connection {
             }
             match self.prepare(task).await {
                 Ok(_) => {}
-                Err(Failure::Final(error)) if self.prefix.is_refused() => {
+                Err(Failure::Final(error)) if self.session.prefix.is_refused() => {
                     return Err(Miss::Back(Setback::RoleRefused(error)));
                 }
                 Err(Failure::Final(error)) if !is_refusal(&error) => return Err(error.into()),
@@ -169,13 +169,15 @@ impl Connection {
             self.discard_guesses(&steps);
             return Err(self.failed_step(&steps, error));
         }
-        if self.transaction != TransactionStatus::Idle {
+        if self.session.transaction() != TransactionStatus::Idle {
             let error = self.breach("a statement changed the transaction around it");
             return Err(steps.lost(error).into());
         }
         for run in &steps.runs {
             if run.guessed && run.task.is_kept() {
-                self.statements.keep(run.task.bound, run.prepared.clone());
+                self.session
+                    .statements
+                    .keep(run.task.bound, run.prepared.clone());
             }
         }
         if let Some((step, error)) = steps.refused.take() {
@@ -198,7 +200,7 @@ impl Connection {
     fn failed_step(&mut self, steps: &Steps<'_>, error: ServerError) -> Miss {
         if error.is_stale_statement() {
             // Perhaps it was one of our own: code that a statement called can deallocate all.
-            self.statements.forget_own();
+            self.session.statements.forget_own();
         }
         if steps.overdue && error.is(CANCELLED) {
             return steps.rolled_back(Error::Deadline).into();
@@ -222,7 +224,7 @@ impl Connection {
 
     fn discard_guesses(&mut self, steps: &Steps<'_>) {
         for run in steps.runs.iter().filter(|run| run.guessed) {
-            self.statements.discard(&run.prepared.name);
+            self.session.statements.discard(&run.prepared.name);
         }
     }
 }

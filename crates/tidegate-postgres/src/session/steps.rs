@@ -11,7 +11,6 @@ use super::batch::Batch;
 use super::execute::Run;
 use super::pipeline::{AHEAD, Set, Wrong};
 use super::prefix::SNAPSHOT;
-use super::reset::Residue;
 use crate::connection::Connection;
 use crate::wire::body;
 use crate::wire::channel::Halt;
@@ -183,7 +182,7 @@ impl Connection {
                 }
             } else if !self.is_aside(tag)? {
                 self.take_step(tag, steps, sinks).await?;
-            } else if self.prefix.is_refused() {
+            } else if self.session.prefix.is_refused() {
                 // PostgreSQL skips everything up to the Sync.
                 self.end_steps(steps)?;
             }
@@ -227,7 +226,7 @@ impl Connection {
                         steps.syncs = 1;
                     } else {
                         self.withdraw();
-                        self.statements.forget_own();
+                        self.session.statements.forget_own();
                     }
                 }
             }
@@ -260,9 +259,9 @@ impl Connection {
             return Ok(());
         }
         steps.end = End::Queued;
-        let residue = self.residue;
+        let resets = self.session.residue().is_reset_due();
         if steps.batch.mode == Mode::Snapshot {
-            if residue > Residue::None {
+            if resets {
                 // After an error PostgreSQL skips everything up to here, and COMMIT rolls back;
                 // otherwise the reset would find a failed transaction.
                 self.sync();
@@ -273,8 +272,8 @@ impl Connection {
         }
         self.sync();
         steps.syncs += 1;
-        if residue > Residue::None {
-            self.push_reset(residue);
+        if resets {
+            self.push_reset();
         }
         Ok(())
     }
@@ -289,7 +288,7 @@ impl Connection {
             return self.refuse_step(steps);
         }
         // What follows is of other statements, or of COMMIT: behind a refused switch too.
-        if steps.failure.is_some() || self.prefix.is_refused() {
+        if steps.failure.is_some() || self.session.prefix.is_refused() {
             return Ok(());
         }
         let is_over = steps.refused.is_some();
