@@ -188,7 +188,7 @@ pub(super) async fn root(database: &str) -> Client {
     client
 }
 
-fn passwords() -> RolePasswords {
+pub(super) fn passwords() -> RolePasswords {
     static SALT: AtomicU32 = AtomicU32::new(1);
     RolePasswords::new(SECRET, || {
         let mut bytes = [0; 16];

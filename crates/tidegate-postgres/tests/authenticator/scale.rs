@@ -1,41 +1,63 @@
-//! A tenant with thousands of users.
+//! A tenant with thousands of users, on a cluster of its own: other tests would wait for its roles.
 
-use tidegate_sql::RoleName;
+use std::sync::Arc;
 
-use super::fixture::{Tenant, node, root};
+use tidegate_embedded::{Cluster, testing};
+use tidegate_postgres::admin::Admin;
+use tidegate_postgres::backoff::Jitter;
+use tidegate_postgres::control::Control;
+use tidegate_postgres::{Authenticators, Config};
+use tidegate_sql::{DatabaseName, RoleName};
+use tokio_postgres::{Client, NoTls};
+
+use super::fixture::passwords;
+
+const RECORDS: &str = "CREATE SCHEMA tidegate; \
+    CREATE TABLE tidegate.tenants (name text, owner_role text, adopted bool); \
+    CREATE TABLE tidegate.users (database text, role text, user_group text, default_user bool); \
+    INSERT INTO tidegate.tenants VALUES ('large', 'large', false)";
 
 /// As sign-ups leave it, which takes minutes.
 const SIGN_UPS: &str = "DO $$ DECLARE users text; BEGIN \
     FOR i IN 1..6000 LOOP \
-        EXECUTE format('CREATE ROLE \"@u%s\" LOGIN; \
-                        COMMENT ON ROLE \"@u%1$s\" IS ''made by Tidegate''', i); \
+        EXECUTE format('CREATE ROLE \"large/u%s\" LOGIN; \
+                        COMMENT ON ROLE \"large/u%1$s\" IS ''made by Tidegate''', i); \
     END LOOP; \
-    SELECT string_agg(format('\"@u%s\"', i), ', ') INTO users FROM generate_series(1, 6000) i; \
-    EXECUTE 'GRANT CONNECT ON DATABASE seats_scale TO ' || users; \
+    SELECT string_agg(format('\"large/u%s\"', i), ', ') INTO users FROM generate_series(1, 6000) i; \
+    EXECUTE 'GRANT CONNECT ON DATABASE large TO ' || users; \
     EXECUTE 'GRANT USAGE ON SCHEMA public TO ' || users; \
     END $$";
+
+async fn connect(cluster: &Cluster, database: &str) -> Client {
+    let connected = tokio_postgres::connect(&cluster.url(database), NoTls).await;
+    let (client, connection) = connected.unwrap();
+    tokio::spawn(connection);
+    client
+}
 
 /// Answers that compare each user with each do not come within a statement's time.
 #[tokio::test]
 async fn thousands_of_users_share_connections() {
-    let tenant = Tenant::new("seats_scale").await;
-    tenant.run(SIGN_UPS).await;
-    let (database, owner) = (tenant.database(), RoleName::new(tenant.name));
-    let provided = tenant.admin.provide_authenticators(&database, &owner, &[]);
+    let cluster = Cluster::start(testing::settings()).await.unwrap();
+    let mut config = Config::from_url(&cluster.admin_url()).unwrap();
+    config.control_database = DatabaseName::new("control");
+    let root = connect(&cluster, "postgres").await;
+    root.batch_execute("CREATE DATABASE control").await.unwrap();
+    let control = connect(&cluster, "control").await;
+    control.batch_execute(RECORDS).await.unwrap();
+
+    let admin = Admin::new(config.clone(), passwords());
+    let (database, owner) = (DatabaseName::new("large"), RoleName::new("large"));
+    admin.create_tenant(&database).await.unwrap();
+    let large = connect(&cluster, "large").await;
+    large.batch_execute(SIGN_UPS).await.unwrap();
+    let provided = admin.provide_authenticators(&database, &owner, &[]);
     provided.await.unwrap();
-    let node = node(tenant.name);
-    for user in ["alice", "u1", "u6000"] {
-        let authenticator = node.of(&database, &tenant.role(user)).await;
+
+    let control = Control::new(Arc::new(config), Jitter::none()).unwrap();
+    let node = Authenticators::new(Arc::new(control));
+    for user in ["large/u1", "large/u6000"] {
+        let authenticator = node.of(&database, &RoleName::new(user)).await;
         assert!(authenticator.is_some(), "{user}: {:?}", node.decisions());
     }
-    // Other tests share the cluster, and are slower with its roles.
-    drop(tenant);
-    let home = root("postgres").await;
-    let clean = "DO $$ DECLARE r text; BEGIN \
-        FOR r IN SELECT rolname FROM pg_roles WHERE rolname LIKE 'seats\\_scale/%' LOOP \
-            EXECUTE format('DROP ROLE %I', r); \
-        END LOOP; END $$";
-    let drop = "DROP DATABASE seats_scale WITH (FORCE)";
-    home.batch_execute(drop).await.unwrap();
-    home.batch_execute(clean).await.unwrap();
 }
