@@ -146,10 +146,8 @@ impl CatalogWatch {
             self.catalogs.rely(&database, place.telling);
             let polled =
                 place.telling != Telling::Always && (!place.crowded || place.quiet >= CROWDED);
-            let is_due = polled
-                || roles_changed
-                || place.quiet >= BACKSTOP
-                || failing.contains(&database);
+            let is_due =
+                polled || roles_changed || place.quiet >= BACKSTOP || failing.contains(&database);
             if is_due && watched.contains(&database) {
                 self.look(database);
             }

@@ -19,25 +19,27 @@ WITH granted (oid) AS (
           SELECT FROM pg_catalog.pg_db_role_setting s
           JOIN pg_catalog.pg_database d ON s.setdatabase IN (0, d.oid)
           WHERE s.setrole = r.oid AND d.datname = pg_catalog.current_database())
+), closed AS (
+    SELECT n.oid FROM pg_catalog.pg_namespace n
+    WHERE n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' AND NOT EXISTS (
+        SELECT FROM pg_catalog.aclexplode(
+            coalesce(n.nspacl, pg_catalog.acldefault('n', n.nspowner)) || '{}') p
+        WHERE p.grantee = 0 AND p.privilege_type = 'USAGE')
 ), incomplete (grantee, schema) AS MATERIALIZED (
     -- PostgreSQL checks USAGE on a schema when it parses, and a statement stays prepared for all: who
     -- has a right on a table but not on its schema logs in. First those to whom such a right is given.
     SELECT g.grantee, g.schema FROM (
-        SELECT DISTINCT a.grantee, n.oid, n.nspacl, n.nspowner
-        FROM pg_catalog.pg_namespace n
+        SELECT DISTINCT a.grantee, n.oid
+        FROM closed n
         JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid
         CROSS JOIN LATERAL (
             SELECT c.relacl UNION ALL
             SELECT t.attacl FROM pg_catalog.pg_attribute t
             WHERE t.attrelid = c.oid AND t.attacl IS NOT NULL) l (acl)
-        CROSS JOIN LATERAL pg_catalog.aclexplode(l.acl) a
-        WHERE n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
-          AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND a.grantee <> c.relowner
-    ) g (grantee, schema, acl, owner)
-    WHERE NOT EXISTS (
-        SELECT FROM pg_catalog.aclexplode(coalesce(g.acl, pg_catalog.acldefault('n', g.owner))) p
-        WHERE p.grantee = 0 AND p.privilege_type = 'USAGE')
-      AND CASE WHEN g.grantee = 0 THEN true
+        CROSS JOIN LATERAL pg_catalog.aclexplode(l.acl || '{}') a
+        WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND a.grantee <> c.relowner
+    ) g (grantee, schema)
+    WHERE CASE WHEN g.grantee = 0 THEN true
                ELSE NOT pg_catalog.has_schema_privilege(g.grantee, g.schema, 'USAGE') END
 ), place AS (
     SELECT pg_catalog.to_regnamespace('tidegate_catalog')::pg_catalog.oid AS schema,

@@ -15,38 +15,41 @@ async fn said(tenant: &Tenant) -> Vec<Finding> {
         .collect()
 }
 
+/// What keeps users from sharing connections, and a part of what the doctor says.
+const HARMS: [(&str, &str); 10] = [
+    ("GRANT ALL ON own TO \"@mallory\"", "triggers on public.own"),
+    (
+        "CREATE SCHEMA IF NOT EXISTS \"a\u{1b}[2J\nb\"; GRANT CREATE ON SCHEMA \"a\u{1b}[2J\nb\" TO \"@mallory\"",
+        "may make objects",
+    ),
+    ("ALTER ROLE \"@$authenticator1\" NOLOGIN", "is locked"),
+    ("ALTER ROLE \"@$authenticator1\" INHERIT", "inherits"),
+    (
+        "ALTER ROLE \"@$authenticator1\" VALID UNTIL '2001-01-01'",
+        "is locked",
+    ),
+    (
+        "ALTER ROLE \"@$authenticator1\" CONNECTION LIMIT 0",
+        "limited",
+    ),
+    (
+        "ALTER ROLE \"@$authenticator1\" SET work_mem = '1MB'; \
+         ALTER ROLE \"@$authenticator1\" IN DATABASE shared_doctor SET work_mem = '1MB'",
+        "settings of its own",
+    ),
+    (
+        "REVOKE SELECT ON tidegate_catalog.objections FROM \"@$authenticator1\"",
+        "lacks",
+    ),
+    ("ALTER ROLE \"@$authenticator1\" CREATEROLE", "CREATEROLE"),
+    ("GRANT shared_doctor TO \"@$authenticator1\"", "owner"),
+];
+
 #[tokio::test]
 async fn the_doctor_names_what_keeps_users_from_sharing_and_sets_it_right() {
     let tenant = Tenant::new("shared_doctor").await;
     assert_eq!(said(&tenant).await, []);
-    for (harm, part) in [
-        ("GRANT ALL ON own TO \"@mallory\"", "triggers on public.own"),
-        (
-            "CREATE SCHEMA IF NOT EXISTS \"a\u{1b}[2J\nb\"; GRANT CREATE ON SCHEMA \"a\u{1b}[2J\nb\" TO \"@mallory\"",
-            "may make objects",
-        ),
-        ("ALTER ROLE \"@$authenticator1\" NOLOGIN", "is locked"),
-        ("ALTER ROLE \"@$authenticator1\" INHERIT", "inherits"),
-        (
-            "ALTER ROLE \"@$authenticator1\" VALID UNTIL '2001-01-01'",
-            "is locked",
-        ),
-        (
-            "ALTER ROLE \"@$authenticator1\" CONNECTION LIMIT 0",
-            "limited",
-        ),
-        (
-            "ALTER ROLE \"@$authenticator1\" SET work_mem = '1MB'; \
-             ALTER ROLE \"@$authenticator1\" IN DATABASE shared_doctor SET work_mem = '1MB'",
-            "settings of its own",
-        ),
-        (
-            "REVOKE SELECT ON tidegate_catalog.objections FROM \"@$authenticator1\"",
-            "lacks",
-        ),
-        ("ALTER ROLE \"@$authenticator1\" CREATEROLE", "CREATEROLE"),
-        ("GRANT shared_doctor TO \"@$authenticator1\"", "owner"),
-    ] {
+    for (harm, part) in HARMS {
         tenant.run(harm).await;
         let found = said(&tenant).await;
         assert!(
