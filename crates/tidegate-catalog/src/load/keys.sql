@@ -9,7 +9,7 @@
 -- the rights of a predefined role that reads or writes all has that as if it were an ACL's.
 --
 -- Which memberships count PostgreSQL decides (pg_has_role); the recursion only finds the candidates.
--- Nobody is a member of pg_database_owner by a row.
+-- pg_database_owner has no member in pg_auth_members.
 with recursive asked as materialized (
     select r.oid, r.rolname, r.rolsuper, r.rolbypassrls
     from pg_catalog.pg_roles r

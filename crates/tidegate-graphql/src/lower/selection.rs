@@ -35,7 +35,7 @@ impl<'d> Lowerer<'d> {
     fn shows(&self, id: RelationId, group: &Group<'d>) -> Result<Shows, Error> {
         let known = group.field.meaning.get().copied();
         let meaning = known.map_or_else(|| self.meaning(id, &group.field.name), Ok)?;
-        // Whoever was first found the same.
+        // Another request was first, with the same result.
         let _ = group.field.meaning.set(meaning);
         Ok(match meaning {
             Meaning::Typename => Shows::Typename,

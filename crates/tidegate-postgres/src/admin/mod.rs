@@ -115,8 +115,8 @@ pub struct Admin {
     config: Config,
     passwords: RolePasswords,
     /// Changes of the users of one database take turns here: PostgreSQL lets no two sessions change
-    /// the rights on one database at once. A tenant whose locks delay its own changes delays nobody
-    /// else's.
+    /// the rights on one database at once. A tenant whose locks delay its own changes does
+    /// not delay those of others.
     users: Arc<Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>>,
 }
 

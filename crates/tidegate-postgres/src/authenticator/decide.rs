@@ -15,6 +15,9 @@ use crate::suspects::{Texts, texts};
 /// How long a decision may take.
 const LIMIT: Duration = Duration::from_secs(10);
 
+/// SQLSTATE `lock_not_available`.
+const LOCK_NOT_AVAILABLE: &str = "55P03";
+
 /// Why nothing is shared while nothing else speaks against it.
 const UNCOMMITTED: &str = "a user's definition or grant is not committed yet";
 
@@ -31,6 +34,9 @@ static IS_THERE: LazyLock<Arc<Statement>> = LazyLock::new(|| {
         "SELECT 'yes' WHERE pg_catalog.to_regclass('tidegate_catalog.objections') IS NOT NULL",
     )
 });
+/// Requests of the tenant's users wait for a decision.
+static LIMIT_WAIT: LazyLock<Arc<Statement>> =
+    LazyLock::new(|| statement("SELECT pg_catalog.set_config('lock_timeout', '500ms', true)"));
 /// Decisions take turns. No definition waits for that, and no switch of a role.
 static LOCK: LazyLock<Arc<Statement>> = LazyLock::new(|| {
     statement("LOCK TABLE ONLY tidegate_catalog.objections IN SHARE UPDATE EXCLUSIVE MODE")
@@ -102,7 +108,15 @@ impl Source<'_> {
             return Ok((vec![objection(reason, "")], Vec::new()));
         }
         let mut transaction = self.service.begin(&who, Mode::ReadWrite, &terms).await?;
-        rows(&mut *transaction, &LOCK, &[]).await?;
+        rows(&mut *transaction, &LIMIT_WAIT, &[]).await?;
+        if let Err(error) = rows(&mut *transaction, &LOCK, &[]).await {
+            // A user's session holds the table until its definitions are committed.
+            return if error.sqlstate() == Some(LOCK_NOT_AVAILABLE) {
+                Ok((vec![objection(UNCOMMITTED, "")], Vec::new()))
+            } else {
+                Err(error)
+            };
+        }
         rows(&mut *transaction, &CLEAR, &[]).await?;
         let values = [("owner", owner.as_str()), ("source", control::source())];
         let found = rows(&mut *transaction, &DECIDE, &values).await?;

@@ -44,7 +44,7 @@ pub struct Connection {
 pub enum Condition {
     /// Idle, in its initial session state.
     Ready,
-    /// The reset has been sent and nothing else is open: put it back; whoever takes it next calls
+    /// The reset has been sent and nothing else is open: put it back; its next user calls
     /// [`Connection::settle`] first, which then waits for microseconds at most.
     Resetting,
     /// A statement may still run, or a reset is due: [`Connection::settle`] in the background

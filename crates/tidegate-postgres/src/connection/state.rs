@@ -161,7 +161,7 @@ impl SessionState {
         }
     }
 
-    /// A row has come while answers are read that nobody waits for.
+    /// A row has come while answers without a reader are skipped.
     pub(super) fn count_reset_row(&mut self) {
         if let Phase::Resetting { rows, .. } = &mut self.phase {
             *rows = rows.saturating_add(1);

@@ -1,6 +1,6 @@
 -- Notifies everybody who listens, and by a notice the service's own session that ran the definition:
 -- the caller's next request must know. Temporary objects are their session's own, as long as the
--- command names any. It runs with its owner's rights and a path that nobody can put anything into.
+-- command names any. It runs with its owner's rights and with a path of schemas that only the service may write to.
 -- Apart from what is said below it fails no statement.
 --
 -- The row in `objections` ends the sharing of connections in the definition's own transaction, so
@@ -22,6 +22,7 @@
 CREATE OR REPLACE FUNCTION tidegate_catalog.announce() RETURNS event_trigger
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET client_min_messages = notice AS $announce$
+-- Version 1.
 DECLARE
     defined pg_catalog.bool;
     provisioned pg_catalog.bool;
@@ -71,6 +72,13 @@ BEGIN
                 PERFORM FROM tidegate_catalog.objections o
                 WHERE o.tx OPERATOR(pg_catalog.<>) pg_catalog.pg_current_xact_id()
                 LIMIT 1 FOR KEY SHARE;
+                IF NOT FOUND THEN
+                    -- A decision may have replaced the row while this waited for it. The new one
+                    -- is in the next snapshot.
+                    PERFORM FROM tidegate_catalog.objections o
+                    WHERE o.tx OPERATOR(pg_catalog.<>) pg_catalog.pg_current_xact_id()
+                    LIMIT 1 FOR KEY SHARE;
+                END IF;
                 IF FOUND THEN
                     PERFORM pg_catalog.pg_stat_clear_snapshot();
                     excluded := NOT EXISTS (

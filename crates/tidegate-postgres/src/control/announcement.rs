@@ -52,7 +52,8 @@ pub(crate) fn source() -> &'static str {
 }
 
 /// Whether the trigger is there, fires, and everything behind it is ours; whether it is as this
-/// release makes it; and whether we may make it, which only superusers may. Where transactions are
+/// release or a later one makes it (`-- Version` in the function; raise both numbers with every
+/// change of the function or of `decide.sql`); and whether we may make it, which only superusers may. Where transactions are
 /// prepared there should be none: a transaction that has sent NOTIFY cannot be prepared.
 const SURVEY: &str = "SELECT made.current IS NOT NULL, coalesce(made.current, false),
     (SELECT r.rolsuper
@@ -60,7 +61,8 @@ const SURVEY: &str = "SELECT made.current IS NOT NULL, coalesce(made.current, fa
      FROM pg_catalog.pg_roles r
      WHERE r.rolname OPERATOR(pg_catalog.=) current_user)
     FROM (SELECT) one LEFT JOIN (
-    SELECT pg_catalog.strpos(p.prosrc, 'is_user') OPERATOR(pg_catalog.>) 0 AS current
+    SELECT coalesce(pg_catalog.substring(p.prosrc, '-- Version ([0-9]+)')::pg_catalog.int4, 0)
+        OPERATOR(pg_catalog.>=) 1 AS current
     FROM pg_catalog.pg_event_trigger e
     JOIN pg_catalog.pg_proc p ON p.oid OPERATOR(pg_catalog.=) e.evtfoid
     JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace
@@ -195,4 +197,19 @@ async fn survey(client: &Client) -> Result<Survey, tokio_postgres::Error> {
         current: is(1),
         may_make: is(2),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use sha2::{Digest as _, Sha256};
+
+    use super::*;
+
+    #[test]
+    fn a_changed_function_has_another_version() {
+        let digest = Sha256::digest(source().as_bytes());
+        // Installations are renewed by the version. Raise it in the function and in `SURVEY`
+        // whenever this digest changes.
+        assert_eq!(digest[..4], [0xf2, 0x66, 0xb6, 0xe3]);
+    }
 }

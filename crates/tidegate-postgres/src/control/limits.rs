@@ -33,8 +33,8 @@ impl Limits {
     /// which is what the pool of the users' connections leaves.
     pub fn for_pool(connections: usize) -> Self {
         Self {
-            lookups: (connections / 16).max(4),
-            listeners: (connections / 8).max(4),
+            lookups: (connections / 11).max(4),
+            listeners: (connections / 10).max(4),
         }
     }
 }

@@ -6,7 +6,8 @@ use std::time::Duration;
 use deadpool_postgres::{Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime};
 use parking_lot::Mutex;
 use tidegate_sql::{DatabaseName, Error, Result};
-use tokio::time::Instant;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout};
 
 use super::connect::settings;
 use super::refusal;
@@ -70,6 +71,7 @@ pub(super) struct Link {
     pool: Pool,
     tls: Tls,
     reach: Arc<Reach>,
+    turns: Arc<Semaphore>,
 }
 
 impl Link {
@@ -93,7 +95,21 @@ impl Link {
             .create_timeout(Some(config.connect_timeout))
             .build()
             .map_err(|error| ConnectError::Protocol(error.to_string()))?;
-        Ok(Self { pool, tls, reach })
+        Ok(Self {
+            pool,
+            tls,
+            reach,
+            turns: Arc::new(Semaphore::new(size)),
+        })
+    }
+
+    /// A permit to use one of the connections, as soon as there is one.
+    pub(super) async fn turn(&self) -> Result<OwnedSemaphorePermit> {
+        let turn = timeout(WAIT, self.turns.clone().acquire_owned()).await;
+        let timed_out = Error::PoolTimeout {
+            retry_after: RETRY_AFTER,
+        };
+        turn.map_err(|_| timed_out)?.map_err(Error::internal)
     }
 
     /// A connection on which nothing runs.

@@ -141,9 +141,12 @@ impl Control {
         match who {
             Principal::Control => self.main.session().await,
             Principal::Catalog(database) => {
+                // The database's own permit first: requests that wait for one database must not
+                // take the permits of all.
+                let turn = self.catalog(database)?.turn().await?;
                 let permit = self.permits.lookup().await?;
                 let session = self.catalog(database)?.session().await?;
-                Ok(session.with_permit(permit))
+                Ok(session.with_permits([turn, permit]))
             }
             Principal::Role(_) => Err(Error::internal(
                 "statements of users do not run on the service's connections",

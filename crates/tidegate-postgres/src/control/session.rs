@@ -25,7 +25,7 @@ pub(super) struct Session {
     object: Option<Object>,
     tls: Tls,
     /// Its part of the connections that there may be.
-    permit: Option<OwnedSemaphorePermit>,
+    permits: Option<[OwnedSemaphorePermit; 2]>,
 }
 
 impl Session {
@@ -33,13 +33,13 @@ impl Session {
         Self {
             object: Some(object),
             tls,
-            permit: None,
+            permits: None,
         }
     }
 
-    /// Holds a permit for as long as the connection is in use.
-    pub(super) fn with_permit(mut self, permit: OwnedSemaphorePermit) -> Self {
-        self.permit = Some(permit);
+    /// Holds permits for as long as the connection is in use.
+    pub(super) fn with_permits(mut self, permits: [OwnedSemaphorePermit; 2]) -> Self {
+        self.permits = Some(permits);
         self
     }
 
@@ -168,7 +168,7 @@ impl Drop for Session {
         let token = object.cancel_token();
         let tls = self.tls.clone();
         let client = Object::take(object);
-        let permit = self.permit.take();
+        let permits = self.permits.take();
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return;
         };
@@ -178,7 +178,7 @@ impl Drop for Session {
                 ?cancelled,
                 "closed a connection of the service in the middle of its work"
             );
-            drop((client, permit));
+            drop((client, permits));
         });
     }
 }

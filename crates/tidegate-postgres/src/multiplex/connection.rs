@@ -16,7 +16,6 @@ use crate::connection::{Connection, TransactionStatus};
 use crate::dictionary::Dictionary;
 use crate::executor::{RoleConnector, told};
 use crate::pool::Lease;
-use crate::session::cache::StatementCache;
 use crate::session::reset::Residue;
 use crate::wire::rejection::ServerError;
 use crate::wire::{body, tag};
@@ -82,7 +81,7 @@ impl Multiplexed {
             }
             lease.ready_for_query().ok()?;
         }
-        let statements = std::mem::replace(&mut lease.session.statements, StatementCache::new(1));
+        let statements = lease.session.statements.take();
         let multiplexed = Self {
             lease,
             dictionary,

@@ -184,7 +184,7 @@ impl Entry {
         let (lease, dictionary) = (lease(), dictionary.clone());
         let switch = first.switch.map(|switch| switch.text);
         tokio::spawn(async move {
-            // A request that asks for a connection itself is told why there is none.
+            // A request that takes a connection itself reports why there is none.
             if let Ok(lease) = lease.await
                 && let Some((wire, queue)) = Multiplexed::open(lease, dictionary, switch).await
             {

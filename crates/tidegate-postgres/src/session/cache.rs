@@ -194,6 +194,12 @@ impl StatementCache {
     }
 
     /// Forgets all, because PostgreSQL does.
+    /// Moves everything out and leaves an empty cache of the same capacity.
+    pub(crate) fn take(&mut self) -> Self {
+        let empty = Self::new(self.capacity);
+        std::mem::replace(self, empty)
+    }
+
     pub(crate) fn clear(&mut self) {
         self.entries.clear();
         self.dropped.clear();

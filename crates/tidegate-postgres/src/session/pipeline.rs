@@ -134,9 +134,7 @@ pub(crate) fn push_reads(
     longest: usize,
 ) -> Option<()> {
     let start = out.len();
-    let pushed = push_switch_and_reads(statements, out, reads);
-    let fits = pushed.is_some() && out.len() - start <= longest;
-    if !fits {
+    if push_switch_and_reads(statements, out, reads, longest).is_none() {
         out.truncate(start);
         return None;
     }
@@ -148,15 +146,24 @@ fn push_switch_and_reads(
     statements: &mut StatementCache,
     out: &mut BytesMut,
     reads: &[Read<'_>],
+    longest: usize,
 ) -> Option<()> {
+    let start = out.len();
     if let Some(switch) = reads.first()?.task.switch {
         push_switch(statements.prepared_switch()?, switch.role, out).ok()?;
     }
     let behind_switch = out.len();
     reads.iter().try_for_each(|read| read.push(out))?;
-    let mut guessed = reads.iter().filter(|read| read.guessed).peekable();
+    let guessed = reads.iter().filter(|read| read.guessed);
+    let texts = guessed
+        .clone()
+        .map(|read| read.task.bound.statement.text().len());
+    if out.len() - start + texts.sum::<usize>() > longest {
+        return None;
+    }
+    let mut guessed = guessed.peekable();
     if guessed.peek().is_some() {
-        // A Parse takes with it the Close of what was evicted, so all values must be known to fit.
+        // A Parse takes with it the Close of what was evicted, so nothing may fail behind it.
         let sets = out.split_off(behind_switch);
         guessed.try_for_each(|read| read.push_parse(statements, out))?;
         out.unsplit(sets);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use parking_lot::RwLock;
 use tidegate_sql::statement::Suspects;
 use tidegate_sql::{DatabaseName, Executor, Result, Statement, Terms};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::find::{self, find};
 use super::load::Source;
@@ -20,6 +20,8 @@ const BELIEVED: Duration = Duration::from_secs(1);
 const REST: u32 = 4;
 /// The rest after a failure.
 const FAILED: Duration = Duration::from_secs(1);
+/// A caller waits so long for an answer. Without one its statement runs on the caller's own login.
+const LEARNING: Duration = Duration::from_millis(500);
 /// Asking ends within this time or fails.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -47,6 +49,8 @@ struct Found {
     asked: Option<Instant>,
     /// When it may be asked again.
     rested: Option<Instant>,
+    /// When a caller waited and got no answer.
+    failed: Option<Instant>,
 }
 
 /// Where the suspects of a statement stand that is kept prepared.
@@ -97,16 +101,31 @@ impl Belief {
         service: &Arc<dyn Executor>,
         database: &DatabaseName,
     ) -> bool {
+        if self.redefining.load(Ordering::SeqCst) > 0 {
+            return false;
+        }
         if !self.is_known() {
-            let _learning = self.learning.lock().await;
-            if !self.is_known()
-                && let Err(error) = self.ask(&**service, database).await
-            {
-                tracing::debug!(%database, %error, "functions are not known");
+            let learning = timeout(LEARNING, self.learn(service, database));
+            if learning.await.is_err() {
+                self.found.write().failed = Some(Instant::now());
+                self.refresh(service, database);
             }
         }
         let found = self.found.read();
         self.believes(&found, Instant::now()) && !found.suspects.calls.are_in(statement.text())
+    }
+
+    /// Asks the database, unless another caller has or it did not answer a moment ago.
+    async fn learn(&self, service: &Arc<dyn Executor>, database: &DatabaseName) {
+        let _learning = self.learning.lock().await;
+        let failed = self.found.read().failed;
+        if self.is_known() || failed.is_some_and(|failed| failed.elapsed() < FAILED) {
+            return;
+        }
+        if let Err(error) = self.ask(&**service, database).await {
+            tracing::debug!(%database, %error, "functions are not known");
+            self.found.write().failed = Some(Instant::now());
+        }
     }
 
     fn is_known(&self) -> bool {

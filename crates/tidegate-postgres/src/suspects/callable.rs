@@ -20,8 +20,9 @@ const UNSAFE: [&str; 6] = [
     "ts_rewrite",
     "ts_stat",
 ];
-/// A name with escapes may be any name; the XML functions run texts (`query_to_xml`).
-const UNSAFE_PARTS: [&str; 2] = ["u&\"", "_to_xml"];
+/// A name with escapes may be any name; the XML functions run texts (`query_to_xml`);
+/// an UPDATE of `pg_settings` makes settings.
+const UNSAFE_PARTS: [&str; 3] = ["u&\"", "_to_xml", "pg_settings"];
 
 /// Functions that the owner's methods may not call on a connection that users share.
 #[derive(Debug, Default)]
@@ -87,9 +88,11 @@ fn is_unsafe(text: &str) -> bool {
 }
 
 /// The words of a text in lower case, wherever they stand: also in comments, strings and names.
+/// A word with `$` counts as a whole and in parts: it may be the quotes of a body (`$body$set`).
 fn words(text: &str) -> HashSet<String> {
     let words = text.split(|character| !is_word(character));
-    let words = words.filter(|word| !word.is_empty());
+    let parts = words.clone().flat_map(|word| word.split('$'));
+    let words = words.chain(parts).filter(|word| !word.is_empty());
     words.map(str::to_lowercase).collect()
 }
 
@@ -120,6 +123,8 @@ mod tests {
             "begin set /* as */ local Role x; end",
             "select U&\"\\0065xecute\"()",
             "select query_to_xml(q, true, false, '')",
+            "create function f() returns void language sql as $function$set /**/ role x$function$",
+            "update pg_settings set setting = b where name = a",
         ] {
             let functions = found(&[["f", text], ["g", "select 1"]]);
             assert!(functions.are_in("select public.\"F\"(1)"), "{text}");

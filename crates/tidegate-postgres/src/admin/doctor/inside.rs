@@ -21,7 +21,7 @@ impl Admin {
         let mut findings = Vec::new();
         for tenant in &kept {
             let found = present::examine(&home, tenant, feed).await?;
-            // Whatever else is wrong with a tenant may keep its users out, and is told already.
+            // Other faults of a tenant may keep its users out, and are reported already.
             let refused = if found.iter().all(|finding| finding.verdict == Verdict::Good) {
                 logins::refused(self, &home, tenant).await?
             } else {

@@ -198,8 +198,8 @@ async fn wrong_passwords(
     Ok(wrong.collect())
 }
 
-/// The roles that the check logs in as: the owner; roles with settings of their own, which may let
-/// no session begin; and the first users, where nobody but PostgreSQL can check their passwords.
+/// The roles that the check logs in as: the owner; roles with settings of their own, which may
+/// refuse every session; and the first users, where only a login can check their passwords.
 async fn tried(home: &Session, tenant: &KeptTenant) -> Result<Vec<String>> {
     let limit = if home.superuser { 0 } else { MOST_TRIED };
     let query = "SELECT r.rolname::text FROM pg_catalog.pg_roles r \
