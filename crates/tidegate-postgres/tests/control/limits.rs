@@ -99,3 +99,30 @@ async fn no_more_databases_are_listened_to_than_allowed() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn statements_that_wait_in_one_database_leave_connections_to_others() {
+    let (control, databases) = service("waited_in", 2).await;
+    let cluster = tidegate_embedded::testing::cluster();
+    let holder = connect(&cluster.url("waited_in_0")).await;
+    holder
+        .batch_execute("SELECT pg_advisory_lock(1)")
+        .await
+        .unwrap();
+    let wait = |_| {
+        let (control, who) = (control.clone(), Principal::Catalog(databases[0].clone()));
+        tokio::spawn(async move {
+            let sql = Sql::new("SELECT pg_catalog.pg_advisory_lock_shared(1)").set([]);
+            let mut rows = Gathered::default();
+            let done = control.query(&who, &sql.bound, sql.terms(), &mut rows);
+            done.await.map(drop)
+        })
+    };
+    let waiting: Vec<_> = (0..4).map(wait).collect();
+    let waits = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted \
+                 AND database = (SELECT oid FROM pg_database WHERE datname = 'waited_in_0')";
+    let waits = async || -> i64 { holder.query_one(waits, &[]).await.unwrap().get(0) };
+    soon(async { while waits().await < 2 {} }).await;
+    soon(look(&control, &databases[1])).await.unwrap();
+    assert!(waiting.iter().all(|waits| !waits.is_finished()));
+}
