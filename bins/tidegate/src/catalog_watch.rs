@@ -38,7 +38,8 @@ const USED: u32 = 60;
 const RETRY: Duration = Duration::from_mins(1);
 /// How long a database is polled for which no connection is left to listen on.
 const RETRY_ROOM: Duration = Duration::from_secs(10);
-/// Such a database is compared every so many ticks: there may be hundreds, and each needs a login.
+/// A database without a listening connection is polled once in this number of ticks. There may be
+/// hundreds of them, and each poll may need a login.
 const CROWDED: u32 = 25;
 
 /// What happened to a database.
@@ -170,8 +171,8 @@ impl CatalogWatch {
     }
 
     /// Whether roles or memberships have changed other than by new roles: they belong to no database,
-    /// so that no database tells. Reading all of them takes milliseconds where there are thousands,
-    /// so they are read only when a transaction has ended since the last time. Also closes
+    /// so no event trigger reports them. Reading thousands of them takes milliseconds, so they are
+    /// read only when a transaction has ended since the last time. Also closes
     /// connections of roles that may not log in any more.
     async fn have_roles_changed(&mut self) -> bool {
         self.ticks = self.ticks.wrapping_add(1);

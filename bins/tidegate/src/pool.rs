@@ -24,7 +24,7 @@ pub(crate) struct UserPool {
     authenticators: Arc<Authenticators>,
 }
 
-/// What logs in as the roles of users; `version` is `server_version_num`.
+/// Opens connections that log in as users' roles; `version` is `server_version_num`.
 pub(crate) fn connector(service: &Service, version: u32) -> Result<RoleConnector> {
     let control: Arc<dyn Executor> = service.control.clone();
     let credentials = RoleCredentials::new(control, service.passwords.clone(), version)?;

@@ -49,7 +49,7 @@ impl Group {
         Arc::clone(slots.entry(name.into()).or_default())
     }
 
-    /// What was loaded last under a name, however old it is.
+    /// The last load of the schema `name`, even if it is stale.
     pub(super) fn kept(&self, name: &str) -> Option<Schemas> {
         self.slots.lock().get(name)?.kept()
     }

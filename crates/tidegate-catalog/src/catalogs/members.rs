@@ -97,7 +97,8 @@ impl Members {
 
     /// Takes the keys of roles. Roles without one do not exist.
     pub(super) fn keyed(&mut self, asked: &Asked, keys: Vec<RoleKey>, now: u64) {
-        // A new role may have been put into a group meanwhile: its next request asks again.
+        // Roles were added while the keys were read, and their memberships may have changed since.
+        // Without an epoch, the next request of such a role reads its key again.
         let keyed = (asked.additions == self.additions).then_some(asked.epoch);
         let mut before = Vec::with_capacity(asked.roles.len());
         for role in &asked.roles {

@@ -1,4 +1,4 @@
-//! What roles asked for of a database: one schema, or all of them.
+//! A cached load of one schema of a database, or of all its schemas.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::error::Result;
 /// The schemas, and of which epoch of the database they are at least.
 type Current = (Loaded, u64);
 
-/// Who sees the schemas that were loaded.
+/// Which roles a loaded schema is valid for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sight {
     /// All roles of the group.
@@ -49,7 +49,7 @@ impl Slot {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// What may be served, if it is of the epoch `required` at least.
+    /// The loaded schemas, if they are at least as new as the epoch `required`.
     pub(super) fn current(&self, required: u64) -> Option<Schemas> {
         let loaded = self.loaded.read();
         let fresh = loaded.as_ref().filter(|(_, epoch)| *epoch >= required);
@@ -73,7 +73,7 @@ impl Slot {
     }
 
     /// Brings it up to date by `refresh`, unless that has happened while this waited for its turn.
-    /// What is not what the whole group sees is returned, but not kept.
+    /// A result that is not valid for the whole group is returned, but not cached.
     pub(super) async fn load<F>(
         &self,
         tenant: &Tenant,

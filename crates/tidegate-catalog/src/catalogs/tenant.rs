@@ -208,7 +208,7 @@ impl Tenant {
         self.state.lock().members.doubt(role);
     }
 
-    /// What a role last saw, however old it is.
+    /// The last schemas that were loaded for a role, even if they are stale.
     pub(super) fn kept(&self, role: &RoleName, name: &str) -> Option<Schemas> {
         let state = self.state.lock();
         let (group, former) = state.members.last(role)?;

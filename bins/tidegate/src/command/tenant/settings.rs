@@ -20,7 +20,7 @@ pub(super) async fn set(settings: &Settings, name: &str, given: &[String]) -> Re
     }
     show(&service, name).await?;
     if opened && tenant.adopted {
-        // Adopting leaves to everybody what PostgreSQL gives to everybody.
+        // `tenant adopt` does not revoke PostgreSQL's default grants to PUBLIC.
         let text = "Run `tidegate doctor`: it checks what anonymous callers may do in an adopted \
                     database, such as take advisory locks, and prints the SQL that revokes it.\n";
         print(text)?;
