@@ -15,21 +15,22 @@ use serde_json::Value;
 /// The layer of each crate; a crate depends on lower layers only (docs/ARCHITECTURE.md, I1).
 /// `embedded` stands apart: only the binary, tests and benches use it.
 const LAYERS: &[(&str, u8)] = &[
-    ("tidegate-sql", 0),
+    ("tidegate-values", 0),
     ("tidegate-oauth", 0),
     ("tidegate-embedded", 0),
-    ("tidegate-catalog", 1),
-    ("tidegate-methods", 1),
-    ("tidegate-postgres", 1),
-    ("tidegate-filter", 2),
+    ("tidegate-sql", 1),
     ("tidegate-outbound", 1),
-    ("tidegate-rpc", 2),
-    ("tidegate-store", 2),
-    ("tidegate-plan", 3),
-    ("tidegate-feed", 3),
-    ("tidegate-graphql", 4),
-    ("tidegate-server", 5),
-    ("tidegate", 6),
+    ("tidegate-catalog", 2),
+    ("tidegate-methods", 2),
+    ("tidegate-postgres", 2),
+    ("tidegate-filter", 3),
+    ("tidegate-rpc", 3),
+    ("tidegate-store", 3),
+    ("tidegate-plan", 4),
+    ("tidegate-feed", 4),
+    ("tidegate-graphql", 5),
+    ("tidegate-server", 6),
+    ("tidegate", 7),
 ];
 
 /// The crates that may be named here and nowhere else (I3).
@@ -44,7 +45,10 @@ const HOMES: &[(&str, &[&str])] = &[
     ("postgres-protocol", &["tidegate-postgres"]),
     ("hmac", &["tidegate-postgres"]),
     ("sha2", &["tidegate-postgres"]),
-    ("postgres-types", &["tidegate-sql", "tidegate-postgres"]),
+    (
+        "postgres-types",
+        &["tidegate-values", "tidegate-sql", "tidegate-postgres"],
+    ),
     ("ring", &["tidegate-oauth", "tidegate-outbound"]),
     ("oauth2", &["tidegate-outbound"]),
     ("lettre", &["tidegate-outbound"]),
@@ -64,7 +68,8 @@ const HOMES: &[(&str, &[&str])] = &[
 
 /// The edges between our crates that the architecture draws; any other edge is a new decision.
 const EDGES: &[(&str, &[&str])] = &[
-    ("tidegate-sql", &[]),
+    ("tidegate-values", &[]),
+    ("tidegate-sql", &["tidegate-values"]),
     ("tidegate-oauth", &[]),
     ("tidegate-embedded", &[]),
     ("tidegate-catalog", &["tidegate-sql"]),
@@ -127,6 +132,7 @@ const EDGES: &[(&str, &[&str])] = &[
 
 /// Crates that never wait: functions from values to values (I5).
 const WITHOUT_TOKIO: &[&str] = &[
+    "tidegate-values",
     "tidegate-sql",
     "tidegate-catalog",
     "tidegate-methods",
