@@ -82,6 +82,6 @@ graphiql:
 deny:
     cargo deny --locked check
 
-# Checks that all crates can be published, in the order of their dependencies; publishes nothing.
+# Packages every crate that is published, in the order of their dependencies; uploads nothing.
 package:
-    cargo publish --workspace --dry-run --locked --no-verify
+    cargo package --workspace --exclude tidegate-bench --exclude tidegate-tidy --locked --no-verify
