@@ -57,9 +57,10 @@ clients *names:
 run *args:
     cargo run --locked -- demo --data-dir {{demo_dir}} {{args}}
 
-# psql in the database of a demo that `just run` started.
+# psql in the database of a demo that `just run` started: `just psql -c 'TABLE artists'`.
+[positional-arguments]
 psql *args:
-    psql "$(sed -n 's/^DATABASE_URL=//p' {{demo_dir}}/demo.env)" {{args}}
+    psql "$(sed -n 's/^DATABASE_URL=//p' {{demo_dir}}/demo.env)" "$@"
 
 # A release build of the demo, with its data in the user's data folder.
 demo *args:
