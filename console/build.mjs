@@ -37,8 +37,8 @@ async function bundle(entryPoint, outfile) {
 }
 
 await bundle("src/main.tsx", "console.js");
-// await bundle("src/query/editor.ts", "editor.js");
-// await bundle("src/query/chart.ts", "chart.js");
+await bundle("src/query/editor.ts", "editor.js");
+await bundle("src/query/chart.ts", "chart.js");
 await bundle("src/styles/console.css", "console.css");
 await cp(join(here, "src/index.html"), join(folder, "index.html"));
 

@@ -1400,7 +1400,8 @@ x2(() => {
 
 // src/header.tsx
 var AREAS = [
-  ["Tables", { area: "tables" }]
+  ["Tables", { area: "tables" }],
+  ["Query", { area: "query" }]
 ];
 function Header() {
   const own = session.value?.claims;
@@ -1483,6 +1484,1214 @@ function Notices() {
   ] }, id)) });
 }
 
+// src/parts/confirm.tsx
+function Confirm({ title, text, action, onConfirm, onClose }) {
+  return /* @__PURE__ */ a4(Dialog, { title, onClose, children: [
+    /* @__PURE__ */ a4("p", { children: text }),
+    /* @__PURE__ */ a4("footer", { children: [
+      /* @__PURE__ */ a4("button", { type: "button", onClick: onClose, children: "Cancel" }),
+      /* @__PURE__ */ a4("button", { type: "button", class: "danger", onClick: onConfirm, children: action })
+    ] })
+  ] });
+}
+
+// src/tables/condition.ts
+var OPERATORS = [
+  ["=", "equals"],
+  ["<>", "is not"],
+  ["<", "less than"],
+  ["<=", "at most"],
+  [">", "greater than"],
+  [">=", "at least"],
+  ["contains", "contains"],
+  ["starts", "starts with"],
+  ["null", "is empty (NULL)"],
+  ["not null", "is not empty"]
+];
+var needsValue = (operator) => operator !== "null" && operator !== "not null";
+var escapeLike = (text) => text.replace(/[\\%_]/g, "\\$&");
+var castTo = (parameter, column3) => `cast(:${parameter} as ${column3.cast})`;
+function condition(filter, column3, name, params) {
+  const target = ident(column3.name);
+  switch (filter.operator) {
+    case "null":
+      return `${target} is null`;
+    case "not null":
+      return `${target} is not null`;
+    case "contains":
+      params[name] = `%${escapeLike(filter.value)}%`;
+      return `${target}::text ilike :${name}`;
+    case "starts":
+      params[name] = `${escapeLike(filter.value)}%`;
+      return `${target}::text ilike :${name}`;
+    default:
+      params[name] = filter.value;
+      return `${target} ${filter.operator} ${castTo(name, column3)}`;
+  }
+}
+function conditions(table2, filters, params) {
+  return filters.flatMap((filter, index) => {
+    const column3 = table2.columns.find(({ name }) => name === filter.column);
+    return column3 ? [condition(filter, column3, `f${index}`, params)] : [];
+  });
+}
+var where = (parts) => parts.length > 0 ? ` where ${parts.join(" and ")}` : "";
+function orderTerms(table2, order) {
+  const chosen = order.filter(({ column: column3 }) => table2.columns.some(({ name }) => name === column3));
+  const rest = table2.key.filter(({ name }) => !chosen.some(({ column: column3 }) => column3 === name));
+  return [...chosen, ...rest.map(({ name }) => ({ column: name, descending: false }))];
+}
+function orderBy(terms, backwards = false) {
+  if (terms.length === 0) return "";
+  const parts = terms.map(({ column: column3, descending }) => `${ident(column3)} ${descending !== backwards ? "desc nulls first" : "asc nulls last"}`);
+  return ` order by ${parts.join(", ")}`;
+}
+
+// src/tables/export.ts
+async function exportCsv(view) {
+  const { table: table2 } = view;
+  const params = {};
+  const list = table2.columns.map(({ name }) => ident(name)).join(", ");
+  const q2 = `select ${list} from ${table2.sqlName}${where(conditions(table2, view.filters.value, params))}` + orderBy(orderTerms(table2, view.order.value));
+  try {
+    const answer = await request("/api/v4/sql", { body: { ...statement(q2, params), output_format: "csv" } });
+    saveFile(await answer.blob(), `${table2.entry.name}.csv`);
+    sayDone("The rows were exported.");
+  } catch (error) {
+    sayError(error);
+  }
+}
+function saveFile(content, name) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(content);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1e4);
+}
+
+// src/query/methods.ts
+var methods = y3(null);
+var PATH = "/api/v4/methods";
+async function loadMethods() {
+  methods.value = await requestJson(PATH);
+}
+async function createMethod(method2, q2) {
+  await request(PATH, { body: { method: method2, q: q2 } });
+  await loadMethods();
+}
+async function changeMethod(method2, q2) {
+  await request(`${PATH}/${encodeURIComponent(method2)}`, { method: "PATCH", body: { q: q2 } });
+  await loadMethods();
+}
+async function dropMethod(method2) {
+  await request(`${PATH}/${encodeURIComponent(method2)}`, { method: "DELETE" });
+  await loadMethods();
+}
+
+// src/query/snippets.ts
+var shell = (text) => `'${text.replaceAll("'", "'\\''")}'`;
+function curl({ path, body }) {
+  return [
+    `curl -s ${location.origin}${path}`,
+    `  -H "Authorization: Bearer $TOKEN"`,
+    `  --json ${shell(JSON.stringify(body))}`
+  ].join(" \\\n");
+}
+function typescript({ path, body }) {
+  return `const answer = await fetch(${JSON.stringify(location.origin + path)}, {
+  method: "POST",
+  headers: { "Authorization": \`Bearer \${token}\`, "Content-Type": "application/json" },
+  body: JSON.stringify(${JSON.stringify(body, null, 2).replaceAll("\n", "\n  ")}),
+});
+if (!answer.ok) throw new Error((await answer.json()).message);
+const result = await answer.json();
+`;
+}
+function python({ path, body }) {
+  return `import json, os, urllib.request
+
+request = urllib.request.Request(
+    ${JSON.stringify(location.origin + path)},
+    data=json.dumps(json.loads(${JSON.stringify(JSON.stringify(body))})).encode(),
+    headers={"Authorization": "Bearer " + os.environ["TOKEN"], "Content-Type": "application/json"},
+)
+with urllib.request.urlopen(request) as answer:
+    result = json.load(answer)
+`;
+}
+var SNIPPETS = [["curl", curl], ["TypeScript", typescript], ["Python", python]];
+
+// src/query/store.ts
+var DRAFT = "tidegate.console.draft.";
+var HISTORY = "tidegate.console.history";
+var LENGTH = 100;
+var LONGEST = 2e4;
+var draft = (mode2) => localStorage.getItem(DRAFT + mode2) ?? "";
+function saveDraft(mode2, text) {
+  if (text.length <= LONGEST) localStorage.setItem(DRAFT + mode2, text);
+}
+function readPast() {
+  try {
+    return JSON.parse(localStorage.getItem(HISTORY) ?? "[]");
+  } catch {
+    return [];
+  }
+}
+var past = y3(readPast());
+function remember(mode2, text) {
+  if (text.trim() === "" || text.length > LONGEST) return;
+  past.value = [{ mode: mode2, text, at: Date.now() }, ...past.value.filter((entry) => entry.text !== text)].slice(0, LENGTH);
+  localStorage.setItem(HISTORY, JSON.stringify(past.value));
+}
+function forget() {
+  past.value = [];
+  localStorage.removeItem(HISTORY);
+  for (const mode2 of ["sql", "graphql", "methods"]) localStorage.removeItem(DRAFT + mode2);
+}
+
+// src/query/run.ts
+var ROW_LIMIT = 5e3;
+var TEXT_LIMIT = 3e7;
+async function runSql(asked, abort, progress) {
+  const started = performance.now();
+  const body = { ...sqlBody(asked), output_format: "ndjson" };
+  const answer = await request("/api/v4/sql", { body, signal: abort.signal });
+  const timed = (result) => ({ ...result, milliseconds: performance.now() - started });
+  if (!answer.headers.get("Content-Type")?.includes("ndjson")) return timed(tableOf(parseExact(await answer.text())));
+  return timed(await readLines(answer, progress));
+}
+var sqlBody = ({ q: q2, params }) => Object.keys(params).length > 0 ? { q: q2, params } : { q: q2 };
+async function readLines(answer, progress) {
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  const rows = [];
+  let rest = "";
+  let length = 0;
+  let cut = false;
+  const take = (line) => {
+    if (line !== "") rows.push(parseExact(line));
+  };
+  try {
+    for (let part = await reader.read(); !part.done; part = await reader.read()) {
+      const lines = (rest + part.value).split("\n");
+      rest = lines.pop() ?? "";
+      length += part.value.length;
+      lines.slice(0, ROW_LIMIT - rows.length + 1).forEach(take);
+      progress(rows.length);
+      cut = rows.length > ROW_LIMIT || length > TEXT_LIMIT;
+      if (cut) {
+        await reader.cancel();
+        break;
+      }
+    }
+  } catch (error) {
+    if (error instanceof DOMException) throw error;
+    throw new ApiError(0, "BROKEN", `The statement failed after ${rows.length} rows had arrived. They are not shown, because they are not the whole answer.`);
+  }
+  if (!cut) take(rest);
+  return { ...table(rows.slice(0, ROW_LIMIT)), cut };
+}
+function table(rows) {
+  const columns = Object.keys(rows[0] ?? {});
+  return { columns, rows: rows.map((row) => columns.map((name) => row[name])) };
+}
+function tableOf({ schema, data, affected_rows: affected }) {
+  const columns = Object.keys(schema);
+  const rows = data.slice(0, ROW_LIMIT).map((row) => columns.map((name) => row[name]));
+  return { columns, rows, cut: data.length > ROW_LIMIT, affected };
+}
+async function runMethod(method2, params, abort) {
+  const started = performance.now();
+  const body = { jsonrpc: "2.0", method: method2, params, id: 1 };
+  const { result, error } = await requestJson("/api/v4/call", { body, signal: abort.signal });
+  if (error) {
+    const { message, ...details } = error.data ?? {};
+    throw new ApiError(error.code, error.message, message ?? error.message, details);
+  }
+  return { ...tableOf(result), milliseconds: performance.now() - started };
+}
+var runGraphql = (schema, query, variables2, abort) => requestJson(`/api/graphql/schema/${encodeURIComponent(schema)}`, { body: { query, variables: variables2 }, signal: abort?.signal });
+function listOf(answer) {
+  const list = Object.values(answer.data ?? {}).find((value) => Array.isArray(value) && value.length > 0 && typeof value[0] === "object");
+  return list ? { ...table(list), cut: false } : null;
+}
+async function explain(asked, measure, abort) {
+  const options = measure ? "format json, analyze, buffers" : "format json";
+  const body = sqlBody({ ...asked, q: `explain (${options}) ${asked.q}` });
+  const { data } = await requestJson("/api/v4/sql", { body, signal: abort.signal });
+  const plan = Object.values(data[0] ?? {})[0];
+  return (typeof plan === "string" ? JSON.parse(plan) : plan)[0];
+}
+var explainPrefix = (measure) => (measure ? "explain (format json, analyze, buffers) " : "explain (format json) ").length;
+
+// src/query/state.ts
+var mode = y3("sql");
+var texts = { sql: y3(draft("sql")), graphql: y3(draft("graphql")), methods: y3("") };
+var variables = y3("");
+var values = y3({});
+var graphqlSchema = y3("public");
+var method = y3(null);
+var running = y3(null);
+var outcomes = { sql: y3(null), graphql: y3(null), methods: y3(null) };
+var outcome = O(() => outcomes[mode.value].value);
+var replaced = y3(0);
+function replace(of, text) {
+  write(of, text);
+  replaced.value += 1;
+}
+function write(of, text) {
+  texts[of].value = text;
+  if (of !== "methods") saveDraft(of, text);
+}
+var statementText = () => texts[mode.value].value.replace(/[\s;]+$/, "");
+function readParameters() {
+  if (mode.value !== "graphql") {
+    const names = placeholders(texts[mode.value].value);
+    return Object.fromEntries(names.map((name) => [name, valueOf(values.value[name] ?? null)]));
+  }
+  const text = variables.value.trim();
+  if (text === "") return {};
+  let value;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new Error(`The variables are no JSON: ${error.message}.`);
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Error('The variables must be a JSON object, such as {"id": 1}.');
+  return value;
+}
+function valueOf(text) {
+  if (text === null || !/^\s*[[{]/.test(text)) return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+function placeholders(text) {
+  const bare = text.replace(/--.*$|\/\*[\s\S]*?\*\/|'(?:[^']|'')*'|"(?:[^"]|"")*"|\$(\w*)\$[\s\S]*?\$\1\$/gm, " ");
+  return [...new Set([...bare.matchAll(/(?<![:\w\])]):([A-Za-z_]\w*)/g)].map((found) => found[1]))];
+}
+async function during(work, prefix = 0) {
+  const of = mode.value;
+  running.value?.abort.abort();
+  const abort = new AbortController();
+  running.value = { abort, started: performance.now(), rows: 0 };
+  try {
+    outcomes[of].value = await work(abort);
+  } catch (error) {
+    outcomes[of].value = { kind: "failure", failure: failureOf(error, prefix) };
+  } finally {
+    if (running.value?.abort === abort) running.value = null;
+  }
+}
+function failureOf(error, prefix) {
+  if (isAbort(error)) return { text: "Cancelled. The statement was stopped in the database.", at: null };
+  const position = error instanceof ApiError ? error.details.position : void 0;
+  return { text: sentence(error), at: position === void 0 ? null : Math.max(0, Number(position) - 1 - prefix) };
+}
+function run() {
+  const text = statementText();
+  const of = mode.value;
+  if (text === "" || running.value) return Promise.resolve();
+  if (of !== "methods") remember(of, text);
+  return during(async (abort) => {
+    if (of === "graphql") return graphqlOutcome(text, abort);
+    if (of === "methods") return { kind: "rows", result: await runMethod(method.value, readParameters(), abort) };
+    const progress = (rows) => {
+      if (running.value?.abort === abort) running.value = { ...running.value, rows };
+    };
+    return { kind: "rows", result: await runSql({ q: text, params: readParameters() }, abort, progress) };
+  });
+}
+async function graphqlOutcome(text, abort) {
+  const started = performance.now();
+  const answer = await runGraphql(graphqlSchema.value, text, readParameters(), abort);
+  const milliseconds = performance.now() - started;
+  const found = listOf(answer);
+  return { kind: "graphql", answer, list: found && { ...found, milliseconds }, milliseconds };
+}
+var runExplain = (measure) => during(async (abort) => ({ kind: "plan", explained: await explain({ q: statementText(), params: readParameters() }, measure, abort) }), explainPrefix(measure));
+var cancel = () => running.value?.abort.abort();
+function currentCall() {
+  const params = readParameters();
+  if (mode.value === "graphql") {
+    return { path: `/api/graphql/schema/${encodeURIComponent(graphqlSchema.value)}`, body: { query: statementText(), variables: params } };
+  }
+  if (mode.value === "methods") return { path: "/api/v4/call", body: { jsonrpc: "2.0", method: method.value, params, id: 1 } };
+  return { path: "/api/v4/sql", body: sqlBody({ q: statementText(), params }) };
+}
+
+// src/query/dialogs.tsx
+function SaveMethod({ q: q2, onSaved, onClose }) {
+  const name = useSignal("");
+  const problem = useSignal(null);
+  const save = async (event) => {
+    event.preventDefault();
+    try {
+      await createMethod(name.value.trim(), q2);
+      sayDone(`The method ${name.value.trim()} was saved.`);
+      onSaved(name.value.trim());
+    } catch (error) {
+      problem.value = sentence(error);
+    }
+  };
+  return /* @__PURE__ */ a4(Dialog, { title: "Save as method", onClose, children: /* @__PURE__ */ a4("form", { class: "form", onSubmit: save, children: [
+    /* @__PURE__ */ a4("p", { children: "A method is a statement under a name, which applications call over JSON-RPC with values for its placeholders." }),
+    problem.value && /* @__PURE__ */ a4("p", { class: "problem", role: "alert", children: problem.value }),
+    /* @__PURE__ */ a4("label", { children: [
+      "Name",
+      /* @__PURE__ */ a4("input", { required: true, pattern: "[A-Za-z_][A-Za-z0-9_.\\-]*", maxLength: 128, spellcheck: false, autocomplete: "off", value: name.value, onInput: (event) => name.value = event.currentTarget.value })
+    ] }),
+    /* @__PURE__ */ a4("footer", { children: [
+      /* @__PURE__ */ a4("button", { type: "button", onClick: onClose, children: "Cancel" }),
+      /* @__PURE__ */ a4("button", { type: "submit", class: "primary", children: "Save method" })
+    ] })
+  ] }) });
+}
+function CopyAs({ call, onClose }) {
+  const chosen = useSignal(0);
+  const text = SNIPPETS[chosen.value][1](call);
+  const copy = async () => {
+    await navigator.clipboard.writeText(text);
+    sayDone("Copied.");
+  };
+  return /* @__PURE__ */ a4(Dialog, { title: "Copy as", onClose, wide: true, children: [
+    /* @__PURE__ */ a4("div", { class: "tabs", role: "group", "aria-label": "Language", children: SNIPPETS.map(([name], index) => /* @__PURE__ */ a4("button", { type: "button", "aria-pressed": chosen.value === index, onClick: () => chosen.value = index, children: name }, name)) }),
+    /* @__PURE__ */ a4("textarea", { readOnly: true, rows: 14, "aria-label": "Snippet", value: text, spellcheck: false }),
+    /* @__PURE__ */ a4("p", { class: "hint", children: "The access token is not part of it; put one into the variable." }),
+    /* @__PURE__ */ a4("footer", { children: /* @__PURE__ */ a4("button", { type: "button", class: "primary", onClick: () => void copy(), children: "Copy" }) })
+  ] });
+}
+function History({ onClose }) {
+  const choose = (text, of) => {
+    mode.value = of;
+    replace(of, text);
+    onClose();
+  };
+  return /* @__PURE__ */ a4(Dialog, { title: "History", onClose, wide: true, children: [
+    /* @__PURE__ */ a4("p", { class: "hint", children: "Statements that were run in this browser, without values and answers. They stay here until they are cleared." }),
+    past.value.length === 0 && /* @__PURE__ */ a4("p", { children: "Nothing was run yet." }),
+    /* @__PURE__ */ a4("ul", { class: "history", tabIndex: 0, "aria-label": "Statements, newest first", children: past.value.map((entry) => /* @__PURE__ */ a4("li", { children: /* @__PURE__ */ a4("button", { type: "button", onClick: () => choose(entry.text, entry.mode), children: [
+      /* @__PURE__ */ a4("small", { children: [
+        entry.mode === "sql" ? "SQL" : "GraphQL",
+        " · ",
+        new Date(entry.at).toLocaleString("en-GB")
+      ] }),
+      /* @__PURE__ */ a4("code", { children: entry.text.slice(0, 300) })
+    ] }) }, entry.at)) }),
+    /* @__PURE__ */ a4("footer", { children: [
+      past.value.length > 0 && /* @__PURE__ */ a4("button", { type: "button", onClick: forget, children: "Clear history" }),
+      /* @__PURE__ */ a4("button", { type: "button", onClick: onClose, children: "Close" })
+    ] })
+  ] });
+}
+
+// src/catalog/names.ts
+var MOST = 2e4;
+var QUERY2 = `
+select n.nspname as schema, c.relname as "table", array_agg(a.attname::text order by a.attnum) as columns
+from pg_class c join pg_namespace n on n.oid = c.relnamespace join pg_attribute a on a.attrelid = c.oid
+where c.relkind in ('r', 'p', 'v', 'm', 'f') and not c.relispartition and a.attnum > 0 and not a.attisdropped
+  and n.nspname !~ '^pg_' and n.nspname <> 'information_schema'
+  and has_schema_privilege(n.oid, 'USAGE') and has_any_column_privilege(c.oid, 'SELECT')
+group by 1, 2 order by 1, 2 limit ${MOST / 20}`;
+async function columnNames() {
+  const names = {};
+  for (const row of (await sql(statement(QUERY2))).data) {
+    (names[row.schema] ??= {})[row.table] = row.columns;
+  }
+  return names;
+}
+var INTROSPECTION = `query IntrospectionQuery { __schema { queryType { name } mutationType { name } subscriptionType { name }
+  types { kind name description fields(includeDeprecated: true) { name description args { ...Value } type { ...Type } isDeprecated deprecationReason }
+  inputFields { ...Value } interfaces { ...Type } enumValues(includeDeprecated: true) { name description isDeprecated deprecationReason } possibleTypes { ...Type } }
+  directives { name description locations args { ...Value } } } }
+fragment Value on __InputValue { name description type { ...Type } defaultValue }
+fragment Type on __Type { kind name ofType { kind name ofType { kind name ofType { kind name ofType { kind name } } } } }`;
+async function introspect(schema) {
+  const { data } = await requestJson(`/api/graphql/schema/${encodeURIComponent(schema)}`, { body: { query: INTROSPECTION } });
+  return data;
+}
+
+// src/query/editor_box.tsx
+var EDITOR = "./editor.js";
+var load = () => import(EDITOR);
+function EditorBox(props) {
+  const host = T2(null);
+  const editor = T2(null);
+  const latest = T2(props);
+  latest.current = props;
+  A2(() => {
+    let gone = false;
+    void load().then(({ createEditor }) => {
+      if (gone || !host.current) return;
+      editor.current = createEditor({
+        parent: host.current,
+        text: latest.current.text,
+        label: props.label,
+        language: props.language,
+        hint: props.hint,
+        onChange: (text) => latest.current.onChange(text),
+        onRun: () => latest.current.onRun()
+      });
+      void fillNames(editor.current, props);
+    });
+    return () => {
+      gone = true;
+      editor.current?.destroy();
+      editor.current = null;
+    };
+  }, [props.language, props.label, props.graphqlSchema]);
+  A2(() => {
+    if (editor.current && editor.current.text() !== props.text) editor.current.setText(props.text);
+  }, [replaced.value]);
+  A2(() => {
+    editor.current?.mark(props.failure?.at == null ? null : props.failure.text, props.failure?.at ?? 0);
+  }, [props.failure]);
+  return /* @__PURE__ */ a4("div", { class: "editor", ref: host });
+}
+async function fillNames(editor, { language, graphqlSchema: graphqlSchema2 }) {
+  try {
+    if (language === "sql") editor.setTables(await columnNames());
+    if (language === "graphql" && graphqlSchema2) editor.setSchema(await introspect(graphqlSchema2));
+  } catch {
+  }
+}
+
+// src/query/chart_box.tsx
+var CHART = "./chart.js";
+var load2 = () => import(CHART);
+function ChartBox({ data }) {
+  const host = T2(null);
+  A2(() => {
+    let remove = null;
+    let gone = false;
+    void load2().then(({ drawChart }) => {
+      if (!gone && host.current) remove = drawChart(host.current, data);
+    });
+    return () => {
+      gone = true;
+      remove?.();
+    };
+  }, [data, theme.value]);
+  return /* @__PURE__ */ a4("div", { class: "chart", ref: host, role: "img", "aria-label": `Chart of ${data.series.map(({ name }) => name).join(", ")} over ${data.x.length} rows` });
+}
+
+// src/query/map.tsx
+var WIDTH = 900;
+var HEIGHT = 420;
+var MARGIN = 16;
+function Map2({ shapes }) {
+  const points = shapes.flatMap(({ rings }) => rings.flat());
+  const place = projection(points);
+  const path = (rings, close2) => rings.map((ring) => `M${ring.map((point) => place(point).map((at) => at.toFixed(1)).join(" ")).join("L")}${close2 ? "Z" : ""}`).join("");
+  return /* @__PURE__ */ a4("svg", { class: "map", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": `${shapes.length} shapes drawn to fit`, children: shapes.map(({ kind, rings, label }, index) => {
+    if (kind === "point") {
+      const [x3, y5] = place(rings[0][0]);
+      return /* @__PURE__ */ a4("circle", { cx: x3, cy: y5, r: 4, children: /* @__PURE__ */ a4("title", { children: label }) }, index);
+    }
+    return /* @__PURE__ */ a4("path", { class: kind, d: path(rings, kind === "area"), children: /* @__PURE__ */ a4("title", { children: label }) }, index);
+  }) });
+}
+function projection(points) {
+  let [west, south, east, north] = [Infinity, Infinity, -Infinity, -Infinity];
+  for (const [x3, y5] of points) {
+    west = Math.min(west, x3);
+    east = Math.max(east, x3);
+    south = Math.min(south, y5);
+    north = Math.max(north, y5);
+  }
+  const degrees = west >= -180 && east <= 180 && south >= -90 && north <= 90;
+  const squeeze = degrees ? Math.max(0.1, Math.cos((south + north) / 2 * (Math.PI / 180))) : 1;
+  const scale = Math.min(
+    (WIDTH - 2 * MARGIN) / Math.max(1e-9, (east - west) * squeeze),
+    (HEIGHT - 2 * MARGIN) / Math.max(1e-9, north - south)
+  );
+  const [middleX, middleY] = [(west + east) / 2, (south + north) / 2];
+  return ([x3, y5]) => [WIDTH / 2 + (x3 - middleX) * squeeze * scale, HEIGHT / 2 - (y5 - middleY) * scale];
+}
+
+// src/query/plan.tsx
+function PlanTree({ explained }) {
+  const { Plan: root2 } = explained;
+  const measured = root2["Actual Total Time"] !== void 0;
+  return /* @__PURE__ */ a4("div", { class: "plan", role: "region", tabIndex: 0, "aria-label": "Plan", children: [
+    /* @__PURE__ */ a4("p", { class: "hint", children: measured ? `Run in ${explained["Execution Time"]} ms, planned in ${explained["Planning Time"]} ms. Bars show time.` : "Estimated, not run. Bars show cost." }),
+    /* @__PURE__ */ a4("ul", { class: "plan-tree", children: /* @__PURE__ */ a4(Node, { plan: root2, whole: weight(root2) }) })
+  ] });
+}
+function weight(plan) {
+  const time2 = plan["Actual Total Time"];
+  return time2 === void 0 ? plan["Total Cost"] : time2 * (plan["Actual Loops"] ?? 1);
+}
+var SHOWN = /Cond|Filter|Key|Strategy|Join Type|Rows Removed|Hit Blocks|Read Blocks|Method|Memory|Workers/;
+var number = (value) => value.toLocaleString("en", { maximumFractionDigits: 2 });
+function Node({ plan, whole }) {
+  const below = plan.Plans ?? [];
+  const own = Math.max(0, weight(plan) - below.reduce((sum, child) => sum + weight(child), 0));
+  const share = whole > 0 ? own / whole : 0;
+  const details = Object.entries(plan).filter(([name, value]) => SHOWN.test(name) && value !== 0);
+  const actual = plan["Actual Rows"];
+  const off = actual !== void 0 && Math.max(actual, 1) / Math.max(plan["Plan Rows"], 1);
+  return /* @__PURE__ */ a4("li", { children: [
+    /* @__PURE__ */ a4("div", { class: "plan-node", children: [
+      /* @__PURE__ */ a4("p", { children: [
+        /* @__PURE__ */ a4("strong", { children: plan["Node Type"] }),
+        " ",
+        plan["Relation Name"] && /* @__PURE__ */ a4("code", { children: plan["Relation Name"] }),
+        " ",
+        plan["Index Name"] && /* @__PURE__ */ a4("small", { children: [
+          "by ",
+          /* @__PURE__ */ a4("code", { children: plan["Index Name"] })
+        ] })
+      ] }),
+      /* @__PURE__ */ a4("meter", { min: 0, max: 1, value: share, "aria-label": "Share of the whole", children: [
+        Math.round(share * 100),
+        "%"
+      ] }),
+      /* @__PURE__ */ a4("small", { children: [
+        Math.round(share * 100),
+        "% · ",
+        plan["Actual Total Time"] !== void 0 ? `${number(weight(plan))} ms` : `cost ${number(plan["Total Cost"])}`,
+        " · ",
+        actual !== void 0 ? `${number(actual)} rows (estimated ${number(plan["Plan Rows"])})` : `${number(plan["Plan Rows"])} rows`
+      ] }),
+      off !== false && (off > 10 || off < 0.1) && /* @__PURE__ */ a4("small", { class: "bad", children: "The estimate is far off: ANALYZE may help." }),
+      details.map(([name, value]) => /* @__PURE__ */ a4("small", { class: "plan-detail", children: [
+        name,
+        ": ",
+        /* @__PURE__ */ a4("code", { children: Array.isArray(value) ? value.join(", ") : String(value) })
+      ] }, name))
+    ] }),
+    below.length > 0 && /* @__PURE__ */ a4("ul", { children: below.map((child, index) => /* @__PURE__ */ a4(Node, { plan: child, whole }, index)) })
+  ] });
+}
+
+// src/grid/columns.ts
+var ColumnPlaces = class {
+  ends = [];
+  constructor(widths) {
+    let end2 = 0;
+    for (const width of widths) this.ends.push(end2 += width);
+  }
+  get total() {
+    return this.ends.at(-1) ?? 0;
+  }
+  left(index) {
+    return index === 0 ? 0 : this.ends[index - 1] ?? 0;
+  }
+  width(index) {
+    return (this.ends[index] ?? 0) - this.left(index);
+  }
+  /** The columns between two places, as first and one behind the last. */
+  between(left, right) {
+    const first = this.at(left);
+    let last = first;
+    while (last < this.ends.length && this.left(last) < right) last += 1;
+    return [first, last];
+  }
+  /** The column at a place. */
+  at(place) {
+    let low = 0;
+    let high = this.ends.length;
+    while (low < high) {
+      const middle = low + high >> 1;
+      if ((this.ends[middle] ?? 0) <= place) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+};
+
+// src/grid/scroll.ts
+var MAX_HEIGHT = 12e6;
+var Scroll = class {
+  constructor(rowHeight) {
+    this.rowHeight = rowHeight;
+  }
+  /** The first row in view, with its fraction. */
+  top = 0;
+  rows = 0;
+  view = 0;
+  get height() {
+    return Math.min(this.rows * this.rowHeight, MAX_HEIGHT);
+  }
+  /** Whether a pixel of the bar is more than a pixel of rows. */
+  get scaled() {
+    return this.rows * this.rowHeight > MAX_HEIGHT;
+  }
+  /** Rows that fit. */
+  get visible() {
+    return this.view / this.rowHeight;
+  }
+  get maxTop() {
+    return Math.max(0, this.rows - this.visible);
+  }
+  /** The position of the scroll bar for the rows in view. */
+  get position() {
+    if (!this.scaled) return this.top * this.rowHeight;
+    return this.maxTop === 0 ? 0 : this.top / this.maxTop * (this.height - this.view);
+  }
+  /** The bar was moved. */
+  follow(position) {
+    const share = this.height > this.view ? position / (this.height - this.view) : 0;
+    this.moveTo(this.scaled ? share * this.maxTop : position / this.rowHeight);
+  }
+  moveTo(row) {
+    this.top = Math.max(0, Math.min(this.maxTop, row));
+  }
+  /** Moves as little as needed to show a row. */
+  show(row) {
+    if (row < this.top) this.moveTo(row);
+    else if (row + 1 > this.top + this.visible) this.moveTo(row + 1 - this.visible);
+  }
+};
+
+// src/grid/grid.tsx
+var ROW_HEIGHT = 30;
+var OVERSCAN = 4;
+var NUMBERS_WIDTH = 56;
+function Grid(props) {
+  const { columns, rows, active } = props;
+  const box = T2(null);
+  const [, draw] = _2((count) => count + 1, 0);
+  const [size, setSize] = d2({ width: 800, height: 400 });
+  const scroll = T2(new Scroll(ROW_HEIGHT)).current;
+  const left = T2(0);
+  const id = w2(() => `grid${Math.random().toString(36).slice(2, 8)}`, []);
+  const places = w2(() => new ColumnPlaces(columns.map(({ width: width2 }) => width2)), [columns]);
+  scroll.rows = rows;
+  scroll.view = Math.max(0, size.height - ROW_HEIGHT);
+  scroll.moveTo(scroll.top);
+  F2(() => {
+    const element = box.current;
+    if (!element) return;
+    const observer = new ResizeObserver(() => setSize({ width: element.clientWidth, height: element.clientHeight }));
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, []);
+  const from = Math.max(0, Math.floor(scroll.top) - OVERSCAN);
+  const to = Math.min(rows, Math.ceil(scroll.top + scroll.visible) + OVERSCAN);
+  A2(() => props.onView?.(from, to));
+  const place = () => {
+    if (box.current) box.current.scrollTop = scroll.position;
+    draw(0);
+  };
+  F2(() => {
+    if (active) reveal(active);
+  }, [active?.row, active?.column]);
+  function reveal({ row, column: column3 }) {
+    const element = box.current;
+    if (!element) return;
+    const before = scroll.top;
+    scroll.show(row);
+    const start = places.left(column3);
+    const end2 = start + places.width(column3);
+    const width2 = size.width - NUMBERS_WIDTH;
+    if (start < element.scrollLeft) element.scrollLeft = start;
+    else if (end2 > element.scrollLeft + width2) element.scrollLeft = Math.min(start, end2 - width2);
+    if (scroll.top !== before) place();
+  }
+  const onScroll = () => {
+    const element = box.current;
+    if (!element) return;
+    left.current = element.scrollLeft;
+    if (Math.abs(element.scrollTop - scroll.position) > 1) scroll.follow(element.scrollTop);
+    draw(0);
+  };
+  A2(() => {
+    const element = box.current;
+    if (!element) return;
+    const onWheel = (event) => {
+      if (!scroll.scaled || event.deltaY === 0 || event.ctrlKey) return;
+      event.preventDefault();
+      const pixels = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? event.deltaY * ROW_HEIGHT : event.deltaY;
+      scroll.moveTo(scroll.top + pixels / ROW_HEIGHT);
+      place();
+    };
+    element.addEventListener("wheel", onWheel, { passive: false });
+    return () => element.removeEventListener("wheel", onWheel);
+  }, []);
+  const onKeyDown = (event) => {
+    if (event.target !== box.current) return;
+    const at = active ?? { row: 0, column: 0 };
+    const page = Math.max(1, Math.floor(scroll.visible) - 1);
+    const next = step(event, at, page, { rows, columns: columns.length });
+    if (next) {
+      event.preventDefault();
+      props.onActive(next);
+    } else if (active && (event.key === "Enter" || event.key === "F2") && !event.ctrlKey) {
+      event.preventDefault();
+      props.onOpen?.(active);
+    } else if (active && event.key.length === 1 && !event.ctrlKey && !event.metaKey && !event.altKey && event.key !== " ") {
+      props.onOpen?.(active, event.key);
+    } else props.onKey?.(event);
+  };
+  const [first, last] = places.between(left.current, left.current + size.width);
+  const drawn = [];
+  for (let column3 = first; column3 < last; column3 += 1) drawn.push(column3);
+  const cellId = (row, column3) => `${id}-${row}-${column3}`;
+  const shown = active && active.row >= from && active.row < to && active.column >= first && active.column < last;
+  const width = places.total + NUMBERS_WIDTH;
+  return /* @__PURE__ */ a4(
+    "div",
+    {
+      ref: box,
+      class: "grid",
+      role: "grid",
+      "aria-label": props.label,
+      tabIndex: 0,
+      "aria-rowcount": rows + 1,
+      "aria-colcount": columns.length,
+      "aria-activedescendant": shown ? cellId(active.row, active.column) : void 0,
+      onScroll,
+      onKeyDown,
+      children: /* @__PURE__ */ a4("div", { class: "grid-space", role: "presentation", style: { height: `${scroll.height + ROW_HEIGHT}px`, width: `${width}px` }, children: /* @__PURE__ */ a4("div", { class: "grid-window", role: "presentation", style: { height: `${Math.min(size.height, scroll.height + ROW_HEIGHT)}px` }, children: [
+        /* @__PURE__ */ a4("div", { class: "grid-body", role: "rowgroup", style: { transform: `translateY(${(from - scroll.top + 1) * ROW_HEIGHT}px)` }, children: Array.from({ length: Math.max(0, to - from) }, (_4, offset) => from + offset).map((row) => /* @__PURE__ */ a4(
+          "div",
+          {
+            role: "row",
+            "aria-rowindex": row + 2,
+            class: `grid-row ${row % 2 ? "odd" : ""} ${active?.row === row ? "current" : ""} ${props.rowClass?.(row) ?? ""}`,
+            children: [
+              /* @__PURE__ */ a4("span", { class: "grid-number", "aria-hidden": "true", children: (row + 1).toLocaleString("en") }),
+              drawn.map((column3) => {
+                const content = props.cell(row, column3);
+                const isActive = active?.row === row && active.column === column3;
+                return /* @__PURE__ */ a4(
+                  "div",
+                  {
+                    id: cellId(row, column3),
+                    role: "gridcell",
+                    "aria-colindex": column3 + 1,
+                    "aria-selected": isActive,
+                    title: content?.tip,
+                    class: `grid-cell ${columns[column3]?.numeric ? "numeric" : ""} ${isActive ? "active" : ""} ${content ? content.className ?? "" : "unread"}`,
+                    style: { left: `${places.left(column3) + NUMBERS_WIDTH}px`, width: `${places.width(column3)}px` },
+                    onClick: () => props.onActive({ row, column: column3 }),
+                    onDblClick: () => props.onOpen?.({ row, column: column3 }),
+                    children: isActive && props.editor ? props.editor : content?.text ?? ""
+                  },
+                  column3
+                );
+              })
+            ]
+          },
+          row
+        )) }),
+        /* @__PURE__ */ a4("div", { class: "grid-head", role: "rowgroup", children: /* @__PURE__ */ a4("div", { role: "row", "aria-rowindex": 1, class: "grid-row", children: [
+          /* @__PURE__ */ a4("span", { class: "grid-number", "aria-hidden": "true", children: "#" }),
+          drawn.map((column3) => {
+            const { name, title, sort, header, numeric } = columns[column3];
+            return /* @__PURE__ */ a4(
+              "div",
+              {
+                role: "columnheader",
+                "aria-colindex": column3 + 1,
+                "aria-sort": sort,
+                title,
+                class: `grid-cell ${numeric ? "numeric" : ""} ${props.onHeader ? "sortable" : ""}`,
+                style: { left: `${places.left(column3) + NUMBERS_WIDTH}px`, width: `${places.width(column3)}px` },
+                onClick: (event) => props.onHeader?.(column3, event.shiftKey),
+                children: [
+                  /* @__PURE__ */ a4("span", { class: "grid-name", children: header ?? name }),
+                  sort && /* @__PURE__ */ a4("span", { "aria-hidden": "true", class: "sort", children: sort === "ascending" ? "↑" : "↓" })
+                ]
+              },
+              column3
+            );
+          })
+        ] }) })
+      ] }) })
+    }
+  );
+}
+function step(event, at, page, size) {
+  const whole = event.ctrlKey || event.metaKey;
+  const to = (row, column3) => ({
+    row: Math.max(0, Math.min(size.rows - 1, row)),
+    column: Math.max(0, Math.min(size.columns - 1, column3))
+  });
+  switch (event.key) {
+    case "ArrowDown":
+      return to(at.row + 1, at.column);
+    case "ArrowUp":
+      return to(at.row - 1, at.column);
+    case "ArrowRight":
+      return to(at.row, at.column + 1);
+    case "ArrowLeft":
+      return to(at.row, at.column - 1);
+    case "PageDown":
+      return to(at.row + page, at.column);
+    case "PageUp":
+      return to(at.row - page, at.column);
+    case "Home":
+      return to(whole ? 0 : at.row, 0);
+    case "End":
+      return to(whole ? size.rows - 1 : at.row, size.columns - 1);
+    default:
+      return null;
+  }
+}
+
+// src/query/result_grid.tsx
+var CUT = 200;
+function ResultGrid({ result }) {
+  const active = useSignal(null);
+  const opened = useSignal(null);
+  const columns = w2(() => result.columns.map((name, index) => column(name, result.rows, index)), [result]);
+  const cell = (row, index) => {
+    const value2 = result.rows[row]?.[index];
+    if (value2 == null) return { text: "NULL", className: "null" };
+    const text = showValue(value2);
+    return { text: text.length > CUT ? `${text.slice(0, CUT)}…` : text, tip: text.length > 24 ? text.slice(0, CUT) : void 0 };
+  };
+  const value = opened.value && result.rows[opened.value.row]?.[opened.value.column];
+  return /* @__PURE__ */ a4($, { children: [
+    /* @__PURE__ */ a4(
+      Grid,
+      {
+        label: "Result",
+        columns,
+        rows: result.rows.length,
+        cell,
+        active: active.value,
+        onActive: (place) => active.value = place,
+        onOpen: (place) => opened.value = place
+      }
+    ),
+    opened.value && /* @__PURE__ */ a4(Dialog, { title: result.columns[opened.value.column] ?? "", onClose: () => opened.value = null, wide: true, children: [
+      /* @__PURE__ */ a4("textarea", { readOnly: true, rows: 16, "aria-label": "Value", value: value == null ? "NULL" : showValue(value, 2) }),
+      /* @__PURE__ */ a4("footer", { children: /* @__PURE__ */ a4("button", { type: "button", onClick: () => opened.value = null, children: "Close" }) })
+    ] })
+  ] });
+}
+function column(name, rows, index) {
+  const sample = rows.slice(0, 50).map((row) => row[index]);
+  const numeric = sample.some((value) => value != null) && sample.every((value) => value == null || typeof value === "number" || value instanceof ExactNumber);
+  const longest = sample.reduce((most, value) => Math.max(most, value == null ? 4 : Math.min(44, showValue(value).length)), name.length);
+  return { name, title: name, width: Math.max(70, longest * 8 + 24), numeric };
+}
+
+// src/query/series.ts
+var DATE = /^\d{4}-\d\d-\d\d([T ]\d\d:\d\d|$)/;
+var NUMBER = /^-?\d+(\.\d+)?([eE][-+]?\d+)?$/;
+var MOST_SERIES = 6;
+function numberOf(value) {
+  if (typeof value === "number") return value;
+  if (value instanceof ExactNumber || typeof value === "string" && NUMBER.test(value)) return Number(String(value));
+  return null;
+}
+var column2 = (result, index) => result.rows.map((row) => row[index]);
+var all = (values2, test) => values2.some((value) => value != null) && values2.every((value) => value == null || test(value));
+var isNumeric = (value) => numberOf(value) !== null;
+var isDate = (value) => typeof value === "string" && DATE.test(value);
+function chartOf(result) {
+  if (result.rows.length < 2) return null;
+  const columns = result.columns.map((name, index) => ({ name, values: column2(result, index) }));
+  const numeric = columns.filter(({ values: values2 }) => all(values2, isNumeric));
+  const dated = columns.find(({ values: values2 }) => all(values2, isDate) && !values2.includes(null));
+  const first = columns[0];
+  const along = dated ?? (numeric.length > 1 && numeric[0] === first && rises(first.values) ? first : null);
+  const drawn = numeric.filter((of) => of !== along).slice(0, MOST_SERIES);
+  if (drawn.length === 0) return null;
+  const series = drawn.map(({ name, values: values2 }) => ({ name, values: values2.map(numberOf) }));
+  if (!along) {
+    const names = numeric.includes(first) ? void 0 : first.values.map(String);
+    return { x: result.rows.map((_row, index) => index), time: false, names, series };
+  }
+  const x3 = along.values.map((value) => dated ? Date.parse(String(value)) / 1e3 : numberOf(value));
+  const order = x3.map((_value, index) => index).sort((a5, b3) => x3[a5] - x3[b3]);
+  return {
+    x: order.map((at) => x3[at]),
+    time: Boolean(dated),
+    series: series.map(({ name, values: values2 }) => ({ name, values: order.map((at) => values2[at] ?? null) }))
+  };
+}
+var rises = (values2) => values2.every((value, index) => value != null && (index === 0 || numberOf(value) > numberOf(values2[index - 1])));
+function shapesOf(result) {
+  const index = result.columns.findIndex((_name, at) => all(column2(result, at), isGeometry));
+  if (index < 0) return null;
+  return result.rows.flatMap((row) => {
+    const rest = row.filter((value, at) => at !== index && value != null && typeof value !== "object").slice(0, 2);
+    return geometryShapes(row[index], rest.map(String).join(" · "));
+  });
+}
+var isGeometry = (value) => {
+  const of = value;
+  if (typeof of !== "object" || of === null) return false;
+  return "type" in of && ("coordinates" in of || "geometries" in of) || Object.keys(of).length === 2 && "x" in of && "y" in of;
+};
+function geometryShapes(geometry, label) {
+  if (!geometry) return [];
+  if (!("type" in geometry)) {
+    const { x: x3, y: y5 } = geometry;
+    return [{ kind: "point", rings: [[[x3, y5]]], label }];
+  }
+  const { type, coordinates: at } = geometry;
+  switch (type) {
+    case "Point":
+      return [{ kind: "point", rings: [[at]], label }];
+    case "MultiPoint":
+      return at.map((point) => ({ kind: "point", rings: [[point]], label }));
+    case "LineString":
+      return [{ kind: "line", rings: [at], label }];
+    case "MultiLineString":
+      return [{ kind: "line", rings: at, label }];
+    case "Polygon":
+      return [{ kind: "area", rings: at, label }];
+    case "MultiPolygon":
+      return [{ kind: "area", rings: at.flat(), label }];
+    default:
+      return (geometry.geometries ?? []).flatMap((part) => geometryShapes(part, label));
+  }
+}
+
+// src/query/outcome.tsx
+function OutcomeBox() {
+  const now = outcome.value;
+  return /* @__PURE__ */ a4("section", { class: "outcome", "aria-label": "Result", children: [
+    running.value && /* @__PURE__ */ a4(RunningBar, {}),
+    !now && !running.value && /* @__PURE__ */ a4("p", { class: "hint padded", children: "Ctrl+Enter runs what is written. The result appears here." }),
+    now?.kind === "failure" && /* @__PURE__ */ a4("p", { class: "problem flat", role: "alert", children: now.failure.text }),
+    now?.kind === "plan" && /* @__PURE__ */ a4(PlanTree, { explained: now.explained }),
+    now?.kind === "rows" && /* @__PURE__ */ a4(Rows, { result: now.result }, now.result.milliseconds),
+    now?.kind === "graphql" && /* @__PURE__ */ a4(Graphql, { answer: now.answer, list: now.list, milliseconds: now.milliseconds }, now.milliseconds)
+  ] });
+}
+function RunningBar() {
+  const seconds = useSignal(0);
+  A2(() => {
+    const timer3 = setInterval(() => seconds.value = Math.floor((performance.now() - (running.value?.started ?? 0)) / 1e3), 250);
+    return () => clearInterval(timer3);
+  }, []);
+  const rows = running.value?.rows ?? 0;
+  return /* @__PURE__ */ a4("div", { class: "running", role: "status", children: [
+    /* @__PURE__ */ a4("progress", { "aria-label": "Running" }),
+    /* @__PURE__ */ a4("span", { children: [
+      "Running for ",
+      seconds.value,
+      " s",
+      rows > 0 && `, ${rows.toLocaleString("en")} rows so far`
+    ] }),
+    /* @__PURE__ */ a4("button", { type: "button", onClick: cancel, children: "Cancel" })
+  ] });
+}
+function Rows({ result, json }) {
+  const shown = useSignal("rows");
+  const chart = w2(() => chartOf(result), [result]);
+  const shapes = w2(() => shapesOf(result), [result]);
+  const parts = [["rows", "Rows"]];
+  if (chart) parts.push(["chart", "Chart"]);
+  if (shapes) parts.push(["map", "Map"]);
+  if (json !== void 0) parts.push(["json", "JSON"]);
+  return /* @__PURE__ */ a4($, { children: [
+    /* @__PURE__ */ a4("div", { class: "outcome-head", children: [
+      /* @__PURE__ */ a4("span", { role: "status", children: summary(result) }),
+      parts.length > 1 && /* @__PURE__ */ a4("div", { class: "tabs", role: "group", "aria-label": "How to show the result", children: parts.map(([name, text]) => /* @__PURE__ */ a4("button", { type: "button", "aria-pressed": shown.value === name, onClick: () => shown.value = name, children: text }, name)) })
+    ] }),
+    shown.value === "rows" && result.rows.length > 0 && /* @__PURE__ */ a4(ResultGrid, { result }),
+    shown.value === "chart" && chart && /* @__PURE__ */ a4(ChartBox, { data: chart }),
+    shown.value === "map" && shapes && /* @__PURE__ */ a4(Map2, { shapes }),
+    shown.value === "json" && /* @__PURE__ */ a4(Json, { value: json })
+  ] });
+}
+function summary({ rows, cut, affected, milliseconds }) {
+  const count = rows.length.toLocaleString("en");
+  const time2 = `${Math.round(milliseconds).toLocaleString("en")} ms`;
+  if (cut) return `The first ${ROW_LIMIT.toLocaleString("en")} rows, ${time2}. Export CSV gives all of them.`;
+  const written = affected === void 0 ? "" : `${affected.toLocaleString("en")} row${affected === 1 ? "" : "s"} written, `;
+  return `${written}${rows.length === 0 && affected !== void 0 ? "" : `${count} row${rows.length === 1 ? "" : "s"}, `}${time2}`;
+}
+var Json = ({ value }) => /* @__PURE__ */ a4("pre", { class: "json", tabIndex: 0, "aria-label": "Answer as JSON", children: stringifyExact(value, 2) });
+function Graphql({ answer, list, milliseconds }) {
+  return /* @__PURE__ */ a4($, { children: [
+    answer.errors?.map(({ message, path, locations }, index) => /* @__PURE__ */ a4("p", { class: "problem flat", role: "alert", children: [
+      message,
+      path && ` (at ${path.join(".")})`,
+      !path && locations?.[0] && ` (line ${locations[0].line}, column ${locations[0].column})`
+    ] }, index)),
+    list ? /* @__PURE__ */ a4(Rows, { result: list, json: answer }) : /* @__PURE__ */ a4($, { children: [
+      /* @__PURE__ */ a4("div", { class: "outcome-head", children: /* @__PURE__ */ a4("span", { role: "status", children: [
+        Math.round(milliseconds),
+        " ms"
+      ] }) }),
+      /* @__PURE__ */ a4(Json, { value: answer })
+    ] })
+  ] });
+}
+
+// src/query/parameters.tsx
+function Parameters() {
+  const of = mode.value;
+  if (of === "graphql") return /* @__PURE__ */ a4(Variables, {});
+  const names = placeholders(texts[of].value);
+  if (names.length === 0) return null;
+  return /* @__PURE__ */ a4("div", { class: "parameters", role: "group", "aria-label": "Values", children: names.map((name) => /* @__PURE__ */ a4(Value, { name }, name)) });
+}
+function Value({ name }) {
+  const value = values.value[name] ?? null;
+  const set = (text) => values.value = { ...values.value, [name]: text };
+  return /* @__PURE__ */ a4("div", { class: "filter", children: [
+    /* @__PURE__ */ a4("label", { children: [
+      ":",
+      name,
+      /* @__PURE__ */ a4("input", { spellcheck: false, autocomplete: "off", placeholder: "NULL", value: value ?? "", onInput: (event) => set(event.currentTarget.value) })
+    ] }),
+    value !== null && /* @__PURE__ */ a4("button", { type: "button", class: "quiet", "aria-label": `Set ${name} to NULL`, onClick: () => set(null), children: "NULL" })
+  ] });
+}
+function Variables() {
+  if (!/\$\w+\s*:/.test(texts.graphql.value) && variables.value === "") return null;
+  return /* @__PURE__ */ a4("div", { class: "parameters", children: /* @__PURE__ */ a4("label", { children: [
+    /* @__PURE__ */ a4("span", { children: "Variables" }),
+    /* @__PURE__ */ a4("textarea", { rows: 2, spellcheck: false, placeholder: '{"name": "value"}', value: variables.value, onInput: (event) => variables.value = event.currentTarget.value })
+  ] }) });
+}
+
+// src/query/page.tsx
+var MODES = [["sql", "SQL"], ["graphql", "GraphQL"], ["methods", "Methods"]];
+var HINTS = {
+  sql: "select * from …   values as :name, given below",
+  graphql: "{ getArtists(limit: 10) { id name } }",
+  methods: ""
+};
+function QueryPage() {
+  const of = mode.value;
+  const text = texts[of].value;
+  const now = outcome.value;
+  A2(() => {
+    if (of === "methods" && !methods.value) loadMethods().catch(sayError);
+  }, [of]);
+  const nothingChosen = of === "methods" && !method.value;
+  return /* @__PURE__ */ a4("div", { class: "area query-area", children: [
+    of === "methods" && /* @__PURE__ */ a4(MethodList, {}),
+    /* @__PURE__ */ a4("main", { class: "workspace", id: "content", tabIndex: -1, children: [
+      /* @__PURE__ */ a4("h1", { class: "sr", children: "Query" }),
+      /* @__PURE__ */ a4(Toolbar, {}),
+      nothingChosen ? /* @__PURE__ */ a4("p", { class: "empty", children: methods.value?.length === 0 ? "There is no method yet. Write a statement under SQL and save it as a method." : "Choose a method to see, change or call it." }) : /* @__PURE__ */ a4($, { children: [
+        /* @__PURE__ */ a4(
+          EditorBox,
+          {
+            language: of === "graphql" ? "graphql" : "sql",
+            label: of === "graphql" ? "GraphQL document" : of === "methods" ? `Statement of ${method.value}` : "SQL statement",
+            hint: HINTS[of],
+            text,
+            onChange: (next) => write(of, next),
+            onRun: () => void run(),
+            failure: now?.kind === "failure" ? now.failure : null,
+            graphqlSchema: of === "graphql" ? graphqlSchema.value : void 0
+          },
+          of
+        ),
+        /* @__PURE__ */ a4(Parameters, {}),
+        /* @__PURE__ */ a4(OutcomeBox, {})
+      ] })
+    ] })
+  ] });
+}
+function Toolbar() {
+  const of = mode.value;
+  const saving = useSignal(false);
+  const copying = useSignal(null);
+  const looking = useSignal(false);
+  const text = texts[of].value.trim();
+  const ready = text !== "" && !running.value && (of !== "methods" || method.value !== null);
+  const copy = () => {
+    try {
+      copying.value = currentCall();
+    } catch (error) {
+      sayError(error);
+    }
+  };
+  return /* @__PURE__ */ a4("div", { class: "toolbar", role: "toolbar", "aria-label": "Query", children: [
+    /* @__PURE__ */ a4("div", { class: "tabs", role: "group", "aria-label": "Language", children: MODES.map(([name, label]) => /* @__PURE__ */ a4("button", { type: "button", "aria-pressed": of === name, onClick: () => mode.value = name, children: label }, name)) }),
+    of === "graphql" && /* @__PURE__ */ a4(SchemaChoice, {}),
+    /* @__PURE__ */ a4("button", { type: "button", class: "primary", disabled: !ready, onClick: () => void run(), title: "Ctrl+Enter", children: of === "methods" ? "Call" : "Run" }),
+    of === "sql" && /* @__PURE__ */ a4($, { children: [
+      /* @__PURE__ */ a4("button", { type: "button", disabled: !ready, onClick: () => void runExplain(false), children: "Explain" }),
+      /* @__PURE__ */ a4("button", { type: "button", disabled: !ready, onClick: () => void runExplain(true), title: "Runs the statement and measures each step", children: "Run and measure" }),
+      /* @__PURE__ */ a4("button", { type: "button", disabled: !ready, onClick: () => void exportResult(), children: "Export CSV" }),
+      /* @__PURE__ */ a4("button", { type: "button", disabled: !ready, onClick: () => saving.value = true, children: "Save as method" })
+    ] }),
+    of === "methods" && method.value && /* @__PURE__ */ a4(MethodButtons, {}),
+    /* @__PURE__ */ a4("button", { type: "button", disabled: !ready, onClick: copy, children: "Copy as" }),
+    /* @__PURE__ */ a4("span", { class: "spread" }),
+    /* @__PURE__ */ a4("button", { type: "button", onClick: () => looking.value = true, children: "History" }),
+    saving.value && /* @__PURE__ */ a4(
+      SaveMethod,
+      {
+        q: texts.sql.value.replace(/[\s;]+$/, ""),
+        onClose: () => saving.value = false,
+        onSaved: (name) => {
+          saving.value = false;
+          openMethod(name);
+        }
+      }
+    ),
+    copying.value && /* @__PURE__ */ a4(CopyAs, { call: copying.value, onClose: () => copying.value = null }),
+    looking.value && /* @__PURE__ */ a4(History, { onClose: () => looking.value = false })
+  ] });
+}
+function SchemaChoice() {
+  const schemas = [...new Set((tables.value ?? []).map(({ schema }) => schema))];
+  if (schemas.length < 2) return null;
+  return /* @__PURE__ */ a4("label", { class: "hint", children: [
+    "Schema",
+    " ",
+    /* @__PURE__ */ a4("select", { value: graphqlSchema.value, onChange: (event) => graphqlSchema.value = event.currentTarget.value, children: schemas.map((schema) => /* @__PURE__ */ a4("option", { value: schema, children: schema }, schema)) })
+  ] });
+}
+async function exportResult() {
+  try {
+    const q2 = texts.sql.value.replace(/[\s;]+$/, "");
+    const answer = await request("/api/v4/sql", { body: { ...sqlBody({ q: q2, params: readParameters() }), output_format: "csv" } });
+    saveFile(await answer.blob(), "result.csv");
+  } catch (error) {
+    sayError(error);
+  }
+}
+function openMethod(name) {
+  const found = methods.value?.find((one) => one.method === name);
+  if (!found) return;
+  mode.value = "methods";
+  method.value = name;
+  replace("methods", found.q);
+}
+function MethodList() {
+  return /* @__PURE__ */ a4("nav", { class: "tables", "aria-label": "Methods", children: [
+    !methods.value && /* @__PURE__ */ a4("p", { class: "hint", children: "Reading the methods…" }),
+    methods.value?.length === 0 && /* @__PURE__ */ a4("p", { class: "hint", children: "No methods yet." }),
+    /* @__PURE__ */ a4("ul", { children: methods.value?.map(({ method: name }) => /* @__PURE__ */ a4("li", { children: /* @__PURE__ */ a4("button", { type: "button", class: "quiet entry", "aria-pressed": method.value === name, onClick: () => openMethod(name), children: name }) }, name)) })
+  ] });
+}
+function MethodButtons() {
+  const asking = useSignal(false);
+  const name = method.value;
+  const stored2 = methods.value?.find((one) => one.method === name)?.q;
+  const act = (work, done) => work().then(() => sayDone(done)).catch(sayError);
+  return /* @__PURE__ */ a4($, { children: [
+    /* @__PURE__ */ a4("button", { type: "button", disabled: stored2 === texts.methods.value, onClick: () => void act(() => changeMethod(name, texts.methods.value), `The method ${name} was changed.`), children: "Save changes" }),
+    /* @__PURE__ */ a4("button", { type: "button", onClick: () => asking.value = true, children: "Delete" }),
+    asking.value && /* @__PURE__ */ a4(
+      Confirm,
+      {
+        title: `Delete ${name}?`,
+        action: "Delete",
+        text: "Applications that call it get an error from then on.",
+        onClose: () => asking.value = false,
+        onConfirm: () => {
+          asking.value = false;
+          void act(async () => {
+            await dropMethod(name);
+            method.value = null;
+          }, `The method ${name} was deleted.`);
+        }
+      }
+    )
+  ] });
+}
+
 // src/sign_in.tsx
 function SignIn({ problem }) {
   const database = useSignal("");
@@ -1521,69 +2730,6 @@ function SignIn({ problem }) {
   ] });
 }
 
-// src/parts/confirm.tsx
-function Confirm({ title, text, action, onConfirm, onClose }) {
-  return /* @__PURE__ */ a4(Dialog, { title, onClose, children: [
-    /* @__PURE__ */ a4("p", { children: text }),
-    /* @__PURE__ */ a4("footer", { children: [
-      /* @__PURE__ */ a4("button", { type: "button", onClick: onClose, children: "Cancel" }),
-      /* @__PURE__ */ a4("button", { type: "button", class: "danger", onClick: onConfirm, children: action })
-    ] })
-  ] });
-}
-
-// src/tables/condition.ts
-var OPERATORS = [
-  ["=", "equals"],
-  ["<>", "is not"],
-  ["<", "less than"],
-  ["<=", "at most"],
-  [">", "greater than"],
-  [">=", "at least"],
-  ["contains", "contains"],
-  ["starts", "starts with"],
-  ["null", "is empty (NULL)"],
-  ["not null", "is not empty"]
-];
-var needsValue = (operator) => operator !== "null" && operator !== "not null";
-var escapeLike = (text) => text.replace(/[\\%_]/g, "\\$&");
-var castTo = (parameter, column) => `cast(:${parameter} as ${column.cast})`;
-function condition(filter, column, name, params) {
-  const target = ident(column.name);
-  switch (filter.operator) {
-    case "null":
-      return `${target} is null`;
-    case "not null":
-      return `${target} is not null`;
-    case "contains":
-      params[name] = `%${escapeLike(filter.value)}%`;
-      return `${target}::text ilike :${name}`;
-    case "starts":
-      params[name] = `${escapeLike(filter.value)}%`;
-      return `${target}::text ilike :${name}`;
-    default:
-      params[name] = filter.value;
-      return `${target} ${filter.operator} ${castTo(name, column)}`;
-  }
-}
-function conditions(table, filters, params) {
-  return filters.flatMap((filter, index) => {
-    const column = table.columns.find(({ name }) => name === filter.column);
-    return column ? [condition(filter, column, `f${index}`, params)] : [];
-  });
-}
-var where = (parts) => parts.length > 0 ? ` where ${parts.join(" and ")}` : "";
-function orderTerms(table, order) {
-  const chosen = order.filter(({ column }) => table.columns.some(({ name }) => name === column));
-  const rest = table.key.filter(({ name }) => !chosen.some(({ column }) => column === name));
-  return [...chosen, ...rest.map(({ name }) => ({ column: name, descending: false }))];
-}
-function orderBy(terms, backwards = false) {
-  if (terms.length === 0) return "";
-  const parts = terms.map(({ column, descending }) => `${ident(column)} ${descending !== backwards ? "desc nulls first" : "asc nulls last"}`);
-  return ` order by ${parts.join(", ")}`;
-}
-
 // src/tables/edit.ts
 var Conflict = class extends Error {
   /** `theirs` is the value that the row has now; undefined when the row is gone. */
@@ -1592,62 +2738,40 @@ var Conflict = class extends Error {
     this.theirs = theirs;
   }
 };
-var byKey = (table, key, params) => table.key.map((column, index) => {
+var byKey = (table2, key, params) => table2.key.map((column3, index) => {
   params[`k${index}`] = key[index] ?? null;
-  return `${ident(column.name)} = ${castTo(`k${index}`, column)}`;
+  return `${ident(column3.name)} = ${castTo(`k${index}`, column3)}`;
 }).join(" and ");
-async function readValue(table, key, column) {
+async function readValue(table2, key, column3) {
   const params = {};
-  const q2 = `select ${ident(column.name)}::text as v from ${table.sqlName} where ${byKey(table, key, params)}`;
+  const q2 = `select ${ident(column3.name)}::text as v from ${table2.sqlName} where ${byKey(table2, key, params)}`;
   const { data } = await sql(statement(q2, params));
   return data.length === 0 ? void 0 : data[0]?.v;
 }
-async function writeValue(table, key, column, change) {
+async function writeValue(table2, key, column3, change) {
   const params = { v: change.value };
-  let condition2 = byKey(table, key, params);
+  let condition2 = byKey(table2, key, params);
   if (change.was !== void 0) {
     params.was = change.was;
-    condition2 += ` and ${ident(column.name)}::text is not distinct from :was`;
+    condition2 += ` and ${ident(column3.name)}::text is not distinct from :was`;
   }
-  const q2 = `update ${table.sqlName} set ${ident(column.name)} = ${castTo("v", column)} where ${condition2}`;
+  const q2 = `update ${table2.sqlName} set ${ident(column3.name)} = ${castTo("v", column3)} where ${condition2}`;
   const { affected_rows: affected } = await sql(statement(q2, params));
-  if (affected === 0) throw new Conflict(await readValue(table, key, column));
+  if (affected === 0) throw new Conflict(await readValue(table2, key, column3));
 }
-async function insertRow(table, values) {
+async function insertRow(table2, values2) {
   const params = {};
-  const columns = [...values.keys()];
-  columns.forEach((column, index) => params[`v${index}`] = values.get(column) ?? null);
+  const columns = [...values2.keys()];
+  columns.forEach((column3, index) => params[`v${index}`] = values2.get(column3) ?? null);
   const list = columns.map(({ name }) => ident(name)).join(", ");
-  const places = columns.map((column, index) => castTo(`v${index}`, column)).join(", ");
+  const places = columns.map((column3, index) => castTo(`v${index}`, column3)).join(", ");
   const what = columns.length === 0 ? "default values" : `(${list}) values (${places})`;
-  await sql(statement(`insert into ${table.sqlName} ${what}`, params));
+  await sql(statement(`insert into ${table2.sqlName} ${what}`, params));
 }
-async function deleteRow(table, key) {
+async function deleteRow(table2, key) {
   const params = {};
-  const { affected_rows: affected } = await sql(statement(`delete from ${table.sqlName} where ${byKey(table, key, params)}`, params));
+  const { affected_rows: affected } = await sql(statement(`delete from ${table2.sqlName} where ${byKey(table2, key, params)}`, params));
   if (affected === 0) throw new Conflict(void 0);
-}
-
-// src/tables/export.ts
-async function exportCsv(view) {
-  const { table } = view;
-  const params = {};
-  const list = table.columns.map(({ name }) => ident(name)).join(", ");
-  const q2 = `select ${list} from ${table.sqlName}${where(conditions(table, view.filters.value, params))}` + orderBy(orderTerms(table, view.order.value));
-  try {
-    const answer = await request("/api/v4/sql", { body: { ...statement(q2, params), output_format: "csv" } });
-    saveFile(await answer.blob(), `${table.entry.name}.csv`);
-    sayDone("The rows were exported.");
-  } catch (error) {
-    sayError(error);
-  }
-}
-function saveFile(content, name) {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(content);
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1e4);
 }
 
 // src/api/feed.ts
@@ -1673,8 +2797,8 @@ var send2 = (message) => socket?.send(JSON.stringify(message));
 function subscribe(id) {
   const subscription = subscriptions.get(id);
   if (!subscription) return;
-  const { schema, table, cursor } = subscription;
-  send2({ type: "subscription", id, schema, rel: table, ...cursor && { after: cursor } });
+  const { schema, table: table2, cursor } = subscription;
+  send2({ type: "subscription", id, schema, rel: table2, ...cursor && { after: cursor } });
 }
 function connect() {
   clearTimeout(timer2);
@@ -1727,12 +2851,12 @@ function end(subscription, { error, message }) {
 function changesOf(batch) {
   const changes = [];
   for (const tables2 of Object.values(batch)) {
-    for (const table of Object.values(tables2)) {
+    for (const table2 of Object.values(tables2)) {
       for (const op of ["INSERT", "UPDATE", "DELETE"]) {
-        for (const flat of table[op] ?? []) {
+        for (const flat of table2[op] ?? []) {
           const key = [];
           for (let at = 0; at < flat.length; at += 2) key.push([String(flat[at]), flat[at + 1]]);
-          const row = table.full_data?.find((row2) => key.every(([name, value]) => same(row2[name], value)));
+          const row = table2.full_data?.find((row2) => key.every(([name, value]) => same(row2[name], value)));
           changes.push({ op, key, row: row ?? Object.fromEntries(key) });
         }
       }
@@ -1917,7 +3041,7 @@ function ImportDialog({ view, onClose }) {
       problem.value = sentence(error);
     }
   };
-  const run = async () => {
+  const run2 = async () => {
     const { columns, rows } = file.value;
     done.value = 0;
     problem.value = null;
@@ -1949,7 +3073,7 @@ function ImportDialog({ view, onClose }) {
     done.value !== null && file.value && /* @__PURE__ */ a4("progress", { "aria-label": "Imported rows", max: file.value.rows.length, value: done.value }),
     /* @__PURE__ */ a4("footer", { children: [
       /* @__PURE__ */ a4("button", { type: "button", onClick: onClose, children: "Cancel" }),
-      /* @__PURE__ */ a4("button", { type: "button", class: "primary", disabled: !file.value || done.value !== null, onClick: () => void run(), children: "Import" })
+      /* @__PURE__ */ a4("button", { type: "button", class: "primary", disabled: !file.value || done.value !== null, onClick: () => void run2(), children: "Import" })
     ] })
   ] });
 }
@@ -1957,10 +3081,10 @@ function readFile(view, text) {
   const [header, ...rows] = parseCsv(text);
   if (!header) throw new Error("The file is empty.");
   const columns = header.map((name) => {
-    const column = view.table.columns.find((column2) => column2.name === name);
-    if (!column) throw new Error(`The table has no column ${name ?? "(empty)"}; the first line must name columns.`);
-    if (column.generated) throw new Error(`The database makes the values of ${column.name}; take this column out of the file.`);
-    return column;
+    const column3 = view.table.columns.find((column4) => column4.name === name);
+    if (!column3) throw new Error(`The table has no column ${name ?? "(empty)"}; the first line must name columns.`);
+    if (column3.generated) throw new Error(`The database makes the values of ${column3.name}; take this column out of the file.`);
+    return column3;
   });
   const wrong = rows.findIndex((row) => row.length !== columns.length);
   if (wrong >= 0) throw new Error(`Row ${wrong + 1} has ${rows[wrong].length} fields, the first line has ${columns.length}.`);
@@ -1984,9 +3108,9 @@ function* batches(rows) {
 async function insertBatch(view, columns, rows) {
   const names = columns.map((_column, index) => `v${index}`);
   const params = rows.map((row) => Object.fromEntries(names.map((name, index) => [name, row[index] ?? null])));
-  const values = columns.map((column, index) => castTo(`v${index}`, column)).join(", ");
+  const values2 = columns.map((column3, index) => castTo(`v${index}`, column3)).join(", ");
   await sql({
-    q: `insert into ${view.table.sqlName} (${columns.map(({ name }) => ident(name)).join(", ")}) values (${values})`,
+    q: `insert into ${view.table.sqlName} (${columns.map(({ name }) => ident(name)).join(", ")}) values (${values2})`,
     params,
     type_hints: Object.fromEntries(names.map((name) => [name, "text"]))
   });
@@ -1994,17 +3118,17 @@ async function insertBatch(view, columns, rows) {
 
 // src/tables/insert.tsx
 function InsertDialog({ view, onClose }) {
-  const { table } = view;
-  const columns = table.columns.filter((column) => column.insertable && !column.generated);
+  const { table: table2 } = view;
+  const columns = table2.columns.filter((column3) => column3.insertable && !column3.generated);
   const given = useSignal(/* @__PURE__ */ new Map());
   const problem = useSignal(null);
-  const set = (column, next) => given.value = new Map(given.value).set(column, next);
+  const set = (column3, next) => given.value = new Map(given.value).set(column3, next);
   const save = async (event) => {
     event.preventDefault();
-    const values = new Map([...given.value].filter(([, { how }]) => how !== "default").map(([column, { how, text }]) => [column, how === "null" ? null : text]));
+    const values2 = new Map([...given.value].filter(([, { how }]) => how !== "default").map(([column3, { how, text }]) => [column3, how === "null" ? null : text]));
     view.noteInsert();
     try {
-      await insertRow(table, values);
+      await insertRow(table2, values2);
       sayDone("The row was inserted.");
       view.refreshSoon();
       onClose();
@@ -2012,26 +3136,26 @@ function InsertDialog({ view, onClose }) {
       problem.value = sentence(error);
     }
   };
-  return /* @__PURE__ */ a4(Dialog, { title: `New row in ${table.entry.name}`, onClose, wide: true, children: /* @__PURE__ */ a4("form", { class: "fields", onSubmit: save, children: [
+  return /* @__PURE__ */ a4(Dialog, { title: `New row in ${table2.entry.name}`, onClose, wide: true, children: /* @__PURE__ */ a4("form", { class: "fields", onSubmit: save, children: [
     problem.value && /* @__PURE__ */ a4("p", { class: "problem", role: "alert", children: problem.value }),
-    columns.map((column) => /* @__PURE__ */ a4(Field, { column, given: given.value.get(column) ?? { how: "default", text: "" }, onChange: (next) => set(column, next) }, column.name)),
+    columns.map((column3) => /* @__PURE__ */ a4(Field, { column: column3, given: given.value.get(column3) ?? { how: "default", text: "" }, onChange: (next) => set(column3, next) }, column3.name)),
     /* @__PURE__ */ a4("footer", { children: [
       /* @__PURE__ */ a4("button", { type: "button", onClick: onClose, children: "Cancel" }),
       /* @__PURE__ */ a4("button", { type: "submit", class: "primary", children: "Insert" })
     ] })
   ] }) });
 }
-function Field({ column, given, onChange }) {
-  const rest = column.identity ? "made by the database" : column.default_value ?? (column.not_null ? "" : "NULL");
-  const choices = column.typname === "bool" ? ["true", "false"] : column.labels;
+function Field({ column: column3, given, onChange }) {
+  const rest = column3.identity ? "made by the database" : column3.default_value ?? (column3.not_null ? "" : "NULL");
+  const choices = column3.typname === "bool" ? ["true", "false"] : column3.labels;
   const required = rest === "";
-  const shared = { value: given.text, "aria-label": column.name };
+  const shared = { value: given.text, "aria-label": column3.name };
   return /* @__PURE__ */ a4("div", { class: "field", children: [
     /* @__PURE__ */ a4("span", { class: "field-name", children: [
-      column.name,
+      column3.name,
       " ",
       /* @__PURE__ */ a4("small", { children: [
-        column.type,
+        column3.type,
         required && " · required"
       ] })
     ] }),
@@ -2051,13 +3175,13 @@ function Field({ column, given, onChange }) {
     /* @__PURE__ */ a4(
       "select",
       {
-        "aria-label": `How ${column.name} is filled`,
+        "aria-label": `How ${column3.name} is filled`,
         value: given.how,
         onChange: ({ currentTarget: { value } }) => onChange({ how: value, text: value === "value" ? given.text : "" }),
         children: [
           /* @__PURE__ */ a4("option", { value: "default", children: "default" }),
           /* @__PURE__ */ a4("option", { value: "value", children: "value" }),
-          !column.not_null && /* @__PURE__ */ a4("option", { value: "null", children: "NULL" })
+          !column3.not_null && /* @__PURE__ */ a4("option", { value: "null", children: "NULL" })
         ]
       }
     )
@@ -2067,24 +3191,24 @@ function Field({ column, given, onChange }) {
 // src/tables/list.tsx
 function TableList() {
   const search = useSignal("");
-  const all = tables.value;
+  const all2 = tables.value;
   const wanted = search.value.toLowerCase();
-  const found = (all ?? []).filter(({ schema, name }) => `${schema}.${name}`.toLowerCase().includes(wanted));
+  const found = (all2 ?? []).filter(({ schema, name }) => `${schema}.${name}`.toLowerCase().includes(wanted));
   const schemas = [...new Set(found.map(({ schema }) => schema))];
   return /* @__PURE__ */ a4("nav", { class: "tables", "aria-label": "Tables", children: [
     /* @__PURE__ */ a4("input", { type: "search", placeholder: "Find a table", "aria-label": "Find a table", value: search.value, onInput: (event) => search.value = event.currentTarget.value }),
-    !all && /* @__PURE__ */ a4("p", { class: "hint", children: "Reading the catalog…" }),
-    all && found.length === 0 && /* @__PURE__ */ a4("p", { class: "hint", children: wanted ? "No table has this in its name." : "There is no table that you may use. Create one in Query with CREATE TABLE, or ask the owner for rights." }),
+    !all2 && /* @__PURE__ */ a4("p", { class: "hint", children: "Reading the catalog…" }),
+    all2 && found.length === 0 && /* @__PURE__ */ a4("p", { class: "hint", children: wanted ? "No table has this in its name." : "There is no table that you may use. Create one in Query with CREATE TABLE, or ask the owner for rights." }),
     schemas.map((schema) => /* @__PURE__ */ a4("section", { "aria-label": `Schema ${schema}`, children: [
       /* @__PURE__ */ a4("h2", { children: schema }),
-      /* @__PURE__ */ a4("ul", { children: found.filter((table) => table.schema === schema).map((table) => /* @__PURE__ */ a4(Item, { table }, table.name)) })
+      /* @__PURE__ */ a4("ul", { children: found.filter((table2) => table2.schema === schema).map((table2) => /* @__PURE__ */ a4(Item, { table: table2 }, table2.name)) })
     ] }, schema))
   ] });
 }
-function Item({ table }) {
-  const { schema, name, kind, estimate } = table;
+function Item({ table: table2 }) {
+  const { schema, name, kind, estimate } = table2;
   const current = route.value.area === "tables" && route.value.schema === schema && route.value.table === name;
-  return /* @__PURE__ */ a4("li", { children: /* @__PURE__ */ a4("a", { href: hrefOf({ area: "tables", schema, table: name }), "aria-current": current ? "page" : void 0, title: table.comment ?? KINDS[kind], children: [
+  return /* @__PURE__ */ a4("li", { children: /* @__PURE__ */ a4("a", { href: hrefOf({ area: "tables", schema, table: name }), "aria-current": current ? "page" : void 0, title: table2.comment ?? KINDS[kind], children: [
     /* @__PURE__ */ a4("span", { class: `kind kind-${kind}`, "aria-hidden": "true" }),
     /* @__PURE__ */ a4("span", { class: "name", dir: "auto", children: name }),
     kind !== "r" && /* @__PURE__ */ a4("small", { class: "sr", children: KINDS[kind] }),
@@ -2094,7 +3218,7 @@ function Item({ table }) {
 var compact = (count) => new Intl.NumberFormat("en", { notation: "compact" }).format(count);
 
 // src/catalog/shown.ts
-var SHOWN = 240;
+var SHOWN2 = 240;
 var SHORT = /* @__PURE__ */ new Set([
   "bool",
   "int2",
@@ -2116,285 +3240,18 @@ var SHORT = /* @__PURE__ */ new Set([
   "macaddr"
 ]);
 var NUMBERS = /* @__PURE__ */ new Set(["int2", "int4", "int8", "oid", "float4", "float8", "numeric", "money"]);
-var isNumber = (column) => NUMBERS.has(column.typname);
-var isShort = (column) => SHORT.has(column.typname) || column.labels !== null;
-function shownExpression(column) {
-  const name = ident(column.name);
-  if (isShort(column)) return `${name}::text`;
-  if (column.typname === "bytea") return `'\\x' || encode(substring(${name} for ${SHOWN / 2}), 'hex')`;
-  return `left(${name}::text, ${SHOWN + 1})`;
+var isNumber = (column3) => NUMBERS.has(column3.typname);
+var isShort = (column3) => SHORT.has(column3.typname) || column3.labels !== null;
+function shownExpression(column3) {
+  const name = ident(column3.name);
+  if (isShort(column3)) return `${name}::text`;
+  if (column3.typname === "bytea") return `'\\x' || encode(substring(${name} for ${SHOWN2 / 2}), 'hex')`;
+  return `left(${name}::text, ${SHOWN2 + 1})`;
 }
-var isCut = (column, text) => column.typname === "bytea" ? text.length >= SHOWN + 2 : !isShort(column) && text.length > SHOWN;
-
-// src/grid/columns.ts
-var ColumnPlaces = class {
-  ends = [];
-  constructor(widths) {
-    let end2 = 0;
-    for (const width of widths) this.ends.push(end2 += width);
-  }
-  get total() {
-    return this.ends.at(-1) ?? 0;
-  }
-  left(index) {
-    return index === 0 ? 0 : this.ends[index - 1] ?? 0;
-  }
-  width(index) {
-    return (this.ends[index] ?? 0) - this.left(index);
-  }
-  /** The columns between two places, as first and one behind the last. */
-  between(left, right) {
-    const first = this.at(left);
-    let last = first;
-    while (last < this.ends.length && this.left(last) < right) last += 1;
-    return [first, last];
-  }
-  /** The column at a place. */
-  at(place) {
-    let low = 0;
-    let high = this.ends.length;
-    while (low < high) {
-      const middle = low + high >> 1;
-      if ((this.ends[middle] ?? 0) <= place) low = middle + 1;
-      else high = middle;
-    }
-    return low;
-  }
-};
-
-// src/grid/scroll.ts
-var MAX_HEIGHT = 12e6;
-var Scroll = class {
-  constructor(rowHeight) {
-    this.rowHeight = rowHeight;
-  }
-  /** The first row in view, with its fraction. */
-  top = 0;
-  rows = 0;
-  view = 0;
-  get height() {
-    return Math.min(this.rows * this.rowHeight, MAX_HEIGHT);
-  }
-  /** Whether a pixel of the bar is more than a pixel of rows. */
-  get scaled() {
-    return this.rows * this.rowHeight > MAX_HEIGHT;
-  }
-  /** Rows that fit. */
-  get visible() {
-    return this.view / this.rowHeight;
-  }
-  get maxTop() {
-    return Math.max(0, this.rows - this.visible);
-  }
-  /** The position of the scroll bar for the rows in view. */
-  get position() {
-    if (!this.scaled) return this.top * this.rowHeight;
-    return this.maxTop === 0 ? 0 : this.top / this.maxTop * (this.height - this.view);
-  }
-  /** The bar was moved. */
-  follow(position) {
-    const share = this.height > this.view ? position / (this.height - this.view) : 0;
-    this.moveTo(this.scaled ? share * this.maxTop : position / this.rowHeight);
-  }
-  moveTo(row) {
-    this.top = Math.max(0, Math.min(this.maxTop, row));
-  }
-  /** Moves as little as needed to show a row. */
-  show(row) {
-    if (row < this.top) this.moveTo(row);
-    else if (row + 1 > this.top + this.visible) this.moveTo(row + 1 - this.visible);
-  }
-};
-
-// src/grid/grid.tsx
-var ROW_HEIGHT = 30;
-var OVERSCAN = 4;
-var NUMBERS_WIDTH = 56;
-function Grid(props) {
-  const { columns, rows, active } = props;
-  const box = T2(null);
-  const [, draw] = _2((count) => count + 1, 0);
-  const [size, setSize] = d2({ width: 800, height: 400 });
-  const scroll = T2(new Scroll(ROW_HEIGHT)).current;
-  const left = T2(0);
-  const id = w2(() => `grid${Math.random().toString(36).slice(2, 8)}`, []);
-  const places = w2(() => new ColumnPlaces(columns.map(({ width: width2 }) => width2)), [columns]);
-  scroll.rows = rows;
-  scroll.view = Math.max(0, size.height - ROW_HEIGHT);
-  scroll.moveTo(scroll.top);
-  F2(() => {
-    const element = box.current;
-    if (!element) return;
-    const observer = new ResizeObserver(() => setSize({ width: element.clientWidth, height: element.clientHeight }));
-    observer.observe(element);
-    return () => observer.disconnect();
-  }, []);
-  const from = Math.max(0, Math.floor(scroll.top) - OVERSCAN);
-  const to = Math.min(rows, Math.ceil(scroll.top + scroll.visible) + OVERSCAN);
-  A2(() => props.onView?.(from, to));
-  const place = () => {
-    if (box.current) box.current.scrollTop = scroll.position;
-    draw(0);
-  };
-  F2(() => {
-    if (active) reveal(active);
-  }, [active?.row, active?.column]);
-  function reveal({ row, column }) {
-    const element = box.current;
-    if (!element) return;
-    const before = scroll.top;
-    scroll.show(row);
-    const start = places.left(column);
-    const end2 = start + places.width(column);
-    const width2 = size.width - NUMBERS_WIDTH;
-    if (start < element.scrollLeft) element.scrollLeft = start;
-    else if (end2 > element.scrollLeft + width2) element.scrollLeft = Math.min(start, end2 - width2);
-    if (scroll.top !== before) place();
-  }
-  const onScroll = () => {
-    const element = box.current;
-    if (!element) return;
-    left.current = element.scrollLeft;
-    if (Math.abs(element.scrollTop - scroll.position) > 1) scroll.follow(element.scrollTop);
-    draw(0);
-  };
-  A2(() => {
-    const element = box.current;
-    if (!element) return;
-    const onWheel = (event) => {
-      if (!scroll.scaled || event.deltaY === 0 || event.ctrlKey) return;
-      event.preventDefault();
-      const pixels = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? event.deltaY * ROW_HEIGHT : event.deltaY;
-      scroll.moveTo(scroll.top + pixels / ROW_HEIGHT);
-      place();
-    };
-    element.addEventListener("wheel", onWheel, { passive: false });
-    return () => element.removeEventListener("wheel", onWheel);
-  }, []);
-  const onKeyDown = (event) => {
-    if (event.target !== box.current) return;
-    const at = active ?? { row: 0, column: 0 };
-    const page = Math.max(1, Math.floor(scroll.visible) - 1);
-    const next = step(event, at, page, { rows, columns: columns.length });
-    if (next) {
-      event.preventDefault();
-      props.onActive(next);
-    } else if (active && (event.key === "Enter" || event.key === "F2") && !event.ctrlKey) {
-      event.preventDefault();
-      props.onOpen?.(active);
-    } else if (active && event.key.length === 1 && !event.ctrlKey && !event.metaKey && !event.altKey && event.key !== " ") {
-      props.onOpen?.(active, event.key);
-    } else props.onKey?.(event);
-  };
-  const [first, last] = places.between(left.current, left.current + size.width);
-  const drawn = [];
-  for (let column = first; column < last; column += 1) drawn.push(column);
-  const cellId = (row, column) => `${id}-${row}-${column}`;
-  const shown = active && active.row >= from && active.row < to && active.column >= first && active.column < last;
-  const width = places.total + NUMBERS_WIDTH;
-  return /* @__PURE__ */ a4(
-    "div",
-    {
-      ref: box,
-      class: "grid",
-      role: "grid",
-      "aria-label": props.label,
-      tabIndex: 0,
-      "aria-rowcount": rows + 1,
-      "aria-colcount": columns.length,
-      "aria-activedescendant": shown ? cellId(active.row, active.column) : void 0,
-      onScroll,
-      onKeyDown,
-      children: /* @__PURE__ */ a4("div", { class: "grid-space", role: "presentation", style: { height: `${scroll.height + ROW_HEIGHT}px`, width: `${width}px` }, children: /* @__PURE__ */ a4("div", { class: "grid-window", role: "presentation", style: { height: `${Math.min(size.height, scroll.height + ROW_HEIGHT)}px` }, children: [
-        /* @__PURE__ */ a4("div", { class: "grid-body", role: "rowgroup", style: { transform: `translateY(${(from - scroll.top + 1) * ROW_HEIGHT}px)` }, children: Array.from({ length: Math.max(0, to - from) }, (_4, offset) => from + offset).map((row) => /* @__PURE__ */ a4(
-          "div",
-          {
-            role: "row",
-            "aria-rowindex": row + 2,
-            class: `grid-row ${row % 2 ? "odd" : ""} ${active?.row === row ? "current" : ""} ${props.rowClass?.(row) ?? ""}`,
-            children: [
-              /* @__PURE__ */ a4("span", { class: "grid-number", "aria-hidden": "true", children: (row + 1).toLocaleString("en") }),
-              drawn.map((column) => {
-                const content = props.cell(row, column);
-                const isActive = active?.row === row && active.column === column;
-                return /* @__PURE__ */ a4(
-                  "div",
-                  {
-                    id: cellId(row, column),
-                    role: "gridcell",
-                    "aria-colindex": column + 1,
-                    "aria-selected": isActive,
-                    title: content?.tip,
-                    class: `grid-cell ${columns[column]?.numeric ? "numeric" : ""} ${isActive ? "active" : ""} ${content ? content.className ?? "" : "unread"}`,
-                    style: { left: `${places.left(column) + NUMBERS_WIDTH}px`, width: `${places.width(column)}px` },
-                    onClick: () => props.onActive({ row, column }),
-                    onDblClick: () => props.onOpen?.({ row, column }),
-                    children: isActive && props.editor ? props.editor : content?.text ?? ""
-                  },
-                  column
-                );
-              })
-            ]
-          },
-          row
-        )) }),
-        /* @__PURE__ */ a4("div", { class: "grid-head", role: "rowgroup", children: /* @__PURE__ */ a4("div", { role: "row", "aria-rowindex": 1, class: "grid-row", children: [
-          /* @__PURE__ */ a4("span", { class: "grid-number", "aria-hidden": "true", children: "#" }),
-          drawn.map((column) => {
-            const { name, title, sort, header, numeric } = columns[column];
-            return /* @__PURE__ */ a4(
-              "div",
-              {
-                role: "columnheader",
-                "aria-colindex": column + 1,
-                "aria-sort": sort,
-                title,
-                class: `grid-cell ${numeric ? "numeric" : ""} ${props.onHeader ? "sortable" : ""}`,
-                style: { left: `${places.left(column) + NUMBERS_WIDTH}px`, width: `${places.width(column)}px` },
-                onClick: (event) => props.onHeader?.(column, event.shiftKey),
-                children: [
-                  /* @__PURE__ */ a4("span", { class: "grid-name", children: header ?? name }),
-                  sort && /* @__PURE__ */ a4("span", { "aria-hidden": "true", class: "sort", children: sort === "ascending" ? "↑" : "↓" })
-                ]
-              },
-              column
-            );
-          })
-        ] }) })
-      ] }) })
-    }
-  );
-}
-function step(event, at, page, size) {
-  const whole = event.ctrlKey || event.metaKey;
-  const to = (row, column) => ({
-    row: Math.max(0, Math.min(size.rows - 1, row)),
-    column: Math.max(0, Math.min(size.columns - 1, column))
-  });
-  switch (event.key) {
-    case "ArrowDown":
-      return to(at.row + 1, at.column);
-    case "ArrowUp":
-      return to(at.row - 1, at.column);
-    case "ArrowRight":
-      return to(at.row, at.column + 1);
-    case "ArrowLeft":
-      return to(at.row, at.column - 1);
-    case "PageDown":
-      return to(at.row + page, at.column);
-    case "PageUp":
-      return to(at.row - page, at.column);
-    case "Home":
-      return to(whole ? 0 : at.row, 0);
-    case "End":
-      return to(whole ? size.rows - 1 : at.row, size.columns - 1);
-    default:
-      return null;
-  }
-}
+var isCut = (column3, text) => column3.typname === "bytea" ? text.length >= SHOWN2 + 2 : !isShort(column3) && text.length > SHOWN2;
 
 // src/tables/cell_editor.tsx
-function CellEditor({ column, value, typed, onSave, onCancel }) {
+function CellEditor({ column: column3, value, typed, onSave, onCancel }) {
   const field = T2(null);
   const [text, setText] = d2(typed ?? value ?? "");
   const done = T2(false);
@@ -2412,13 +3269,13 @@ function CellEditor({ column, value, typed, onSave, onCancel }) {
     if (event.key === "Enter") finish(() => onSave(text, "down"));
     else if (event.key === "Tab") finish(() => onSave(text, "right"));
     else if (event.key === "Escape") finish(onCancel);
-    else if (event.key === "0" && event.ctrlKey && !column.not_null) finish(() => onSave(null, "stay"));
+    else if (event.key === "0" && event.ctrlKey && !column3.not_null) finish(() => onSave(null, "stay"));
     else return;
     event.preventDefault();
   };
   const onBlur = () => finish(() => text === (value ?? "") ? onCancel() : onSave(text, "stay"));
-  const choices = column.typname === "bool" ? ["true", "false"] : column.labels;
-  const shared = { ref: field, class: "cell-editor", "aria-label": column.name, onKeyDown, onBlur };
+  const choices = column3.typname === "bool" ? ["true", "false"] : column3.labels;
+  const shared = { ref: field, class: "cell-editor", "aria-label": column3.name, onKeyDown, onBlur };
   if (choices) {
     return /* @__PURE__ */ a4("select", { ...shared, value: text, onChange: (event) => setText(event.currentTarget.value), children: [
       value === null && /* @__PURE__ */ a4("option", { value: "", children: "NULL" }),
@@ -2433,16 +3290,16 @@ function CellEditor({ column, value, typed, onSave, onCancel }) {
       spellcheck: false,
       autocomplete: "off",
       onInput: (event) => setText(event.currentTarget.value),
-      title: column.not_null ? void 0 : "Ctrl+0 sets NULL"
+      title: column3.not_null ? void 0 : "Ctrl+0 sets NULL"
     }
   );
 }
 
 // src/tables/conflict.tsx
-function ConflictDialog({ column, mine, theirs, onOverwrite, onClose }) {
+function ConflictDialog({ column: column3, mine, theirs, onOverwrite, onClose }) {
   const gone = theirs === void 0;
   return /* @__PURE__ */ a4(Dialog, { title: gone ? "This row was deleted" : "This value was changed by somebody else", onClose, children: [
-    /* @__PURE__ */ a4("p", { children: gone ? "Somebody has deleted the row, or you may no longer see it. Nothing was written." : `While you edited ${column}, somebody else saved another value. Nothing was written yet.` }),
+    /* @__PURE__ */ a4("p", { children: gone ? "Somebody has deleted the row, or you may no longer see it. Nothing was written." : `While you edited ${column3}, somebody else saved another value. Nothing was written yet.` }),
     /* @__PURE__ */ a4("dl", { class: "compare", children: [
       /* @__PURE__ */ a4("dt", { children: "Yours" }),
       /* @__PURE__ */ a4("dd", { children: /* @__PURE__ */ a4("pre", { tabIndex: 0, "aria-label": "Your value", children: mine ?? "NULL" }) }),
@@ -2462,12 +3319,12 @@ function ConflictDialog({ column, mine, theirs, onOverwrite, onClose }) {
 var CELLS_PER_PAGE = 12e3;
 var EXACT_COUNT_LIMIT = 1e5;
 var keyText = (key) => JSON.stringify(key);
-var Rows = class {
-  constructor(table, filters, order) {
-    this.table = table;
+var Rows2 = class {
+  constructor(table2, filters, order) {
+    this.table = table2;
     this.filters = filters;
     this.order = order;
-    this.pageSize = Math.max(20, Math.min(200, Math.floor(CELLS_PER_PAGE / Math.max(1, table.columns.length))));
+    this.pageSize = Math.max(20, Math.min(200, Math.floor(CELLS_PER_PAGE / Math.max(1, table2.columns.length))));
     void this.count();
   }
   /** Changes whenever there is something new to draw. */
@@ -2539,13 +3396,13 @@ var Rows = class {
     }
   }
   async fetch(page, abort) {
-    const { table } = this;
+    const { table: table2 } = this;
     const params = {};
-    const parts = conditions(table, this.filters, params);
+    const parts = conditions(table2, this.filters, params);
     const seek = this.seek(page, params);
     if (seek) parts.push(seek.condition);
-    const terms = orderTerms(table, this.order);
-    const q2 = `select ${this.selectList()} from ${table.sqlName}${where(parts)}${orderBy(terms, seek?.backwards)} limit ${this.pageSize}${seek ? "" : ` offset ${page * this.pageSize}`}`;
+    const terms = orderTerms(table2, this.order);
+    const q2 = `select ${this.selectList()} from ${table2.sqlName}${where(parts)}${orderBy(terms, seek?.backwards)} limit ${this.pageSize}${seek ? "" : ` offset ${page * this.pageSize}`}`;
     const { data } = await sql(statement(q2, params), abort);
     const rows = data.map((row) => this.rowOf(row));
     return seek?.backwards ? rows.reverse() : rows;
@@ -2567,12 +3424,12 @@ var Rows = class {
     if (!edge) return null;
     key.forEach((_column, index) => params[`k${index}`] = edge.key[index] ?? null);
     const columns = key.map(({ name }) => ident(name)).join(", ");
-    const values = key.map((column, index) => castTo(`k${index}`, column)).join(", ");
-    return { condition: `(${columns}) ${before ? ">" : "<"} (${values})`, backwards: !before };
+    const values2 = key.map((column3, index) => castTo(`k${index}`, column3)).join(", ");
+    return { condition: `(${columns}) ${before ? ">" : "<"} (${values2})`, backwards: !before };
   }
   selectList() {
     const { columns, key } = this.table;
-    const cells = columns.map((column, index) => `${shownExpression(column)} as c${index}`);
+    const cells = columns.map((column3, index) => `${shownExpression(column3)} as c${index}`);
     return [...cells, ...key.map(({ name }, index) => `${ident(name)}::text as k${index}`)].join(", ") || "null as c0";
   }
   rowOf(row) {
@@ -2594,14 +3451,14 @@ var Rows = class {
     this.counting?.abort();
     const controller = new AbortController();
     this.counting = controller;
-    const { table, filters } = this;
-    const { estimate } = table.entry;
+    const { table: table2, filters } = this;
+    const { estimate } = table2.entry;
     if (!exactly && filters.length === 0 && estimate > EXACT_COUNT_LIMIT) {
       this.total.value ??= { count: Math.round(estimate), exact: false };
       return;
     }
     const params = {};
-    const inner = `select 1 from ${table.sqlName}${where(conditions(table, filters, params))}`;
+    const inner = `select 1 from ${table2.sqlName}${where(conditions(table2, filters, params))}`;
     const limit = exactly ? "" : ` limit ${EXACT_COUNT_LIMIT + 1}`;
     try {
       const { data } = await sql(statement(`select count(*)::float8 as n from (${inner}${limit}) counted`, params), controller.signal);
@@ -2615,13 +3472,13 @@ var Rows = class {
 
 // src/tables/value.tsx
 var EDITABLE = 2e6;
-function ValueDialog({ table, row, column, shown, editable, onSave, onClose }) {
-  const whole = useSignal(shown !== null && isCut(column, shown) ? void 0 : shown);
+function ValueDialog({ table: table2, row, column: column3, shown, editable, onSave, onClose }) {
+  const whole = useSignal(shown !== null && isCut(column3, shown) ? void 0 : shown);
   const text = useSignal(whole.value ?? "");
   const saving = useSignal(false);
   A2(() => {
-    if (whole.value !== void 0 || table.key.length === 0) return;
-    readValue(table, row, column).then((value2) => {
+    if (whole.value !== void 0 || table2.key.length === 0) return;
+    readValue(table2, row, column3).then((value2) => {
       whole.value = value2 ?? null;
       text.value = value2 ?? "";
     }).catch((error) => {
@@ -2640,20 +3497,20 @@ function ValueDialog({ table, row, column, shown, editable, onSave, onClose }) {
   const download = () => {
     const link = document.createElement("a");
     link.href = URL.createObjectURL(new Blob([value ?? ""]));
-    link.download = `${column.name}.txt`;
+    link.download = `${column3.name}.txt`;
     link.click();
     URL.revokeObjectURL(link.href);
   };
-  return /* @__PURE__ */ a4(Dialog, { title: column.name, onClose, wide: true, children: [
+  return /* @__PURE__ */ a4(Dialog, { title: column3.name, onClose, wide: true, children: [
     /* @__PURE__ */ a4("p", { class: "hint", children: [
-      column.type,
+      column3.type,
       value !== void 0 && `, ${value === null ? "NULL" : `${value.length.toLocaleString("en")} characters`}`,
-      !editable && (table.key.length === 0 ? " · read-only: the table has no key" : " · read-only")
+      !editable && (table2.key.length === 0 ? " · read-only: the table has no key" : " · read-only")
     ] }),
-    value === void 0 ? /* @__PURE__ */ a4("p", { children: table.key.length === 0 ? "This table has no key, so the row cannot be read again. The beginning of the value is shown." : "Reading the value…" }) : /* @__PURE__ */ a4(
+    value === void 0 ? /* @__PURE__ */ a4("p", { children: table2.key.length === 0 ? "This table has no key, so the row cannot be read again. The beginning of the value is shown." : "Reading the value…" }) : /* @__PURE__ */ a4(
       "textarea",
       {
-        "aria-label": column.name,
+        "aria-label": column3.name,
         rows: 16,
         spellcheck: false,
         readOnly: !mayWrite,
@@ -2661,11 +3518,11 @@ function ValueDialog({ table, row, column, shown, editable, onSave, onClose }) {
         onInput: (event) => text.value = event.currentTarget.value
       }
     ),
-    value === void 0 && table.key.length === 0 && /* @__PURE__ */ a4("pre", { tabIndex: 0, children: shown }),
+    value === void 0 && table2.key.length === 0 && /* @__PURE__ */ a4("pre", { tabIndex: 0, children: shown }),
     tooLong && /* @__PURE__ */ a4("p", { class: "hint", children: "The value is too long to be edited here. Download it." }),
     /* @__PURE__ */ a4("footer", { children: [
       typeof value === "string" && /* @__PURE__ */ a4("button", { type: "button", onClick: download, children: "Download" }),
-      mayWrite && !column.not_null && value !== null && /* @__PURE__ */ a4("button", { type: "button", disabled: saving.value, onClick: () => save(null), children: "Set NULL" }),
+      mayWrite && !column3.not_null && value !== null && /* @__PURE__ */ a4("button", { type: "button", disabled: saving.value, onClick: () => save(null), children: "Set NULL" }),
       mayWrite && /* @__PURE__ */ a4("button", { type: "button", class: "primary", disabled: saving.value, onClick: () => save(text.value), children: "Save" })
     ] })
   ] });
@@ -2673,22 +3530,22 @@ function ValueDialog({ table, row, column, shown, editable, onSave, onClose }) {
 
 // src/tables/row_grid.tsx
 function RowGrid({ view, onDelete }) {
-  const { table } = view;
+  const { table: table2 } = view;
   const rows = view.rows.value;
   const editing = useSignal(null);
   const opened = useSignal(null);
   const conflict = useSignal(null);
   void rows.version.value;
-  const columns = w2(() => gridColumns(view), [table, view.order.value]);
-  const links = w2(() => linkedColumns(table.foreignKeys), [table]);
+  const columns = w2(() => gridColumns(view), [table2, view.order.value]);
+  const links = w2(() => linkedColumns(table2.foreignKeys), [table2]);
   const cell = (at, index) => {
     const row = rows.row(at);
-    const column = table.columns[index];
-    if (!row || !column) return void 0;
+    const column3 = table2.columns[index];
+    if (!row || !column3) return void 0;
     const text = row.cells[index] ?? null;
     if (text === null) return { text: "NULL", className: "null" };
-    const link = links.get(column.name);
-    const shown = isCut(column, text) ? `${text.slice(0, 200)}…` : text;
+    const link = links.get(column3.name);
+    const shown = isCut(column3, text) ? `${text.slice(0, 200)}…` : text;
     return {
       text: link ? /* @__PURE__ */ a4(LinkedValue, { text: shown, link, row: row.cells, view }) : shown,
       tip: text.length > 20 ? shown : void 0
@@ -2696,22 +3553,22 @@ function RowGrid({ view, onDelete }) {
   };
   const open = (place, typed) => {
     const row = rows.row(place.row);
-    const column = table.columns[place.column];
-    if (!row || !column) return;
+    const column3 = table2.columns[place.column];
+    if (!row || !column3) return;
     view.active.value = place;
     const text = row.cells[place.column] ?? "";
-    const long = isCut(column, text) || /[\n\r]/.test(text) || column.category === "U" && text.length > 40;
-    if (long || !mayEdit(view, column)) opened.value = place;
+    const long = isCut(column3, text) || /[\n\r]/.test(text) || column3.category === "U" && text.length > 40;
+    if (long || !mayEdit(view, column3)) opened.value = place;
     else editing.value = { place, typed };
   };
-  const save = async (key, column, value, was) => {
+  const save = async (key, column3, value, was) => {
     view.noteSent(key);
     try {
-      await writeValue(table, key, column, { value, was });
+      await writeValue(table2, key, column3, { value, was });
       view.refreshSoon();
       return true;
     } catch (error) {
-      if (error instanceof Conflict) conflict.value = { key, column, value, conflict: error };
+      if (error instanceof Conflict) conflict.value = { key, column: column3, value, conflict: error };
       else sayError(error);
       return false;
     }
@@ -2719,15 +3576,15 @@ function RowGrid({ view, onDelete }) {
   const onSave = (value, then) => {
     const place = editing.value?.place;
     const row = place && rows.row(place.row);
-    const column = place && table.columns[place.column];
+    const column3 = place && table2.columns[place.column];
     editing.value = null;
     focusGrid();
-    if (!row || !column) return;
+    if (!row || !column3) return;
     const was = row.cells[place.column] ?? null;
-    const next = column.typname !== "text" && value === "" && was === null ? null : value;
+    const next = column3.typname !== "text" && value === "" && was === null ? null : value;
     if (next !== was) {
       row.cells[place.column] = next;
-      void save(row.key, column, next, was).then((written) => {
+      void save(row.key, column3, next, was).then((written) => {
         if (!written) {
           row.cells[place.column] = was;
           rows.version.value += 1;
@@ -2735,12 +3592,12 @@ function RowGrid({ view, onDelete }) {
       });
     }
     if (then === "down") view.active.value = { row: Math.min(place.row + 1, (rows.total.value?.count ?? 1) - 1), column: place.column };
-    if (then === "right") view.active.value = { row: place.row, column: Math.min(place.column + 1, table.columns.length - 1) };
+    if (then === "right") view.active.value = { row: place.row, column: Math.min(place.column + 1, table2.columns.length - 1) };
   };
   const editor = editing.value && rows.row(editing.value.place.row) && /* @__PURE__ */ a4(
     CellEditor,
     {
-      column: table.columns[editing.value.place.column],
+      column: table2.columns[editing.value.place.column],
       value: rows.row(editing.value.place.row).cells[editing.value.place.column] ?? null,
       typed: editing.value.typed,
       onSave,
@@ -2755,7 +3612,7 @@ function RowGrid({ view, onDelete }) {
     /* @__PURE__ */ a4(
       Grid,
       {
-        label: `Rows of ${table.entry.name}`,
+        label: `Rows of ${table2.entry.name}`,
         columns,
         rows: rows.total.value?.count ?? 0,
         cell,
@@ -2764,7 +3621,7 @@ function RowGrid({ view, onDelete }) {
         active: view.active.value,
         onActive: (place) => view.active.value = place,
         onOpen: open,
-        onHeader: (column, add) => sortBy(view, column, add),
+        onHeader: (column3, add) => sortBy(view, column3, add),
         editor,
         onKey: (event) => {
           if (event.key === "Delete") onDelete();
@@ -2775,12 +3632,12 @@ function RowGrid({ view, onDelete }) {
     openedRow && /* @__PURE__ */ a4(
       ValueDialog,
       {
-        table,
+        table: table2,
         row: openedRow.key,
-        column: table.columns[opened.value.column],
+        column: table2.columns[opened.value.column],
         shown: openedRow.cells[opened.value.column] ?? null,
-        editable: mayEdit(view, table.columns[opened.value.column]),
-        onSave: (value, was) => save(openedRow.key, table.columns[opened.value.column], value, was),
+        editable: mayEdit(view, table2.columns[opened.value.column]),
+        onSave: (value, was) => save(openedRow.key, table2.columns[opened.value.column], value, was),
         onClose: () => opened.value = null
       }
     ),
@@ -2791,9 +3648,9 @@ function RowGrid({ view, onDelete }) {
         theirs: conflict.value.conflict.theirs,
         column: conflict.value.column.name,
         onOverwrite: () => {
-          const { key, column, value } = conflict.value;
+          const { key, column: column3, value } = conflict.value;
           conflict.value = null;
-          void save(key, column, value);
+          void save(key, column3, value);
         },
         onClose: () => {
           conflict.value = null;
@@ -2804,34 +3661,34 @@ function RowGrid({ view, onDelete }) {
   ] });
 }
 var focusGrid = () => document.querySelector(".table-rows .grid")?.focus();
-var mayEdit = (view, column) => view.table.key.length > 0 && view.table.canUpdate && column.updatable && !column.generated;
+var mayEdit = (view, column3) => view.table.key.length > 0 && view.table.canUpdate && column3.updatable && !column3.generated;
 function gridColumns(view) {
-  const { table } = view;
-  return table.columns.map((column) => {
-    const order = view.order.value.find((term) => term.column === column.name);
-    const isKey = table.key.includes(column);
+  const { table: table2 } = view;
+  return table2.columns.map((column3) => {
+    const order = view.order.value.find((term) => term.column === column3.name);
+    const isKey = table2.key.includes(column3);
     return {
-      name: column.name,
-      title: [column.type, isKey && "key", column.not_null && "not null", column.comment].filter(Boolean).join(" · "),
-      width: widthOf(column),
-      numeric: isNumber(column),
+      name: column3.name,
+      title: [column3.type, isKey && "key", column3.not_null && "not null", column3.comment].filter(Boolean).join(" · "),
+      width: widthOf(column3),
+      numeric: isNumber(column3),
       header: /* @__PURE__ */ a4($, { children: [
         isKey && /* @__PURE__ */ a4("span", { class: "key", "aria-hidden": "true", children: "◆ " }),
-        column.name,
+        column3.name,
         " ",
-        /* @__PURE__ */ a4("small", { children: column.type })
+        /* @__PURE__ */ a4("small", { children: column3.type })
       ] }),
       sort: order && (order.descending ? "descending" : "ascending")
     };
   });
 }
-function widthOf(column) {
-  const header = (column.name.length + column.type.length) * 7 + 44;
-  const content = isNumber(column) || column.typname === "bool" ? 80 : column.typname === "uuid" ? 270 : column.typname.startsWith("time") ? 190 : 180;
+function widthOf(column3) {
+  const header = (column3.name.length + column3.type.length) * 7 + 44;
+  const content = isNumber(column3) || column3.typname === "bool" ? 80 : column3.typname === "uuid" ? 270 : column3.typname.startsWith("time") ? 190 : 180;
   return Math.min(340, Math.max(content, header));
 }
 function linkedColumns(keys) {
-  return new Map(keys.flatMap((key) => key.columns.map((column) => [column, key])));
+  return new Map(keys.flatMap((key) => key.columns.map((column3) => [column3, key])));
 }
 function flashClass(view, key) {
   const op = key && view.flashing.value.get(keyText(key));
@@ -2840,8 +3697,8 @@ function flashClass(view, key) {
 function sortBy(view, index, add) {
   const name = view.table.columns[index]?.name;
   if (!name) return;
-  const old = view.order.value.find(({ column }) => column === name);
-  const others = add ? view.order.value.filter(({ column }) => column !== name) : [];
+  const old = view.order.value.find(({ column: column3 }) => column3 === name);
+  const others = add ? view.order.value.filter(({ column: column3 }) => column3 !== name) : [];
   const next = !old ? [{ column: name, descending: false }] : old.descending ? [] : [{ column: name, descending: true }];
   view.arrange(view.filters.value, [...others, ...next]);
 }
@@ -2849,7 +3706,7 @@ function openReferenced(view, link, cells) {
   const filters = link.columns.map((name, index) => ({
     column: link.referenced[index],
     operator: "=",
-    value: cells[view.table.columns.findIndex((column) => column.name === name)] ?? ""
+    value: cells[view.table.columns.findIndex((column3) => column3.name === name)] ?? ""
   }));
   goTo({ area: "tables", schema: link.schema, table: link.table, filters });
 }
@@ -2894,24 +3751,24 @@ select p.polname as name, case p.polcmd when 'r' then 'SELECT' when 'a' then 'IN
        pg_get_expr(p.polqual, p.polrelid) as "using", pg_get_expr(p.polwithcheck, p.polrelid) as "check"
 from pg_policy p where p.polrelid = to_regclass(:name) order by 1`;
 var SECURITY = "select relrowsecurity as enabled, relforcerowsecurity as forced from pg_class where oid = to_regclass(:name)";
-function Structure({ table, part }) {
-  return /* @__PURE__ */ a4("div", { class: "sheet", children: [
-    part === "structure" && /* @__PURE__ */ a4(Columns, { table }),
-    part === "indexes" && /* @__PURE__ */ a4(FromCatalog, { table, query: INDEXES, draw: (rows) => /* @__PURE__ */ a4(Indexes, { rows }) }),
-    part === "policies" && /* @__PURE__ */ a4(FromCatalog, { table, query: SECURITY, draw: (rows) => /* @__PURE__ */ a4(Policies, { table, security: rows[0] }) })
+function Structure({ table: table2, part }) {
+  return /* @__PURE__ */ a4("div", { class: "sheet", role: "region", tabIndex: 0, "aria-label": "Definition", children: [
+    part === "structure" && /* @__PURE__ */ a4(Columns, { table: table2 }),
+    part === "indexes" && /* @__PURE__ */ a4(FromCatalog, { table: table2, query: INDEXES, draw: (rows) => /* @__PURE__ */ a4(Indexes, { rows }) }),
+    part === "policies" && /* @__PURE__ */ a4(FromCatalog, { table: table2, query: SECURITY, draw: (rows) => /* @__PURE__ */ a4(Policies, { table: table2, security: rows[0] }) })
   ] });
 }
-function FromCatalog({ table, query, draw }) {
+function FromCatalog({ table: table2, query, draw }) {
   const rows = useSignal(null);
   const problem = useSignal(null);
   A2(() => {
-    sql(statement(query, { name: table.sqlName })).then(({ data }) => rows.value = data).catch((error) => problem.value = sentence(error));
-  }, [query, table]);
+    sql(statement(query, { name: table2.sqlName })).then(({ data }) => rows.value = data).catch((error) => problem.value = sentence(error));
+  }, [query, table2]);
   if (problem.value) return /* @__PURE__ */ a4("p", { class: "problem", role: "alert", children: problem.value });
   return rows.value ? draw(rows.value) : /* @__PURE__ */ a4("p", { class: "hint", children: "Reading the catalog…" });
 }
-function Columns({ table }) {
-  const target = (name) => table.foreignKeys.find(({ columns }) => columns.includes(name));
+function Columns({ table: table2 }) {
+  const target = (name) => table2.foreignKeys.find(({ columns }) => columns.includes(name));
   return /* @__PURE__ */ a4($, { children: [
     /* @__PURE__ */ a4("h2", { children: "Columns" }),
     /* @__PURE__ */ a4("div", { class: "scroll-x", tabIndex: 0, role: "region", "aria-label": "Columns", children: /* @__PURE__ */ a4("table", { children: [
@@ -2923,29 +3780,29 @@ function Columns({ table }) {
         /* @__PURE__ */ a4("th", { scope: "col", children: "Refers to" }),
         /* @__PURE__ */ a4("th", { scope: "col", children: "Comment" })
       ] }) }),
-      /* @__PURE__ */ a4("tbody", { children: table.columns.map((column) => {
-        const link = target(column.name);
+      /* @__PURE__ */ a4("tbody", { children: table2.columns.map((column3) => {
+        const link = target(column3.name);
         return /* @__PURE__ */ a4("tr", { children: [
           /* @__PURE__ */ a4("th", { scope: "row", children: [
-            column.name,
-            table.key.includes(column) && /* @__PURE__ */ a4("small", { children: " key" })
+            column3.name,
+            table2.key.includes(column3) && /* @__PURE__ */ a4("small", { children: " key" })
           ] }),
-          /* @__PURE__ */ a4("td", { children: /* @__PURE__ */ a4("code", { children: column.type }) }),
-          /* @__PURE__ */ a4("td", { children: column.not_null ? "no" : "yes" }),
-          /* @__PURE__ */ a4("td", { children: column.default_value ? /* @__PURE__ */ a4("code", { children: column.default_value }) : column.identity ? "identity" : "" }),
+          /* @__PURE__ */ a4("td", { children: /* @__PURE__ */ a4("code", { children: column3.type }) }),
+          /* @__PURE__ */ a4("td", { children: column3.not_null ? "no" : "yes" }),
+          /* @__PURE__ */ a4("td", { children: column3.default_value ? /* @__PURE__ */ a4("code", { children: column3.default_value }) : column3.identity ? "identity" : "" }),
           /* @__PURE__ */ a4("td", { children: link && /* @__PURE__ */ a4("a", { href: hrefOf({ area: "tables", schema: link.schema, table: link.table }), children: [
             link.table,
             "(",
             link.referenced.join(", "),
             ")"
           ] }) }),
-          /* @__PURE__ */ a4("td", { children: column.comment ?? "" })
-        ] }, column.name);
+          /* @__PURE__ */ a4("td", { children: column3.comment ?? "" })
+        ] }, column3.name);
       }) })
     ] }) }),
     /* @__PURE__ */ a4("h2", { children: "Constraints" }),
-    table.constraints.length === 0 && /* @__PURE__ */ a4("p", { class: "hint", children: "None." }),
-    /* @__PURE__ */ a4("ul", { class: "definitions", children: table.constraints.map(({ name, definition }) => /* @__PURE__ */ a4("li", { children: [
+    table2.constraints.length === 0 && /* @__PURE__ */ a4("p", { class: "hint", children: "None." }),
+    /* @__PURE__ */ a4("ul", { class: "definitions", children: table2.constraints.map(({ name, definition }) => /* @__PURE__ */ a4("li", { children: [
       /* @__PURE__ */ a4("strong", { children: name }),
       " ",
       /* @__PURE__ */ a4("code", { children: definition })
@@ -2973,14 +3830,14 @@ function Indexes({ rows }) {
     ] }, String(row.name))) })
   ] }) });
 }
-function Policies({ table, security }) {
+function Policies({ table: table2, security }) {
   const enabled = security?.enabled === true;
   return /* @__PURE__ */ a4($, { children: [
     /* @__PURE__ */ a4("p", { children: enabled ? `Row level security is on${security?.forced === true ? " and applies to the table's owner too" : ""}. A user sees and writes only the rows that a policy allows.` : "Row level security is off: everybody with a right on the table sees all of its rows." }),
     /* @__PURE__ */ a4(
       FromCatalog,
       {
-        table,
+        table: table2,
         query: POLICIES,
         draw: (rows) => rows.length === 0 ? /* @__PURE__ */ a4("p", { class: "hint", children: enabled ? "There is no policy, so only the owner sees rows." : "There is no policy." }) : /* @__PURE__ */ a4("ul", { class: "definitions", children: rows.map((row) => /* @__PURE__ */ a4("li", { children: [
           /* @__PURE__ */ a4("strong", { children: String(row.name) }),
@@ -3050,7 +3907,7 @@ async function loadTable(entry, signal) {
   return {
     entry,
     sqlName,
-    columns: columns.filter((column) => column.readable),
+    columns: columns.filter((column3) => column3.readable),
     key: keyOf(columns, constraints),
     foreignKeys: constraints.filter(({ type }) => type === "f").map((row) => ({
       name: row.name,
@@ -3066,8 +3923,8 @@ async function loadTable(entry, signal) {
   };
 }
 function keyOf(columns, constraints) {
-  const byName = (names) => names.map((name) => columns.find((column) => column.name === name));
-  const usable = (found) => found.every((column) => column !== void 0 && column.readable && column.not_null);
+  const byName = (names) => names.map((name) => columns.find((column3) => column3.name === name));
+  const usable = (found) => found.every((column3) => column3 !== void 0 && column3.readable && column3.not_null);
   const candidates = [...constraints].sort((a5, b3) => Number(b3.type === "p") - Number(a5.type === "p"));
   for (const { type, columns: names } of candidates) {
     const found = byName(names);
@@ -3080,10 +3937,10 @@ function keyOf(columns, constraints) {
 var FEED_LENGTH = 200;
 var FLASH = 1600;
 var TableView = class _TableView {
-  constructor(table, filters) {
-    this.table = table;
+  constructor(table2, filters) {
+    this.table = table2;
     this.filters.value = filters;
-    this.rows.value = new Rows(table, filters, []);
+    this.rows.value = new Rows2(table2, filters, []);
     this.listen();
   }
   filters = y3([]);
@@ -3114,7 +3971,7 @@ var TableView = class _TableView {
     this.filters.value = filters;
     this.order.value = order;
     this.active.value = null;
-    this.rows.value = new Rows(this.table, filters, order);
+    this.rows.value = new Rows2(this.table, filters, order);
   }
   /** Remembers when a change was sent, to tell how long its event took. */
   noteSent(key) {
@@ -3233,25 +4090,25 @@ function Welcome() {
 }
 var PARTS = [["rows", "Rows"], ["structure", "Structure"], ["indexes", "Indexes"], ["policies", "Policies"]];
 function OpenTable({ view }) {
-  const { table } = view;
+  const { table: table2 } = view;
   const part = useSignal("rows");
   return /* @__PURE__ */ a4($, { children: [
     /* @__PURE__ */ a4("header", { class: "table-head", children: [
       /* @__PURE__ */ a4("a", { class: "back", href: "#/tables", "aria-label": "All tables", children: "‹" }),
       /* @__PURE__ */ a4("h1", { dir: "auto", children: [
         /* @__PURE__ */ a4("small", { children: [
-          table.entry.schema,
+          table2.entry.schema,
           "."
         ] }),
-        table.entry.name
+        table2.entry.name
       ] }),
       /* @__PURE__ */ a4("span", { class: "hint", children: [
-        KINDS[table.entry.kind],
-        table.entry.comment && ` · ${table.entry.comment}`
+        KINDS[table2.entry.kind],
+        table2.entry.comment && ` · ${table2.entry.comment}`
       ] }),
       /* @__PURE__ */ a4("div", { class: "tabs", role: "group", "aria-label": "What to show", children: PARTS.map(([name, text]) => /* @__PURE__ */ a4("button", { type: "button", "aria-pressed": part.value === name, onClick: () => part.value = name, children: text }, name)) })
     ] }),
-    part.value === "rows" ? /* @__PURE__ */ a4(RowsPart, { view }) : /* @__PURE__ */ a4(Structure, { table, part: part.value })
+    part.value === "rows" ? /* @__PURE__ */ a4(RowsPart, { view }) : /* @__PURE__ */ a4(Structure, { table: table2, part: part.value })
   ] });
 }
 function RowsPart({ view }) {
@@ -3259,17 +4116,17 @@ function RowsPart({ view }) {
   const inserting = useSignal(false);
   const importing = useSignal(false);
   const deleting = useSignal(null);
-  const { table } = view;
+  const { table: table2 } = view;
   const rows = view.rows.value;
   const activeRow = view.active.value && rows.row(view.active.value.row);
   const askDelete = () => {
-    if (table.canDelete && table.key.length > 0 && activeRow) deleting.value = activeRow.key;
+    if (table2.canDelete && table2.key.length > 0 && activeRow) deleting.value = activeRow.key;
   };
   const remove = async (key) => {
     deleting.value = null;
     view.noteSent(key);
     try {
-      await deleteRow(table, key);
+      await deleteRow(table2, key);
       sayDone("The row was deleted.");
     } catch (error) {
       sayError(error instanceof Conflict ? new Error("The row was gone already, or you may not delete it.") : error);
@@ -3283,9 +4140,9 @@ function RowsPart({ view }) {
           "Filter",
           view.filters.value.length > 0 && ` (${view.filters.value.length})`
         ] }),
-        table.canInsert && /* @__PURE__ */ a4("button", { type: "button", onClick: () => inserting.value = true, children: "New row" }),
-        table.canDelete && table.key.length > 0 && /* @__PURE__ */ a4("button", { type: "button", disabled: !activeRow, onClick: askDelete, children: "Delete row" }),
-        table.canInsert && /* @__PURE__ */ a4("button", { type: "button", onClick: () => importing.value = true, children: "Import CSV" }),
+        table2.canInsert && /* @__PURE__ */ a4("button", { type: "button", onClick: () => inserting.value = true, children: "New row" }),
+        table2.canDelete && table2.key.length > 0 && /* @__PURE__ */ a4("button", { type: "button", disabled: !activeRow, onClick: askDelete, children: "Delete row" }),
+        table2.canInsert && /* @__PURE__ */ a4("button", { type: "button", onClick: () => importing.value = true, children: "Import CSV" }),
         /* @__PURE__ */ a4("button", { type: "button", onClick: () => void exportCsv(view), children: "Export CSV" }),
         /* @__PURE__ */ a4("button", { type: "button", onClick: () => rows.refresh(), children: "Refresh" }),
         /* @__PURE__ */ a4("span", { class: "spread" }),
@@ -3310,7 +4167,7 @@ function RowsPart({ view }) {
         action: "Delete",
         onClose: () => deleting.value = null,
         onConfirm: () => void remove(deleting.value),
-        text: `${table.key.map(({ name }, index) => `${name} ${deleting.value[index]}`).join(", ")} of ${table.entry.name}. This cannot be undone.`
+        text: `${table2.key.map(({ name }, index) => `${name} ${deleting.value[index]}`).join(", ")} of ${table2.entry.name}. This cannot be undone.`
       }
     )
   ] });
@@ -3322,18 +4179,18 @@ function Count({ view }) {
   return /* @__PURE__ */ a4("span", { class: "hint", role: "status", children: total.exact ? `${count} row${total.count === 1 ? "" : "s"}` : `about ${count} rows` });
 }
 function ReadOnlyNote({ view }) {
-  const { table } = view;
-  if (table.key.length === 0 && table.canUpdate) {
+  const { table: table2 } = view;
+  if (table2.key.length === 0 && table2.canUpdate) {
     return /* @__PURE__ */ a4("p", { class: "note", children: [
       "Read-only: this ",
-      KINDS[table.entry.kind],
+      KINDS[table2.entry.kind],
       " has no primary key, so a single row cannot be named. Add one to edit rows here."
     ] });
   }
-  if (!table.canUpdate && !table.canInsert && !table.canDelete) {
+  if (!table2.canUpdate && !table2.canInsert && !table2.canDelete) {
     return /* @__PURE__ */ a4("p", { class: "note", children: [
       "Read-only: you may read this ",
-      KINDS[table.entry.kind],
+      KINDS[table2.entry.kind],
       " but not change it."
     ] });
   }
@@ -3369,7 +4226,8 @@ function Console() {
   ] });
 }
 function Area() {
-  return /* @__PURE__ */ a4(TablesPage, {}, `${route.value.area} ${claims.value?.sub}`);
+  if (route.value.area === "query") return /* @__PURE__ */ a4(QueryPage, {});
+  return /* @__PURE__ */ a4(TablesPage, {}, claims.value?.sub);
 }
 function SessionEnded() {
   const again = () => signInAgain().catch((error) => sayError(new Error(sentence(error))));

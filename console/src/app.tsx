@@ -6,6 +6,7 @@ import { loadTables, tables } from "./catalog/tables.ts";
 import { Header } from "./header.tsx";
 import { Dialog } from "./parts/dialog.tsx";
 import { Notices, sayError } from "./parts/notice.tsx";
+import { QueryPage } from "./query/page.tsx";
 import { route } from "./route.ts";
 import { SignIn } from "./sign_in.tsx";
 import { TablesPage } from "./tables/page.tsx";
@@ -43,7 +44,8 @@ function Console() {
 }
 
 function Area() {
-  return <TablesPage key={`${route.value.area} ${claims.value?.sub}`} />;
+  if (route.value.area === "query") return <QueryPage />;
+  return <TablesPage key={claims.value?.sub} />;
 }
 
 function SessionEnded() {

@@ -5,6 +5,7 @@ import { type Theme, theme } from "./theme.ts";
 
 const AREAS: [string, Route][] = [
   ["Tables", { area: "tables" }],
+  ["Query", { area: "query" }],
 ];
 
 export function Header() {

@@ -26,7 +26,7 @@ const SECURITY = "select relrowsecurity as enabled, relforcerowsecurity as force
 /** What the table is made of. */
 export function Structure({ table, part }: { table: Table; part: StructurePart }) {
   return (
-    <div class="sheet">
+    <div class="sheet" role="region" tabIndex={0} aria-label="Definition">
       {part === "structure" && <Columns table={table} />}
       {part === "indexes" && <FromCatalog table={table} query={INDEXES} draw={(rows) => <Indexes rows={rows} />} />}
       {part === "policies" && <FromCatalog table={table} query={SECURITY} draw={(rows) => <Policies table={table} security={rows[0]} />} />}
