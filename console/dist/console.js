@@ -1389,6 +1389,99 @@ var goTo = (to) => {
 };
 addEventListener("hashchange", () => route.value = read());
 
+// src/parts/notice.tsx
+var notices = y3([]);
+var counter = 0;
+function say(kind, text, seconds) {
+  const id = counter += 1;
+  notices.value = [...notices.value.filter((notice) => notice.text !== text), { id, kind, text }].slice(-4);
+  if (seconds > 0) setTimeout(() => dismiss(id), seconds * 1e3);
+}
+var dismiss = (id) => {
+  notices.value = notices.value.filter((notice) => notice.id !== id);
+};
+var sayDone = (text) => say("good", text, 5);
+function sayError(error) {
+  if (!isAbort(error)) say("bad", sentence(error), 0);
+}
+function Notices() {
+  return /* @__PURE__ */ a4("div", { class: "notices", role: "status", "aria-live": "polite", children: notices.value.map(({ id, kind, text }) => /* @__PURE__ */ a4("div", { class: `notice ${kind}`, children: [
+    /* @__PURE__ */ a4("span", { children: text }),
+    /* @__PURE__ */ a4("button", { type: "button", class: "quiet", "aria-label": "Dismiss", onClick: () => dismiss(id), children: "✕" })
+  ] }, id)) });
+}
+
+// src/people/records.ts
+var USERS = "/api/v4/users";
+var CLIENTS = "/api/v4/clients";
+var one = (path, name) => `${path}/${encodeURIComponent(name)}`;
+var groupsOf = (user) => user.user_group === null ? [] : Array.isArray(user.user_group) ? user.user_group : [user.user_group];
+var loadUsers = () => requestJson(USERS);
+var createUser = (body) => request(USERS, { body });
+var changeUser = (name, body) => request(one(USERS, name), { method: "PATCH", body });
+var dropUser = (name, reassign) => request(`${one(USERS, name)}${reassign ? "?reassign=true" : ""}`, { method: "DELETE" });
+var loadClients = () => requestJson(CLIENTS);
+var createClient = (body) => requestJson(CLIENTS, { body });
+var changeClient = (id, body) => request(one(CLIENTS, id), { method: "PATCH", body });
+var rotateSecret = (id) => requestJson(one(CLIENTS, id), { method: "PATCH", body: { rotate_secret: true } });
+var dropClient = (id) => request(one(CLIENTS, id), { method: "DELETE" });
+async function loadAudit(since, pages = 5) {
+  const all2 = [];
+  let from = since.toISOString();
+  for (let page = 0; page < pages; page += 1) {
+    const { events, next } = await requestJson(`/api/v4/audit?${new URLSearchParams({ since: from, limit: "1000" })}`);
+    all2.push(...events);
+    if (events.length < 1e3 || next === null) break;
+    from = String(next);
+  }
+  return all2.reverse();
+}
+
+// src/view_as.tsx
+var users = y3([]);
+var offered = y3(false);
+async function prepare() {
+  const { paths } = await requestJson("/api/v4/openapi.json");
+  offered.value = Object.keys(paths).some((path) => /^\/api\/v4\/users\/\{\w+\}\/token$/.test(path));
+  if (offered.value) users.value = (await loadUsers()).map(({ name }) => name);
+}
+async function become(name) {
+  actor.value = null;
+  if (name === "") return;
+  try {
+    const { access_token: access } = await requestJson(`/api/v4/users/${encodeURIComponent(name)}/token`, { method: "POST" });
+    actor.value = { name, access, claims: claimsOf(access) };
+  } catch (error) {
+    sayError(error);
+  }
+}
+function ViewAs() {
+  const own = session.value?.claims;
+  A2(() => {
+    if (own?.superUser) prepare().catch(() => offered.value = false);
+  }, [own?.sub]);
+  if (!own?.superUser || !offered.value) return null;
+  return /* @__PURE__ */ a4("label", { class: "view-as", children: [
+    "View as",
+    /* @__PURE__ */ a4("select", { value: actor.value?.name ?? "", onChange: (event) => void become(event.currentTarget.value), children: [
+      /* @__PURE__ */ a4("option", { value: "", children: [
+        userName(own),
+        " (owner)"
+      ] }),
+      users.value.filter((name) => name !== userName(own)).map((name) => /* @__PURE__ */ a4("option", { value: name, children: name }, name))
+    ] })
+  ] });
+}
+function ActingBar() {
+  if (!actor.value) return null;
+  return /* @__PURE__ */ a4("p", { class: "acting", role: "status", children: [
+    "You see and do everything as ",
+    actor.value.name,
+    ". It is recorded in the audit log and ends after 15 minutes.",
+    /* @__PURE__ */ a4("button", { type: "button", onClick: () => void become(""), children: "Be yourself again" })
+  ] });
+}
+
 // src/theme.ts
 var NAME = "tidegate.console.theme";
 var stored = localStorage.getItem(NAME);
@@ -1401,7 +1494,8 @@ x2(() => {
 // src/header.tsx
 var AREAS = [
   ["Tables", { area: "tables" }],
-  ["Query", { area: "query" }]
+  ["Query", { area: "query" }],
+  ["People", { area: "people", part: "users" }]
 ];
 function Header() {
   const own = session.value?.claims;
@@ -1410,8 +1504,9 @@ function Header() {
       /* @__PURE__ */ a4(Mark, {}),
       /* @__PURE__ */ a4("span", { children: "Tidegate" })
     ] }),
-    /* @__PURE__ */ a4("nav", { "aria-label": "Areas", class: "areas", children: AREAS.map(([text, to]) => /* @__PURE__ */ a4("a", { href: hrefOf(to), "aria-current": route.value.area === to.area ? "page" : void 0, children: text }, text)) }),
+    /* @__PURE__ */ a4("nav", { "aria-label": "Areas", class: "areas", children: AREAS.filter(([, { area }]) => area !== "people" || claims.value?.superUser).map(([text, to]) => /* @__PURE__ */ a4("a", { href: hrefOf(to), "aria-current": route.value.area === to.area ? "page" : void 0, children: text }, text)) }),
     /* @__PURE__ */ a4("span", { class: "spread" }),
+    /* @__PURE__ */ a4(ViewAs, {}),
     /* @__PURE__ */ a4("span", { class: "who", title: "Database and user", children: [
       claims.value?.database,
       own && ` · ${userName(own)}`
@@ -1462,26 +1557,68 @@ function Dialog({ title, onClose, children, wide }) {
   );
 }
 
-// src/parts/notice.tsx
-var notices = y3([]);
-var counter = 0;
-function say(kind, text, seconds) {
-  const id = counter += 1;
-  notices.value = [...notices.value.filter((notice) => notice.text !== text), { id, kind, text }].slice(-4);
-  if (seconds > 0) setTimeout(() => dismiss(id), seconds * 1e3);
+// src/people/load.ts
+function useLoaded(read2, again = []) {
+  const value = useSignal(null);
+  const problem = useSignal(null);
+  const reload = async () => {
+    try {
+      value.value = await read2();
+      problem.value = null;
+    } catch (error) {
+      problem.value = sentence(error);
+    }
+  };
+  A2(() => void reload(), again);
+  return { value: value.value, problem: problem.value, reload };
 }
-var dismiss = (id) => {
-  notices.value = notices.value.filter((notice) => notice.id !== id);
-};
-var sayDone = (text) => say("good", text, 5);
-function sayError(error) {
-  if (!isAbort(error)) say("bad", sentence(error), 0);
-}
-function Notices() {
-  return /* @__PURE__ */ a4("div", { class: "notices", role: "status", "aria-live": "polite", children: notices.value.map(({ id, kind, text }) => /* @__PURE__ */ a4("div", { class: `notice ${kind}`, children: [
-    /* @__PURE__ */ a4("span", { children: text }),
-    /* @__PURE__ */ a4("button", { type: "button", class: "quiet", "aria-label": "Dismiss", onClick: () => dismiss(id), children: "✕" })
-  ] }, id)) });
+
+// src/people/audit.tsx
+var PERIODS = [[1, "last hour"], [24, "last day"], [24 * 7, "last week"], [24 * 30, "last month"]];
+var MOST_SHOWN = 500;
+function Audit() {
+  const hours = useSignal(24);
+  const search = useSignal("");
+  const { value: events, problem } = useLoaded(() => loadAudit(new Date(Date.now() - hours.value * 36e5)), [hours.value]);
+  const wanted = search.value.toLowerCase();
+  const found = (events ?? []).filter((event) => Object.values(event).join(" ").toLowerCase().includes(wanted));
+  return /* @__PURE__ */ a4($, { children: [
+    /* @__PURE__ */ a4("div", { class: "sheet-head", children: [
+      /* @__PURE__ */ a4("h1", { children: "Audit log" }),
+      /* @__PURE__ */ a4("input", { type: "search", "aria-label": "Find in the log", placeholder: "Find", value: search.value, onInput: (event) => search.value = event.currentTarget.value }),
+      /* @__PURE__ */ a4("select", { "aria-label": "Period", value: hours.value, onChange: (event) => hours.value = Number(event.currentTarget.value), children: PERIODS.map(([value, text]) => /* @__PURE__ */ a4("option", { value, children: text }, value)) })
+    ] }),
+    problem && /* @__PURE__ */ a4("p", { class: "problem", role: "alert", children: problem }),
+    !events && !problem && /* @__PURE__ */ a4("p", { class: "hint", children: "Reading the log…" }),
+    events && found.length === 0 && /* @__PURE__ */ a4("p", { class: "hint", children: "Nothing happened in this time." }),
+    found.length > MOST_SHOWN && /* @__PURE__ */ a4("p", { class: "hint", children: [
+      "The newest ",
+      MOST_SHOWN,
+      " of ",
+      found.length.toLocaleString("en"),
+      " events are shown."
+    ] }),
+    found.length > 0 && /* @__PURE__ */ a4("div", { class: "scroll-x", tabIndex: 0, role: "region", "aria-label": "Events, newest first", children: /* @__PURE__ */ a4("table", { children: [
+      /* @__PURE__ */ a4("thead", { children: /* @__PURE__ */ a4("tr", { children: [
+        /* @__PURE__ */ a4("th", { scope: "col", children: "When" }),
+        /* @__PURE__ */ a4("th", { scope: "col", children: "Event" }),
+        /* @__PURE__ */ a4("th", { scope: "col", children: "Detail" }),
+        /* @__PURE__ */ a4("th", { scope: "col", children: "User" }),
+        /* @__PURE__ */ a4("th", { scope: "col", children: "Client" }),
+        /* @__PURE__ */ a4("th", { scope: "col", children: "By" }),
+        /* @__PURE__ */ a4("th", { scope: "col", children: "From" })
+      ] }) }),
+      /* @__PURE__ */ a4("tbody", { children: found.slice(0, MOST_SHOWN).map((event) => /* @__PURE__ */ a4("tr", { children: [
+        /* @__PURE__ */ a4("td", { class: "when", children: new Date(event.at).toLocaleString("en-GB") }),
+        /* @__PURE__ */ a4("th", { scope: "row", children: event.event.replaceAll("_", " ") }),
+        /* @__PURE__ */ a4("td", { children: event.detail ?? "" }),
+        /* @__PURE__ */ a4("td", { children: event.user ?? "" }),
+        /* @__PURE__ */ a4("td", { children: event.client_id ?? "" }),
+        /* @__PURE__ */ a4("td", { children: event.actor ?? "" }),
+        /* @__PURE__ */ a4("td", { children: event.address ?? "" })
+      ] }, event.id)) })
+    ] }) })
+  ] });
 }
 
 // src/parts/confirm.tsx
@@ -1492,6 +1629,466 @@ function Confirm({ title, text, action, onConfirm, onClose }) {
       /* @__PURE__ */ a4("button", { type: "button", onClick: onClose, children: "Cancel" }),
       /* @__PURE__ */ a4("button", { type: "button", class: "danger", onClick: onConfirm, children: action })
     ] })
+  ] });
+}
+
+// src/people/form.tsx
+function FormDialog({ title, action, onSave, onClose, children }) {
+  const problem = useSignal(null);
+  const busy = useSignal(false);
+  const submit = async (event) => {
+    event.preventDefault();
+    const fields = new FormData(event.currentTarget);
+    busy.value = true;
+    try {
+      await onSave(fields);
+      onClose();
+    } catch (error) {
+      problem.value = sentence(error);
+    } finally {
+      busy.value = false;
+    }
+  };
+  return /* @__PURE__ */ a4(Dialog, { title, onClose, children: /* @__PURE__ */ a4("form", { class: "form", onSubmit: submit, children: [
+    problem.value && /* @__PURE__ */ a4("p", { class: "problem", role: "alert", children: problem.value }),
+    children,
+    /* @__PURE__ */ a4("footer", { children: [
+      /* @__PURE__ */ a4("button", { type: "button", onClick: onClose, children: "Cancel" }),
+      /* @__PURE__ */ a4("button", { type: "submit", class: "primary", disabled: busy.value, children: action })
+    ] })
+  ] }) });
+}
+var textOf = (fields, name) => String(fields.get(name) ?? "").trim();
+var orNull = (text) => text === "" ? null : text;
+var listOf = (text) => text.split(/[,\n]/).map((word) => word.trim()).filter(Boolean);
+
+// src/people/clients.tsx
+function Clients() {
+  const { value: clients, problem, reload } = useLoaded(loadClients);
+  const editing = useSignal(null);
+  const dropping = useSignal(null);
+  const secret = useSignal(null);
+  const drop = async ({ id }) => {
+    dropping.value = null;
+    try {
+      await dropClient(id);
+      sayDone(`The client ${id} was deleted.`);
+      await reload();
+    } catch (error) {
+      sayError(error);
+    }
+  };
+  const rotate = async ({ id }) => {
+    try {
+      const made = await rotateSecret(id);
+      if (made.secret) secret.value = { id, secret: made.secret };
+    } catch (error) {
+      sayError(error);
+    }
+  };
+  return /* @__PURE__ */ a4($, { children: [
+    /* @__PURE__ */ a4("div", { class: "sheet-head", children: [
+      /* @__PURE__ */ a4("h1", { children: "Clients" }),
+      /* @__PURE__ */ a4("button", { type: "button", class: "primary", onClick: () => editing.value = "new", children: "New client" })
+    ] }),
+    /* @__PURE__ */ a4("p", { class: "hint", children: "A client is an application that signs users in by OAuth." }),
+    problem && /* @__PURE__ */ a4("p", { class: "problem", role: "alert", children: problem }),
+    !clients && !problem && /* @__PURE__ */ a4("p", { class: "hint", children: "Reading the clients…" }),
+    clients && /* @__PURE__ */ a4("div", { class: "scroll-x", tabIndex: 0, role: "region", "aria-label": "List of clients", children: /* @__PURE__ */ a4("table", { children: [
+      /* @__PURE__ */ a4("thead", { children: /* @__PURE__ */ a4("tr", { children: [
+        /* @__PURE__ */ a4("th", { scope: "col", children: "Id" }),
+        /* @__PURE__ */ a4("th", { scope: "col", children: "Name" }),
+        /* @__PURE__ */ a4("th", { scope: "col", children: "Kind" }),
+        /* @__PURE__ */ a4("th", { scope: "col", children: "Returns to" }),
+        /* @__PURE__ */ a4("th", { scope: "col", children: /* @__PURE__ */ a4("span", { class: "sr", children: "Actions" }) })
+      ] }) }),
+      /* @__PURE__ */ a4("tbody", { children: clients.map((client) => /* @__PURE__ */ a4("tr", { children: [
+        /* @__PURE__ */ a4("th", { scope: "row", children: client.id }),
+        /* @__PURE__ */ a4("td", { children: client.name }),
+        /* @__PURE__ */ a4("td", { children: client.public ? "public" : "confidential" }),
+        /* @__PURE__ */ a4("td", { children: client.redirect_uri.map((uri) => /* @__PURE__ */ a4("code", { class: "line", children: uri }, uri)) }),
+        /* @__PURE__ */ a4("td", { class: "actions", children: [
+          /* @__PURE__ */ a4("button", { type: "button", "aria-label": `Edit ${client.id}`, onClick: () => editing.value = client, children: "Edit" }),
+          !client.public && /* @__PURE__ */ a4("button", { type: "button", "aria-label": `New secret for ${client.id}`, onClick: () => void rotate(client), children: "New secret" }),
+          /* @__PURE__ */ a4("button", { type: "button", "aria-label": `Delete ${client.id}`, onClick: () => dropping.value = client, children: "Delete" })
+        ] })
+      ] }, client.id)) })
+    ] }) }),
+    editing.value && /* @__PURE__ */ a4(ClientForm, { client: editing.value === "new" ? null : editing.value, onDone: reload, onSecret: (made) => secret.value = made, onClose: () => editing.value = null }),
+    dropping.value && /* @__PURE__ */ a4(
+      Confirm,
+      {
+        title: `Delete ${dropping.value.id}?`,
+        action: "Delete",
+        text: "The application can sign nobody in any more, and its sessions end.",
+        onConfirm: () => void drop(dropping.value),
+        onClose: () => dropping.value = null
+      }
+    ),
+    secret.value && !editing.value && /* @__PURE__ */ a4(SecretDialog, { made: secret.value, onClose: () => secret.value = null })
+  ] });
+}
+function SecretDialog({ made, onClose }) {
+  return /* @__PURE__ */ a4(Dialog, { title: `Secret of ${made.id}`, onClose, children: [
+    /* @__PURE__ */ a4("p", { children: "Copy the secret now: it is shown this once and stored only as a hash. A secret from before works for another 24 hours." }),
+    /* @__PURE__ */ a4("pre", { class: "secret", tabIndex: 0, "aria-label": "Secret", children: made.secret }),
+    /* @__PURE__ */ a4("footer", { children: [
+      /* @__PURE__ */ a4("button", { type: "button", onClick: () => void navigator.clipboard.writeText(made.secret).then(() => sayDone("Copied.")), children: "Copy" }),
+      /* @__PURE__ */ a4("button", { type: "button", class: "primary", onClick: onClose, children: "I have it" })
+    ] })
+  ] });
+}
+function ClientForm({ client, onDone, onSecret, onClose }) {
+  const save = async (fields) => {
+    const members = membersOf(fields);
+    if (client) await changeClient(client.id, members);
+    else {
+      const id = orNull(textOf(fields, "id"));
+      const made = await createClient(id === null ? members : { id, ...members });
+      if (made.secret) onSecret({ id: made.id, secret: made.secret });
+    }
+    sayDone(client ? `The client ${client.id} was changed.` : "The client was created.");
+    await onDone();
+  };
+  const check = (name, text, otherwise = false) => /* @__PURE__ */ a4("label", { class: "check", children: [
+    /* @__PURE__ */ a4("input", { name, type: "checkbox", defaultChecked: client ? Boolean(client[name]) : otherwise }),
+    " ",
+    text
+  ] });
+  return /* @__PURE__ */ a4(FormDialog, { title: client ? `Client ${client.id}` : "New client", action: client ? "Save" : "Create client", onSave: save, onClose, children: [
+    !client && /* @__PURE__ */ a4("label", { children: [
+      "Id",
+      /* @__PURE__ */ a4("input", { name: "id", maxLength: 64, pattern: "[A-Za-z0-9_.\\-]*", placeholder: "made when left empty", autocomplete: "off", spellcheck: false })
+    ] }),
+    /* @__PURE__ */ a4("label", { children: [
+      "Name",
+      /* @__PURE__ */ a4("input", { name: "name", required: true, autocomplete: "off", defaultValue: client?.name ?? "" })
+    ] }),
+    /* @__PURE__ */ a4("label", { children: [
+      "Addresses that it returns to, one a line",
+      /* @__PURE__ */ a4("textarea", { name: "redirect_uri", required: true, rows: 3, spellcheck: false, children: client?.redirect_uri.join("\n") ?? "" })
+    ] }),
+    check("public", "Public: it runs in a browser or on a phone and cannot keep a secret"),
+    check("confirm", "Ask people to consent", true),
+    check("two_factor", "Ask for a second factor"),
+    check("allow_signup", "People may sign up through it")
+  ] });
+}
+var membersOf = (fields) => ({
+  name: textOf(fields, "name"),
+  redirect_uri: listOf(textOf(fields, "redirect_uri")),
+  public: fields.get("public") !== null,
+  confirm: fields.get("confirm") !== null,
+  two_factor: fields.get("two_factor") !== null,
+  allow_signup: fields.get("allow_signup") !== null
+});
+
+// src/people/rights_data.ts
+var cellKey = (table2, role) => `${table2}\0${role}`;
+var HOLDERS = `
+select rolname as role from pg_roles
+where rolname like replace(replace(current_database()::text, '\\', '\\\\'), '_', '\\_') || '/%' order by 1 limit 60`;
+var WORDS = `
+select c.relname as "table", r.rolname as role,
+  case
+    when not has_any_column_privilege(r.oid, c.oid, 'SELECT, INSERT, UPDATE') and not has_table_privilege(r.oid, c.oid, 'DELETE, TRUNCATE') then 'none'
+    when not has_table_privilege(r.oid, c.oid, 'SELECT') then 'other'
+    when has_table_privilege(r.oid, c.oid, 'INSERT') and has_table_privilege(r.oid, c.oid, 'UPDATE') and has_table_privilege(r.oid, c.oid, 'DELETE') then 'write'
+    when has_any_column_privilege(r.oid, c.oid, 'INSERT, UPDATE') or has_table_privilege(r.oid, c.oid, 'DELETE') then 'other'
+    else 'read'
+  end as word
+from pg_class c join pg_namespace n on n.oid = c.relnamespace
+join pg_roles r on r.rolname = any (cast(:roles as text[]))
+where n.nspname = :schema and c.relkind in ('r', 'p', 'v', 'm', 'f') and not c.relispartition
+order by 1, 2`;
+async function loadRights(schema) {
+  const roles = (await sql(statement(HOLDERS))).data.map(({ role }) => String(role));
+  const holders = roles.map(holderOf);
+  const list = `{${roles.map((role) => `"${role.replace(/["\\]/g, "\\$&")}"`).join(",")}}`;
+  const { data } = await sql(statement(WORDS, { roles: list, schema }));
+  const words = new Map(data.map((row) => [cellKey(String(row.table), String(row.role)), row.word]));
+  return { tables: [...new Set(data.map(({ table: table2 }) => String(table2)))], holders, words };
+}
+function holderOf(role) {
+  const rest = role.slice(role.indexOf("/") + 1);
+  const group = rest.startsWith("group/");
+  return { role, group, name: group ? rest.slice("group/".length) : rest };
+}
+async function setRight(schema, table2, holder, word) {
+  if (!holder.group) {
+    const path = `/api/v4/schemas/${encodeURIComponent(schema)}/tables/${encodeURIComponent(table2)}/privileges`;
+    await request(path, { method: "PATCH", body: { subuser: holder.name, privilege: word } });
+    return;
+  }
+  const [on, role] = [`${ident(schema)}.${ident(table2)}`, ident(holder.role)];
+  const statements = [`revoke all on ${on} from ${role}`];
+  if (word === "read") statements.push(`grant select on ${on} to ${role}`);
+  if (word === "write") statements.push(`grant select, insert, update, delete on ${on} to ${role}`);
+  if (word !== "none") statements.push(`grant usage on schema ${ident(schema)} to ${role}`);
+  await request("/api/v4/sql", { body: statements.map((q2) => ({ q: q2 })) });
+}
+var COLUMN_RIGHTS = ["SELECT", "INSERT", "UPDATE"];
+var COLUMNS = `
+select a.attname as name,
+  has_column_privilege(r.oid, a.attrelid, a.attnum, 'SELECT') as "SELECT",
+  has_column_privilege(r.oid, a.attrelid, a.attnum, 'INSERT') as "INSERT",
+  has_column_privilege(r.oid, a.attrelid, a.attnum, 'UPDATE') as "UPDATE"
+from pg_attribute a, pg_roles r
+where a.attrelid = to_regclass(:name) and a.attnum > 0 and not a.attisdropped and r.rolname = :role order by a.attnum`;
+async function loadColumnRights(schema, table2, holder) {
+  const name = `${ident(schema)}.${ident(table2)}`;
+  const { data } = await sql(statement(COLUMNS, { name, role: holder.role }));
+  return data;
+}
+async function setColumnRight(schema, table2, holder, change) {
+  const on = `(${ident(change.column)}) on ${ident(schema)}.${ident(table2)}`;
+  const q2 = change.granted ? `grant ${change.right} ${on} to ${ident(holder.role)}` : `revoke ${change.right} ${on} from ${ident(holder.role)}`;
+  await sql({ q: q2 });
+}
+
+// src/people/rights.tsx
+var WORDS2 = [["none", "none"], ["read", "read"], ["write", "read, write"]];
+function Rights() {
+  const schemas = [...new Set((tables.value ?? []).map(({ schema: schema2 }) => schema2))];
+  const chosen = useSignal(null);
+  const schema = chosen.value ?? (schemas.includes("public") ? "public" : schemas[0] ?? "public");
+  const { value: rights, problem, reload } = useLoaded(() => loadRights(schema), [schema]);
+  const columns = useSignal(null);
+  const set = async (table2, holder, word) => {
+    try {
+      await setRight(schema, table2, holder, word);
+      sayDone(`${holder.name} now has ${word} on ${table2}.`);
+    } catch (error) {
+      sayError(error);
+    }
+    await reload();
+  };
+  return /* @__PURE__ */ a4($, { children: [
+    /* @__PURE__ */ a4("div", { class: "sheet-head", children: [
+      /* @__PURE__ */ a4("h1", { children: "Rights" }),
+      schemas.length > 1 && /* @__PURE__ */ a4("select", { "aria-label": "Schema", value: schema, onChange: (event) => chosen.value = event.currentTarget.value, children: schemas.map((name) => /* @__PURE__ */ a4("option", { value: name, children: name }, name)) })
+    ] }),
+    /* @__PURE__ */ a4("p", { class: "hint", children: "What PostgreSQL lets each user and group do. A right that comes through a group or through PUBLIC is shown too." }),
+    problem && /* @__PURE__ */ a4("p", { class: "problem", role: "alert", children: problem }),
+    !rights && !problem && /* @__PURE__ */ a4("p", { class: "hint", children: "Reading the rights…" }),
+    rights && /* @__PURE__ */ a4("div", { class: "scroll-x", tabIndex: 0, role: "region", "aria-label": "Rights by table", children: /* @__PURE__ */ a4("table", { class: "matrix", children: [
+      /* @__PURE__ */ a4("thead", { children: /* @__PURE__ */ a4("tr", { children: [
+        /* @__PURE__ */ a4("th", { scope: "col", children: "Table" }),
+        rights.holders.map((holder) => /* @__PURE__ */ a4("th", { scope: "col", children: [
+          holder.group && /* @__PURE__ */ a4("small", { children: "group " }),
+          holder.name
+        ] }, holder.role))
+      ] }) }),
+      /* @__PURE__ */ a4("tbody", { children: rights.tables.map((table2) => /* @__PURE__ */ a4("tr", { children: [
+        /* @__PURE__ */ a4("th", { scope: "row", children: table2 }),
+        rights.holders.map((holder) => {
+          const word = rights.words.get(cellKey(table2, holder.role)) ?? "none";
+          return /* @__PURE__ */ a4("td", { class: `right ${word}`, children: [
+            /* @__PURE__ */ a4(
+              "select",
+              {
+                "aria-label": `${holder.name} on ${table2}`,
+                value: word,
+                onChange: (event) => void set(table2, holder, event.currentTarget.value),
+                children: [
+                  word === "other" && /* @__PURE__ */ a4("option", { value: "other", children: "some" }),
+                  WORDS2.map(([value, text]) => /* @__PURE__ */ a4("option", { value, children: text }, value))
+                ]
+              }
+            ),
+            /* @__PURE__ */ a4("button", { type: "button", class: "quiet", "aria-label": `Columns of ${table2} for ${holder.name}`, onClick: () => columns.value = { table: table2, holder }, children: "…" })
+          ] }, holder.role);
+        })
+      ] }, table2)) })
+    ] }) }),
+    columns.value && /* @__PURE__ */ a4(
+      ColumnDialog,
+      {
+        schema,
+        ...columns.value,
+        onClose: () => {
+          columns.value = null;
+          void reload();
+        }
+      }
+    )
+  ] });
+}
+function ColumnDialog({ schema, table: table2, holder, onClose }) {
+  const { value: columns, problem, reload } = useLoaded(() => loadColumnRights(schema, table2, holder));
+  const toggle = async (column3, right, granted) => {
+    try {
+      await setColumnRight(schema, table2, holder, { column: column3, right, granted });
+    } catch (error) {
+      sayError(error);
+    }
+    await reload();
+  };
+  return /* @__PURE__ */ a4(Dialog, { title: `Columns of ${table2} for ${holder.name}`, onClose, wide: true, children: [
+    /* @__PURE__ */ a4("p", { class: "hint", children: "A right on the whole table counts for each of its columns; take it away first to leave single columns." }),
+    problem && /* @__PURE__ */ a4("p", { class: "problem", role: "alert", children: problem }),
+    /* @__PURE__ */ a4("div", { class: "columns", tabIndex: 0, role: "region", "aria-label": "Rights by column", children: /* @__PURE__ */ a4("table", { children: [
+      /* @__PURE__ */ a4("thead", { children: /* @__PURE__ */ a4("tr", { children: [
+        /* @__PURE__ */ a4("th", { scope: "col", children: "Column" }),
+        /* @__PURE__ */ a4("th", { scope: "col", children: "Read" }),
+        /* @__PURE__ */ a4("th", { scope: "col", children: "Insert" }),
+        /* @__PURE__ */ a4("th", { scope: "col", children: "Change" })
+      ] }) }),
+      /* @__PURE__ */ a4("tbody", { children: columns?.map((column3) => /* @__PURE__ */ a4("tr", { children: [
+        /* @__PURE__ */ a4("th", { scope: "row", children: column3.name }),
+        COLUMN_RIGHTS.map((right) => /* @__PURE__ */ a4("td", { children: /* @__PURE__ */ a4(
+          "input",
+          {
+            type: "checkbox",
+            "aria-label": `${right} ${column3.name}`,
+            checked: column3[right],
+            onChange: (event) => void toggle(column3.name, right, event.currentTarget.checked)
+          }
+        ) }, right))
+      ] }, column3.name)) })
+    ] }) }),
+    /* @__PURE__ */ a4("footer", { children: /* @__PURE__ */ a4("button", { type: "button", class: "primary", onClick: onClose, children: "Done" }) })
+  ] });
+}
+
+// src/people/users.tsx
+function Users() {
+  const { value: users2, problem, reload } = useLoaded(loadUsers);
+  const editing = useSignal(null);
+  const dropping = useSignal(null);
+  const drop = async ({ user, reassign }) => {
+    dropping.value = null;
+    try {
+      await dropUser(user.name, reassign);
+      sayDone(`The user ${user.name} was deleted.`);
+    } catch (error) {
+      if (error instanceof ApiError && error.code === "CONFLICT" && !reassign) dropping.value = { user, reassign: true };
+      else sayError(error);
+    }
+    await reload();
+  };
+  return /* @__PURE__ */ a4($, { children: [
+    /* @__PURE__ */ a4("div", { class: "sheet-head", children: [
+      /* @__PURE__ */ a4("h1", { children: "Users" }),
+      /* @__PURE__ */ a4("button", { type: "button", class: "primary", onClick: () => editing.value = "new", children: "New user" })
+    ] }),
+    /* @__PURE__ */ a4("p", { class: "hint", children: "Every user is a role of PostgreSQL: what is granted to it is what it may do, over SQL, GraphQL, methods and live changes." }),
+    problem && /* @__PURE__ */ a4("p", { class: "problem", role: "alert", children: problem }),
+    !users2 && !problem && /* @__PURE__ */ a4("p", { class: "hint", children: "Reading the users…" }),
+    users2 && /* @__PURE__ */ a4("div", { class: "scroll-x", tabIndex: 0, role: "region", "aria-label": "List of users", children: /* @__PURE__ */ a4("table", { children: [
+      /* @__PURE__ */ a4("thead", { children: /* @__PURE__ */ a4("tr", { children: [
+        /* @__PURE__ */ a4("th", { scope: "col", children: "Name" }),
+        /* @__PURE__ */ a4("th", { scope: "col", children: "Email" }),
+        /* @__PURE__ */ a4("th", { scope: "col", children: "Groups" }),
+        /* @__PURE__ */ a4("th", { scope: "col", children: "Properties" }),
+        /* @__PURE__ */ a4("th", { scope: "col", children: /* @__PURE__ */ a4("span", { class: "sr", children: "Actions" }) })
+      ] }) }),
+      /* @__PURE__ */ a4("tbody", { children: users2.map((user) => /* @__PURE__ */ a4("tr", { children: [
+        /* @__PURE__ */ a4("th", { scope: "row", children: [
+          user.name,
+          user.default_user && /* @__PURE__ */ a4("small", { children: " default user" }),
+          user.name === claims.value?.database && /* @__PURE__ */ a4("small", { children: " owner" })
+        ] }),
+        /* @__PURE__ */ a4("td", { children: user.email ?? "" }),
+        /* @__PURE__ */ a4("td", { children: groupsOf(user).join(", ") }),
+        /* @__PURE__ */ a4("td", { children: user.properties && /* @__PURE__ */ a4("code", { children: JSON.stringify(user.properties) }) }),
+        /* @__PURE__ */ a4("td", { class: "actions", children: [
+          /* @__PURE__ */ a4("button", { type: "button", "aria-label": `Edit ${user.name}`, onClick: () => editing.value = user, children: "Edit" }),
+          user.name !== claims.value?.database && /* @__PURE__ */ a4("button", { type: "button", "aria-label": `Delete ${user.name}`, onClick: () => dropping.value = { user, reassign: false }, children: "Delete" })
+        ] })
+      ] }, user.name)) })
+    ] }) }),
+    editing.value && /* @__PURE__ */ a4(UserForm, { user: editing.value === "new" ? null : editing.value, onDone: reload, onClose: () => editing.value = null }),
+    dropping.value && /* @__PURE__ */ a4(
+      Confirm,
+      {
+        title: `Delete ${dropping.value.user.name}?`,
+        action: dropping.value.reassign ? "Give its objects to the owner and delete" : "Delete",
+        text: dropping.value.reassign ? "The user owns tables or other objects. They can be given to the owner of the database." : "Its sessions end at once. This cannot be undone.",
+        onConfirm: () => void drop(dropping.value),
+        onClose: () => dropping.value = null
+      }
+    )
+  ] });
+}
+function UserForm({ user, onDone, onClose }) {
+  const save = async (fields) => {
+    const members = membersOf2(fields, user);
+    await (user ? changeUser(user.name, members) : createUser(members));
+    sayDone(user ? `The user ${user.name} was changed.` : `The user ${String(members.name)} was created.`);
+    await onDone();
+  };
+  return /* @__PURE__ */ a4(FormDialog, { title: user ? `User ${user.name}` : "New user", action: user ? "Save" : "Create user", onSave: save, onClose, children: [
+    !user && /* @__PURE__ */ a4("label", { children: [
+      "Name",
+      /* @__PURE__ */ a4("input", { name: "name", required: true, maxLength: 32, pattern: "[A-Za-z0-9_.@+\\-]+", autocomplete: "off", spellcheck: false })
+    ] }),
+    /* @__PURE__ */ a4("label", { children: [
+      user ? "New password" : "Password",
+      /* @__PURE__ */ a4("input", { name: "password", type: "password", autocomplete: "new-password", minLength: 8, maxLength: 256, placeholder: user ? "stays as it is" : "at least 8 characters" })
+    ] }),
+    /* @__PURE__ */ a4("label", { children: [
+      "Email",
+      /* @__PURE__ */ a4("input", { name: "email", type: "email", autocomplete: "off", defaultValue: user?.email ?? "" })
+    ] }),
+    /* @__PURE__ */ a4("label", { children: [
+      "Groups, separated by commas",
+      /* @__PURE__ */ a4("input", { name: "groups", autocomplete: "off", spellcheck: false, defaultValue: user ? groupsOf(user).join(", ") : "" })
+    ] }),
+    /* @__PURE__ */ a4("label", { children: [
+      "Properties, a JSON object that stands in the user's tokens",
+      /* @__PURE__ */ a4("textarea", { name: "properties", rows: 3, spellcheck: false, children: user?.properties ? JSON.stringify(user.properties, null, 2) : "" })
+    ] }),
+    /* @__PURE__ */ a4("label", { class: "check", children: [
+      /* @__PURE__ */ a4("input", { name: "default_user", type: "checkbox", defaultChecked: user?.default_user }),
+      " Default user: whoever comes without a token is this user"
+    ] })
+  ] });
+}
+function membersOf2(fields, user) {
+  const groups = listOf(textOf(fields, "groups"));
+  const properties = textOf(fields, "properties");
+  const all2 = {
+    email: orNull(textOf(fields, "email")),
+    user_group: groups.length === 0 ? null : groups.length === 1 ? groups[0] : groups,
+    properties: properties === "" ? null : JSON.parse(properties),
+    default_user: fields.get("default_user") !== null
+  };
+  const password = String(fields.get("password") ?? "");
+  const changed = Object.entries(all2).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(user ? user[name] : name === "default_user" ? false : null));
+  const members = Object.fromEntries(changed);
+  if (!user) members.name = textOf(fields, "name");
+  if (password !== "") members.password = password;
+  return members;
+}
+
+// src/people/page.tsx
+var PARTS = [
+  ["users", "Users", Users],
+  ["clients", "Clients", Clients],
+  ["rights", "Rights", Rights],
+  ["audit", "Audit log", Audit]
+];
+function PeoplePage() {
+  const { part } = route.value;
+  const [name, title, Part] = PARTS.find(([name2]) => name2 === part) ?? PARTS[0];
+  if (!claims.value?.superUser) {
+    return /* @__PURE__ */ a4("main", { class: "workspace", id: "content", tabIndex: -1, children: /* @__PURE__ */ a4("p", { class: "empty", children: [
+      "Users, clients and rights are managed by the owner of the database. Your own account is at ",
+      /* @__PURE__ */ a4("a", { href: "/account", children: "/account" }),
+      "."
+    ] }) });
+  }
+  return /* @__PURE__ */ a4("div", { class: "area people-area", children: [
+    /* @__PURE__ */ a4("nav", { class: "tables parts", "aria-label": "People", children: [
+      /* @__PURE__ */ a4("ul", { children: PARTS.map(([to, text]) => /* @__PURE__ */ a4("li", { children: /* @__PURE__ */ a4("a", { href: hrefOf({ area: "people", part: to }), "aria-current": to === name ? "page" : void 0, children: text }) }, to)) }),
+      /* @__PURE__ */ a4("p", { class: "hint", children: [
+        "Your own sessions, password and two-step sign-in are on ",
+        /* @__PURE__ */ a4("a", { href: "/account", target: "_blank", rel: "noopener", children: "your account" }),
+        "."
+      ] })
+    ] }),
+    /* @__PURE__ */ a4("main", { class: "workspace", id: "content", tabIndex: -1, children: /* @__PURE__ */ a4("div", { class: "sheet", role: "region", tabIndex: 0, "aria-label": title, children: /* @__PURE__ */ a4(Part, {}, name) }) })
   ] });
 }
 
@@ -1710,7 +2307,7 @@ async function runMethod(method2, params, abort) {
   return { ...tableOf(result), milliseconds: performance.now() - started };
 }
 var runGraphql = (schema, query, variables2, abort) => requestJson(`/api/graphql/schema/${encodeURIComponent(schema)}`, { body: { query, variables: variables2 }, signal: abort?.signal });
-function listOf(answer) {
+function listOf2(answer) {
   const list = Object.values(answer.data ?? {}).find((value) => Array.isArray(value) && value.length > 0 && typeof value[0] === "object");
   return list ? { ...table(list), cut: false } : null;
 }
@@ -1807,7 +2404,7 @@ async function graphqlOutcome(text, abort) {
   const started = performance.now();
   const answer = await runGraphql(graphqlSchema.value, text, readParameters(), abort);
   const milliseconds = performance.now() - started;
-  const found = listOf(answer);
+  const found = listOf2(answer);
   return { kind: "graphql", answer, list: found && { ...found, milliseconds }, milliseconds };
 }
 var runExplain = (measure) => during(async (abort) => ({ kind: "plan", explained: await explain({ q: statementText(), params: readParameters() }, measure, abort) }), explainPrefix(measure));
@@ -2652,7 +3249,7 @@ async function exportResult() {
   }
 }
 function openMethod(name) {
-  const found = methods.value?.find((one) => one.method === name);
+  const found = methods.value?.find((one2) => one2.method === name);
   if (!found) return;
   mode.value = "methods";
   method.value = name;
@@ -2668,7 +3265,7 @@ function MethodList() {
 function MethodButtons() {
   const asking = useSignal(false);
   const name = method.value;
-  const stored2 = methods.value?.find((one) => one.method === name)?.q;
+  const stored2 = methods.value?.find((one2) => one2.method === name)?.q;
   const act = (work, done) => work().then(() => sayDone(done)).catch(sayError);
   return /* @__PURE__ */ a4($, { children: [
     /* @__PURE__ */ a4("button", { type: "button", disabled: stored2 === texts.methods.value, onClick: () => void act(() => changeMethod(name, texts.methods.value), `The method ${name} was changed.`), children: "Save changes" }),
@@ -3864,7 +4461,7 @@ function Policies({ table: table2, security }) {
 }
 
 // src/catalog/table.ts
-var COLUMNS = `
+var COLUMNS2 = `
 select a.attname as name, format_type(a.atttypid, a.atttypmod) as type, format_type(a.atttypid, -1) as "cast",
        t.typname as typname, t.typcategory::text as category, a.attnotnull as not_null,
        pg_get_expr(d.adbin, d.adrelid) as default_value,
@@ -3899,7 +4496,7 @@ async function loadTable(entry, signal) {
   const name = { name: sqlName };
   const read2 = async (query) => (await sql(statement(query, name), signal)).data;
   const [columns, constraints, rights] = await Promise.all([
-    read2(COLUMNS),
+    read2(COLUMNS2),
     read2(CONSTRAINTS),
     read2(RIGHTS)
   ]);
@@ -4088,7 +4685,7 @@ function Welcome() {
     /* @__PURE__ */ a4("p", { children: "Choose a table. Its rows can be edited in place, and every change, whoever made it, appears beside them the moment it is committed." })
   ] });
 }
-var PARTS = [["rows", "Rows"], ["structure", "Structure"], ["indexes", "Indexes"], ["policies", "Policies"]];
+var PARTS2 = [["rows", "Rows"], ["structure", "Structure"], ["indexes", "Indexes"], ["policies", "Policies"]];
 function OpenTable({ view }) {
   const { table: table2 } = view;
   const part = useSignal("rows");
@@ -4106,7 +4703,7 @@ function OpenTable({ view }) {
         KINDS[table2.entry.kind],
         table2.entry.comment && ` · ${table2.entry.comment}`
       ] }),
-      /* @__PURE__ */ a4("div", { class: "tabs", role: "group", "aria-label": "What to show", children: PARTS.map(([name, text]) => /* @__PURE__ */ a4("button", { type: "button", "aria-pressed": part.value === name, onClick: () => part.value = name, children: text }, name)) })
+      /* @__PURE__ */ a4("div", { class: "tabs", role: "group", "aria-label": "What to show", children: PARTS2.map(([name, text]) => /* @__PURE__ */ a4("button", { type: "button", "aria-pressed": part.value === name, onClick: () => part.value = name, children: text }, name)) })
     ] }),
     part.value === "rows" ? /* @__PURE__ */ a4(RowsPart, { view }) : /* @__PURE__ */ a4(Structure, { table: table2, part: part.value })
   ] });
@@ -4219,6 +4816,7 @@ function Console() {
       document.getElementById("content")?.focus();
     }, children: "Skip to content" }),
     /* @__PURE__ */ a4(Header, {}),
+    /* @__PURE__ */ a4(ActingBar, {}),
     !online.value && /* @__PURE__ */ a4("p", { class: "offline", role: "alert", children: "The server cannot be reached. What you do next tries again." }),
     /* @__PURE__ */ a4(Area, {}),
     /* @__PURE__ */ a4(Notices, {}),
@@ -4227,6 +4825,7 @@ function Console() {
 }
 function Area() {
   if (route.value.area === "query") return /* @__PURE__ */ a4(QueryPage, {});
+  if (route.value.area === "people") return /* @__PURE__ */ a4(PeoplePage, {});
   return /* @__PURE__ */ a4(TablesPage, {}, claims.value?.sub);
 }
 function SessionEnded() {

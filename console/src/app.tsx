@@ -6,11 +6,13 @@ import { loadTables, tables } from "./catalog/tables.ts";
 import { Header } from "./header.tsx";
 import { Dialog } from "./parts/dialog.tsx";
 import { Notices, sayError } from "./parts/notice.tsx";
+import { PeoplePage } from "./people/page.tsx";
 import { QueryPage } from "./query/page.tsx";
 import { route } from "./route.ts";
 import { SignIn } from "./sign_in.tsx";
 import { TablesPage } from "./tables/page.tsx";
 import "./theme.ts";
+import { ActingBar } from "./view_as.tsx";
 
 export function App({ problem }: { problem: string | null }) {
   if (!session.value) return <SignIn problem={problem} />;
@@ -35,6 +37,7 @@ function Console() {
         document.getElementById("content")?.focus();
       }}>Skip to content</a>
       <Header />
+      <ActingBar />
       {!online.value && <p class="offline" role="alert">The server cannot be reached. What you do next tries again.</p>}
       <Area />
       <Notices />
@@ -45,6 +48,7 @@ function Console() {
 
 function Area() {
   if (route.value.area === "query") return <QueryPage />;
+  if (route.value.area === "people") return <PeoplePage />;
   return <TablesPage key={claims.value?.sub} />;
 }
 

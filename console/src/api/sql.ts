@@ -29,7 +29,3 @@ export const sqlAll = (body: Statement[], signal?: AbortSignal): Promise<SqlAnsw
 
 /** An identifier as SQL text. */
 export const ident = (name: string): string => `"${name.replaceAll('"', '""')}"`;
-
-/** A literal as SQL text, for statements that take no parameters, such as a definition. */
-export const literal = (text: string): string =>
-  text.includes("\\") ? ` E'${text.replaceAll("\\", "\\\\").replaceAll("'", "''")}'` : `'${text.replaceAll("'", "''")}'`;
