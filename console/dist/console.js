@@ -1185,6 +1185,7 @@ async function resume() {
 async function comeBack(answer, pending) {
   sessionStorage.removeItem(PENDING);
   history.replaceState(null, "", `${location.pathname}${pending.hash}`);
+  dispatchEvent(new HashChangeEvent("hashchange"));
   try {
     await redeem(answer, pending);
   } catch (error) {
@@ -1394,7 +1395,7 @@ var notices = y3([]);
 var counter = 0;
 function say(kind, text, seconds) {
   const id = counter += 1;
-  notices.value = [...notices.value.filter((notice) => notice.text !== text), { id, kind, text }].slice(-4);
+  notices.value = [...notices.value.filter((notice) => notice.text !== text), { id, kind, text }].slice(-2);
   if (seconds > 0) setTimeout(() => dismiss(id), seconds * 1e3);
 }
 var dismiss = (id) => {
@@ -1500,7 +1501,7 @@ var AREAS = [
 function Header() {
   const own = session.value?.claims;
   return /* @__PURE__ */ a4("header", { class: "top", children: [
-    /* @__PURE__ */ a4("a", { class: "brand", href: "#/tables", children: [
+    /* @__PURE__ */ a4("a", { class: "brand", href: "#/tables", "aria-label": "Tidegate", children: [
       /* @__PURE__ */ a4(Mark, {}),
       /* @__PURE__ */ a4("span", { children: "Tidegate" })
     ] }),
@@ -1787,7 +1788,8 @@ var membersOf = (fields) => ({
 var cellKey = (table2, role) => `${table2}\0${role}`;
 var HOLDERS = `
 select rolname as role from pg_roles
-where rolname like replace(replace(current_database()::text, '\\', '\\\\'), '_', '\\_') || '/%' order by 1 limit 60`;
+where rolname like replace(replace(current_database()::text, '\\', '\\\\'), '_', '\\_') || '/%'
+  and rolname not like '%/$authenticator%' order by 1 limit 60`;
 var WORDS = `
 select c.relname as "table", r.rolname as role,
   case
@@ -2699,6 +2701,14 @@ var ColumnPlaces = class {
     return low;
   }
 };
+function fill(widths, grows, space) {
+  const left = space - widths.reduce((sum, width) => sum + width, 0);
+  const growing = grows.filter(Boolean).length;
+  if (left <= 0 || growing === 0) return widths;
+  const share = Math.min(MOST_GROWTH, Math.floor(left / growing));
+  return widths.map((width, index) => grows[index] ? width + share : width);
+}
+var MOST_GROWTH = 360;
 
 // src/grid/scroll.ts
 var MAX_HEIGHT = 12e6;
@@ -2756,7 +2766,10 @@ function Grid(props) {
   const scroll = T2(new Scroll(ROW_HEIGHT)).current;
   const left = T2(0);
   const id = w2(() => `grid${Math.random().toString(36).slice(2, 8)}`, []);
-  const places = w2(() => new ColumnPlaces(columns.map(({ width: width2 }) => width2)), [columns]);
+  const places = w2(() => {
+    const widths = fill(columns.map(({ width: width2 }) => width2), columns.map(({ numeric }) => !numeric), size.width - NUMBERS_WIDTH);
+    return new ColumnPlaces(widths);
+  }, [columns, size.width]);
   scroll.rows = rows;
   scroll.view = Math.max(0, size.height - ROW_HEIGHT);
   scroll.moveTo(scroll.top);
@@ -3193,7 +3206,7 @@ function Toolbar() {
   const copying = useSignal(null);
   const looking = useSignal(false);
   const text = texts[of].value.trim();
-  const ready = text !== "" && !running.value && (of !== "methods" || method.value !== null);
+  const ready2 = text !== "" && !running.value && (of !== "methods" || method.value !== null);
   const copy = () => {
     try {
       copying.value = currentCall();
@@ -3204,15 +3217,15 @@ function Toolbar() {
   return /* @__PURE__ */ a4("div", { class: "toolbar", role: "toolbar", "aria-label": "Query", children: [
     /* @__PURE__ */ a4("div", { class: "tabs", role: "group", "aria-label": "Language", children: MODES.map(([name, label]) => /* @__PURE__ */ a4("button", { type: "button", "aria-pressed": of === name, onClick: () => mode.value = name, children: label }, name)) }),
     of === "graphql" && /* @__PURE__ */ a4(SchemaChoice, {}),
-    /* @__PURE__ */ a4("button", { type: "button", class: "primary", disabled: !ready, onClick: () => void run(), title: "Ctrl+Enter", children: of === "methods" ? "Call" : "Run" }),
+    /* @__PURE__ */ a4("button", { type: "button", class: "primary", disabled: !ready2, onClick: () => void run(), title: "Ctrl+Enter", children: of === "methods" ? "Call" : "Run" }),
     of === "sql" && /* @__PURE__ */ a4($, { children: [
-      /* @__PURE__ */ a4("button", { type: "button", disabled: !ready, onClick: () => void runExplain(false), children: "Explain" }),
-      /* @__PURE__ */ a4("button", { type: "button", disabled: !ready, onClick: () => void runExplain(true), title: "Runs the statement and measures each step", children: "Run and measure" }),
-      /* @__PURE__ */ a4("button", { type: "button", disabled: !ready, onClick: () => void exportResult(), children: "Export CSV" }),
-      /* @__PURE__ */ a4("button", { type: "button", disabled: !ready, onClick: () => saving.value = true, children: "Save as method" })
+      /* @__PURE__ */ a4("button", { type: "button", disabled: !ready2, onClick: () => void runExplain(false), children: "Explain" }),
+      /* @__PURE__ */ a4("button", { type: "button", disabled: !ready2, onClick: () => void runExplain(true), title: "Runs the statement and measures each step", children: "Run and measure" }),
+      /* @__PURE__ */ a4("button", { type: "button", disabled: !ready2, onClick: () => void exportResult(), children: "Export CSV" }),
+      /* @__PURE__ */ a4("button", { type: "button", disabled: !ready2, onClick: () => saving.value = true, children: "Save as method" })
     ] }),
     of === "methods" && method.value && /* @__PURE__ */ a4(MethodButtons, {}),
-    /* @__PURE__ */ a4("button", { type: "button", disabled: !ready, onClick: copy, children: "Copy as" }),
+    /* @__PURE__ */ a4("button", { type: "button", disabled: !ready2, onClick: copy, children: "Copy as" }),
     /* @__PURE__ */ a4("span", { class: "spread" }),
     /* @__PURE__ */ a4("button", { type: "button", onClick: () => looking.value = true, children: "History" }),
     saving.value && /* @__PURE__ */ a4(
@@ -3436,10 +3449,15 @@ function receive(message) {
   const subscription = subscriptions.get(message.id ?? "");
   if (!subscription) return;
   if (message.cursor) subscription.cursor = message.cursor;
-  if (message.type === "subscription_ack") subscription.onReady();
+  if (message.type === "subscription_ack") ready(subscription);
   else if (message.type === "batch") subscription.onChanges(changesOf(message.batch ?? {}));
   else if (message.type === "resync") subscription.onResync(message.reason ?? "");
   else if (message.type === "error") end(subscription, message);
+}
+function ready(subscription) {
+  if (subscription.wasLive && !subscription.cursor) subscription.onResync("the connection was lost");
+  subscription.wasLive = true;
+  subscription.onReady();
 }
 function end(subscription, { error, message }) {
   subscriptions.delete(subscription.id);
@@ -3471,7 +3489,10 @@ x2(() => {
     send2({ type: "auth", token });
   } else {
     close();
-    for (const subscription of subscriptions.values()) subscription.cursor = void 0;
+    for (const subscription of subscriptions.values()) {
+      subscription.cursor = void 0;
+      subscription.wasLive = false;
+    }
     connect();
   }
 });
@@ -3492,7 +3513,7 @@ function FeedPanel({ view }) {
       "Live changes",
       /* @__PURE__ */ a4("span", { class: `pill ${state}`, children: lost ? "reconnecting" : note ? "not live" : "live" })
     ] }),
-    lost && /* @__PURE__ */ a4("p", { class: "hint", children: "The connection is lost. It is tried again; changes in the meantime are not missed." }),
+    lost && /* @__PURE__ */ a4("p", { class: "hint", children: "The connection is lost. It is tried again, and what changed in the meantime is read then." }),
     !lost && note && /* @__PURE__ */ a4("p", { class: "hint", children: note }),
     !lost && !note && entries.length === 0 && /* @__PURE__ */ a4("p", { class: "hint", children: "Changes by anybody appear here as they are committed. Edit a cell to see one." }),
     /* @__PURE__ */ a4("ol", { class: "events", "aria-live": "polite", "aria-relevant": "additions", tabIndex: 0, "aria-label": "Changes, newest first", children: entries.map((entry) => /* @__PURE__ */ a4(Event, { entry }, entry.id)) })

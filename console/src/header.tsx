@@ -14,7 +14,7 @@ export function Header() {
   const own = session.value?.claims;
   return (
     <header class="top">
-      <a class="brand" href="#/tables"><Mark /><span>Tidegate</span></a>
+      <a class="brand" href="#/tables" aria-label="Tidegate"><Mark /><span>Tidegate</span></a>
       <nav aria-label="Areas" class="areas">
         {AREAS.filter(([, { area }]) => area !== "people" || claims.value?.superUser).map(([text, to]) => (
           <a key={text} href={hrefOf(to)} aria-current={route.value.area === to.area ? "page" : undefined}>{text}</a>

@@ -13,7 +13,7 @@ export type Watcher = {
   onResync: (reason: string) => void;
   onEnd: (sentence: string) => void;
 };
-type Subscription = Watcher & { id: string; cursor?: string };
+type Subscription = Watcher & { id: string; cursor?: string; wasLive?: boolean };
 
 export const feedState = signal<"off" | "connecting" | "live" | "lost">("off");
 
@@ -98,10 +98,17 @@ function receive(message: Message): void {
   const subscription = subscriptions.get(message.id ?? "");
   if (!subscription) return;
   if (message.cursor) subscription.cursor = message.cursor;
-  if (message.type === "subscription_ack") subscription.onReady();
+  if (message.type === "subscription_ack") ready(subscription);
   else if (message.type === "batch") subscription.onChanges(changesOf(message.batch ?? {}));
   else if (message.type === "resync") subscription.onResync(message.reason ?? "");
   else if (message.type === "error") end(subscription, message);
+}
+
+function ready(subscription: Subscription): void {
+  // Without a cursor nobody knows what happened while the connection was away.
+  if (subscription.wasLive && !subscription.cursor) subscription.onResync("the connection was lost");
+  subscription.wasLive = true;
+  subscription.onReady();
 }
 
 function end(subscription: Subscription, { error, message }: Message): void {
@@ -139,7 +146,10 @@ effect(() => {
     send({ type: "auth", token });
   } else {
     close();
-    for (const subscription of subscriptions.values()) subscription.cursor = undefined;
+    for (const subscription of subscriptions.values()) {
+      subscription.cursor = undefined;
+      subscription.wasLive = false;
+    }
     connect();
   }
 });

@@ -97,6 +97,8 @@ export async function resume(): Promise<string | null> {
 async function comeBack(answer: URLSearchParams, pending: Pending): Promise<string | null> {
   sessionStorage.removeItem(PENDING);
   history.replaceState(null, "", `${location.pathname}${pending.hash}`);
+  // Replacing the address tells nobody.
+  dispatchEvent(new HashChangeEvent("hashchange"));
   try {
     await redeem(answer, pending);
   } catch (error) {

@@ -40,3 +40,14 @@ export class ColumnPlaces {
     return low;
   }
 }
+
+/** Widths that fill the space: what is left goes to the columns that gain from it, in equal parts. */
+export function fill(widths: number[], grows: boolean[], space: number): number[] {
+  const left = space - widths.reduce((sum, width) => sum + width, 0);
+  const growing = grows.filter(Boolean).length;
+  if (left <= 0 || growing === 0) return widths;
+  const share = Math.min(MOST_GROWTH, Math.floor(left / growing));
+  return widths.map((width, index) => (grows[index] ? width + share : width));
+}
+
+const MOST_GROWTH = 360;

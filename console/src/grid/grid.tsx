@@ -1,6 +1,6 @@
 import { useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
 import type { ComponentChildren } from "preact";
-import { ColumnPlaces } from "./columns.ts";
+import { ColumnPlaces, fill } from "./columns.ts";
 import { Scroll } from "./scroll.ts";
 
 export type GridColumn = {
@@ -45,7 +45,10 @@ export function Grid(props: Props) {
   const scroll = useRef(new Scroll(ROW_HEIGHT)).current;
   const left = useRef(0);
   const id = useMemo(() => `grid${Math.random().toString(36).slice(2, 8)}`, []);
-  const places = useMemo(() => new ColumnPlaces(columns.map(({ width }) => width)), [columns]);
+  const places = useMemo(() => {
+    const widths = fill(columns.map(({ width }) => width), columns.map(({ numeric }) => !numeric), size.width - NUMBERS_WIDTH);
+    return new ColumnPlaces(widths);
+  }, [columns, size.width]);
   scroll.rows = rows;
   scroll.view = Math.max(0, size.height - ROW_HEIGHT);
   scroll.moveTo(scroll.top);

@@ -8,7 +8,7 @@ let counter = 0;
 
 function say(kind: Notice["kind"], text: string, seconds: number): void {
   const id = (counter += 1);
-  notices.value = [...notices.value.filter((notice) => notice.text !== text), { id, kind, text }].slice(-4);
+  notices.value = [...notices.value.filter((notice) => notice.text !== text), { id, kind, text }].slice(-2);
   if (seconds > 0) setTimeout(() => dismiss(id), seconds * 1000);
 }
 

@@ -11,7 +11,8 @@ export const cellKey = (table: string, role: string): string => `${table}\u0000$
 
 const HOLDERS = `
 select rolname as role from pg_roles
-where rolname like replace(replace(current_database()::text, '\\', '\\\\'), '_', '\\_') || '/%' order by 1 limit 60`;
+where rolname like replace(replace(current_database()::text, '\\', '\\\\'), '_', '\\_') || '/%'
+  and rolname not like '%/$authenticator%' order by 1 limit 60`;
 
 const WORDS = `
 select c.relname as "table", r.rolname as role,

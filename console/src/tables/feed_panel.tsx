@@ -16,7 +16,7 @@ export function FeedPanel({ view }: { view: TableView }) {
         Live changes
         <span class={`pill ${state}`}>{lost ? "reconnecting" : note ? "not live" : "live"}</span>
       </h2>
-      {lost && <p class="hint">The connection is lost. It is tried again; changes in the meantime are not missed.</p>}
+      {lost && <p class="hint">The connection is lost. It is tried again, and what changed in the meantime is read then.</p>}
       {!lost && note && <p class="hint">{note}</p>}
       {!lost && !note && entries.length === 0 && (
         <p class="hint">Changes by anybody appear here as they are committed. Edit a cell to see one.</p>
