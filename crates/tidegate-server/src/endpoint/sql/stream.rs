@@ -98,7 +98,7 @@ fn start(job: Job, writer: RowWriter, outlet: Arc<Outlet>) -> Running {
         let completion = permit
             .run(&*executor, &principal, &statement, &mut sink)
             .await?;
-        sink.finish(completion)
+        Ok(sink.finish(completion))
     })
 }
 
@@ -150,10 +150,10 @@ struct Sink {
 }
 
 impl Sink {
-    fn finish(mut self, completion: Completion) -> Result<Bytes> {
+    fn finish(mut self, completion: Completion) -> Bytes {
         self.writer
             .finish(completion.affected_rows, &mut self.bytes);
-        Ok(self.bytes.freeze())
+        self.bytes.freeze()
     }
 }
 
