@@ -217,7 +217,7 @@ async fn tenants_and_users_come_and_go() {
     );
 
     let (code, message) = operator.fails(&["user", "create", "shop", "ann", "--no-password"], "");
-    assert!(code == 1 && message.contains("exists already"), "{message}");
+    assert!(code == 1 && message.contains("already exists"), "{message}");
     operator.succeeds(
         &["user", "password", "shop", "ann", "--password-file", "-"],
         "other-pw\n",

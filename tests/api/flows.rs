@@ -226,7 +226,7 @@ async fn the_authorization_page_answers_each_error_as_it_must() {
 }
 
 #[tokio::test]
-async fn who_denies_sends_access_denied() {
+async fn denying_sends_access_denied() {
     let mut browser = Browser::new(demo());
     let page = browser.get(&authorization("demo-app")).await;
     let consent = browser.sign_in(&page, "alice").await;

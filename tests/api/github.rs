@@ -252,7 +252,7 @@ async fn people_sign_in_with_a_verified_primary_address_at_github() {
 }
 
 #[tokio::test]
-async fn who_has_no_verified_primary_address_at_github_gets_no_account() {
+async fn an_account_needs_a_verified_primary_address_at_github() {
     let github = GitHub::start().await;
     let folder = demo_folder();
     let service = start(&github, folder.path().to_str().unwrap()).await;
@@ -289,7 +289,7 @@ async fn who_has_no_verified_primary_address_at_github_gets_no_account() {
 }
 
 #[tokio::test]
-async fn who_has_an_account_links_github_to_it_and_signs_in_without_a_password() {
+async fn a_user_links_github_and_signs_in_without_a_password() {
     let github = GitHub::start().await;
     let folder = demo_folder();
     let service = start(&github, folder.path().to_str().unwrap()).await;

@@ -257,7 +257,7 @@ async fn a_sub_user_sees_and_changes_itself_only() {
 }
 
 #[tokio::test]
-async fn strangers_do_not_change_the_user_that_they_share() {
+async fn anonymous_callers_cannot_change_the_default_user() {
     let body = json!({"database": "demo", "client_id": "demo-app"});
     let path = ("POST", "/api/v4/oauth/guest");
     let guest = demo().rest_with(None, path, &body).await;
@@ -413,7 +413,7 @@ async fn changes_at_the_same_time_do_not_undo_one_another() {
 
 /// Rights on a database are one value in PostgreSQL, and each user has some of them.
 #[tokio::test]
-async fn users_that_are_made_and_dropped_at_once_are_in_nobodys_way() {
+async fn parallel_creation_and_deletion_of_users_does_not_conflict() {
     let user = |n: u32| json!({"name": format!("crowd-{n}"), "password": "password-1"});
     let made = (0..12).map(|n| tokio::spawn(owner("POST", "/api/v4/users", user(n))));
     for made in made.collect::<Vec<_>>() {

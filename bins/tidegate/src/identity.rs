@@ -1,15 +1,15 @@
-//! The identity providers of the settings.
+//! Identity providers from the settings.
 
 use std::sync::Arc;
 
 use tidegate_oauth::IdentityProviders;
-use tidegate_outbound::{ProviderSettings, Providers};
+use tidegate_oidc::{ProviderSettings, Providers};
 
 use crate::failure::{Failure, Result};
 use crate::serve::lonely;
 use crate::settings::{Secret, Settings};
 
-/// The providers that have a client, if there are any.
+/// The configured providers; `None` if there are none.
 pub(crate) fn providers(settings: &Settings) -> Result<Option<Arc<dyn IdentityProviders>>> {
     let mut found = Vec::new();
     let (id, secret) = (&settings.github_client_id, &settings.github_client_secret);
@@ -43,7 +43,7 @@ pub(crate) fn providers(settings: &Settings) -> Result<Option<Arc<dyn IdentityPr
     Ok(Some(Arc::new(providers)))
 }
 
-/// A client has an id and a secret, or is not there.
+/// Both settings or neither.
 fn both<'s>(
     (id, id_name): (&'s Option<String>, &str),
     (secret, secret_name): (&'s Option<Secret>, &str),

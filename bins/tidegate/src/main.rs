@@ -10,6 +10,7 @@ mod feed;
 mod graphiql;
 mod identity;
 mod logging;
+mod maintenance;
 mod master_key;
 mod password_metrics;
 mod pool;
@@ -22,7 +23,6 @@ mod settings;
 mod signal;
 mod terminal;
 mod traces;
-mod upkeep;
 
 use std::io::Write as _;
 use std::path::PathBuf;

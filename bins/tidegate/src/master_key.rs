@@ -1,4 +1,4 @@
-//! The master key: where it is kept, and how a new one is made.
+//! The master key file.
 
 use std::io::Write as _;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
@@ -10,7 +10,7 @@ use crate::failure::{Failure, OnFile, Result};
 use crate::ports;
 use crate::settings::Settings;
 
-/// The master key of the settings.
+/// Loads the master key of the settings.
 pub(crate) fn read(settings: &Settings) -> Result<MasterKey> {
     match (&settings.master_key, &settings.master_key_file) {
         (Some(_), Some(_)) => Err(Failure::Usage(
@@ -35,7 +35,7 @@ fn from_file(path: &Path) -> Result<MasterKey> {
         .permissions()
         .mode();
     if mode & 0o077 != 0 {
-        tracing::warn!(path = %path.display(), "others can read the master key; chmod 600 it");
+        tracing::warn!(path = %path.display(), "the master key file is readable by other users; run chmod 600");
     }
     MasterKey::parse(&text).map_err(|_| {
         Failure::Usage(format!(
@@ -45,7 +45,7 @@ fn from_file(path: &Path) -> Result<MasterKey> {
     })
 }
 
-/// Makes a new key in a new file that only its owner can read.
+/// Creates a new key in a new file that only its owner can read.
 pub(crate) fn create(path: &Path) -> Result<MasterKey> {
     let key = MasterKey::generate(&*ports::random())?;
     let mut options = std::fs::OpenOptions::new();

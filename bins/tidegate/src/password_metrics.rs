@@ -1,4 +1,4 @@
-//! What passwords cost, on `/metrics`.
+//! Metrics of password hashing.
 
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tidegate_oauth::PasswordHasher;
 use tidegate_server::MetricsSource;
 
-/// The hashers of this node.
+/// The password hasher of this node.
 pub(crate) struct PasswordMetrics(pub(crate) Arc<PasswordHasher>);
 
 impl MetricsSource for PasswordMetrics {

@@ -1,30 +1,33 @@
-//! The roles of users, kept by the administrator of the cluster.
+//! PostgreSQL roles of users, managed by the cluster administrator.
 
-use tidegate_oauth::{GroupTurn, RoleAdmin, RoleError, RoleFuture, User, group_role};
+use tidegate_oauth::{GroupLock, RoleAdmin, RoleError, RoleFuture, User, group_role};
 use tidegate_postgres::ConnectFault;
 use tidegate_postgres::admin::{Admin, Error};
 use tidegate_sql::{DatabaseName, RoleName};
 
-/// The administrator as the port that keeps roles.
+/// Implements the port [`RoleAdmin`] with the cluster administrator.
 pub(crate) struct PgRoles(pub(crate) Admin);
 
 impl PgRoles {
     async fn create(&self, user: &User) -> Result<(), RoleError> {
         let (database, role) = names(user);
-        self.0.create_user(&database, &role).await.map_err(told)?;
-        let made = self.fit_out(user).await;
+        self.0
+            .create_user(&database, &role)
+            .await
+            .map_err(role_error)?;
+        let made = self.set_up(user).await;
         if made.is_err() {
-            // It owns nothing yet, so it is its own heir.
+            // It owns nothing yet, so the role that takes over its objects does not matter.
             let dropped = self.0.drop_user(&database, &role, &role, false).await;
             if let Err(error) = dropped {
-                tracing::warn!(%role, %error, "a role that was made in vain is left behind");
+                tracing::warn!(%role, %error, "cannot drop the role of a user that could not be created");
             }
         }
         made
     }
 
-    /// Sets up a new role beyond its login: the limit of a default user, the groups.
-    async fn fit_out(&self, user: &User) -> Result<(), RoleError> {
+    /// Sets the limits and groups of a new role.
+    async fn set_up(&self, user: &User) -> Result<(), RoleError> {
         if user.default_user {
             self.limit(user).await?;
         }
@@ -37,7 +40,7 @@ impl PgRoles {
     async fn limit(&self, user: &User) -> Result<(), RoleError> {
         let (_, role) = names(user);
         let limited = self.0.limit_shared(&role, user.default_user);
-        limited.await.map_err(told)
+        limited.await.map_err(role_error)
     }
 
     async fn join(&self, user: &User) -> Result<(), RoleError> {
@@ -46,7 +49,7 @@ impl PgRoles {
         let groups: Result<Vec<_>, _> = user.user_groups.iter().map(group).collect();
         let groups = groups.map_err(|error| RoleError::Failed(Box::new(error)))?;
         let set = self.0.set_groups(&database, &role, &groups);
-        set.await.map_err(told)
+        set.await.map_err(role_error)
     }
 }
 
@@ -55,10 +58,10 @@ impl RoleAdmin for PgRoles {
         Box::pin(self.create(user))
     }
 
-    fn turn_for_groups<'a>(&'a self, database: &'a str) -> RoleFuture<'a, GroupTurn> {
+    fn lock_groups<'a>(&'a self, database: &'a str) -> RoleFuture<'a, GroupLock> {
         Box::pin(async move {
-            let turn = self.0.turn_for_groups(&DatabaseName::new(database)).await;
-            Ok(Box::new(turn.map_err(told)?) as GroupTurn)
+            let lock = self.0.turn_for_groups(&DatabaseName::new(database)).await;
+            Ok(Box::new(lock.map_err(role_error)?) as GroupLock)
         })
     }
 
@@ -70,7 +73,7 @@ impl RoleAdmin for PgRoles {
         Box::pin(self.limit(user))
     }
 
-    fn may_drop_role<'a>(
+    fn check_drop_role<'a>(
         &'a self,
         user: &'a User,
         owner: &'a str,
@@ -80,7 +83,7 @@ impl RoleAdmin for PgRoles {
             let (database, role) = names(user);
             let names = (&role, &RoleName::new(owner));
             let may = self.0.may_drop_user(&database, names, reassign);
-            may.await.map_err(told)
+            may.await.map_err(role_error)
         })
     }
 
@@ -94,7 +97,7 @@ impl RoleAdmin for PgRoles {
             let (database, role) = names(user);
             let owner = RoleName::new(owner);
             let dropped = self.0.drop_user(&database, &role, &owner, reassign);
-            dropped.await.map_err(told)
+            dropped.await.map_err(role_error)
         })
     }
 }
@@ -106,7 +109,7 @@ fn names(user: &User) -> (DatabaseName, RoleName) {
     )
 }
 
-fn told(error: Error) -> RoleError {
+fn role_error(error: Error) -> RoleError {
     match error {
         Error::ForeignRole(role) => RoleError::Taken(role),
         Error::OwnsObjects { count, example, .. } => RoleError::OwnsObjects { count, example },

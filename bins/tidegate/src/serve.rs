@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use tidegate_catalog::Catalogs;
 use tidegate_feed::Feed;
+use tidegate_mail::SmtpMailer;
 use tidegate_methods::Registry;
-use tidegate_oauth::{Issuer, Mail, Secret};
-use tidegate_outbound::SmtpMail;
+use tidegate_oauth::{Issuer, Mailer, Secret};
 use tidegate_postgres::admin::doctor::Verdict;
 use tidegate_postgres::backoff::Backoff;
 use tidegate_server::{App, Certificate, Graphiql, Limits, Listener, Origins, RoleLimits};
@@ -20,12 +20,12 @@ use crate::authenticators::AuthenticatorUpkeep;
 use crate::catalog_watch::{CatalogProbe, CatalogWatch};
 use crate::failure::{Failure, Result};
 use crate::feed::{self, FeedStatus};
+use crate::maintenance::Maintenance;
 use crate::password_metrics::PasswordMetrics;
 use crate::pool::{ControlProbe, UserPool};
 use crate::service::{self, Service};
 use crate::settings::{Origin, RoleLimit, Settings};
 use crate::traces::Traces;
-use crate::upkeep::Upkeep;
 use crate::{graphiql, identity, ports, signal};
 
 /// How long statements that are broken off may take to end when the process does.
@@ -195,7 +195,7 @@ async fn tell_what_is_missing(service: &Service, settings: &Settings) -> Result 
 /// A node that is ready to serve.
 pub(crate) struct Node {
     app: App,
-    upkeep: Upkeep,
+    maintenance: Maintenance,
     authenticators: AuthenticatorUpkeep,
     traces: Traces,
     feed: Option<Feed>,
@@ -233,7 +233,7 @@ impl Node {
             .anonymous_database(settings.anonymous_database.as_ref().map(DatabaseName::new))
             .insecure_http(settings.insecure_http)
             .open_sign_up(settings.open_signup)
-            .mail(mail(settings)?)
+            .mailer(mail(settings)?)
             .providers(identity::providers(settings)?)
             .help(settings.help_contact.clone())
             .graphiql(graphiql)
@@ -248,7 +248,7 @@ impl Node {
         let (app, traces) = crate::traces::export(app, settings)?;
         let app = app.build();
         let authenticators = AuthenticatorUpkeep::new(service, pool.clone());
-        let upkeep = Upkeep {
+        let maintenance = Maintenance {
             issuer,
             control: service.control.clone(),
             app: app.clone(),
@@ -258,7 +258,7 @@ impl Node {
         };
         Ok(Self {
             app,
-            upkeep,
+            maintenance,
             authenticators,
             traces,
             feed,
@@ -268,11 +268,14 @@ impl Node {
     /// Serves until `stop` is over and what was in flight has ended.
     pub(crate) async fn serve(self, sockets: Sockets, stop: impl Future<Output = ()>) -> Result {
         let mut beside = tokio::task::JoinSet::new();
-        let (catalogs, control) = (self.upkeep.catalogs.clone(), self.upkeep.control.clone());
-        let users = self.upkeep.pool.clone();
+        let (catalogs, control) = (
+            self.maintenance.catalogs.clone(),
+            self.maintenance.control.clone(),
+        );
+        let users = self.maintenance.pool.clone();
         let pool = users.clone();
         beside.spawn(CatalogWatch::new(catalogs, control, users, self.feed.clone()).run());
-        beside.spawn(self.upkeep.run());
+        beside.spawn(self.maintenance.run());
         beside.spawn(self.authenticators.run());
         beside.spawn(self.traces);
         if let Some(certificate) = sockets.certificate.clone() {
@@ -306,10 +309,10 @@ fn metrics_token(settings: &Settings) -> Option<Secret> {
 }
 
 /// What carries letters, if the operator has named a server.
-fn mail(settings: &Settings) -> Result<Option<Arc<dyn Mail>>> {
+fn mail(settings: &Settings) -> Result<Option<Arc<dyn Mailer>>> {
     match (&settings.smtp_url, &settings.mail_from) {
         (Some(url), Some(from)) => {
-            let mail = SmtpMail::new(&url.0, from);
+            let mail = SmtpMailer::new(&url.0, from);
             let mail = mail.map_err(|error| Failure::Usage(error.to_string()))?;
             Ok(Some(Arc::new(mail)))
         }

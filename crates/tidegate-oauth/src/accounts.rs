@@ -1,5 +1,5 @@
-//! Users with their roles: the one way to create, change and drop a user, for a command line and
-//! for a management API.
+//! Users with their PostgreSQL roles: the one way to create, change and drop a user, used by the
+//! command line and the management API.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -8,20 +8,20 @@ use std::sync::Arc;
 use tokio::sync::{Mutex, MutexGuard};
 
 use crate::directory::refuse_owner;
-use crate::{Directory, GroupTurn, NewUser, Result, RoleAdmin, User, UserChange, UserKey};
+use crate::{Directory, GroupLock, NewUser, Result, RoleAdmin, User, UserChange, UserKey};
 
-/// The users of tenants: their records in a [`Directory`] and their roles in PostgreSQL.
+/// The users of tenants: their records in a [`Directory`] and their PostgreSQL roles.
 #[derive(Clone)]
 pub struct Accounts {
     directory: Directory,
     roles: Arc<dyn RoleAdmin>,
-    /// Of the changes of groups on this node one at a time waits for its turn among the nodes,
-    /// because waiting takes a connection.
+    /// Serialises group changes on this node before they take the cluster-wide lock, because
+    /// waiting for that holds a connection.
     next: Arc<Mutex<()>>,
 }
 
 impl Accounts {
-    /// The users whose records are in `directory` and whose roles `roles` keeps.
+    /// Manages the records in `directory` and the roles behind `roles`.
     pub fn new(directory: Directory, roles: Arc<dyn RoleAdmin>) -> Self {
         Self {
             directory,
@@ -30,7 +30,7 @@ impl Accounts {
         }
     }
 
-    /// The same, where the audit log says that `actor` did it, from `address`.
+    /// The same, with `actor` and `address` in the audit log.
     pub fn acting_as(&self, actor: &str, address: Option<IpAddr>) -> Self {
         Self {
             directory: self.directory.acting_as(actor, address),
@@ -44,10 +44,10 @@ impl Accounts {
         &self.directory
     }
 
-    /// Creates a user: its record, which reserves the name, then its role. When the role cannot be
-    /// made the record goes too.
+    /// Creates a user: the record, which reserves the name, then the role. If the role cannot be
+    /// created, the record is deleted.
     ///
-    /// Errors as [`Directory::create_user`], and [`Error::Role`](crate::Error::Role).
+    /// Errors of [`Directory::create_user`], and [`Error::Role`](crate::Error::Role).
     pub async fn create(&self, new: NewUser) -> Result<User> {
         let joins = !new.user_groups.is_empty();
         let _turn = self.turn(joins, new.database.as_str()).await?;
@@ -59,19 +59,19 @@ impl Accounts {
         Ok(user)
     }
 
-    /// Changes a user. A role that becomes the default user's is bounded before the record says so,
-    /// one that ceases to be is free of the bounds behind it.
+    /// Changes a user. A role that becomes the default user's is limited before the record is
+    /// written; the limits of a former default user's role are removed after.
     ///
-    /// A change of the group is the role's first and the record's then: should the
-    /// node die between the two, the record does not claim that rights are gone which the role still
-    /// has, and the same change once more mends it. When the record cannot be changed the role goes
-    /// back. Changes of groups in a tenant happen one after another, so that record and role agree.
+    /// Group changes alter the role first, then the record. If the node dies in between, the record
+    /// does not claim that rights are gone which the role still has, and repeating the change
+    /// repairs it. If the record cannot be written, the role is changed back. Group changes of a
+    /// tenant are serialised, so that records and roles agree.
     ///
-    /// Errors as [`Directory::change_user`], and [`Error::Role`](crate::Error::Role).
+    /// Errors of [`Directory::change_user`], and [`Error::Role`](crate::Error::Role).
     pub async fn change(&self, key: &UserKey, change: UserChange) -> Result<User> {
         let groups = change.user_groups.is_some();
         let _turn = self.turn(groups, &key.database).await?;
-        let (before, after) = self.directory.checked_change(key, &change).await?;
+        let (before, after) = self.directory.check_change(key, &change).await?;
         if change.default_user == Some(true) {
             self.roles.limit_role(&after).await?;
         }
@@ -91,34 +91,34 @@ impl Accounts {
         changed
     }
 
-    /// The turn of a change of groups, here and among the nodes; none for any other change.
+    /// Locks the groups of a tenant, on this node and in the cluster; `None` if no group changes.
     async fn turn(
         &self,
         of_groups: bool,
         database: &str,
-    ) -> Result<Option<(GroupTurn, MutexGuard<'_, ()>)>> {
+    ) -> Result<Option<(GroupLock, MutexGuard<'_, ()>)>> {
         if !of_groups {
             return Ok(None);
         }
         let here = self.next.lock().await;
-        let everywhere = self.roles.turn_for_groups(database).await?;
+        let everywhere = self.roles.lock_groups(database).await?;
         Ok(Some((everywhere, here)))
     }
 
-    /// Refuses what [`Accounts::drop`] would refuse, so that of several users all are dropped or
-    /// none. Errors are the same.
-    pub async fn may_drop(&self, key: &UserKey, reassign: bool) -> Result<()> {
+    /// Returns the error that [`Accounts::drop`] would return, so that a request can drop all of
+    /// several users or none.
+    pub async fn check_drop(&self, key: &UserKey, reassign: bool) -> Result<()> {
         refuse_owner(key)?;
         let user = self.directory.user(key).await?;
         let owner = self.directory.user(&UserKey::owner(&key.database)).await?;
-        let may = self.roles.may_drop_role(&user, &owner.role, reassign);
+        let may = self.roles.check_drop_role(&user, &owner.role, reassign);
         Ok(may.await?)
     }
 
-    /// Drops a sub-user: its role, then its record, so that an attempt that failed half way can be
-    /// repeated. With `reassign` the tenant's owner gets what the role owns.
+    /// Drops a sub-user: the role, then the record, so that a failed attempt can be repeated. With
+    /// `reassign`, the tenant's owner gets what the role owns.
     ///
-    /// Errors as [`Directory::drop_user`], and [`Error::Role`](crate::Error::Role) when the role
+    /// Errors of [`Directory::drop_user`], and [`Error::Role`](crate::Error::Role) when the role
     /// owns something and `reassign` is not set, or is used in other databases.
     pub async fn drop(&self, key: &UserKey, reassign: bool) -> Result<()> {
         refuse_owner(key)?;

@@ -1,14 +1,14 @@
-//! What a tenant lets anonymous callers do with SQL of their own.
+//! Whether anonymous callers of a tenant may run SQL of their own.
 
-/// Whether a tenant runs raw SQL of whoever runs as its default user.
+/// Which SQL a tenant runs for its default user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AnonymousSql {
     /// None.
     #[default]
     Off,
-    /// One reading statement at a time, in a read-only transaction, with tight limits.
+    /// One read-only statement at a time, in a read-only transaction, with tight limits.
     Read,
-    /// Everything that the default user's rights allow.
+    /// Everything that the default user's privileges allow.
     On,
 }
 
@@ -16,7 +16,7 @@ impl AnonymousSql {
     /// The names of all values, for error messages.
     pub const NAMES: &str = "off, read or on";
 
-    /// The value of this name.
+    /// The value with this name.
     pub fn parse(name: &str) -> Option<Self> {
         match name {
             "off" => Some(Self::Off),

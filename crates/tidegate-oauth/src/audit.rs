@@ -1,67 +1,67 @@
-//! The audit log: what happened to whose access, for the owner to read.
+//! The audit log: security events of a tenant, for its owner to read.
 
 use std::net::IpAddr;
 
 use crate::{EndReason, GrantKind, SessionId, Timestamp};
 
-/// One line of the audit log. It never holds a secret.
+/// An event for the audit log. It never holds a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditEvent {
-    /// When.
+    /// When it happened.
     pub at: Timestamp,
-    /// What.
+    /// What happened.
     pub kind: AuditKind,
-    /// What the kind does not tell: an account's issuer, a table. Cut to 255 characters.
+    /// Additional detail, such as an account's issuer or a table; cut to 255 characters.
     pub detail: Option<String>,
-    /// The tenant's database; none for what concerns all of them.
+    /// The tenant's database; `None` for events of the whole service.
     pub database: Option<String>,
-    /// The user's name as it was given, cut to 64 characters.
+    /// The user name as given in the request, cut to 64 characters.
     pub user: Option<String>,
     /// The client.
     pub client_id: Option<String>,
     /// The session.
     pub session: Option<SessionId>,
-    /// Where the request came from.
+    /// The client address of the request.
     pub address: Option<IpAddr>,
-    /// The user of the tenant who changed a record; none for the operator, and for what users do
-    /// about themselves by signing in.
+    /// The user who changed a record; `None` for the operator, and for events that users cause by
+    /// signing in.
     pub actor: Option<String>,
 }
 
-/// An event as the log has it.
+/// An event as read from the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditEntry {
-    /// Its number, by which the log is read on; later events have higher ones.
+    /// Its number, for paging; later events have higher numbers.
     pub number: u64,
-    /// When.
+    /// When it happened.
     pub at: Timestamp,
-    /// The event's name; a newer program may have written others than [`AuditKind`] knows.
+    /// The event's name; a newer version may have written names that [`AuditKind`] lacks.
     pub event: String,
-    /// The word that tells more.
+    /// Additional detail.
     pub detail: Option<String>,
-    /// The user's name as it was given.
+    /// The user name as given in the request.
     pub user: Option<String>,
     /// The client.
     pub client_id: Option<String>,
     /// The session.
     pub session: Option<SessionId>,
-    /// Where the request came from.
+    /// The client address of the request.
     pub address: Option<IpAddr>,
-    /// Who changed a record.
+    /// The user who changed a record.
     pub actor: Option<String>,
 }
 
-/// A part of the log.
+/// A page of the log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditPage {
     /// The events, by number.
     pub entries: Vec<AuditEntry>,
-    /// The number after which the next page begins.
+    /// Where the next page starts: after this number.
     pub next: u64,
 }
 
 impl AuditPage {
-    /// The page of at most `limit` entries `since`, in a log whose highest number is `highest`.
+    /// Builds a page from at most `limit` entries; `highest` is the highest number in the log.
     pub fn new(entries: Vec<AuditEntry>, limit: u32, since: AuditSince, highest: u64) -> Self {
         let full = entries.len() >= limit as usize;
         let next = match (entries.last(), since) {
@@ -73,16 +73,16 @@ impl AuditPage {
     }
 }
 
-/// From where on the log is read.
+/// Where to start reading the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuditSince {
-    /// After the event of this number; 0 is before the first.
+    /// After the event with this number; 0 reads from the start.
     Number(u64),
-    /// From this moment on.
+    /// From this time on.
     Time(Timestamp),
 }
 
-/// How much of a user's name is kept: names that were tried may be of any length.
+/// User names are cut to this length: names that were tried may have any length.
 const NAME_CHARACTERS: usize = 64;
 const DETAIL_CHARACTERS: usize = 255;
 
@@ -101,54 +101,54 @@ impl AuditEvent {
         }
     }
 
-    /// The word that tells more: the event's own, or that of its kind.
+    /// The detail of the event, or else that of its kind.
     pub fn detail(&self) -> Option<&str> {
         self.detail.as_deref().or(self.kind.detail())
     }
 
-    pub(crate) fn about(self, detail: &str) -> Self {
+    pub(crate) fn with_detail(self, detail: &str) -> Self {
         Self {
             detail: Some(detail.chars().take(DETAIL_CHARACTERS).collect()),
             ..self
         }
     }
 
-    pub(crate) fn by(self, actor: Option<String>) -> Self {
+    pub(crate) fn with_actor(self, actor: Option<String>) -> Self {
         Self { actor, ..self }
     }
 
-    pub(crate) fn of_user(self, name: &str) -> Self {
+    pub(crate) fn with_user(self, name: &str) -> Self {
         Self {
             user: Some(name.chars().take(NAME_CHARACTERS).collect()),
             ..self
         }
     }
 
-    pub(crate) fn of_client(self, id: &str) -> Self {
+    pub(crate) fn with_client(self, id: &str) -> Self {
         Self {
             client_id: Some(id.to_owned()),
             ..self
         }
     }
 
-    pub(crate) fn in_session(self, id: SessionId) -> Self {
+    pub(crate) fn with_session(self, id: SessionId) -> Self {
         Self {
             session: Some(id),
             ..self
         }
     }
 
-    pub(crate) fn from(self, address: Option<IpAddr>) -> Self {
+    pub(crate) fn with_address(self, address: Option<IpAddr>) -> Self {
         Self { address, ..self }
     }
 }
 
-/// What an audit event tells.
+/// The kinds of audit events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuditKind {
     /// A grant opened a session.
     SessionOpened(GrantKind),
-    /// A session was ended before its time. A reuse shows as `refresh_reuse`.
+    /// A session was ended early. A reuse has the name `refresh_reuse` or `code_reuse`.
     SessionEnded(EndReason),
     /// A user name or password was wrong.
     SignInFailed,
@@ -156,21 +156,21 @@ pub enum AuditKind {
     SignedIn,
     /// A person signed out on one of our pages.
     SignedOut,
-    /// A person allowed a client's request on a page.
+    /// A person approved a client's request on a page.
     ConsentGiven,
     /// A person denied a client's request on a page.
     ConsentDenied,
     /// A second factor was set up.
     SecondFactorAdded,
-    /// A second factor was taken away.
+    /// A second factor was removed.
     SecondFactorRemoved,
     /// A code of a second factor was wrong.
     SecondFactorFailed,
     /// A recovery code was used.
     RecoveryCodeUsed,
-    /// An account elsewhere was linked to a user.
+    /// An account of an identity provider was linked to a user.
     IdentityLinked,
-    /// An account elsewhere was taken away from a user.
+    /// An account of an identity provider was unlinked from a user.
     IdentityUnlinked,
     /// A client's secret was wrong or missing.
     ClientRefused,
@@ -182,7 +182,7 @@ pub enum AuditKind {
     PasswordChanged,
     /// A user was dropped.
     UserDropped,
-    /// What a user may do with a table was set.
+    /// A privilege of a user on a table was set.
     PrivilegeSet,
     /// A setting of the tenant was changed.
     TenantChanged,
@@ -194,7 +194,7 @@ pub enum AuditKind {
     ClientSecretRotated,
     /// A client was dropped.
     ClientDropped,
-    /// Another key signs from now on.
+    /// The signing key was rotated.
     KeyRotated,
 }
 
@@ -232,7 +232,7 @@ impl AuditKind {
         }
     }
 
-    /// The word that tells more: the grant that opened a session, the reason that ended it.
+    /// The grant that opened a session, or the reason that ended it.
     pub const fn detail(self) -> Option<&'static str> {
         match self {
             Self::SessionOpened(grant) => Some(grant.name()),

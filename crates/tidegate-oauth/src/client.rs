@@ -1,4 +1,4 @@
-//! Client records (RFC 6749, section 2): which applications may ask for tokens, and how.
+//! Client records (RFC 6749, section 2).
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use subtle::ConstantTimeEq as _;
 
 use crate::{Secret, Timestamp};
 
-/// A registered application. It belongs to one tenant; its id is unique over all tenants.
+/// A registered application. It belongs to one tenant.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "they are the flags of the wire"
@@ -20,23 +20,23 @@ pub struct Client {
     pub id: String,
     /// The tenant's database that the client belongs to.
     pub database: String,
-    /// The name that people see.
+    /// The name shown to users.
     pub name: String,
-    /// Where the browser may be sent back to; compared byte by byte.
+    /// The registered redirect URIs; compared byte by byte.
     pub redirect_uris: Vec<String>,
-    /// The application's own page.
+    /// The application's home page.
     pub homepage: Option<String>,
-    /// What the application is.
+    /// A description of the application.
     pub description: Option<String>,
     /// Public, or confidential with its secrets.
     pub authentication: ClientAuthentication,
-    /// Whether a person is asked to consent.
+    /// Whether users are asked for consent.
     pub confirm: bool,
-    /// Whether signing in through this client needs a second factor.
+    /// Whether signing in through this client requires a second factor.
     pub two_factor: bool,
-    /// Whether people may sign up through this client.
+    /// Whether users may sign up through this client.
     pub allow_signup: bool,
-    /// Whether people may sign up through this client with an account elsewhere.
+    /// Whether users may sign up through this client with an identity provider.
     pub social_signup: bool,
     /// The grants that the client may use.
     pub grants: GrantSet,
@@ -44,22 +44,22 @@ pub struct Client {
     pub created_at: Timestamp,
 }
 
-/// How a client proves that it is itself (RFC 6749, section 2.1).
+/// How a client authenticates (RFC 6749, section 2.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClientAuthentication {
-    /// It cannot keep a secret, so it has none.
+    /// A public client, which cannot keep a secret and has none.
     Public,
-    /// It has a secret, and for a day after a rotation the one before it too.
+    /// A confidential client. After a rotation the previous secret works for another day.
     Confidential {
-        /// The secret in use.
+        /// The current secret.
         current: SecretHash,
-        /// The secret that was in use before the last rotation.
+        /// The secret before the last rotation.
         previous: Option<ExpiringSecret>,
     },
 }
 
 impl ClientAuthentication {
-    /// Whether one of `secrets` works at `now`. A public client needs none.
+    /// Whether one of `secrets` is valid at `now`. A public client needs none.
     pub(crate) fn accepts<'a>(
         &self,
         secrets: impl Iterator<Item = &'a Secret>,
@@ -71,7 +71,7 @@ impl ClientAuthentication {
         let previous = previous
             .as_ref()
             .filter(|previous| now < previous.expires_at);
-        // Each is compared with both, so that the time tells nothing about which one fits.
+        // Compare each secret with both, so that the time does not reveal which one matched.
         secrets.map(SecretHash::of).fold(false, |accepted, shown| {
             let old = previous.is_some_and(|previous| previous.hash.is(&shown));
             accepted | current.is(&shown) | old
@@ -79,17 +79,17 @@ impl ClientAuthentication {
     }
 }
 
-/// A secret that works for a while only.
+/// A secret with an expiry time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpiringSecret {
-    /// The secret.
+    /// The secret's hash.
     pub hash: SecretHash,
-    /// The first moment at which it works no more.
+    /// When it expires.
     pub expires_at: Timestamp,
 }
 
-/// The SHA-256 of a secret that we made: a client's, a code, a browser's cookie. It has 80 bits at
-/// least, most have 256, so no slow hash is needed.
+/// The SHA-256 of a generated secret: a client secret, a code, a browser cookie. Such secrets have
+/// at least 80 random bits, most have 256, so no slow hash is needed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SecretHash([u8; 32]);
 
@@ -100,22 +100,22 @@ impl SecretHash {
         Self(hash.as_ref().try_into().expect("SHA-256 gives 32 bytes"))
     }
 
-    /// Whether both are of one secret; takes the same time whatever the answer.
+    /// Compares in constant time.
     fn is(&self, other: &Self) -> bool {
         self.0.ct_eq(&other.0).into()
     }
 
-    /// The hash that a store has kept.
+    /// The hash from its stored bytes.
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// The 32 bytes to keep.
+    /// The 32 bytes to store.
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// The hash as a name for what the secret opens; tells nothing about the secret.
+    /// The hash in base64url, for use as an identifier; reveals nothing about the secret.
     pub fn to_base64url(&self) -> String {
         URL_SAFE_NO_PAD.encode(self.0)
     }
@@ -127,23 +127,23 @@ impl fmt::Debug for SecretHash {
     }
 }
 
-/// A kind of grant, by its name on the wire.
+/// The kinds of grants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GrantKind {
     /// A user name and a password (RFC 6749, section 4.3).
     Password,
     /// A refresh token (RFC 6749, section 6).
     RefreshToken,
-    /// A code that a browser brought back (RFC 6749, section 4.1), with PKCE (RFC 7636).
+    /// An authorization code (RFC 6749, section 4.1), with PKCE (RFC 7636).
     AuthorizationCode,
-    /// A code that a person allowed elsewhere (RFC 8628).
+    /// A device code (RFC 8628).
     DeviceCode,
-    /// A token for the tenant's default user, for nobody in particular.
+    /// A token of the tenant's default user, without credentials of a user.
     Guest,
 }
 
 impl GrantKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 5] = [
         Self::Password,
         Self::RefreshToken,
@@ -152,7 +152,7 @@ impl GrantKind {
         Self::Guest,
     ];
 
-    /// The other name of the device grant (RFC 8628, section 3.4).
+    /// The standard name of the device grant (RFC 8628, section 3.4).
     pub const DEVICE_URN: &str = "urn:ietf:params:oauth:grant-type:device_code";
 
     /// The name on the wire and in a store.
@@ -166,7 +166,7 @@ impl GrantKind {
         }
     }
 
-    /// The kind with this name, either of the two for the device grant.
+    /// The kind with this name; the device grant has two names.
     pub fn from_name(name: &str) -> Option<Self> {
         if name == Self::DEVICE_URN {
             return Some(Self::DeviceCode);
@@ -178,14 +178,14 @@ impl GrantKind {
 /// The grants that a client may use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GrantSet {
-    /// Every grant that there is, also those that a later version adds.
+    /// All grants, including those that later versions add.
     All,
-    /// These only.
+    /// Only these.
     Only(Vec<GrantKind>),
 }
 
 impl GrantSet {
-    /// Whether `kind` is one of them.
+    /// Whether `kind` is allowed.
     pub fn allows(&self, kind: GrantKind) -> bool {
         match self {
             Self::All => true,

@@ -1,4 +1,4 @@
-//! Sessions that were ended, as far as this node knows: looked at on every request.
+//! The ended sessions known to this node; checked on every request.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError, RwLock};
@@ -6,11 +6,11 @@ use std::sync::{Mutex, PoisonError, RwLock};
 use crate::settings::DENYLIST_OVERLAP;
 use crate::{EndedSession, Lifetimes, SessionId, Timestamp};
 
-/// The ended sessions whose access tokens have not all expired yet.
+/// The ended sessions whose access tokens may not have expired yet.
 #[derive(Debug, Default)]
 pub(crate) struct Denylist {
     ended: RwLock<HashMap<SessionId, Timestamp>>,
-    looked_at: Mutex<Option<Timestamp>>,
+    last_read: Mutex<Option<Timestamp>>,
 }
 
 impl Denylist {
@@ -22,7 +22,7 @@ impl Denylist {
             .contains_key(&id)
     }
 
-    /// Adds a session that was ended here.
+    /// Adds a session that was ended on this node.
     pub(crate) fn add(&self, id: SessionId, at: Timestamp) {
         self.ended
             .write()
@@ -30,20 +30,20 @@ impl Denylist {
             .insert(id, at);
     }
 
-    /// From when on the next look at the store must read.
+    /// The time from which the next refresh must read.
     pub(crate) fn since(&self, lifetimes: &Lifetimes, now: Timestamp) -> Timestamp {
-        let looked_at = *self
-            .looked_at
+        let last_read = *self
+            .last_read
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         let oldest = now.minus(lifetimes.denial());
-        looked_at.map_or(oldest, |looked_at| {
-            looked_at.minus(DENYLIST_OVERLAP).max(oldest)
+        last_read.map_or(oldest, |last_read| {
+            last_read.minus(DENYLIST_OVERLAP).max(oldest)
         })
     }
 
-    /// Takes in what a look at the store that began at `now` found, and drops what is too old to
-    /// matter.
+    /// Adds the result of a refresh that began at `now`, and drops entries whose tokens have
+    /// expired.
     pub(crate) fn merge(&self, found: &[EndedSession], lifetimes: &Lifetimes, now: Timestamp) {
         let oldest = now.minus(lifetimes.denial());
         let mut ended = self.ended.write().unwrap_or_else(PoisonError::into_inner);
@@ -56,7 +56,7 @@ impl Denylist {
         );
         drop(ended);
         *self
-            .looked_at
+            .last_read
             .lock()
             .unwrap_or_else(PoisonError::into_inner) = Some(now);
     }

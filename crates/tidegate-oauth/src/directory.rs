@@ -1,4 +1,4 @@
-//! Keeping clients and users: what a command line and a management API do.
+//! The records of clients and users, for the command line and the management API.
 
 mod clients;
 mod tenants;
@@ -14,9 +14,9 @@ use crate::{AuditEvent, AuditKind, EndReason, Ports, Result, SessionId, UserKey}
 
 /// The records of clients and users.
 ///
-/// It keeps records only. The PostgreSQL roles that users run as are made and dropped by whoever
-/// calls it: the role before its record, the record before its role. Sessions that a change ends are
-/// refused by an [`Issuer`](crate::Issuer) after its next `refresh_denylist`.
+/// It manages records only; [`Accounts`](crate::Accounts) manages the PostgreSQL roles with them.
+/// An [`Issuer`](crate::Issuer) refuses sessions that a change ended after its next
+/// `refresh_denylist`.
 #[derive(Clone, Debug)]
 pub struct Directory {
     ports: Ports,
@@ -25,7 +25,7 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// The directory over these ports.
+    /// A directory over these ports.
     pub fn new(ports: Ports) -> Self {
         Self {
             ports,
@@ -34,8 +34,8 @@ impl Directory {
         }
     }
 
-    /// The same directory, where the audit log says that the user `actor` did it, from `address`.
-    /// Without this it was the operator.
+    /// The same directory, with the user `actor` and `address` in the audit log. Without this, the
+    /// actor is the operator.
     pub fn acting_as(&self, actor: &str, address: Option<IpAddr>) -> Self {
         Self {
             ports: self.ports.clone(),
@@ -46,17 +46,19 @@ impl Directory {
 
     fn event(&self, kind: AuditKind, database: &str) -> AuditEvent {
         let event = AuditEvent::new(self.ports.clock.now(), kind, Some(database));
-        event.by(self.actor.clone()).from(self.address)
+        event
+            .with_actor(self.actor.clone())
+            .with_address(self.address)
     }
 
-    /// Ends all sessions of a user and tells the audit log of each.
+    /// Ends all sessions of a user and writes an audit event for each.
     async fn end_sessions(&self, key: &UserKey, reason: EndReason) -> Result<()> {
         let now = self.ports.clock.now();
         let store = &self.ports.store;
         let ended = store.end_sessions_of_user(key, reason, now).await?;
         let event = |id: &SessionId| {
             let event = self.event(AuditKind::SessionEnded(reason), &key.database);
-            event.of_user(&key.name).in_session(*id)
+            event.with_user(&key.name).with_session(*id)
         };
         let events: Vec<_> = ended.iter().map(event).collect();
         self.ports.audit_all(&events).await;

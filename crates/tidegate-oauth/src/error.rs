@@ -1,4 +1,4 @@
-//! What can go wrong, in the words of the wire, and whose fault it is.
+//! Errors, their codes on the wire, and their kinds.
 
 mod description;
 mod token_fault;
@@ -7,131 +7,132 @@ use std::time::Duration;
 
 use crate::{OutboundError, RoleError, StoreError};
 
-pub use token_fault::TokenFault;
+pub use token_fault::TokenError;
 
 /// This crate's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Every way to fail. Exhaustive, so that a new one is a decision at the edge too.
+/// All errors of this crate. Exhaustive, so that the server must handle each new one.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A body or header that does not have its form.
+    /// A malformed body or header.
     #[error("malformed {part}, expected {expected}")]
     Malformed {
-        /// What it is.
+        /// Which part.
         part: &'static str,
-        /// What it should be.
+        /// What was expected.
         expected: &'static str,
     },
     /// A required parameter is absent or empty.
     #[error("the parameter {0} is missing")]
     MissingParameter(&'static str),
-    /// A parameter stands there twice (RFC 6749, section 3.2); its name, made of letters, digits and
-    /// `_-.`, or what it is called instead.
+    /// A parameter is given more than once (RFC 6749, section 3.2). The name has letters, digits
+    /// and `_-.` only; any other name is replaced by a description.
     #[error("the parameter {0} is given more than once")]
     DuplicateParameter(String),
-    /// A member of a JSON body that must be a string is something else.
+    /// A member of a JSON body that must be a string is not.
     #[error("the parameter {0} is not a string")]
     ParameterNotText(&'static str),
-    /// Client credentials by Basic and in the body, or two different ids (RFC 6749, section 2.3).
+    /// Client credentials in both the header and the body, or two different ids (RFC 6749, section
+    /// 2.3).
     #[error("client credentials are given twice")]
     TwoCredentials,
-    /// A grant that there is not.
+    /// An unknown grant type.
     #[error("unknown grant type")]
     UnsupportedGrantType,
-    /// Another way to answer than by a code (RFC 6749, section 3.1.1).
+    /// A response type other than `code` (RFC 6749, section 3.1.1).
     #[error("unknown response type")]
     UnsupportedResponseType,
-    /// The address to return to is none of the client's.
+    /// The redirect URI is not registered for the client.
     #[error("the redirect address is not registered")]
     UnregisteredRedirect,
-    /// The code is no code of ours, used, expired, another client's or for another address, or the
-    /// verifier is not the one of its challenge; nobody can tell which.
-    #[error("dead authorization code")]
-    DeadCode,
-    /// Nobody has decided about the device yet.
-    #[error("nobody has decided yet")]
+    /// The authorization code is unknown, used, expired, or was issued for another client, redirect
+    /// URI or challenge. The answer does not say which.
+    #[error("invalid authorization code")]
+    InvalidCode,
+    /// The person has not decided about the device yet.
+    #[error("authorization pending")]
     AuthorizationPending,
-    /// Nobody has decided yet, and the device asks too often.
-    #[error("nobody has decided yet, and the device asks too often")]
+    /// The person has not decided yet, and the device polls too often.
+    #[error("authorization pending, and the device polls too often")]
     SlowDown,
-    /// A person said no.
+    /// The person denied the request.
     #[error("the request was denied")]
     AccessDenied,
-    /// The device code's time is over.
+    /// The device code has expired.
     #[error("expired device code")]
     ExpiredDeviceCode,
-    /// The device code is no code of ours, used up or another client's.
-    #[error("dead device code")]
-    DeadDeviceCode,
+    /// The device code is unknown, used, or was issued to another client.
+    #[error("invalid device code")]
+    InvalidDeviceCode,
     /// No device waits with this user code.
     #[error("unknown user code")]
     UnknownUserCode,
-    /// A password alone is not enough for this client.
-    #[error("a second factor is needed")]
+    /// This client requires a second factor, which the grant cannot carry.
+    #[error("the client requires a second factor")]
     SecondFactorNeeded,
-    /// A password alone is not enough for this user, who has a second factor.
+    /// This user has a second factor, which the grant cannot carry.
     #[error("the user has a second factor")]
     SecondFactorMissing,
-    /// The code of the second factor is wrong or was used.
-    #[error("wrong code of the second factor")]
+    /// The second-factor code is wrong or was used already.
+    #[error("wrong second-factor code")]
     WrongSecondFactor,
-    /// Nobody may make an account through this client.
-    #[error("no sign-up through this client")]
+    /// This client does not allow sign-up.
+    #[error("sign-up is not allowed through this client")]
     SignUpClosed,
-    /// The person signed in too long ago for what is asked.
-    #[error("the sign-in is too old")]
-    StaleSignIn,
-    /// Nobody could sign in as the user any more.
-    #[error("the last way to sign in")]
-    LastWayIn,
-    /// The link of a letter is none of ours, too old, or was used.
-    #[error("dead link")]
-    DeadLink,
+    /// The action requires a recent sign-in.
+    #[error("a recent sign-in is required")]
+    ReauthenticationRequired,
+    /// The user's only credential cannot be removed.
+    #[error("the only credential cannot be removed")]
+    LastCredential,
+    /// The e-mail link or login state is forged, expired or used.
+    #[error("invalid link")]
+    InvalidLink,
     /// The client may not use this grant.
     #[error("the grant is not enabled for the client")]
     GrantNotAllowed,
     /// The client belongs to another tenant.
     #[error("the client belongs to another database")]
     ForeignDatabase,
-    /// The token to revoke was given to another client (RFC 7009, section 2.1).
+    /// The token to revoke was issued to another client (RFC 7009, section 2.1).
     #[error("the token belongs to another client")]
     ForeignToken,
     /// No such client.
     #[error("unknown client")]
     UnknownClient,
-    /// No such client, at the guest endpoint, which has its own word for it.
-    #[error("unknown client of a guest")]
+    /// No such client, at the guest endpoint, which reports it with another code.
+    #[error("unknown client")]
     UnknownGuestClient,
-    /// The secret of a confidential client is wrong or missing, or a public client asks for what
-    /// needs a secret.
-    #[error("the client did not prove itself")]
+    /// The secret of a confidential client is wrong or missing, or a public client asks for
+    /// something that requires a secret.
+    #[error("client authentication failed")]
     ClientNotAuthenticated,
-    /// The user does not exist or the password is wrong; nobody can tell which.
+    /// The user does not exist or the password is wrong. The answer does not say which.
     #[error("wrong user name or password")]
     WrongCredentials,
-    /// The refresh token is no token of ours, expired, revoked, used up or another client's.
-    #[error("dead refresh token")]
-    DeadRefreshToken,
+    /// The refresh token is forged, expired, revoked, superseded, or was issued to another client.
+    #[error("invalid refresh token")]
+    InvalidRefreshToken,
     /// The database does not exist or has no default user.
     #[error("no default user")]
     NoDefaultUser,
     /// Too many attempts.
     #[error("too many attempts")]
     TooManyAttempts {
-        /// When to come again.
+        /// When to retry.
         retry_after: Duration,
     },
-    /// All hashers are busy and the queue before them is full.
-    #[error("too many passwords to hash")]
+    /// All hashing threads are busy and their queue is full.
+    #[error("the password hashing queue is full")]
     Busy {
-        /// When to come again.
+        /// When to retry.
         retry_after: Duration,
     },
-    /// A bearer token that is not accepted (RFC 6750, section 3.1).
+    /// An invalid bearer token (RFC 6750, section 3.1).
     #[error("invalid token, {0}")]
-    InvalidToken(TokenFault),
-    /// A member of a record has no allowed value.
+    InvalidToken(TokenError),
+    /// A member of a record has an invalid value.
     #[error("invalid {member}, expected {expected}")]
     InvalidMember {
         /// Its name.
@@ -140,69 +141,69 @@ pub enum Error {
         expected: &'static str,
     },
     /// The name of a new user or client is taken.
-    #[error("the {0} exists already")]
+    #[error("the {0} already exists")]
     Taken(&'static str),
     /// The tenant has a default user already.
-    #[error("another user is the default user")]
+    #[error("the tenant has another default user")]
     DefaultUserTaken,
     /// No such user or client.
-    #[error("there is no such {0}")]
+    #[error("{0} not found")]
     NotFound(&'static str),
-    /// The store was made with another master key.
-    #[error("the master key is not the one that this installation was made with")]
+    /// The store belongs to another master key.
+    #[error("the store belongs to another master key")]
     WrongMasterKey,
-    /// A sealed key cannot be opened or is no key.
+    /// A stored key cannot be decrypted or is malformed.
     #[error("a stored signing key is damaged")]
     DamagedKey,
     /// The next key has not been published for long enough.
-    #[error("the next key is too young to sign")]
+    #[error("the next key has not been published for long enough")]
     KeyTooYoung {
-        /// How much longer it needs.
+        /// How much longer to wait.
         wait: Duration,
     },
     /// The random source failed.
-    #[error("no randomness")]
+    #[error("the random source failed")]
     NoRandomness,
-    /// The pool of hashers is gone or a hash cannot be computed.
+    /// The hashing threads have ended, or a hash cannot be computed.
     #[error("the password hasher failed")]
     HasherFailed,
-    /// A service outside failed.
+    /// An external service failed.
     #[error(transparent)]
     Outbound(#[from] OutboundError),
-    /// The PostgreSQL role of a user is not as it should be.
+    /// A PostgreSQL role could not be changed.
     #[error(transparent)]
     Role(#[from] RoleError),
-    /// The store did.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// Whose fault an error is, and so how the edge answers.
+/// The kind of an error, which determines the response status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
-    /// The request is wrong as it stands.
-    Request,
-    /// The client did not say, or not prove, who it is.
+pub enum ErrorKind {
+    /// The request is invalid.
+    InvalidRequest,
+    /// The client is unknown or not authenticated.
     Client,
-    /// The bearer token is not accepted.
+    /// The bearer token is not valid.
     Token,
-    /// What it names is not there.
-    Missing,
-    /// It clashes with what is there.
+    /// The named object does not exist.
+    NotFound,
+    /// The request conflicts with existing objects.
     Conflict,
-    /// Too much at once; see [`Error::retry_after`].
+    /// Too many requests; see [`Error::retry_after`].
     Throttled,
-    /// The store is away; see [`Error::retry_after`].
+    /// A dependency is unavailable; see [`Error::retry_after`].
     Unavailable,
-    /// Ours.
+    /// An internal error.
     Internal,
 }
 
 const STORE_RETRY: Duration = Duration::from_secs(1);
 
 impl Error {
-    /// The name on the wire: RFC 6749 (section 5.2) and RFC 6750 names for what the OAuth endpoints
-    /// and bearers meet, upper-snake names for the rest.
+    /// The error code on the wire: names of RFC 6749 (section 5.2) and RFC 6750 for the OAuth
+    /// endpoints and bearer tokens, upper snake case for the management API.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Malformed { .. }
@@ -216,9 +217,10 @@ impl Error {
             Self::UnsupportedResponseType => "unsupported_response_type",
             Self::AuthorizationPending => "authorization_pending",
             Self::SlowDown => "slow_down",
-            Self::AccessDenied | Self::SignUpClosed | Self::DeadLink | Self::StaleSignIn => {
-                "access_denied"
-            }
+            Self::AccessDenied
+            | Self::SignUpClosed
+            | Self::InvalidLink
+            | Self::ReauthenticationRequired => "access_denied",
             Self::ExpiredDeviceCode => "expired_token",
             Self::GrantNotAllowed
             | Self::ForeignDatabase
@@ -229,16 +231,16 @@ impl Error {
             | Self::WrongCredentials
             | Self::SecondFactorMissing
             | Self::WrongSecondFactor
-            | Self::DeadCode
-            | Self::DeadDeviceCode
-            | Self::DeadRefreshToken => "invalid_grant",
+            | Self::InvalidCode
+            | Self::InvalidDeviceCode
+            | Self::InvalidRefreshToken => "invalid_grant",
             Self::NoDefaultUser => "NO_DEFAULT_USER_FOUND",
             Self::InvalidToken(_) => "invalid_token",
             Self::InvalidMember { .. } => "INPUT_VALIDATION_ERROR",
             Self::Taken(_) | Self::DefaultUserTaken | Self::Role(RoleError::Taken(_)) => {
                 "ALREADY_EXISTS"
             }
-            Self::LastWayIn
+            Self::LastCredential
             | Self::Role(
                 RoleError::OwnsObjects { .. }
                 | RoleError::CarriesRights(_)
@@ -261,8 +263,8 @@ impl Error {
         }
     }
 
-    /// Whose fault it is.
-    pub fn fault(&self) -> Fault {
+    /// The kind of the error.
+    pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Malformed { .. }
             | Self::MissingParameter(_)
@@ -274,31 +276,31 @@ impl Error {
             | Self::ForeignDatabase
             | Self::ForeignToken
             | Self::WrongCredentials
-            | Self::DeadRefreshToken
+            | Self::InvalidRefreshToken
             | Self::UnsupportedResponseType
             | Self::UnregisteredRedirect
-            | Self::DeadCode
+            | Self::InvalidCode
             | Self::AuthorizationPending
             | Self::SlowDown
             | Self::AccessDenied
             | Self::ExpiredDeviceCode
-            | Self::DeadDeviceCode
+            | Self::InvalidDeviceCode
             | Self::UnknownUserCode
             | Self::SecondFactorNeeded
             | Self::SecondFactorMissing
             | Self::WrongSecondFactor
             | Self::SignUpClosed
-            | Self::DeadLink
-            | Self::StaleSignIn
-            | Self::InvalidMember { .. } => Fault::Request,
+            | Self::InvalidLink
+            | Self::ReauthenticationRequired
+            | Self::InvalidMember { .. } => ErrorKind::InvalidRequest,
             Self::UnknownClient | Self::UnknownGuestClient | Self::ClientNotAuthenticated => {
-                Fault::Client
+                ErrorKind::Client
             }
-            Self::InvalidToken(_) => Fault::Token,
-            Self::NoDefaultUser | Self::NotFound(_) => Fault::Missing,
+            Self::InvalidToken(_) => ErrorKind::Token,
+            Self::NoDefaultUser | Self::NotFound(_) => ErrorKind::NotFound,
             Self::Taken(_)
             | Self::DefaultUserTaken
-            | Self::LastWayIn
+            | Self::LastCredential
             | Self::Role(
                 RoleError::Taken(_)
                 | RoleError::OwnsObjects { .. }
@@ -306,22 +308,22 @@ impl Error {
                 | RoleError::UsedElsewhere(_)
                 | RoleError::StillUsed(_),
             )
-            | Self::KeyTooYoung { .. } => Fault::Conflict,
-            Self::TooManyAttempts { .. } | Self::Busy { .. } => Fault::Throttled,
+            | Self::KeyTooYoung { .. } => ErrorKind::Conflict,
+            Self::TooManyAttempts { .. } | Self::Busy { .. } => ErrorKind::Throttled,
             Self::Outbound(_)
             | Self::Role(RoleError::Unavailable(_))
-            | Self::Store(StoreError::Unavailable(_)) => Fault::Unavailable,
+            | Self::Store(StoreError::Unavailable(_)) => ErrorKind::Unavailable,
             Self::WrongMasterKey
             | Self::DamagedKey
             | Self::NoRandomness
             | Self::HasherFailed
             | Self::Role(RoleError::Failed(_))
-            | Self::Store(StoreError::Failed(_)) => Fault::Internal,
+            | Self::Store(StoreError::Failed(_)) => ErrorKind::Internal,
         }
     }
 
-    /// When to come again, in whole seconds rounded up, for [`Fault::Throttled`] and
-    /// [`Fault::Unavailable`]; at least one.
+    /// When to retry, in whole seconds rounded up, at least one; for [`ErrorKind::Throttled`] and
+    /// [`ErrorKind::Unavailable`].
     pub fn retry_after(&self) -> Option<u64> {
         let wait = match self {
             Self::TooManyAttempts { retry_after } | Self::Busy { retry_after } => *retry_after,

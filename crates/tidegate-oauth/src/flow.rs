@@ -1,6 +1,7 @@
-//! What flows through a browser leaves behind: codes, device codes, browser sessions, second factors.
+//! Records of flows through a browser: authorization codes, device codes, browser sessions, linked
+//! identities, second factors.
 
-mod browser;
+mod browser_session;
 mod code;
 mod device;
 mod identity;
@@ -8,10 +9,10 @@ mod pkce;
 mod second_factor;
 mod totp;
 
-pub use browser::{BrowserSession, Visit};
+pub use browser_session::{BrowserSession, RequestContext};
 pub use code::AuthorizationCode;
-pub use device::{Approval, DeviceCode, DeviceState, Polled};
-pub use identity::{LinkedIdentity, Unlinked};
+pub use device::{Approval, DeviceCode, DevicePoll, DeviceState};
+pub use identity::{LinkedIdentity, UnlinkOutcome};
 pub use second_factor::SecondFactor;
 
 pub(crate) use device::UserCode;

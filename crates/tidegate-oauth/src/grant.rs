@@ -1,4 +1,4 @@
-//! The grants: each turns what a client shows into tokens. One file per grant.
+//! The grants, one file each.
 
 mod authorization_code;
 mod device_code;
@@ -10,16 +10,16 @@ use std::net::IpAddr;
 
 use crate::{Client, Error, Grant, GrantKind, Issuer, Result, TokenRequest, TokenResponse};
 
-/// What every grant works with: the issuer, the client that asks, and from where.
-pub(crate) struct Exchange<'a> {
+/// The context of a grant: the issuer, the client and its address.
+pub(crate) struct GrantContext<'a> {
     pub(crate) issuer: &'a Issuer,
     pub(crate) client: &'a Client,
     pub(crate) address: Option<IpAddr>,
 }
 
-impl Exchange<'_> {
-    /// Refuses a grant that is not enabled for the client.
-    pub(crate) fn allow(&self, kind: GrantKind) -> Result<()> {
+impl GrantContext<'_> {
+    /// [`Error::GrantNotAllowed`] if the client may not use this grant.
+    pub(crate) fn require_grant(&self, kind: GrantKind) -> Result<()> {
         if self.client.grants.allows(kind) {
             Ok(())
         } else {
@@ -28,16 +28,19 @@ impl Exchange<'_> {
     }
 }
 
-/// Answers a request of the token endpoint, in the order of its error table: the grant is enabled,
-/// the client proves itself, then the grant itself.
-pub(crate) async fn exchange(cx: &Exchange<'_>, request: &TokenRequest) -> Result<TokenResponse> {
+/// Handles a token request. Errors come in the order of the token endpoint's table: the grant must
+/// be enabled, then the client must authenticate, then the grant must be valid.
+pub(crate) async fn exchange(
+    cx: &GrantContext<'_>,
+    request: &TokenRequest,
+) -> Result<TokenResponse> {
     let kind = match request.grant {
         Grant::Password { .. } => GrantKind::Password,
         Grant::RefreshToken { .. } => GrantKind::RefreshToken,
         Grant::AuthorizationCode { .. } => GrantKind::AuthorizationCode,
         Grant::DeviceCode { .. } => GrantKind::DeviceCode,
     };
-    cx.allow(kind)?;
+    cx.require_grant(kind)?;
     cx.issuer
         .authenticate(cx.client, &request.client, cx.address)
         .await?;

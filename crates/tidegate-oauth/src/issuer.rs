@@ -1,46 +1,46 @@
-//! The issuer: gives tokens, checks them, takes them back.
+//! The issuer: issues, verifies and revokes tokens.
 
-mod about;
 mod account;
+mod account_linking;
 mod authenticate;
 mod authorize;
 mod browser;
 mod device;
-mod letter;
-mod link;
+mod email_links;
+mod federation;
+mod introspection;
+mod maintenance;
 mod metadata;
-mod prove;
+mod password_login;
 mod second_factor;
 mod session;
 mod sign_up;
-mod social;
-mod upkeep;
 
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-pub use about::{ActiveToken, Introspection};
 pub use account::Account;
-pub use authorize::{AuthorizationRequest, Refusal};
+pub use authorize::{AuthorizationError, AuthorizationRequest};
 pub use browser::Browser;
-pub use device::{DeviceAuthorization, WaitingDevice};
+pub use device::{DeviceAuthorization, PendingDevice};
+pub use federation::{LoginOutcome, ProviderCallback};
+pub use introspection::{ActiveToken, Introspection};
 pub use metadata::Endpoints;
-pub(crate) use prove::Claimed;
+pub(crate) use password_login::LoginAttempt;
 pub use second_factor::Enrolment;
-pub use social::{Arrival, Return};
 
 use ring::hmac;
 
 use crate::denylist::Denylist;
 use crate::grant;
-use crate::key::{self, Foundry, KeyRing};
-use crate::throttle::InFlight;
+use crate::key::{self, KeyGenerator, KeyRing};
+use crate::rate_limit::PendingAttempts;
 use crate::token::{self, RefreshTokens, Segments, TokenCache};
 use crate::{
     AuditEvent, Claims, Clock, Error, GuestRequest, MasterKey, PasswordHasher, Result,
-    SecureRandom, Settings, Store, TokenFault, TokenRequest, TokenResponse,
+    SecureRandom, Settings, Store, TokenError, TokenRequest, TokenResponse,
 };
 
 /// What the issuer and the [`Directory`](crate::Directory) need from outside.
@@ -52,21 +52,21 @@ pub struct Ports {
     pub clock: Arc<dyn Clock>,
     /// Randomness.
     pub random: Arc<dyn SecureRandom>,
-    /// The pool that hashes passwords.
+    /// The thread pool that hashes passwords.
     pub hasher: Arc<PasswordHasher>,
 }
 
 impl Ports {
-    /// Writes to the audit log. A log that cannot be written is no reason to refuse a request whose
-    /// work is done; it is told to the operator.
+    /// Writes an event to the audit log. A failure is logged and not returned: the request itself
+    /// has succeeded already.
     pub(crate) async fn audit(&self, event: AuditEvent) {
         self.audit_all(&[event]).await;
     }
 
-    /// As [`audit`](Self::audit), for several.
+    /// Like [`audit`](Self::audit), for several events.
     pub(crate) async fn audit_all(&self, events: &[AuditEvent]) {
         if let Err(error) = self.store.append_audit(events).await {
-            tracing::warn!(%error, "audit events are lost");
+            tracing::warn!(%error, events = events.len(), "audit events could not be written");
         }
     }
 }
@@ -80,7 +80,7 @@ impl fmt::Debug for Ports {
 }
 
 /// An OAuth 2.0 authorization server (RFC 6749) for the tenants of one store. Any number of nodes
-/// may run one over the same store; none keeps what another lacks.
+/// may share a store; all durable state is in the store.
 pub struct Issuer {
     pub(crate) ports: Ports,
     pub(crate) settings: Settings,
@@ -90,25 +90,25 @@ pub struct Issuer {
     ring: RwLock<Arc<KeyRing>>,
     cache: TokenCache,
     denylist: Denylist,
-    in_flight: InFlight,
+    pending: PendingAttempts,
 }
 
 impl Issuer {
-    /// Starts an issuer: checks the master key against the store, reads the signing keys (makes the
-    /// first ones where there are none) and the ended sessions.
+    /// Starts an issuer: checks the master key against the store, loads the signing keys (creates
+    /// the first ones if there are none) and the ended sessions.
     ///
-    /// [`Error::WrongMasterKey`] when the store was made with another one.
+    /// [`Error::WrongMasterKey`] when the store belongs to another master key.
     pub async fn start(ports: Ports, master: MasterKey, settings: Settings) -> Result<Self> {
         let fingerprint = master.fingerprint();
         if ports.store.claim_master_key(&fingerprint).await? != fingerprint {
             return Err(Error::WrongMasterKey);
         }
-        let foundry = Foundry {
+        let generator = KeyGenerator {
             store: &*ports.store,
             master: &master,
             random: &*ports.random,
         };
-        let records = key::load(&foundry, ports.clock.now()).await?;
+        let records = key::load(&generator, ports.clock.now()).await?;
         let ring = KeyRing::open(records, &master)?.ok_or(Error::DamagedKey)?;
         let issuer = Self {
             refresh_tokens: RefreshTokens::new(&master),
@@ -116,7 +116,7 @@ impl Issuer {
             ring: RwLock::new(Arc::new(ring)),
             cache: TokenCache::new(settings.token_cache),
             denylist: Denylist::default(),
-            in_flight: InFlight::default(),
+            pending: PendingAttempts::default(),
             ports,
             settings,
             master,
@@ -125,71 +125,71 @@ impl Issuer {
         Ok(issuer)
     }
 
-    /// The issuer's address.
+    /// The issuer's URL.
     pub fn address(&self) -> &str {
         self.settings.issuer()
     }
 
-    /// Answers a token request that came from `address`.
+    /// Answers a token request sent from `address`.
     ///
-    /// Errors as the table of the token endpoint says (RFC 6749, section 5.2): `unauthorized_client`,
-    /// `invalid_client`, `invalid_grant`, and [`Error::TooManyAttempts`], [`Error::Busy`],
+    /// Errors are those of the token endpoint (RFC 6749, section 5.2): `unauthorized_client`,
+    /// `invalid_client`, `invalid_grant`; also [`Error::TooManyAttempts`], [`Error::Busy`] and
     /// [`Error::Store`].
     pub async fn token(
         &self,
         request: TokenRequest,
         address: Option<IpAddr>,
     ) -> Result<TokenResponse> {
-        let client = self.asking_client(&request.client).await?;
-        let cx = self.exchange(&client, address);
+        let client = self.require_client(&request.client).await?;
+        let cx = self.grant_context(&client, address);
         grant::exchange(&cx, &request).await
     }
 
-    /// Gives a token of the tenant's default user to a stranger.
+    /// Issues a token for the tenant's default user, without credentials of a user.
     ///
-    /// [`Error::UnknownGuestClient`], [`Error::ClientNotAuthenticated`], [`Error::NoDefaultUser`]
-    /// and those of [`token`](Self::token).
+    /// [`Error::UnknownGuestClient`], [`Error::ClientNotAuthenticated`], [`Error::NoDefaultUser`],
+    /// and the errors of [`token`](Self::token).
     pub async fn guest(
         &self,
         request: GuestRequest,
         address: Option<IpAddr>,
     ) -> Result<TokenResponse> {
         let client = self
-            .known_client(&request.client)
+            .find_client(&request.client)
             .await?
             .ok_or(Error::UnknownGuestClient)?;
-        let cx = self.exchange(&client, address);
+        let cx = self.grant_context(&client, address);
         grant::guest::exchange(&cx, &request).await
     }
 
-    /// Checks an access token. No I/O: signatures are checked once and remembered, ended sessions
-    /// are in memory.
+    /// Verifies an access token. No I/O: verified signatures are cached, and the ended sessions are
+    /// in memory.
     ///
     /// [`Error::InvalidToken`] with the reason.
     pub fn verify(&self, token: &str) -> Result<Arc<Claims>> {
-        let claims = self.genuine(token)?;
+        let claims = self.decode_signed(token)?;
         let now = self.ports.clock.now();
         if claims.expires_at.plus(self.settings.lifetimes.leeway) <= now {
-            return Err(Error::InvalidToken(TokenFault::Expired));
+            return Err(Error::InvalidToken(TokenError::Expired));
         }
         if self.denylist.contains(claims.session) {
-            return Err(Error::InvalidToken(TokenFault::SessionEnded));
+            return Err(Error::InvalidToken(TokenError::SessionEnded));
         }
         Ok(claims)
     }
 
-    /// How long a token with these claims is still good; nothing when it has expired.
+    /// The remaining lifetime of a token with these claims; zero when it has expired.
     pub fn remaining(&self, claims: &Claims) -> Duration {
         let left = claims.expires_at.millis() - self.ports.clock.now().millis();
         Duration::from_millis(u64::try_from(left).unwrap_or(0))
     }
 
-    /// The claims of an access token that we made, expired or not.
-    fn genuine(&self, token: &str) -> Result<Arc<Claims>> {
-        if token.len() > token::LONGEST {
-            return Err(Error::InvalidToken(TokenFault::TooLong));
+    /// The claims of an access token with a valid signature of ours, expired or not.
+    fn decode_signed(&self, token: &str) -> Result<Arc<Claims>> {
+        if token.len() > token::MAX_LENGTH {
+            return Err(Error::InvalidToken(TokenError::TooLong));
         }
-        let malformed = Error::InvalidToken(TokenFault::Malformed);
+        let malformed = Error::InvalidToken(TokenError::Malformed);
         let segments = Segments::split(token).ok_or(malformed)?;
         if let Some(claims) = self.cache.get(segments.signed, segments.signature) {
             return Ok(claims);
@@ -203,7 +203,8 @@ impl Issuer {
         Ok(claims)
     }
 
-    /// The public keys (RFC 7517), as JSON text. Changes when keys do; may be cached for minutes.
+    /// The public keys (RFC 7517), as JSON text. Changes only when keys do, so it may be cached for
+    /// minutes.
     pub fn key_set(&self) -> Result<String> {
         self.ring().document()
     }

@@ -1,8 +1,8 @@
-//! Writing the documents of the wire.
+//! JSON serialisation.
 
 use serde::Serialize;
 
-/// The JSON text of a document of ours, which holds strings, numbers, booleans and JSON objects.
+/// The JSON text of a document of strings, numbers, booleans and JSON objects.
 pub(crate) fn text(document: &impl Serialize) -> String {
     serde_json::to_string(document).expect("a document of strings and numbers always has a text")
 }

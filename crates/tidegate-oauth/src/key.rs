@@ -10,5 +10,5 @@ pub use master::MasterKey;
 pub use record::{KeyState, SigningKeyRecord};
 
 pub(crate) use ring::KeyRing;
-pub(crate) use rotation::{Foundry, load, remove_retired, rotate};
+pub(crate) use rotation::{KeyGenerator, load, remove_retired, rotate};
 pub(crate) use signing::SigningKey;

@@ -2,7 +2,6 @@
 
 mod accounts;
 mod anonymous;
-mod attempt;
 mod audit;
 mod client;
 mod denylist;
@@ -15,9 +14,10 @@ mod json;
 mod key;
 mod memory;
 mod name;
-mod outbound;
 mod password;
+mod providers;
 mod random;
+mod rate_limit;
 mod redirect;
 mod request;
 mod role;
@@ -25,47 +25,50 @@ mod secret;
 mod session;
 mod settings;
 mod store;
-mod throttle;
 mod timestamp;
 mod token;
 mod user;
 
 pub use accounts::Accounts;
 pub use anonymous::AnonymousSql;
-pub use attempt::{AttemptCounter, AttemptKey, AttemptLimit, AttemptScope, Counted};
 pub use audit::{AuditEntry, AuditEvent, AuditKind, AuditPage, AuditSince};
 pub use client::{Client, ClientAuthentication, ExpiringSecret, GrantKind, GrantSet, SecretHash};
 pub use directory::{
     ClientChange, CreatedClient, Directory, NewClient, NewOwner, NewUser, UserChange,
 };
-pub use error::{Error, Fault, Result, TokenFault};
+pub use error::{Error, ErrorKind, Result, TokenError};
 pub use flow::{
-    Approval, AuthorizationCode, BrowserSession, DeviceCode, DeviceState, LinkedIdentity, Polled,
-    SecondFactor, Unlinked, Visit,
+    Approval, AuthorizationCode, BrowserSession, DeviceCode, DevicePoll, DeviceState,
+    LinkedIdentity, RequestContext, SecondFactor, UnlinkOutcome,
 };
 pub use issuer::{
-    Account, ActiveToken, Arrival, AuthorizationRequest, Browser, DeviceAuthorization, Endpoints,
-    Enrolment, Introspection, Issuer, Ports, Refusal, Return, WaitingDevice,
+    Account, ActiveToken, AuthorizationError, AuthorizationRequest, Browser, DeviceAuthorization,
+    Endpoints, Enrolment, Introspection, Issuer, LoginOutcome, PendingDevice, Ports,
+    ProviderCallback,
 };
 pub use key::{KeyState, MasterKey, SigningKeyRecord};
 pub use memory::MemoryStore;
 pub use name::{TenantName, UserName, group_role};
-pub use outbound::{
-    ExternalIdentity, IdentityProviders, Letter, Mail, OutboundError, OutboundFuture, ProviderName,
-    Trip,
-};
 pub use password::{PasswordCost, PasswordHasher};
-pub use random::{SecureRandom, SystemRandom};
-pub use request::{
-    AboutToken, BasicCredentials, ClientCredentials, DeviceRequest, Grant, GuestRequest,
-    Parameters, TokenRequest,
+pub use providers::{
+    Email, ExternalIdentity, IdentityProviders, LoginState, Mailer, OutboundError, OutboundFuture,
+    ProviderName,
 };
-pub use role::{GroupTurn, RoleAdmin, RoleError, RoleFuture};
+pub use random::{SecureRandom, SystemRandom};
+pub use rate_limit::{
+    AttemptCounter, AttemptKey, AttemptLimit, AttemptOutcome, AttemptScope, RateLimits,
+};
+pub use request::{
+    BasicCredentials, ClientCredentials, DeviceRequest, Grant, GuestRequest, Parameters,
+    TokenManagementRequest, TokenRequest,
+};
+pub use role::{GroupLock, RoleAdmin, RoleError, RoleFuture};
 pub use secret::Secret;
 pub use session::{EndReason, EndedSession, Session, SessionEnd, SessionId};
 pub use settings::{Lifetimes, Settings};
-pub use store::{FlowStore, Presented, PurgeBefore, Store, StoreError, StoreFuture, Written};
-pub use throttle::Limits;
+pub use store::{
+    FlowStore, PurgeBefore, RefreshOutcome, Store, StoreError, StoreFuture, WriteOutcome,
+};
 pub use timestamp::{Clock, ManualClock, Timestamp};
 pub use token::{Claims, TokenResponse};
 pub use user::{User, UserKey};

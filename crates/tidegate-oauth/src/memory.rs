@@ -1,4 +1,4 @@
-//! A store in memory: for tests, for examples, for whoever embeds the issuer without a database.
+//! A store in memory, for tests, examples and embedding without a database.
 
 mod flows;
 mod tables;
@@ -6,13 +6,14 @@ mod tables;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::{
-    AnonymousSql, AttemptCounter, AttemptKey, AttemptLimit, AuditEvent, AuditPage, AuditSince,
-    Client, Counted, EndReason, EndedSession, LinkedIdentity, Presented, PurgeBefore, Session,
-    SessionId, SigningKeyRecord, Store, StoreFuture, Timestamp, Unlinked, User, UserKey, Written,
+    AnonymousSql, AttemptCounter, AttemptKey, AttemptLimit, AttemptOutcome, AuditEvent, AuditPage,
+    AuditSince, Client, EndReason, EndedSession, LinkedIdentity, PurgeBefore, RefreshOutcome,
+    Session, SessionId, SigningKeyRecord, Store, StoreFuture, Timestamp, UnlinkOutcome, User,
+    UserKey, WriteOutcome,
 };
 use tables::Tables;
 
-/// Keeps everything in this process and loses it with it. One lock makes every step atomic.
+/// Keeps everything in this process. One lock makes every step atomic.
 #[derive(Debug, Default)]
 pub struct MemoryStore(Mutex<Tables>);
 
@@ -22,7 +23,7 @@ impl MemoryStore {
         Self::default()
     }
 
-    /// The audit log so far.
+    /// The audit events so far.
     pub fn audit_log(&self) -> Vec<AuditEvent> {
         let tables = self.tables();
         tables
@@ -37,7 +38,7 @@ impl MemoryStore {
     }
 }
 
-/// A step that is done by the time it is awaited.
+/// Wraps a finished result as a future.
 fn done<'a, T: Send + 'a>(value: T) -> StoreFuture<'a, T> {
     Box::pin(std::future::ready(Ok(value)))
 }
@@ -71,7 +72,7 @@ impl Store for MemoryStore {
         done(self.tables().redirect_uris_from(start))
     }
 
-    fn insert_client<'a>(&'a self, client: &'a Client) -> StoreFuture<'a, Written> {
+    fn insert_client<'a>(&'a self, client: &'a Client) -> StoreFuture<'a, WriteOutcome> {
         done(self.tables().insert_client(client))
     }
 
@@ -149,7 +150,7 @@ impl Store for MemoryStore {
         key: &'a UserKey,
         issuer: &'a str,
         subject: &'a str,
-    ) -> StoreFuture<'a, Unlinked> {
+    ) -> StoreFuture<'a, UnlinkOutcome> {
         let name = [&*key.database, issuer, subject].map(str::to_owned);
         done(self.tables().delete_identity(key, &name))
     }
@@ -171,11 +172,11 @@ impl Store for MemoryStore {
         done(self.tables().set_anonymous_sql(database, setting))
     }
 
-    fn insert_user<'a>(&'a self, user: &'a User) -> StoreFuture<'a, Written> {
+    fn insert_user<'a>(&'a self, user: &'a User) -> StoreFuture<'a, WriteOutcome> {
         done(self.tables().insert_user(user))
     }
 
-    fn update_user<'a>(&'a self, read: &'a User, user: &'a User) -> StoreFuture<'a, Written> {
+    fn update_user<'a>(&'a self, read: &'a User, user: &'a User) -> StoreFuture<'a, WriteOutcome> {
         done(self.tables().update_user(read, user))
     }
 
@@ -233,7 +234,7 @@ impl Store for MemoryStore {
         number: u64,
         now: Timestamp,
         expires_at: Timestamp,
-    ) -> StoreFuture<'_, Presented> {
+    ) -> StoreFuture<'_, RefreshOutcome> {
         done(self.tables().present(id, number, now, expires_at))
     }
 
@@ -290,7 +291,7 @@ impl Store for MemoryStore {
         key: &'a AttemptKey,
         limit: &'a AttemptLimit,
         now: Timestamp,
-    ) -> StoreFuture<'a, Counted> {
+    ) -> StoreFuture<'a, AttemptOutcome> {
         let mut tables = self.tables();
         let before = tables.attempts.get(key).copied();
         let (after, counted) = AttemptCounter::count(before, limit, now);
@@ -298,9 +299,9 @@ impl Store for MemoryStore {
         done(counted)
     }
 
-    fn give_attempt_back<'a>(&'a self, key: &'a AttemptKey) -> StoreFuture<'a, ()> {
+    fn refund_attempt<'a>(&'a self, key: &'a AttemptKey) -> StoreFuture<'a, ()> {
         if let Some(counter) = self.tables().attempts.get_mut(key) {
-            *counter = counter.give_back();
+            *counter = counter.refund();
         }
         done(())
     }

@@ -1,15 +1,15 @@
-//! Names of tenants and users, and the role that a name gives.
+//! Names of tenants and users, and of their roles.
 
 use std::fmt;
 
 use crate::{Error, Result, UserKey};
 
-/// PostgreSQL cuts longer identifiers off ("Identifiers and Key Words", `NAMEDATALEN`).
+/// PostgreSQL truncates longer identifiers ("Identifiers and Key Words", `NAMEDATALEN`).
 const IDENTIFIER_BYTES: usize = 63;
 const TENANT_BYTES: usize = 30;
 const USER_CHARACTERS: usize = 32;
 
-/// The name of a tenant: of its database and of its owner.
+/// The name of a tenant, of its database and of its owner.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TenantName(String);
 
@@ -32,9 +32,8 @@ impl TenantName {
         })
     }
 
-    /// The name of a database that was there before us. It may be any name that PostgreSQL allows
-    /// but for a slash, which separates tenant and user in the name of a role, and for control
-    /// characters.
+    /// The name of an existing database: any name that PostgreSQL allows, except with a slash,
+    /// which separates tenant and user in role names, or control characters.
     pub fn adopted(name: &str) -> Result<Self> {
         let allowed = name.chars().all(|c| c != '/' && !c.is_control());
         if allowed && !name.is_empty() && name.len() <= IDENTIFIER_BYTES {
@@ -58,13 +57,13 @@ impl fmt::Display for TenantName {
     }
 }
 
-/// Whether a path could not lead to this name: clients take such a segment out of an address
-/// (RFC 3986, section 5.2.4) before they send it.
+/// Whether the name is a dot segment: clients remove those from URLs (RFC 3986, section 5.2.4).
 pub(crate) fn is_dots(name: &str) -> bool {
     matches!(name, "." | "..")
 }
 
-/// The name of a sub-user: 1 to 32 characters of `[A-Za-z0-9_.@+-]`, case kept, not `.` or `..`.
+/// The name of a sub-user: 1 to 32 characters of `[A-Za-z0-9_.@+-]`, case preserved, not `.` or
+/// `..`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct UserName(String);
 
@@ -94,7 +93,7 @@ impl fmt::Display for UserName {
     }
 }
 
-/// Whether people would take a user of this name for whoever runs the service or the database.
+/// Whether the name suggests the operator of the service or of the database.
 pub(crate) fn is_official(name: &str) -> bool {
     const OFFICIAL: [&str; 8] = [
         "admin",
@@ -110,11 +109,11 @@ pub(crate) fn is_official(name: &str) -> bool {
     name.starts_with("pg_") || OFFICIAL.contains(&name.as_str())
 }
 
-/// The group role of a group of users: `database/group/name`, which no user can have, because a
-/// user's name has no slash.
+/// The role of a group: `database/group/name`. No user can have this role, because user names have
+/// no slash.
 ///
-/// [`Error::InvalidMember`] unless the name follows the rule of [`UserName`] and the role has at
-/// most 63 bytes.
+/// [`Error::InvalidMember`] unless the name is a valid [`UserName`] and the role has at most 63
+/// bytes.
 pub fn group_role(database: &str, group: &str) -> Result<String> {
     let role = format!("{database}/group/{group}");
     if UserName::parse(group).is_ok() && role.len() <= IDENTIFIER_BYTES {
@@ -127,8 +126,8 @@ pub fn group_role(database: &str, group: &str) -> Result<String> {
     })
 }
 
-/// The role of a user: the database's name for its owner, `database/name` for others; at most 63
-/// bytes, or PostgreSQL would cut it off and two users could share a role.
+/// The role of a user: the database's name for its owner, `database/name` for others. At most 63
+/// bytes, because PostgreSQL would truncate it and two users could share a role.
 pub(crate) fn role_name(key: &UserKey) -> Result<String> {
     let role = key.to_string();
     if role.len() <= IDENTIFIER_BYTES {
@@ -145,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_the_operator_are_official_in_any_case() {
+    fn reserved_names_are_recognised_in_any_case() {
         for name in [
             "postgres",
             "Admin",

@@ -1,4 +1,5 @@
-//! Passwords: Argon2id in a pool of its own, so that a storm of sign-ins cannot starve queries.
+//! Password hashing with Argon2id, in a thread pool of its own, so that many sign-ins do not slow
+//! down queries.
 
 mod cost;
 mod pool;
@@ -13,36 +14,37 @@ pub use cost::PasswordCost;
 use crate::{Error, Result, Secret, SecureRandom, random};
 use pool::Pool;
 
-/// The lengths of a password in bytes; no other rule makes passwords better.
+/// The allowed lengths of a password in bytes. There are no other rules, as NIST SP 800-63B
+/// recommends.
 const LENGTHS: std::ops::RangeInclusive<usize> = 8..=256;
 const SALT_BYTES: usize = 16;
 
-/// Hashes and checks passwords, a bounded number at a time.
+/// Hashes and verifies passwords, with bounded concurrency.
 #[derive(Debug)]
 pub struct PasswordHasher {
     pool: Pool,
     cost: PasswordCost,
-    /// The hash of a password that nobody knows. What a user's password would be checked against
-    /// if there were such a user, so that the answer takes as long.
-    stranger: String,
+    /// A hash of an unknown password. Passwords of unknown users are verified against it, so that
+    /// the answer takes the same time.
+    dummy_hash: String,
 }
 
-/// What became of checking a password.
+/// The result of verifying a password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Checked {
     Wrong,
     Right {
-        /// The hash to keep from now on, when the one that is kept was made at another cost.
+        /// A new hash to store, if the stored one has other cost parameters.
         rehashed: Option<String>,
     },
 }
 
 impl PasswordHasher {
-    /// Starts a pool of `threads` hashers that hash at `cost`.
+    /// Starts `threads` hashing threads, which hash at `cost`.
     pub fn start(threads: usize, cost: PasswordCost, random: &dyn SecureRandom) -> Result<Self> {
         let salt = salt(random)?;
         let output = Output::new(&random::bytes::<{ Params::DEFAULT_OUTPUT_LEN }>(random)?);
-        let stranger = PasswordHash {
+        let dummy_hash = PasswordHash {
             algorithm: Algorithm::Argon2id.ident(),
             version: Some(Version::V0x13.into()),
             params: (&cost.params()?)
@@ -51,27 +53,28 @@ impl PasswordHasher {
             salt: Some(salt.as_salt()),
             hash: Some(output.map_err(|_| Error::HasherFailed)?),
         };
-        let stranger = stranger.to_string();
+        let dummy_hash = dummy_hash.to_string();
         Ok(Self {
             pool: Pool::start(threads)?,
             cost,
-            stranger,
+            dummy_hash,
         })
     }
 
-    /// How many hashers a machine with this many cores gets: half of them, at least one.
+    /// The number of hashing threads for this many cores: half of them, at least one.
     pub fn threads_for(cores: usize) -> usize {
         (cores / 2).max(1)
     }
 
-    /// How many passwords were hashed or checked so far, right or wrong, of users that exist or not.
+    /// The number of passwords hashed or verified so far.
     pub fn completed(&self) -> u64 {
         self.pool.completed()
     }
 
     /// The hash of a new password, in PHC form.
     ///
-    /// [`Error::InvalidMember`] unless it has 8 to 256 bytes; [`Error::Busy`] when the queue is full.
+    /// [`Error::InvalidMember`] unless it has 8 to 256 bytes; [`Error::Busy`] when the queue is
+    /// full.
     pub async fn hash(&self, password: &Secret, random: &dyn SecureRandom) -> Result<String> {
         if !LENGTHS.contains(&password.expose().len()) {
             return Err(Error::InvalidMember {
@@ -83,8 +86,8 @@ impl PasswordHasher {
         self.pool.run(move || hash(&password, &salt, cost)).await?
     }
 
-    /// Checks a password against a user's hash, or against the stranger's hash when there is none;
-    /// that is always wrong and takes as long.
+    /// Verifies a password against a user's hash, or against the dummy hash if there is none, which
+    /// always fails and takes the same time.
     pub(crate) async fn check(
         &self,
         password: &Secret,
@@ -93,8 +96,8 @@ impl PasswordHasher {
     ) -> Result<Checked> {
         let possible = LENGTHS.contains(&password.expose().len());
         let known = known.filter(|_| possible);
-        let hash = known.unwrap_or(&self.stranger).to_owned();
-        let (genuine, salt, cost) = (known.is_some(), salt(random)?, self.cost);
+        let hash = known.unwrap_or(&self.dummy_hash).to_owned();
+        let (decode_signed, salt, cost) = (known.is_some(), salt(random)?, self.cost);
         let password = if possible {
             password.clone()
         } else {
@@ -102,7 +105,7 @@ impl PasswordHasher {
         };
         self.pool
             .run(move || match verify(&password, &hash, cost)? {
-                Some(fresh) if genuine => {
+                Some(fresh) if decode_signed => {
                     let rehashed = if fresh {
                         None
                     } else {
@@ -128,8 +131,8 @@ fn hash(password: &Secret, salt: &SaltString, cost: PasswordCost) -> Result<Stri
         .map_err(|_| Error::HasherFailed)
 }
 
-/// None when the password is wrong, else whether the hash has today's cost. A hash that is none is
-/// not a wrong password: then the store is damaged.
+/// `None` when the password is wrong, else whether the hash has the current cost parameters. A
+/// malformed hash is an error, because it means that the store is damaged.
 fn verify(password: &Secret, hash: &str, cost: PasswordCost) -> Result<Option<bool>> {
     let hash = PasswordHash::new(hash)
         .ok()
@@ -159,12 +162,12 @@ mod tests {
     };
 
     #[tokio::test]
-    async fn nobody_signs_in_as_the_stranger_even_with_the_strangers_password() {
+    async fn the_dummy_hash_never_authenticates_even_with_its_password() {
         let random = SystemRandom::new();
         let mut hasher = PasswordHasher::start(1, CHEAP, &random).unwrap();
         let password = Secret::new("alice1234");
-        hasher.stranger = hasher.hash(&password, &random).await.unwrap();
-        let known = hasher.stranger.clone();
+        hasher.dummy_hash = hasher.hash(&password, &random).await.unwrap();
+        let known = hasher.dummy_hash.clone();
         let checked = hasher
             .check(&password, Some(&known), &random)
             .await
@@ -177,15 +180,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_stranger_has_a_hash_of_the_same_cost() {
+    async fn the_dummy_hash_has_the_same_cost() {
         let random = SystemRandom::new();
         let hasher = PasswordHasher::start(1, PasswordCost::default(), &random).unwrap();
-        let hash = PasswordHash::new(&hasher.stranger).unwrap();
+        let hash = PasswordHash::new(&hasher.dummy_hash).unwrap();
         assert!(PasswordCost::default().is_of(&Params::try_from(&hash).unwrap()));
     }
 
     #[tokio::test]
-    async fn a_damaged_hash_is_our_fault() {
+    async fn a_damaged_hash_is_an_internal_error() {
         let random = SystemRandom::new();
         let hasher = PasswordHasher::start(1, CHEAP, &random).unwrap();
         for damaged in ["", "plain text", "$argon2id$v=19$m=8,t=1,p=1$c2FsdHNhbHQ"] {

@@ -1,13 +1,13 @@
-//! The port to randomness.
+//! The port for randomness.
 
 use ring::rand::SecureRandom as _;
 
 use crate::{Error, Result};
 
-/// The port to randomness that nobody can predict: session ids, token ids, salts, secrets, nonces.
+/// The port for cryptographic randomness: session ids, token ids, salts, secrets, nonces.
 ///
-/// Two things never come from it: signing keys and the nonces of signatures. `ring` accepts only the
-/// operating system's source for them, and a predictable one would give the key away.
+/// Signing keys and signature nonces do not use it: `ring` accepts only the operating system's
+/// source for them, because a predictable one would reveal the key.
 pub trait SecureRandom: Send + Sync {
     /// Fills `bytes`; [`Error::NoRandomness`] when the source fails.
     fn fill(&self, bytes: &mut [u8]) -> Result<()>;
@@ -18,7 +18,7 @@ pub trait SecureRandom: Send + Sync {
 pub struct SystemRandom(ring::rand::SystemRandom);
 
 impl SystemRandom {
-    /// The source, for a binary to hand over.
+    /// The source, for a binary to pass in.
     #[expect(
         clippy::new_without_default,
         reason = "taking the system's randomness is said aloud"
@@ -34,7 +34,7 @@ impl SecureRandom for SystemRandom {
     }
 }
 
-/// What `ring` needs to make and use signing keys.
+/// The source that `ring` needs for signing keys.
 #[expect(
     clippy::disallowed_methods,
     reason = "ring's own trait is sealed, so its source cannot arrive as an argument of our port"

@@ -1,19 +1,19 @@
-//! Redirect addresses (RFC 6749, section 3.1.2).
+//! Redirect URIs (RFC 6749, section 3.1.2).
 
 use std::net::{IpAddr, Ipv6Addr};
 
 use crate::request::percent;
 
-const LONGEST: usize = 2048;
-/// How addresses on a loopback IP literal begin.
+const MAX_LENGTH: usize = 2048;
+/// The prefixes of URIs on a loopback IP literal.
 const LOOPBACK: [&str; 2] = ["http://127.0.0.1", "http://[::1]"];
 
-/// Whether a client may register this address: absolute, plain ASCII, no fragment; over `https` with
-/// a host and no user name before it (which would hide the host), over `http` only to this machine,
-/// since a code sent in the clear is anybody's (RFC 8252, section 7.3; RFC 9700, section 2.6), else a
-/// scheme that is a reversed domain name (RFC 8252, section 7.1), which no `javascript:` or `data:`
-/// is.
-pub(crate) fn may_be(uri: &str) -> bool {
+/// Whether a client may register this URI: absolute, ASCII, no fragment; `https` with a host and
+/// without user info (which would hide the host); `http` only to this machine, because a code sent
+/// in the clear can be read by others (RFC 8252, section 7.3; RFC 9700, section 2.6); or a scheme
+/// that is a reversed domain name (RFC 8252, section 7.1), which excludes `javascript:` and
+/// `data:`.
+pub(crate) fn is_registrable(uri: &str) -> bool {
     match parts(uri) {
         Some(("https", rest)) => host_of(rest).is_some(),
         Some(("http", rest)) => host_of(rest).is_some_and(is_loopback),
@@ -22,12 +22,12 @@ pub(crate) fn may_be(uri: &str) -> bool {
     }
 }
 
-/// Whether a page can stand at this address, wherever it is.
+/// Whether this is an `http` or `https` URL with a host.
 pub(crate) fn is_page(uri: &str) -> bool {
     matches!(parts(uri), Some(("https" | "http", rest)) if host_of(rest).is_some())
 }
 
-/// The scheme and the rest of an absolute address in plain ASCII without a fragment.
+/// The scheme and the rest of an absolute ASCII URI without a fragment.
 fn parts(uri: &str) -> Option<(&str, &str)> {
     let plain = uri
         .bytes()
@@ -37,17 +37,17 @@ fn parts(uri: &str) -> Option<(&str, &str)> {
         && scheme
             .bytes()
             .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"+-.".contains(&b));
-    (plain && named && uri.len() <= LONGEST).then_some((scheme, rest))
+    (plain && named && uri.len() <= MAX_LENGTH).then_some((scheme, rest))
 }
 
-/// Whether a host is this machine, whatever name servers say.
+/// Whether a host is this machine, independent of DNS.
 fn is_loopback(host: &str) -> bool {
     let literal = host.parse().is_ok_and(|host: IpAddr| host.is_loopback());
     literal || host == "localhost"
 }
 
-/// The host of what follows a scheme, `//host[:port]`, where it is a name or an address, with no user
-/// before it and a port that is one; that of an IPv6 address without its brackets.
+/// The host in `//host[:port]`, if it is a name or an IP literal, with no user info and a valid
+/// port; an IPv6 literal without its brackets.
 fn host_of(rest: &str) -> Option<&str> {
     let authority = rest.strip_prefix("//")?.split(['/', '?']).next()?;
     if authority.contains('@') {
@@ -72,19 +72,18 @@ fn host_of(rest: &str) -> Option<&str> {
     (is_host && port.is_none_or(|port| port.parse::<u16>().is_ok())).then_some(host)
 }
 
-/// Whether this can be the name of a host. A `*` cannot: it would be a whole domain where a policy
-/// names the host, and no browser goes there.
+/// Whether this is a valid host name. A `*` is not: in a content security policy it would match a
+/// whole domain.
 fn is_name(host: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
     !host.is_empty() && host.bytes().all(allowed)
 }
 
-/// Whether a browser may be sent to `given` where a client registered `registered`: the same bytes,
-/// but for the port of a loopback IP literal, which a native application learns too late to register
-/// it (RFC 8252, section 7.3). An address that may not be registered today leads nowhere, however
-/// long ago it was.
+/// Whether `given` matches the registered URI: byte by byte, except for the port of a loopback IP
+/// literal, which native applications choose at run time (RFC 8252, section 7.3). A URI that could
+/// not be registered today never matches.
 pub(crate) fn matches(registered: &str, given: &str) -> bool {
-    if !may_be(given) {
+    if !is_registrable(given) {
         return false;
     }
     if registered == given {
@@ -96,16 +95,16 @@ pub(crate) fn matches(registered: &str, given: &str) -> bool {
     }
 }
 
-/// What every registered address begins with that may match `given`: all of it, or what stands
+/// The common prefix of all registered URIs that may match `given`: the whole URI, or the part
 /// before the port of a loopback IP literal.
-pub(crate) fn certain_part(given: &str) -> &str {
+pub(crate) fn lookup_prefix(given: &str) -> &str {
     LOOPBACK
         .into_iter()
         .find(|start| given.starts_with(start))
         .unwrap_or(given)
 }
 
-/// The host and what follows the port of an `http` address on a loopback IP literal.
+/// The host of an `http` URI on a loopback IP literal, and the part after the port.
 fn without_port(uri: &str) -> Option<(&str, &str)> {
     let rest = uri.strip_prefix("http://")?;
     let host = ["127.0.0.1", "[::1]"]
@@ -117,10 +116,10 @@ fn without_port(uri: &str) -> Option<(&str, &str)> {
     let is_port =
         |port: &str| port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok();
     let ported = port.is_empty() || port.strip_prefix(':').is_some_and(is_port);
-    (ported && may_be(uri)).then_some((host, rest))
+    (ported && is_registrable(uri)).then_some((host, rest))
 }
 
-/// The address with parameters added to its query.
+/// The URI with parameters added to its query.
 pub(crate) fn with_parameters(uri: &str, parameters: &[(&str, &str)]) -> String {
     let mut location = uri.to_owned();
     let mut separator = match uri.split_once('?') {
@@ -140,10 +139,10 @@ pub(crate) fn with_parameters(uri: &str, parameters: &[(&str, &str)]) -> String 
 
 #[cfg(test)]
 mod tests {
-    use super::{matches, may_be, with_parameters};
+    use super::{is_registrable, matches, with_parameters};
 
     #[test]
-    fn an_address_that_may_not_be_registered_today_leads_nowhere() {
+    fn a_uri_that_cannot_be_registered_today_never_matches() {
         for old in [
             "http://app.example/cb",
             "http://10.0.0.7/cb",
@@ -217,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_that_a_browser_can_be_sent_to_safely_may_be_registered() {
+    fn safe_redirect_uris_may_be_registered() {
         for uri in [
             "http://127.0.0.1:5173/callback",
             "http://[::1]:80/",
@@ -227,12 +226,12 @@ mod tests {
             "https://app.example",
             "com.example.app:/cb",
         ] {
-            assert!(may_be(uri), "{uri}");
+            assert!(is_registrable(uri), "{uri}");
         }
     }
 
     #[test]
-    fn others_may_not() {
+    fn other_uris_may_not_be_registered() {
         for uri in [
             "",
             "/callback",
@@ -264,7 +263,7 @@ mod tests {
             "myapp:/cb",
             "com.example.app:cb",
         ] {
-            assert!(!may_be(uri), "{uri}");
+            assert!(!is_registrable(uri), "{uri}");
         }
     }
 }

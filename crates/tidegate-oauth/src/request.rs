@@ -1,4 +1,4 @@
-//! Requests as data: what the edge decodes into, and what it means.
+//! Requests as data, decoded by the server.
 
 mod basic;
 mod credentials;
@@ -14,13 +14,13 @@ use crate::{Error, GrantKind, Result, Secret};
 /// A request to the token endpoint (RFC 6749, sections 4.1.3, 4.3.2 and 6; RFC 8628, section 3.4).
 #[derive(Clone, Debug)]
 pub struct TokenRequest {
-    /// Who asks.
+    /// The client's credentials.
     pub client: ClientCredentials,
-    /// With what.
+    /// The grant.
     pub grant: Grant,
 }
 
-/// What a token is asked for with.
+/// A grant with its parameters.
 #[derive(Clone, Debug)]
 pub enum Grant {
     /// A user name and a password.
@@ -29,7 +29,7 @@ pub enum Grant {
         username: String,
         /// The password.
         password: Secret,
-        /// The tenant; none when the user is its owner.
+        /// The tenant; `None` when the user is its owner.
         database: Option<String>,
     },
     /// A refresh token.
@@ -37,16 +37,16 @@ pub enum Grant {
         /// The token.
         token: Secret,
     },
-    /// A code that a browser brought back.
+    /// An authorization code.
     AuthorizationCode {
         /// The code.
         code: Secret,
-        /// The address that it was sent to.
+        /// The redirect URI of the authorization request.
         redirect_uri: String,
-        /// What the code's challenge was made of (RFC 7636, section 4.5).
+        /// The code verifier (RFC 7636, section 4.5).
         verifier: Secret,
     },
-    /// A device asks whether a person has decided.
+    /// A device code.
     DeviceCode {
         /// The device code.
         code: Secret,
@@ -54,9 +54,9 @@ pub enum Grant {
 }
 
 impl TokenRequest {
-    /// Reads a token request. `scope` is accepted and means nothing.
+    /// Parses a token request. `scope` is accepted and ignored.
     ///
-    /// `invalid_request` for missing, doubled and ill-typed parameters, then
+    /// `invalid_request` for missing, repeated and ill-typed parameters, then
     /// `unsupported_grant_type`.
     pub fn parse(parameters: &Parameters, basic: Option<&BasicCredentials>) -> Result<Self> {
         parameters.each_once()?;
@@ -89,14 +89,14 @@ impl TokenRequest {
 /// A request for a token of a tenant's default user.
 #[derive(Clone, Debug)]
 pub struct GuestRequest {
-    /// Who asks.
+    /// The client's credentials.
     pub client: ClientCredentials,
     /// The tenant.
     pub database: String,
 }
 
 impl GuestRequest {
-    /// Reads a guest request; `invalid_request` as for [`TokenRequest::parse`].
+    /// Parses a guest request; `invalid_request` as for [`TokenRequest::parse`].
     pub fn parse(parameters: &Parameters, basic: Option<&BasicCredentials>) -> Result<Self> {
         parameters.each_once()?;
         let client = ClientCredentials::parse(parameters, basic)?;
@@ -108,13 +108,13 @@ impl GuestRequest {
 /// A request for a device code (RFC 8628, section 3.1).
 #[derive(Clone, Debug)]
 pub struct DeviceRequest {
-    /// Who asks.
+    /// The client's credentials.
     pub client: ClientCredentials,
 }
 
 impl DeviceRequest {
-    /// Reads a device request; `invalid_request` as for [`TokenRequest::parse`]. `scope` is accepted
-    /// and means nothing.
+    /// Parses a device request; `invalid_request` as for [`TokenRequest::parse`]. `scope` is
+    /// accepted and ignored.
     pub fn parse(parameters: &Parameters, basic: Option<&BasicCredentials>) -> Result<Self> {
         parameters.each_once()?;
         let client = ClientCredentials::parse(parameters, basic)?;
@@ -123,18 +123,18 @@ impl DeviceRequest {
     }
 }
 
-/// A request about a token: to revoke it (RFC 7009, section 2.1) or to tell about it (RFC 7662,
-/// section 2.1). `token_type_hint` is accepted and not needed.
+/// A revocation (RFC 7009, section 2.1) or introspection request (RFC 7662, section 2.1); both have
+/// the same parameters. `token_type_hint` is accepted and ignored.
 #[derive(Clone, Debug)]
-pub struct AboutToken {
-    /// Who asks.
+pub struct TokenManagementRequest {
+    /// The client's credentials.
     pub client: ClientCredentials,
     /// The token.
     pub token: Secret,
 }
 
-impl AboutToken {
-    /// Reads the request; `invalid_request` as for [`TokenRequest::parse`].
+impl TokenManagementRequest {
+    /// Parses the request; `invalid_request` as for [`TokenRequest::parse`].
     pub fn parse(parameters: &Parameters, basic: Option<&BasicCredentials>) -> Result<Self> {
         parameters.each_once()?;
         let client = ClientCredentials::parse(parameters, basic)?;

@@ -1,33 +1,33 @@
-//! Text that must not be seen: passwords, client secrets, tokens.
+//! Secret text: passwords, client secrets, tokens.
 
 use std::fmt;
 
 use subtle::ConstantTimeEq as _;
 use zeroize::Zeroizing;
 
-/// A secret text. `Debug` hides it, there is no `Display`, and its memory is wiped in the end.
+/// A secret text. `Debug` hides it, there is no `Display`, and its memory is zeroed on drop.
 #[derive(Clone, Default)]
 pub struct Secret(Zeroizing<String>);
 
 impl Secret {
-    /// Takes the text over.
+    /// Wraps a text.
     pub fn new(text: impl Into<String>) -> Self {
         Self(Zeroizing::new(text.into()))
     }
 
-    /// The text itself, for those who must know it.
+    /// The text itself.
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// Whether there is no text.
+    /// Whether the text is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
 impl PartialEq for Secret {
-    /// Compares in a time that depends on the lengths alone.
+    /// Compares in constant time for equal lengths.
     fn eq(&self, other: &Self) -> bool {
         self.0.as_bytes().ct_eq(other.0.as_bytes()).into()
     }

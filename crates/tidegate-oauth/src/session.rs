@@ -1,4 +1,4 @@
-//! Sessions: what a sign-in opens, what refresh tokens keep alive, what revocation ends.
+//! Sessions: opened by a grant, kept alive by refresh tokens, ended by revocation.
 
 use std::fmt;
 
@@ -7,27 +7,27 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use crate::{GrantKind, Timestamp, UserKey};
 
-/// A session's name: 128 random bits, shown as 22 characters of base64url.
+/// A session id: 128 random bits, displayed as 22 characters of base64url.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionId([u8; 16]);
 
 impl SessionId {
-    /// The id made of these bytes.
+    /// The id from its bytes.
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(bytes)
     }
 
-    /// The 16 bytes to keep.
+    /// The 16 bytes to store.
     pub const fn as_bytes(&self) -> &[u8; 16] {
         &self.0
     }
 
-    /// The id as a number, for whoever tells sessions apart without knowing tokens.
+    /// The id as a number, for code that distinguishes sessions without knowing tokens.
     pub const fn as_u128(&self) -> u128 {
         u128::from_be_bytes(self.0)
     }
 
-    /// Reads the 22 characters that [`Display`](fmt::Display) writes; none for anything else.
+    /// Parses the form that [`Display`](fmt::Display) writes; `None` for anything else.
     pub fn parse(text: &str) -> Option<Self> {
         let mut bytes = [0; 16];
         let length = URL_SAFE_NO_PAD.decode_slice(text, &mut bytes).ok()?;
@@ -47,17 +47,17 @@ impl fmt::Debug for SessionId {
     }
 }
 
-/// One sign-in and the tokens that follow from it: one row, whatever the number of refreshes.
+/// One login and its tokens: one row, whatever the number of refreshes.
 ///
-/// Its refresh tokens are numbered. The first has number 1; presenting token n gives token n + 1.
-/// `presented` is the highest number that was ever presented, 0 before the first refresh.
+/// Its refresh tokens are numbered from 1; presenting token n issues token n + 1. `presented` is
+/// the highest number that was ever presented, 0 before the first refresh.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
     /// The `sid` of its tokens.
     pub id: SessionId,
-    /// Who signed in.
+    /// The user.
     pub user: UserKey,
-    /// The client that the tokens were given to.
+    /// The client that the tokens were issued to.
     pub client_id: String,
     /// The grant that opened it.
     pub grant: GrantKind,
@@ -67,11 +67,11 @@ pub struct Session {
     pub created_at: Timestamp,
     /// When it was opened or last refreshed.
     pub refreshed_at: Timestamp,
-    /// When it dies if nobody refreshes it; moves with every refresh, never beyond `closes_at`.
+    /// When it expires without a refresh; moves with every refresh, never beyond `closes_at`.
     pub expires_at: Timestamp,
-    /// When it dies however busy it is.
+    /// When it expires in any case.
     pub closes_at: Timestamp,
-    /// Whether and why it was ended before its time.
+    /// When and why it was ended early.
     pub ended: Option<SessionEnd>,
 }
 
@@ -82,12 +82,12 @@ impl Session {
     }
 }
 
-/// The end of a session before its time.
+/// The early end of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionEnd {
-    /// When.
+    /// When it was ended.
     pub at: Timestamp,
-    /// Why.
+    /// Why it was ended.
     pub reason: EndReason,
 }
 
@@ -96,15 +96,15 @@ pub struct SessionEnd {
 pub enum EndReason {
     /// The client revoked one of its tokens (RFC 7009).
     Revoked,
-    /// A refresh token was presented after one of its successors: somebody has a copy.
+    /// A refresh token was presented after one of its successors, so it was copied.
     RefreshReuse,
-    /// The authorization code that it came from was shown again: somebody has a copy.
+    /// The session's authorization code was presented again, so it was copied.
     CodeReuse,
     /// The user ended it on the account page.
     UserEnded,
     /// The user's password was set.
     PasswordChanged,
-    /// The user became, or ceased to be, the user that strangers run as.
+    /// The user became the default user, or is no longer.
     UserChanged,
     /// The user was dropped.
     UserDropped,
@@ -115,7 +115,7 @@ pub enum EndReason {
 }
 
 impl EndReason {
-    /// All of them.
+    /// All reasons.
     pub const ALL: [Self; 9] = [
         Self::Revoked,
         Self::RefreshReuse,
@@ -149,7 +149,7 @@ impl EndReason {
     }
 }
 
-/// An entry of the denylist: no access token of this session is accepted any more.
+/// An entry of the denylist: access tokens of this session are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndedSession {
     /// The session.

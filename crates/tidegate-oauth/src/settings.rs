@@ -1,30 +1,29 @@
-//! What an operator may choose.
+//! Settings of an issuer.
 
 use std::time::Duration;
 
-use crate::{Error, Limits, Result};
+use crate::{Error, RateLimits, Result};
 
 const MINUTE: Duration = Duration::from_mins(1);
 const HOUR: Duration = Duration::from_hours(1);
 const DAY: Duration = Duration::from_hours(24);
 
-/// How an issuer behaves.
+/// Settings of an issuer.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The issuer's address as it stands in every token (RFC 8414, section 2), without a slash at
-    /// its end.
+    /// The issuer's URL as it appears in tokens (RFC 8414, section 2), without a trailing slash.
     pub(crate) issuer: String,
-    /// How long things live.
+    /// Lifetimes.
     pub lifetimes: Lifetimes,
-    /// How many attempts are allowed.
-    pub limits: Limits,
-    /// How many accepted tokens are remembered.
+    /// Rate limits.
+    pub limits: RateLimits,
+    /// The capacity of the cache of verified tokens.
     pub token_cache: usize,
 }
 
 impl Settings {
-    /// The defaults for an issuer at this address: `http` or `https`, a host, no query and no
-    /// fragment. [`Error::Malformed`] else.
+    /// The defaults for an issuer at this URL: `http` or `https`, a host, no query, no fragment;
+    /// otherwise [`Error::Malformed`].
     pub fn new(issuer: &str) -> Result<Self> {
         let issuer = issuer.trim_end_matches('/');
         let host = issuer
@@ -42,50 +41,49 @@ impl Settings {
         Ok(Self {
             issuer: issuer.to_owned(),
             lifetimes: Lifetimes::default(),
-            limits: Limits::default(),
+            limits: RateLimits::default(),
             token_cache: 10_000,
         })
     }
 
-    /// The issuer's address.
+    /// The issuer's URL.
     pub fn issuer(&self) -> &str {
         &self.issuer
     }
 }
 
-/// How long things live.
+/// Lifetimes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lifetimes {
     /// An access token.
     pub access_token: Duration,
-    /// A session that nobody refreshes.
+    /// A session that is not refreshed.
     pub session_idle: Duration,
-    /// A session however busy it is.
+    /// A session in any case.
     pub session: Duration,
-    /// How far the clocks of two nodes may be apart.
+    /// Tolerated clock skew between two nodes.
     pub leeway: Duration,
     /// An authorization code.
     pub authorization_code: Duration,
     /// A device code and its user code.
     pub device_code: Duration,
-    /// The pause that a device makes between two polls.
+    /// The minimum time between two polls of a device.
     pub device_interval: Duration,
-    /// A browser session that nobody uses.
+    /// A browser session that is not used.
     pub browser_idle: Duration,
-    /// A browser session however busy it is.
+    /// A browser session in any case.
     pub browser: Duration,
-    /// How long ago a person may have signed in who links an account elsewhere without showing
-    /// the password once more.
-    pub fresh_sign_in: Duration,
+    /// How recent a sign-in must be to link an account without entering the password.
+    pub recent_sign_in: Duration,
     /// The link that confirms a sign-up.
     pub sign_up_link: Duration,
-    /// The link with which somebody chooses a new password.
+    /// The link that resets a password.
     pub reset_link: Duration,
-    /// A browser's trip to an identity provider and back.
-    pub social_trip: Duration,
-    /// A signing key in use, until the next one takes over by itself.
+    /// A login at an identity provider.
+    pub federated_login: Duration,
+    /// An active signing key, until it is rotated automatically.
     pub key_active: Duration,
-    /// How long a key is published before it signs.
+    /// How long a key is published before it may sign.
     pub key_notice: Duration,
     /// The audit log.
     pub audit: Duration,
@@ -103,9 +101,9 @@ impl Default for Lifetimes {
             device_interval: Duration::from_secs(5),
             browser_idle: DAY,
             browser: 14 * DAY,
-            fresh_sign_in: 10 * MINUTE,
+            recent_sign_in: 10 * MINUTE,
             sign_up_link: DAY,
-            social_trip: 10 * MINUTE,
+            federated_login: 10 * MINUTE,
             reset_link: HOUR,
             key_active: 90 * DAY,
             key_notice: HOUR,
@@ -115,13 +113,13 @@ impl Default for Lifetimes {
 }
 
 impl Lifetimes {
-    /// How long an access token of an ended session could still pass: its life, the clocks apart,
-    /// and some more for a commit that takes its time.
+    /// How long an access token of an ended session could still be valid: its lifetime, the clock
+    /// skew, and the denylist overlap.
     pub(crate) fn denial(&self) -> Duration {
         self.access_token + self.leeway + DENYLIST_OVERLAP
     }
 }
 
-/// How far each look at the denylist reaches back behind the one before it, for ends whose
-/// transaction took its time and for nodes whose clock is behind.
+/// How far each denylist refresh reads back before the previous one, for slow transactions and for
+/// nodes whose clock is behind.
 pub(crate) const DENYLIST_OVERLAP: Duration = Duration::from_mins(2);

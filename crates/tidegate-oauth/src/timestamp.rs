@@ -1,4 +1,4 @@
-//! Points in time, and the port that tells the present one.
+//! Timestamps, and the port for the current time.
 
 use std::fmt;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -11,12 +11,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 pub struct Timestamp(i64);
 
 impl Timestamp {
-    /// The point `milliseconds` after the epoch.
+    /// The time `milliseconds` after the epoch.
     pub const fn from_millis(milliseconds: i64) -> Self {
         Self(milliseconds)
     }
 
-    /// The point `seconds` after the epoch; times out of reach become the nearest one.
+    /// The time `seconds` after the epoch, saturating.
     pub const fn from_seconds(seconds: i64) -> Self {
         Self(seconds.saturating_mul(1_000))
     }
@@ -26,22 +26,22 @@ impl Timestamp {
         self.0
     }
 
-    /// Whole seconds since the epoch, rounded down: what a token carries.
+    /// Whole seconds since the epoch, rounded down, as used in tokens.
     pub const fn seconds(self) -> i64 {
         self.0.div_euclid(1_000)
     }
 
-    /// This point and `duration` more.
+    /// Adds a duration, saturating.
     pub fn plus(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(millis_of(duration)))
     }
 
-    /// This point and `duration` less.
+    /// Subtracts a duration, saturating.
     pub fn minus(self, duration: Duration) -> Self {
         Self(self.0.saturating_sub(millis_of(duration)))
     }
 
-    /// How long after `earlier` this point is; zero when it is not after it.
+    /// The time elapsed since `earlier`; zero if `earlier` is later.
     pub fn since(self, earlier: Self) -> Duration {
         let millis = self.0.saturating_sub(earlier.0).max(0);
         Duration::from_millis(millis.unsigned_abs())
@@ -67,10 +67,10 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// The port that tells the time. A function that returns a [`SystemTime`] is one, so that a binary
-/// passes `SystemTime::now` and a test a [`ManualClock`].
+/// The port for the current time. A function that returns a [`SystemTime`] implements it, so a
+/// binary passes `SystemTime::now` and a test a [`ManualClock`].
 pub trait Clock: Send + Sync {
-    /// The present.
+    /// The current time.
     fn now(&self) -> Timestamp;
 }
 
@@ -80,12 +80,12 @@ impl<F: Fn() -> SystemTime + Send + Sync> Clock for F {
     }
 }
 
-/// A clock that moves only when it is told to: "31 days later" without waiting.
+/// A clock for tests that moves only on request.
 #[derive(Debug, Default)]
 pub struct ManualClock(AtomicI64);
 
 impl ManualClock {
-    /// A clock that stands at `now`.
+    /// A clock that shows `now`.
     pub fn new(now: Timestamp) -> Self {
         Self(AtomicI64::new(now.millis()))
     }

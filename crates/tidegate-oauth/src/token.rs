@@ -1,4 +1,4 @@
-//! Tokens: made by the issuer, checked on every request.
+//! Tokens: issued by the issuer, verified on every request.
 
 mod access;
 mod cache;
@@ -12,20 +12,20 @@ pub(crate) use access::{AccessToken, decode as decode_access, encode as encode_a
 pub(crate) use cache::TokenCache;
 pub(crate) use refresh::{RefreshClaims, RefreshTokens};
 
-/// Longer texts are no tokens of ours, whatever is in them.
-pub(crate) const LONGEST: usize = 8 * 1024;
+/// Longer tokens are refused unread.
+pub(crate) const MAX_LENGTH: usize = 8 * 1024;
 
 /// The three segments of a compact JWS (RFC 7515, section 7.1).
 pub(crate) struct Segments<'a> {
     pub(crate) header: &'a str,
     pub(crate) payload: &'a str,
     pub(crate) signature: &'a str,
-    /// Header and payload with the dot between them: what is signed.
+    /// Header and payload with the dot between them: the signed text.
     pub(crate) signed: &'a str,
 }
 
 impl<'a> Segments<'a> {
-    /// Splits a token at its two dots; none when it has more or fewer.
+    /// Splits a token at its two dots; `None` when it has more or fewer.
     pub(crate) fn split(token: &'a str) -> Option<Self> {
         let (signed, signature) = token.rsplit_once('.')?;
         let (header, payload) = signed.split_once('.')?;

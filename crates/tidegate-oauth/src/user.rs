@@ -1,4 +1,4 @@
-//! User records: who may sign in, and as which PostgreSQL role.
+//! User records.
 
 use std::fmt;
 
@@ -6,12 +6,12 @@ use serde_json::{Map, Value};
 
 use crate::Timestamp;
 
-/// What identifies a user: a name means something only within its tenant.
+/// Identifies a user; names are unique within a tenant.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct UserKey {
     /// The tenant's database.
     pub database: String,
-    /// The user's name in it; the owner's is the database's name.
+    /// The user's name; the owner's is the database's name.
     pub name: String,
 }
 
@@ -48,20 +48,20 @@ impl fmt::Display for UserKey {
 /// A person or program that may sign in.
 #[derive(Clone, PartialEq)]
 pub struct User {
-    /// Who it is.
+    /// The tenant and the name.
     pub key: UserKey,
     /// The PostgreSQL LOGIN role that its statements run as: the database's name for an owner,
-    /// `database/name` for others, something else for an adopted tenant whose operator chose so.
+    /// `database/name` for others; an adopted tenant's owner may have another role.
     pub role: String,
-    /// The Argon2id hash of the password in PHC form; none for a user that has no password.
+    /// The Argon2id hash of the password in PHC form; `None` without a password.
     pub password_hash: Option<String>,
     /// The e-mail address.
     pub email: Option<String>,
-    /// A JSON object that goes into the user's tokens.
+    /// A JSON object that is included in the user's tokens.
     pub properties: Option<Map<String, Value>>,
     /// The groups that the user belongs to.
     pub user_groups: Vec<String>,
-    /// Whether this is the user that strangers run as. At most one per tenant, never the owner.
+    /// Whether anonymous callers run as this user. At most one per tenant, never the owner.
     pub default_user: bool,
     /// When it was created.
     pub created_at: Timestamp,

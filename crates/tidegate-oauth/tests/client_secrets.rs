@@ -4,7 +4,8 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use tidegate_oauth::{
-    AboutToken, DeviceRequest, Error, Fault, GuestRequest, Parameters, Result, TokenRequest,
+    DeviceRequest, Error, ErrorKind, GuestRequest, Parameters, Result, TokenManagementRequest,
+    TokenRequest,
 };
 
 use crate::fixture::{Fixture, code};
@@ -32,7 +33,7 @@ async fn send(api: &Fixture, endpoint: &str, secret: &str, from: IpAddr) -> Resu
         Parameters::from_pairs(client.iter().chain(others).copied())
     };
     let from = Some(from);
-    let about = || AboutToken::parse(&with(&[("token", "x")]), None);
+    let about = || TokenManagementRequest::parse(&with(&[("token", "x")]), None);
     let grant = |pairs: &[(&'static str, &'static str)]| TokenRequest::parse(&with(pairs), None);
     match endpoint {
         "guest" => {
@@ -107,8 +108,8 @@ async fn the_twenty_first_wrong_secret_of_a_minute_from_one_address_is_throttled
         }
         let error = send(&api, endpoint, "wrong", ATTACKER).await.unwrap_err();
         assert_eq!(
-            (error.fault(), error.retry_after()),
-            (Fault::Throttled, Some(60)),
+            (error.kind(), error.retry_after()),
+            (ErrorKind::Throttled, Some(60)),
             "{endpoint}"
         );
         let error = send(&api, endpoint, "wrong", BACKEND).await;

@@ -46,7 +46,7 @@ pub(crate) async fn decide_in(
 ) -> Result<()> {
     let waiting = api
         .issuer
-        .waiting_device(&device.user_code, HERE, None)
+        .pending_device(&device.user_code, HERE, None)
         .await?;
     assert_eq!(waiting.client.id, "app");
     api.issuer
@@ -89,7 +89,7 @@ async fn a_device_gets_codes() {
 }
 
 #[tokio::test]
-async fn user_codes_are_eight_letters_that_nobody_confuses() {
+async fn user_codes_are_eight_unambiguous_letters() {
     let api = Fixture::start().await;
     let mut seen = HashSet::new();
     for _ in 0..200 {
@@ -106,7 +106,7 @@ async fn user_codes_are_eight_letters_that_nobody_confuses() {
 }
 
 #[tokio::test]
-async fn only_a_client_that_may_gets_codes() {
+async fn only_a_client_with_the_grant_gets_codes() {
     let api = Fixture::start().await;
     assert_eq!(code(begin(&api, &[]).await), "invalid_request");
     assert_eq!(
@@ -159,7 +159,7 @@ async fn both_names_of_the_grant_lead_to_tokens() {
 }
 
 #[tokio::test]
-async fn polling_too_fast_is_told_to_slow_down() {
+async fn polling_too_fast_gets_slow_down() {
     let api = Fixture::start().await;
     let device = begin(&api, &[("client_id", "app")]).await.unwrap();
     let poll = async || code(poll(&api, &device, URN).await);
@@ -182,7 +182,7 @@ async fn polling_too_fast_is_told_to_slow_down() {
 }
 
 #[tokio::test]
-async fn a_device_is_told_when_it_was_denied_or_its_time_is_over() {
+async fn a_denied_or_expired_device_gets_the_error() {
     let api = Fixture::start().await;
     let denied = begin(&api, &[("client_id", "app")]).await.unwrap();
     decide(&api, &denied, false).await.unwrap();
@@ -234,7 +234,7 @@ async fn user_codes_cannot_be_guessed_for_long() {
     let typed = device.user_code.to_lowercase().replace('-', " ");
     for _ in 0..30 {
         api.issuer
-            .waiting_device(&typed, HERE, None)
+            .pending_device(&typed, HERE, None)
             .await
             .expect("right codes cost nothing");
     }
@@ -245,32 +245,32 @@ async fn user_codes_cannot_be_guessed_for_long() {
             "no code at all"
         };
         assert_eq!(
-            code(api.issuer.waiting_device(wrong, HERE, None).await),
+            code(api.issuer.pending_device(wrong, HERE, None).await),
             "invalid_request"
         );
     }
     let next = api
         .issuer
-        .waiting_device(&device.user_code, HERE, None)
+        .pending_device(&device.user_code, HERE, None)
         .await;
     assert_eq!(code(next), "temporarily_unavailable");
     api.clock.advance(61 * SECOND);
-    api.issuer.waiting_device(&typed, HERE, None).await.unwrap();
+    api.issuer.pending_device(&typed, HERE, None).await.unwrap();
 }
 
 #[tokio::test]
-async fn a_user_of_another_tenant_decides_nothing() {
+async fn a_user_of_another_tenant_cannot_decide() {
     let api = Fixture::start().await;
     let device = begin(&api, &[("client_id", "app")]).await.unwrap();
-    let stranger = api.browser("other", "other").await;
+    let outsider = api.browser("other", "other").await;
     let waiting = api
         .issuer
-        .waiting_device(&device.user_code, HERE, None)
+        .pending_device(&device.user_code, HERE, None)
         .await
         .unwrap();
     let decided = api
         .issuer
-        .decide_device(&waiting, &stranger, true, HERE)
+        .decide_device(&waiting, &outsider, true, HERE)
         .await;
     assert_eq!(code(decided), "unauthorized_client");
 }

@@ -1,7 +1,7 @@
 //! Keeping clients and users.
 
 use tidegate_oauth::{
-    Error, Fault, NewClient, NewOwner, NewUser, Parameters, Secret, TenantName, TokenRequest,
+    Error, ErrorKind, NewClient, NewOwner, NewUser, Parameters, Secret, TenantName, TokenRequest,
     UserKey, UserName,
 };
 
@@ -93,14 +93,14 @@ async fn the_role_is_the_tenant_and_the_name_and_fits_an_identifier() {
 }
 
 #[tokio::test]
-async fn a_taken_name_is_told() {
+async fn a_taken_name_is_reported() {
     let api = Fixture::start().await;
     for name in ["alice", "demo"] {
         let user = NewUser::new(demo(), UserName::parse(name).unwrap());
         let error = api.directory.create_user(user).await.unwrap_err();
         assert_eq!(
-            (error.code(), error.fault()),
-            ("ALREADY_EXISTS", Fault::Conflict),
+            (error.code(), error.kind()),
+            ("ALREADY_EXISTS", ErrorKind::Conflict),
             "{name}"
         );
     }
@@ -385,7 +385,7 @@ async fn dropping_a_client_ends_its_sessions() {
 }
 
 #[tokio::test]
-async fn the_owner_goes_with_the_tenant_only() {
+async fn the_owner_is_dropped_only_with_the_tenant() {
     let api = Fixture::start().await;
     let tokens = api.alice().await;
     let owner = UserKey::owner("demo");

@@ -1,19 +1,19 @@
-//! The words of errors.
+//! The texts of errors.
 
 use std::time::Duration;
 
-use tidegate_oauth::{Error, Fault, StoreError, TokenFault};
+use tidegate_oauth::{Error, ErrorKind, StoreError, TokenError};
 
 fn samples() -> Vec<Error> {
     let second = Duration::from_millis(1_001);
     let faults = [
-        TokenFault::TooLong,
-        TokenFault::Malformed,
-        TokenFault::UnknownHeader,
-        TokenFault::BadSignature,
-        TokenFault::NotForUs,
-        TokenFault::Expired,
-        TokenFault::SessionEnded,
+        TokenError::TooLong,
+        TokenError::Malformed,
+        TokenError::UnknownHeader,
+        TokenError::BadSignature,
+        TokenError::NotForUs,
+        TokenError::Expired,
+        TokenError::SessionEnded,
     ];
     let cause = || -> Box<dyn std::error::Error + Send + Sync> { "host db: password".into() };
     let mut samples: Vec<_> = faults.into_iter().map(Error::InvalidToken).collect();
@@ -34,7 +34,7 @@ fn samples() -> Vec<Error> {
         Error::UnknownGuestClient,
         Error::ClientNotAuthenticated,
         Error::WrongCredentials,
-        Error::DeadRefreshToken,
+        Error::InvalidRefreshToken,
         Error::NoDefaultUser,
         Error::TooManyAttempts {
             retry_after: second,
@@ -65,12 +65,12 @@ fn of_flows() -> [Error; 13] {
     [
         Error::UnsupportedResponseType,
         Error::UnregisteredRedirect,
-        Error::DeadCode,
+        Error::InvalidCode,
         Error::AuthorizationPending,
         Error::SlowDown,
         Error::AccessDenied,
         Error::ExpiredDeviceCode,
-        Error::DeadDeviceCode,
+        Error::InvalidDeviceCode,
         Error::UnknownUserCode,
         Error::SecondFactorNeeded,
         Error::SecondFactorMissing,
@@ -92,9 +92,9 @@ fn no_description_has_a_colon_and_a_blank() {
 }
 
 #[test]
-fn what_may_come_again_says_when() {
+fn retryable_errors_say_when_to_retry() {
     for error in samples() {
-        let waits = matches!(error.fault(), Fault::Throttled | Fault::Unavailable);
+        let waits = matches!(error.kind(), ErrorKind::Throttled | ErrorKind::Unavailable);
         assert_eq!(error.retry_after().is_some(), waits, "{error}");
     }
     let error = Error::TooManyAttempts {
@@ -108,10 +108,10 @@ fn what_may_come_again_says_when() {
 }
 
 #[test]
-fn our_faults_tell_the_caller_nothing() {
+fn internal_errors_reveal_nothing() {
     for error in samples()
         .into_iter()
-        .filter(|error| error.fault() == Fault::Internal)
+        .filter(|error| error.kind() == ErrorKind::Internal)
     {
         assert_eq!(error.code(), "server_error");
         assert_eq!(error.description(), "the server failed to answer");

@@ -9,10 +9,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::Value;
 use tidegate_oauth::{
-    AboutToken, BasicCredentials, Browser, Directory, GuestRequest, Issuer, ManualClock, MasterKey,
+    BasicCredentials, Browser, Directory, GuestRequest, Issuer, ManualClock, MasterKey,
     MemoryStore, NewClient, NewOwner, NewUser, Parameters, PasswordCost, PasswordHasher, Ports,
-    Result, Secret, SecureRandom, Settings, TenantName, Timestamp, TokenRequest, TokenResponse,
-    UserKey, UserName, Visit,
+    RequestContext, Result, Secret, SecureRandom, Settings, TenantName, Timestamp,
+    TokenManagementRequest, TokenRequest, TokenResponse, UserKey, UserName,
 };
 
 pub(crate) const ISSUER: &str = "https://id.example";
@@ -112,8 +112,8 @@ impl Fixture {
     /// A browser in which this user is signed in.
     pub(crate) async fn browser(&self, database: &str, name: &str) -> Browser {
         let user = self.directory.user(&UserKey::new(database, name)).await;
-        let (user, visit) = (user.unwrap(), Visit::default());
-        let cookie = self.issuer.open_browser(&user, &visit, false);
+        let (user, context) = (user.unwrap(), RequestContext::default());
+        let cookie = self.issuer.open_browser_session(&user, &context, false);
         let browser = self.issuer.browser(&cookie.await.unwrap()).await;
         browser.unwrap().unwrap()
     }
@@ -148,7 +148,7 @@ impl Fixture {
     pub(crate) async fn introspect(&self, token: &Secret) -> Value {
         let basic = BasicCredentials::new("server", "demo-server-secret");
         let pairs = Parameters::from_pairs([("token", token.expose())]);
-        let request = AboutToken::parse(&pairs, Some(&basic)).unwrap();
+        let request = TokenManagementRequest::parse(&pairs, Some(&basic)).unwrap();
         let answer = self.issuer.introspect(request, HERE).await.unwrap();
         serde_json::from_str(&answer.to_json()).unwrap()
     }
@@ -163,9 +163,9 @@ impl Fixture {
     }
 }
 
-pub(crate) fn about(client_id: &str, token: &Secret) -> AboutToken {
+pub(crate) fn about(client_id: &str, token: &Secret) -> TokenManagementRequest {
     let pairs = [("client_id", client_id), ("token", token.expose())];
-    AboutToken::parse(&Parameters::from_pairs(pairs), None).unwrap()
+    TokenManagementRequest::parse(&Parameters::from_pairs(pairs), None).unwrap()
 }
 
 /// Another node over the same store.

@@ -1,11 +1,11 @@
 //! The guest grant.
 
-use tidegate_oauth::{Error, Fault, Issuer, Settings, UserChange, UserKey};
+use tidegate_oauth::{Error, ErrorKind, Issuer, Settings, UserChange, UserKey};
 
 use crate::fixture::{Fixture, HOUR, ISSUER, MASTER, code, segment};
 
 #[tokio::test]
-async fn a_stranger_gets_a_token_of_the_default_user() {
+async fn a_guest_gets_a_token_of_the_default_user() {
     let api = Fixture::start().await;
     let response = api
         .guest(&[("database", "demo"), ("client_id", "app")])
@@ -36,46 +36,42 @@ async fn failures_have_the_names_of_the_specification() {
         (
             vec![("client_id", "app")],
             "invalid_request",
-            Fault::Request,
+            ErrorKind::InvalidRequest,
         ),
         (
             vec![("database", "demo")],
             "invalid_request",
-            Fault::Request,
+            ErrorKind::InvalidRequest,
         ),
         (
             vec![("database", "demo"), ("client_id", "nobody")],
             "invalid_grant",
-            Fault::Client,
+            ErrorKind::Client,
         ),
         (
             vec![("database", "demo"), server],
             "invalid_client",
-            Fault::Client,
+            ErrorKind::Client,
         ),
         (
             vec![("database", "demo"), server, ("client_secret", "no")],
             "invalid_client",
-            Fault::Client,
+            ErrorKind::Client,
         ),
         (
             vec![("database", "nowhere"), ("client_id", "app")],
             "NO_DEFAULT_USER_FOUND",
-            Fault::Missing,
+            ErrorKind::NotFound,
         ),
         (
             vec![("database", "other"), ("client_id", "app")],
             "unauthorized_client",
-            Fault::Request,
+            ErrorKind::InvalidRequest,
         ),
     ];
     for (pairs, expected, fault) in cases {
         let error = api.guest(&pairs).await.unwrap_err();
-        assert_eq!(
-            (error.code(), error.fault()),
-            (expected, fault),
-            "{pairs:?}"
-        );
+        assert_eq!((error.code(), error.kind()), (expected, fault), "{pairs:?}");
     }
 }
 
@@ -102,7 +98,7 @@ async fn a_tenant_without_a_default_user_has_no_guests() {
 }
 
 #[tokio::test]
-async fn who_becomes_or_ceases_to_be_the_default_user_signs_in_anew() {
+async fn a_change_of_the_default_user_ends_its_sessions() {
     let api = Fixture::start().await;
     let guest = api
         .guest(&[("database", "demo"), ("client_id", "app")])
@@ -145,7 +141,7 @@ async fn who_becomes_or_ceases_to_be_the_default_user_signs_in_anew() {
 }
 
 #[tokio::test]
-async fn an_address_cannot_fill_the_table_of_sessions() {
+async fn guest_sessions_are_limited_by_address() {
     let api = Fixture::start().await;
     let pairs = [("database", "demo"), ("client_id", "app")];
     for _ in 0..1_000 {
@@ -153,13 +149,13 @@ async fn an_address_cannot_fill_the_table_of_sessions() {
     }
     let refused = api.guest(&pairs).await.unwrap_err();
     assert_eq!(
-        (refused.fault(), refused.retry_after()),
-        (Fault::Throttled, Some(60))
+        (refused.kind(), refused.retry_after()),
+        (ErrorKind::Throttled, Some(60))
     );
 }
 
 #[tokio::test]
-async fn of_very_many_guests_those_stay_who_come_back() {
+async fn of_too_many_guest_sessions_the_idle_are_deleted() {
     let api = Fixture::start().await;
     let mut settings = Settings::new(ISSUER).unwrap();
     settings.limits.guest_sessions = 2;

@@ -107,7 +107,7 @@ async fn of_two_nodes_that_rotate_at_once_one_does() {
 }
 
 #[tokio::test]
-async fn keys_change_by_themselves_and_old_ones_go() {
+async fn keys_rotate_automatically_and_old_ones_are_deleted() {
     let api = Fixture::start().await;
     let first = kids(&api.issuer)[0].clone();
     api.clock.advance(90 * DAY);
@@ -141,7 +141,7 @@ async fn refresh_tokens_outlive_the_keys() {
 }
 
 #[tokio::test]
-async fn a_key_that_got_out_is_trusted_no_more() {
+async fn a_replaced_key_is_no_longer_accepted() {
     let api = Fixture::start().await;
     let other = node(&api.ports).await;
     let tokens = api.alice().await;
@@ -188,7 +188,7 @@ async fn another_master_key_is_refused() {
 }
 
 #[tokio::test]
-async fn a_damaged_or_exchanged_sealed_key_does_not_open() {
+async fn a_damaged_or_swapped_sealed_key_does_not_open() {
     let api = Fixture::start().await;
     let records = api.store.signing_keys().await.unwrap();
     for damage in 0..3 {
@@ -241,7 +241,7 @@ fn a_master_key_is_read_as_it_was_written() {
 }
 
 #[tokio::test]
-async fn ended_sessions_reach_the_other_nodes_with_their_next_look() {
+async fn ended_sessions_reach_other_nodes_at_their_next_refresh() {
     let api = Fixture::start().await;
     let other = node(&api.ports).await;
     let tokens = api.alice().await;

@@ -2,10 +2,9 @@
 //! random source.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
-mod allowed;
-mod away;
+mod approvals;
+mod authorization_codes;
 mod client_secrets;
-mod codes;
 mod devices;
 mod directory;
 mod errors;
@@ -14,10 +13,11 @@ mod guest;
 mod keys;
 mod metadata;
 mod password;
+mod random_walk;
+mod rate_limit;
 mod refresh;
 mod requests;
 mod revocation;
 mod second_factor;
-mod throttle;
+mod store_outage;
 mod token;
-mod walk;

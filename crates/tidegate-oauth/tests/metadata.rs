@@ -6,7 +6,7 @@ use tidegate_oauth::{Endpoints, Settings};
 use crate::fixture::{Fixture, ISSUER};
 
 #[tokio::test]
-async fn the_document_tells_what_is_there() {
+async fn the_document_lists_what_is_implemented() {
     let api = Fixture::start().await;
     let document = api.issuer.metadata(&Endpoints {
         authorization: "/auth",

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use tidegate_oauth::{
-    BasicCredentials, Error, Fault, GrantKind, GrantSet, NewClient, Parameters, PasswordCost,
+    BasicCredentials, Error, ErrorKind, GrantKind, GrantSet, NewClient, Parameters, PasswordCost,
     PasswordHasher, Secret, Store as _, TenantName, TokenRequest, UserKey,
 };
 
@@ -91,7 +91,7 @@ async fn a_wrong_name_and_a_wrong_password_look_the_same() {
     let name = api.password("nobody", "alice1234").await.unwrap_err();
     let password = api.password("alice", "wrong-password").await.unwrap_err();
     assert_eq!(name.code(), "invalid_grant");
-    assert_eq!(name.fault(), Fault::Request);
+    assert_eq!(name.kind(), ErrorKind::InvalidRequest);
     assert_eq!(
         (name.code(), name.description()),
         (password.code(), password.description())
@@ -188,7 +188,7 @@ async fn passwords_are_kept_as_argon2id_of_the_recommended_cost() {
 }
 
 #[tokio::test]
-async fn a_malformed_request_is_told_before_an_unknown_grant() {
+async fn a_malformed_request_is_reported_before_an_unknown_grant() {
     let api = Fixture::start().await;
     let wrong = [
         (vec![("grant_type", "password")], "invalid_request"),
@@ -212,7 +212,7 @@ async fn a_malformed_request_is_told_before_an_unknown_grant() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_client_is_told_before_what_is_wrong_with_a_user() {
+async fn client_errors_are_reported_before_user_errors() {
     let api = Fixture::start().await;
     let kiosk = NewClient {
         id: Some("kiosk".to_owned()),
@@ -228,24 +228,28 @@ async fn what_is_wrong_with_a_client_is_told_before_what_is_wrong_with_a_user() 
         (
             vec![("client_id", "kiosk")],
             "unauthorized_client",
-            Fault::Request,
+            ErrorKind::InvalidRequest,
         ),
         (
             vec![("client_id", "nobody")],
             "invalid_client",
-            Fault::Client,
+            ErrorKind::Client,
         ),
         (
             vec![("client_id", "server")],
             "invalid_client",
-            Fault::Client,
+            ErrorKind::Client,
         ),
         (
             vec![("client_id", "server"), ("client_secret", "no")],
             "invalid_client",
-            Fault::Client,
+            ErrorKind::Client,
         ),
-        (vec![("client_id", "app")], "invalid_grant", Fault::Request),
+        (
+            vec![("client_id", "app")],
+            "invalid_grant",
+            ErrorKind::InvalidRequest,
+        ),
     ];
     let user = [
         ("username", "demo"),
@@ -255,11 +259,7 @@ async fn what_is_wrong_with_a_client_is_told_before_what_is_wrong_with_a_user() 
     for (client, expected, fault) in cases {
         let pairs: Vec<_> = user.iter().copied().chain(client).collect();
         let error = api.token(&pairs).await.unwrap_err();
-        assert_eq!(
-            (error.code(), error.fault()),
-            (expected, fault),
-            "{pairs:?}"
-        );
+        assert_eq!((error.code(), error.kind()), (expected, fault), "{pairs:?}");
     }
 }
 

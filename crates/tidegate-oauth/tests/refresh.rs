@@ -42,7 +42,7 @@ async fn a_token_after_its_successor_was_used_ends_the_session() {
     let third = api.refresh(&second.refresh_token).await.unwrap();
     assert!(matches!(
         api.refresh(&first.refresh_token).await,
-        Err(Error::DeadRefreshToken)
+        Err(Error::InvalidRefreshToken)
     ));
     for token in [&second.refresh_token, &third.refresh_token] {
         assert_eq!(code(api.refresh(token).await), "invalid_grant");
@@ -246,7 +246,7 @@ async fn a_token_of_another_issuer_with_the_same_master_key_is_refused() {
         tidegate_oauth::TokenRequest::parse(&parameters, None).unwrap()
     };
     let refused = elsewhere.token(request(), crate::fixture::HERE).await;
-    assert!(matches!(refused, Err(Error::DeadRefreshToken)));
+    assert!(matches!(refused, Err(Error::InvalidRefreshToken)));
     api.issuer
         .token(request(), crate::fixture::HERE)
         .await

@@ -1,8 +1,8 @@
 //! Requests as data: forms, JSON, Basic.
 
 use tidegate_oauth::{
-    AboutToken, BasicCredentials, DeviceRequest, Error, GrantKind, GuestRequest, Parameters,
-    TokenRequest,
+    BasicCredentials, DeviceRequest, Error, GrantKind, GuestRequest, Parameters,
+    TokenManagementRequest, TokenRequest,
 };
 
 use crate::fixture::code;
@@ -18,7 +18,7 @@ fn a_form_is_decoded() {
 }
 
 #[test]
-fn json_that_is_called_a_form_is_told_so() {
+fn json_with_the_form_content_type_is_reported() {
     let error = Parameters::from_form(br#"{"grant_type":"password","a":"b=c&d"}"#).unwrap_err();
     assert_eq!(error.code(), "invalid_request");
     assert!(error.to_string().contains("application/json"), "{error}");
@@ -68,7 +68,7 @@ fn doubles_are_refused_in_every_request_known_or_not() {
             TokenRequest::parse(&form, None).map(drop),
             GuestRequest::parse(&form, None).map(drop),
             DeviceRequest::parse(&form, None).map(drop),
-            AboutToken::parse(&form, None).map(drop),
+            TokenManagementRequest::parse(&form, None).map(drop),
         ] {
             let Err(Error::DuplicateParameter(named)) = answer else {
                 panic!("{name}: {answer:?}");

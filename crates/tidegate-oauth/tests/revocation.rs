@@ -1,7 +1,7 @@
 //! Revocation (RFC 7009) and introspection (RFC 7662).
 
 use serde_json::json;
-use tidegate_oauth::{Error, Fault, Secret};
+use tidegate_oauth::{Error, ErrorKind, Secret};
 
 use crate::fixture::{Fixture, HERE, HOUR, about, code};
 
@@ -40,7 +40,7 @@ async fn revoking_either_token_ends_the_session() {
 }
 
 #[tokio::test]
-async fn revoking_what_is_no_token_is_done_already() {
+async fn revoking_an_invalid_token_succeeds() {
     let api = Fixture::start().await;
     let tokens = api.alice().await;
     api.revoke(&Secret::new("no token at all")).await.unwrap();
@@ -80,7 +80,7 @@ async fn a_client_revokes_its_own_tokens_only() {
         ("token", tokens.refresh_token.expose()),
     ];
     let parameters = tidegate_oauth::Parameters::from_pairs(pairs);
-    let request = tidegate_oauth::AboutToken::parse(&parameters, None).unwrap();
+    let request = tidegate_oauth::TokenManagementRequest::parse(&parameters, None).unwrap();
     assert!(matches!(
         api.issuer.revoke(request, HERE).await,
         Err(Error::ForeignToken)
@@ -89,7 +89,7 @@ async fn a_client_revokes_its_own_tokens_only() {
 }
 
 #[tokio::test]
-async fn introspection_tells_about_live_tokens() {
+async fn introspection_describes_valid_tokens() {
     let api = Fixture::start().await;
     let tokens = api.alice().await;
     let access = api.introspect(&tokens.access_token).await;
@@ -117,7 +117,7 @@ async fn introspection_tells_about_live_tokens() {
 }
 
 #[tokio::test]
-async fn introspection_says_nothing_about_dead_tokens() {
+async fn introspection_reports_invalid_tokens_as_inactive() {
     let api = Fixture::start().await;
     let first = api.alice().await;
     let second = api.refresh(&first.refresh_token).await.unwrap();
@@ -138,7 +138,7 @@ async fn introspection_says_nothing_about_dead_tokens() {
 }
 
 #[tokio::test]
-async fn introspection_says_nothing_about_another_tenants_tokens() {
+async fn introspection_reports_other_tenants_tokens_as_inactive() {
     let api = Fixture::start().await;
     let tokens = api.alice().await;
     let pairs = [
@@ -147,13 +147,13 @@ async fn introspection_says_nothing_about_another_tenants_tokens() {
         ("token", tokens.access_token.expose()),
     ];
     let parameters = tidegate_oauth::Parameters::from_pairs(pairs);
-    let request = tidegate_oauth::AboutToken::parse(&parameters, None).unwrap();
+    let request = tidegate_oauth::TokenManagementRequest::parse(&parameters, None).unwrap();
     let answer = api.issuer.introspect(request, HERE).await.unwrap();
     assert_eq!(answer.to_json(), r#"{"active":false}"#);
 }
 
 #[tokio::test]
-async fn introspection_knows_at_once_what_another_node_revoked() {
+async fn introspection_sees_revocations_of_other_nodes_at_once() {
     let api = Fixture::start().await;
     let other = crate::fixture::node(&api.ports).await;
     let tokens = api.alice().await;
@@ -176,6 +176,6 @@ async fn introspection_needs_a_client_with_a_secret() {
             .issuer
             .introspect(about(client, &tokens.access_token), HERE)
             .await;
-        assert_eq!(answer.unwrap_err().fault(), Fault::Client, "{client}");
+        assert_eq!(answer.unwrap_err().kind(), ErrorKind::Client, "{client}");
     }
 }

@@ -1,7 +1,7 @@
 //! Setting up and showing a second factor.
 
 use ring::hmac;
-use tidegate_oauth::{Browser, Clock as _, NewClient, Secret, TenantName, UserKey, Visit};
+use tidegate_oauth::{Browser, Clock as _, NewClient, RequestContext, Secret, TenantName, UserKey};
 
 use crate::fixture::{Fixture, code};
 
@@ -14,7 +14,7 @@ async fn signed_in(api: &Fixture) -> Browser {
     let password = Secret::new("alice1234");
     let cookie = api
         .issuer
-        .sign_in(key, &password, None, &Visit::default())
+        .sign_in(key, &password, None, &RequestContext::default())
         .await;
     browser(api, &cookie.unwrap()).await
 }
@@ -50,16 +50,16 @@ async fn enrolled(api: &Fixture) -> (Browser, Secret, Vec<Secret>) {
         "{}",
         begun.uri.expose()
     );
-    let visit = Visit::default();
+    let context = RequestContext::default();
     let wrong = api
         .issuer
-        .enrol(&before, (&begun.sealed, "000000"), &visit)
+        .enrol(&before, (&begun.sealed, "000000"), &context)
         .await;
     assert_eq!(code(wrong), "invalid_grant");
     let right = shown(api, &begun.secret);
     let (codes, cookie) = api
         .issuer
-        .enrol(&before, (&begun.sealed, &right), &visit)
+        .enrol(&before, (&begun.sealed, &right), &context)
         .await
         .unwrap();
     assert_eq!(codes.len(), 10);
@@ -71,17 +71,20 @@ async fn a_code_is_good_once() {
     let api = Fixture::start().await;
     let (first, secret, _) = enrolled(&api).await;
     assert!(first.session.second_factor && !first.lacks_second_factor);
-    let visit = Visit::default();
+    let context = RequestContext::default();
     let second = signed_in(&api).await;
     assert!(second.lacks_second_factor);
     let used = shown(&api, &secret);
-    let replay = api.issuer.show_second_factor(&second, &used, &visit).await;
+    let replay = api
+        .issuer
+        .verify_second_factor(&second, &used, &context)
+        .await;
     assert_eq!(code(replay), "invalid_grant", "it was used to set it up");
     api.clock.advance(std::time::Duration::from_secs(30));
     let fresh = shown(&api, &secret);
     let cookie = api
         .issuer
-        .show_second_factor(&second, &fresh, &visit)
+        .verify_second_factor(&second, &fresh, &context)
         .await
         .unwrap();
     let raised = browser(&api, &cookie).await;
@@ -91,7 +94,7 @@ async fn a_code_is_good_once() {
     for replayed in [&used, &fresh] {
         let replay = api
             .issuer
-            .show_second_factor(&third, replayed, &visit)
+            .verify_second_factor(&third, replayed, &context)
             .await;
         assert_eq!(code(replay), "invalid_grant");
     }
@@ -101,19 +104,25 @@ async fn a_code_is_good_once() {
 }
 
 #[tokio::test]
-async fn a_code_is_too_old_after_the_step_behind_its_own() {
+async fn a_code_expires_after_the_next_step() {
     let api = Fixture::start().await;
     let (_, secret, _) = enrolled(&api).await;
-    let visit = Visit::default();
+    let context = RequestContext::default();
     let second = signed_in(&api).await;
     api.clock.advance(std::time::Duration::from_mins(1));
     let late = shown(&api, &secret);
     api.clock.advance(std::time::Duration::from_mins(1));
-    let refused = api.issuer.show_second_factor(&second, &late, &visit).await;
+    let refused = api
+        .issuer
+        .verify_second_factor(&second, &late, &context)
+        .await;
     assert_eq!(code(refused), "invalid_grant");
     let slow = shown(&api, &secret);
     api.clock.advance(std::time::Duration::from_secs(30));
-    let taken = api.issuer.show_second_factor(&second, &slow, &visit).await;
+    let taken = api
+        .issuer
+        .verify_second_factor(&second, &slow, &context)
+        .await;
     taken.unwrap();
 }
 
@@ -121,15 +130,18 @@ async fn a_code_is_too_old_after_the_step_behind_its_own() {
 async fn a_recovery_code_is_good_once() {
     let api = Fixture::start().await;
     let (_, _, codes) = enrolled(&api).await;
-    let visit = Visit::default();
+    let context = RequestContext::default();
     let typed = codes[3].expose().to_uppercase().replace('-', "");
     let second = signed_in(&api).await;
     api.issuer
-        .show_second_factor(&second, &typed, &visit)
+        .verify_second_factor(&second, &typed, &context)
         .await
         .unwrap();
     let third = signed_in(&api).await;
-    let replay = api.issuer.show_second_factor(&third, &typed, &visit).await;
+    let replay = api
+        .issuer
+        .verify_second_factor(&third, &typed, &context)
+        .await;
     assert_eq!(code(replay), "invalid_grant");
     let left = api.issuer.second_factor_of(&third.user.key).await.unwrap();
     assert_eq!(left, Some(9));
@@ -142,18 +154,21 @@ async fn codes_cannot_be_guessed_for_long() {
     let (_, secret, _) = enrolled(&api).await;
     let second = signed_in(&api).await;
     api.clock.advance(std::time::Duration::from_secs(30));
-    let visit = Visit::default();
+    let context = RequestContext::default();
     let mut last = "";
     for _ in 0..6 {
         last = code(
             api.issuer
-                .show_second_factor(&second, "123456", &visit)
+                .verify_second_factor(&second, "123456", &context)
                 .await,
         );
     }
     assert_eq!(last, "temporarily_unavailable");
     let right = shown(&api, &secret);
-    let answer = api.issuer.show_second_factor(&second, &right, &visit).await;
+    let answer = api
+        .issuer
+        .verify_second_factor(&second, &right, &context)
+        .await;
     assert_eq!(
         code(answer),
         "temporarily_unavailable",
@@ -162,31 +177,33 @@ async fn codes_cannot_be_guessed_for_long() {
 }
 
 #[tokio::test]
-async fn only_who_showed_it_takes_it_away() {
+async fn removing_it_needs_a_browser_that_verified_it() {
     let api = Fixture::start().await;
     let (first, _, _) = enrolled(&api).await;
     let second = signed_in(&api).await;
-    let visit = Visit::default();
+    let context = RequestContext::default();
     let password = Secret::new("alice1234");
-    let refused = api.issuer.remove_second_factor(&second, &password, &visit);
+    let refused = api
+        .issuer
+        .remove_second_factor(&second, &password, &context);
     assert_eq!(code(refused.await), "unauthorized_client");
     let begun = api.issuer.begin_enrolment(&second.user.key, None).unwrap();
     let own = shown(&api, &begun.secret);
     let replaced = api
         .issuer
-        .enrol(&second, (&begun.sealed, &own), &visit)
+        .enrol(&second, (&begun.sealed, &own), &context)
         .await;
     assert_eq!(code(replaced), "ALREADY_EXISTS", "nor replaces it");
     api.issuer
-        .remove_second_factor(&first, &password, &visit)
+        .remove_second_factor(&first, &password, &context)
         .await
         .unwrap();
     assert!(!signed_in(&api).await.lacks_second_factor);
 }
 
 #[tokio::test]
-async fn an_open_browser_alone_does_not_take_it_away() {
-    let visit = Visit::default();
+async fn an_open_browser_alone_cannot_remove_it() {
+    let context = RequestContext::default();
     for (wrong, answer, audited) in [
         ("alice4321", "invalid_grant", "sign_in_failed"),
         ("000000", "invalid_grant", "second_factor_failed"),
@@ -198,7 +215,7 @@ async fn an_open_browser_alone_does_not_take_it_away() {
         let remove = async |proof: &str| {
             let proof = Secret::new(proof);
             api.issuer
-                .remove_second_factor(&browser, &proof, &visit)
+                .remove_second_factor(&browser, &proof, &context)
                 .await
         };
         assert_eq!(code(remove(wrong).await), answer, "{wrong}");
@@ -213,8 +230,8 @@ async fn an_open_browser_alone_does_not_take_it_away() {
 }
 
 #[tokio::test]
-async fn the_password_or_any_code_takes_it_away() {
-    let visit = Visit::default();
+async fn the_password_or_any_code_removes_it() {
+    let context = RequestContext::default();
     for proof in 0..3 {
         let api = Fixture::start().await;
         let (browser, secret, codes) = enrolled(&api).await;
@@ -224,7 +241,7 @@ async fn the_password_or_any_code_takes_it_away() {
             1 => Secret::new(shown(&api, &secret)),
             _ => codes[0].clone(),
         };
-        let removed = api.issuer.remove_second_factor(&browser, &proof, &visit);
+        let removed = api.issuer.remove_second_factor(&browser, &proof, &context);
         removed.await.unwrap();
         assert_eq!(api.audit().last(), Some(&"second_factor_removed"));
         let left = api.issuer.second_factor_of(&browser.user.key).await;
@@ -247,7 +264,7 @@ async fn a_sealed_secret_belongs_to_its_user() {
 }
 
 #[tokio::test]
-async fn a_user_made_anew_has_no_second_factor_of_old() {
+async fn a_recreated_user_has_no_second_factor() {
     let api = Fixture::start().await;
     let (_, _, _) = enrolled(&api).await;
     let key = UserKey::new("demo", "alice");
@@ -256,7 +273,7 @@ async fn a_user_made_anew_has_no_second_factor_of_old() {
 }
 
 #[tokio::test]
-async fn a_password_alone_is_not_enough_where_the_client_wants_two() {
+async fn a_password_alone_is_not_enough_for_a_client_with_two_factor() {
     let api = Fixture::start().await;
     let strict = NewClient {
         id: Some("strict".to_owned()),
@@ -280,22 +297,22 @@ async fn a_password_alone_is_not_enough_where_the_client_wants_two() {
 }
 
 #[tokio::test]
-async fn a_password_alone_is_not_enough_for_who_has_two() {
+async fn a_password_alone_is_not_enough_for_a_user_with_a_second_factor() {
     let api = Fixture::start().await;
     let password = async |password| api.password("alice", password).await;
     password("alice1234").await.unwrap();
     let (browser, _, _) = enrolled(&api).await;
     let refused = password("alice1234").await.unwrap_err();
     assert_eq!(refused.code(), "invalid_grant");
-    assert!(refused.description().contains("two steps"));
+    assert!(refused.description().contains("has a second factor"));
     let wrong = password("alice4321").await.unwrap_err();
     assert!(
-        !wrong.description().contains("two steps"),
+        !wrong.description().contains("has a second factor"),
         "only who knows the password learns of it"
     );
-    let visit = Visit::default();
+    let context = RequestContext::default();
     let proof = Secret::new("alice1234");
-    let removed = api.issuer.remove_second_factor(&browser, &proof, &visit);
+    let removed = api.issuer.remove_second_factor(&browser, &proof, &context);
     removed.await.unwrap();
     password("alice1234").await.unwrap();
 }

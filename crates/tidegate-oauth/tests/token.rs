@@ -7,7 +7,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::signature::{ECDSA_P256_SHA256_FIXED, UnparsedPublicKey};
 use ring::{hmac, rand, signature};
 use serde_json::{Value, json};
-use tidegate_oauth::{Error, Issuer, Secret, TokenFault};
+use tidegate_oauth::{Error, Issuer, Secret, TokenError};
 
 use crate::fixture::{Fixture, ISSUER, segment};
 
@@ -15,7 +15,7 @@ fn encode(part: &Value) -> String {
     URL_SAFE_NO_PAD.encode(part.to_string())
 }
 
-fn fault(issuer: &Issuer, token: &str) -> TokenFault {
+fn fault(issuer: &Issuer, token: &str) -> TokenError {
     match issuer.verify(token) {
         Err(Error::InvalidToken(fault)) => fault,
         other => panic!("{other:?}"),
@@ -90,7 +90,7 @@ async fn a_token_lives_an_hour() {
     api.clock.advance(Duration::from_mins(1));
     assert_eq!(
         fault(&api.issuer, token.expose()),
-        TokenFault::Expired,
+        TokenError::Expired,
         "also from the cache"
     );
 }
@@ -110,7 +110,7 @@ async fn a_token_of_a_node_whose_clock_is_ahead_is_accepted_within_the_leeway() 
         .unwrap();
     api.clock.advance(Duration::from_mins(2));
     let token = api.alice().await.access_token;
-    assert_eq!(fault(&late, token.expose()), TokenFault::NotForUs);
+    assert_eq!(fault(&late, token.expose()), TokenError::NotForUs);
 }
 
 #[tokio::test]
@@ -119,7 +119,7 @@ async fn a_refresh_token_is_no_access_token() {
     let token = api.alice().await.refresh_token;
     assert_eq!(
         fault(&api.issuer, token.expose()),
-        TokenFault::UnknownHeader
+        TokenError::UnknownHeader
     );
 }
 
@@ -164,7 +164,7 @@ async fn other_algorithms_keys_and_headers_are_refused() {
             let forged = format!("{signed}.{tag}");
             assert_eq!(
                 fault(&api.issuer, &forged),
-                TokenFault::UnknownHeader,
+                TokenError::UnknownHeader,
                 "{header}"
             );
         }
@@ -183,10 +183,10 @@ async fn touched_claims_and_signatures_are_refused() {
     let evil = evil_signature(&format!("{}.{}", parts[0], encode(&payload)));
     for tag in [parts[2], "", "AAAA", zeros.as_str(), evil.as_str()] {
         let forged = format!("{}.{}.{tag}", parts[0], encode(&payload));
-        assert_eq!(fault(&api.issuer, &forged), TokenFault::BadSignature);
+        assert_eq!(fault(&api.issuer, &forged), TokenError::BadSignature);
     }
     let forged = format!("{}.{}.{zeros}", parts[0], parts[1]);
-    assert_eq!(fault(&api.issuer, &forged), TokenFault::BadSignature);
+    assert_eq!(fault(&api.issuer, &forged), TokenError::BadSignature);
 }
 
 /// A genuine ES256 signature of a key that is not ours.
@@ -204,13 +204,13 @@ async fn garbage_is_refused_with_a_reason() {
     let api = Fixture::start().await;
     let long = "a".repeat(8 * 1024 + 1);
     let cases = [
-        ("", TokenFault::Malformed),
-        ("a", TokenFault::Malformed),
-        ("a.b", TokenFault::Malformed),
-        ("a.b.c.d", TokenFault::Malformed),
-        ("..", TokenFault::UnknownHeader),
-        ("\u{0}.\u{0}.\u{0}", TokenFault::UnknownHeader),
-        (long.as_str(), TokenFault::TooLong),
+        ("", TokenError::Malformed),
+        ("a", TokenError::Malformed),
+        ("a.b", TokenError::Malformed),
+        ("a.b.c.d", TokenError::Malformed),
+        ("..", TokenError::UnknownHeader),
+        ("\u{0}.\u{0}.\u{0}", TokenError::UnknownHeader),
+        (long.as_str(), TokenError::TooLong),
     ];
     for (token, expected) in cases {
         assert_eq!(fault(&api.issuer, token), expected, "{token:.20}");
@@ -228,7 +228,7 @@ async fn a_token_of_another_issuer_with_the_same_keys_is_refused() {
     let tokens = api.alice().await;
     assert_eq!(
         fault(&elsewhere, tokens.access_token.expose()),
-        TokenFault::NotForUs
+        TokenError::NotForUs
     );
 }
 
@@ -250,7 +250,7 @@ async fn the_longest_properties_still_make_a_token_that_passes() {
 }
 
 #[tokio::test]
-async fn nothing_secret_is_in_a_debug_text() {
+async fn debug_output_contains_no_secret() {
     let api = Fixture::start().await;
     let response = api.alice().await;
     let owner = api

@@ -15,7 +15,7 @@ use tidegate_catalog::Catalogs;
 use tidegate_feed::Feed;
 use tidegate_graphql::Apis;
 use tidegate_methods::Registry;
-use tidegate_oauth::{Accounts, IdentityProviders, Issuer, Mail, Secret, Store};
+use tidegate_oauth::{Accounts, IdentityProviders, Issuer, Mailer, Secret, Store};
 use tidegate_rpc::Dispatcher;
 use tidegate_sql::{DatabaseName, Executor};
 
@@ -50,7 +50,7 @@ struct Parts {
     anonymous_database: Option<DatabaseName>,
     insecure_http: bool,
     open_sign_up: bool,
-    mail: Option<Arc<dyn Mail>>,
+    mailer: Option<Arc<dyn Mailer>>,
     providers: Option<Arc<dyn IdentityProviders>>,
     help: Option<String>,
     graphiql: Option<Graphiql>,
@@ -151,12 +151,12 @@ impl App {
 
     /// Whether people may make accounts: without letters only if the operator says so.
     pub(crate) fn takes_sign_ups(&self) -> bool {
-        self.0.accounts.is_some() && (self.0.mail.is_some() || self.0.open_sign_up)
+        self.0.accounts.is_some() && (self.0.mailer.is_some() || self.0.open_sign_up)
     }
 
     /// What carries letters, where there is something.
-    pub(crate) fn mail(&self) -> Option<&dyn Mail> {
-        self.0.mail.as_deref()
+    pub(crate) fn mailer(&self) -> Option<&dyn Mailer> {
+        self.0.mailer.as_deref()
     }
 
     /// Who knows people by their accounts elsewhere.

@@ -1,7 +1,6 @@
-//! The pages that people see: templates and the answers that carry them.
+//! HTML templates and responses of the pages.
 //!
-//! They work without JavaScript. What they show is escaped by the template engine; nothing is put
-//! into a page in any other way.
+//! They work without JavaScript. All text is escaped by the template engine.
 
 mod account;
 mod form;
@@ -16,7 +15,7 @@ pub(crate) use account::{account, confirm_link};
 pub(crate) use form::{Complaint, Form};
 pub(crate) use layout::layout;
 pub(crate) use notice::{consent, decided, device_consent, failure, notice, sign_out, user_code};
-pub(crate) use reset::{ask_for_letter, choose_password, confirm_sign_up};
+pub(crate) use reset::{ask_for_email, choose_password, confirm_sign_up};
 pub(crate) use second_factor::{enrol, recovery_codes, second_factor};
 pub(crate) use sign_in::{Choice, SignIn, sign_in};
 pub(crate) use sign_up::{SignUp, sign_up};
@@ -39,20 +38,20 @@ const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 const SAME_ORIGIN: HeaderValue = HeaderValue::from_static("same-origin");
 const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 
-/// An answer with a page. `returns_to` is the address to which the page's forms may lead a browser
-/// in the end: Chromium holds `form-action` against every redirect that follows a form.
+/// A page response. `returns_to` is the URL to which the page's forms may finally redirect:
+/// Chromium applies `form-action` to every redirect after a form.
 pub(crate) fn answer(status: StatusCode, page: Markup, returns_to: Option<&str>) -> Response<Body> {
     let mut response = Response::new(Body::from(Bytes::from(page.into_string())));
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HTML);
-    // Whoever opened the page holds no handle on it. A browser that is only sent on keeps its own.
+    // Cut the link to the opening window. A browser that is only redirected keeps its own.
     headers.insert(OPENER_POLICY, SAME_ORIGIN);
     protect(headers, returns_to);
     response
 }
 
-/// 303: the browser goes there by GET, and never repeats what it posted (RFC 9700, section 4.12).
+/// 303: the browser follows with GET and never repeats the form (RFC 9700, section 4.12).
 pub(crate) fn redirect(location: &str) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     match HeaderValue::from_str(location) {
@@ -60,7 +59,7 @@ pub(crate) fn redirect(location: &str) -> Response<Body> {
             *response.status_mut() = StatusCode::SEE_OTHER;
             response.headers_mut().insert(LOCATION, location);
         }
-        // Addresses are ASCII when they are registered and when they are parsed.
+        // Redirect URIs are ASCII, which registration and parsing check.
         Err(_) => *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR,
     }
     protect(response.headers_mut(), None);
@@ -88,13 +87,13 @@ fn protect(headers: &mut HeaderMap, returns_to: Option<&str>) {
     }
 }
 
-/// The path of the issuer's address, without a slash at its end: what stands before every path.
+/// The path of the issuer's URL without a trailing slash, which prefixes all paths.
 pub(crate) fn base_of(issuer: &str) -> &str {
     let after = issuer.split_once("://").map_or("", |(_, rest)| rest);
     after.find('/').map_or("", |at| &after[at..])
 }
 
-/// The source expression (CSP 3, section 2.3.1) that allows an address, after a blank.
+/// The source expression (CSP 3, section 2.3.1) for a URL, with a leading space.
 fn source_of(uri: &str) -> Option<String> {
     let (scheme, rest) = uri.split_once(':')?;
     let plain = |text: &str, more: &[u8]| {

@@ -6,7 +6,7 @@ use tidegate_oauth::AnonymousSql;
 
 use crate::executor::Ran;
 use crate::fixture::{Answer, Api, eventually, request};
-use crate::outside::connected;
+use crate::ports::connected;
 
 const SQL: &str = "/api/v4/sql";
 const OF_DATABASE: &str = "/api/v4/sql/database/demo";

@@ -44,7 +44,7 @@ async fn a_token_decides_database_and_role() {
 }
 
 #[tokio::test]
-async fn a_guests_role_is_one_that_strangers_share() {
+async fn a_guests_role_is_shared() {
     let api = Api::start().await;
     let body = json!({"database": "demo", "client_id": "app"});
     let guest = api.post("/api/v4/oauth/guest", &body).await.json();
@@ -95,7 +95,7 @@ async fn two_headers_that_name_a_database_are_refused() {
 }
 
 #[tokio::test]
-async fn who_shows_no_token_learns_how_to_name_a_database() {
+async fn a_request_without_token_gets_a_hint_how_to_name_a_database() {
     let api = Api::with(|builder| builder.anonymous_database(None)).await;
     for answer in [
         who(&api, &[], SQL).await,
@@ -111,7 +111,7 @@ async fn who_shows_no_token_learns_how_to_name_a_database() {
 }
 
 #[tokio::test]
-async fn the_database_in_the_path_makes_everybody_a_stranger() {
+async fn the_database_in_the_path_makes_every_caller_anonymous() {
     let api = Api::start().await;
     let bearer = format!("Bearer {}", api.token("demo").await);
     for token in [&*bearer, "Bearer nonsense"] {
@@ -130,7 +130,7 @@ async fn the_database_in_the_path_makes_everybody_a_stranger() {
 }
 
 #[tokio::test]
-async fn a_bad_token_never_becomes_a_stranger() {
+async fn an_invalid_token_never_falls_back_to_anonymous() {
     let api = Api::start().await;
     let token = api.token("alice").await;
     let forged = format!("Bearer {}x", &token[..token.len() - 1]);
@@ -193,7 +193,7 @@ async fn a_notice_makes_a_change_of_the_default_user_seen_at_once() {
 }
 
 #[tokio::test]
-async fn a_missing_right_tells_a_stranger_to_bring_a_token() {
+async fn a_missing_privilege_asks_an_anonymous_caller_for_a_token() {
     let api = Api::start().await;
     let body = json!({"q": "select fail 0 42501"});
     let stranger = api.sql(&body).await;

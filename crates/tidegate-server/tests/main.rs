@@ -2,28 +2,28 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
+mod account_linking;
 mod anonymous_sql;
 mod cors;
 mod documented;
 mod documents;
 mod edge;
+mod email_links;
 mod executor;
 mod fixture;
 mod foreign;
 mod heads;
 mod http2;
 mod identity;
-mod letters;
-mod linking;
-mod links;
 mod methods;
 mod oauth;
 mod operations;
 #[cfg(feature = "otlp")]
 mod otlp;
-mod outside;
 mod page_forms;
 mod pages;
+mod password_reset;
+mod ports;
 mod socket;
 mod sql;
 mod stream;

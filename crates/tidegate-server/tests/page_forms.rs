@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use tidegate_oauth::{NewClient, TenantName};
 
 use crate::fixture::{Answer, Api, request};
-use crate::outside::connected;
 use crate::pages::{ALICE, Browser, CALLBACK, QUERY, encoded, form, signed_in};
+use crate::ports::connected;
 
 /// Posts the form of a step without its token, with that of another browser and from another
 /// site; all three must be refused.
@@ -160,11 +160,11 @@ async fn an_account_is_made_from_our_own_page_only() {
         ("password", "mallory-1234"),
     ];
     browser.post(&api, (&page, "sign_up"), &more).await;
-    mailbox.letters(1).await;
+    mailbox.messages(1).await;
 }
 
 #[tokio::test]
-async fn who_is_signed_in_guesses_five_device_codes_wherever_from() {
+async fn a_signed_in_browser_may_guess_five_device_codes() {
     let api = Api::start().await;
     let codes = device(&api).await;
     let typed = codes["user_code"].as_str().unwrap();

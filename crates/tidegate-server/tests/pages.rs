@@ -246,7 +246,7 @@ async fn signing_out_is_asked_for_and_returns_to_registered_addresses_only() {
 }
 
 #[tokio::test]
-async fn who_is_nobodys_user_any_more_returns_to_registered_addresses_only_too() {
+async fn a_deleted_user_is_redirected_to_registered_uris_only() {
     let api = Api::start().await;
     for (uri, leads) in [
         (CALLBACK, true),

@@ -1,17 +1,17 @@
-//! What can go wrong with the control schema.
+//! Errors of the control schema.
 
 use tidegate_oauth::StoreError;
 
 /// The result of this crate's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why the control schema could not be read, written or brought up to date.
+/// Why the control schema could not be read, written or migrated.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The database cannot be reached now; trying again later may help.
+    /// The database cannot be reached now; a retry may succeed.
     #[error("the control database cannot be reached")]
     Unavailable(#[source] tidegate_sql::Error),
-    /// The operator's: a newer program has changed the schema already.
+    /// A newer version has migrated the schema.
     #[error(
         "the control schema is at version {found}, which is newer than this program knows \
          ({known}): run the newer program, or restore the control database from before"
@@ -22,13 +22,13 @@ pub enum Error {
         /// The newest version that this program knows.
         known: u32,
     },
-    /// The operator's: what the schema holds was sealed by another master key.
+    /// The schema belongs to another master key.
     #[error(
         "the control database belongs to another master key: give this server the key with which \
          the database was set up"
     )]
     OtherMasterKey,
-    /// Ours: the database refused a statement or answered something unexpected.
+    /// The database refused a statement or returned something unexpected.
     #[error("the control schema failed")]
     Failed(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
@@ -38,7 +38,7 @@ impl Error {
         Self::Failed(source.into())
     }
 
-    /// The constraint that a refused statement broke.
+    /// The constraint that a refused statement violated.
     pub(crate) fn broken_constraint(&self) -> Option<&str> {
         let Self::Failed(source) = self else {
             return None;

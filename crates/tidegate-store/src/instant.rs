@@ -1,17 +1,17 @@
-//! Points in time between the issuer's milliseconds and PostgreSQL's `timestamptz`.
+//! Conversion between [`Timestamp`] and PostgreSQL's `timestamptz`.
 
 use std::fmt::Write as _;
 
 use tidegate_oauth::Timestamp;
 
 const MILLIS_PER_DAY: i64 = 86_400_000;
-/// From 1970-01-01 to 2000-01-01, where PostgreSQL's binary form begins.
+/// From 1970-01-01 to 2000-01-01, the epoch of PostgreSQL's binary form.
 const POSTGRES_EPOCH_MILLIS: i64 = 10_957 * MILLIS_PER_DAY;
-/// What a `timestamptz` can surely hold; beyond it lies infinity.
+/// The range of times that is written as a `timestamptz`; anything beyond is infinity.
 const EARLIEST: i64 = -62_135_596_800_000;
 const LATEST: i64 = 9_000_000_000_000_000;
 
-/// The text that PostgreSQL's input function takes.
+/// The text for PostgreSQL's input function.
 pub(crate) fn text(at: Timestamp) -> String {
     let millis = at.millis();
     if millis < EARLIEST {
@@ -33,8 +33,8 @@ pub(crate) fn text(at: Timestamp) -> String {
     text
 }
 
-/// The time whose binary form this is: microseconds since 2000-01-01 (PostgreSQL,
-/// `timestamptz_send`), rounded down.
+/// The time from its binary form: microseconds since 2000-01-01 (PostgreSQL, `timestamptz_send`),
+/// rounded down.
 pub(crate) fn from_binary(micros: i64) -> Timestamp {
     match micros {
         i64::MAX => Timestamp::from_millis(i64::MAX),
@@ -43,8 +43,8 @@ pub(crate) fn from_binary(micros: i64) -> Timestamp {
     }
 }
 
-/// The date of a day counted from 1970-01-01 in the proleptic Gregorian calendar: years of 400
-/// have 146,097 days, and counting them from March puts the leap day last.
+/// The date of a day counted from 1970-01-01 in the proleptic Gregorian calendar: 400 years have
+/// 146,097 days, and counting from March puts the leap day last.
 fn civil(days: i64) -> (i64, i64, i64) {
     let shifted = days + 719_468;
     let era = shifted.div_euclid(146_097);

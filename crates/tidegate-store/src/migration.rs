@@ -1,4 +1,4 @@
-//! Bringing the control schema up to date.
+//! Migrations of the control schema.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -10,9 +10,9 @@ use crate::error::{Error, Result};
 use crate::query::{Open, Query, bind};
 use crate::row::{self, Gather};
 
-/// The migrations by number, in the order in which they are applied. They are never edited once
-/// they are released, only added to. A number may be missing: what counts is which of them a
-/// database has, so that one that was added beside others is not passed over.
+/// The migrations in the order in which they are applied. Released migrations are never edited.
+/// Numbers may have gaps: each migration that the database lacks is applied, so parallel branches
+/// can add some.
 const MIGRATIONS: &[(u32, &str, &str)] = &[
     (
         1,
@@ -53,7 +53,7 @@ const MIGRATIONS: &[(u32, &str, &str)] = &[
     ),
 ];
 
-/// Nodes that start at once take turns by this advisory lock (the letters `tidegate`).
+/// Advisory lock that serialises migrations by several nodes (the letters `tidegate`).
 const LOCK: i64 = 0x7469_6465_6761_7465;
 
 static TAKE_TURNS: Query =
@@ -73,27 +73,27 @@ static APPLIED: Query =
 static NOTE: Query =
     Query::new("insert into tidegate.migrations (number, name) values (:number::integer, :name)");
 
-/// What a migration did.
+/// The result of a migration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Migrated {
-    /// The version before; 0 when there was no schema.
+    /// The version before; 0 without a schema.
     pub from: u32,
-    /// The version now.
+    /// The version after.
     pub to: u32,
 }
 
-/// The version of the schema that this program works with.
+/// The schema version of this program.
 pub fn newest_version() -> u32 {
     MIGRATIONS.last().map_or(0, |(number, ..)| *number)
 }
 
-/// Brings the schema `tidegate` of the control database up to date, in one transaction. Nodes
-/// that do so at once wait for each other; all but the first find nothing to do.
+/// Migrates the schema `tidegate` of the control database, in one transaction. Concurrent calls
+/// wait for each other; all but the first find nothing to do.
 ///
 /// # Errors
 ///
-/// [`Error::NewerSchema`] when a newer program was here before, [`Error::Unavailable`], and
-/// [`Error::Failed`] when a statement is refused, for example for want of rights.
+/// [`Error::NewerSchema`] when a newer version has migrated the schema, [`Error::Unavailable`], and
+/// [`Error::Failed`] when a statement is refused, for example because of missing privileges.
 pub async fn migrate(executor: &Arc<dyn Executor>) -> Result<Migrated> {
     let terms = patient();
     let begun = executor.begin(&Principal::Control, Mode::ReadWrite, &terms);
@@ -124,7 +124,7 @@ fn newest(applied: &[u64]) -> Result<u32> {
     u32::try_from(applied.last().copied().unwrap_or(0)).map_err(Error::failed)
 }
 
-/// A migration of a newer program.
+/// A migration that this version does not know.
 fn unknown(applied: &[u64]) -> Option<u32> {
     let known = |found: &u32| MIGRATIONS.iter().any(|(number, ..)| number == found);
     applied
@@ -133,7 +133,7 @@ fn unknown(applied: &[u64]) -> Option<u32> {
         .find(|found| !known(found))
 }
 
-/// Another node's migration may take long, and so may ours.
+/// Another node's migration may take long, and so may this one.
 fn patient() -> Terms {
     Terms {
         deadline: Some(Instant::now() + std::time::Duration::from_mins(10)),
@@ -151,7 +151,7 @@ async fn apply(transaction: &mut Box<dyn Transaction>, text: &str) -> Result<()>
     Ok(())
 }
 
-/// The statements of a file, each of which ends with a semicolon at the end of a line.
+/// The statements of a file; each ends with a semicolon at the end of a line.
 fn statements(text: &str) -> impl Iterator<Item = &str> {
     text.split(";\n")
         .map(str::trim)

@@ -1,9 +1,9 @@
-//! What nodes tell each other when something that they may have cached has changed.
+//! Notifications between nodes about changes of cached data.
 
 use std::fmt;
 
-/// A change of the control schema, as it is said on the control database's channel `tidegate`.
-/// Whoever hears it reads again what it names.
+/// A change of the control schema, as notified on the channel `tidegate` of the control database.
+/// The receiver reads the named data again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// Sessions were ended.
@@ -30,7 +30,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// Reads a notice; none for what a newer node may say.
+    /// Parses a notification; `None` for a kind that only a newer version knows.
     pub fn parse(notice: &str) -> Option<Self> {
         let (kind, name) = notice.split_once(' ').unwrap_or((notice, ""));
         match kind {
@@ -42,7 +42,7 @@ impl Change {
             "settings" => Some(Self::Settings(name.to_owned())),
             "methods" => Some(Self::Methods(name.to_owned())),
             "method" => {
-                // Databases may have blanks in their names, methods have none.
+                // Database names may contain spaces, method names do not.
                 let (name, database) = name.split_once(' ')?;
                 Some(Self::Method {
                     database: database.to_owned(),
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_is_understood() {
+    fn changes_round_trip_through_text() {
         let changes = [
             Change::Sessions,
             Change::Keys,

@@ -1,4 +1,4 @@
-//! The statements of this crate, their values, and whoever runs them.
+//! Statements on the control schema, their values, and the connection that runs them.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -13,11 +13,11 @@ use crate::error::{Error, Result};
 use crate::instant;
 use crate::row::{self, Gather, Read};
 
-/// How long a statement on the control schema may take, waiting for a connection included.
+/// Timeout of a statement on the control schema, including the wait for a connection.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// A statement of this crate, read once. It names its values `:like_this`, and they are given in
-/// the order in which the names first occur.
+/// A statement, parsed on first use. Its placeholders are named (`:name`); values are given in the
+/// order in which the names first occur.
 pub(crate) struct Query {
     text: &'static str,
     statement: OnceLock<Arc<Statement>>,
@@ -42,7 +42,7 @@ impl Query {
     }
 }
 
-/// A statement with one set of values.
+/// Binds one set of values.
 pub(crate) fn bind(statement: Arc<Statement>, values: Vec<Parameter>) -> Result<BoundStatement> {
     let count = statement.placeholders().len();
     if count != values.len() {
@@ -61,15 +61,15 @@ pub(crate) fn bind(statement: Arc<Statement>, values: Vec<Parameter>) -> Result<
     })
 }
 
-/// Something that a placeholder can stand for.
+/// A value for a placeholder.
 pub(crate) trait Value {
     fn parameter(&self) -> Parameter;
 }
 
 impl Value for str {
     fn parameter(&self) -> Parameter {
-        // PostgreSQL's text has no zero byte. No name of ours has one either, so that a name with
-        // one is simply not found.
+        // PostgreSQL's text cannot contain a zero byte. Stored names do not either, so such a name
+        // is not found.
         Parameter::Text(self.replace('\0', "\u{fffd}").into())
     }
 }
@@ -158,7 +158,7 @@ impl Database {
         Self(executor)
     }
 
-    /// Runs a statement and reads its rows.
+    /// Runs a statement and returns its rows.
     pub(crate) async fn rows<T: Send>(
         &self,
         query: &Query,
@@ -173,7 +173,7 @@ impl Database {
         Ok(gather.found)
     }
 
-    /// Runs a statement and reads its row, if there is one.
+    /// Runs a statement and returns its last row, if any.
     pub(crate) async fn row<T: Send>(
         &self,
         query: &Query,
@@ -183,7 +183,7 @@ impl Database {
         Ok(self.rows(query, values, read).await?.pop())
     }
 
-    /// Runs a statement and says how many rows it wrote.
+    /// Runs a statement and returns the number of written rows.
     pub(crate) async fn execute(&self, query: &Query, values: &[Argument<'_>]) -> Result<u64> {
         let bound = query.bind(values)?;
         let mut nothing = Gather::new(row::nothing);
@@ -194,7 +194,7 @@ impl Database {
         Ok(completion.affected_rows.unwrap_or(0))
     }
 
-    /// Opens a transaction, which is rolled back unless it is committed.
+    /// Begins a transaction, which is rolled back unless it is committed.
     pub(crate) async fn begin(&self) -> Result<Open> {
         let terms = terms();
         let begun = self.0.begin(&Principal::Control, Mode::ReadWrite, &terms);
@@ -212,7 +212,7 @@ impl fmt::Debug for Database {
 pub(crate) struct Open(pub(crate) Box<dyn Transaction>);
 
 impl Open {
-    /// Runs a statement and says how many rows it wrote.
+    /// Runs a statement and returns the number of written rows.
     pub(crate) async fn execute(&mut self, query: &Query, values: &[Argument<'_>]) -> Result<u64> {
         let bound = query.bind(values)?;
         let mut nothing = Gather::new(row::nothing);
@@ -220,7 +220,7 @@ impl Open {
         Ok(completion.affected_rows.unwrap_or(0))
     }
 
-    /// Runs a statement and reads its rows.
+    /// Runs a statement and returns its rows.
     pub(crate) async fn rows<T: Send>(
         &mut self,
         query: &Query,
@@ -233,7 +233,7 @@ impl Open {
         Ok(gather.found)
     }
 
-    /// Runs a statement and reads its row, if there is one.
+    /// Runs a statement and returns its last row, if any.
     pub(crate) async fn row<T: Send>(
         &mut self,
         query: &Query,

@@ -1,4 +1,4 @@
-//! Reading rows whose columns we know.
+//! Decoding of rows with known columns.
 
 use std::str;
 
@@ -10,7 +10,7 @@ use tidegate_sql::{
 use crate::error::{Error, Result};
 use crate::instant;
 
-/// The values of one row, read from left to right.
+/// The values of one row, decoded from left to right.
 pub(crate) struct Record<'a> {
     values: tidegate_sql::column::Values<'a>,
 }
@@ -53,7 +53,7 @@ impl<'a> Record<'a> {
         self.next()
     }
 
-    /// The next value, which has `N` bytes, such as a `uuid`.
+    /// The next value, which has exactly `N` bytes, such as a `uuid`.
     pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
         self.required()?.try_into().map_err(Error::failed)
     }
@@ -90,30 +90,30 @@ impl<'a> Record<'a> {
     }
 }
 
-/// Reads a row.
+/// Decodes a row.
 pub(crate) type Read<T> = fn(&mut Record<'_>) -> Result<T>;
 
-/// Reads a row of one `bigint` that is never negative.
+/// Decodes a row of one `bigint` that is never negative.
 pub(crate) fn count(row: &mut Record<'_>) -> Result<u64> {
     row.count()
 }
 
-/// Reads a row of one `boolean`.
+/// Decodes a row of one `boolean`.
 pub(crate) fn boolean(row: &mut Record<'_>) -> Result<bool> {
     row.boolean()
 }
 
-/// Reads a row of one `text`.
+/// Decodes a row of one `text`.
 pub(crate) fn string(row: &mut Record<'_>) -> Result<String> {
     row.string()
 }
 
-/// Reads a row of one `timestamptz`.
+/// Decodes a row of one `timestamptz`.
 pub(crate) fn optional_timestamp(row: &mut Record<'_>) -> Result<Option<Timestamp>> {
     row.optional_timestamp()
 }
 
-/// Reads nothing of a row.
+/// Ignores a row.
 #[expect(
     clippy::unnecessary_wraps,
     reason = "it is one of the functions that read rows"
@@ -122,7 +122,7 @@ pub(crate) fn nothing(_row: &mut Record<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Reads every row by a function and keeps what that gives.
+/// Decodes every row with a function and collects the results.
 pub(crate) struct Gather<T> {
     read: Read<T>,
     pub(crate) found: Vec<T>,
@@ -139,7 +139,7 @@ impl<T> Gather<T> {
 
 impl<T: Send> RowSink for Gather<T> {
     fn columns(&mut self, columns: &[Column]) -> SqlResult<()> {
-        // A value of a type without a binary form is its text, which is what `text` reads.
+        // `text` decodes only types whose binary form is their text, such as `text` and `json`.
         let readable = columns
             .iter()
             .all(|column| column.format == WireFormat::Binary);

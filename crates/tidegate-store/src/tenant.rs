@@ -1,4 +1,4 @@
-//! The tenants that this service knows.
+//! The tenants of this service.
 
 use std::sync::Arc;
 
@@ -33,25 +33,24 @@ static DELETE: Query = Query::new(
      select pg_catalog.count(pg_catalog.pg_notify('tidegate', 'tenant ' || name)) from gone",
 );
 
-/// A database that the service stands in front of.
+/// A tenant: a database that the service provides access to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tenant {
-    /// The database.
+    /// The database's name.
     pub name: String,
-    /// The role that its owner logs in as.
+    /// The owner's role.
     pub owner_role: String,
-    /// Whether the database was there before the service.
+    /// Whether the database existed before and was adopted.
     pub adopted: bool,
-    /// What adopting it granted and revoked, as a JSON document, for the way back.
+    /// What adopting it granted and revoked, as a JSON document, to undo it.
     pub grants: Option<String>,
-    /// What its default user may do with raw SQL; changed by
-    /// [`tidegate_oauth::Store::set_anonymous_sql`].
+    /// Which SQL its default user may run; changed by [`tidegate_oauth::Store::set_anonymous_sql`].
     pub anonymous_sql: AnonymousSql,
     /// When it was created or adopted.
     pub created_at: Timestamp,
 }
 
-/// The rows of the tenants. Users, clients and sessions of a tenant are the issuer's: see
+/// The table of tenants. Users, clients and sessions of a tenant are deleted by
 /// [`tidegate_oauth::Store::delete_tenant`].
 #[derive(Clone, Debug)]
 pub struct Tenants {
@@ -66,11 +65,11 @@ impl Tenants {
         }
     }
 
-    /// Adds a tenant; `false` when its name or its owner's role is taken.
+    /// Adds a tenant; `false` when its name or its owner's role exists already.
     ///
     /// # Errors
     ///
-    /// [`crate::Error::Unavailable`] and [`crate::Error::Failed`], as for all of them.
+    /// [`crate::Error::Unavailable`] and [`crate::Error::Failed`], like all methods.
     pub async fn insert(&self, tenant: &Tenant) -> Result<bool> {
         let Tenant {
             name,
@@ -103,20 +102,20 @@ impl Tenants {
         self.database.rows(&LIST, &[], read).await
     }
 
-    /// Notes what adopting granted and revoked; `false` when there is no such tenant.
+    /// Stores what adopting granted and revoked; `false` when the tenant does not exist.
     pub async fn set_grants(&self, name: &str, grants: Option<&str>) -> Result<bool> {
         let written = self.database.execute(&GRANTS, &[&grants, &name]).await?;
         Ok(written == 1)
     }
 
-    /// Deletes a tenant's row; `false` when there is none.
+    /// Deletes a tenant's row; `false` when it does not exist.
     pub async fn delete(&self, name: &str) -> Result<bool> {
         let gone = self.database.row(&DELETE, &[&name], row::count).await?;
         Ok(gone == Some(1))
     }
 }
 
-/// Reads the next value, which the table's check constraint keeps to the known ones.
+/// Decodes the next value, which a check constraint limits to the known ones.
 pub(crate) fn read_anonymous_sql(row: &mut Record<'_>) -> Result<AnonymousSql> {
     let unknown = || Error::failed("a tenant has an unknown anonymous_sql");
     AnonymousSql::parse(row.text()?).ok_or_else(unknown)

@@ -1,6 +1,8 @@
 //! The control schema on a real PostgreSQL, and what every store must do.
 
 #[cfg(test)]
+mod fixture;
+#[cfg(test)]
 mod methods;
 #[cfg(test)]
 mod migrations;
@@ -8,8 +10,6 @@ mod migrations;
 mod notices;
 #[cfg(test)]
 mod speed;
-#[cfg(test)]
-mod stage;
 #[cfg(test)]
 mod store;
 #[cfg(test)]

@@ -10,7 +10,7 @@ use tidegate_sql::DatabaseName;
 use tidegate_store::{Change, PgMethodStore};
 use tokio::task::JoinSet;
 
-use crate::stage::{Stage, listening, soon};
+use crate::fixture::{Fixture, listening, soon};
 use crate::store::user;
 
 type Shared = Arc<dyn MethodStore>;
@@ -33,8 +33,8 @@ macro_rules! cases {
                 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
                 async fn $case() {
                     let name = format!("methods_{:.50}", stringify!($case));
-                    let stage = crate::stage::Stage::migrated(&name).await;
-                    super::$case(stage.methods()).await;
+                    let fixture = crate::fixture::Fixture::migrated(&name).await;
+                    super::$case(fixture.methods()).await;
                 }
             )*
         }
@@ -50,7 +50,7 @@ cases!(
     an_update_is_all_or_none,
     an_update_that_is_refused_changes_nothing,
     a_removal_is_all_or_none,
-    a_method_made_anew_has_a_version_that_its_forerunner_never_had,
+    a_recreated_method_has_a_new_version,
     a_signature_stays_with_the_version_that_it_was_inferred_from,
     tenants_know_nothing_of_each_other,
     parallel_updates_take_turns,
@@ -241,7 +241,7 @@ async fn a_removal_is_all_or_none(store: Shared) {
     assert!(names(&store).await.is_empty());
 }
 
-async fn a_method_made_anew_has_a_version_that_its_forerunner_never_had(store: Shared) {
+async fn a_recreated_method_has_a_new_version(store: Shared) {
     fill(&store, &["a"]).await;
     let before = versioned(&get(&store, "a").await);
     assert_eq!(remove(&store, &reef(), &["a"]).await, Written::Done);
@@ -356,10 +356,10 @@ async fn parallel_renames_in_opposite_directions_both_end(store: Shared) {
 }
 
 #[tokio::test]
-async fn every_change_of_a_method_is_told_to_the_other_nodes() {
-    let stage = Stage::migrated("methods_notices").await;
-    let store = stage.methods();
-    let mut notices = listening(&stage).await;
+async fn every_change_of_a_method_notifies_the_other_nodes() {
+    let fixture = Fixture::migrated("methods_notices").await;
+    let store = fixture.methods();
+    let mut notices = listening(&fixture).await;
     fill(&store, &["a", "b", "c"]).await;
     let a = get(&store, "a").await;
     for _ in 0..2 {
@@ -397,25 +397,25 @@ async fn every_change_of_a_method_is_told_to_the_other_nodes() {
 
 #[tokio::test]
 async fn another_node_sees_what_this_one_wrote() {
-    let stage = Stage::migrated("methods_nodes").await;
-    fill(&stage.methods(), &["a"]).await;
-    let other: Shared = Arc::new(PgMethodStore::new(stage.another()));
+    let fixture = Fixture::migrated("methods_nodes").await;
+    fill(&fixture.methods(), &["a"]).await;
+    let other: Shared = Arc::new(PgMethodStore::new(fixture.another()));
     assert_eq!(update(&other, &[("a", plain("b"))]).await, Written::Done);
-    assert_eq!(names(&stage.methods()).await, ["b"]);
+    assert_eq!(names(&fixture.methods()).await, ["b"]);
 }
 
 #[tokio::test]
-async fn the_methods_of_a_user_who_is_deleted_become_the_owners() {
-    let stage = Stage::migrated("methods_heir").await;
-    let store = stage.methods();
-    stage
+async fn the_methods_of_a_deleted_user_pass_to_the_owner() {
+    let fixture = Fixture::migrated("methods_heir").await;
+    let store = fixture.methods();
+    fixture
         .store()
         .insert_user(&user("reef", "anna"))
         .await
         .unwrap();
     fill(&store, &["a"]).await;
     let (anna, at) = (UserKey::new("reef", "anna"), Timestamp::from_seconds(1_000));
-    assert!(stage.store().delete_user(&anna, at).await.unwrap());
+    assert!(fixture.store().delete_user(&anna, at).await.unwrap());
     let inherited = get(&store, "a").await;
     assert_eq!(inherited.creator, "reef");
     assert!(!inherited.by_owner, "the owner has not written it");

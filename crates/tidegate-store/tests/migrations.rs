@@ -3,13 +3,13 @@
 use tidegate_oauth::Store as _;
 use tidegate_store::{Error, Migrated, PgOauthStore, migrate, newest_version};
 
-use crate::stage::Stage;
+use crate::fixture::Fixture;
 
 #[tokio::test]
-async fn the_first_start_makes_the_schema_and_the_next_finds_it() {
-    let stage = Stage::empty("migrate_twice").await;
+async fn the_first_start_creates_the_schema_and_the_next_finds_it() {
+    let fixture = Fixture::empty("migrate_twice").await;
     let newest = newest_version();
-    let first = migrate(&stage.executor()).await.unwrap();
+    let first = migrate(&fixture.executor()).await.unwrap();
     assert_eq!(
         first,
         Migrated {
@@ -17,7 +17,7 @@ async fn the_first_start_makes_the_schema_and_the_next_finds_it() {
             to: newest
         }
     );
-    let second = migrate(&stage.executor()).await.unwrap();
+    let second = migrate(&fixture.executor()).await.unwrap();
     assert_eq!(
         second,
         Migrated {
@@ -28,11 +28,11 @@ async fn the_first_start_makes_the_schema_and_the_next_finds_it() {
 }
 
 #[tokio::test]
-async fn nodes_that_start_at_once_take_turns() {
-    let stage = Stage::empty("migrate_at_once").await;
+async fn nodes_that_start_at_once_are_serialised() {
+    let fixture = Fixture::empty("migrate_at_once").await;
     let nodes: Vec<_> = (0..6)
         .map(|_| {
-            let executor = stage.another();
+            let executor = fixture.another();
             tokio::spawn(async move { migrate(&executor).await })
         })
         .collect();
@@ -45,10 +45,10 @@ async fn nodes_that_start_at_once_take_turns() {
 
 #[tokio::test]
 async fn a_schema_of_a_newer_program_is_refused() {
-    let stage = Stage::migrated("migrate_newer").await;
+    let fixture = Fixture::migrated("migrate_newer").await;
     let newer = "insert into tidegate.migrations (number, name) values (4242, 'later')";
-    stage.beside.batch_execute(newer).await.unwrap();
-    let error = migrate(&stage.executor()).await.unwrap_err();
+    fixture.beside.batch_execute(newer).await.unwrap();
+    let error = migrate(&fixture.executor()).await.unwrap_err();
     assert!(
         matches!(error, Error::NewerSchema { found: 4242, .. }),
         "{error:?}"
@@ -57,21 +57,21 @@ async fn a_schema_of_a_newer_program_is_refused() {
 }
 
 #[tokio::test]
-async fn a_migration_that_fails_leaves_nothing_behind() {
-    let stage = Stage::empty("migrate_fails").await;
+async fn a_failed_migration_changes_nothing() {
+    let fixture = Fixture::empty("migrate_fails").await;
     let obstacle = "create schema tidegate; create table tidegate.attempts (other int)";
-    stage.beside.batch_execute(obstacle).await.unwrap();
-    let error = migrate(&stage.executor()).await.unwrap_err();
+    fixture.beside.batch_execute(obstacle).await.unwrap();
+    let error = migrate(&fixture.executor()).await.unwrap_err();
     assert!(matches!(error, Error::Failed(_)), "{error:?}");
     let tables = "select count(*) from pg_tables where schemaname = 'tidegate'";
-    let count: i64 = stage.beside.query_one(tables, &[]).await.unwrap().get(0);
+    let count: i64 = fixture.beside.query_one(tables, &[]).await.unwrap().get(0);
     assert_eq!(count, 1, "only the obstacle is there");
 }
 
 #[tokio::test]
 async fn another_master_key_is_refused() {
-    let stage = Stage::migrated("master_key").await;
-    let store = PgOauthStore::new(stage.executor());
+    let fixture = Fixture::migrated("master_key").await;
+    let store = PgOauthStore::new(fixture.executor());
     store.check_master_key("first").await.unwrap();
     store.check_master_key("first").await.unwrap();
     let error = store.check_master_key("second").await.unwrap_err();
@@ -81,10 +81,10 @@ async fn another_master_key_is_refused() {
 
 #[tokio::test]
 async fn of_nodes_that_start_at_once_with_different_keys_one_wins() {
-    let stage = Stage::migrated("master_key_race").await;
+    let fixture = Fixture::migrated("master_key_race").await;
     let nodes: Vec<_> = (0..10)
         .map(|node| {
-            let store = PgOauthStore::new(stage.executor());
+            let store = PgOauthStore::new(fixture.executor());
             tokio::spawn(async move { store.claim_master_key(&format!("key {node}")).await })
         })
         .collect();

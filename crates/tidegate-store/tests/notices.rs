@@ -4,14 +4,14 @@ use tidegate_oauth::{Store as _, Timestamp, UserKey};
 use tidegate_postgres::control::Notice;
 use tidegate_store::{Change, PgOauthStore};
 
-use crate::stage::{Stage, listening, soon};
+use crate::fixture::{Fixture, listening, soon};
 use crate::store::{client, key, session, user};
 
 #[tokio::test]
-async fn every_change_is_told_to_the_other_nodes() {
-    let stage = Stage::migrated("notices").await;
-    let mut notices = listening(&stage).await;
-    let store = PgOauthStore::new(stage.executor());
+async fn every_change_notifies_the_other_nodes() {
+    let fixture = Fixture::migrated("notices").await;
+    let mut notices = listening(&fixture).await;
+    let store = PgOauthStore::new(fixture.executor());
     let at = Timestamp::from_seconds(1_000);
     let alice = user("shop", "alice");
     store.insert_user(&alice).await.unwrap();

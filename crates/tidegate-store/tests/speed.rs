@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tidegate_oauth::{Presented, Store, Timestamp};
+use tidegate_oauth::{RefreshOutcome, Store, Timestamp};
 use tidegate_store::PgOauthStore;
 
-use crate::stage::{Stage, soon};
+use crate::fixture::{Fixture, soon};
 use crate::store::session;
 
 const NOW: Timestamp = Timestamp::from_seconds(1_000);
@@ -16,8 +16,8 @@ const NEVER: Timestamp = Timestamp::from_millis(i64::MAX);
 async fn refreshes_run_side_by_side_and_touch_no_index() {
     const SESSIONS: u64 = 16;
     const ROUNDS: u64 = 50;
-    let stage = Stage::migrated("speed").await;
-    let store: Arc<dyn Store> = Arc::new(PgOauthStore::new(stage.another()));
+    let fixture = Fixture::migrated("speed").await;
+    let store: Arc<dyn Store> = Arc::new(PgOauthStore::new(fixture.another()));
     for number in 0..SESSIONS {
         let session = session(number.into(), "shop", "alice", "app");
         store.insert_session(&session).await.unwrap();
@@ -31,7 +31,7 @@ async fn refreshes_run_side_by_side_and_touch_no_index() {
                 for round in 1..=ROUNDS {
                     let presented = store.present_refresh_token(id, round, NOW, NEVER).await;
                     let accepted =
-                        matches!(presented, Ok(Presented::Accepted(now)) if now.presented == round);
+                        matches!(presented, Ok(RefreshOutcome::Accepted(now)) if now.presented == round);
                     assert!(accepted, "session {number}, round {round}");
                 }
             })
@@ -50,7 +50,7 @@ async fn refreshes_run_side_by_side_and_touch_no_index() {
         where relname = 'sessions'";
     let counted = async {
         loop {
-            let row = stage.beside.query_one(query, &[]).await.unwrap();
+            let row = fixture.beside.query_one(query, &[]).await.unwrap();
             let (updates, heap_only): (i64, i64) = (row.get(0), row.get(1));
             if updates == i64::try_from(SESSIONS * ROUNDS).unwrap() {
                 return (updates, heap_only);

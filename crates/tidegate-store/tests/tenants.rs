@@ -3,7 +3,7 @@
 use tidegate_oauth::{AnonymousSql, Store as _, Timestamp};
 use tidegate_store::{PgOauthStore, Tenant, Tenants};
 
-use crate::stage::Stage;
+use crate::fixture::Fixture;
 
 fn tenant(name: &str, owner_role: &str) -> Tenant {
     Tenant {
@@ -18,8 +18,8 @@ fn tenant(name: &str, owner_role: &str) -> Tenant {
 
 #[tokio::test]
 async fn tenants_are_kept_found_listed_and_deleted() {
-    let stage = Stage::migrated("tenants").await;
-    let tenants = Tenants::new(stage.executor());
+    let fixture = Fixture::migrated("tenants").await;
+    let tenants = Tenants::new(fixture.executor());
     let adopted = Tenant {
         adopted: true,
         grants: Some(r#"{"schemas":["public"]}"#.to_owned()),
@@ -53,9 +53,9 @@ async fn tenants_are_kept_found_listed_and_deleted() {
 
 #[tokio::test]
 async fn a_tenant_runs_no_anonymous_sql_until_it_is_set_to() {
-    let stage = Stage::migrated("anonymous_sql").await;
-    let tenants = Tenants::new(stage.executor());
-    let store = PgOauthStore::new(stage.executor());
+    let fixture = Fixture::migrated("anonymous_sql").await;
+    let tenants = Tenants::new(fixture.executor());
+    let store = PgOauthStore::new(fixture.executor());
     assert!(tenants.insert(&tenant("shop", "shop")).await.unwrap());
     let of = async |name: &str| store.anonymous_sql(name).await.unwrap();
     assert_eq!(of("shop").await, AnonymousSql::Off);

@@ -1,4 +1,4 @@
-//! Clients: registered, listed, given new secrets, dropped.
+//! Clients: create, list, change, rotate secrets, drop.
 
 use std::time::Duration;
 
@@ -9,18 +9,18 @@ use super::Directory;
 use crate::name::is_dots;
 use crate::{
     AuditKind, Client, ClientAuthentication, Error, ExpiringSecret, GrantSet, Result, Secret,
-    SecretHash, StoreError, TenantName, Written, random, redirect,
+    SecretHash, StoreError, TenantName, WriteOutcome, random, redirect,
 };
 
-/// How long a secret works after it was replaced.
+/// How long a secret stays valid after a rotation.
 const OVERLAP: Duration = Duration::from_hours(24);
-const LONGEST_ID: usize = 64;
-const LONGEST_TEXT: usize = 1024;
+const MAX_ID_LENGTH: usize = 64;
+const MAX_TEXT_LENGTH: usize = 1024;
 const MOST_URIS: usize = 100;
-/// How often a change begins anew because another one came first.
-pub(super) const MOST_TRIES: u32 = 20;
+/// How often a change is retried after a concurrent change.
+pub(super) const MAX_TRIES: u32 = 20;
 
-/// A client to register. [`NewClient::new`] has the defaults of the wire.
+/// A client to register. [`NewClient::new`] has the defaults of the API.
 #[derive(Clone, Debug)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -29,34 +29,35 @@ pub(super) const MOST_TRIES: u32 = 20;
 pub struct NewClient {
     /// The tenant that it belongs to.
     pub database: TenantName,
-    /// Its id: 1 to 64 characters of `[A-Za-z0-9_.-]`; made if absent.
+    /// Its id: 1 to 64 characters of `[A-Za-z0-9_.-]`; generated if absent.
     pub id: Option<String>,
-    /// The name that people see.
+    /// The name shown to users.
     pub name: String,
-    /// Where the browser may be sent back to; at least one.
+    /// The redirect URIs; at least one.
     pub redirect_uris: Vec<String>,
-    /// The application's own page.
+    /// The application's home page.
     pub homepage: Option<String>,
-    /// What the application is.
+    /// A description of the application.
     pub description: Option<String>,
-    /// Whether it cannot keep a secret.
+    /// Whether it is a public client.
     pub public: bool,
-    /// The secret of a confidential client; 256 bits are made if absent.
+    /// The secret of a confidential client; 256 bits are generated if absent.
     pub secret: Option<Secret>,
-    /// Whether a person is asked to consent.
+    /// Whether users are asked for consent.
     pub confirm: bool,
-    /// Whether signing in needs a second factor.
+    /// Whether signing in requires a second factor.
     pub two_factor: bool,
-    /// Whether people may sign up.
+    /// Whether users may sign up.
     pub allow_signup: bool,
-    /// Whether people may sign up with an account elsewhere.
+    /// Whether users may sign up with an identity provider.
     pub social_signup: bool,
     /// The grants that it may use.
     pub grants: GrantSet,
 }
 
 impl NewClient {
-    /// A confidential client with a made id and secret, all grants, consent asked, no sign-up.
+    /// A confidential client with a generated id and secret, all grants, consent required, no
+    /// sign-up.
     pub fn new(database: TenantName, name: &str, redirect_uris: Vec<String>) -> Self {
         Self {
             database,
@@ -76,35 +77,35 @@ impl NewClient {
     }
 }
 
-/// What is to be different about a client; what is none stays.
+/// Changes to a client; `None` leaves a field unchanged.
 #[derive(Clone, Debug, Default)]
 pub struct ClientChange {
-    /// The name that people see.
+    /// The name shown to users.
     pub name: Option<String>,
-    /// Where the browser may be sent back to.
+    /// The redirect URIs.
     pub redirect_uris: Option<Vec<String>>,
-    /// The application's own page, or none.
+    /// The application's home page, or none.
     pub homepage: Option<Option<String>>,
-    /// What the application is, or none.
+    /// The description, or none.
     pub description: Option<Option<String>>,
-    /// Whether it cannot keep a secret.
+    /// Whether it is a public client.
     pub public: Option<bool>,
-    /// Whether a person is asked to consent.
+    /// Whether users are asked for consent.
     pub confirm: Option<bool>,
-    /// Whether signing in needs a second factor.
+    /// Whether signing in requires a second factor.
     pub two_factor: Option<bool>,
-    /// Whether people may sign up.
+    /// Whether users may sign up.
     pub allow_signup: Option<bool>,
-    /// Whether people may sign up with an account elsewhere.
+    /// Whether users may sign up with an identity provider.
     pub social_signup: Option<bool>,
     /// The grants that it may use.
     pub grants: Option<GrantSet>,
-    /// Whether it gets a new secret.
+    /// Whether to rotate the secret.
     pub rotate_secret: bool,
 }
 
 impl ClientChange {
-    /// Sets every field but the authentication.
+    /// Applies all fields except the authentication.
     fn apply(self, client: &mut Client) {
         fn set<T>(field: &mut T, value: Option<T>) {
             if let Some(value) = value {
@@ -123,19 +124,19 @@ impl ClientChange {
     }
 }
 
-/// A client that was registered or changed, and what is to be shown of it this once.
+/// A client that was created or changed, with its new secret, which is shown only once.
 #[derive(Clone, Debug)]
 pub struct CreatedClient {
     /// The record.
     pub client: Client,
-    /// The secret that it was given, if it was given one.
+    /// The new secret, if there is one.
     pub secret: Option<Secret>,
 }
 
 impl Directory {
     /// Registers a client.
     ///
-    /// [`Error::InvalidMember`] naming the member, [`Error::Taken`] when the id is.
+    /// [`Error::InvalidMember`] naming the member, [`Error::Taken`] when the id is taken.
     pub async fn create_client(&self, new: NewClient) -> Result<CreatedClient> {
         check_secret(new.secret.as_ref(), new.public)?;
         let id = match &new.id {
@@ -170,7 +171,7 @@ impl Directory {
             created_at: self.ports.clock.now(),
         };
         check(&client)?;
-        if self.ports.store.insert_client(&client).await? != Written::Done {
+        if self.ports.store.insert_client(&client).await? != WriteOutcome::Done {
             return Err(Error::Taken("client"));
         }
         self.audit_client(AuditKind::ClientCreated, &client).await;
@@ -182,7 +183,7 @@ impl Directory {
         Ok(self.ports.store.clients(database).await?)
     }
 
-    /// A tenant's client; [`Error::NotFound`] also when it is another tenant's.
+    /// A tenant's client; [`Error::NotFound`] also for a client of another tenant.
     pub async fn client(&self, database: &str, id: &str) -> Result<Client> {
         let client = self.ports.store.client(id).await?;
         client
@@ -190,21 +191,21 @@ impl Directory {
             .ok_or(Error::NotFound("client"))
     }
 
-    /// Changes a client; what the change does not name stays. Returns the client and its new
-    /// secret, if the change gave it one: by `rotate_secret`, or because it ceased to be public.
+    /// Changes a client. Returns it with its new secret if there is one: by `rotate_secret`, or
+    /// because the client is no longer public.
     ///
-    /// A rotated secret works for another 24 hours, one before that no more. A client that becomes
-    /// public loses its secrets at once.
+    /// After a rotation the previous secret works for another 24 hours, older ones stop at once. A
+    /// client that becomes public loses its secrets at once.
     ///
     /// [`Error::NotFound`], [`Error::InvalidMember`] naming the member, also for a rotation of a
-    /// client that is public.
+    /// public client.
     pub async fn change_client(
         &self,
         database: &str,
         id: &str,
         change: ClientChange,
     ) -> Result<CreatedClient> {
-        for _ in 0..MOST_TRIES {
+        for _ in 0..MAX_TRIES {
             if let Some(changed) = self.try_change(database, id, change.clone()).await? {
                 self.audit_client(AuditKind::ClientChanged, &changed.client)
                     .await;
@@ -215,11 +216,11 @@ impl Directory {
                 return Ok(changed);
             }
         }
-        let reason = "the client was changed by others all the time";
+        let reason = "too many concurrent changes of the client";
         Err(StoreError::Unavailable(reason.into()).into())
     }
 
-    /// The changed client; none when somebody else changed it meanwhile.
+    /// The changed client; `None` after a concurrent change.
     async fn try_change(
         &self,
         database: &str,
@@ -236,7 +237,7 @@ impl Directory {
         Ok(done.then_some(CreatedClient { client, secret }))
     }
 
-    /// Makes the client public or confidential, and gives it a new secret where it needs one.
+    /// Makes the client public or confidential, with a new secret where it needs one.
     fn change_authentication(
         &self,
         client: &mut Client,
@@ -268,8 +269,8 @@ impl Directory {
         Ok(Some(secret))
     }
 
-    /// Gives a confidential client a new secret: [`change_client`](Self::change_client) with
-    /// nothing else.
+    /// Rotates the secret of a confidential client: [`change_client`](Self::change_client) with
+    /// `rotate_secret`.
     pub async fn rotate_client_secret(&self, database: &str, id: &str) -> Result<Secret> {
         let change = ClientChange {
             rotate_secret: true,
@@ -301,7 +302,7 @@ impl Directory {
 
     async fn audit_client(&self, kind: AuditKind, client: &Client) {
         self.ports
-            .audit(self.event(kind, &client.database).of_client(&client.id))
+            .audit(self.event(kind, &client.database).with_client(&client.id))
             .await;
     }
 }
@@ -309,7 +310,7 @@ impl Directory {
 fn check(client: &Client) -> Result<()> {
     let invalid = |member, expected| Err(Error::InvalidMember { member, expected });
     let id = |id: &str| {
-        (1..=LONGEST_ID).contains(&id.len())
+        (1..=MAX_ID_LENGTH).contains(&id.len())
             && id
                 .bytes()
                 .all(|b| b.is_ascii_alphanumeric() || b"_.-".contains(&b))
@@ -321,7 +322,7 @@ fn check(client: &Client) -> Result<()> {
     if !is_short(&client.name) {
         return invalid("name", "a text of at most 1024 bytes");
     }
-    // It may become a link.
+    // It is shown as a link.
     if !client.homepage.as_deref().is_none_or(redirect::is_page) {
         return invalid("homepage", "an http or https address without a fragment");
     }
@@ -329,7 +330,10 @@ fn check(client: &Client) -> Result<()> {
         return invalid("description", "a text of at most 1024 bytes");
     }
     let uris = &client.redirect_uris;
-    if uris.is_empty() || uris.len() > MOST_URIS || !uris.iter().all(|uri| redirect::may_be(uri)) {
+    if uris.is_empty()
+        || uris.len() > MOST_URIS
+        || !uris.iter().all(|uri| redirect::is_registrable(uri))
+    {
         return invalid(
             "redirect_uri",
             "1 to 100 absolute addresses without a fragment, over https (http only to a loopback \
@@ -352,5 +356,5 @@ fn check_secret(secret: Option<&Secret>, public: bool) -> Result<()> {
 }
 
 fn is_short(text: &str) -> bool {
-    !text.trim().is_empty() && text.len() <= LONGEST_TEXT
+    !text.trim().is_empty() && text.len() <= MAX_TEXT_LENGTH
 }

@@ -4,13 +4,13 @@ use super::Directory;
 use crate::{AnonymousSql, AuditKind, Error, Result};
 
 impl Directory {
-    /// What the tenant lets its default user do with raw SQL; [`AnonymousSql::Off`] when there is
-    /// no such tenant.
+    /// Which SQL the tenant runs for its default user; [`AnonymousSql::Off`] when the tenant does
+    /// not exist.
     pub async fn anonymous_sql(&self, database: &str) -> Result<AnonymousSql> {
         Ok(self.ports.store.anonymous_sql(database).await?)
     }
 
-    /// Sets what the tenant lets its default user do with raw SQL, and notes it in the audit log.
+    /// Sets which SQL the tenant runs for its default user, and writes an audit event.
     ///
     /// [`Error::NotFound`].
     pub async fn set_anonymous_sql(&self, database: &str, setting: AnonymousSql) -> Result<()> {
@@ -19,7 +19,7 @@ impl Directory {
             return Err(Error::NotFound("tenant"));
         }
         let event = self.event(AuditKind::TenantChanged, database);
-        let event = event.about(&format!("anonymous_sql={}", setting.name()));
+        let event = event.with_detail(&format!("anonymous_sql={}", setting.name()));
         self.ports.audit(event).await;
         Ok(())
     }

@@ -1,26 +1,26 @@
-//! Users: created, listed, changed, dropped.
+//! Users: create, list, change, drop.
 
 use serde_json::{Map, Value};
 
 use super::Directory;
-use super::clients::MOST_TRIES;
+use super::clients::MAX_TRIES;
 use crate::name::{is_official, role_name};
 use crate::{
     AuditKind, EndReason, Error, Result, Secret, StoreError, TenantName, User, UserKey, UserName,
-    Written, group_role, throttle,
+    WriteOutcome, group_role, rate_limit,
 };
 
-/// Properties go into tokens, which must stay under 8 KiB.
+/// Tokens contain the properties and must stay below 8 KiB.
 const PROPERTY_BYTES: usize = 3 * 1024;
-const LONGEST_TEXT: usize = 254;
-const MOST_GROUPS: usize = 32;
+const MAX_TEXT_LENGTH: usize = 254;
+const MAX_GROUPS: usize = 32;
 
 /// The owner of a new tenant.
 #[derive(Clone, Debug)]
 pub struct NewOwner {
-    /// The tenant; its owner has the same name.
+    /// The tenant, whose owner has the same name.
     pub database: TenantName,
-    /// The role that the owner runs as, where it is not the tenant's name.
+    /// The owner's role, if it differs from the tenant's name.
     pub role: Option<String>,
     /// The password; an owner without one cannot sign in.
     pub password: Option<Secret>,
@@ -33,24 +33,24 @@ pub struct NewUser {
     pub database: TenantName,
     /// The name.
     pub name: UserName,
-    /// The password; a user without one cannot sign in, which suits a default user.
+    /// The password; a user without one cannot sign in, which is usual for a default user.
     pub password: Option<Secret>,
-    /// The hash of a password that was given earlier; `password` wins.
+    /// The hash of a password that was given earlier; `password` takes precedence.
     pub password_hash: Option<String>,
     /// The e-mail address.
     pub email: Option<String>,
-    /// A JSON object that goes into tokens.
+    /// A JSON object that is included in tokens.
     pub properties: Option<Map<String, Value>>,
     /// The groups.
     pub user_groups: Vec<String>,
-    /// Whether strangers run as this user.
+    /// Whether anonymous callers run as this user.
     pub default_user: bool,
-    /// Whether somebody makes this account for itself: its name must not be mistaken for another's.
-    pub signs_up: bool,
+    /// Whether the user registers itself; its name must then not resemble that of another user.
+    pub self_registered: bool,
 }
 
 impl NewUser {
-    /// A user with a name and nothing else.
+    /// A user with only a name.
     pub fn new(database: TenantName, name: UserName) -> Self {
         Self {
             database,
@@ -61,28 +61,28 @@ impl NewUser {
             properties: None,
             user_groups: Vec::new(),
             default_user: false,
-            signs_up: false,
+            self_registered: false,
         }
     }
 }
 
-/// What is to be different about a user; what is none stays.
+/// Changes to a user; `None` leaves a field unchanged.
 #[derive(Clone, Debug, Default)]
 pub struct UserChange {
-    /// The e-mail address, or none of it.
+    /// The e-mail address, or none.
     pub email: Option<Option<String>>,
-    /// The properties, or none of them.
+    /// The properties, or none.
     pub properties: Option<Option<Map<String, Value>>>,
     /// The groups.
     pub user_groups: Option<Vec<String>>,
-    /// Whether strangers run as this user.
+    /// Whether anonymous callers run as this user.
     pub default_user: Option<bool>,
     /// A new password.
     pub password: Option<Secret>,
 }
 
 impl UserChange {
-    /// The user as it is to be.
+    /// The user after the change.
     fn of(&self, before: &User) -> User {
         fn or<T: Clone>(value: Option<&T>, before: &T) -> T {
             value.unwrap_or(before).clone()
@@ -127,7 +127,7 @@ impl Directory {
         .await
     }
 
-    /// The record of a new user without its password, and the password's hash.
+    /// The validated record of a new user without its password, and the password's hash.
     pub(crate) async fn prepare(&self, new: &NewUser) -> Result<(User, Option<String>)> {
         let key = UserKey::new(new.database.as_str(), new.name.as_str());
         if key.is_owner() {
@@ -147,15 +147,15 @@ impl Directory {
         check(&user)?;
         check_groups(&user.key.database, &user.user_groups)?;
         let hash = self.hash(new.password.as_ref()).await?;
-        // After the hash, so that a name that is taken costs as much as one that is free.
-        if new.signs_up {
+        // After the hash, so that a taken name takes as long as a free one.
+        if new.self_registered {
             self.require_distinct_name(new).await?;
         }
         Ok((user, hash.or_else(|| new.password_hash.clone())))
     }
 
-    /// Refuses a name that people could mistake for the operator's or the tenant's own, or that
-    /// another user has but for the case of letters: [`Error::Taken`].
+    /// Refuses a reserved name, the tenant's name, and a name that differs from another user's only
+    /// in case: [`Error::Taken`].
     async fn require_distinct_name(&self, new: &NewUser) -> Result<()> {
         let (database, name) = (new.database.as_str(), new.name.as_str());
         let similar = is_official(name)
@@ -181,16 +181,17 @@ impl Directory {
             .ok_or(Error::NotFound("user"))
     }
 
-    /// Changes a user. Becoming or ceasing to be the default user ends the user's sessions, because
-    /// their tokens say who shares the role; so does a new password.
+    /// Changes a user. A new password ends the user's sessions, and so does becoming or ceasing to
+    /// be the default user, because tokens say whether the role is shared.
     ///
     /// [`Error::NotFound`], [`Error::InvalidMember`], [`Error::DefaultUserTaken`], [`Error::Busy`].
     pub async fn change_user(&self, key: &UserKey, change: UserChange) -> Result<User> {
         let made_default = change.default_user == Some(true);
-        self.checked_change(key, &change).await?;
+        self.check_change(key, &change).await?;
         let hash = self.hash(change.password.as_ref()).await?;
         let (before, after) = self.write_change(key, &change).await?;
-        // Also when nothing changed: an attempt that failed half way is mended by the next one.
+        // Also when nothing changed, so that repeating an attempt that failed half-way completes
+        // it.
         if after.default_user != before.default_user || made_default {
             self.end_sessions(key, EndReason::UserChanged).await?;
         }
@@ -201,8 +202,8 @@ impl Directory {
         Ok(after)
     }
 
-    /// The user as it is and as a change would make it, where it may.
-    pub(crate) async fn checked_change(
+    /// Validates a change. Returns the user before and after it.
+    pub(crate) async fn check_change(
         &self,
         key: &UserKey,
         change: &UserChange,
@@ -216,23 +217,23 @@ impl Directory {
         Ok((before, after))
     }
 
-    /// Writes a change, anew when somebody else changed the user meanwhile: two changes at once
-    /// must not undo one another. The user before and after.
+    /// Writes a change; retries after concurrent changes, so that they do not undo each other.
+    /// Returns the user before and after.
     async fn write_change(&self, key: &UserKey, change: &UserChange) -> Result<(User, User)> {
-        for _ in 0..MOST_TRIES {
+        for _ in 0..MAX_TRIES {
             let before = self.user(key).await?;
             let after = change.of(&before);
             check(&after)?;
             match self.ports.store.update_user(&before, &after).await? {
-                Written::Missing => {}
+                WriteOutcome::Missing => {}
                 outcome => return written(outcome).map(|()| (before, after)),
             }
         }
-        let reason = "the user was changed by others all the time";
+        let reason = "too many concurrent changes of the user";
         Err(StoreError::Unavailable(reason.into()).into())
     }
 
-    /// Sets a user's password, ends the user's sessions and lets the user try again at once.
+    /// Sets a user's password, ends the user's sessions and resets its rate limit.
     ///
     /// [`Error::NotFound`], [`Error::InvalidMember`] unless it has 8 to 256 bytes.
     pub async fn set_password(&self, key: &UserKey, password: &Secret) -> Result<()> {
@@ -248,12 +249,13 @@ impl Directory {
             return Err(Error::NotFound("user"));
         }
         self.end_sessions(key, EndReason::PasswordChanged).await?;
-        store.clear_attempts(&throttle::account(key)).await?;
+        store.clear_attempts(&rate_limit::account(key)).await?;
         self.audit_user(AuditKind::PasswordChanged, key).await;
         Ok(())
     }
 
-    /// Drops a sub-user's record and ends its sessions. The owner goes with its tenant only.
+    /// Drops a sub-user's record and ends its sessions. The owner can only be dropped with its
+    /// tenant.
     ///
     /// [`Error::NotFound`], [`Error::InvalidMember`] for the owner.
     pub async fn drop_user(&self, key: &UserKey) -> Result<()> {
@@ -281,11 +283,11 @@ impl Directory {
         Ok(())
     }
 
-    /// Notes in the audit log that what a user may do with a table was set.
-    pub async fn note_privilege(&self, key: &UserKey, privilege: &str, table: &str) {
+    /// Writes an audit event about a privilege of a user on a table.
+    pub async fn audit_privilege(&self, key: &UserKey, privilege: &str, table: &str) {
         let event = self.event(AuditKind::PrivilegeSet, &key.database);
-        let event = event.about(&format!("{privilege} on {table}"));
-        self.ports.audit(event.of_user(&key.name)).await;
+        let event = event.with_detail(&format!("{privilege} on {table}"));
+        self.ports.audit(event.with_user(&key.name)).await;
     }
 
     async fn hash(&self, password: Option<&Secret>) -> Result<Option<String>> {
@@ -307,7 +309,7 @@ impl Directory {
 
     async fn audit_user(&self, kind: AuditKind, key: &UserKey) {
         self.ports
-            .audit(self.event(kind, &key.database).of_user(&key.name))
+            .audit(self.event(kind, &key.database).with_user(&key.name))
             .await;
     }
 }
@@ -323,19 +325,19 @@ pub(crate) fn refuse_owner(key: &UserKey) -> Result<()> {
     })
 }
 
-fn written(written: Written) -> Result<()> {
+fn written(written: WriteOutcome) -> Result<()> {
     match written {
-        Written::Done => Ok(()),
-        Written::Missing => Err(Error::NotFound("user")),
-        Written::Taken => Err(Error::Taken("user")),
-        Written::DefaultUserTaken => Err(Error::DefaultUserTaken),
+        WriteOutcome::Done => Ok(()),
+        WriteOutcome::Missing => Err(Error::NotFound("user")),
+        WriteOutcome::Taken => Err(Error::Taken("user")),
+        WriteOutcome::DefaultUserTaken => Err(Error::DefaultUserTaken),
     }
 }
 
 fn check_groups(database: &str, groups: &[String]) -> Result<()> {
     for (index, group) in groups.iter().enumerate() {
         group_role(database, group)?;
-        if index == MOST_GROUPS || groups[..index].contains(group) {
+        if index == MAX_GROUPS || groups[..index].contains(group) {
             return Err(Error::InvalidMember {
                 member: "user_group",
                 expected: "at most 32 different groups",
@@ -349,7 +351,7 @@ fn check(user: &User) -> Result<()> {
     let invalid = |member, expected| Err(Error::InvalidMember { member, expected });
     let email = |email: &String| {
         let halves = email.rsplit_once('@');
-        email.len() <= LONGEST_TEXT
+        email.len() <= MAX_TEXT_LENGTH
             && !email.contains(|c: char| c.is_control() || c.is_whitespace())
             && halves.is_some_and(|(local, domain)| !local.is_empty() && !domain.is_empty())
     };

@@ -1,4 +1,4 @@
-//! Errors in sentences.
+//! Error descriptions.
 
 use std::borrow::Cow;
 
@@ -6,8 +6,8 @@ use super::Error;
 use crate::{RoleError, StoreError};
 
 impl Error {
-    /// A sentence for the developer of a client: fixed text, ASCII, nothing of the request and no
-    /// colon followed by a blank, at which a client in use splits.
+    /// A description for client developers: fixed ASCII text without values of the request, and
+    /// without a colon followed by a space, at which an existing client splits the text.
     pub fn description(&self) -> Cow<'static, str> {
         match self {
             Self::Malformed { part, expected } => {
@@ -21,32 +21,32 @@ impl Error {
             Self::InvalidMember { member, expected } => {
                 format!("the member {member} is not valid, expected {expected}").into()
             }
-            Self::Taken(what) => format!("there is already a {what} of this name").into(),
-            Self::NotFound(what) => format!("there is no such {what}").into(),
+            Self::Taken(what) => format!("a {what} with this name already exists").into(),
+            Self::NotFound(what) => format!("{what} not found").into(),
             Self::Role(RoleError::OwnsObjects { count, example }) => format!(
                 "the user owns {count} objects of the database, such as {example}; give them to \
                  the owner with reassign=true, or drop them first"
             )
             .into(),
             Self::Role(RoleError::CarriesRights(objects)) => format!(
-                "the user owns what would run with the rights of the database's owner ({}); drop \
-                 that, or change it as the user (ALTER ROUTINE ... SECURITY INVOKER, ALTER VIEW ... \
+                "the user owns objects that would run with the rights of the database's owner ({}); drop \
+                 them, or change them as the user (ALTER ROUTINE ... SECURITY INVOKER, ALTER VIEW ... \
                  SET (security_invoker = on), REVOKE) before",
                 objects.join(", ")
             )
             .into(),
             Self::Role(RoleError::UsedElsewhere(places)) => format!(
-                "the user has rights or objects outside of the tenant's database ({}); take them \
-                 away there first",
+                "the user has rights or objects outside of the tenant's database ({}); remove them \
+                 there first",
                 places.join(", ")
             )
             .into(),
             Self::Role(RoleError::StillUsed(reason)) => format!(
-                "the user has rights that only who granted them can take back; {}",
+                "the user has rights that only their grantors can revoke; {}",
                 reason.replace('\n', ", ")
             )
             .into(),
-            Self::InvalidToken(fault) => format!("the token is not accepted, {fault}").into(),
+            Self::InvalidToken(fault) => format!("invalid token, {fault}").into(),
             other => other.fixed_description().into(),
         }
     }
@@ -59,40 +59,42 @@ impl Error {
             }
             Self::UnsupportedResponseType => "the response_type must be code",
             Self::UnregisteredRedirect => "the redirect_uri is not registered for this client",
-            Self::DeadCode => {
-                "the code is invalid, expired, used, or was given for another client, redirect_uri or code_challenge"
+            Self::InvalidCode => {
+                "the code is invalid, expired, used, or was issued for another client, redirect_uri or code_challenge"
             }
-            Self::AuthorizationPending => "the person has not decided yet",
-            Self::SlowDown => "the person has not decided yet; wait 5 seconds longer between polls",
+            Self::AuthorizationPending => "the person has not approved the request yet",
+            Self::SlowDown => {
+                "the person has not approved the request yet; wait 5 seconds longer between polls"
+            }
             Self::AccessDenied => "the person denied the request",
             Self::ExpiredDeviceCode => "the device code has expired",
-            Self::DeadDeviceCode => "the device code is invalid or was used",
-            Self::UnknownUserCode => "no device waits with this code",
+            Self::InvalidDeviceCode => "the device code is invalid or was used",
+            Self::UnknownUserCode => "unknown user code",
             Self::SecondFactorNeeded => {
-                "this client asks for a second factor, which this grant cannot carry"
+                "this client requires a second factor, which this grant does not support"
             }
             Self::SecondFactorMissing => {
-                "this user signs in in two steps, which this grant cannot carry; use the grant authorization_code or device_code"
+                "this user has a second factor, which this grant does not support; use the grant authorization_code or device_code"
             }
             Self::WrongSecondFactor => "the code is wrong or was used already",
-            Self::DeadLink => "this link is too old or was used already; ask for another one",
-            Self::StaleSignIn => "the person signed in too long ago for this",
-            Self::LastWayIn => "this is the only way in which the user can sign in",
-            Self::SignUpClosed => "nobody may sign up through this client",
+            Self::InvalidLink => "this link has expired or was used already; request a new one",
+            Self::ReauthenticationRequired => "this requires a recent sign-in",
+            Self::LastCredential => "the user's only way to sign in cannot be removed",
+            Self::SignUpClosed => "this client does not allow sign-up",
             Self::GrantNotAllowed => "this grant is not enabled for the client",
             Self::Role(RoleError::Taken(_)) => {
-                "PostgreSQL has a role of this name that Tidegate did not make; choose another name"
+                "PostgreSQL has a role of this name that Tidegate did not create; choose another name"
             }
             Self::ForeignDatabase => {
                 "the client belongs to another database; name the user's database in the member database"
             }
-            Self::ForeignToken => "the token was given to another client",
+            Self::ForeignToken => "the token was issued to another client",
             Self::UnknownClient | Self::UnknownGuestClient => {
                 "there is no client with this client_id"
             }
             Self::ClientNotAuthenticated => "the client secret is wrong or missing",
             Self::WrongCredentials => "wrong user name or password",
-            Self::DeadRefreshToken => "the refresh token is invalid, expired or revoked",
+            Self::InvalidRefreshToken => "the refresh token is invalid, expired or revoked",
             Self::NoDefaultUser => "No default user found",
             Self::TooManyAttempts { .. } => "too many attempts, try again later",
             Self::Busy { .. } => "too many sign-ins at once, try again shortly",

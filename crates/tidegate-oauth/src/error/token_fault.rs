@@ -1,24 +1,24 @@
-//! What may be wrong with a bearer token.
+//! Why a bearer token is rejected.
 
-/// Why a bearer token is not accepted.
+/// Why a bearer token is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TokenFault {
+pub enum TokenError {
     /// Longer than 8 KiB.
     #[error("it is too long")]
     TooLong,
-    /// Not three segments of base64url, or claims that we do not write.
+    /// Not three segments of base64url, or unknown claims.
     #[error("it is malformed")]
     Malformed,
-    /// Its header is not one that a key of ours writes: another algorithm, type or key.
+    /// The header differs from that of every key in use: another algorithm, type or key.
     #[error("its header is unknown")]
     UnknownHeader,
     /// The signature is wrong.
     #[error("its signature is wrong")]
     BadSignature,
-    /// Of another issuer, for another audience, or from the future.
+    /// Issued by another issuer, for another audience, or in the future.
     #[error("it is not for this service or not yet valid")]
     NotForUs,
-    /// Its time is over.
+    /// It has expired.
     #[error("it has expired")]
     Expired,
     /// Its session was ended.

@@ -1,53 +1,54 @@
-//! Device codes and the user codes that stand for them (RFC 8628).
+//! Device codes and user codes (RFC 8628).
 
 use std::fmt;
 use std::time::Duration;
 
 use crate::{Result, SecretHash, SecureRandom, Timestamp, UserKey, random};
 
-/// The letters of user codes: no vowel, so that no word comes out, and none that looks like another
+/// The alphabet of user codes: no vowels, so that no words appear, and no letters that look alike
 /// (RFC 8628, section 6.1). 20 to the power of 8 are 34.6 bits.
-const LETTERS: &[u8; 20] = b"BCDFGHJKLMNPQRSTVWXZ";
+const ALPHABET: &[u8; 20] = b"BCDFGHJKLMNPQRSTVWXZ";
 const LENGTH: usize = 8;
 
-/// A device that waits for a person, as a store keeps it.
+/// A device code as stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceCode {
     /// The hash of the 256-bit code that the device polls with.
     pub hash: SecretHash,
-    /// What the person types: 8 letters without the dash, unique among those that are kept.
+    /// The code that the person enters: 8 letters without the dash, unique among the stored ones.
     pub user_code: String,
-    /// The client that asks.
+    /// The client that the device runs.
     pub client_id: String,
-    /// Where it is in its life.
+    /// The state.
     pub state: DeviceState,
-    /// The pause that the device must make between two polls, in whole seconds.
+    /// The minimum time between two polls, in whole seconds.
     pub interval: Duration,
-    /// Before this moment it polls too early; none before the first poll.
+    /// A poll before this time is too early; `None` before the first poll.
     pub poll_at: Option<Timestamp>,
-    /// When it is good no more.
+    /// When it expires.
     pub expires_at: Timestamp,
 }
 
-/// Who allowed a device, and where. It is good no longer than that browser session.
+/// Who approved a device, and in which browser session. The approval is void when that session
+/// ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Approval {
-    /// Who.
+    /// The user.
     pub user: UserKey,
-    /// The id of the browser session in which the person was signed in.
+    /// The id of the user's browser session.
     pub browser: SecretHash,
 }
 
-/// The life of a device code. Only the first leads to another.
+/// The states of a device code. Only `Pending` can change to another, and `Approved` to `Consumed`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeviceState {
-    /// Nobody has decided.
+    /// Not decided yet.
     Pending,
-    /// A person allowed it.
+    /// Approved by a user.
     Approved(Approval),
-    /// A person denied it.
+    /// Denied by a user.
     Denied,
-    /// Its tokens were given.
+    /// The tokens were issued.
     Consumed,
 }
 
@@ -63,24 +64,24 @@ impl DeviceState {
     }
 }
 
-/// What a poll found.
+/// The result of a poll.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Polled {
-    /// The device code, with the times that follow from this poll.
+pub struct DevicePoll {
+    /// The device code, with the times updated by this poll.
     pub device: DeviceCode,
-    /// Whether it came too early.
+    /// Whether the poll was too early.
     pub early: bool,
 }
 
 impl DeviceCode {
-    /// How much too early a poll may come: clocks and networks are not exact.
+    /// Tolerance for early polls, because clocks and networks are not exact.
     pub const GRACE: Duration = Duration::from_millis(500);
-    /// What is added to the interval with every poll that comes too early (section 3.5).
+    /// Added to the interval by every poll that is too early (section 3.5).
     pub const SLOWER: Duration = Duration::from_secs(5);
 
     /// The device code after a poll at `now`: the rule of
-    /// [`FlowStore::poll_device_code`](crate::FlowStore::poll_device_code) as a function.
-    pub fn polled(mut self, now: Timestamp) -> Polled {
+    /// [`FlowStore::poll_device_code`](crate::FlowStore::poll_device_code) as a pure function.
+    pub fn polled(mut self, now: Timestamp) -> DevicePoll {
         let early = self
             .poll_at
             .is_some_and(|poll_at| now.plus(Self::GRACE) < poll_at);
@@ -88,7 +89,7 @@ impl DeviceCode {
             self.interval += Self::SLOWER;
         }
         self.poll_at = Some(now.plus(self.interval));
-        Polled {
+        DevicePoll {
             device: self,
             early,
         }
@@ -100,20 +101,20 @@ impl DeviceCode {
 pub(crate) struct UserCode(String);
 
 impl UserCode {
-    /// A new one; every letter is as likely as another.
+    /// Generates a code; all letters are equally likely.
     pub(crate) fn generate(random: &dyn SecureRandom) -> Result<Self> {
         let mut code = String::with_capacity(LENGTH);
         while code.len() < LENGTH {
             let [byte] = random::bytes(random)?;
             // 240 is the largest multiple of 20 that a byte holds.
             if byte < 240 {
-                code.push(char::from(LETTERS[usize::from(byte) % LETTERS.len()]));
+                code.push(char::from(ALPHABET[usize::from(byte) % ALPHABET.len()]));
             }
         }
         Ok(Self(code))
     }
 
-    /// Reads what a person typed: case, dashes and blanks mean nothing.
+    /// Parses user input; ignores case, dashes and spaces.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         if text.len() > 64 {
             return None;
@@ -123,18 +124,18 @@ impl UserCode {
             .filter(|c| !c.is_whitespace() && !c.is_ascii_punctuation())
             .map(|c| c.to_ascii_uppercase())
             .collect();
-        let known = code.bytes().all(|byte| LETTERS.contains(&byte));
+        let known = code.bytes().all(|byte| ALPHABET.contains(&byte));
         (known && code.len() == LENGTH).then_some(Self(code))
     }
 
-    /// The letters alone.
-    pub(crate) fn letters(&self) -> &str {
+    /// The letters without the dash.
+    pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 }
 
 impl fmt::Display for UserCode {
-    /// As people read it: `XXXX-XXXX`.
+    /// With a dash: `XXXX-XXXX`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (left, right) = self.0.split_at(LENGTH / 2);
         write!(f, "{left}-{right}")
@@ -146,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn case_dash_and_blanks_mean_nothing() {
+    fn case_dashes_and_spaces_are_ignored() {
         for text in ["BCDF-GHJK", "bcdfghjk", " bcdf ghjk ", "b-c-d-f-g-h-j-k"] {
             assert_eq!(UserCode::parse(text).unwrap().to_string(), "BCDF-GHJK");
         }

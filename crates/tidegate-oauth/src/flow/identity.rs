@@ -1,22 +1,21 @@
-//! Accounts elsewhere with which users sign in.
+//! Accounts of identity providers that are linked to users.
 
 use crate::{ExternalIdentity, Timestamp};
 
 const NAME_CHARACTERS: usize = 128;
 
-/// An account elsewhere that is linked to a user.
+/// An account of an identity provider that is linked to a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkedIdentity {
-    /// The id of the provider through which it was linked; none for a link that was made before
-    /// this was kept.
+    /// The id of the provider through which it was linked; `None` for old records.
     pub provider: Option<String>,
-    /// The provider's own name for itself, an address.
+    /// The provider's issuer identifier, a URL.
     pub issuer: String,
-    /// The person's name there, which never changes.
+    /// The subject identifier, which never changes.
     pub subject: String,
-    /// What the person is called there, cut to 128 characters: the address of e-mail or a name.
+    /// The person's user name or e-mail address there, cut to 128 characters.
     pub name: Option<String>,
-    /// When it was linked; none as for `provider`.
+    /// When it was linked; `None` for old records.
     pub linked_at: Option<Timestamp>,
 }
 
@@ -37,13 +36,13 @@ impl LinkedIdentity {
     }
 }
 
-/// What became of taking a link away.
+/// The result of unlinking an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unlinked {
-    /// It is gone.
+pub enum UnlinkOutcome {
+    /// It was unlinked.
     Done,
     /// The user has no such link.
     Missing,
-    /// The user has no password and no other account elsewhere: nobody could sign in any more.
-    LastWay,
+    /// The user has no password and no other linked account, and could no longer sign in.
+    LastCredential,
 }

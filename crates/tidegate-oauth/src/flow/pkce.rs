@@ -1,4 +1,4 @@
-//! Proof Key for Code Exchange (RFC 7636), with the method S256 only.
+//! Proof Key for Code Exchange (RFC 7636), method S256 only.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -10,7 +10,7 @@ use subtle::ConstantTimeEq as _;
 pub(crate) struct Challenge(String);
 
 impl Challenge {
-    /// Reads 43 characters of base64url that stand for 32 bytes.
+    /// Parses 43 characters of base64url, which encode 32 bytes.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
         (bytes.len() == digest::SHA256_OUTPUT_LEN).then(|| Self(text.to_owned()))
@@ -20,7 +20,7 @@ impl Challenge {
         &self.0
     }
 
-    /// Whether `verifier` is what this was made of (section 4.6).
+    /// Whether `verifier` matches the challenge (section 4.6).
     pub(crate) fn is_of(&self, verifier: &str) -> bool {
         let unreserved = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
         if !(43..=128).contains(&verifier.len()) || !verifier.bytes().all(unreserved) {
@@ -41,7 +41,7 @@ mod tests {
     const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 
     #[test]
-    fn the_example_of_the_rfc_fits() {
+    fn the_example_of_the_rfc_matches() {
         let challenge = Challenge::parse(CHALLENGE).unwrap();
         assert!(challenge.is_of(VERIFIER));
         assert!(!challenge.is_of(&VERIFIER.replace('d', "e")));
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_challenge_stands_for_32_bytes() {
+    fn a_challenge_encodes_32_bytes() {
         for bad in [
             "",
             "short",

@@ -1,4 +1,4 @@
-//! The second factor of a user: an authenticator, and codes for the day on which it is lost.
+//! The second factor of a user: TOTP, with recovery codes.
 
 use std::fmt;
 
@@ -6,24 +6,24 @@ use data_encoding::BASE32_NOPAD;
 
 use crate::{Result, Secret, SecretHash, SecureRandom, random};
 
-/// A user's authenticator as a store keeps it.
+/// A user's second factor as stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecondFactor {
-    /// The shared secret (RFC 6238), sealed; opaque to a store.
+    /// The TOTP secret (RFC 6238), encrypted; opaque to a store.
     pub sealed_secret: Vec<u8>,
-    /// The time step of the last code that was accepted; it and those before it are refused.
+    /// The time step of the last accepted code; codes of this or an earlier step are refused.
     pub used_step: u64,
-    /// How many recovery codes are left.
+    /// The number of unused recovery codes.
     pub recovery_codes: u64,
 }
 
-/// A recovery code: 80 bits, shown as four groups of four letters and digits.
+/// A recovery code: 80 bits, displayed as four groups of four letters and digits.
 pub(crate) struct RecoveryCode(String);
 
 const BYTES: usize = 10;
 
 impl RecoveryCode {
-    /// How many a user gets.
+    /// How many codes a user gets.
     pub(crate) const COUNT: usize = 10;
 
     pub(crate) fn generate(random: &dyn SecureRandom) -> Result<Self> {
@@ -31,7 +31,7 @@ impl RecoveryCode {
         Ok(Self(BASE32_NOPAD.encode(&bytes)))
     }
 
-    /// Reads what a person typed: case, dashes and blanks mean nothing.
+    /// Parses user input; ignores case, dashes and spaces.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         if text.len() > 64 {
             return None;
@@ -49,7 +49,7 @@ impl RecoveryCode {
         SecretHash::of(&Secret::new(self.0.as_str()))
     }
 
-    /// As people read it.
+    /// For display.
     pub(crate) fn shown(&self) -> Secret {
         let groups: Vec<&str> = (0..4)
             .filter_map(|n| self.0.get(4 * n..4 * n + 4))

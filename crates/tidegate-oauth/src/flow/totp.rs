@@ -1,4 +1,5 @@
-//! Time-based one-time passwords (RFC 6238) as authenticators make them: SHA-1, 30 s, 6 digits.
+//! Time-based one-time passwords (RFC 6238) with SHA-1, 30 s and 6 digits, which all authenticators
+//! support.
 
 use ring::hmac;
 use subtle::ConstantTimeEq as _;
@@ -8,7 +9,7 @@ use crate::Timestamp;
 
 const PERIOD: i64 = 30;
 const DIGITS: u32 = 6;
-/// 160 bits, as RFC 4226 (section 4) advises.
+/// 160 bits, as RFC 4226 (section 4) recommends.
 pub(crate) const SECRET_BYTES: usize = 20;
 
 /// A shared secret.
@@ -23,13 +24,13 @@ impl Totp {
         &self.0
     }
 
-    /// The step whose code this is: the present one, the one before it or the one after it, because
-    /// people type slowly and clocks differ (RFC 6238, section 5.2).
+    /// The time step of a code: the current, previous or next one, to allow for slow typing and
+    /// clock skew (RFC 6238, section 5.2).
     pub(crate) fn step_of(&self, code: &str, now: Timestamp) -> Option<u64> {
         let typed: String = code.chars().filter(|c| !c.is_whitespace()).collect();
         let present = u64::try_from(now.seconds().div_euclid(PERIOD)).ok()?;
         let mut found = None;
-        // All three are compared, so that the time tells nothing.
+        // Compare all three, so that the time reveals nothing.
         for step in [present.saturating_sub(1), present + 1, present] {
             let fits: bool = self.code(step).as_bytes().ct_eq(typed.as_bytes()).into();
             if fits {
@@ -45,13 +46,13 @@ impl Totp {
         let tag = hmac::sign(&key, &step.to_be_bytes());
         let tag = tag.as_ref();
         let offset = usize::from(tag[tag.len() - 1] & 15);
-        let word = [
+        let random_token = [
             tag[offset],
             tag[offset + 1],
             tag[offset + 2],
             tag[offset + 3],
         ];
-        let number = u32::from_be_bytes(word) & 0x7fff_ffff;
+        let number = u32::from_be_bytes(random_token) & 0x7fff_ffff;
         format!(
             "{:0width$}",
             number % 10_u32.pow(DIGITS),
@@ -66,7 +67,7 @@ mod tests {
 
     /// RFC 6238, appendix B, the last six of its eight digits.
     #[test]
-    fn the_examples_of_the_rfc_fit() {
+    fn the_examples_of_the_rfc_match() {
         let totp = Totp::new(Zeroizing::new(b"12345678901234567890".to_vec()));
         for (seconds, code) in [
             (59, "287082"),

@@ -1,19 +1,18 @@
 //! The authorization code grant (RFC 6749, section 4.1), with PKCE (RFC 7636).
 //!
-//! Everything that a request must know is checked before the code is used, so that somebody who has
-//! the code and not the verifier cannot burn it. Using it and opening the session are one atomic
-//! step. Who then shows all of it once more has a copy of everything, and what the code gave ends.
+//! Everything is checked before the code is marked as used, so a thief without the verifier cannot
+//! burn the code. Marking it as used and opening the session are one atomic step. A second complete
+//! request means that everything was copied, so the session of the first is ended.
 
-use super::Exchange;
+use super::GrantContext;
 use crate::flow::Challenge;
 use crate::{EndReason, Error, GrantKind, Result, Secret, SecretHash, TokenResponse};
 
-/// Gives tokens to whom the code stands for.
+/// Redeems an authorization code.
 ///
-/// [`Error::DeadCode`] for everything that is not a good code of this client with its address and
-/// its verifier.
+/// [`Error::InvalidCode`] unless the code is valid for this client, redirect URI and verifier.
 pub(super) async fn exchange(
-    cx: &Exchange<'_>,
+    cx: &GrantContext<'_>,
     code: &Secret,
     redirect_uri: &str,
     verifier: &Secret,
@@ -27,28 +26,28 @@ pub(super) async fn exchange(
             let challenge = Challenge::parse(&code.challenge);
             challenge.is_some_and(|challenge| challenge.is_of(verifier.expose()))
         })
-        .ok_or(Error::DeadCode)?;
+        .ok_or(Error::InvalidCode)?;
     if let Some(session) = code.session {
         cx.issuer
             .end_session(cx, session, EndReason::CodeReuse)
             .await?;
-        return Err(Error::DeadCode);
+        return Err(Error::InvalidCode);
     }
-    let browser = code.browser.ok_or(Error::DeadCode)?;
+    let browser = code.browser.ok_or(Error::InvalidCode)?;
     let user = cx.issuer.signed_in(&code.user, browser).await?;
-    let user = user.ok_or(Error::DeadCode)?;
+    let user = user.ok_or(Error::InvalidCode)?;
     let session = cx
         .issuer
         .new_session(cx, &user, GrantKind::AuthorizationCode)?;
     if store.redeem_code(hash, &session).await? {
         return cx.issuer.first_tokens(cx, &session, &user).await;
     }
-    // Expired, or another request with everything was faster.
+    // Expired, or a parallel request with the same code won.
     let winner = store.code(hash).await?.and_then(|code| code.session);
     if let Some(session) = winner {
         cx.issuer
             .end_session(cx, session, EndReason::CodeReuse)
             .await?;
     }
-    Err(Error::DeadCode)
+    Err(Error::InvalidCode)
 }

@@ -1,22 +1,22 @@
 //! The device grant (RFC 8628, section 3.4).
 
-use super::Exchange;
+use super::GrantContext;
 use crate::{DeviceState, Error, GrantKind, Result, Secret, SecretHash, TokenResponse};
 
-/// Gives tokens to a device that a person has allowed.
+/// Issues tokens to an approved device.
 ///
 /// [`Error::AuthorizationPending`] or [`Error::SlowDown`] while nobody has decided,
-/// [`Error::AccessDenied`], [`Error::ExpiredDeviceCode`], and [`Error::DeadDeviceCode`] for what is
-/// no code of this client or was used.
-pub(super) async fn exchange(cx: &Exchange<'_>, code: &Secret) -> Result<TokenResponse> {
+/// [`Error::AccessDenied`], [`Error::ExpiredDeviceCode`], and [`Error::InvalidDeviceCode`] when the
+/// code is used or was not issued to this client.
+pub(super) async fn exchange(cx: &GrantContext<'_>, code: &Secret) -> Result<TokenResponse> {
     let (store, now) = (&cx.issuer.ports.store, cx.issuer.ports.clock.now());
     let hash = SecretHash::of(code);
     let polled = store
         .poll_device_code(hash, &cx.client.id, now)
         .await?
-        .ok_or(Error::DeadDeviceCode)?;
+        .ok_or(Error::InvalidDeviceCode)?;
     let approval = match polled.device.state {
-        DeviceState::Consumed => return Err(Error::DeadDeviceCode),
+        DeviceState::Consumed => return Err(Error::InvalidDeviceCode),
         DeviceState::Denied => return Err(Error::AccessDenied),
         _ if polled.device.expires_at <= now => return Err(Error::ExpiredDeviceCode),
         DeviceState::Pending if polled.early => return Err(Error::SlowDown),
@@ -24,10 +24,10 @@ pub(super) async fn exchange(cx: &Exchange<'_>, code: &Secret) -> Result<TokenRe
         DeviceState::Approved(approval) => approval,
     };
     let user = cx.issuer.signed_in(&approval.user, approval.browser);
-    let user = user.await?.ok_or(Error::DeadDeviceCode)?;
+    let user = user.await?.ok_or(Error::InvalidDeviceCode)?;
     let session = cx.issuer.new_session(cx, &user, GrantKind::DeviceCode)?;
     if !store.redeem_device_code(hash, &session).await? {
-        return Err(Error::DeadDeviceCode);
+        return Err(Error::InvalidDeviceCode);
     }
     cx.issuer.first_tokens(cx, &session, &user).await
 }

@@ -1,15 +1,18 @@
-//! The guest grant: a token of the tenant's default user, for a stranger.
+//! The guest grant: a token of the tenant's default user for anonymous callers.
 
-use super::Exchange;
-use crate::throttle;
+use super::GrantContext;
+use crate::rate_limit;
 use crate::{AttemptScope, Error, GrantKind, GuestRequest, Result, TokenResponse, UserKey};
 
-/// Gives tokens of the default user.
+/// Issues tokens of the default user.
 ///
-/// [`Error::ForeignDatabase`] when the client is of another tenant than the one named,
-/// [`Error::NoDefaultUser`] when there is no such tenant or it has no default user.
-pub(crate) async fn exchange(cx: &Exchange<'_>, request: &GuestRequest) -> Result<TokenResponse> {
-    cx.allow(GrantKind::Guest)?;
+/// [`Error::ForeignDatabase`] when the client belongs to another tenant than the named one,
+/// [`Error::NoDefaultUser`] when the tenant does not exist or has no default user.
+pub(crate) async fn exchange(
+    cx: &GrantContext<'_>,
+    request: &GuestRequest,
+) -> Result<TokenResponse> {
+    cx.require_grant(GrantKind::Guest)?;
     cx.issuer
         .authenticate(cx.client, &request.client, cx.address)
         .await?;
@@ -23,9 +26,9 @@ pub(crate) async fn exchange(cx: &Exchange<'_>, request: &GuestRequest) -> Resul
         .await?
         .ok_or(Error::NoDefaultUser)?;
     if let Some(address) = cx.address {
-        let key = throttle::address(AttemptScope::Guest, address);
+        let key = rate_limit::address(AttemptScope::Guest, address);
         let limit = &cx.issuer.settings.limits.guest;
-        // Never given back: what is counted here is sessions, not failures.
+        // Never refunded: this limits sessions, not failures.
         cx.issuer.attempts().count(key, limit).await?;
     }
     let response = cx.issuer.open_session(cx, &user, GrantKind::Guest).await?;

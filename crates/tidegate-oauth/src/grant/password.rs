@@ -1,17 +1,17 @@
 //! The password grant (RFC 6749, section 4.3).
 
-use super::Exchange;
-use crate::issuer::Claimed;
+use super::GrantContext;
+use crate::issuer::LoginAttempt;
 use crate::{Error, GrantKind, Result, Secret, TokenResponse, UserKey};
 
-/// Gives tokens to the user of `database` with this name and password.
+/// Issues tokens to the user of `database` with this name and password.
 ///
-/// [`Error::ForeignDatabase`] when the client is not of this tenant, [`Error::SecondFactorNeeded`]
-/// when a password alone is not enough for it, [`Error::SecondFactorMissing`] when it is not for the
-/// user, [`Error::WrongCredentials`] with the same text and
-/// after the same time for a wrong name and a wrong password.
+/// [`Error::ForeignDatabase`] when the client belongs to another tenant,
+/// [`Error::SecondFactorNeeded`] when the client requires a second factor,
+/// [`Error::SecondFactorMissing`] when the user has one, [`Error::WrongCredentials`] for an unknown
+/// user and for a wrong password, with the same text and in the same time.
 pub(super) async fn exchange(
-    cx: &Exchange<'_>,
+    cx: &GrantContext<'_>,
     database: &str,
     username: &str,
     password: &Secret,
@@ -22,12 +22,12 @@ pub(super) async fn exchange(
     if cx.client.two_factor {
         return Err(Error::SecondFactorNeeded);
     }
-    let claimed = Claimed {
+    let attempt = LoginAttempt {
         key: UserKey::new(database, username),
         client_id: Some(&cx.client.id),
         address: cx.address,
     };
-    let user = cx.issuer.prove(&claimed, password).await?;
+    let user = cx.issuer.login_with_password(&attempt, password).await?;
     if cx.issuer.second_factor_of(&user.key).await?.is_some() {
         return Err(Error::SecondFactorMissing);
     }

@@ -1,44 +1,44 @@
-//! The refresh grant (RFC 6749, section 6), with the successor rule.
+//! The refresh grant (RFC 6749, section 6), with detection of reuse.
 //!
-//! Clients in use keep the old token, others lose the answer, others refresh twice at once. So a
-//! token may be presented again as long as no successor of it was presented; a token presented after
-//! one of its successors was used is a copy in other hands, and the whole session ends.
+//! Existing clients keep the old token, lose a response, or refresh twice in parallel. So a token
+//! may be presented again until one of its successors is presented. A token presented after that
+//! was copied, and the session is ended.
 //!
-//! Tokens are numbered; the session remembers the highest number presented. Token n is good while
-//! that number is at most n, and presenting it gives token n + 1.
+//! Tokens are numbered, and the session stores the highest number presented. Token n is valid while
+//! that number is at most n; presenting it issues token n + 1.
 
-use super::Exchange;
-use crate::{EndReason, Error, Presented, Result, Secret, TokenResponse};
+use super::GrantContext;
+use crate::{EndReason, Error, RefreshOutcome, Result, Secret, TokenResponse};
 
-/// Gives the next tokens of the session that the token belongs to.
+/// Issues the next tokens of the token's session.
 ///
-/// [`Error::DeadRefreshToken`] for everything that is not a good token of this client.
-pub(super) async fn exchange(cx: &Exchange<'_>, token: &Secret) -> Result<TokenResponse> {
+/// [`Error::InvalidRefreshToken`] unless the token is valid for this client.
+pub(super) async fn exchange(cx: &GrantContext<'_>, token: &Secret) -> Result<TokenResponse> {
     let issuer = cx.issuer;
     let now = issuer.ports.clock.now();
     let claims = issuer
         .read_refresh_token(token)
         .filter(|claims| now < claims.expires_at && claims.client_id == cx.client.id)
-        .ok_or(Error::DeadRefreshToken)?;
+        .ok_or(Error::InvalidRefreshToken)?;
     let store = &issuer.ports.store;
-    let idle_end = issuer.idle_end(now);
+    let idle_expiry = issuer.idle_expiry(now);
     match store
-        .present_refresh_token(claims.session, claims.number, now, idle_end)
+        .present_refresh_token(claims.session, claims.number, now, idle_expiry)
         .await?
     {
-        Presented::Accepted(session) => {
+        RefreshOutcome::Accepted(session) => {
             let user = store
                 .user(&session.user)
                 .await?
-                .ok_or(Error::DeadRefreshToken)?;
+                .ok_or(Error::InvalidRefreshToken)?;
             issuer.tokens(&session, &user, claims.number.saturating_add(1))
         }
-        Presented::Superseded => {
+        RefreshOutcome::Reused => {
             issuer
                 .end_session(cx, claims.session, EndReason::RefreshReuse)
                 .await?;
-            Err(Error::DeadRefreshToken)
+            Err(Error::InvalidRefreshToken)
         }
-        Presented::Dead => Err(Error::DeadRefreshToken),
+        RefreshOutcome::Invalid => Err(Error::InvalidRefreshToken),
     }
 }

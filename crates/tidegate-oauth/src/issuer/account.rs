@@ -1,26 +1,26 @@
-//! The account page: what is open in a user's name, and the user's password.
+//! The account page: a user's sessions, browsers, linked accounts and password.
 
-use super::{Browser, Claimed, Issuer};
+use super::{Browser, Issuer, LoginAttempt};
 use crate::{
-    BrowserSession, Directory, EndReason, Error, LinkedIdentity, Result, Secret, Session,
-    SessionId, Visit,
+    BrowserSession, Directory, EndReason, Error, LinkedIdentity, RequestContext, Result, Secret,
+    Session, SessionId,
 };
 
-/// What is open in a user's name.
+/// What the account page shows about a user.
 #[derive(Clone, Debug)]
 pub struct Account {
-    /// The applications and devices with their tokens, each with the client's name.
+    /// The sessions of applications and devices, each with the client's name.
     pub sessions: Vec<(Session, String)>,
-    /// The browsers.
+    /// The browsers that are signed in.
     pub browsers: Vec<BrowserSession>,
-    /// How many recovery codes are left, if there is a second factor.
+    /// The number of unused recovery codes; `None` without a second factor.
     pub recovery_codes: Option<u64>,
-    /// The accounts elsewhere with which the user signs in.
+    /// The linked accounts of identity providers.
     pub identities: Vec<LinkedIdentity>,
 }
 
 impl Issuer {
-    /// What is open in the name of whoever is signed in in `browser`.
+    /// The account of the user who is signed in in `browser`.
     pub async fn account(&self, browser: &Browser) -> Result<Account> {
         let (store, now) = (&self.ports.store, self.ports.clock.now());
         let key = &browser.user.key;
@@ -44,12 +44,12 @@ impl Issuer {
         })
     }
 
-    /// Ends one of the user's own sessions; [`Error::NotFound`] for any other.
+    /// Ends one of the user's own sessions; [`Error::NotFound`] for any other session.
     pub async fn end_own_session(
         &self,
         browser: &Browser,
         id: SessionId,
-        visit: &Visit,
+        context: &RequestContext,
     ) -> Result<()> {
         let session = self.ports.store.session(id).await?;
         let session = session
@@ -57,12 +57,12 @@ impl Issuer {
             .ok_or(Error::NotFound("session"))?;
         let client = self.ports.store.client(&session.client_id).await?;
         let client = client.ok_or(Error::NotFound("session"))?;
-        let cx = self.exchange(&client, visit.address);
+        let cx = self.grant_context(&client, context.address);
         self.end_session(&cx, id, EndReason::UserEnded).await
     }
 
-    /// Ends one of the user's own browser sessions, by the name of its id; [`Error::NotFound`] for
-    /// any other.
+    /// Ends one of the user's own browser sessions, named by its id in base64url;
+    /// [`Error::NotFound`] for any other.
     pub async fn end_own_browser(&self, browser: &Browser, name: &str) -> Result<()> {
         let (store, now) = (&self.ports.store, self.ports.clock.now());
         let own = store
@@ -76,29 +76,29 @@ impl Issuer {
         Ok(())
     }
 
-    /// Gives the user another password, after the one in use was shown, or a first one soon after
-    /// a sign-in with an account elsewhere; ends every session of the user, in browsers too.
-    /// Returns a cookie with which this browser stays signed in.
+    /// Changes the user's password. Needs the current password; a user without a password may set a
+    /// first one soon after signing in with an identity provider. Ends all sessions of the user,
+    /// including browser sessions, and returns a new cookie that keeps this browser signed in.
     ///
-    /// [`Error::WrongCredentials`], [`Error::StaleSignIn`] for a first one,
-    /// [`Error::InvalidMember`] unless it has 8 to 256 bytes.
+    /// [`Error::WrongCredentials`]; [`Error::ReauthenticationRequired`] for a first password;
+    /// [`Error::InvalidMember`] unless the new one has 8 to 256 bytes.
     pub async fn change_own_password(
         &self,
         browser: &Browser,
         (current, new): (Option<&Secret>, &Secret),
-        visit: &Visit,
+        context: &RequestContext,
     ) -> Result<Secret> {
         let key = &browser.user.key;
         if browser.user.password_hash.is_none() {
-            self.confirm(browser, None, visit).await?;
+            self.confirm(browser, None, context).await?;
         } else {
-            let claimed = Claimed {
+            let attempt = LoginAttempt {
                 key: key.clone(),
                 client_id: None,
-                address: visit.address,
+                address: context.address,
             };
             let current = current.ok_or(Error::WrongCredentials)?;
-            self.prove(&claimed, current).await?;
+            self.login_with_password(&attempt, current).await?;
         }
         let directory = Directory::new(self.ports.clone());
         directory.set_password(key, new).await?;
@@ -106,7 +106,7 @@ impl Issuer {
         let store = &self.ports.store;
         let user = store.user(key).await?.ok_or(Error::NotFound("user"))?;
         store.delete_browser_session(browser.session.id).await?;
-        self.open_browser(&user, visit, browser.session.second_factor)
+        self.open_browser_session(&user, context, browser.session.second_factor)
             .await
     }
 }

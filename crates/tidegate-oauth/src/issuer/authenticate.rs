@@ -1,24 +1,24 @@
-//! Which client asks, and whether it is the one.
+//! Client lookup and authentication.
 
 use std::net::IpAddr;
 
 use super::Issuer;
-use crate::grant::Exchange;
-use crate::throttle::{self, Attempts};
+use crate::grant::GrantContext;
+use crate::rate_limit::{self, CountedAttempts};
 use crate::{
     AttemptScope, AuditKind, Client, ClientAuthentication, ClientCredentials, Error, Result,
 };
 
-/// Longer ids are none of ours; they are not looked for.
-const LONGEST_ID: usize = 255;
+/// Longer ids cannot exist, so they are not looked up.
+const MAX_ID_LENGTH: usize = 255;
 
 impl Issuer {
-    /// The client that the credentials name.
-    pub(crate) async fn known_client(
+    /// The client that the credentials name, if it exists.
+    pub(crate) async fn find_client(
         &self,
         credentials: &ClientCredentials,
     ) -> Result<Option<Client>> {
-        for id in credentials.ids().filter(|id| id.len() <= LONGEST_ID) {
+        for id in credentials.ids().filter(|id| id.len() <= MAX_ID_LENGTH) {
             if let Some(client) = self.ports.store.client(id).await? {
                 return Ok(Some(client));
             }
@@ -26,30 +26,30 @@ impl Issuer {
         Ok(None)
     }
 
-    /// The client that the credentials name; [`Error::UnknownClient`] when there is none.
-    pub(crate) async fn asking_client(&self, credentials: &ClientCredentials) -> Result<Client> {
-        let client = self.known_client(credentials).await?;
+    /// The client that the credentials name; [`Error::UnknownClient`] if it does not exist.
+    pub(crate) async fn require_client(&self, credentials: &ClientCredentials) -> Result<Client> {
+        let client = self.find_client(credentials).await?;
         client.ok_or(Error::UnknownClient)
     }
 
-    /// What a grant works with.
-    pub(crate) fn exchange<'a>(
+    /// The context that the grants need.
+    pub(crate) fn grant_context<'a>(
         &'a self,
         client: &'a Client,
         address: Option<IpAddr>,
-    ) -> Exchange<'a> {
-        Exchange {
+    ) -> GrantContext<'a> {
+        GrantContext {
             issuer: self,
             client,
             address,
         }
     }
 
-    /// Accepts a public client, and a confidential one that shows a secret that works.
+    /// Accepts a public client, or a confidential client with a valid secret.
     ///
-    /// A right secret is never refused: it has 256 random bits, so the limit protects no secret. It
-    /// bounds what wrong ones cost, and must not let others lock a client out. So the secret is
-    /// compared first, and only wrong ones are counted, by client and address.
+    /// A valid secret is never rate limited: it has 256 random bits, so it cannot be guessed. The
+    /// limit only bounds the cost of wrong secrets, and must not let others lock a client out. So
+    /// secrets are compared first, and only wrong ones are counted, by client and address.
     ///
     /// [`Error::ClientNotAuthenticated`], [`Error::TooManyAttempts`].
     pub(crate) async fn authenticate(
@@ -70,7 +70,7 @@ impl Issuer {
         }
         let event = self.event(AuditKind::ClientRefused, Some(&client.database));
         self.ports
-            .audit(event.of_client(&client.id).from(address))
+            .audit(event.with_client(&client.id).with_address(address))
             .await;
         Err(Error::ClientNotAuthenticated)
     }
@@ -79,14 +79,14 @@ impl Issuer {
         let limits = &self.settings.limits;
         let mut attempts = self.attempts();
         if let Some(address) = address {
-            let key = throttle::address(AttemptScope::Address, address);
+            let key = rate_limit::address(AttemptScope::Address, address);
             attempts.count(key, &limits.address).await?;
         }
-        let key = throttle::client(&client.id, address);
+        let key = rate_limit::client(&client.id, address);
         attempts.count(key, &limits.client).await
     }
 
-    /// As [`authenticate`](Self::authenticate), for what a client without a secret may not ask.
+    /// Like [`authenticate`](Self::authenticate), but refuses public clients.
     pub(crate) async fn authenticate_confidential(
         &self,
         client: &Client,
@@ -99,7 +99,7 @@ impl Issuer {
         self.authenticate(client, credentials, address).await
     }
 
-    pub(crate) fn attempts(&self) -> Attempts<'_> {
-        Attempts::new(&*self.ports.store, &*self.ports.clock, &self.in_flight)
+    pub(crate) fn attempts(&self) -> CountedAttempts<'_> {
+        CountedAttempts::new(&*self.ports.store, &*self.ports.clock, &self.pending)
     }
 }

@@ -1,5 +1,4 @@
-//! Authorization requests (RFC 6749, section 4.1.1): what a client sends a browser with, and where
-//! the browser goes next.
+//! Authorization requests (RFC 6749, section 4.1.1): validation, and the redirect with the result.
 
 use std::net::IpAddr;
 
@@ -9,47 +8,47 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use super::{Browser, Issuer};
 use crate::flow::Challenge;
 use crate::{
-    AuditKind, AuthorizationCode, Client, Error, Fault, GrantKind, Parameters, Result, Secret,
+    AuditKind, AuthorizationCode, Client, Error, ErrorKind, GrantKind, Parameters, Result, Secret,
     SecretHash, User, random, redirect,
 };
 
-/// Longer ids are none of ours; they are not looked for.
-const LONGEST_ID: usize = 255;
+/// Longer ids cannot exist, so they are not looked up.
+const MAX_ID_LENGTH: usize = 255;
 
-/// A request that is in order. Whoever signs in, the answer goes to its address.
+/// A valid authorization request.
 #[derive(Clone, Debug)]
 pub struct AuthorizationRequest {
-    /// The client that asks.
+    /// The client.
     pub client: Client,
-    /// Where the answer goes; registered by the client.
+    /// The redirect URI, which the client has registered.
     pub redirect_uri: String,
     state: Option<String>,
     challenge: Challenge,
 }
 
-/// What becomes of a request that is not in order.
+/// How an invalid authorization request is answered.
 #[derive(Debug)]
-pub enum Refusal {
-    /// The address to return to is not trustworthy: the person reads about it, and the browser goes
-    /// nowhere.
-    Shown(Error),
-    /// The browser takes the error to the client: the address with the error in its query.
-    Sent(String),
+pub enum AuthorizationError {
+    /// The client or its redirect URI is not known: show the error to the person, never redirect.
+    Display(Error),
+    /// Redirect to this URL, which carries the error to the client.
+    Redirect(String),
 }
 
 impl Issuer {
-    /// Checks an authorization request. `scope` is accepted and means nothing.
+    /// Validates an authorization request. `scope` is accepted and ignored.
     ///
-    /// [`Refusal::Shown`] unless the client and its address are known, [`Refusal::Sent`] with
-    /// `invalid_request`, `unsupported_response_type` or `unauthorized_client`, else.
+    /// [`AuthorizationError::Display`] unless the client and its redirect URI are known; otherwise
+    /// [`AuthorizationError::Redirect`] with `invalid_request`, `unsupported_response_type` or
+    /// `unauthorized_client`.
     pub async fn authorization_request(
         &self,
         parameters: &Parameters,
-    ) -> Result<AuthorizationRequest, Refusal> {
+    ) -> Result<AuthorizationRequest, AuthorizationError> {
         let (client, redirect_uri) = self
-            .returning_client(parameters)
+            .client_and_redirect_uri(parameters)
             .await
-            .map_err(Refusal::Shown)?;
+            .map_err(AuthorizationError::Display)?;
         let state = parameters.text("state");
         let kept = state.as_ref().ok().and_then(|state| *state);
         let checked = state.and_then(|_| check(&client, parameters));
@@ -60,14 +59,22 @@ impl Issuer {
                 redirect_uri,
                 challenge,
             }),
-            Err(error) => Err(Refusal::Sent(self.refused(&redirect_uri, kept, &error))),
+            Err(error) => Err(AuthorizationError::Redirect(self.refused(
+                &redirect_uri,
+                kept,
+                &error,
+            ))),
         }
     }
 
-    /// The client of a request and the address that a browser may go back to.
+    /// The client of a request, and its redirect URI if the client has registered it.
     ///
-    /// [`Error::UnknownClient`], [`Error::UnregisteredRedirect`], and the errors of parameters.
-    pub async fn returning_client(&self, parameters: &Parameters) -> Result<(Client, String)> {
+    /// [`Error::UnknownClient`], [`Error::UnregisteredRedirect`], and the errors of malformed
+    /// parameters.
+    pub async fn client_and_redirect_uri(
+        &self,
+        parameters: &Parameters,
+    ) -> Result<(Client, String)> {
         let client = self.client_of(parameters).await?;
         let redirect_uri = parameters.required("redirect_uri")?;
         let registered = client
@@ -83,16 +90,16 @@ impl Issuer {
 
     async fn client_of(&self, parameters: &Parameters) -> Result<Client> {
         let id = parameters.required("client_id")?;
-        if id.len() > LONGEST_ID {
+        if id.len() > MAX_ID_LENGTH {
             return Err(Error::UnknownClient);
         }
         let client = self.ports.store.client(id).await?;
         client.ok_or(Error::UnknownClient)
     }
 
-    /// Gives a code to a user who signed in and, where the client wants it, consented; returns the
-    /// address at which the browser brings it to the client. When no code can be made, the address
-    /// holds the error. The code is good no longer than the user is signed in in this browser.
+    /// Issues an authorization code to a user who signed in and consented (where the client asks
+    /// for consent). Returns the redirect URL, which carries the code, or the error if no code
+    /// could be issued. The code is void when the browser session ends.
     pub async fn grant_code(
         &self,
         request: &AuthorizationRequest,
@@ -103,19 +110,21 @@ impl Issuer {
             Ok(code) => {
                 let user = &browser.user;
                 let event = self.event(AuditKind::ConsentGiven, Some(&user.key.database));
-                let event = event.of_user(&user.key.name).of_client(&request.client.id);
-                self.ports.audit(event.from(address)).await;
+                let event = event
+                    .with_user(&user.key.name)
+                    .with_client(&request.client.id);
+                self.ports.audit(event.with_address(address)).await;
                 let first = [("code", code.expose())];
                 self.location(&request.redirect_uri, request.state.as_deref(), &first)
             }
             Err(error) => {
-                tracing::warn!(%error, "no authorization code could be given");
+                tracing::warn!(%error, client_id = request.client.id, "authorization code could not be issued");
                 self.refused(&request.redirect_uri, request.state.as_deref(), &error)
             }
         }
     }
 
-    /// The address at which the browser tells the client that the user said no.
+    /// The redirect URL that reports that the user denied the request.
     pub async fn deny_code(
         &self,
         request: &AuthorizationRequest,
@@ -123,8 +132,10 @@ impl Issuer {
         address: Option<IpAddr>,
     ) -> String {
         let event = self.event(AuditKind::ConsentDenied, Some(&user.key.database));
-        let event = event.of_user(&user.key.name).of_client(&request.client.id);
-        self.ports.audit(event.from(address)).await;
+        let event = event
+            .with_user(&user.key.name)
+            .with_client(&request.client.id);
+        self.ports.audit(event.with_address(address)).await;
         let state = request.state.as_deref();
         self.refused(&request.redirect_uri, state, &Error::AccessDenied)
     }
@@ -152,9 +163,10 @@ impl Issuer {
     }
 
     fn refused(&self, redirect_uri: &str, state: Option<&str>, error: &Error) -> String {
-        // A redirect has no status, so that the fault is told by the name (RFC 6749, 4.1.2.1).
-        let name = match error.fault() {
-            Fault::Internal => "server_error",
+        // A redirect has no HTTP status, so the error code reports internal errors (RFC 6749,
+        // 4.1.2.1).
+        let name = match error.kind() {
+            ErrorKind::Internal => "server_error",
             _ => error.code(),
         };
         let text = error.description();
@@ -162,7 +174,7 @@ impl Issuer {
         self.location(redirect_uri, state, &first)
     }
 
-    /// The address with an answer: what is told, `state` as it came, and who tells it (RFC 9207).
+    /// The redirect URL with these parameters, `state` unchanged, and `iss` (RFC 9207).
     fn location(&self, redirect_uri: &str, state: Option<&str>, first: &[(&str, &str)]) -> String {
         let mut parameters = first.to_vec();
         parameters.extend(state.map(|state| ("state", state)));

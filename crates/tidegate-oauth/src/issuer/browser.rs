@@ -1,4 +1,4 @@
-//! Signing in on a page: browser sessions and the tokens of forms.
+//! Browser sessions of the pages, and the CSRF tokens of their forms.
 
 use std::time::Duration;
 
@@ -6,45 +6,46 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::hmac;
 
-use super::{Claimed, Issuer};
-use crate::{AuditKind, BrowserSession, Result, Secret, SecretHash, User, UserKey, Visit, random};
+use super::{Issuer, LoginAttempt};
+use crate::{
+    AuditKind, BrowserSession, RequestContext, Result, Secret, SecretHash, User, UserKey, random,
+};
 
-/// A browser session is noted as used at most this often, so that looking at pages writes little.
+/// `seen_at` is updated at most this often, to save writes.
 const TOUCH: Duration = Duration::from_mins(5);
 
-/// A browser in which somebody is signed in.
+/// A browser in which a user is signed in.
 #[derive(Clone, Debug)]
 pub struct Browser {
-    /// The session.
+    /// The browser session.
     pub session: BrowserSession,
-    /// Who is signed in.
+    /// The user who is signed in.
     pub user: User,
-    /// Whether the user has a second factor and did not show it in this browser.
+    /// Whether the user has a second factor that was not verified in this browser.
     pub lacks_second_factor: bool,
 }
 
 impl Issuer {
-    /// A new cookie: 256 random bits in base64url. It means nothing until somebody signs in with
-    /// another one, but binds forms to the browser from the first page on.
+    /// A new cookie: 256 random bits in base64url. Identifies no session, but form tokens are bound
+    /// to it from the first page on. Signing in replaces it.
     pub fn new_cookie(&self) -> Result<Secret> {
         let bytes: [u8; 32] = random::bytes(&*self.ports.random)?;
         Ok(Secret::new(URL_SAFE_NO_PAD.encode(bytes)))
     }
 
-    /// What a form shows to prove that it came from a page that we gave to the browser with this
-    /// cookie: nobody else can make it, for no other cookie.
+    /// The CSRF token of forms for the browser with this cookie: an HMAC of the cookie.
     pub fn form_token(&self, cookie: &Secret) -> String {
         URL_SAFE_NO_PAD.encode(hmac::sign(&self.form_key, cookie.expose().as_bytes()))
     }
 
-    /// Whether a form came from a page that we gave to this browser.
+    /// Whether `shown` is the CSRF token for this cookie.
     pub fn is_form_token(&self, cookie: &Secret, shown: &str) -> bool {
         let tag = URL_SAFE_NO_PAD.decode(shown).unwrap_or_default();
         hmac::verify(&self.form_key, cookie.expose().as_bytes(), &tag).is_ok()
     }
 
-    /// Signs a user in and returns the browser's new cookie; the one that it had before is never
-    /// taken over, so that nobody can plant one (session fixation).
+    /// Signs a user in and returns a new cookie. The previous cookie is never kept, which prevents
+    /// session fixation.
     ///
     /// [`Error::WrongCredentials`](crate::Error::WrongCredentials) and the other errors of the
     /// password grant.
@@ -53,29 +54,31 @@ impl Issuer {
         key: UserKey,
         password: &Secret,
         client_id: Option<&str>,
-        visit: &Visit,
+        context: &RequestContext,
     ) -> Result<Secret> {
-        let claimed = Claimed {
+        let attempt = LoginAttempt {
             key,
             client_id,
-            address: visit.address,
+            address: context.address,
         };
-        let user = self.prove(&claimed, password).await?;
+        let user = self.login_with_password(&attempt, password).await?;
         let event = self.event(AuditKind::SignedIn, Some(&user.key.database));
-        let event = event.of_user(&user.key.name).from(visit.address);
+        let event = event
+            .with_user(&user.key.name)
+            .with_address(context.address);
         let event = match client_id {
-            Some(id) => event.of_client(id),
+            Some(id) => event.with_client(id),
             None => event,
         };
         self.ports.audit(event).await;
-        self.open_browser(&user, visit, false).await
+        self.open_browser_session(&user, context, false).await
     }
 
-    /// Opens a browser session for a user who has proved to be one; returns its cookie.
-    pub async fn open_browser(
+    /// Opens a browser session for a user who has been authenticated; returns its cookie.
+    pub async fn open_browser_session(
         &self,
         user: &User,
-        visit: &Visit,
+        context: &RequestContext,
         second_factor: bool,
     ) -> Result<Secret> {
         let cookie = self.new_cookie()?;
@@ -83,10 +86,10 @@ impl Issuer {
         let session = BrowserSession {
             id: SecretHash::of(&cookie),
             user: user.key.clone(),
-            stamp: stamp(user),
+            password_fingerprint: password_fingerprint(user),
             second_factor,
-            agent: visit.kept_agent(),
-            address: visit.address,
+            agent: context.kept_agent(),
+            address: context.address,
             created_at: now,
             seen_at: now,
             expires_at: now.plus(self.settings.lifetimes.browser_idle),
@@ -95,7 +98,7 @@ impl Issuer {
         Ok(cookie)
     }
 
-    /// Who is signed in in the browser with this cookie, if anybody is.
+    /// The signed-in browser with this cookie, if the session is valid.
     pub async fn browser(&self, cookie: &Secret) -> Result<Option<Browser>> {
         let (store, now) = (&self.ports.store, self.ports.clock.now());
         let lifetimes = &self.settings.lifetimes;
@@ -106,7 +109,9 @@ impl Issuer {
             return Ok(None);
         };
         let user = store.user(&session.user).await?;
-        let Some(user) = user.filter(|user| stamp(user) == session.stamp) else {
+        let Some(user) =
+            user.filter(|user| password_fingerprint(user) == session.password_fingerprint)
+        else {
             return Ok(None);
         };
         if session.seen_at.plus(TOUCH) <= now {
@@ -124,8 +129,8 @@ impl Issuer {
         }))
     }
 
-    /// The user, if still signed in in this browser session. Whether it has been used of late does
-    /// not matter: what was allowed in it lives for minutes.
+    /// The user, if still signed in in this browser session. Idle expiry is not checked here: codes
+    /// and device approvals live for minutes only.
     pub(crate) async fn signed_in(
         &self,
         key: &UserKey,
@@ -137,23 +142,23 @@ impl Issuer {
             return Ok(None);
         };
         let user = store.user(key).await?;
-        Ok(user.filter(|user| stamp(user) == session.stamp))
+        Ok(user.filter(|user| password_fingerprint(user) == session.password_fingerprint))
     }
 
-    /// Ends a browser session, and what was allowed in it and not redeemed.
-    pub async fn sign_out(&self, browser: &Browser, visit: &Visit) -> Result<()> {
+    /// Ends a browser session. Its unredeemed codes and device approvals become void.
+    pub async fn sign_out(&self, browser: &Browser, context: &RequestContext) -> Result<()> {
         let store = &self.ports.store;
         store.delete_browser_session(browser.session.id).await?;
         let key = &browser.user.key;
         let event = self.event(AuditKind::SignedOut, Some(&key.database));
-        let event = event.of_user(&key.name).from(visit.address);
+        let event = event.with_user(&key.name).with_address(context.address);
         self.ports.audit(event).await;
         Ok(())
     }
 }
 
-/// What of a user must stay for its browser sessions to go on.
-pub(super) fn stamp(user: &User) -> SecretHash {
+/// Fingerprint of the password: when it changes, browser sessions and reset links become invalid.
+pub(super) fn password_fingerprint(user: &User) -> SecretHash {
     let hash = user.password_hash.as_deref().unwrap_or_default();
     SecretHash::of(&Secret::new(hash))
 }

@@ -1,4 +1,4 @@
-//! Devices that wait for a person (RFC 8628, sections 3.1 to 3.3).
+//! Device authorization (RFC 8628, sections 3.1 to 3.3).
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -11,39 +11,39 @@ use super::{Browser, Issuer};
 use crate::flow::UserCode;
 use crate::{
     Approval, AttemptScope, AuditKind, Client, DeviceCode, DeviceRequest, DeviceState, Error,
-    GrantKind, Result, Secret, SecretHash, json, random, throttle,
+    GrantKind, Result, Secret, SecretHash, json, random, rate_limit,
 };
 
-/// Two user codes are the same once in 25 thousand million times.
-const TRIES: usize = 8;
+/// How many user codes are tried. A collision has a probability of 1 in 25 thousand million.
+const MAX_TRIES: usize = 8;
 
-/// What a device shows and polls with (RFC 8628, section 3.2).
+/// The device authorization response (RFC 8628, section 3.2).
 #[derive(Clone, Debug)]
 pub struct DeviceAuthorization {
-    /// What the device polls with.
+    /// The code that the device polls with.
     pub device_code: Secret,
-    /// What the person types, as `XXXX-XXXX`.
+    /// The code that the person enters, as `XXXX-XXXX`.
     pub user_code: String,
-    /// Where the person types it.
+    /// The URL of the page on which the person enters it.
     pub verification_uri: String,
-    /// How long both are good.
+    /// The lifetime of both codes.
     pub expires_in: Duration,
-    /// The pause between two polls.
+    /// The minimum time between two polls.
     pub interval: Duration,
 }
 
-/// A device that waits, as the person sees it who is asked.
+/// A device that waits for approval, as the person sees it.
 #[derive(Clone, Debug)]
-pub struct WaitingDevice {
+pub struct PendingDevice {
     /// The user code, as `XXXX-XXXX`.
     pub user_code: String,
-    /// The client that asks.
+    /// The client that the device runs.
     pub client: Client,
 }
 
 impl Issuer {
-    /// Gives codes to a device that came from `address`; `page` is the path of the page on which
-    /// they are typed.
+    /// Issues codes to a device at `address`. `page` is the path of the page on which the user code
+    /// is entered.
     ///
     /// [`Error::UnknownClient`], [`Error::GrantNotAllowed`], [`Error::ClientNotAuthenticated`],
     /// [`Error::TooManyAttempts`].
@@ -53,13 +53,13 @@ impl Issuer {
         address: Option<IpAddr>,
         page: &str,
     ) -> Result<DeviceAuthorization> {
-        let client = self.asking_client(&request.client).await?;
-        let cx = self.exchange(&client, address);
-        cx.allow(GrantKind::DeviceCode)?;
+        let client = self.require_client(&request.client).await?;
+        let cx = self.grant_context(&client, address);
+        cx.require_grant(GrantKind::DeviceCode)?;
         self.authenticate(&client, &request.client, address).await?;
         if let Some(address) = address {
-            let key = throttle::address(AttemptScope::Device, address);
-            // Never given back: what is counted here is rows.
+            let key = rate_limit::address(AttemptScope::Device, address);
+            // Never refunded: this limits rows, not failures.
             self.attempts()
                 .count(key, &self.settings.limits.device)
                 .await?;
@@ -78,11 +78,11 @@ impl Issuer {
         let lifetimes = &self.settings.lifetimes;
         let bytes: [u8; 32] = random::bytes(&*self.ports.random)?;
         let code = Secret::new(URL_SAFE_NO_PAD.encode(bytes));
-        for _ in 0..TRIES {
+        for _ in 0..MAX_TRIES {
             let user_code = UserCode::generate(&*self.ports.random)?;
             let device = DeviceCode {
                 hash: SecretHash::of(&code),
-                user_code: user_code.letters().to_owned(),
+                user_code: user_code.as_str().to_owned(),
                 client_id: client.id.clone(),
                 state: DeviceState::Pending,
                 interval: lifetimes.device_interval,
@@ -96,50 +96,50 @@ impl Issuer {
         Err(Error::NoRandomness)
     }
 
-    /// The device that waits with this user code. Wrong codes are counted before they are looked
-    /// for, by address and by the session of whoever is signed in, so that nobody can try them out.
+    /// The device that waits with this user code. The attempt is counted before the lookup, by
+    /// address and by browser session, so that codes cannot be guessed.
     ///
-    /// [`Error::UnknownUserCode`] also when it was decided about or has expired,
+    /// [`Error::UnknownUserCode`], also when the code was decided already or has expired;
     /// [`Error::TooManyAttempts`].
-    pub async fn waiting_device(
+    pub async fn pending_device(
         &self,
         user_code: &str,
         address: Option<IpAddr>,
         browser: Option<&Browser>,
-    ) -> Result<WaitingDevice> {
+    ) -> Result<PendingDevice> {
         let mut attempts = self.attempts();
         if let Some(address) = address {
-            let key = throttle::address(AttemptScope::UserCode, address);
+            let key = rate_limit::address(AttemptScope::UserCode, address);
             attempts.count(key, &self.settings.limits.user_code).await?;
         }
         if let Some(browser) = browser {
-            let key = throttle::browser(AttemptScope::UserCode, browser.session.id);
-            let limit = &self.settings.limits.user_code_of_browser;
+            let key = rate_limit::browser(AttemptScope::UserCode, browser.session.id);
+            let limit = &self.settings.limits.user_codes_per_browser;
             attempts.count(key, limit).await?;
         }
         let now = self.ports.clock.now();
         let user_code = UserCode::parse(user_code).ok_or(Error::UnknownUserCode)?;
-        let device = self.ports.store.device_code(user_code.letters()).await?;
+        let device = self.ports.store.device_code(user_code.as_str()).await?;
         let device = device
             .filter(|device| device.state == DeviceState::Pending && now < device.expires_at)
             .ok_or(Error::UnknownUserCode)?;
         let client = self.ports.store.client(&device.client_id).await?;
         let client = client.ok_or(Error::UnknownUserCode)?;
-        attempts.give_back().await?;
-        Ok(WaitingDevice {
+        attempts.refund().await?;
+        Ok(PendingDevice {
             user_code: user_code.to_string(),
             client,
         })
     }
 
-    /// Decides about a device as whoever is signed in in `browser` and was shown the client. What
-    /// is allowed is good no longer than that user is signed in there.
+    /// Approves or denies a device as the user who is signed in in `browser`. An approval is void
+    /// when that browser session ends.
     ///
-    /// [`Error::UnknownUserCode`] when somebody was faster or its time is over,
-    /// [`Error::ForeignDatabase`] when the client is another tenant's.
+    /// [`Error::UnknownUserCode`] when the code was decided already or has expired;
+    /// [`Error::ForeignDatabase`] when the client belongs to another tenant.
     pub async fn decide_device(
         &self,
-        device: &WaitingDevice,
+        device: &PendingDevice,
         browser: &Browser,
         allow: bool,
         address: Option<IpAddr>,
@@ -155,7 +155,7 @@ impl Issuer {
         });
         let (store, now) = (&self.ports.store, self.ports.clock.now());
         if !store
-            .decide_device_code(code.letters(), approval.as_ref(), now)
+            .decide_device_code(code.as_str(), approval.as_ref(), now)
             .await?
         {
             return Err(Error::UnknownUserCode);
@@ -166,14 +166,16 @@ impl Issuer {
             AuditKind::ConsentDenied
         };
         let event = self.event(kind, Some(&user.key.database));
-        let event = event.of_user(&user.key.name).of_client(&device.client.id);
-        self.ports.audit(event.from(address)).await;
+        let event = event
+            .with_user(&user.key.name)
+            .with_client(&device.client.id);
+        self.ports.audit(event.with_address(address)).await;
         Ok(())
     }
 }
 
 impl DeviceAuthorization {
-    /// The body of the answer. It holds a secret: it must not be stored or logged.
+    /// The response body. It holds a secret: do not store or log it.
     pub fn to_json(&self) -> String {
         #[derive(Serialize)]
         struct Body<'a> {

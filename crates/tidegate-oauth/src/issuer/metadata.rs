@@ -1,24 +1,24 @@
-//! The metadata document (RFC 8414): tells standard clients what there is and where.
+//! The authorization server metadata document (RFC 8414).
 
 use serde::Serialize;
 
 use super::Issuer;
 use crate::{GrantKind, json};
 
-/// The paths of the endpoints below the issuer's address, each with its first slash.
+/// The paths of the endpoints below the issuer's URL, each with a leading slash.
 #[derive(Clone, Copy, Debug)]
 pub struct Endpoints<'a> {
-    /// Where tokens are asked for.
+    /// The token endpoint.
     pub token: &'a str,
-    /// Where a browser is sent to sign in.
+    /// The authorization endpoint.
     pub authorization: &'a str,
-    /// Where a device asks for codes (RFC 8628).
+    /// The device authorization endpoint (RFC 8628).
     pub device_authorization: &'a str,
-    /// Where tokens are revoked (RFC 7009).
+    /// The revocation endpoint (RFC 7009).
     pub revocation: &'a str,
-    /// Where tokens are asked about (RFC 7662).
+    /// The introspection endpoint (RFC 7662).
     pub introspection: &'a str,
-    /// Where the public keys are (RFC 7517).
+    /// The JWK set (RFC 7517).
     pub key_set: &'a str,
 }
 
@@ -42,7 +42,7 @@ struct Metadata<'a> {
 }
 
 impl Issuer {
-    /// The metadata document as JSON text. It tells what is there, no more.
+    /// The metadata document as JSON text. It lists implemented features only.
     pub fn metadata(&self, endpoints: &Endpoints<'_>) -> String {
         let issuer = self.settings.issuer();
         let url = |path: &str| format!("{issuer}{path}");

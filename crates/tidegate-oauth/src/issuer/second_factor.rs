@@ -1,31 +1,33 @@
-//! Setting up, showing and taking away a second factor.
+//! Enrolment, verification and removal of a second factor.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use data_encoding::BASE32_NOPAD;
 use zeroize::Zeroizing;
 
-use super::{Browser, Claimed, Issuer};
+use super::{Browser, Issuer, LoginAttempt};
 use crate::flow::{RecoveryCode, SECRET_BYTES, Totp};
+use crate::rate_limit;
 use crate::request::percent;
-use crate::throttle;
-use crate::{AuditKind, Error, Result, SecondFactor, Secret, SecretHash, UserKey, Visit, random};
+use crate::{
+    AuditKind, Error, RequestContext, Result, SecondFactor, Secret, SecretHash, UserKey, random,
+};
 
-/// A second factor that is being set up: nothing is stored until its first code is right.
+/// A second factor that is being set up. Nothing is stored until the first code is right.
 #[derive(Clone, Debug)]
 pub struct Enrolment {
-    /// The secret, sealed for this user: what the form brings back.
+    /// The secret, encrypted for this user; the form sends it back.
     pub sealed: String,
-    /// The secret in base32, for who cannot scan.
+    /// The secret in base32, to enter by hand.
     pub secret: Secret,
-    /// The `otpauth:` address that authenticators scan.
+    /// The `otpauth:` URI for the QR code.
     pub uri: Secret,
 }
 
 impl Issuer {
-    /// Begins to set up a second factor for a user; `sealed` goes on with one that was begun.
+    /// Starts an enrolment for a user; with `sealed`, continues one.
     ///
-    /// [`Error::Malformed`] when `sealed` is not what this made for this user.
+    /// [`Error::Malformed`] when `sealed` was not made for this user.
     pub fn begin_enrolment(&self, key: &UserKey, sealed: Option<&str>) -> Result<Enrolment> {
         let (secret, sealed) = if let Some(sealed) = sealed {
             (self.unseal(key, sealed)?, sealed.to_owned())
@@ -57,20 +59,22 @@ impl Issuer {
         })
     }
 
-    /// Sets up the second factor of whoever is signed in in `browser`, if `code` is its code now.
-    /// Returns the recovery codes, to be shown this once, and the browser's new cookie.
+    /// Stores the second factor of the user who is signed in in `browser`, if `code` is right.
+    /// Returns the recovery codes, which are shown only once, and the browser's new cookie.
     ///
-    /// [`Error::WrongSecondFactor`]; [`Error::Taken`] when the user has one already.
+    /// [`Error::WrongSecondFactor`]; [`Error::Taken`] when the user has a second factor already.
     pub async fn enrol(
         &self,
         browser: &Browser,
         (sealed, code): (&str, &str),
-        visit: &Visit,
+        context: &RequestContext,
     ) -> Result<(Vec<Secret>, Secret)> {
         let key = &browser.user.key;
         let limit = &self.settings.limits.second_factor;
         let mut attempts = self.attempts();
-        attempts.count(throttle::second_factor(key), limit).await?;
+        attempts
+            .count(rate_limit::second_factor(key), limit)
+            .await?;
         let totp = Totp::new(self.unseal(key, sealed)?);
         let step = totp
             .step_of(code, self.ports.clock.now())
@@ -88,40 +92,54 @@ impl Issuer {
         if !store.insert_second_factor(key, &factor, &hashes).await? {
             return Err(Error::Taken("second factor"));
         }
-        attempts.give_back().await?;
-        self.tell(AuditKind::SecondFactorAdded, key, visit).await;
-        let cookie = self.raise(browser, visit).await?;
+        attempts.refund().await?;
+        self.audit_user_event(AuditKind::SecondFactorAdded, key, context)
+            .await;
+        let cookie = self.renew_with_second_factor(browser, context).await?;
         Ok((codes.iter().map(RecoveryCode::shown).collect(), cookie))
     }
 
-    /// Accepts the second factor of whoever is signed in in `browser`: a code of the authenticator,
-    /// each once only, or a recovery code. Returns the browser's new cookie.
+    /// Verifies the second factor of the user who is signed in in `browser`: a TOTP code, which can
+    /// be used once, or a recovery code. Returns the browser's new cookie.
     ///
     /// [`Error::WrongSecondFactor`], [`Error::TooManyAttempts`].
-    pub async fn show_second_factor(
+    pub async fn verify_second_factor(
         &self,
         browser: &Browser,
         code: &str,
-        visit: &Visit,
+        context: &RequestContext,
     ) -> Result<Secret> {
         let key = &browser.user.key;
-        self.check_second_factor(key, code, visit).await?;
-        self.raise(browser, visit).await
+        self.check_second_factor(key, code, context).await?;
+        self.renew_with_second_factor(browser, context).await
     }
 
-    /// Counts an attempt, and gives it back if `code` is right.
-    async fn check_second_factor(&self, key: &UserKey, code: &str, visit: &Visit) -> Result<()> {
+    /// Counts an attempt, and refunds it if `code` is right.
+    async fn check_second_factor(
+        &self,
+        key: &UserKey,
+        code: &str,
+        context: &RequestContext,
+    ) -> Result<()> {
         let limit = &self.settings.limits.second_factor;
         let mut attempts = self.attempts();
-        attempts.count(throttle::second_factor(key), limit).await?;
-        if !self.is_second_factor(key, code, visit).await? {
-            self.tell(AuditKind::SecondFactorFailed, key, visit).await;
+        attempts
+            .count(rate_limit::second_factor(key), limit)
+            .await?;
+        if !self.is_second_factor(key, code, context).await? {
+            self.audit_user_event(AuditKind::SecondFactorFailed, key, context)
+                .await;
             return Err(Error::WrongSecondFactor);
         }
-        attempts.give_back().await
+        attempts.refund().await
     }
 
-    async fn is_second_factor(&self, key: &UserKey, code: &str, visit: &Visit) -> Result<bool> {
+    async fn is_second_factor(
+        &self,
+        key: &UserKey,
+        code: &str,
+        context: &RequestContext,
+    ) -> Result<bool> {
         let store = &self.ports.store;
         let Some(factor) = store.second_factor(key).await? else {
             return Ok(false);
@@ -135,68 +153,82 @@ impl Issuer {
         };
         let used = store.use_recovery_code(key, code.hash()).await?;
         if used {
-            self.tell(AuditKind::RecoveryCodeUsed, key, visit).await;
+            self.audit_user_event(AuditKind::RecoveryCodeUsed, key, context)
+                .await;
         }
         Ok(used)
     }
 
-    /// Removes the second factor of the user who is signed in in `browser`. A browser that was left
-    /// open is not enough: `proof` is the user's password, or a code as for
-    /// [`show_second_factor`](Self::show_second_factor); a user without a password has codes only.
+    /// Removes the second factor of the user who is signed in in `browser`. An open browser alone
+    /// is not enough: `proof` is the user's password, or a code as for
+    /// [`verify_second_factor`](Self::verify_second_factor). A user without a password needs a
+    /// code.
     ///
-    /// [`Error::SecondFactorNeeded`] unless the factor was shown in this browser;
+    /// [`Error::SecondFactorNeeded`] unless the factor was verified in this browser;
     /// [`Error::WrongCredentials`], [`Error::WrongSecondFactor`], [`Error::TooManyAttempts`],
     /// [`Error::Busy`].
     pub async fn remove_second_factor(
         &self,
         browser: &Browser,
         proof: &Secret,
-        visit: &Visit,
+        context: &RequestContext,
     ) -> Result<()> {
         if !browser.session.second_factor {
             return Err(Error::SecondFactorNeeded);
         }
         let key = &browser.user.key;
-        // No password is as short as a code of an authenticator.
+        // No password is as short as a TOTP code.
         let text = proof.expose().trim();
         let code = text.len() <= 6 || RecoveryCode::parse(text).is_some();
         if code || browser.user.password_hash.is_none() {
-            self.check_second_factor(key, text, visit).await?;
+            self.check_second_factor(key, text, context).await?;
         } else {
-            let claimed = Claimed {
+            let attempt = LoginAttempt {
                 key: key.clone(),
                 client_id: None,
-                address: visit.address,
+                address: context.address,
             };
-            self.prove(&claimed, proof).await?;
+            self.login_with_password(&attempt, proof).await?;
         }
         if self.ports.store.delete_second_factor(key).await? {
-            self.tell(AuditKind::SecondFactorRemoved, key, visit).await;
+            self.audit_user_event(AuditKind::SecondFactorRemoved, key, context)
+                .await;
         }
         Ok(())
     }
 
-    /// Another browser session in the place of this one, with the second factor shown.
-    async fn raise(&self, browser: &Browser, visit: &Visit) -> Result<Secret> {
+    /// Replaces the browser session by a new one with the second factor verified.
+    async fn renew_with_second_factor(
+        &self,
+        browser: &Browser,
+        context: &RequestContext,
+    ) -> Result<Secret> {
         let store = &self.ports.store;
-        let cookie = self.open_browser(&browser.user, visit, true).await?;
+        let cookie = self
+            .open_browser_session(&browser.user, context, true)
+            .await?;
         store.delete_browser_session(browser.session.id).await?;
         Ok(cookie)
     }
 
-    pub(super) async fn tell(&self, kind: AuditKind, key: &UserKey, visit: &Visit) {
-        let event = self.event(kind, Some(&key.database)).of_user(&key.name);
-        self.ports.audit(event.from(visit.address)).await;
+    pub(super) async fn audit_user_event(
+        &self,
+        kind: AuditKind,
+        key: &UserKey,
+        context: &RequestContext,
+    ) {
+        let event = self.event(kind, Some(&key.database)).with_user(&key.name);
+        self.ports.audit(event.with_address(context.address)).await;
     }
 
-    /// Whether the user has a second factor, and how many recovery codes are left.
+    /// The number of unused recovery codes; `None` without a second factor.
     pub async fn second_factor_of(&self, key: &UserKey) -> Result<Option<u64>> {
         let factor = self.ports.store.second_factor(key).await?;
         Ok(factor.map(|factor| factor.recovery_codes))
     }
 }
 
-/// Binds a sealed secret to its user.
+/// The AEAD label that binds an encrypted secret to its user.
 fn label(key: &UserKey) -> String {
     let name = SecretHash::of(&Secret::new(key.to_string())).to_base64url();
     format!("second factor {name}")

@@ -1,6 +1,6 @@
-//! Opening, continuing and ending sessions.
+//! Opening, refreshing and ending sessions.
 
-use crate::grant::Exchange;
+use crate::grant::GrantContext;
 use crate::token::{self, AccessToken};
 use crate::{
     AuditEvent, AuditKind, EndReason, GrantKind, Issuer, Result, Secret, Session, SessionId,
@@ -8,10 +8,10 @@ use crate::{
 };
 
 impl Issuer {
-    /// Opens a session for a user who has proved to be one, and gives its first tokens.
+    /// Opens a session for an authenticated user and issues its first tokens.
     pub(crate) async fn open_session(
         &self,
-        cx: &Exchange<'_>,
+        cx: &GrantContext<'_>,
         user: &User,
         grant: GrantKind,
     ) -> Result<TokenResponse> {
@@ -20,10 +20,10 @@ impl Issuer {
         self.first_tokens(cx, &session, user).await
     }
 
-    /// A session that begins now, not stored yet.
+    /// A new session, not stored yet.
     pub(crate) fn new_session(
         &self,
-        cx: &Exchange<'_>,
+        cx: &GrantContext<'_>,
         user: &User,
         grant: GrantKind,
     ) -> Result<Session> {
@@ -44,23 +44,25 @@ impl Issuer {
         })
     }
 
-    /// The first tokens of a session that has been stored.
+    /// Issues the first tokens of a stored session.
     pub(crate) async fn first_tokens(
         &self,
-        cx: &Exchange<'_>,
+        cx: &GrantContext<'_>,
         session: &Session,
         user: &User,
     ) -> Result<TokenResponse> {
         let kind = AuditKind::SessionOpened(session.grant);
         let event = self.event(kind, Some(&user.key.database));
-        let event = event.of_user(&user.key.name).of_client(&session.client_id);
+        let event = event
+            .with_user(&user.key.name)
+            .with_client(&session.client_id);
         self.ports
-            .audit(event.in_session(session.id).from(cx.address))
+            .audit(event.with_session(session.id).with_address(cx.address))
             .await;
         self.tokens(session, user, 1)
     }
 
-    /// The access token of a session as it is now, and its refresh token `number`.
+    /// Issues an access token for a session, and refresh token `number`.
     pub(crate) fn tokens(
         &self,
         session: &Session,
@@ -95,10 +97,10 @@ impl Issuer {
         })
     }
 
-    /// Ends a session, here at once and on the other nodes at their next look.
+    /// Ends a session: on this node at once, on others after their next denylist refresh.
     pub(crate) async fn end_session(
         &self,
-        cx: &Exchange<'_>,
+        cx: &GrantContext<'_>,
         id: SessionId,
         reason: EndReason,
     ) -> Result<()> {
@@ -106,23 +108,23 @@ impl Issuer {
         let ended = self.ports.store.end_session(id, reason, now).await?;
         self.denylist.add(id, now);
         if ended {
-            // For the log only: the session has ended whether or not it can be read.
+            // For the audit log only: the session has ended even if it cannot be read.
             let session = self.ports.store.session(id).await.ok().flatten();
             let event = self.event(AuditKind::SessionEnded(reason), Some(&cx.client.database));
             let event = match &session {
-                Some(session) => event.of_user(&session.user.name),
+                Some(session) => event.with_user(&session.user.name),
                 None => event,
             };
             let event = event
-                .of_client(&cx.client.id)
-                .in_session(id)
-                .from(cx.address);
+                .with_client(&cx.client.id)
+                .with_session(id)
+                .with_address(cx.address);
             self.ports.audit(event).await;
         }
         Ok(())
     }
 
-    /// An audit event of this moment.
+    /// An audit event with the current time.
     pub(crate) fn event(&self, kind: AuditKind, database: Option<&str>) -> AuditEvent {
         AuditEvent::new(self.ports.clock.now(), kind, database)
     }
@@ -132,8 +134,8 @@ impl Issuer {
             .decode(self.settings.issuer(), token.expose())
     }
 
-    /// When a session that is refreshed now expires if nobody refreshes it again.
-    pub(crate) fn idle_end(&self, now: Timestamp) -> Timestamp {
+    /// When a session that is refreshed now expires without another refresh.
+    pub(crate) fn idle_expiry(&self, now: Timestamp) -> Timestamp {
         now.plus(self.settings.lifetimes.session_idle)
     }
 }

@@ -1,13 +1,14 @@
-//! Making an account of one's own.
+//! Self-registration.
 
 use super::Issuer;
-use crate::throttle;
+use crate::rate_limit;
 use crate::{
-    Accounts, AttemptScope, Client, Error, NewUser, Result, Secret, Timestamp, Visit, redirect,
+    Accounts, AttemptScope, Client, Error, NewUser, RequestContext, Result, Secret, Timestamp,
+    redirect,
 };
 
 impl Issuer {
-    /// Makes a user through a client and signs the browser in; returns its cookie.
+    /// Creates a user through a client and signs the browser in; returns its cookie.
     ///
     /// [`Error::SignUpClosed`], [`Error::TooManyAttempts`], and the errors of
     /// [`Accounts::create`].
@@ -16,43 +17,43 @@ impl Issuer {
         accounts: &Accounts,
         client: &Client,
         new: NewUser,
-        visit: &Visit,
+        context: &RequestContext,
     ) -> Result<Secret> {
         if !client.allow_signup || new.database.as_str() != client.database {
             return Err(Error::SignUpClosed);
         }
-        self.count_sign_up(visit).await?;
+        self.count_sign_up(context).await?;
         let actor = new.name.as_str().to_owned();
         let user = accounts
-            .acting_as(&actor, visit.address)
+            .acting_as(&actor, context.address)
             .create(NewUser {
-                signs_up: true,
+                self_registered: true,
                 ..new
             })
             .await?;
-        self.open_browser(&user, visit, false).await
+        self.open_browser_session(&user, context, false).await
     }
 
-    /// Counts a sign-up. Never given back: names are found out by trying to take them.
-    pub(super) async fn count_sign_up(&self, visit: &Visit) -> Result<()> {
-        let Some(address) = visit.address else {
+    /// Counts a sign-up. Never refunded: sign-ups reveal which names are taken.
+    pub(super) async fn count_sign_up(&self, context: &RequestContext) -> Result<()> {
+        let Some(address) = context.address else {
             return Ok(());
         };
-        let key = throttle::address(AttemptScope::SignUp, address);
+        let key = rate_limit::address(AttemptScope::SignUp, address);
         let limit = &self.settings.limits.sign_up;
         self.attempts().count(key, limit).await
     }
 
-    /// Whether a browser may be sent to this address: a client has registered it, of whatever
-    /// tenant, because who signs out twice is nobody's user the second time.
+    /// Whether any client of any tenant has registered this redirect URI. The tenant does not
+    /// matter, because a second sign-out has no user.
     pub async fn is_registered(&self, uri: &str) -> Result<bool> {
-        let start = redirect::certain_part(uri);
+        let start = redirect::lookup_prefix(uri);
         let registered = self.ports.store.redirect_uris_from(start).await?;
         let mut registered = registered.iter();
         Ok(registered.any(|known| redirect::matches(known, uri)))
     }
 
-    /// The present.
+    /// The current time.
     pub fn now(&self) -> Timestamp {
         self.ports.clock.now()
     }

@@ -1,4 +1,4 @@
-//! The master key: the one secret that an operator keeps, from which the others are derived.
+//! The master key: the operator's only secret, from which all other keys are derived.
 
 use std::fmt;
 
@@ -11,25 +11,25 @@ use zeroize::{Zeroize as _, Zeroizing};
 use crate::{Error, Result, SecureRandom, random};
 
 const LENGTH: usize = 32;
-/// Separates our derivations from those that anybody else makes of the same key.
+/// Separates these derivations from others of the same key.
 const SALT: &[u8] = b"tidegate";
-/// The first byte of everything sealed, so that another form can follow.
+/// The first byte of everything encrypted, so that another format can follow.
 const SEAL_VERSION: u8 = 1;
 
-/// 32 random bytes that only the operator and the running server know.
+/// 32 random bytes, known only to the operator and the running server.
 ///
-/// Nothing uses the bytes as they are: each use has a key of its own, derived by HKDF-SHA256
-/// (RFC 5869), so that none tells anything about another.
+/// The bytes are never used directly: each purpose has its own key, derived by HKDF-SHA256 (RFC
+/// 5869), so one key reveals nothing about another.
 #[derive(Clone)]
 pub struct MasterKey(Zeroizing<[u8; LENGTH]>);
 
 impl MasterKey {
-    /// A new key.
+    /// Generates a key.
     pub fn generate(random: &dyn SecureRandom) -> Result<Self> {
         Ok(Self(Zeroizing::new(random::bytes(random)?)))
     }
 
-    /// Reads 43 characters of base64url, with or without padding and white space around them.
+    /// Parses 43 characters of base64url; padding and surrounding white space are allowed.
     pub fn parse(text: &str) -> Result<Self> {
         let malformed = Error::Malformed {
             part: "master key",
@@ -48,17 +48,17 @@ impl MasterKey {
             })
     }
 
-    /// The key as text, for the file that keeps it.
+    /// The key as text, for the key file.
     pub fn to_base64url(&self) -> Zeroizing<String> {
         Zeroizing::new(URL_SAFE_NO_PAD.encode(*self.0))
     }
 
-    /// What tells this key from another without telling anything about it: 22 characters.
+    /// Identifies the key without revealing it: 22 characters.
     pub fn fingerprint(&self) -> String {
         URL_SAFE_NO_PAD.encode(&self.derive("fingerprint")[..16])
     }
 
-    /// A key for one purpose. The same purpose gives the same key, another one an unrelated key.
+    /// Derives the key for a purpose: always the same key for the same purpose.
     pub fn derive(&self, purpose: &str) -> Zeroizing<[u8; LENGTH]> {
         expand(&self.0, purpose)
     }
@@ -68,12 +68,12 @@ impl MasterKey {
         hmac::Key::new(hmac::HMAC_SHA256, self.derive("refresh token").as_slice())
     }
 
-    /// The key that binds forms to browsers.
+    /// The key of form tokens.
     pub(crate) fn form_key(&self) -> hmac::Key {
         hmac::Key::new(hmac::HMAC_SHA256, self.derive("form token").as_slice())
     }
 
-    /// Encrypts `secret` so that it opens only with the same `label`.
+    /// Encrypts `secret`; it can be decrypted only with the same `label`.
     pub(crate) fn seal(
         &self,
         label: &str,
@@ -97,8 +97,8 @@ impl MasterKey {
         Ok(sealed)
     }
 
-    /// Decrypts what [`seal`](Self::seal) made; [`Error::DamagedKey`] if it was not made by it with
-    /// this key and this label.
+    /// Decrypts the result of [`seal`](Self::seal); [`Error::DamagedKey`] unless key and label
+    /// match.
     pub(crate) fn open(&self, label: &str, sealed: &[u8]) -> Result<Zeroizing<Vec<u8>>> {
         let (&version, rest) = sealed.split_first().ok_or(Error::DamagedKey)?;
         let (nonce, ciphertext) = rest

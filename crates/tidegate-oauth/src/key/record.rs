@@ -1,34 +1,34 @@
-//! A signing key as a store keeps it.
+//! A signing key as stored.
 
 use crate::Timestamp;
 
-/// An EC P-256 key pair for ES256 (RFC 7518, section 3.4). The private half is sealed by the
-/// master key: who reads the store cannot sign.
+/// An EC P-256 key pair for ES256 (RFC 7518, section 3.4). The private key is encrypted by the
+/// master key, so read access to the store does not allow signing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SigningKeyRecord {
-    /// The `kid` of the tokens that it signs and of its entry in the key set.
+    /// The `kid` in tokens and in the key set.
     pub id: String,
-    /// Where it is in its life.
+    /// The state.
     pub state: KeyState,
     /// The public point, uncompressed: 65 bytes, the first is 4 (SEC 1, section 2.3.3).
     pub public_key: Vec<u8>,
-    /// The private key, sealed; opaque to a store.
+    /// The private key, encrypted; opaque to a store.
     pub sealed_private_key: Vec<u8>,
-    /// When it was made, and so when it was first published.
+    /// When it was created and first published.
     pub created_at: Timestamp,
 }
 
-/// The life of a signing key. It only moves down this list; after `Retired` the record is deleted.
+/// The states of a signing key, in order. After `Retired` the record is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyState {
-    /// Published in the key set, so that everyone knows it before it signs anything.
+    /// Published, but does not sign yet, so that resource servers know it in time.
     Next,
-    /// Signs.
+    /// Signs new tokens.
     Active {
         /// Since when.
         since: Timestamp,
     },
-    /// Signs no more; published until the last token that it signed has expired.
+    /// No longer signs; published until the last token that it signed has expired.
     Retired {
         /// Since when.
         since: Timestamp,

@@ -1,9 +1,9 @@
-//! The keys that a node knows, as of its last look at the store.
+//! The signing keys of a node, as of its last refresh.
 
 use super::{KeyState, MasterKey, SigningKey, SigningKeyRecord};
 use crate::{Error, Result};
 
-/// One key that signs, one that is published ahead, and those that signed not long ago.
+/// The active key, the next key, and retired keys.
 #[derive(Debug)]
 pub(crate) struct KeyRing {
     active: SigningKey,
@@ -11,8 +11,8 @@ pub(crate) struct KeyRing {
 }
 
 impl KeyRing {
-    /// Opens the stored keys. None when no key is active yet; [`Error::DamagedKey`] when one that
-    /// matters does not open.
+    /// Decrypts the stored keys. `None` when no key is active yet; [`Error::DamagedKey`] when a key
+    /// cannot be decrypted.
     pub(crate) fn open(records: Vec<SigningKeyRecord>, master: &MasterKey) -> Result<Option<Self>> {
         let mut active = None;
         let mut others = Vec::new();
@@ -26,12 +26,12 @@ impl KeyRing {
         Ok(active.map(|active| Self { active, others }))
     }
 
-    /// The key that signs.
+    /// The active key.
     pub(crate) fn active(&self) -> &SigningKey {
         &self.active
     }
 
-    /// The key that is published ahead.
+    /// The next key.
     pub(crate) fn next(&self) -> Option<&SigningKey> {
         self.others
             .iter()
@@ -43,14 +43,13 @@ impl KeyRing {
         std::iter::once(&self.active).chain(&self.others)
     }
 
-    /// The key whose tokens have this header segment. The comparison is exact: a header with
-    /// another algorithm, type, key or member is no header of ours, so there is nothing to parse
-    /// and nothing to confuse.
+    /// The key whose tokens have this header segment. The comparison is exact, so a header with
+    /// another algorithm, type, key or member never matches and is never parsed.
     pub(crate) fn with_header(&self, header: &str) -> Option<&SigningKey> {
         self.keys().find(|key| key.header() == header)
     }
 
-    /// Whether the ring is what `records` say.
+    /// Whether the ring equals `records`.
     pub(crate) fn is_of(&self, records: &[SigningKeyRecord]) -> bool {
         records.len() == self.others.len() + 1
             && records

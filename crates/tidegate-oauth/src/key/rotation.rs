@@ -1,21 +1,24 @@
-//! The life of signing keys, shared by all nodes through the store.
+//! Creation, rotation and deletion of signing keys, which all nodes share through the store.
 
 use std::time::Duration;
 
 use super::{KeyRing, KeyState, MasterKey, SigningKey, SigningKeyRecord};
 use crate::{Error, Result, SecureRandom, Store, Timestamp};
 
-/// What making keys needs.
-pub(crate) struct Foundry<'a> {
+/// What is needed to generate keys.
+pub(crate) struct KeyGenerator<'a> {
     pub(crate) store: &'a dyn Store,
     pub(crate) master: &'a MasterKey,
     pub(crate) random: &'a dyn SecureRandom,
 }
 
-/// Reads the keys and makes the active and the next one where they are missing. Of several nodes
-/// that find them missing at once, the store lets one add its keys; the others take those.
-pub(crate) async fn load(foundry: &Foundry<'_>, now: Timestamp) -> Result<Vec<SigningKeyRecord>> {
-    let records = foundry.store.signing_keys().await?;
+/// Loads the keys; generates the active and the next one if missing. If several nodes do so at
+/// once, the store accepts one node's keys and the others use those.
+pub(crate) async fn load(
+    generator: &KeyGenerator<'_>,
+    now: Timestamp,
+) -> Result<Vec<SigningKeyRecord>> {
+    let records = generator.store.signing_keys().await?;
     let has = |name| records.iter().any(|record| record.state.name() == name);
     let wanted = [KeyState::Active { since: now }, KeyState::Next];
     let missing: Vec<_> = wanted
@@ -26,13 +29,14 @@ pub(crate) async fn load(foundry: &Foundry<'_>, now: Timestamp) -> Result<Vec<Si
         return Ok(records);
     }
     for state in missing {
-        let key = SigningKey::generate(state, foundry.master, foundry.random, now)?;
-        foundry.store.insert_signing_key(&key).await?;
+        let key = SigningKey::generate(state, generator.master, generator.random, now)?;
+        generator.store.insert_signing_key(&key).await?;
     }
-    Ok(foundry.store.signing_keys().await?)
+    Ok(generator.store.signing_keys().await?)
 }
 
-/// Lets the next key sign and makes another one next. False when another node was faster.
+/// Makes the next key active; `load` then generates a new next key. `false` when another node did
+/// it first.
 ///
 /// [`Error::KeyTooYoung`] when the next key has not been published for `notice` yet.
 pub(crate) async fn rotate(
@@ -55,7 +59,7 @@ pub(crate) async fn rotate(
         .await?)
 }
 
-/// Deletes the keys that have been retired for as long as the last token that they signed lives.
+/// Deletes keys that have been retired for longer than the lifetime of their last token.
 pub(crate) async fn remove_retired(
     store: &dyn Store,
     ring: &KeyRing,

@@ -1,4 +1,4 @@
-//! A signing key in memory: makes and checks ES256 signatures.
+//! A signing key in memory: creates and verifies ES256 signatures.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use ring::signature::{
 use super::{KeyState, MasterKey, SigningKeyRecord};
 use crate::{Error, Result, SecureRandom, Timestamp, random};
 
-/// An opened signing key.
+/// A decrypted signing key.
 pub(crate) struct SigningKey {
     record: SigningKeyRecord,
     pair: EcdsaKeyPair,
@@ -22,7 +22,7 @@ pub(crate) struct SigningKey {
 }
 
 impl SigningKey {
-    /// Makes a key pair and seals its private half.
+    /// Generates a key pair and encrypts the private key.
     pub(crate) fn generate(
         state: KeyState,
         master: &MasterKey,
@@ -45,7 +45,7 @@ impl SigningKey {
         })
     }
 
-    /// Opens a stored key.
+    /// Decrypts a stored key.
     pub(crate) fn open(record: SigningKeyRecord, master: &MasterKey) -> Result<Self> {
         let document = master.open(&record.id, &record.sealed_private_key)?;
         let pair = pair(&document)?;
@@ -66,7 +66,7 @@ impl SigningKey {
         &self.record
     }
 
-    /// The one header segment that tokens of this key have.
+    /// The header segment of all tokens of this key.
     pub(crate) fn header(&self) -> &str {
         &self.header
     }
@@ -80,7 +80,7 @@ impl SigningKey {
         Ok(URL_SAFE_NO_PAD.encode(signature))
     }
 
-    /// Whether `signature` (base64url) is one of this key for `message`.
+    /// Whether `signature` (base64url) is a valid signature of `message`.
     pub(crate) fn verifies(&self, message: &[u8], signature: &str) -> bool {
         let mut bytes = [0; 64];
         let length = URL_SAFE_NO_PAD.decode_slice(signature, &mut bytes);
@@ -115,7 +115,7 @@ fn pair(document: &[u8]) -> Result<EcdsaKeyPair> {
     .map_err(|_| Error::DamagedKey)
 }
 
-/// The two halves of an uncompressed point, in base64url.
+/// The coordinates of an uncompressed point, in base64url.
 fn coordinates(public_key: &[u8]) -> Result<(String, String)> {
     match public_key.split_first() {
         Some((4, point)) if point.len() == 64 => {
@@ -126,7 +126,7 @@ fn coordinates(public_key: &[u8]) -> Result<(String, String)> {
     }
 }
 
-/// The key's name: its SHA-256 thumbprint (RFC 7638), so that it cannot be taken by another key.
+/// The key id: the SHA-256 thumbprint of the key (RFC 7638).
 fn thumbprint(public_key: &[u8]) -> Result<String> {
     let (x, y) = coordinates(public_key)?;
     let canonical = format!(r#"{{"crv":"P-256","kty":"EC","x":"{x}","y":"{y}"}}"#);

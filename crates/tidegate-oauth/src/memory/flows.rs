@@ -1,10 +1,10 @@
-//! What flows leave behind, in memory.
+//! [`FlowStore`] in memory.
 
 use std::collections::HashMap;
 
 use super::{MemoryStore, done};
 use crate::{
-    Approval, AuthorizationCode, BrowserSession, DeviceCode, DeviceState, FlowStore, Polled,
+    Approval, AuthorizationCode, BrowserSession, DeviceCode, DevicePoll, DeviceState, FlowStore,
     SecondFactor, SecretHash, Session, StoreFuture, Timestamp, UserKey,
 };
 
@@ -17,13 +17,13 @@ pub(super) struct Flows {
 }
 
 impl Flows {
-    /// Forgets what belongs to users that are gone.
+    /// Deletes what belongs to deleted users.
     pub(super) fn forget(&mut self, gone: impl Fn(&UserKey) -> bool) {
         self.leave(|browser| gone(&browser.user));
         self.factors.retain(|user, _| !gone(user));
     }
 
-    /// Forgets browser sessions, and what was allowed in them.
+    /// Deletes browser sessions, and voids what was approved in them.
     pub(super) fn leave(&mut self, gone: impl Fn(&BrowserSession) -> bool) -> usize {
         let before = self.browsers.len();
         self.browsers.retain(|_, browser| !gone(browser));
@@ -38,7 +38,7 @@ impl Flows {
         before - self.browsers.len()
     }
 
-    /// Forgets the codes of clients that are gone.
+    /// Deletes the codes of deleted clients.
     pub(super) fn forget_clients(&mut self, gone: impl Fn(&str) -> bool) {
         self.codes.retain(|_, code| !gone(&code.client_id));
         self.devices.retain(|_, device| !gone(&device.client_id));
@@ -101,7 +101,7 @@ impl FlowStore for MemoryStore {
         hash: SecretHash,
         client_id: &'a str,
         now: Timestamp,
-    ) -> StoreFuture<'a, Option<Polled>> {
+    ) -> StoreFuture<'a, Option<DevicePoll>> {
         let flows = &mut self.tables().flows;
         let device = flows.devices.get_mut(&hash);
         let device = device.filter(|device| device.client_id == client_id);

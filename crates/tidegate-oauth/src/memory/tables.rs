@@ -1,12 +1,13 @@
-//! What the store in memory keeps, and its steps on one table each.
+//! The tables of the memory store, and the steps that touch one table.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::flows::Flows;
 use crate::{
     AnonymousSql, AttemptCounter, AttemptKey, AuditEntry, AuditEvent, AuditPage, AuditSince,
-    Client, EndReason, EndedSession, GrantKind, KeyState, LinkedIdentity, Presented, PurgeBefore,
-    Session, SessionEnd, SessionId, SigningKeyRecord, Timestamp, Unlinked, User, UserKey, Written,
+    Client, EndReason, EndedSession, GrantKind, KeyState, LinkedIdentity, PurgeBefore,
+    RefreshOutcome, Session, SessionEnd, SessionId, SigningKeyRecord, Timestamp, UnlinkOutcome,
+    User, UserKey, WriteOutcome,
 };
 
 #[derive(Debug, Default)]
@@ -25,12 +26,12 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    pub(super) fn insert_client(&mut self, client: &Client) -> Written {
+    pub(super) fn insert_client(&mut self, client: &Client) -> WriteOutcome {
         if self.clients.contains_key(&client.id) {
-            return Written::Taken;
+            return WriteOutcome::Taken;
         }
         self.clients.insert(client.id.clone(), client.clone());
-        Written::Done
+        WriteOutcome::Done
     }
 
     pub(super) fn update_client(&mut self, read: &Client, client: &Client) -> bool {
@@ -47,7 +48,7 @@ impl Tables {
         true
     }
 
-    /// A tenant is there as long as it has a user.
+    /// A tenant exists while it has a user.
     pub(super) fn set_anonymous_sql(&mut self, database: &str, setting: AnonymousSql) -> bool {
         let known = self.users.keys().any(|user| user.database == database);
         if known {
@@ -61,7 +62,7 @@ impl Tables {
         all.filter(|uri| uri.starts_with(start)).cloned().collect()
     }
 
-    /// Takes a tenant's clients away, with their codes.
+    /// Deletes a tenant's clients and their codes.
     pub(super) fn drop_clients(&mut self, database: &str) {
         let of = |client: &Client| client.database == database;
         let clients = &self.clients;
@@ -100,36 +101,36 @@ impl Tables {
         own.map(|(_, identity)| identity.clone()).collect()
     }
 
-    pub(super) fn delete_identity(&mut self, key: &UserKey, name: &[String; 3]) -> Unlinked {
+    pub(super) fn delete_identity(&mut self, key: &UserKey, name: &[String; 3]) -> UnlinkOutcome {
         if self
             .identities
             .get(name)
             .is_none_or(|(user, _)| user != key)
         {
-            return Unlinked::Missing;
+            return UnlinkOutcome::Missing;
         }
         let user = self.users.get(key);
         let password = user.is_some_and(|user| user.password_hash.is_some());
         if !password && self.identities_of(key).len() == 1 {
-            return Unlinked::LastWay;
+            return UnlinkOutcome::LastCredential;
         }
         self.identities.remove(name);
-        Unlinked::Done
+        UnlinkOutcome::Done
     }
 
-    pub(super) fn insert_user(&mut self, user: &User) -> Written {
+    pub(super) fn insert_user(&mut self, user: &User) -> WriteOutcome {
         let same = |known: &User| known.key == user.key || known.role == user.role;
         if self.users.values().any(same) {
-            return Written::Taken;
+            return WriteOutcome::Taken;
         }
         if user.default_user && self.default_user(&user.key.database).is_some() {
-            return Written::DefaultUserTaken;
+            return WriteOutcome::DefaultUserTaken;
         }
         self.users.insert(user.key.clone(), user.clone());
-        Written::Done
+        WriteOutcome::Done
     }
 
-    pub(super) fn update_user(&mut self, read: &User, user: &User) -> Written {
+    pub(super) fn update_user(&mut self, read: &User, user: &User) -> WriteOutcome {
         let other = self
             .default_user(&user.key.database)
             .is_some_and(|known| known.key != user.key);
@@ -140,16 +141,16 @@ impl Tables {
                 && known.default_user == read.default_user
         };
         let Some(known) = self.users.get_mut(&user.key).filter(same) else {
-            return Written::Missing;
+            return WriteOutcome::Missing;
         };
         if user.default_user && other {
-            return Written::DefaultUserTaken;
+            return WriteOutcome::DefaultUserTaken;
         }
         known.email.clone_from(&user.email);
         known.properties.clone_from(&user.properties);
         known.user_groups.clone_from(&user.user_groups);
         known.default_user = user.default_user;
-        Written::Done
+        WriteOutcome::Done
     }
 
     pub(super) fn present(
@@ -158,21 +159,21 @@ impl Tables {
         number: u64,
         now: Timestamp,
         expires_at: Timestamp,
-    ) -> Presented {
+    ) -> RefreshOutcome {
         let session = self
             .sessions
             .get_mut(&id)
             .filter(|session| session.is_alive(now));
         let Some(session) = session else {
-            return Presented::Dead;
+            return RefreshOutcome::Invalid;
         };
         if session.presented > number {
-            return Presented::Superseded;
+            return RefreshOutcome::Reused;
         }
         session.presented = number;
         session.refreshed_at = now;
         session.expires_at = expires_at.min(session.closes_at);
-        Presented::Accepted(session.clone())
+        RefreshOutcome::Accepted(session.clone())
     }
 
     pub(super) fn end_where(

@@ -1,4 +1,4 @@
-//! What hashing a password costs.
+//! Cost parameters of password hashing.
 
 use argon2::Params;
 
@@ -16,7 +16,7 @@ pub struct PasswordCost {
 }
 
 impl Default for PasswordCost {
-    /// 19 MiB, two passes, one lane: what OWASP's "Password Storage Cheat Sheet" asks for.
+    /// 19 MiB, two passes, one lane, as OWASP's "Password Storage Cheat Sheet" recommends.
     fn default() -> Self {
         Self {
             memory_kib: 19 * 1024,

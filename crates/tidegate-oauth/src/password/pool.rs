@@ -1,4 +1,4 @@
-//! Threads that do nothing but hash, and a short queue before them.
+//! The hashing threads and their queue.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,15 +11,15 @@ use tokio::sync::oneshot;
 
 use crate::{Error, Result};
 
-/// Jobs that may wait. At 50 ms a hash the last of them waits for under two seconds.
+/// Capacity of the queue. At 50 ms a hash, the last job waits less than two seconds.
 const QUEUE: usize = 32;
 const RETRY_AFTER: Duration = Duration::from_secs(1);
-/// After so long without work the memory of the last hash goes back to the system.
+/// After this idle time the memory of the last hash is returned to the system.
 const REST: Duration = Duration::from_secs(2);
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// A bounded pool. Dropping it lets its threads finish the queue and end.
+/// A bounded thread pool. When it is dropped, its threads finish the queue and end.
 pub(crate) struct Pool {
     queue: SyncSender<Job>,
     completed: Arc<AtomicU64>,
@@ -47,7 +47,7 @@ impl Pool {
     }
 
     /// Runs `job` on one of the threads. [`Error::Busy`] when the queue is full. A job whose caller
-    /// has gone away is skipped.
+    /// was dropped is skipped.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         job: impl FnOnce() -> T + Send + 'static,
@@ -58,7 +58,7 @@ impl Pool {
             if !reply.is_closed() {
                 let result = job();
                 completed.fetch_add(1, Ordering::Relaxed);
-                // The caller may have gone meanwhile; then nobody wants the result.
+                // The caller may have been dropped; then the result is not needed.
                 let _ = reply.send(result);
             }
         });
@@ -72,12 +72,14 @@ impl Pool {
     }
 }
 
-/// A quarter of the share of a thread that serves requests, where both want the processor.
+/// With this niceness a thread gets about a third of the CPU time of a thread that serves requests,
+/// when both are busy.
 #[cfg(target_os = "linux")]
 const NICE: i32 = 5;
 
 fn work(jobs: &Mutex<Receiver<Job>>) {
-    // On Linux the niceness is the thread's own (nice(2)). Refused, it only takes more than its share.
+    // On Linux niceness is per thread (nice(2)). If it is refused, the thread only takes more CPU
+    // time.
     #[cfg(target_os = "linux")]
     let _ = rustix::process::nice(NICE);
     while let Some(job) = next(jobs) {
@@ -85,7 +87,7 @@ fn work(jobs: &Mutex<Receiver<Job>>) {
     }
 }
 
-/// The next job; `None` when there will be none.
+/// The next job; `None` when the pool was dropped.
 fn next(jobs: &Mutex<Receiver<Job>>) -> Option<Job> {
     let jobs = jobs.lock().unwrap_or_else(PoisonError::into_inner);
     match jobs.recv_timeout(REST) {
@@ -98,8 +100,8 @@ fn next(jobs: &Mutex<Receiver<Job>>) -> Option<Job> {
     }
 }
 
-/// Has the allocator give back what a hash has used, which is 19 MiB: allocators look for old free
-/// memory only when something large is freed, and nothing else here is.
+/// Makes the allocator return the 19 MiB that a hash used: allocators scan for free memory only
+/// when something large is freed.
 fn return_memory() {
     drop(std::hint::black_box(Vec::<u8>::with_capacity(1 << 20)));
 }
@@ -117,7 +119,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn more_than_the_queue_holds_is_refused_at_once() {
+    async fn a_full_queue_refuses_jobs_at_once() {
         let pool = Arc::new(Pool::start(1).unwrap());
         let (release, held) = std::sync::mpsc::channel::<()>();
         let (started, running) = oneshot::channel();

@@ -12,16 +12,16 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// Credentials sent by Basic. RFC 6749 wants both halves form-encoded before they are joined; half
-/// of the clients do that. Both readings are kept, and either may fit.
+/// Credentials from HTTP Basic authentication. RFC 6749 requires both parts to be form-encoded,
+/// which only some clients do. Both readings are kept, and either may match.
 #[derive(Clone, Debug)]
 pub struct BasicCredentials {
-    /// The readings, the plain one first; one when both are the same.
+    /// The readings, the literal one first; one if both are equal.
     pub(super) readings: Vec<(String, Secret)>,
 }
 
 impl BasicCredentials {
-    /// Reads the value of an Authorization header; none when its scheme is another one.
+    /// Parses an Authorization header; `None` for another scheme.
     ///
     /// [`Error::Malformed`] when the scheme is Basic and the rest is not base64 of `id:secret`.
     pub fn from_header(value: &str) -> Result<Option<Self>> {
@@ -39,7 +39,7 @@ impl BasicCredentials {
         Ok(Some(Self::new(id, secret)))
     }
 
-    /// Both readings of the two halves.
+    /// Both readings of an id and a secret.
     pub fn new(id: &str, secret: &str) -> Self {
         let mut readings = vec![(id.to_owned(), Secret::new(secret))];
         let decoded = (

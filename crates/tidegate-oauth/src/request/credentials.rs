@@ -1,19 +1,19 @@
-//! Which client asks, and what it shows for it.
+//! Client credentials of a request.
 
 use super::{BasicCredentials, Parameters};
 use crate::{Error, Result, Secret};
 
-/// A client's id with its secret, in each reading that the request allows.
+/// A client's id and secret, in each reading that the request allows.
 #[derive(Clone, Debug)]
 pub struct ClientCredentials {
     readings: Vec<(String, Option<Secret>)>,
 }
 
 impl ClientCredentials {
-    /// Reads `client_id` and `client_secret` from the body or from Basic credentials; the id may
-    /// stand in both.
+    /// Parses `client_id` and `client_secret` from the body or from Basic credentials; the id may
+    /// be in both.
     ///
-    /// [`Error::MissingParameter`] without any id, [`Error::TwoCredentials`] when they contradict.
+    /// [`Error::MissingParameter`] without an id, [`Error::TwoCredentials`] when they contradict.
     pub fn parse(parameters: &Parameters, basic: Option<&BasicCredentials>) -> Result<Self> {
         let id = parameters.text("client_id")?;
         let secret = parameters.text("client_secret")?;
@@ -35,12 +35,12 @@ impl ClientCredentials {
         Ok(Self { readings })
     }
 
-    /// The ids to look for, the likelier first.
+    /// The ids to look up, the more likely first.
     pub(crate) fn ids(&self) -> impl Iterator<Item = &str> {
         self.readings.iter().map(|(id, _)| id.as_str())
     }
 
-    /// The secrets shown for the client with this id.
+    /// The secrets given for the client with this id.
     pub(crate) fn secrets_for(&self, id: &str) -> impl Iterator<Item = &Secret> {
         self.readings
             .iter()

@@ -1,4 +1,4 @@
-//! The parameters of a request, however they were sent.
+//! Request parameters, from a form or from JSON.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -8,11 +8,11 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use super::percent;
 use crate::{Error, Result, Secret};
 
-/// Longer names are not repeated in answers.
-const LONGEST_NAME: usize = 64;
+/// Longer names are not repeated in responses.
+const MAX_NAME_LENGTH: usize = 64;
 
-/// Names with their values in the order sent, doubles included. What is wrong with a value is told
-/// when it is asked for: parameters that nobody asks for are ignored (RFC 6749, section 3.2).
+/// Names with values in the order sent, including duplicates. Values are checked when they are
+/// read; unknown parameters are ignored (RFC 6749, section 3.2).
 #[derive(Default)]
 pub struct Parameters(Vec<(String, Value)>);
 
@@ -23,7 +23,7 @@ enum Value {
 }
 
 impl Parameters {
-    /// Parameters that are decoded already.
+    /// Parameters from decoded pairs.
     pub fn from_pairs<N, V>(pairs: impl IntoIterator<Item = (N, V)>) -> Self
     where
         N: Into<String>,
@@ -33,9 +33,9 @@ impl Parameters {
         Self(pairs.into_iter().map(text).collect())
     }
 
-    /// Decodes a body of the type `application/x-www-form-urlencoded`.
+    /// Parses an `application/x-www-form-urlencoded` body.
     pub fn from_form(body: &[u8]) -> Result<Self> {
-        // What many a program sends that was given a text and not told what it is.
+        // Many HTTP clients send a string body with the form type by default.
         if body.starts_with(b"{") && serde_json::from_slice::<IgnoredAny>(body).is_ok() {
             return Err(Error::Malformed {
                 part: "Content-Type",
@@ -61,8 +61,7 @@ impl Parameters {
         Ok(Self::from_pairs(pairs))
     }
 
-    /// Decodes a body that is one JSON object. Its members must be strings or null, but only those
-    /// that are asked for.
+    /// Parses a body that is a JSON object. The members that are read must be strings or null.
     pub fn from_json(body: &[u8]) -> Result<Self> {
         serde_json::from_slice(body).map_err(|_| Error::Malformed {
             part: "body",
@@ -70,10 +69,10 @@ impl Parameters {
         })
     }
 
-    /// Refuses a request in which any parameter stands twice, known or not (RFC 6749, sections 3.1
-    /// and 3.2): who reads the first and who reads the last would see two requests.
+    /// Refuses a request with a duplicate parameter, known or not (RFC 6749, sections 3.1 and 3.2):
+    /// readers of the first and of the last value would see different requests.
     ///
-    /// [`Error::DuplicateParameter`] with the name, if it is one that can be repeated in any answer.
+    /// [`Error::DuplicateParameter`] with the name, if it is safe to repeat.
     pub fn each_once(&self) -> Result<()> {
         let mut seen = HashSet::with_capacity(self.0.len());
         match self.0.iter().find(|(name, _)| !seen.insert(name.as_str())) {
@@ -82,7 +81,7 @@ impl Parameters {
         }
     }
 
-    /// The value of a parameter; none when it is absent, null or empty (RFC 6749, section 3.2).
+    /// The value of a parameter; `None` when it is absent, null or empty (RFC 6749, section 3.2).
     ///
     /// [`Error::DuplicateParameter`], [`Error::ParameterNotText`].
     pub fn text(&self, name: &'static str) -> Result<Option<&str>> {
@@ -102,7 +101,7 @@ impl Parameters {
         }
     }
 
-    /// The value of a parameter that must be there: [`Error::MissingParameter`] else.
+    /// The value of a required parameter; otherwise [`Error::MissingParameter`].
     pub fn required(&self, name: &'static str) -> Result<&str> {
         self.text(name)?.ok_or(Error::MissingParameter(name))
     }
@@ -112,10 +111,10 @@ impl Parameters {
     }
 }
 
-/// The name of a parameter as an answer may hold it: whoever wrote the request chose it.
+/// The parameter name for a response; the client chose it, so only harmless names are repeated.
 fn shown(name: &str) -> &str {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
-    let fits = (1..=LONGEST_NAME).contains(&name.len()) && name.bytes().all(plain);
+    let fits = (1..=MAX_NAME_LENGTH).contains(&name.len()) && name.bytes().all(plain);
     if fits { name } else { "with an odd name" }
 }
 

@@ -1,6 +1,6 @@
 //! `application/x-www-form-urlencoded` (WHATWG URL, section 5.1), as RFC 6749 appendix B uses it.
 
-/// Decodes `+` and `%XX`; a `%` that begins no pair of digits stays. None when no UTF-8 comes out.
+/// Decodes `+` and `%XX`; a `%` without two hex digits is kept. `None` if the result is not UTF-8.
 pub(crate) fn decode(text: &[u8]) -> Option<String> {
     let mut decoded = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -24,7 +24,7 @@ pub(crate) fn decode(text: &[u8]) -> Option<String> {
     String::from_utf8(decoded).ok()
 }
 
-/// Appends `text`, with everything but unreserved characters (RFC 3986, section 2.3) encoded.
+/// Appends `text`, percent-encoding all but unreserved characters (RFC 3986, section 2.3).
 pub(crate) fn encode_into(encoded: &mut String, text: &str) {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     for byte in text.bytes() {
@@ -52,7 +52,7 @@ mod tests {
     use super::decode;
 
     #[test]
-    fn pairs_and_pluses_are_decoded_and_the_rest_stays() {
+    fn hex_pairs_and_plus_are_decoded_and_the_rest_is_kept() {
         let cases = [
             ("a+b", Some("a b")),
             ("se%3Ac%2Bret", Some("se:c+ret")),

@@ -9,40 +9,41 @@ use serde_json::{Map, Value};
 
 use super::Segments;
 use crate::key::{KeyRing, SigningKey};
-use crate::{SessionId, Timestamp, TokenFault, User, json};
+use crate::{SessionId, Timestamp, TokenError, User, json};
 
-/// What an accepted access token says.
+/// The claims of a valid access token.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Claims {
     /// The token's own id, `jti`.
     pub id: String,
     /// The session that it belongs to, `sid`.
     pub session: SessionId,
-    /// The client that it was given to.
+    /// The client that it was issued to, `client_id`.
     pub client_id: String,
     /// The tenant's database.
     pub database: String,
-    /// The user's name in the tenant, `uid`.
+    /// The user's name, `uid`.
     pub user: String,
-    /// The PostgreSQL role to run as, `sub`. Roles are unique in a cluster, as subjects must be.
+    /// The PostgreSQL role to run as, `sub`. Role names are unique in a cluster, as subjects must
+    /// be.
     pub role: String,
     /// Whether the user owns the tenant, `superUser`.
     pub owner: bool,
-    /// Whether strangers share the role: it is the tenant's default user's. A private claim that
-    /// only such tokens carry. A user's sessions end when that property of it changes, so the claim
-    /// is true as long as the token is accepted.
+    /// Whether anonymous callers share the role, because the user is the tenant's default user. A
+    /// private claim that only such tokens carry. A user's sessions end when this changes, so the
+    /// claim holds while the token is valid.
     pub shared: bool,
     /// The user's properties.
     pub properties: Option<Map<String, Value>>,
     /// The user's e-mail address.
     pub email: Option<String>,
-    /// When it was made.
+    /// When it was issued.
     pub issued_at: Timestamp,
     /// When it expires.
     pub expires_at: Timestamp,
 }
 
-/// What goes into an access token.
+/// The content of an access token.
 pub(crate) struct AccessToken<'a> {
     pub(crate) issuer: &'a str,
     pub(crate) user: &'a User,
@@ -53,7 +54,7 @@ pub(crate) struct AccessToken<'a> {
     pub(crate) expires_at: Timestamp,
 }
 
-/// The payload, its members in the order of the wire.
+/// The payload; members are in the order of the wire.
 #[derive(Serialize, Deserialize)]
 struct Payload<S, P> {
     iss: S,
@@ -76,7 +77,7 @@ struct Payload<S, P> {
     shared: bool,
 }
 
-/// Writes and signs a token.
+/// Encodes and signs a token.
 pub(crate) fn encode(token: &AccessToken<'_>, key: &SigningKey) -> crate::Result<String> {
     let sid = token.session.to_string();
     let user = token.user;
@@ -109,33 +110,32 @@ pub(crate) fn encode(token: &AccessToken<'_>, key: &SigningKey) -> crate::Result
     Ok(text)
 }
 
-/// Checks signature, issuer, audience and beginning; the end is the caller's to check, on every
-/// use anew.
+/// Verifies signature, issuer, audience and issue time. The caller checks the expiry, on every use.
 pub(crate) fn decode(
     segments: &Segments<'_>,
     ring: &KeyRing,
     issuer: &str,
     (now, leeway): (Timestamp, Duration),
-) -> Result<Claims, TokenFault> {
+) -> Result<Claims, TokenError> {
     let key = ring
         .with_header(segments.header)
-        .ok_or(TokenFault::UnknownHeader)?;
+        .ok_or(TokenError::UnknownHeader)?;
     if !key.verifies(segments.signed.as_bytes(), segments.signature) {
-        return Err(TokenFault::BadSignature);
+        return Err(TokenError::BadSignature);
     }
     let payload = URL_SAFE_NO_PAD
         .decode(segments.payload)
-        .map_err(|_| TokenFault::Malformed)?;
+        .map_err(|_| TokenError::Malformed)?;
     let payload: Payload<String, Option<Map<String, Value>>> =
-        serde_json::from_slice(&payload).map_err(|_| TokenFault::Malformed)?;
+        serde_json::from_slice(&payload).map_err(|_| TokenError::Malformed)?;
     let ours = payload.iss == issuer && payload.aud == issuer && payload.response_type == "token";
     let issued_at = Timestamp::from_seconds(payload.iat);
     if !ours || issued_at > now.plus(leeway) {
-        return Err(TokenFault::NotForUs);
+        return Err(TokenError::NotForUs);
     }
     Ok(Claims {
         id: payload.jti,
-        session: SessionId::parse(&payload.sid).ok_or(TokenFault::Malformed)?,
+        session: SessionId::parse(&payload.sid).ok_or(TokenError::Malformed)?,
         client_id: payload.client_id,
         database: payload.database,
         user: payload.uid,
@@ -166,8 +166,8 @@ mod tests {
         KeyRing::open(vec![record], &master).unwrap().unwrap()
     }
 
-    /// What is said of a token with these claims, which the issuer's own key has signed.
-    fn judged(iss: &str, aud: &str, response_type: &str) -> Result<(), TokenFault> {
+    /// The result for a token with these claims, signed by the issuer's own key.
+    fn judged(iss: &str, aud: &str, response_type: &str) -> Result<(), TokenError> {
         let ring = ring();
         let session = SessionId::from_bytes([7; 16]);
         let payload: Payload<_, Option<Map<String, Value>>> = Payload {
@@ -208,7 +208,7 @@ mod tests {
             let fault = judged(iss, aud, response_type);
             assert_eq!(
                 fault,
-                Err(TokenFault::NotForUs),
+                Err(TokenError::NotForUs),
                 "{iss} {aud} {response_type}"
             );
         }

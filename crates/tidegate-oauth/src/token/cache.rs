@@ -1,15 +1,15 @@
-//! Tokens that were checked already, so that a request pays for a look-up and not for a signature.
+//! A cache of verified tokens, so that a request costs a lookup instead of a signature check.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::Claims;
 
-/// Accepted tokens by the text of their signature.
+/// Verified tokens, by their signature.
 ///
-/// A hit compares the whole token: one with the same signature and other claims is no hit. Only
-/// tokens that verified come in, so nobody can fill the cache with others. Two generations bound it:
-/// when the young one is full it becomes the old one, and the old one is dropped.
+/// A hit compares the whole token, so the same signature with other claims is no hit. Only verified
+/// tokens are inserted, so callers cannot fill it with others. Two generations bound the size: when
+/// the young one is full it becomes the old one, and the old one is dropped.
 #[derive(Debug)]
 pub(crate) struct TokenCache {
     generations: RwLock<Generations>,
@@ -37,7 +37,7 @@ impl TokenCache {
         }
     }
 
-    /// The claims of a token that was accepted before.
+    /// The claims of a token that was verified before.
     pub(crate) fn get(&self, signed: &str, signature: &str) -> Option<Arc<Claims>> {
         let generations = self
             .generations
@@ -54,7 +54,7 @@ impl TokenCache {
         Some(claims)
     }
 
-    /// Keeps an accepted token.
+    /// Adds a verified token.
     pub(crate) fn insert(&self, signed: &str, signature: &str, claims: &Arc<Claims>) {
         self.keep(
             signature,
@@ -65,7 +65,7 @@ impl TokenCache {
         );
     }
 
-    /// Forgets everything: a key has gone.
+    /// Clears the cache, because a key was deleted.
     pub(crate) fn clear(&self) {
         *self
             .generations
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_signature_under_other_claims_is_no_hit() {
+    fn a_cached_signature_with_other_claims_is_no_hit() {
         let cache = TokenCache::new(8);
         cache.insert("header.payload", "signature", &claims("a"));
         assert_eq!(cache.get("header.payload", "signature").unwrap().id, "a");
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cache_stays_within_its_capacity_and_keeps_what_is_used() {
+    fn the_cache_stays_within_its_capacity_and_keeps_used_entries() {
         let cache = TokenCache::new(8);
         for number in 0..100 {
             let signature = number.to_string();

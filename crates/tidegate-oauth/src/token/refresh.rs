@@ -1,27 +1,27 @@
-//! Refresh tokens: shaped like a JSON Web Token because clients look into them, authenticated by
-//! HMAC-SHA256 because nobody but us checks them, numbered because that is all that a session must
-//! remember of them.
+//! Refresh tokens: in the form of a JSON Web Token, because some clients decode them; authenticated
+//! by HMAC-SHA256, because only the issuer verifies them; numbered, so that a session needs to
+//! store only one number.
 //!
-//! The key is derived from the master key, so refresh tokens outlive the rotation of signing keys.
-//! Header and algorithm differ from an access token's, so neither passes for the other.
+//! The key is derived from the master key, so refresh tokens survive the rotation of signing keys.
+//! Header and algorithm differ from those of access tokens, so neither is accepted as the other.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::hmac;
 use serde::{Deserialize, Serialize};
 
-use super::{LONGEST, Segments};
+use super::{MAX_LENGTH, Segments};
 use crate::{MasterKey, Session, SessionId, Timestamp, json};
 
 const HEADER: &str = r#"{"alg":"HS256","typ":"rt+jwt"}"#;
 
-/// Makes and checks refresh tokens.
+/// Encodes and verifies refresh tokens.
 pub(crate) struct RefreshTokens {
     key: hmac::Key,
     header: String,
 }
 
-/// What a genuine refresh token says.
+/// The claims of a valid refresh token.
 pub(crate) struct RefreshClaims {
     pub(crate) session: SessionId,
     pub(crate) number: u64,
@@ -75,10 +75,10 @@ impl RefreshTokens {
         text
     }
 
-    /// Reads a token that we made for this issuer; none for anything else. Costs no look into the
-    /// store, so that garbage is cheap.
+    /// Verifies a token of this issuer; `None` for anything else. Needs no store, so invalid tokens
+    /// are cheap.
     pub(crate) fn decode(&self, issuer: &str, token: &str) -> Option<RefreshClaims> {
-        if token.len() > LONGEST {
+        if token.len() > MAX_LENGTH {
             return None;
         }
         let segments = Segments::split(token)?;

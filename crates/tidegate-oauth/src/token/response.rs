@@ -1,4 +1,4 @@
-//! The answer to a successful token request.
+//! The response to a successful token request.
 
 use serde::Serialize;
 
@@ -9,16 +9,16 @@ use crate::{Secret, json};
 pub struct TokenResponse {
     /// The bearer token.
     pub access_token: Secret,
-    /// `Bearer`; the guest's is spelled `bearer`.
+    /// `Bearer`; the guest grant spells it `bearer`.
     pub token_type: &'static str,
-    /// Seconds that the access token lives.
+    /// The lifetime of the access token in seconds.
     pub expires_in: u64,
-    /// What to ask for the next tokens with.
+    /// The refresh token.
     pub refresh_token: Secret,
 }
 
 impl TokenResponse {
-    /// The body of the answer. It holds secrets: it must not be stored or logged.
+    /// The response body. It holds secrets: do not store or log it.
     pub fn to_json(&self) -> String {
         #[derive(Serialize)]
         struct Body<'a> {

@@ -9,7 +9,7 @@ use tidegate_catalog::Catalogs;
 use tidegate_feed::Feed;
 use tidegate_graphql::{Apis, RoleLimits};
 use tidegate_methods::{MemoryMethodStore, Registry};
-use tidegate_oauth::{Accounts, IdentityProviders, Issuer, Mail, Secret, Store};
+use tidegate_oauth::{Accounts, IdentityProviders, Issuer, Mailer, Secret, Store};
 use tidegate_rpc::Dispatcher;
 use tidegate_sql::{DatabaseName, Executor};
 
@@ -48,7 +48,7 @@ impl AppBuilder {
             anonymous_database: None,
             insecure_http: false,
             open_sign_up: false,
-            mail: None,
+            mailer: None,
             providers: None,
             help: None,
             graphiql: None,
@@ -140,8 +140,8 @@ impl AppBuilder {
     }
 
     /// Sends letters: sign-ups are confirmed by one, and who forgot a password gets one.
-    pub fn mail(mut self, mail: Option<Arc<dyn Mail>>) -> Self {
-        self.0.mail = mail;
+    pub fn mailer(mut self, mailer: Option<Arc<dyn Mailer>>) -> Self {
+        self.0.mailer = mailer;
         self
     }
 

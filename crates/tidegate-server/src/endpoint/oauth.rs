@@ -7,8 +7,8 @@ use bytes::Bytes;
 use http::header::{AUTHORIZATION, PRAGMA};
 use http::{HeaderValue, Response, StatusCode};
 use tidegate_oauth::{
-    AboutToken, BasicCredentials, DeviceRequest, Error, GuestRequest, Issuer, Parameters,
-    TokenRequest,
+    BasicCredentials, DeviceRequest, Error, GuestRequest, Issuer, Parameters,
+    TokenManagementRequest, TokenRequest,
 };
 
 use super::{Call, json};
@@ -75,7 +75,7 @@ where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
-    answer(call, AboutToken::parse, Issuer::revoke).await?;
+    answer(call, TokenManagementRequest::parse, Issuer::revoke).await?;
     Ok(secret("{}".to_owned()))
 }
 
@@ -85,7 +85,7 @@ where
     B: http_body::Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
-    let told = answer(call, AboutToken::parse, Issuer::introspect).await?;
+    let told = answer(call, TokenManagementRequest::parse, Issuer::introspect).await?;
     Ok(secret(told.to_json()))
 }
 

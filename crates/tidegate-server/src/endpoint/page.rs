@@ -1,18 +1,17 @@
-//! The pages: who visits, what was posted, and which page comes next. The issuer decides; the
-//! templates are in [`crate::page`].
+//! The request handlers of the pages. The issuer decides; the templates are in [`crate::page`].
 
 mod account;
-mod admission;
+mod account_linking;
 mod authorize;
-mod confirm;
+mod confirm_sign_up;
+mod context;
 mod cookie;
 mod device;
-mod link;
+pub(crate) mod provider_sign_in;
 mod reset;
+mod sign_in;
 mod sign_out;
 mod sign_up;
-pub(crate) mod social;
-mod visitor;
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, ETAG};
@@ -20,7 +19,7 @@ use http::{HeaderValue, Response};
 
 pub(crate) use account::account;
 pub(crate) use authorize::authorize;
-pub(crate) use confirm::confirm;
+pub(crate) use confirm_sign_up::confirm;
 pub(crate) use device::device;
 pub(crate) use reset::reset;
 pub(crate) use sign_out::sign_out;
@@ -35,7 +34,8 @@ pub(crate) fn stylesheet() -> Response<Body> {
     asset(STYLE, HeaderValue::from_static("text/css; charset=utf-8"))
 }
 
-/// `GET /favicon.ico`, which browsers ask for without being told of it. They go by the media type.
+/// `GET /favicon.ico`, which browsers request by default. They use the media type, not the
+/// extension.
 pub(crate) fn icon() -> Response<Body> {
     asset(ICON, HeaderValue::from_static("image/svg+xml"))
 }

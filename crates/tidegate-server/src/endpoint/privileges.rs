@@ -93,7 +93,7 @@ where
         set.await
             .map_err(|error| place(Failure::from_catalog(error, false), index))?;
         if let Some(directory) = &directory {
-            let noted = directory.note_privilege(&user.key, access.name(), &name);
+            let noted = directory.audit_privilege(&user.key, access.name(), &name);
             noted.await;
         }
     }

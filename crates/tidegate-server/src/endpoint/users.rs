@@ -181,7 +181,7 @@ where
             rest::require_owner(&desk.user.claims)?;
             let reassign = reassign(call.head)?;
             for name in &names {
-                let may = desk.accounts.may_drop(&desk.key(name), reassign).await;
+                let may = desk.accounts.check_drop(&desk.key(name), reassign).await;
                 may.map_err(|error| rest::about(error, "user", name))?;
             }
             for name in &names {

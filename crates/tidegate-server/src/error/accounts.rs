@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::StatusCode;
-use tidegate_oauth::{Error, Fault};
+use tidegate_oauth::{Error, ErrorKind};
 
 use super::Failure;
 
@@ -11,7 +11,7 @@ impl Failure {
     /// What an error of the directory means where users and clients are managed.
     pub(crate) fn from_accounts(error: Error) -> Self {
         let after = Duration::from_secs(error.retry_after().unwrap_or(1));
-        match (error.fault(), &error) {
+        match (error.kind(), &error) {
             (_, Error::InvalidMember { member, expected }) => {
                 Self::input(format!("`{member}`: expected {expected}"))
             }
@@ -20,22 +20,26 @@ impl Failure {
                 error.code(),
                 "`default_user`: the tenant has a default user already; take it from that one first",
             ),
-            (Fault::Conflict, _) => {
+            (ErrorKind::Conflict, _) => {
                 Self::new(StatusCode::CONFLICT, error.code(), error.description())
             }
-            (Fault::Missing, _) => Self::not_found(error.description()),
-            (Fault::Throttled, _) => {
+            (ErrorKind::NotFound, _) => Self::not_found(error.description()),
+            (ErrorKind::Throttled, _) => {
                 let text = "too many passwords are being hashed now";
                 Self::new(StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_REQUESTS", text)
                     .retrying_after(after)
             }
-            (Fault::Unavailable, _) => {
+            (ErrorKind::Unavailable, _) => {
                 let text = "the database is not available";
                 Self::unavailable("DATABASE_UNAVAILABLE", text, after).caused_by(Some(error.into()))
             }
-            (Fault::Internal | Fault::Client | Fault::Token | Fault::Request, _) => {
-                Self::internal(error)
-            }
+            (
+                ErrorKind::Internal
+                | ErrorKind::Client
+                | ErrorKind::Token
+                | ErrorKind::InvalidRequest,
+                _,
+            ) => Self::internal(error),
         }
     }
 }

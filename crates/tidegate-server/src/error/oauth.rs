@@ -33,15 +33,15 @@ impl Failure {
     /// What an error of the issuer means at an OAuth endpoint; `by_basic` tells whether the client
     /// used HTTP Basic.
     pub(crate) fn from_oauth(error: oauth::Error, by_basic: bool) -> Self {
-        let status = match error.fault() {
-            oauth::Fault::Client => StatusCode::UNAUTHORIZED,
-            oauth::Fault::Missing => StatusCode::NOT_FOUND,
-            oauth::Fault::Throttled => throttled(&error),
-            oauth::Fault::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
-            oauth::Fault::Internal => StatusCode::INTERNAL_SERVER_ERROR,
-            oauth::Fault::Request | oauth::Fault::Token | oauth::Fault::Conflict => {
-                StatusCode::BAD_REQUEST
-            }
+        let status = match error.kind() {
+            oauth::ErrorKind::Client => StatusCode::UNAUTHORIZED,
+            oauth::ErrorKind::NotFound => StatusCode::NOT_FOUND,
+            oauth::ErrorKind::Throttled => throttled(&error),
+            oauth::ErrorKind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+            oauth::ErrorKind::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+            oauth::ErrorKind::InvalidRequest
+            | oauth::ErrorKind::Token
+            | oauth::ErrorKind::Conflict => StatusCode::BAD_REQUEST,
         };
         let mut failure = Self::new(status, error.code(), error.description());
         if let Some(after) = error.retry_after() {
@@ -59,13 +59,13 @@ impl Failure {
 
     /// What an error of the issuer means where a bearer token is shown.
     pub(crate) fn from_bearer(error: oauth::Error) -> Self {
-        match error.fault() {
-            oauth::Fault::Throttled | oauth::Fault::Unavailable => {
+        match error.kind() {
+            oauth::ErrorKind::Throttled | oauth::ErrorKind::Unavailable => {
                 let after = Duration::from_secs(error.retry_after().unwrap_or(1));
                 let text = "the service cannot check the token now";
                 Self::unavailable("DATABASE_UNAVAILABLE", text, after).caused_by(Some(error.into()))
             }
-            oauth::Fault::Internal => Self::internal(error),
+            oauth::ErrorKind::Internal => Self::internal(error),
             _ => Self::invalid_token(error.description()),
         }
     }

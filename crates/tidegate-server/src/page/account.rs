@@ -10,7 +10,7 @@ use tidegate_oauth::{
 use super::form::{Field, Form};
 use super::second_factor::code_field;
 
-/// What is open in a user's name, with a button to end each, and the password.
+/// The user's sessions and linked accounts, each with a button to end it, and the password form.
 pub(crate) fn account(
     form: &Form<'_>,
     browser: &Browser,
@@ -47,7 +47,7 @@ pub(crate) fn account(
     }
 }
 
-/// The form without its complaint, which belongs to one of several.
+/// The form without its error, which belongs to another of the page's forms.
 fn form_of<'a>(form: &Form<'a>) -> Form<'a> {
     Form {
         complaint: None,
@@ -154,7 +154,7 @@ fn password(form: &Form<'_>, browser: &Browser) -> Markup {
         "Set password"
     };
     let fields = html! {
-        // Password managers look for the name that a password belongs to.
+        // Password managers need the user name beside a password.
         input type="text" name="username" autocomplete="username" value=(name) readonly hidden;
         @if has_one { (form.field(&Field::password("password", "Current password"))) }
         (form.field(&Field {
@@ -197,7 +197,7 @@ fn second_factor(form: &Form<'_>, browser: &Browser, left: Option<u64>) -> Marku
     }
 }
 
-/// Asks for the password before another way in is added.
+/// Asks for the password before another credential is added.
 pub(crate) fn confirm_link(form: &Form<'_>, name: &str, provider: &ProviderName) -> Markup {
     let fields = html! {
         input type="hidden" name="provider" value=(provider.id);
@@ -212,7 +212,7 @@ pub(crate) fn confirm_link(form: &Form<'_>, name: &str, provider: &ProviderName)
     }
 }
 
-/// How long ago something was, as people say it.
+/// A duration in words.
 fn ago(since: Duration) -> String {
     let seconds = since.as_secs();
     let (count, unit) = match seconds {
@@ -225,7 +225,7 @@ fn ago(since: Duration) -> String {
     format!("{count} {unit}{plural} ago")
 }
 
-/// What a browser is, as far as it says so.
+/// The browser and the system in a `User-Agent`.
 fn agent(text: &str) -> String {
     let first = |known: &[(&str, &'static str)]| {
         let found = known.iter().find(|(mark, _)| text.contains(mark));

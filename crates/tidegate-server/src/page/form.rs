@@ -2,12 +2,12 @@
 
 use maud::{Markup, html};
 
-/// What is wrong with a field, told beside it.
+/// An error, shown beside a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Complaint {
     /// The name of the field; empty for the form as a whole.
     pub field: &'static str,
-    /// What a person should know.
+    /// The text.
     pub text: String,
 }
 
@@ -20,14 +20,14 @@ impl Complaint {
     }
 }
 
-/// Where a form leads, and what binds it to its browser.
+/// The attributes that all forms need.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Form<'a> {
-    /// The address that it is posted to.
+    /// The URL that it is posted to.
     pub action: &'a str,
-    /// The token of the browser.
+    /// The browser's CSRF token.
     pub token: &'a str,
-    /// What was wrong the last time.
+    /// The error of the previous attempt.
     pub complaint: Option<&'a Complaint>,
 }
 
@@ -38,15 +38,15 @@ pub(crate) struct Field<'a> {
     pub label: &'a str,
     /// The `type`.
     pub kind: &'static str,
-    /// What stands in it.
+    /// Its value.
     pub value: Option<&'a str>,
-    /// What a browser may fill in.
+    /// The `autocomplete` attribute.
     pub autocomplete: &'static str,
-    /// Which keys a phone shows, where those of the `type` do not fit.
+    /// The `inputmode` attribute, where the `type` does not imply it.
     pub inputmode: Option<&'static str>,
-    /// What a person should know before.
+    /// A hint.
     pub hint: Option<&'a str>,
-    /// Whether it has the focus when the page is shown.
+    /// Whether it has the focus initially.
     pub focus: bool,
 }
 
@@ -74,7 +74,7 @@ impl<'a> Field<'a> {
 }
 
 impl Form<'_> {
-    /// The form of a step around its fields.
+    /// Wraps fields in the form of a step.
     pub(crate) fn around(&self, step: &str, fields: &Markup) -> Markup {
         let general = self.complaint.filter(|told| told.field.is_empty());
         html! {
@@ -89,7 +89,7 @@ impl Form<'_> {
         }
     }
 
-    /// A field with its label, and what is wrong with it.
+    /// A field with its label and its error.
     pub(crate) fn field(&self, field: &Field<'_>) -> Markup {
         let Field { name, .. } = *field;
         let told = self.complaint.filter(|told| told.field == name);

@@ -1,8 +1,8 @@
-//! What surrounds every page.
+//! The frame of every page.
 
 use maud::{DOCTYPE, Markup, html};
 
-/// A page with this title around one card. `base` is the path of the issuer's address.
+/// A page with this title and one card. `base` is the path of the issuer's URL.
 pub(crate) fn layout(base: &str, title: &str, card: &Markup) -> Markup {
     html! {
         (DOCTYPE)

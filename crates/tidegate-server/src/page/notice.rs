@@ -1,11 +1,11 @@
-//! Questions with two answers, and news.
+//! Confirmation questions and messages.
 
 use maud::{Markup, html};
 use tidegate_oauth::Client;
 
 use super::form::{Field, Form};
 
-/// Something that a person should know, and where to go on.
+/// A message, with a link to continue.
 pub(crate) fn notice(title: &str, text: &str, next: Option<(&str, &str)>) -> Markup {
     html! {
         h1 { (title) }
@@ -16,7 +16,7 @@ pub(crate) fn notice(title: &str, text: &str, next: Option<(&str, &str)>) -> Mar
     }
 }
 
-/// What did not work, where to go on, and what support needs to find it in the log.
+/// An error message, with a link to continue and the request id for support.
 pub(crate) fn failure(
     (title, text): (&str, &str),
     next: Option<(&str, &str)>,
@@ -30,7 +30,7 @@ pub(crate) fn failure(
     }
 }
 
-/// Whether a client gets a code.
+/// Asks for consent for a client.
 pub(crate) fn consent(form: &Form<'_>, client: &Client, user: &str) -> Markup {
     html! {
         h1 { "Allow access?" }
@@ -40,7 +40,7 @@ pub(crate) fn consent(form: &Form<'_>, client: &Client, user: &str) -> Markup {
     }
 }
 
-/// Whether a device gets tokens.
+/// Asks for consent for a device.
 pub(crate) fn device_consent(
     form: &Form<'_>,
     client: &Client,
@@ -92,7 +92,7 @@ fn another(form: &Form<'_>, user: &str) -> Markup {
     quiet.around("switch", &fields)
 }
 
-/// What became of a device.
+/// The result of a device approval.
 pub(crate) fn decided(allowed: bool) -> Markup {
     if allowed {
         notice(
@@ -109,7 +109,7 @@ pub(crate) fn decided(allowed: bool) -> Markup {
     }
 }
 
-/// Where the code of a device is typed.
+/// The form for a device's user code.
 pub(crate) fn user_code(form: &Form<'_>, typed: Option<&str>) -> Markup {
     let fields = html! {
         (form.field(&Field {
@@ -127,7 +127,7 @@ pub(crate) fn user_code(form: &Form<'_>, typed: Option<&str>) -> Markup {
     }
 }
 
-/// Whether the browser's session is to end.
+/// Asks for confirmation of a sign-out.
 pub(crate) fn sign_out(form: &Form<'_>, user: &str) -> Markup {
     let fields = html! { button.primary type="submit" { "Sign out" } };
     html! {

@@ -1,11 +1,11 @@
-//! A new password for somebody who forgot the old one, and the end of a sign-up.
+//! Password reset, and the confirmation of a sign-up.
 
 use maud::{Markup, html};
 
 use super::form::{Field, Form};
 
-/// Where a letter is asked for.
-pub(crate) fn ask_for_letter(
+/// The form that requests a reset message.
+pub(crate) fn ask_for_email(
     form: &Form<'_>,
     username: Option<&str>,
     database: Option<&str>,
@@ -27,10 +27,10 @@ pub(crate) fn ask_for_letter(
     }
 }
 
-/// Where the new password is chosen.
+/// The form for the new password.
 pub(crate) fn choose_password(form: &Form<'_>, user: &str) -> Markup {
     let fields = html! {
-        // For password managers, which keep a password with a name.
+        // Password managers need the user name beside a password.
         input type="text" name="username" value=(user) autocomplete="username" hidden readonly;
         (form.field(&Field {
             autocomplete: "new-password",
@@ -47,8 +47,8 @@ pub(crate) fn choose_password(form: &Form<'_>, user: &str) -> Markup {
     }
 }
 
-/// Whether an account is made: a letter's link may be followed by a program that looks for harm, so
-/// that a person presses a button.
+/// Asks for confirmation of a sign-up. Mail scanners follow links, so the account is created only
+/// after a click.
 pub(crate) fn confirm_sign_up(form: &Form<'_>, user: &str) -> Markup {
     let fields = html! { button.primary type="submit" { "Confirm account" } };
     html! {

@@ -1,4 +1,4 @@
-//! Setting up and showing a second factor.
+//! Enrolment and verification of a second factor.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use tidegate_oauth::{Enrolment, Secret};
 
 use super::form::{Field, Form};
 
-/// Where a code of an authenticator is typed.
+/// The field for a code.
 pub(super) fn code_field<'a>(name: &'static str, label: &'a str) -> Field<'a> {
     Field {
         autocomplete: "one-time-code",
@@ -16,7 +16,7 @@ pub(super) fn code_field<'a>(name: &'static str, label: &'a str) -> Field<'a> {
     }
 }
 
-/// Asks for a code.
+/// The form that asks for a code.
 pub(crate) fn second_factor(form: &Form<'_>) -> Markup {
     let fields = html! {
         (form.field(&Field {
@@ -33,12 +33,12 @@ pub(crate) fn second_factor(form: &Form<'_>) -> Markup {
     }
 }
 
-/// Shows the secret as a picture, and asks for its first code.
+/// Shows the secret as a QR code and asks for the first code.
 pub(crate) fn enrol(form: &Form<'_>, enrolment: &Enrolment) -> Markup {
     let fields = html! {
         input type="hidden" name="sealed" value=(enrolment.sealed);
         (form.field(&Field {
-            // Only digits here, as a recovery code is not there yet.
+            // Only digits: there are no recovery codes yet.
             inputmode: Some("numeric"),
             focus: true,
             ..code_field("code", "Code from the app")
@@ -86,7 +86,7 @@ fn picture(text: &str) -> Markup {
     }
 }
 
-/// Shows the recovery codes, this once.
+/// Shows the recovery codes, once.
 pub(crate) fn recovery_codes(codes: &[Secret], next: &str) -> Markup {
     html! {
         h1 { "Keep your recovery codes" }

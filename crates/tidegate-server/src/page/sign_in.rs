@@ -1,4 +1,4 @@
-//! Signing in with a password.
+//! The sign-in page.
 
 use maud::{Markup, html};
 
@@ -10,18 +10,18 @@ pub(crate) struct Choice {
     pub label: String,
 }
 
-/// What the sign-in page shows.
+/// The content of the sign-in page.
 pub(crate) struct SignIn<'a> {
     pub form: Form<'a>,
-    /// The application that a person signs in to.
+    /// The client's name.
     pub client: Option<&'a str>,
     pub database: Option<&'a str>,
     pub username: Option<&'a str>,
-    /// Where a person may make an account.
+    /// The sign-up page, if sign-up is allowed.
     pub sign_up: Option<&'a str>,
-    /// Accounts elsewhere.
+    /// Identity providers.
     pub choices: &'a [Choice],
-    /// Where a person who forgot the password goes.
+    /// The password reset page.
     pub reset: &'a str,
 }
 

@@ -1,17 +1,17 @@
-//! Making an account.
+//! The sign-up page.
 
 use maud::{Markup, html};
 
 use super::form::{Field, Form};
 
-/// What the sign-up page shows.
+/// The content of the sign-up page.
 pub(crate) struct SignUp<'a> {
     pub form: Form<'a>,
-    /// The application through which the account is made.
+    /// The client's name.
     pub client: &'a str,
     pub username: Option<&'a str>,
     pub email: Option<&'a str>,
-    /// Where a person with an account signs in.
+    /// The sign-in page.
     pub sign_in: Option<&'a str>,
 }
 

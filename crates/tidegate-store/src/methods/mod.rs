@@ -1,4 +1,4 @@
-//! The store of the methods.
+//! The method store.
 
 mod row;
 mod write;
@@ -24,7 +24,7 @@ static LIST: Query = Query::new(
      signature, version \
      from tidegate.methods where database = :database order by name collate \"C\"",
 );
-// A dry run that infers what is known already writes nothing and tells nobody.
+// A dry run that infers an unchanged signature writes nothing and notifies nobody.
 static PUT_SIGNATURE: Query = Query::new(
     "with known as (select database, name, version, signature from tidegate.methods \
        where database = :database and name = :name and version = :version::bigint), \
@@ -42,15 +42,15 @@ static REMOVE_TENANT: Query = Query::new(
 
 /// The methods of all tenants in the schema `tidegate` of the control database.
 ///
-/// Writes of one tenant take turns. Changes are told to the other nodes by [`crate::Change`]; that
-/// there are new methods is not, as nobody keeps that there are none.
+/// Writes of one tenant are serialised. Other nodes are notified of changes by [`crate::Change`],
+/// but not of new methods, because the absence of a method is never cached.
 #[derive(Clone, Debug)]
 pub struct PgMethodStore {
     database: Database,
 }
 
 impl PgMethodStore {
-    /// The store in the control database of this executor; [`crate::migrate`] comes first.
+    /// A store in the control database of this executor; run [`crate::migrate`] first.
     pub fn new(executor: Arc<dyn Executor>) -> Self {
         Self {
             database: Database::new(executor),
@@ -88,7 +88,7 @@ impl PgMethodStore {
     }
 }
 
-/// The port's future of a step.
+/// Boxes a future for the port and converts its error.
 fn step<'a, T: 'a>(work: impl Future<Output = Result<T>> + Send + 'a) -> StoreFuture<'a, T> {
     Box::pin(async move { work.await.map_err(StoreError::from) })
 }

@@ -1,4 +1,4 @@
-//! Methods as rows.
+//! Rows of the methods table.
 
 use serde::Serialize;
 use tidegate_methods::{Definition, MethodName, Record, Signature, Texts};
@@ -7,7 +7,7 @@ use tidegate_sql::OutputFormat;
 use crate::error::{Error, Result};
 use crate::row::Record as Row;
 
-/// A row to write, as `json_to_recordset` takes it.
+/// A row to write, as input of `json_to_recordset`.
 #[derive(Serialize)]
 pub(super) struct NewRow<'a> {
     name: &'a str,
@@ -20,7 +20,7 @@ pub(super) struct NewRow<'a> {
     signature: Option<String>,
 }
 
-/// Whose a method is, and who wrote it.
+/// The owner and the author of a method.
 #[derive(Clone, Copy)]
 pub(super) struct Author<'a> {
     pub(super) creator: &'a str,
@@ -46,18 +46,18 @@ impl<'a> NewRow<'a> {
     }
 }
 
-/// Rows as one document.
+/// Rows as one JSON document.
 pub(super) fn document(rows: &[NewRow<'_>]) -> Result<String> {
     serde_json::to_string(rows).map_err(Error::failed)
 }
 
-/// Names as one document.
+/// Names as one JSON document.
 pub(super) fn names<'a>(names: impl IntoIterator<Item = &'a MethodName>) -> Result<String> {
     let names: Vec<&str> = names.into_iter().map(MethodName::as_str).collect();
     serde_json::to_string(&names).map_err(Error::failed)
 }
 
-/// Reads a row.
+/// Decodes a row.
 pub(super) fn read(row: &mut Row<'_>) -> Result<Record> {
     let definition = Definition {
         name: MethodName::parse(row.text()?).map_err(Error::failed)?,

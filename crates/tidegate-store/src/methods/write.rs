@@ -1,4 +1,4 @@
-//! Writing methods: all or none, one writer of a tenant at a time.
+//! Writes of methods: all or none, serialised per tenant.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::query::{Argument, Database, Open, Query};
 use crate::row::{nothing, string};
 
-// What follows in the transaction sees what the writers before have left.
+// Later statements of the transaction see what previous writers committed.
 static TAKE_TURNS: Query = Query::new(
     "select 1::bigint from pg_catalog.pg_advisory_xact_lock(\
      7628146, pg_catalog.hashtext(:database))",
@@ -86,7 +86,7 @@ pub(super) async fn update(
     if !refused.is_empty() {
         return Ok(Written::Refused(refused));
     }
-    // Away first, so that names can be swapped.
+    // Delete first, so that names can be swapped.
     turn.delete(names).await?;
     let rows: Vec<_> = revisions
         .iter()
@@ -128,7 +128,7 @@ pub(super) async fn remove(
     turn.end(Vec::new()).await
 }
 
-/// A transaction in which nobody else writes methods of the tenant; dropped, it is rolled back.
+/// A transaction that holds the tenant's write lock; rolled back when dropped.
 struct Turn<'a> {
     open: Open,
     tenant: &'a str,
@@ -142,7 +142,7 @@ impl<'a> Turn<'a> {
         Ok(Self { open, tenant })
     }
 
-    /// The methods in the order of these names, or which are missing.
+    /// The methods with these names, in order, or the missing names.
     async fn read(&mut self, names: &[MethodName]) -> Result<Result<Vec<Record>, Written>> {
         let wanted = row::names(names)?;
         let values: [Argument<'_>; 2] = [&self.tenant, &wanted];
@@ -163,7 +163,7 @@ impl<'a> Turn<'a> {
         })
     }
 
-    /// Adds rows and gives the names that were taken, also by another row.
+    /// Inserts rows; returns the names that were taken, also by another row.
     async fn insert<'b>(
         &mut self,
         rows: &[NewRow<'_>],
@@ -177,7 +177,7 @@ impl<'a> Turn<'a> {
         Ok(taken.cloned().collect())
     }
 
-    /// Takes methods away and tells the other nodes.
+    /// Deletes methods and notifies the other nodes.
     async fn delete(&mut self, names: &[MethodName]) -> Result<()> {
         let names = row::names(names)?;
         let values: [Argument<'_>; 2] = [&self.tenant, &names];
@@ -188,7 +188,7 @@ impl<'a> Turn<'a> {
         Ok(())
     }
 
-    /// Keeps what was done, unless names were taken.
+    /// Commits, unless names were taken.
     async fn end(self, taken: Vec<MethodName>) -> Result<Written> {
         if !taken.is_empty() {
             return Ok(Written::Taken(taken));

@@ -1,13 +1,13 @@
-//! Counters of attempts at secrets, shared by all nodes.
+//! Attempt counters, shared by all nodes.
 
-use tidegate_oauth::{AttemptCounter, AttemptKey, AttemptLimit, Counted, Timestamp};
+use tidegate_oauth::{AttemptCounter, AttemptKey, AttemptLimit, AttemptOutcome, Timestamp};
 
 use crate::error::Result;
 use crate::query::{Argument, Database, Query};
 use crate::row;
 
-/// The rule of [`AttemptCounter::count`]: the first attempt comes with its counter, a later one
-/// finds the row locked until the one before it is through. No row means refused.
+/// The rule of [`AttemptCounter::count`]. The first attempt inserts the counter; a concurrent one
+/// waits for the row lock. No returned row means refused.
 static COUNT: Query = Query::new(
     "insert into tidegate.attempts as old (scope, subject, count, open_at, expires_at) \
      values (:scope, :subject, 1, :first_open_at::timestamptz, :first_expires_at::timestamptz) \
@@ -51,7 +51,7 @@ pub(super) async fn count(
     key: &AttemptKey,
     limit: &AttemptLimit,
     now: Timestamp,
-) -> Result<Counted> {
+) -> Result<AttemptOutcome> {
     let (first, _) = AttemptCounter::count(None, limit, now);
     let (scope, most) = (key.scope.name(), i64::from(limit.count));
     let fresh = now.plus(limit.window);
@@ -68,19 +68,19 @@ pub(super) async fn count(
         &fresh,
     ];
     if database.row(&COUNT, &values, row::count).await?.is_some() {
-        return Ok(Counted::Allowed);
+        return Ok(AttemptOutcome::Allowed);
     }
     let values: [Argument<'_>; 3] = [&scope, &key.subject, &now];
     let until = database
         .row(&REFUSED_UNTIL, &values, row::optional_timestamp)
         .await?;
-    // When it was given back or cleared meanwhile, the next attempt is allowed at once.
-    Ok(Counted::Refused {
+    // If the counter was refunded or cleared meanwhile, the next attempt is allowed at once.
+    Ok(AttemptOutcome::Refused {
         until: until.flatten().unwrap_or(now),
     })
 }
 
-pub(super) async fn give_back(database: &Database, key: &AttemptKey) -> Result<()> {
+pub(super) async fn refund(database: &Database, key: &AttemptKey) -> Result<()> {
     let scope = key.scope.name();
     database
         .execute(&GIVE_BACK, &[&scope, &key.subject])

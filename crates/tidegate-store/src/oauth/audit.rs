@@ -8,10 +8,10 @@ use crate::instant;
 use crate::query::{Argument, Database, Query};
 use crate::row::{self, Record};
 
-/// Readers wait by this advisory lock until no append is under way (the letters `tideaudt`).
+/// Advisory lock by which readers wait for appends in progress (the letters `tideaudt`).
 const LOCK: i64 = 0x7469_6465_6175_6474;
 
-/// A row gets its number after the lock is held, because it is made of what the lock gives.
+/// The rows depend on the lock's result, so their numbers are assigned after the lock is held.
 static APPEND: Query = Query::new(
     "insert into tidegate.audit_events \
        (at, kind, detail, database, user_name, client_id, session, address, actor) \
@@ -22,8 +22,7 @@ static APPEND: Query = Query::new(
        detail text, database text, user_name text, client_id text, session uuid, address inet, \
        actor text)",
 );
-/// Who has it sees every number below the highest that there is: what came before is committed,
-/// and what comes after is higher.
+/// Once this lock is held, every number up to the highest is committed, and later ones are higher.
 static WAIT: Query =
     Query::new("select 1::bigint from pg_catalog.pg_advisory_xact_lock(:lock::bigint)");
 static HIGHEST: Query = Query::new(
@@ -61,8 +60,8 @@ pub(super) async fn append(database: &Database, events: &[AuditEvent]) -> Result
     Ok(())
 }
 
-/// A page of the log. The wait is over before the page is read, so that a slow reader holds
-/// nobody up.
+/// A page of the log. The lock is released before the page is read, so a slow reader does not block
+/// writers.
 pub(super) async fn page(
     database: &Database,
     tenant: &str,
@@ -120,7 +119,7 @@ fn line(event: &AuditEvent) -> Line<'_> {
     }
 }
 
-/// Names come as they were tried, and PostgreSQL's text has no zero byte.
+/// User names are logged as given, and PostgreSQL's text cannot contain a zero byte.
 fn without_zero_bytes(text: &str) -> String {
     text.replace('\0', "\u{fffd}")
 }

@@ -29,13 +29,16 @@ static TOUCH: Query = Query::new(
 static DELETE: Query = Query::new("delete from tidegate.browser_sessions where id = :id::bytea");
 
 pub(super) async fn insert(database: &Database, session: &BrowserSession) -> Result<()> {
-    let (id, stamp) = (&session.id.as_bytes()[..], &session.stamp.as_bytes()[..]);
+    let (id, fingerprint) = (
+        &session.id.as_bytes()[..],
+        &session.password_fingerprint.as_bytes()[..],
+    );
     let address = session.address.map(|address| address.to_string());
     let values: [Argument<'_>; 10] = [
         &id,
         &session.user.database,
         &session.user.name,
-        &stamp,
+        &fingerprint,
         &session.second_factor,
         &session.agent,
         &address,
@@ -81,7 +84,7 @@ fn read(row: &mut Record<'_>) -> Result<BrowserSession> {
     Ok(BrowserSession {
         id: row.array().map(SecretHash::from_bytes)?,
         user: UserKey::new(row.text()?, row.text()?),
-        stamp: row.array().map(SecretHash::from_bytes)?,
+        password_fingerprint: row.array().map(SecretHash::from_bytes)?,
         second_factor: row.boolean()?,
         agent: row.string()?,
         address: row

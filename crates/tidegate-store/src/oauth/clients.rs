@@ -2,7 +2,7 @@
 
 use tidegate_oauth::{
     Client, ClientAuthentication, EndReason, ExpiringSecret, GrantKind, GrantSet, SecretHash,
-    Timestamp, Written,
+    Timestamp, WriteOutcome,
 };
 
 use crate::error::{Error, Result};
@@ -75,16 +75,16 @@ pub(super) async fn redirect_uris_from(database: &Database, start: &str) -> Resu
     database.rows(&ADDRESSES, &[&start], row::string).await
 }
 
-pub(super) async fn insert(database: &Database, client: &Client) -> Result<Written> {
+pub(super) async fn insert(database: &Database, client: &Client) -> Result<WriteOutcome> {
     let fields = Fields::of(client)?;
     let mut values: Vec<Argument<'_>> = vec![&client.id];
     values.extend(fields.values(client));
     values.extend([&client.database as Argument<'_>, &client.created_at]);
     let added = database.row(&INSERT, &values, row::count).await?;
     Ok(if added == Some(1) {
-        Written::Done
+        WriteOutcome::Done
     } else {
-        Written::Taken
+        WriteOutcome::Taken
     })
 }
 
@@ -105,7 +105,7 @@ pub(super) async fn delete(database: &Database, id: &str, at: Timestamp) -> Resu
     Ok(gone == Some(1))
 }
 
-/// The fields that have another form in the table.
+/// The fields that are converted for the table.
 struct Fields<'a> {
     redirect_uris: String,
     secret: Option<&'a [u8]>,
@@ -138,7 +138,7 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// From `name` to `grants`, as the statements list them.
+    /// From `name` to `grants`, in the order of the statements.
     fn values<'b>(&'b self, client: &'b Client) -> Vec<Argument<'b>> {
         vec![
             &client.name,
@@ -194,7 +194,7 @@ fn secret(row: &mut Record<'_>) -> Result<Option<SecretHash>> {
     Ok(bytes.map_err(Error::failed)?.map(SecretHash::from_bytes))
 }
 
-/// Grants that a newer program added are left out: this one does not give them.
+/// Grants that only a newer version knows are ignored.
 fn grants(row: &mut Record<'_>) -> Result<GrantSet> {
     let Some(text) = row.optional_text()? else {
         return Ok(GrantSet::All);

@@ -18,7 +18,7 @@ static FIND: Query = Query::new(
      session \
      from tidegate.authorization_codes where hash = :hash::bytea",
 );
-/// Of updates in parallel one finds the code unused; the others wait for it and find it used.
+/// Of parallel updates one finds the code unused; the others wait for it and find it used.
 static REDEEM: Query = Query::new(
     "with used as (update tidegate.authorization_codes set session = :id::uuid \
        where hash = :hash::bytea and session is null and browser is not null \

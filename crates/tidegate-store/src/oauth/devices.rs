@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tidegate_oauth::{
-    Approval, DeviceCode, DeviceState, Polled, SecretHash, Session, Timestamp, UserKey,
+    Approval, DeviceCode, DevicePoll, DeviceState, SecretHash, Session, Timestamp, UserKey,
 };
 
 use super::sessions;
@@ -22,7 +22,7 @@ static FIND: Query = Query::new(
     "select hash, user_code, client_id, state, database, user_name, browser, pause, poll_at, \
      expires_at, early from tidegate.device_codes where user_code = :user_code",
 );
-/// The rule of [`DeviceCode::polled`]; polls in parallel pass one by one.
+/// The rule of [`DeviceCode::polled`]; parallel polls are serialised by the row lock.
 static POLL: Query = Query::new(
     "update tidegate.device_codes as old set (early, pause, poll_at) = ( \
        select new.early, new.pause, \
@@ -79,7 +79,7 @@ pub(super) async fn poll(
     hash: SecretHash,
     client_id: &str,
     now: Timestamp,
-) -> Result<Option<Polled>> {
+) -> Result<Option<DevicePoll>> {
     let (hash, slower) = (&hash.as_bytes()[..], DeviceCode::SLOWER.as_secs());
     let forgiven = now.plus(DeviceCode::GRACE);
     let values: [Argument<'_>; 5] = [&now, &forgiven, &slower, &hash, &client_id];
@@ -116,8 +116,8 @@ pub(super) async fn redeem(
     Ok(opened == Some(1))
 }
 
-fn read(row: &mut Record<'_>) -> Result<Polled> {
-    Ok(Polled {
+fn read(row: &mut Record<'_>) -> Result<DevicePoll> {
+    Ok(DevicePoll {
         device: DeviceCode {
             hash: row.array().map(SecretHash::from_bytes)?,
             user_code: row.string()?,

@@ -1,7 +1,7 @@
-//! What flows through a browser leave behind.
+//! [`FlowStore`]: codes, device codes, browser sessions and second factors.
 
 use tidegate_oauth::{
-    Approval, AuthorizationCode, BrowserSession, DeviceCode, FlowStore, Polled, SecondFactor,
+    Approval, AuthorizationCode, BrowserSession, DeviceCode, DevicePoll, FlowStore, SecondFactor,
     SecretHash, Session, StoreFuture, Timestamp, UserKey,
 };
 
@@ -52,7 +52,7 @@ impl FlowStore for PgOauthStore {
         hash: SecretHash,
         client_id: &'a str,
         now: Timestamp,
-    ) -> StoreFuture<'a, Option<Polled>> {
+    ) -> StoreFuture<'a, Option<DevicePoll>> {
         step(devices::poll(&self.database, hash, client_id, now))
     }
 

@@ -1,6 +1,6 @@
-//! Accounts elsewhere with which users sign in.
+//! Linked accounts of identity providers.
 
-use tidegate_oauth::{LinkedIdentity, Unlinked, User, UserKey};
+use tidegate_oauth::{LinkedIdentity, UnlinkOutcome, User, UserKey};
 
 use super::users;
 use crate::error::Result;
@@ -24,7 +24,7 @@ static LIST: Query = Query::new(
      where database = :database and user_name = :user_name \
      order by issuer collate \"C\", subject collate \"C\"",
 );
-/// Links of one user go one after another, because each must see what the one before left.
+/// Serialises unlinking for one user, because each call must see what the previous one left.
 static LOCK_USER: Query = Query::new(
     "select password_hash is not null from tidegate.users \
      where database = :database and name = :user_name for update",
@@ -72,26 +72,26 @@ pub(super) async fn list(database: &Database, key: &UserKey) -> Result<Vec<Linke
         .await
 }
 
-/// Takes a link away; what would leave no way to sign in is not committed.
+/// Deletes a link; rolls back if no credential would be left.
 pub(super) async fn delete(
     database: &Database,
     key: &UserKey,
     issuer: &str,
     subject: &str,
-) -> Result<Unlinked> {
+) -> Result<UnlinkOutcome> {
     let user: [Argument<'_>; 2] = [&key.database, &key.name];
     let mut open = database.begin().await?;
     let has_password = open.row(&LOCK_USER, &user, row::boolean).await?;
     let values: [Argument<'_>; 4] = [&key.database, &key.name, &issuer, &subject];
     if open.execute(&DELETE, &values).await? == 0 {
-        return Ok(Unlinked::Missing);
+        return Ok(UnlinkOutcome::Missing);
     }
     let left = open.row(&IS_LEFT, &user, row::boolean).await?;
     if has_password != Some(true) && left != Some(true) {
-        return Ok(Unlinked::LastWay);
+        return Ok(UnlinkOutcome::LastCredential);
     }
     open.commit().await?;
-    Ok(Unlinked::Done)
+    Ok(UnlinkOutcome::Done)
 }
 
 fn read(row: &mut Record<'_>) -> Result<LinkedIdentity> {

@@ -1,4 +1,4 @@
-//! Signing keys, their private halves sealed.
+//! Signing keys, with encrypted private keys.
 
 use tidegate_oauth::{KeyState, SigningKeyRecord, Timestamp};
 
@@ -44,8 +44,8 @@ pub(super) async fn insert(database: &Database, key: &SigningKeyRecord) -> Resul
     Ok(database.row(&INSERT, &values, row::count).await? == Some(1))
 }
 
-/// Two steps, because the index on the state would not let both keys be active even within one
-/// statement. Without the commit neither has happened.
+/// Two statements, because the unique index on the state does not allow two active keys even within
+/// one statement. Both or neither are committed.
 pub(super) async fn promote(
     database: &Database,
     next: &str,

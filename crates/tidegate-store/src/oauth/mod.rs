@@ -1,4 +1,4 @@
-//! The issuer's store.
+//! The store of the OAuth issuer.
 
 mod attempts;
 mod audit;
@@ -17,9 +17,10 @@ mod users;
 use std::sync::Arc;
 
 use tidegate_oauth::{
-    AnonymousSql, AttemptKey, AttemptLimit, AuditEvent, AuditPage, AuditSince, Client, Counted,
-    EndReason, EndedSession, LinkedIdentity, Presented, PurgeBefore, Session, SessionId,
-    SigningKeyRecord, Store, StoreError, StoreFuture, Timestamp, Unlinked, User, UserKey, Written,
+    AnonymousSql, AttemptKey, AttemptLimit, AttemptOutcome, AuditEvent, AuditPage, AuditSince,
+    Client, EndReason, EndedSession, LinkedIdentity, PurgeBefore, RefreshOutcome, Session,
+    SessionId, SigningKeyRecord, Store, StoreError, StoreFuture, Timestamp, UnlinkOutcome, User,
+    UserKey, WriteOutcome,
 };
 use tidegate_sql::Executor;
 
@@ -53,22 +54,22 @@ static PURGE: Query = Query::new(
 
 /// The issuer's records in the schema `tidegate` of the control database.
 ///
-/// Every step that must be atomic is one statement, save promoting a key, which is a transaction.
-/// Changes are told to the other nodes by [`crate::Change`].
+/// Every atomic step is one statement, except for a few transactions. Other nodes are notified of
+/// changes by [`crate::Change`].
 #[derive(Clone, Debug)]
 pub struct PgOauthStore {
     database: Database,
 }
 
 impl PgOauthStore {
-    /// The store in the control database of this executor; [`crate::migrate`] comes first.
+    /// A store in the control database of this executor; run [`crate::migrate`] first.
     pub fn new(executor: Arc<dyn Executor>) -> Self {
         Self {
             database: Database::new(executor),
         }
     }
 
-    /// Claims the control database for a master key, or finds that it is claimed for this one.
+    /// Claims the control database for a master key, or checks that it belongs to this one.
     ///
     /// # Errors
     ///
@@ -105,7 +106,7 @@ impl PgOauthStore {
     }
 }
 
-/// The port's future of a step.
+/// Boxes a future for the port and converts its error.
 fn step<'a, T: 'a>(work: impl Future<Output = Result<T>> + Send + 'a) -> StoreFuture<'a, T> {
     Box::pin(async move { work.await.map_err(StoreError::from) })
 }
@@ -127,7 +128,7 @@ impl Store for PgOauthStore {
         step(clients::redirect_uris_from(&self.database, start))
     }
 
-    fn insert_client<'a>(&'a self, client: &'a Client) -> StoreFuture<'a, Written> {
+    fn insert_client<'a>(&'a self, client: &'a Client) -> StoreFuture<'a, WriteOutcome> {
         step(clients::insert(&self.database, client))
     }
 
@@ -185,7 +186,7 @@ impl Store for PgOauthStore {
         key: &'a UserKey,
         issuer: &'a str,
         subject: &'a str,
-    ) -> StoreFuture<'a, Unlinked> {
+    ) -> StoreFuture<'a, UnlinkOutcome> {
         step(identities::delete(&self.database, key, issuer, subject))
     }
 
@@ -209,11 +210,11 @@ impl Store for PgOauthStore {
         ))
     }
 
-    fn insert_user<'a>(&'a self, user: &'a User) -> StoreFuture<'a, Written> {
+    fn insert_user<'a>(&'a self, user: &'a User) -> StoreFuture<'a, WriteOutcome> {
         step(users::insert(&self.database, user))
     }
 
-    fn update_user<'a>(&'a self, read: &'a User, user: &'a User) -> StoreFuture<'a, Written> {
+    fn update_user<'a>(&'a self, read: &'a User, user: &'a User) -> StoreFuture<'a, WriteOutcome> {
         step(users::update(&self.database, read, user))
     }
 
@@ -248,7 +249,7 @@ impl Store for PgOauthStore {
         number: u64,
         now: Timestamp,
         expires_at: Timestamp,
-    ) -> StoreFuture<'_, Presented> {
+    ) -> StoreFuture<'_, RefreshOutcome> {
         step(sessions::present(
             &self.database,
             id,
@@ -305,12 +306,12 @@ impl Store for PgOauthStore {
         key: &'a AttemptKey,
         limit: &'a AttemptLimit,
         now: Timestamp,
-    ) -> StoreFuture<'a, Counted> {
+    ) -> StoreFuture<'a, AttemptOutcome> {
         step(attempts::count(&self.database, key, limit, now))
     }
 
-    fn give_attempt_back<'a>(&'a self, key: &'a AttemptKey) -> StoreFuture<'a, ()> {
-        step(attempts::give_back(&self.database, key))
+    fn refund_attempt<'a>(&'a self, key: &'a AttemptKey) -> StoreFuture<'a, ()> {
+        step(attempts::refund(&self.database, key))
     }
 
     fn clear_attempts<'a>(&'a self, key: &'a AttemptKey) -> StoreFuture<'a, ()> {

@@ -1,7 +1,7 @@
 //! Sessions: one row each, whatever the number of refreshes.
 
 use tidegate_oauth::{
-    EndReason, EndedSession, GrantKind, Presented, Session, SessionEnd, SessionId, Timestamp,
+    EndReason, EndedSession, GrantKind, RefreshOutcome, Session, SessionEnd, SessionId, Timestamp,
     UserKey,
 };
 
@@ -20,7 +20,7 @@ static FIND: Query = Query::new(
     "select id, database, user_name, client_id, grant_kind, presented, created_at, refreshed_at, \
      expires_at, closes_at, ended_at, end_reason from tidegate.sessions where id = :id::uuid",
 );
-/// A compare-and-swap: of calls in parallel, each sees what the one before it left.
+/// A compare-and-swap: each parallel call sees the result of the previous one.
 static PRESENT: Query = Query::new(
     "update tidegate.sessions set presented = :number::bigint, refreshed_at = :now::timestamptz, \
        expires_at = least(:expires_at::timestamptz, closes_at) \
@@ -35,7 +35,7 @@ static END: Query = Query::new(
        where id = :id::uuid and ended_at is null returning id) \
      select pg_catalog.count(pg_catalog.pg_notify('tidegate', 'sessions')) from ended",
 );
-// What was allowed in a browser and not redeemed goes with the browser.
+// Unredeemed approvals are deleted with the browser sessions.
 static END_OF_USER: Query = Query::new(
     "with browsers as (delete from tidegate.browser_sessions \
        where database = :database and user_name = :name), \
@@ -67,8 +67,8 @@ static OF_USER: Query = Query::new(
      order by refreshed_at desc, id",
 );
 
-/// The values of a session that a code opens, from `database` to `closes_at`, without those that
-/// the statements name before.
+/// The values of a session that is opened by a code, from `database` to `closes_at`, without those
+/// that the statements name earlier.
 pub(super) fn opening<'a>(session: &'a Session, grant: &'a &'static str) -> [Argument<'a>; 8] {
     [
         &session.user.database,
@@ -124,17 +124,17 @@ pub(super) async fn present(
     id: SessionId,
     number: u64,
     (now, expires_at): (Timestamp, Timestamp),
-) -> Result<Presented> {
+) -> Result<RefreshOutcome> {
     let values: [Argument<'_>; 4] = [&number, &now, &expires_at, &id];
     if let Some(session) = database.row(&PRESENT, &values, read).await? {
-        return Ok(Presented::Accepted(session));
+        return Ok(RefreshOutcome::Accepted(session));
     }
     let session = find(database, id).await?;
     Ok(match session {
         Some(session) if session.is_alive(now) && session.presented > number => {
-            Presented::Superseded
+            RefreshOutcome::Reused
         }
-        _ => Presented::Dead,
+        _ => RefreshOutcome::Invalid,
     })
 }
 
@@ -202,7 +202,7 @@ fn session_end(row: &mut Record<'_>) -> Result<Option<SessionEnd>> {
     let Some((at, name)) = at.zip(reason) else {
         return Ok(None);
     };
-    // A reason that a newer program knows ends the session all the same.
+    // A session with a reason that only a newer version knows is ended too.
     let reason = EndReason::from_name(name).unwrap_or(EndReason::Revoked);
     Ok(Some(SessionEnd { at, reason }))
 }

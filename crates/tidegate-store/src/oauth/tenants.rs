@@ -1,4 +1,4 @@
-//! Settings of a tenant that every node needs at hand.
+//! Tenant settings that all nodes cache.
 
 use tidegate_oauth::AnonymousSql;
 

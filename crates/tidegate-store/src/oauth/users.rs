@@ -1,7 +1,7 @@
 //! User records.
 
 use serde_json::{Map, Value as Json};
-use tidegate_oauth::{EndReason, Timestamp, User, UserKey, Written};
+use tidegate_oauth::{EndReason, Timestamp, User, UserKey, WriteOutcome};
 
 use crate::error::{Error, Result};
 use crate::query::{Argument, Database, Query};
@@ -55,7 +55,7 @@ static SET_PASSWORD_HASH: Query = Query::new(
      where database = :database and name = :name \
      and (:before::text is null or password_hash = :before::text)",
 );
-// The methods become the owner's: the next user of this name must not find them its own.
+// The user's methods pass to the owner, so that a new user of this name does not get them.
 static DELETE: Query = Query::new(
     "with gone as (delete from tidegate.users \
        where database = :database and name = :name returning database), \
@@ -95,7 +95,7 @@ pub(super) async fn find_default(database: &Database, tenant: &str) -> Result<Op
     database.row(&FIND_DEFAULT, &[&tenant], read).await
 }
 
-pub(super) async fn insert(database: &Database, user: &User) -> Result<Written> {
+pub(super) async fn insert(database: &Database, user: &User) -> Result<WriteOutcome> {
     let (key, properties, groups) = (&user.key, properties(user)?, joined(user));
     let values: [Argument<'_>; 9] = [
         &key.database,
@@ -109,18 +109,18 @@ pub(super) async fn insert(database: &Database, user: &User) -> Result<Written> 
         &user.created_at,
     ];
     if database.row(&INSERT, &values, row::count).await? == Some(1) {
-        return Ok(Written::Done);
+        return Ok(WriteOutcome::Done);
     }
     let names: [Argument<'_>; 3] = [&key.database, &key.name, &user.role];
     let taken = database.row(&IS_TAKEN, &names, row::boolean).await?;
-    // The other way to collide is to be a second default user.
+    // The only other conflict is a second default user.
     Ok(match taken {
-        Some(false) if user.default_user => Written::DefaultUserTaken,
-        _ => Written::Taken,
+        Some(false) if user.default_user => WriteOutcome::DefaultUserTaken,
+        _ => WriteOutcome::Taken,
     })
 }
 
-pub(super) async fn update(database: &Database, read: &User, user: &User) -> Result<Written> {
+pub(super) async fn update(database: &Database, read: &User, user: &User) -> Result<WriteOutcome> {
     let (key, read_properties, properties) = (&user.key, properties(read)?, properties(user)?);
     let (read_groups, groups) = (joined(read), joined(user));
     let values: [Argument<'_>; 10] = [
@@ -136,10 +136,10 @@ pub(super) async fn update(database: &Database, read: &User, user: &User) -> Res
         &read.default_user,
     ];
     match database.row(&UPDATE, &values, row::count).await {
-        Ok(Some(1)) => Ok(Written::Done),
-        Ok(_) => Ok(Written::Missing),
+        Ok(Some(1)) => Ok(WriteOutcome::Done),
+        Ok(_) => Ok(WriteOutcome::Missing),
         Err(error) if error.broken_constraint() == Some("users_default") => {
-            Ok(Written::DefaultUserTaken)
+            Ok(WriteOutcome::DefaultUserTaken)
         }
         Err(error) => Err(error),
     }
@@ -162,7 +162,7 @@ pub(super) async fn delete(database: &Database, key: &UserKey, at: Timestamp) ->
     Ok(gone == Some(1))
 }
 
-/// The groups of a user as the column has them: their names have no commas.
+/// The groups of a user as stored: comma-separated, because group names contain no commas.
 fn joined(user: &User) -> Option<String> {
     (!user.user_groups.is_empty()).then(|| user.user_groups.join(","))
 }

@@ -2,7 +2,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_oauth::{
-    AttemptCounter, AttemptKey, AttemptLimit, AttemptScope, Counted, PurgeBefore, Store, Timestamp,
+    AttemptCounter, AttemptKey, AttemptLimit, AttemptOutcome, AttemptScope, PurgeBefore, Store,
+    Timestamp,
 };
 
 use super::samples::NOW;
@@ -10,7 +11,7 @@ use super::samples::NOW;
 super::cases!(
     counting_follows_the_rule_step_by_step,
     of_parallel_attempts_no_more_than_the_limit_pass,
-    an_attempt_given_back_does_not_count,
+    a_refunded_attempt_does_not_count,
     a_cleared_counter_starts_again,
     counters_do_not_mix,
     old_counters_are_purged,
@@ -75,37 +76,41 @@ async fn of_parallel_attempts_no_more_than_the_limit_pass(store: Arc<dyn Store>)
     let mut allowed = 0;
     for task in tasks {
         match task.await.unwrap() {
-            Counted::Allowed => allowed += 1,
-            Counted::Refused { until } => assert_eq!(until, after(1_500)),
+            AttemptOutcome::Allowed => allowed += 1,
+            AttemptOutcome::Refused { until } => assert_eq!(until, after(1_500)),
         }
     }
     assert_eq!(allowed, 3);
 }
 
-async fn an_attempt_given_back_does_not_count(store: Arc<dyn Store>) {
+async fn a_refunded_attempt_does_not_count(store: Arc<dyn Store>) {
     let key = of("alice");
-    store.give_attempt_back(&key).await.unwrap();
+    store.refund_attempt(&key).await.unwrap();
     for _ in 0..20 {
         let counted = store.count_attempt(&key, &LIMIT, NOW).await.unwrap();
-        assert_eq!(counted, Counted::Allowed);
-        store.give_attempt_back(&key).await.unwrap();
+        assert_eq!(counted, AttemptOutcome::Allowed);
+        store.refund_attempt(&key).await.unwrap();
     }
     for _ in 0..3 {
         assert_eq!(
             store.count_attempt(&key, &LIMIT, NOW).await.unwrap(),
-            Counted::Allowed
+            AttemptOutcome::Allowed
         );
     }
     let refused = store.count_attempt(&key, &LIMIT, NOW).await.unwrap();
     assert_eq!(
         refused,
-        Counted::Refused {
+        AttemptOutcome::Refused {
             until: after(1_500)
         }
     );
-    store.give_attempt_back(&key).await.unwrap();
+    store.refund_attempt(&key).await.unwrap();
     let counted = store.count_attempt(&key, &LIMIT, NOW).await.unwrap();
-    assert_eq!(counted, Counted::Allowed, "giving back ends the wait");
+    assert_eq!(
+        counted,
+        AttemptOutcome::Allowed,
+        "giving back ends the wait"
+    );
 }
 
 async fn a_cleared_counter_starts_again(store: Arc<dyn Store>) {
@@ -118,7 +123,7 @@ async fn a_cleared_counter_starts_again(store: Arc<dyn Store>) {
     for _ in 0..3 {
         assert_eq!(
             store.count_attempt(&key, &LIMIT, NOW).await.unwrap(),
-            Counted::Allowed
+            AttemptOutcome::Allowed
         );
     }
 }
@@ -137,7 +142,7 @@ async fn counters_do_not_mix(store: Arc<dyn Store>) {
     for key in [of("bob"), address] {
         assert_eq!(
             store.count_attempt(&key, &LIMIT, NOW).await.unwrap(),
-            Counted::Allowed
+            AttemptOutcome::Allowed
         );
     }
 }

@@ -6,7 +6,7 @@ use tidegate_oauth::{
 };
 
 use super::samples::NOW;
-use crate::stage::Stage;
+use crate::fixture::Fixture;
 
 super::cases!(
     events_are_appended_and_purged,
@@ -111,12 +111,12 @@ async fn a_tenant_reads_its_own_events_page_by_page(store: Arc<dyn Store>) {
 
 /// Numbers are given before their transactions end, so that a reader could pass one over.
 #[tokio::test]
-async fn a_reader_waits_for_events_that_are_under_way() {
-    let stage = Stage::migrated("audit_pages").await;
-    let store = stage.store();
+async fn a_reader_waits_for_events_being_written() {
+    let fixture = Fixture::migrated("audit_pages").await;
+    let store = fixture.store();
     let slow = "begin; select pg_advisory_xact_lock_shared(x'7469646561756474'::bigint); \
         insert into tidegate.audit_events (at, kind, database) values (now(), 'slow', 'shop')";
-    stage.beside.batch_execute(slow).await.unwrap();
+    fixture.beside.batch_execute(slow).await.unwrap();
     store
         .append_audit(&[event(AuditKind::SignInFailed)])
         .await
@@ -124,7 +124,7 @@ async fn a_reader_waits_for_events_that_are_under_way() {
     let mut reader = Box::pin(store.audit("shop", AuditSince::Number(0), 9));
     let early = tokio::time::timeout(std::time::Duration::from_millis(300), &mut reader).await;
     assert!(early.is_err(), "it did not wait for the event under way");
-    stage.beside.batch_execute("commit").await.unwrap();
+    fixture.beside.batch_execute("commit").await.unwrap();
     let page = reader.await.unwrap();
     let names: Vec<_> = page.entries.into_iter().map(|e| e.event).collect();
     assert_eq!(names, ["slow", "sign_in_failed"]);
@@ -132,15 +132,15 @@ async fn a_reader_waits_for_events_that_are_under_way() {
 
 #[tokio::test]
 async fn an_operator_can_read_the_log() {
-    let stage = Stage::migrated("audit_log").await;
+    let fixture = Fixture::migrated("audit_log").await;
     let events = [
         event(AuditKind::SessionEnded(EndReason::RefreshReuse)),
         event(AuditKind::SignInFailed),
     ];
-    stage.store().append_audit(&events).await.unwrap();
+    fixture.store().append_audit(&events).await.unwrap();
     let query = "select concat_ws('|', at at time zone 'UTC', kind, detail, database, user_name, \
         session, address) from tidegate.audit_events order by number";
-    let rows = stage.beside.query(query, &[]).await.unwrap();
+    let rows = fixture.beside.query(query, &[]).await.unwrap();
     let lines: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
     assert_eq!(
         lines,

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use tidegate_oauth::{
-    Client, ClientAuthentication, EndReason, GrantSet, SecretHash, Store, Timestamp, Written,
+    Client, ClientAuthentication, EndReason, GrantSet, SecretHash, Store, Timestamp, WriteOutcome,
 };
 
 use super::samples::{NOW, client, session};
@@ -11,7 +11,7 @@ super::cases!(
     an_id_is_taken_in_every_tenant,
     an_update_keeps_tenant_and_age,
     a_change_of_what_was_changed_meanwhile_is_refused,
-    a_dropped_client_takes_its_sessions_along,
+    dropping_a_client_ends_its_sessions_in_the_store,
     redirect_addresses_are_found_by_their_beginning,
 );
 
@@ -26,7 +26,10 @@ async fn a_client_comes_back_as_it_was(store: Arc<dyn Store>) {
         ..client("a", "shop")
     };
     for client in [&confidential, &public, &client("c", "other")] {
-        assert_eq!(store.insert_client(client).await.unwrap(), Written::Done);
+        assert_eq!(
+            store.insert_client(client).await.unwrap(),
+            WriteOutcome::Done
+        );
     }
     assert_eq!(store.client("a").await.unwrap(), Some(public.clone()));
     assert_eq!(store.clients("shop").await.unwrap(), [public, confidential]);
@@ -36,11 +39,11 @@ async fn a_client_comes_back_as_it_was(store: Arc<dyn Store>) {
 async fn an_id_is_taken_in_every_tenant(store: Arc<dyn Store>) {
     assert_eq!(
         store.insert_client(&client("a", "shop")).await.unwrap(),
-        Written::Done
+        WriteOutcome::Done
     );
     assert_eq!(
         store.insert_client(&client("a", "other")).await.unwrap(),
-        Written::Taken
+        WriteOutcome::Taken
     );
     assert_eq!(store.clients("other").await.unwrap(), []);
 }
@@ -85,7 +88,7 @@ async fn a_change_of_what_was_changed_meanwhile_is_refused(store: Arc<dyn Store>
     assert_eq!(store.client("a").await.unwrap(), Some(rotated));
 }
 
-async fn a_dropped_client_takes_its_sessions_along(store: Arc<dyn Store>) {
+async fn dropping_a_client_ends_its_sessions_in_the_store(store: Arc<dyn Store>) {
     store.insert_client(&client("a", "shop")).await.unwrap();
     let (gone, stays) = (session(1, "shop", "x", "a"), session(2, "shop", "x", "b"));
     store.insert_session(&gone).await.unwrap();

@@ -12,14 +12,14 @@ super::cases!(
     a_code_is_redeemed_once,
     of_ten_parallel_redemptions_one_succeeds,
     an_expired_code_gives_nothing,
-    what_was_allowed_ends_with_browser_user_and_client,
-    a_device_code_walks_to_its_end,
+    approvals_end_with_browser_user_and_client,
+    a_device_code_passes_through_its_states,
     polls_follow_the_rule,
     a_user_code_is_kept_once,
     browser_sessions_come_and_go,
     a_second_factor_step_is_used_once,
     recovery_codes_are_used_once,
-    what_belongs_to_a_user_goes_with_the_user,
+    records_of_a_user_are_deleted_with_the_user,
     a_users_live_sessions_are_listed,
     flows_are_purged,
 );
@@ -65,7 +65,7 @@ fn browser(byte: u8) -> BrowserSession {
     BrowserSession {
         id: hash(byte),
         user: alice(),
-        stamp: hash(9),
+        password_fingerprint: hash(9),
         second_factor: false,
         agent: "A \"browser\" <b>".to_owned(),
         address: Some("2001:db8::7".parse().unwrap()),
@@ -164,7 +164,7 @@ async fn left(store: &Arc<dyn Store>, number: u128) -> (bool, bool, bool) {
     (alive, device, codes[1])
 }
 
-async fn what_was_allowed_ends_with_browser_user_and_client(store: Arc<dyn Store>) {
+async fn approvals_end_with_browser_user_and_client(store: Arc<dyn Store>) {
     for (number, (event, expected)) in (1..).step_by(3).zip([
         ("nothing", (true, true, true)),
         ("browser", (false, false, true)),
@@ -206,7 +206,7 @@ async fn what_was_allowed_ends_with_browser_user_and_client(store: Arc<dyn Store
     }
 }
 
-async fn a_device_code_walks_to_its_end(store: Arc<dyn Store>) {
+async fn a_device_code_passes_through_its_states(store: Arc<dyn Store>) {
     fill(&store).await;
     let device = device(1, "BCDFGHJK");
     assert!(store.insert_device_code(&device).await.unwrap());
@@ -380,7 +380,7 @@ async fn recovery_codes_are_used_once(store: Arc<dyn Store>) {
     assert_eq!(left.recovery_codes, 1);
 }
 
-async fn what_belongs_to_a_user_goes_with_the_user(store: Arc<dyn Store>) {
+async fn records_of_a_user_are_deleted_with_the_user(store: Arc<dyn Store>) {
     for drop_tenant in [false, true] {
         store.insert_user(&user("shop", "alice")).await.unwrap();
         store.insert_browser_session(&browser(1)).await.unwrap();

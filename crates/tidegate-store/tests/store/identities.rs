@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use tidegate_oauth::{LinkedIdentity, Store, Unlinked, User};
+use tidegate_oauth::{LinkedIdentity, Store, UnlinkOutcome, User};
 
 use super::samples::{NOW, user};
 
 super::cases!(
-    an_account_elsewhere_leads_to_one_user_of_a_tenant,
+    a_linked_account_belongs_to_one_user_of_a_tenant,
     a_users_accounts_are_listed_as_they_were_linked,
-    the_last_way_in_is_not_taken_away,
-    of_two_links_that_go_at_once_one_stays_without_a_password,
+    the_last_credential_cannot_be_removed,
+    of_two_parallel_unlinks_without_a_password_one_fails,
 );
 
 fn identity(subject: &str) -> LinkedIdentity {
@@ -23,7 +23,7 @@ fn identity(subject: &str) -> LinkedIdentity {
     }
 }
 
-async fn an_account_elsewhere_leads_to_one_user_of_a_tenant(store: Arc<dyn Store>) {
+async fn a_linked_account_belongs_to_one_user_of_a_tenant(store: Arc<dyn Store>) {
     let (alice, bob) = (user("shop", "alice"), user("shop", "bob"));
     let elsewhere = user("other", "alice");
     for user in [&alice, &bob, &elsewhere] {
@@ -71,7 +71,7 @@ async fn a_users_accounts_are_listed_as_they_were_linked(store: Arc<dyn Store>) 
     assert_eq!(listed, [identity("1"), bare]);
 }
 
-async fn the_last_way_in_is_not_taken_away(store: Arc<dyn Store>) {
+async fn the_last_credential_cannot_be_removed(store: Arc<dyn Store>) {
     let with = User {
         password_hash: Some("$argon2id$v=19$m=8,t=1,p=1$c2FsdHNhbHQ$aGFzaA".to_owned()),
         ..user("shop", "with")
@@ -90,19 +90,25 @@ async fn the_last_way_in_is_not_taken_away(store: Arc<dyn Store>) {
         let gone = store.delete_identity(&user.key, issuer, subject);
         gone.await.unwrap()
     };
-    assert_eq!(delete(&with, "without").await, Unlinked::Missing);
-    assert_eq!(delete(&with, "with").await, Unlinked::Done);
-    assert_eq!(delete(&with, "with").await, Unlinked::Missing);
-    assert_eq!(delete(&without, "without").await, Unlinked::LastWay);
+    assert_eq!(delete(&with, "without").await, UnlinkOutcome::Missing);
+    assert_eq!(delete(&with, "with").await, UnlinkOutcome::Done);
+    assert_eq!(delete(&with, "with").await, UnlinkOutcome::Missing);
+    assert_eq!(
+        delete(&without, "without").await,
+        UnlinkOutcome::LastCredential
+    );
     let kept = store.user_of_identity("shop", issuer, "without").await;
     assert_eq!(kept.unwrap(), Some(without.clone()));
     let second = identity("second");
     store.insert_identity(&without.key, &second).await.unwrap();
-    assert_eq!(delete(&without, "without").await, Unlinked::Done);
-    assert_eq!(delete(&without, "second").await, Unlinked::LastWay);
+    assert_eq!(delete(&without, "without").await, UnlinkOutcome::Done);
+    assert_eq!(
+        delete(&without, "second").await,
+        UnlinkOutcome::LastCredential
+    );
 }
 
-async fn of_two_links_that_go_at_once_one_stays_without_a_password(store: Arc<dyn Store>) {
+async fn of_two_parallel_unlinks_without_a_password_one_fails(store: Arc<dyn Store>) {
     for round in 0..20 {
         let name = format!("user{round}");
         let nora = User {
@@ -124,7 +130,10 @@ async fn of_two_links_that_go_at_once_one_stays_without_a_password(store: Arc<dy
         });
         let [first, second] = gone;
         let mut outcomes = [first.await.unwrap(), second.await.unwrap()];
-        outcomes.sort_by_key(|outcome| *outcome != Unlinked::Done);
-        assert_eq!(outcomes, [Unlinked::Done, Unlinked::LastWay]);
+        outcomes.sort_by_key(|outcome| *outcome != UnlinkOutcome::Done);
+        assert_eq!(
+            outcomes,
+            [UnlinkOutcome::Done, UnlinkOutcome::LastCredential]
+        );
     }
 }

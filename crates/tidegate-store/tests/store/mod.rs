@@ -32,8 +32,8 @@ macro_rules! cases {
                 async fn $case() {
                     let module = module_path!().rsplit("::").nth(1).unwrap();
                     let name = format!("{module}_{:.50}", stringify!($case));
-                    let stage = crate::stage::Stage::migrated(&name).await;
-                    super::$case(stage.store()).await;
+                    let fixture = crate::fixture::Fixture::migrated(&name).await;
+                    super::$case(fixture.store()).await;
                 }
             )*
         }

@@ -2,8 +2,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_oauth::{
-    EndReason, GrantKind, Presented, PurgeBefore, Session, SessionEnd, SessionId, Store, Timestamp,
-    UserKey,
+    EndReason, GrantKind, PurgeBefore, RefreshOutcome, Session, SessionEnd, SessionId, Store,
+    Timestamp, UserKey,
 };
 
 use super::samples::{NOW, session};
@@ -11,15 +11,15 @@ use super::samples::{NOW, session};
 super::cases!(
     a_session_comes_back_as_it_was,
     a_refresh_token_may_be_presented_until_its_successor_is,
-    a_session_that_is_over_takes_no_token,
+    an_ended_session_accepts_no_token,
     a_session_is_never_kept_beyond_its_close,
     of_fifty_refreshes_with_one_token_all_are_accepted,
     parallel_refreshes_with_growing_tokens_leave_the_highest,
     a_session_is_ended_once,
     ending_a_users_sessions_names_them,
     the_denylist_is_what_was_ended_since,
-    purging_takes_what_is_long_over,
-    of_very_many_guests_the_idle_go,
+    purging_deletes_expired_rows,
+    of_too_many_guest_sessions_the_idle_are_purged,
 );
 
 fn after(seconds: u64) -> Timestamp {
@@ -61,18 +61,18 @@ async fn a_refresh_token_may_be_presented_until_its_successor_is(store: Arc<dyn 
         expires_at: after(35),
         ..open.clone()
     };
-    assert_eq!(present(1).await, Presented::Accepted(expected.clone()));
+    assert_eq!(present(1).await, RefreshOutcome::Accepted(expected.clone()));
     assert_eq!(
         present(1).await,
-        Presented::Accepted(expected.clone()),
+        RefreshOutcome::Accepted(expected.clone()),
         "its answer was lost"
     );
     let expected = Session {
         presented: 2,
         ..expected
     };
-    assert_eq!(present(2).await, Presented::Accepted(expected.clone()));
-    assert_eq!(present(1).await, Presented::Superseded);
+    assert_eq!(present(2).await, RefreshOutcome::Accepted(expected.clone()));
+    assert_eq!(present(1).await, RefreshOutcome::Reused);
     assert_eq!(
         store.session(open.id).await.unwrap(),
         Some(expected),
@@ -80,7 +80,7 @@ async fn a_refresh_token_may_be_presented_until_its_successor_is(store: Arc<dyn 
     );
 }
 
-async fn a_session_that_is_over_takes_no_token(store: Arc<dyn Store>) {
+async fn an_ended_session_accepts_no_token(store: Arc<dyn Store>) {
     let open = session(1, "shop", "alice", "app");
     let present = async |number, now| {
         let presented = store
@@ -88,32 +88,40 @@ async fn a_session_that_is_over_takes_no_token(store: Arc<dyn Store>) {
             .await;
         presented.unwrap()
     };
-    assert_eq!(present(1, after(1)).await, Presented::Dead, "there is none");
+    assert_eq!(
+        present(1, after(1)).await,
+        RefreshOutcome::Invalid,
+        "there is none"
+    );
     store.insert_session(&open).await.unwrap();
     assert_eq!(
         present(1, after(30)).await,
-        Presented::Dead,
+        RefreshOutcome::Invalid,
         "it has been idle for too long"
     );
     assert!(matches!(
         present(2, after(29)).await,
-        Presented::Accepted(_)
+        RefreshOutcome::Accepted(_)
     ));
     assert_eq!(
         present(2, after(90)).await,
-        Presented::Dead,
+        RefreshOutcome::Invalid,
         "it has closed"
     );
     assert_eq!(
         present(1, after(90)).await,
-        Presented::Dead,
+        RefreshOutcome::Invalid,
         "dead before superseded"
     );
     store
         .end_session(open.id, EndReason::Revoked, after(30))
         .await
         .unwrap();
-    assert_eq!(present(2, after(31)).await, Presented::Dead, "it was ended");
+    assert_eq!(
+        present(2, after(31)).await,
+        RefreshOutcome::Invalid,
+        "it was ended"
+    );
 }
 
 async fn a_session_is_never_kept_beyond_its_close(store: Arc<dyn Store>) {
@@ -123,7 +131,7 @@ async fn a_session_is_never_kept_beyond_its_close(store: Arc<dyn Store>) {
         .present_refresh_token(open.id, 1, after(5), after(1_000))
         .await
         .unwrap();
-    assert!(matches!(presented, Presented::Accepted(s) if s.expires_at == open.closes_at));
+    assert!(matches!(presented, RefreshOutcome::Accepted(s) if s.expires_at == open.closes_at));
 }
 
 async fn of_fifty_refreshes_with_one_token_all_are_accepted(store: Arc<dyn Store>) {
@@ -141,7 +149,7 @@ async fn of_fifty_refreshes_with_one_token_all_are_accepted(store: Arc<dyn Store
         })
         .collect();
     for task in tasks {
-        assert!(matches!(task.await.unwrap(), Presented::Accepted(s) if s.presented == 1));
+        assert!(matches!(task.await.unwrap(), RefreshOutcome::Accepted(s) if s.presented == 1));
     }
 }
 
@@ -156,8 +164,8 @@ async fn parallel_refreshes_with_growing_tokens_leave_the_highest(store: Arc<dyn
                     .present_refresh_token(open.id, number, after(1), after(31))
                     .await;
                 match presented.unwrap() {
-                    Presented::Accepted(session) => assert_eq!(session.presented, number),
-                    other => assert_eq!(other, Presented::Superseded, "the only other answer"),
+                    RefreshOutcome::Accepted(session) => assert_eq!(session.presented, number),
+                    other => assert_eq!(other, RefreshOutcome::Reused, "the only other answer"),
                 }
             })
         })
@@ -274,7 +282,7 @@ async fn the_denylist_is_what_was_ended_since(store: Arc<dyn Store>) {
     );
 }
 
-async fn purging_takes_what_is_long_over(store: Arc<dyn Store>) {
+async fn purging_deletes_expired_rows(store: Arc<dyn Store>) {
     let (open, ended) = (
         session(1, "shop", "a", "app"),
         session(2, "shop", "b", "app"),
@@ -302,7 +310,7 @@ async fn purging_takes_what_is_long_over(store: Arc<dyn Store>) {
     assert_eq!(store.session(ended.id).await.unwrap(), None);
 }
 
-async fn of_very_many_guests_the_idle_go(store: Arc<dyn Store>) {
+async fn of_too_many_guest_sessions_the_idle_are_purged(store: Arc<dyn Store>) {
     let guest = |number: u32, database: &str| Session {
         grant: GrantKind::Guest,
         refreshed_at: after(number.into()),

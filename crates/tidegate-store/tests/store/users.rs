@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use tidegate_oauth::{EndReason, Store, User, UserKey, Written};
+use tidegate_oauth::{EndReason, Store, User, UserKey, WriteOutcome};
 
 use super::samples::{NOW, client, session, user};
 
@@ -11,9 +11,9 @@ super::cases!(
     of_parallel_default_users_one_is_kept,
     an_update_replaces_what_it_may,
     a_password_upgrade_does_not_undo_a_change,
-    a_dropped_user_takes_its_sessions_along,
-    a_dropped_tenant_takes_everything_along,
-    nobody_is_found_by_a_strange_name,
+    dropping_a_user_ends_its_sessions,
+    dropping_a_tenant_deletes_everything,
+    unusual_names_find_no_user,
     users_are_found_by_email_whatever_its_case,
     a_similar_name_is_found_in_the_tenant,
 );
@@ -28,7 +28,7 @@ async fn a_user_comes_back_as_it_was(store: Arc<dyn Store>) {
     };
     let alice = user("shop", "alice");
     for user in [&plain, &alice, &user("other", "alice")] {
-        assert_eq!(store.insert_user(user).await.unwrap(), Written::Done);
+        assert_eq!(store.insert_user(user).await.unwrap(), WriteOutcome::Done);
     }
     assert_eq!(store.user(&plain.key).await.unwrap(), Some(plain.clone()));
     assert_eq!(store.user(&alice.key).await.unwrap(), Some(alice.clone()));
@@ -61,17 +61,23 @@ async fn users_are_found_by_email_whatever_its_case(store: Arc<dyn Store>) {
 
 async fn a_name_or_role_is_taken_once(store: Arc<dyn Store>) {
     let alice = user("shop", "alice");
-    assert_eq!(store.insert_user(&alice).await.unwrap(), Written::Done);
+    assert_eq!(store.insert_user(&alice).await.unwrap(), WriteOutcome::Done);
     let same_name = User {
         role: "free".to_owned(),
         ..alice.clone()
     };
-    assert_eq!(store.insert_user(&same_name).await.unwrap(), Written::Taken);
+    assert_eq!(
+        store.insert_user(&same_name).await.unwrap(),
+        WriteOutcome::Taken
+    );
     let same_role = User {
         role: alice.role.clone(),
         ..user("other", "bob")
     };
-    assert_eq!(store.insert_user(&same_role).await.unwrap(), Written::Taken);
+    assert_eq!(
+        store.insert_user(&same_role).await.unwrap(),
+        WriteOutcome::Taken
+    );
     assert_eq!(store.user(&alice.key).await.unwrap(), Some(alice));
 }
 
@@ -80,30 +86,33 @@ async fn a_tenant_has_one_default_user(store: Arc<dyn Store>) {
         default_user: true,
         ..user("shop", "guest")
     };
-    assert_eq!(store.insert_user(&guest).await.unwrap(), Written::Done);
+    assert_eq!(store.insert_user(&guest).await.unwrap(), WriteOutcome::Done);
     let second = User {
         default_user: true,
         ..user("shop", "second")
     };
     assert_eq!(
         store.insert_user(&second).await.unwrap(),
-        Written::DefaultUserTaken
+        WriteOutcome::DefaultUserTaken
     );
     let elsewhere = User {
         default_user: true,
         ..user("other", "guest")
     };
-    assert_eq!(store.insert_user(&elsewhere).await.unwrap(), Written::Done);
+    assert_eq!(
+        store.insert_user(&elsewhere).await.unwrap(),
+        WriteOutcome::Done
+    );
     assert_eq!(
         store.insert_user(&user("shop", "second")).await.unwrap(),
-        Written::Done
+        WriteOutcome::Done
     );
     assert_eq!(
         store
             .update_user(&user("shop", "second"), &second)
             .await
             .unwrap(),
-        Written::DefaultUserTaken
+        WriteOutcome::DefaultUserTaken
     );
     assert_eq!(
         store.default_user("shop").await.unwrap(),
@@ -115,8 +124,8 @@ async fn a_tenant_has_one_default_user(store: Arc<dyn Store>) {
     };
     let read = user("shop", "second");
     let update = async |read, user| store.update_user(read, user).await.unwrap();
-    assert_eq!(update(&guest, &demoted).await, Written::Done);
-    assert_eq!(update(&read, &second).await, Written::Done);
+    assert_eq!(update(&guest, &demoted).await, WriteOutcome::Done);
+    assert_eq!(update(&read, &second).await, WriteOutcome::Done);
     assert_eq!(store.default_user("shop").await.unwrap(), Some(second));
 }
 
@@ -134,8 +143,8 @@ async fn of_parallel_default_users_one_is_kept(store: Arc<dyn Store>) {
     let mut done = 0;
     for task in tasks {
         match task.await.unwrap() {
-            Written::Done => done += 1,
-            other => assert_eq!(other, Written::DefaultUserTaken),
+            WriteOutcome::Done => done += 1,
+            other => assert_eq!(other, WriteOutcome::DefaultUserTaken),
         }
     }
     assert_eq!(done, 1);
@@ -145,7 +154,7 @@ async fn of_parallel_default_users_one_is_kept(store: Arc<dyn Store>) {
 async fn an_update_replaces_what_it_may(store: Arc<dyn Store>) {
     let alice = user("shop", "alice");
     let update = async |read, user| store.update_user(read, user).await.unwrap();
-    assert_eq!(update(&alice, &alice).await, Written::Missing);
+    assert_eq!(update(&alice, &alice).await, WriteOutcome::Missing);
     store.insert_user(&alice).await.unwrap();
     let change = User {
         email: None,
@@ -155,9 +164,9 @@ async fn an_update_replaces_what_it_may(store: Arc<dyn Store>) {
         password_hash: None,
         ..alice.clone()
     };
-    assert_eq!(update(&alice, &change).await, Written::Done);
+    assert_eq!(update(&alice, &change).await, WriteOutcome::Done);
     // What was changed meanwhile is not undone.
-    assert_eq!(update(&alice, &alice).await, Written::Missing);
+    assert_eq!(update(&alice, &alice).await, WriteOutcome::Missing);
     let expected = User {
         role: alice.role,
         password_hash: alice.password_hash,
@@ -198,7 +207,7 @@ async fn a_password_upgrade_does_not_undo_a_change(store: Arc<dyn Store>) {
     assert_eq!(kept.password_hash.as_deref(), Some("set"));
 }
 
-async fn a_dropped_user_takes_its_sessions_along(store: Arc<dyn Store>) {
+async fn dropping_a_user_ends_its_sessions(store: Arc<dyn Store>) {
     let alice = user("shop", "alice");
     store.insert_user(&alice).await.unwrap();
     let (hers, his) = (
@@ -221,7 +230,7 @@ async fn a_dropped_user_takes_its_sessions_along(store: Arc<dyn Store>) {
     assert_eq!(store.session(his.id).await.unwrap(), Some(his));
 }
 
-async fn a_dropped_tenant_takes_everything_along(store: Arc<dyn Store>) {
+async fn dropping_a_tenant_deletes_everything(store: Arc<dyn Store>) {
     for tenant in ["shop", "other"] {
         store.insert_user(&user(tenant, "alice")).await.unwrap();
         store.insert_client(&client(tenant, tenant)).await.unwrap();
@@ -262,7 +271,7 @@ async fn a_similar_name_is_found_in_the_tenant(store: Arc<dyn Store>) {
     }
 }
 
-async fn nobody_is_found_by_a_strange_name(store: Arc<dyn Store>) {
+async fn unusual_names_find_no_user(store: Arc<dyn Store>) {
     for name in [
         "",
         "a\0b",

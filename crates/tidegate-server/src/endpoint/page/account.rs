@@ -1,11 +1,11 @@
-//! `/account`: a user's own sessions, accounts elsewhere, password and second factor.
+//! `/account`: the user's sessions, linked accounts, password and second factor.
 
 use http::Response;
 use tidegate_oauth::{Browser, Error, IdentityProviders, Secret, SessionId};
 
-use super::admission::{Purpose, admit, enrol};
-use super::link::{link, unlink};
-use super::visitor::{Refused, Visitor, failure, form};
+use super::account_linking::{link, unlink};
+use super::context::{PageContext, Refused, failure, form};
+use super::sign_in::{Purpose, admit, enrol};
 use crate::body::Body;
 use crate::endpoint::Call;
 use crate::error::Failure;
@@ -17,60 +17,66 @@ where
     B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
-    let mut visitor = Visitor::receive(call).await?;
-    let back = visitor.path("/account");
+    let mut context = PageContext::receive(call).await?;
+    let back = context.path("/account");
     let purpose = Purpose {
         client: None,
         back: &back,
         returns_to: None,
         sign_up: None,
     };
-    if let Some(answer) = admit(&mut visitor, &purpose).await? {
+    if let Some(answer) = admit(&mut context, &purpose).await? {
         return Ok(answer);
     }
-    let Some(browser) = visitor.browser.clone() else {
-        return Ok(visitor.go(&back));
+    let Some(browser) = context.browser.clone() else {
+        return Ok(context.go(&back));
     };
-    match visitor.step() {
-        Some("begin_enrolment" | "enrol") => enrol(&mut visitor, &purpose).await,
+    match context.step() {
+        Some("begin_enrolment" | "enrol") => enrol(&mut context, &purpose).await,
         Some("sign_out") => {
-            visitor.leave().await?;
+            context.leave().await?;
             let card = page::notice("Signed out", "You are signed out of this browser.", None);
-            Ok(visitor.show("Signed out", &card, (None, None)))
+            Ok(context.show("Signed out", &card, (None, None)))
         }
-        Some("change_password") => change_password(&mut visitor, &browser).await,
-        Some("link") => link(&visitor, &browser).await,
-        Some("unlink") => unlink(&visitor, &browser).await,
-        Some("remove_second_factor") => remove_second_factor(&visitor, &browser).await,
+        Some("change_password") => change_password(&mut context, &browser).await,
+        Some("link") => link(&context, &browser).await,
+        Some("unlink") => unlink(&context, &browser).await,
+        Some("remove_second_factor") => remove_second_factor(&context, &browser).await,
         Some(step) => {
-            let done = end(&visitor, &browser, step).await;
+            let done = end(&context, &browser, step).await;
             let done = match done {
                 // It has ended already.
                 Err(Error::NotFound(_)) => Ok("Ended."),
                 done => done,
             };
-            overview(&visitor, (None, Some(done.map_err(failure)?))).await
+            overview(&context, (None, Some(done.map_err(failure)?))).await
         }
         None => {
-            let linked = visitor.parameter("done") == Some("linked");
+            let linked = context.parameter("done") == Some("linked");
             let done = linked.then_some("The account is linked. You can sign in with it.");
-            overview(&visitor, (None, done)).await
+            overview(&context, (None, done)).await
         }
     }
 }
 
-/// Ends what the form names.
-async fn end(visitor: &Visitor<'_>, browser: &Browser, step: &str) -> Result<&'static str, Error> {
-    let issuer = visitor.app.issuer();
+/// Ends the session or browser session that the form names.
+async fn end(
+    context: &PageContext<'_>,
+    browser: &Browser,
+    step: &str,
+) -> Result<&'static str, Error> {
+    let issuer = context.app.issuer();
     match step {
         "end_session" => {
-            let id = visitor.field("session").and_then(SessionId::parse);
+            let id = context.field("session").and_then(SessionId::parse);
             let id = id.ok_or(Error::NotFound("session"))?;
-            issuer.end_own_session(browser, id, &visitor.visit).await?;
+            issuer
+                .end_own_session(browser, id, &context.request)
+                .await?;
             Ok("The application has no access any more.")
         }
         "end_browser" => {
-            let name = visitor.field("browser").unwrap_or_default();
+            let name = context.field("browser").unwrap_or_default();
             issuer.end_own_browser(browser, name).await?;
             Ok("The browser is signed out.")
         }
@@ -79,16 +85,16 @@ async fn end(visitor: &Visitor<'_>, browser: &Browser, step: &str) -> Result<&'s
 }
 
 async fn remove_second_factor(
-    visitor: &Visitor<'_>,
+    context: &PageContext<'_>,
     browser: &Browser,
 ) -> Result<Response<Body>, Failure> {
-    let Some(proof) = visitor.field("proof") else {
-        return overview(visitor, (Some(Refused::missing("proof")), None)).await;
+    let Some(proof) = context.field("proof") else {
+        return overview(context, (Some(Refused::missing("proof")), None)).await;
     };
-    let (issuer, proof) = (visitor.app.issuer(), Secret::new(proof));
-    let removed = issuer.remove_second_factor(browser, &proof, &visitor.visit);
+    let (issuer, proof) = (context.app.issuer(), Secret::new(proof));
+    let removed = issuer.remove_second_factor(browser, &proof, &context.request);
     match removed.await {
-        Ok(()) => overview(visitor, (None, Some("Two-step sign-in is off."))).await,
+        Ok(()) => overview(context, (None, Some("Two-step sign-in is off."))).await,
         Err(error) => {
             let wrong = matches!(error, Error::WrongCredentials | Error::WrongSecondFactor);
             let mut refused = Refused::of("proof", error)?;
@@ -96,66 +102,66 @@ async fn remove_second_factor(
                 "That is not your password, and no code that works now."
                     .clone_into(&mut refused.complaint.text);
             }
-            overview(visitor, (Some(refused), None)).await
+            overview(context, (Some(refused), None)).await
         }
     }
 }
 
 async fn change_password(
-    visitor: &mut Visitor<'_>,
+    context: &mut PageContext<'_>,
     browser: &Browser,
 ) -> Result<Response<Body>, Failure> {
-    let (current, new) = (visitor.field("password"), visitor.field("new_password"));
+    let (current, new) = (context.field("password"), context.field("new_password"));
     let has_one = browser.user.password_hash.is_some();
     let (current, new) = match (current, new) {
         (None, _) if has_one => {
-            return overview(visitor, (Some(Refused::missing("password")), None)).await;
+            return overview(context, (Some(Refused::missing("password")), None)).await;
         }
         (_, None) => {
-            return overview(visitor, (Some(Refused::missing("new_password")), None)).await;
+            return overview(context, (Some(Refused::missing("new_password")), None)).await;
         }
         (current, Some(new)) => (current.map(Secret::new), Secret::new(new)),
     };
-    let issuer = visitor.app.issuer();
-    let changed = issuer.change_own_password(browser, (current.as_ref(), &new), &visitor.visit);
+    let issuer = context.app.issuer();
+    let changed = issuer.change_own_password(browser, (current.as_ref(), &new), &context.request);
     match changed.await {
         Ok(cookie) => {
-            visitor.take(cookie).await?;
+            context.take(cookie).await?;
             let done = "Your password is changed, and every other session has ended.";
-            overview(visitor, (None, Some(done))).await
+            overview(context, (None, Some(done))).await
         }
         Err(error) => {
             let field = match error {
-                Error::InvalidMember { .. } | Error::StaleSignIn => "new_password",
+                Error::InvalidMember { .. } | Error::ReauthenticationRequired => "new_password",
                 _ => "password",
             };
             let error = match error {
                 Error::WrongCredentials => {
                     let mut refused = Refused::of(field, Error::WrongCredentials)?;
                     "The current password is wrong.".clone_into(&mut refused.complaint.text);
-                    return overview(visitor, (Some(refused), None)).await;
+                    return overview(context, (Some(refused), None)).await;
                 }
                 error => error,
             };
             let refused = Refused::of(field, error)?;
-            overview(visitor, (Some(refused), None)).await
+            overview(context, (Some(refused), None)).await
         }
     }
 }
 
 pub(super) async fn overview(
-    visitor: &Visitor<'_>,
+    context: &PageContext<'_>,
     (refused, done): (Option<Refused>, Option<&str>),
 ) -> Result<Response<Body>, Failure> {
-    let (issuer, action) = (visitor.app.issuer(), visitor.path("/account"));
-    let Some(browser) = &visitor.browser else {
-        return Ok(visitor.go(&action));
+    let (issuer, action) = (context.app.issuer(), context.path("/account"));
+    let Some(browser) = &context.browser else {
+        return Ok(context.go(&action));
     };
     let account = issuer.account(browser).await.map_err(failure)?;
-    let token = visitor.token();
+    let token = context.token();
     let form = form(&action, &token, refused.as_ref());
-    let names = visitor.app.providers().map(IdentityProviders::names);
+    let names = context.app.providers().map(IdentityProviders::names);
     let providers = names.unwrap_or_default();
     let card = page::account(&form, browser, &account, (issuer.now(), done), providers);
-    Ok(visitor.show("Your account", &card, (refused.as_ref(), None)))
+    Ok(context.show("Your account", &card, (refused.as_ref(), None)))
 }

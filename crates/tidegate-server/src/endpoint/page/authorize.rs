@@ -1,11 +1,10 @@
-//! `/auth`: a client sends a browser, a person signs in, the browser brings a code back (RFC 6749,
-//! section 4.1).
+//! `/auth`: the authorization endpoint (RFC 6749, section 4.1).
 
 use http::Response;
-use tidegate_oauth::{Fault, Refusal};
+use tidegate_oauth::{AuthorizationError, ErrorKind};
 
-use super::admission::{Purpose, admit};
-use super::visitor::{Visitor, failure, form};
+use super::context::{PageContext, failure, form};
+use super::sign_in::{Purpose, admit};
 use crate::body::Body;
 use crate::endpoint::Call;
 use crate::error::Failure;
@@ -17,16 +16,16 @@ where
     B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
-    let mut visitor = Visitor::receive(call).await?;
-    let issuer = visitor.app.issuer();
-    let request = match issuer.authorization_request(&visitor.query).await {
+    let mut context = PageContext::receive(call).await?;
+    let issuer = context.app.issuer();
+    let request = match issuer.authorization_request(&context.query).await {
         Ok(request) => request,
-        Err(Refusal::Sent(location)) => return Ok(visitor.go(&location)),
-        Err(Refusal::Shown(error)) => return Err(shown(error)),
+        Err(AuthorizationError::Redirect(location)) => return Ok(context.go(&location)),
+        Err(AuthorizationError::Display(error)) => return Err(shown(error)),
     };
-    let (client, here) = (&request.client, visitor.here());
-    let open = client.allow_signup && visitor.app.takes_sign_ups();
-    let sign_up = open.then(|| visitor.path(&format!("/signup/?{}", visitor.raw_query())));
+    let (client, here) = (&request.client, context.here());
+    let open = client.allow_signup && context.app.takes_sign_ups();
+    let sign_up = open.then(|| context.path(&format!("/signup/?{}", context.raw_query())));
     let returns_to = Some(&*request.redirect_uri);
     let purpose = Purpose {
         client: Some(client),
@@ -34,38 +33,38 @@ where
         returns_to,
         sign_up: sign_up.as_deref(),
     };
-    if let Some(answer) = admit(&mut visitor, &purpose).await? {
+    if let Some(answer) = admit(&mut context, &purpose).await? {
         return Ok(answer);
     }
-    let Some(browser) = visitor.browser.clone() else {
-        return Ok(visitor.go(&here));
+    let Some(browser) = context.browser.clone() else {
+        return Ok(context.go(&here));
     };
-    let (user, address) = (&browser.user, visitor.visit.address);
-    let decision = match visitor.step() {
-        Some("decide") => visitor.field("decision"),
+    let (user, address) = (&browser.user, context.request.address);
+    let decision = match context.step() {
+        Some("decide") => context.field("decision"),
         _ => None,
     };
     match decision {
         Some("deny") => {
             let location = issuer.deny_code(&request, user, address).await;
-            Ok(visitor.go(&location))
+            Ok(context.go(&location))
         }
-        Some("allow") => Ok(visitor.go(&issuer.grant_code(&request, &browser, address).await)),
-        _ if client.confirm || visitor.only_looks() => {
-            let token = visitor.token();
+        Some("allow") => Ok(context.go(&issuer.grant_code(&request, &browser, address).await)),
+        _ if client.confirm || context.only_looks() => {
+            let token = context.token();
             let name = user.key.name.as_str();
             let card = page::consent(&form(&here, &token, None), client, name);
-            Ok(visitor.show("Allow access", &card, (None, returns_to)))
+            Ok(context.show("Allow access", &card, (None, returns_to)))
         }
-        _ => Ok(visitor.go(&issuer.grant_code(&request, &browser, address).await)),
+        _ => Ok(context.go(&issuer.grant_code(&request, &browser, address).await)),
     }
 }
 
-/// What is wrong with a request whose sender cannot be told.
+/// The error page for a request that cannot be answered by a redirect.
 pub(super) fn shown(error: tidegate_oauth::Error) -> Failure {
-    match error.fault() {
-        Fault::Unavailable | Fault::Internal => failure(error),
-        // RFC 6749, section 4.1.2.1: the person is told, and the browser goes nowhere.
+    match error.kind() {
+        ErrorKind::Unavailable | ErrorKind::Internal => failure(error),
+        // RFC 6749, section 4.1.2.1: show the error to the person, and do not redirect.
         _ => Failure::input(format!(
             "The application sent you here with a request that is not in order: {}.",
             error.description()

@@ -1,4 +1,4 @@
-//! The cookie that names a browser.
+//! The browser's cookie.
 
 use http::header::COOKIE;
 use http::{HeaderMap, HeaderValue};
@@ -7,8 +7,8 @@ use tidegate_oauth::Secret;
 /// 256 bits in base64url.
 const LENGTH: usize = 43;
 
-/// The cookie's name: with the prefix a browser takes it only from this host and only over HTTPS
-/// (RFC 6265bis, section 4.1.3), so that no neighbour can plant one.
+/// The cookie's name. With the prefix, browsers accept it only from this host and only over HTTPS
+/// (RFC 6265bis, section 4.1.3), so other hosts of the domain cannot set it.
 fn name(secure: bool) -> &'static str {
     if secure {
         "__Host-tidegate"
@@ -17,7 +17,7 @@ fn name(secure: bool) -> &'static str {
     }
 }
 
-/// The browser's cookie, if it has one of the right form.
+/// The browser's cookie, if it is well-formed.
 pub(super) fn read(headers: &HeaderMap, secure: bool) -> Option<Secret> {
     let lines = headers.get_all(COOKIE).iter();
     let pairs = lines
@@ -29,12 +29,12 @@ pub(super) fn read(headers: &HeaderMap, secure: bool) -> Option<Secret> {
         .map(|(_, value)| value);
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
     let value = values.next()?;
-    // Of two nobody knows which was planted.
+    // With two cookies, one may have been set by another host, so neither is used.
     let alone = values.next().is_none();
     (alone && value.len() == LENGTH && value.bytes().all(plain)).then(|| Secret::new(value))
 }
 
-/// The value of `Set-Cookie`; none of the cookie takes it away.
+/// The value of `Set-Cookie`; `None` deletes the cookie.
 pub(super) fn write(cookie: Option<&Secret>, secure: bool) -> HeaderValue {
     let name = name(secure);
     let (value, end) = match cookie {

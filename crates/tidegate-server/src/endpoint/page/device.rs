@@ -1,9 +1,9 @@
-//! `/device`: a person types the code of a device and decides (RFC 8628, section 3.3).
+//! `/device`: a person enters the code of a device and decides (RFC 8628, section 3.3).
 
 use http::Response;
 
-use super::admission::{Purpose, admit};
-use super::visitor::{Refused, Visitor, form};
+use super::context::{PageContext, Refused, form};
+use super::sign_in::{Purpose, admit};
 use crate::body::Body;
 use crate::endpoint::Call;
 use crate::error::Failure;
@@ -15,97 +15,101 @@ where
     B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
-    let mut visitor = Visitor::receive(call).await?;
-    if visitor.step() == Some("code") {
-        return enter(&visitor).await;
+    let mut context = PageContext::receive(call).await?;
+    if context.step() == Some("code") {
+        return enter(&context).await;
     }
-    // A code that came with the address alone is confirmed by the person first.
-    if visitor.parameter("step") != Some("confirm") {
-        return Ok(ask(&visitor, visitor.parameter("user_code"), None));
+    // A code from the query alone must be confirmed first.
+    if context.parameter("step") != Some("confirm") {
+        return Ok(ask(&context, context.parameter("user_code"), None));
     }
-    let (issuer, address) = (visitor.app.issuer(), visitor.visit.address);
-    let typed = visitor
+    let (issuer, address) = (context.app.issuer(), context.request.address);
+    let typed = context
         .parameter("user_code")
         .unwrap_or_default()
         .to_owned();
-    let waiting = issuer.waiting_device(&typed, address, visitor.browser.as_ref());
+    let waiting = issuer.pending_device(&typed, address, context.browser.as_ref());
     let device = match waiting.await {
         Ok(device) => device,
         Err(error) => {
             let refused = Refused::of("user_code", error)?;
-            return Ok(ask(&visitor, Some(&typed), Some(&refused)));
+            return Ok(ask(&context, Some(&typed), Some(&refused)));
         }
     };
-    let back = confirmation(&visitor, &device.user_code);
+    let back = confirmation(&context, &device.user_code);
     let purpose = Purpose {
         client: Some(&device.client),
         back: &back,
         returns_to: None,
         sign_up: None,
     };
-    if let Some(answer) = admit(&mut visitor, &purpose).await? {
+    if let Some(answer) = admit(&mut context, &purpose).await? {
         return Ok(answer);
     }
-    let Some(browser) = visitor.browser.clone() else {
-        return Ok(visitor.go(&back));
+    let Some(browser) = context.browser.clone() else {
+        return Ok(context.go(&back));
     };
-    let Some(allow) = decision(&visitor) else {
-        let token = visitor.token();
+    let Some(allow) = decision(&context) else {
+        let token = context.token();
         let (form, name) = (form(&back, &token, None), browser.user.key.name.as_str());
         let card = page::device_consent(&form, &device.client, name, &device.user_code);
-        return Ok(visitor.show("Connect a device", &card, (None, None)));
+        return Ok(context.show("Connect a device", &card, (None, None)));
     };
     let decided = issuer.decide_device(&device, &browser, allow, address);
     if let Err(error) = decided.await {
         let refused = Refused::of("user_code", error)?;
-        return Ok(ask(&visitor, Some(&typed), Some(&refused)));
+        return Ok(ask(&context, Some(&typed), Some(&refused)));
     }
     let title = if allow {
         "Device connected"
     } else {
         "Request denied"
     };
-    Ok(visitor.show(title, &page::decided(allow), (None, None)))
+    Ok(context.show(title, &page::decided(allow), (None, None)))
 }
 
-/// What the person decided, if anything.
-fn decision(visitor: &Visitor<'_>) -> Option<bool> {
-    if visitor.step() != Some("decide") {
+/// The person's decision, if any.
+fn decision(context: &PageContext<'_>) -> Option<bool> {
+    if context.step() != Some("decide") {
         return None;
     }
-    match visitor.field("decision") {
+    match context.field("decision") {
         Some("allow") => Some(true),
         Some("deny") => Some(false),
         _ => None,
     }
 }
 
-/// Takes the code that was typed.
-async fn enter(visitor: &Visitor<'_>) -> Result<Response<Body>, Failure> {
-    let Some(typed) = visitor.field("user_code") else {
+/// Handles the entered code.
+async fn enter(context: &PageContext<'_>) -> Result<Response<Body>, Failure> {
+    let Some(typed) = context.field("user_code") else {
         let refused = Refused::missing("user_code");
-        return Ok(ask(visitor, None, Some(&refused)));
+        return Ok(ask(context, None, Some(&refused)));
     };
-    let found =
-        visitor
-            .app
-            .issuer()
-            .waiting_device(typed, visitor.visit.address, visitor.browser.as_ref());
+    let found = context.app.issuer().pending_device(
+        typed,
+        context.request.address,
+        context.browser.as_ref(),
+    );
     match found.await {
-        Ok(device) => Ok(visitor.go(&confirmation(visitor, &device.user_code))),
+        Ok(device) => Ok(context.go(&confirmation(context, &device.user_code))),
         Err(error) => {
             let refused = Refused::of("user_code", error)?;
-            Ok(ask(visitor, Some(typed), Some(&refused)))
+            Ok(ask(context, Some(typed), Some(&refused)))
         }
     }
 }
 
-fn confirmation(visitor: &Visitor<'_>, user_code: &str) -> String {
-    visitor.path(&format!("/device?user_code={user_code}&step=confirm"))
+fn confirmation(context: &PageContext<'_>, user_code: &str) -> String {
+    context.path(&format!("/device?user_code={user_code}&step=confirm"))
 }
 
-fn ask(visitor: &Visitor<'_>, typed: Option<&str>, refused: Option<&Refused>) -> Response<Body> {
-    let (action, token) = (visitor.path("/device"), visitor.token());
+fn ask(
+    context: &PageContext<'_>,
+    typed: Option<&str>,
+    refused: Option<&Refused>,
+) -> Response<Body> {
+    let (action, token) = (context.path("/device"), context.token());
     let card = page::user_code(&form(&action, &token, refused), typed);
-    visitor.show("Connect a device", &card, (refused, None))
+    context.show("Connect a device", &card, (refused, None))
 }

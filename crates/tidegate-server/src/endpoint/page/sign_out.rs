@@ -2,7 +2,7 @@
 
 use http::Response;
 
-use super::visitor::{Visitor, failure, form};
+use super::context::{PageContext, failure, form};
 use crate::body::Body;
 use crate::endpoint::Call;
 use crate::error::Failure;
@@ -14,36 +14,36 @@ where
     B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
-    let mut visitor = Visitor::receive(call).await?;
-    let next = next(&visitor).await?;
-    match &visitor.browser {
-        // A link on another site must not sign anybody out: the person says so here.
-        Some(browser) if visitor.step() != Some("sign_out") => {
-            let (here, token) = (visitor.here(), visitor.token());
+    let mut context = PageContext::receive(call).await?;
+    let next = next(&context).await?;
+    match &context.browser {
+        // A link on another site must not sign the user out, so ask for confirmation.
+        Some(browser) if context.step() != Some("sign_out") => {
+            let (here, token) = (context.here(), context.token());
             let card = page::sign_out(&form(&here, &token, None), &browser.user.key.name);
-            Ok(visitor.show("Sign out", &card, (None, next.as_deref())))
+            Ok(context.show("Sign out", &card, (None, next.as_deref())))
         }
         Some(_) => {
-            visitor.leave().await?;
-            Ok(gone(&visitor, next.as_deref()))
+            context.leave().await?;
+            Ok(gone(&context, next.as_deref()))
         }
-        None => Ok(gone(&visitor, next.as_deref())),
+        None => Ok(gone(&context, next.as_deref())),
     }
 }
 
-/// Where the browser goes: to the address that the request names, if a client has registered it.
-async fn next(visitor: &Visitor<'_>) -> Result<Option<String>, Failure> {
-    let Some(uri) = visitor.parameter("redirect_uri") else {
+/// Where the browser goes: the URL that the request names, if a client has registered it.
+async fn next(context: &PageContext<'_>) -> Result<Option<String>, Failure> {
+    let Some(uri) = context.parameter("redirect_uri") else {
         return Ok(None);
     };
-    let known = visitor.app.issuer().is_registered(uri).await;
+    let known = context.app.issuer().is_registered(uri).await;
     Ok(known.map_err(failure)?.then(|| uri.to_owned()))
 }
 
-fn gone(visitor: &Visitor<'_>, next: Option<&str>) -> Response<Body> {
+fn gone(context: &PageContext<'_>, next: Option<&str>) -> Response<Body> {
     if let Some(next) = next {
-        return visitor.go(next);
+        return context.go(next);
     }
     let card = page::notice("Signed out", "You are signed out of this browser.", None);
-    visitor.show("Signed out", &card, (None, None))
+    context.show("Signed out", &card, (None, None))
 }

@@ -1,11 +1,11 @@
-//! `/signup/`: a person makes an account through a client that allows it.
+//! `/signup/`: self-registration through a client that allows it.
 
 use http::Response;
 use tidegate_oauth::{Client, Error, NewUser, Secret, TenantName, UserName};
 
 use super::authorize::shown;
-use super::confirm::invite;
-use super::visitor::{Refused, Visitor, form};
+use super::confirm_sign_up::invite;
+use super::context::{PageContext, Refused, form};
 use crate::body::Body;
 use crate::endpoint::Call;
 use crate::error::Failure;
@@ -17,73 +17,76 @@ where
     B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
-    let mut visitor = Visitor::receive(call).await?;
-    let issuer = visitor.app.issuer();
-    let client = issuer.returning_client(&visitor.query).await;
+    let mut context = PageContext::receive(call).await?;
+    let issuer = context.app.issuer();
+    let client = issuer.client_and_redirect_uri(&context.query).await;
     let (client, redirect_uri) = client.map_err(shown)?;
-    let parent = visitor.parameter("parentdb");
+    let parent = context.parameter("parentdb");
     if parent.is_some_and(|parent| parent != client.database) {
         return Err(shown(Error::ForeignDatabase));
     }
-    if !client.allow_signup || !visitor.app.takes_sign_ups() {
+    if !client.allow_signup || !context.app.takes_sign_ups() {
         return Err(Failure::sign_up_closed());
     }
-    // Who came from the sign-in page goes back there; a code follows at once.
-    let from_sign_in = visitor.parameter("response_type").is_some();
-    let sign_in = from_sign_in.then(|| visitor.path(&format!("/auth?{}", visitor.raw_query())));
-    let refused = if visitor.step() == Some("sign_up") {
+    // Return to the sign-in page, which continues with a code at once.
+    let from_sign_in = context.parameter("response_type").is_some();
+    let sign_in = from_sign_in.then(|| context.path(&format!("/auth?{}", context.raw_query())));
+    let refused = if context.step() == Some("sign_up") {
         let next = sign_in.as_deref().unwrap_or(&redirect_uri);
-        match create(&mut visitor, &client, next).await? {
+        match create(&mut context, &client, next).await? {
             Ok(answer) => return Ok(answer),
             Err(error) => Some(complaint(error)?),
         }
     } else {
         None
     };
-    let (here, token) = (visitor.here(), visitor.token());
+    let (here, token) = (context.here(), context.token());
     let card = page::sign_up(&SignUp {
         form: form(&here, &token, refused.as_ref()),
         client: &client.name,
-        username: visitor.field("username"),
-        email: visitor.field("email"),
+        username: context.field("username"),
+        email: context.field("email"),
         sign_in: sign_in.as_deref(),
     });
     let more = (refused.as_ref(), Some(&*redirect_uri));
-    Ok(visitor.show("Create an account", &card, more))
+    Ok(context.show("Create an account", &card, more))
 }
 
-/// Makes the account at once, or where letters are sent after its confirmation.
+/// Creates the account at once, or after confirmation by e-mail where e-mail is configured.
 async fn create(
-    visitor: &mut Visitor<'_>,
+    context: &mut PageContext<'_>,
     client: &Client,
     next: &str,
 ) -> Result<Result<Response<Body>, Error>, Failure> {
-    let user = match read(visitor, client) {
+    let user = match read(context, client) {
         Ok(user) => user,
         Err(error) => return Ok(Err(error)),
     };
-    if visitor.app.mail().is_some() {
-        return invite(visitor, client, (user, next)).await;
+    if context.app.mailer().is_some() {
+        return invite(context, client, (user, next)).await;
     }
-    let accounts = visitor.app.accounts().ok_or_else(Failure::sign_up_closed)?;
-    let issuer = visitor.app.issuer();
-    match issuer.sign_up(accounts, client, user, &visitor.visit).await {
+    let accounts = context.app.accounts().ok_or_else(Failure::sign_up_closed)?;
+    let issuer = context.app.issuer();
+    match issuer
+        .sign_up(accounts, client, user, &context.request)
+        .await
+    {
         Ok(cookie) => {
-            visitor.take(cookie).await?;
-            Ok(Ok(visitor.go(next)))
+            context.take(cookie).await?;
+            Ok(Ok(context.go(next)))
         }
         Err(error) => Ok(Err(error)),
     }
 }
 
-fn read(visitor: &Visitor<'_>, client: &Client) -> Result<NewUser, Error> {
-    let username = visitor
+fn read(context: &PageContext<'_>, client: &Client) -> Result<NewUser, Error> {
+    let username = context
         .field("username")
         .ok_or(Error::MissingParameter("username"))?;
-    let email = visitor
+    let email = context
         .field("email")
         .ok_or(Error::MissingParameter("email"))?;
-    let password = visitor
+    let password = context
         .field("password")
         .ok_or(Error::MissingParameter("password"))?;
     let database = TenantName::adopted(&client.database)?;

@@ -1,0 +1,98 @@
+//! Background work of a node: applies changes of other nodes and runs periodic tasks.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidegate_catalog::Catalogs;
+use tidegate_methods::Registry;
+use tidegate_oauth::Issuer;
+use tidegate_postgres::control::{Control, Notice};
+use tidegate_server::App;
+use tidegate_sql::DatabaseName;
+use tidegate_store::Change;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::time::{MissedTickBehavior, interval};
+
+use crate::pool::UserPool;
+
+/// Every node refuses an ended session within 5 s, even if notifications are lost.
+const DENYLIST: Duration = Duration::from_secs(4);
+const KEYS: Duration = Duration::from_mins(1);
+/// How long a changed method may stay cached if notifications are lost.
+const METHODS: Duration = Duration::from_mins(1);
+const MAINTENANCE: Duration = Duration::from_hours(1);
+
+/// Keeps the caches of a node current while [`run`](Self::run) is polled.
+pub(crate) struct Maintenance {
+    pub(crate) issuer: Arc<Issuer>,
+    pub(crate) control: Arc<Control>,
+    pub(crate) app: App,
+    pub(crate) methods: Arc<Registry>,
+    pub(crate) pool: UserPool,
+    pub(crate) catalogs: Arc<Catalogs>,
+}
+
+impl Maintenance {
+    /// Runs until the service connections close.
+    pub(crate) async fn run(self) {
+        let mut notices = self.control.notices();
+        let [mut denylist, mut keys, mut methods, mut maintenance] =
+            [DENYLIST, KEYS, METHODS, MAINTENANCE].map(|period| {
+                let mut interval = interval(period);
+                interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+                interval
+            });
+        loop {
+            tokio::select! {
+                notice = notices.recv() => match notice {
+                    Ok(Notice::Said(text)) => self.apply(Change::parse(&text)).await,
+                    Ok(Notice::Listening) => {
+                        self.pool.resume();
+                        self.refresh().await;
+                    }
+                    Err(RecvError::Lagged(_)) => self.refresh().await,
+                    Err(RecvError::Closed) => return,
+                },
+                _ = denylist.tick() => log("denylist", self.issuer.refresh_denylist().await),
+                _ = keys.tick() => log("keys", self.issuer.refresh_keys().await),
+                _ = methods.tick() => self.methods.forget_all(),
+                _ = maintenance.tick() => log("maintenance", self.issuer.maintain().await),
+            }
+        }
+    }
+
+    async fn apply(&self, change: Option<Change>) {
+        match change {
+            Some(Change::Sessions) => log("denylist", self.issuer.refresh_denylist().await),
+            Some(Change::Keys) => log("keys", self.issuer.refresh_keys().await),
+            Some(Change::Users(database) | Change::Settings(database)) => {
+                self.app.forget_default_user(&database);
+            }
+            Some(Change::Tenant(database)) => {
+                self.app.forget_default_user(&database);
+                self.methods.forget_tenant(&DatabaseName::new(&database));
+                self.pool.forget(&database);
+                self.catalogs.forget(&DatabaseName::new(&database));
+            }
+            Some(Change::Method { database, name }) => {
+                self.methods.forget(&DatabaseName::new(database), &[name]);
+            }
+            Some(Change::Methods(database)) => {
+                self.methods.forget_tenant(&DatabaseName::new(database));
+            }
+            Some(Change::Client(_)) | None => {}
+        }
+    }
+
+    async fn refresh(&self) {
+        self.methods.forget_all();
+        log("denylist", self.issuer.refresh_denylist().await);
+        log("keys", self.issuer.refresh_keys().await);
+    }
+}
+
+fn log(task: &'static str, done: tidegate_oauth::Result<()>) {
+    if let Err(error) = done {
+        tracing::warn!(task, %error, "periodic task failed; it will be retried");
+    }
+}

@@ -1,0 +1,199 @@
+//! Token revocation (RFC 7009) and introspection (RFC 7662).
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::{
+    Claims, Client, EndReason, Error, Issuer, Result, Secret, Session, SessionId, Timestamp,
+    TokenManagementRequest, json,
+};
+
+impl Issuer {
+    /// Revokes a token: ends the session that an access or refresh token belongs to. Revoking an
+    /// invalid or already revoked token succeeds (RFC 7009, section 2.2).
+    ///
+    /// [`Error::UnknownClient`], [`Error::ClientNotAuthenticated`], [`Error::ForeignToken`].
+    pub async fn revoke(
+        &self,
+        request: TokenManagementRequest,
+        address: Option<IpAddr>,
+    ) -> Result<()> {
+        let client = self.require_client(&request.client).await?;
+        self.authenticate(&client, &request.client, address).await?;
+        let Some((session, owner)) = self.session_of(&request.token) else {
+            return Ok(());
+        };
+        if owner != client.id {
+            return Err(Error::ForeignToken);
+        }
+        let cx = self.grant_context(&client, address);
+        self.end_session(&cx, session, EndReason::Revoked).await
+    }
+
+    /// Introspects a token. Reads the store, so a token that another node has just revoked is
+    /// inactive. Unknown tokens and tokens of other tenants are reported as inactive, without a
+    /// reason.
+    ///
+    /// [`Error::UnknownClient`]; [`Error::ClientNotAuthenticated`], which every public client gets.
+    pub async fn introspect(
+        &self,
+        request: TokenManagementRequest,
+        address: Option<IpAddr>,
+    ) -> Result<Introspection> {
+        let client = self.require_client(&request.client).await?;
+        self.authenticate_confidential(&client, &request.client, address)
+            .await?;
+        let active = match self.verify(request.token.expose()) {
+            Ok(claims) => self.access_token(&claims, &client).await?,
+            Err(_) => self.refresh_token(&request.token, &client).await?,
+        };
+        Ok(active.map_or(Introspection::Inactive, |token| {
+            Introspection::Active(Box::new(token))
+        }))
+    }
+
+    /// The session of a token with a valid signature, expired or not, and the client that the token
+    /// was issued to.
+    fn session_of(&self, token: &Secret) -> Option<(SessionId, String)> {
+        if let Ok(claims) = self.decode_signed(token.expose()) {
+            return Some((claims.session, claims.client_id.clone()));
+        }
+        self.read_refresh_token(token)
+            .map(|claims| (claims.session, claims.client_id))
+    }
+
+    async fn access_token(
+        &self,
+        claims: &Arc<Claims>,
+        client: &Client,
+    ) -> Result<Option<ActiveToken>> {
+        let Some(session) = self.live_session(claims.session, client).await? else {
+            return Ok(None);
+        };
+        let token = self.active_token(&session, "Bearer", claims.issued_at, claims.expires_at);
+        Ok(Some(ActiveToken {
+            subject: Some(claims.role.clone()),
+            ..token
+        }))
+    }
+
+    async fn refresh_token(&self, token: &Secret, client: &Client) -> Result<Option<ActiveToken>> {
+        let now = self.ports.clock.now();
+        let Some(claims) = self
+            .read_refresh_token(token)
+            .filter(|c| now < c.expires_at)
+        else {
+            return Ok(None);
+        };
+        let session = self.live_session(claims.session, client).await?;
+        let current = session.filter(|session| session.presented <= claims.number);
+        Ok(current.map(|session| {
+            self.active_token(
+                &session,
+                "refresh_token",
+                session.refreshed_at,
+                claims.expires_at,
+            )
+        }))
+    }
+
+    async fn live_session(&self, id: SessionId, client: &Client) -> Result<Option<Session>> {
+        let session = self.ports.store.session(id).await?;
+        let now = self.ports.clock.now();
+        Ok(session.filter(|s| s.is_alive(now) && s.user.database == client.database))
+    }
+
+    fn active_token(
+        &self,
+        session: &Session,
+        token_type: &'static str,
+        issued_at: Timestamp,
+        expires_at: Timestamp,
+    ) -> ActiveToken {
+        ActiveToken {
+            issuer: self.settings.issuer().to_owned(),
+            subject: None,
+            client_id: session.client_id.clone(),
+            username: session.user.name.clone(),
+            database: session.user.database.clone(),
+            session: session.id,
+            token_type,
+            issued_at,
+            expires_at,
+        }
+    }
+}
+
+/// The introspection response (RFC 7662, section 2.2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Introspection {
+    /// Not a valid token for this client.
+    Inactive,
+    /// A token that is valid now.
+    Active(Box<ActiveToken>),
+}
+
+/// What introspection reports about a valid token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ActiveToken {
+    /// The issuer's URL.
+    pub issuer: String,
+    /// The PostgreSQL role; only for an access token.
+    pub subject: Option<String>,
+    /// The client that it was issued to.
+    pub client_id: String,
+    /// The user's name.
+    pub username: String,
+    /// The tenant's database.
+    pub database: String,
+    /// The session that it belongs to.
+    pub session: SessionId,
+    /// `Bearer` for an access token, `refresh_token` for a refresh token.
+    pub token_type: &'static str,
+    /// When it was issued; for a refresh token, when its session was last refreshed.
+    pub issued_at: Timestamp,
+    /// When it expires.
+    pub expires_at: Timestamp,
+}
+
+impl Introspection {
+    /// The response body.
+    pub fn to_json(&self) -> String {
+        #[derive(Serialize)]
+        struct Body<'a> {
+            active: bool,
+            scope: &'a str,
+            client_id: &'a str,
+            username: &'a str,
+            token_type: &'a str,
+            exp: i64,
+            iat: i64,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            sub: Option<&'a str>,
+            aud: &'a str,
+            iss: &'a str,
+            sid: String,
+            database: &'a str,
+        }
+        let Self::Active(token) = self else {
+            return r#"{"active":false}"#.to_owned();
+        };
+        let body = Body {
+            active: true,
+            scope: "",
+            client_id: &token.client_id,
+            username: &token.username,
+            token_type: token.token_type,
+            exp: token.expires_at.seconds(),
+            iat: token.issued_at.seconds(),
+            sub: token.subject.as_deref(),
+            aud: &token.issuer,
+            iss: &token.issuer,
+            sid: token.session.to_string(),
+            database: &token.database,
+        };
+        json::text(&body)
+    }
+}

@@ -1,0 +1,115 @@
+//! Periodic tasks of a node: refresh of caches, key rotation, deletion of old rows.
+
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use super::Issuer;
+use crate::key::{self, KeyGenerator, KeyRing, KeyState};
+use crate::{AuditKind, Error, PurgeBefore, Result};
+
+/// How long ended and expired sessions are kept, for late requests about them.
+const SESSION_KEPT: Duration = Duration::from_hours(24);
+/// How long an idle guest session is kept once a tenant has too many of them.
+const GUEST_IDLE: Duration = Duration::from_hours(24);
+
+impl Issuer {
+    /// Loads the sessions that were ended on any node. Call it at least every 5 seconds and on
+    /// every notification; it costs one small query.
+    pub async fn refresh_denylist(&self) -> Result<()> {
+        let now = self.ports.clock.now();
+        let lifetimes = &self.settings.lifetimes;
+        let since = self.denylist.since(lifetimes, now);
+        let found = self.ports.store.ended_sessions(since).await?;
+        self.denylist.merge(&found, lifetimes, now);
+        Ok(())
+    }
+
+    /// Loads the signing keys and creates missing ones. Call it about every minute (more often than
+    /// `key_notice` in any case) and on every notification.
+    pub async fn refresh_keys(&self) -> Result<()> {
+        let generator = KeyGenerator {
+            store: &*self.ports.store,
+            master: &self.master,
+            random: &*self.ports.random,
+        };
+        let records = key::load(&generator, self.ports.clock.now()).await?;
+        let known = self.ring();
+        if known.is_of(&records) {
+            return Ok(());
+        }
+        let gone = known
+            .keys()
+            .any(|key| records.iter().all(|r| r.id != key.record().id));
+        let ring = KeyRing::open(records, &self.master)?.ok_or(Error::DamagedKey)?;
+        *self.ring.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(ring);
+        if gone {
+            self.cache.clear();
+        }
+        Ok(())
+    }
+
+    /// Makes the next key the active one and publishes a new next key. Tokens of the old key stay
+    /// valid until they expire.
+    ///
+    /// [`Error::KeyTooYoung`] when the next key has not been published for `key_notice`.
+    pub async fn rotate_keys(&self) -> Result<()> {
+        self.rotate(self.settings.lifetimes.key_notice).await
+    }
+
+    /// For a compromised key: the next key becomes active at once, and tokens of the old key are
+    /// refused, here immediately and on other nodes after their next
+    /// [`refresh_keys`](Self::refresh_keys). Clients continue with their refresh tokens. Resource
+    /// servers with a cached key set may refuse new tokens until they reload it.
+    pub async fn replace_key(&self) -> Result<()> {
+        let old = self.ring().active().record().id.clone();
+        self.rotate(Duration::ZERO).await?;
+        self.ports.store.delete_signing_key(&old).await?;
+        self.refresh_keys().await
+    }
+
+    async fn rotate(&self, notice: Duration) -> Result<()> {
+        self.refresh_keys().await?;
+        let now = self.ports.clock.now();
+        let rotated = key::rotate(&*self.ports.store, &self.ring(), notice, now).await?;
+        if rotated {
+            self.ports
+                .audit(self.event(AuditKind::KeyRotated, None))
+                .await;
+        }
+        self.refresh_keys().await
+    }
+
+    /// Rotates the signing key when it is due, and deletes retired keys and expired rows. Call it
+    /// about every hour, on one node or on all.
+    pub async fn maintain(&self) -> Result<()> {
+        self.refresh_keys().await?;
+        let lifetimes = self.settings.lifetimes;
+        let now = self.ports.clock.now();
+        let ring = self.ring();
+        if let KeyState::Active { since } = ring.active().record().state
+            && since.plus(lifetimes.key_active) <= now
+        {
+            match self.rotate_keys().await {
+                // The next key was published too recently; the next run rotates.
+                Ok(()) | Err(Error::KeyTooYoung { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        // A node that has not seen the rotation yet signs with the old key until its next refresh.
+        let retirement = lifetimes.denial() + lifetimes.key_notice;
+        key::remove_retired(&*self.ports.store, &ring, retirement, now).await?;
+        let before = PurgeBefore {
+            sessions: now.minus(SESSION_KEPT.max(lifetimes.denial())),
+            attempts: now,
+            audit: now.minus(lifetimes.audit),
+        };
+        self.ports.store.purge(before).await?;
+        let idle = now.minus(GUEST_IDLE.max(lifetimes.denial()));
+        let kept = self.settings.limits.guest_sessions;
+        self.ports.store.purge_guests(idle, kept).await?;
+        // After a day, a used code is reported as invalid without ending its session.
+        let flows = now.minus(SESSION_KEPT);
+        self.ports.store.purge_flows(flows).await?;
+        self.refresh_keys().await
+    }
+}

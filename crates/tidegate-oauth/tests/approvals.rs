@@ -1,0 +1,166 @@
+//! What a person allowed in a browser and nobody has redeemed yet ends with that browser session,
+//! the user, the client and the tenant.
+
+use tidegate_oauth::{
+    Browser, NewClient, NewOwner, NewUser, RequestContext, Result, Secret, TenantName,
+    TokenResponse, UserChange, UserKey, UserName,
+};
+
+use crate::authorization_codes::{new_code_in, redeem};
+use crate::devices::{begin, decide_in, poll};
+use crate::fixture::{Fixture, code};
+
+/// What happens to alice, her browser, her client or her tenant.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    Nothing,
+    Password,
+    DefaultUser,
+    DefaultUserAndBack,
+    NewUserOfThisName,
+    SignOut,
+    EndedOnTheAccountPage,
+    NewClientOfThisId,
+    NewTenantOfThisName,
+}
+
+impl Event {
+    async fn happen(self, api: &Fixture, browser: &Browser) {
+        let alice = UserKey::new("demo", "alice");
+        match self {
+            Self::Nothing => {}
+            Self::Password => {
+                let password = Secret::new("alice5678");
+                api.directory.set_password(&alice, &password).await.unwrap();
+            }
+            Self::DefaultUser => be_default_user(api, true).await,
+            Self::DefaultUserAndBack => {
+                be_default_user(api, true).await;
+                be_default_user(api, false).await;
+            }
+            Self::NewUserOfThisName => {
+                api.directory.drop_user(&alice).await.unwrap();
+                new_alice(api).await;
+            }
+            Self::SignOut => {
+                let context = RequestContext::default();
+                api.issuer.sign_out(browser, &context).await.unwrap();
+            }
+            Self::EndedOnTheAccountPage => {
+                let name = browser.session.id.to_base64url();
+                let ended = api.issuer.end_own_browser(browser, &name).await;
+                ended.unwrap();
+            }
+            Self::NewClientOfThisId => {
+                api.directory.drop_client("demo", "app").await.unwrap();
+                new_app(api, "other").await;
+            }
+            Self::NewTenantOfThisName => {
+                api.directory.drop_tenant("demo").await.unwrap();
+                let owner = NewOwner {
+                    database: TenantName::parse("demo").unwrap(),
+                    role: None,
+                    password: None,
+                };
+                api.directory.create_owner(owner).await.unwrap();
+                new_alice(api).await;
+                new_app(api, "demo").await;
+            }
+        }
+    }
+}
+
+async fn be_default_user(api: &Fixture, default_user: bool) {
+    let change = |default_user| UserChange {
+        default_user: Some(default_user),
+        ..UserChange::default()
+    };
+    let guest = UserKey::new("demo", "guest");
+    if default_user {
+        let changed = api.directory.change_user(&guest, change(false)).await;
+        changed.unwrap();
+    }
+    let alice = UserKey::new("demo", "alice");
+    let changed = api.directory.change_user(&alice, change(default_user));
+    changed.await.unwrap();
+}
+
+async fn new_alice(api: &Fixture) {
+    let demo = TenantName::parse("demo").unwrap();
+    let alice = NewUser {
+        password: Some(Secret::new("alice1234")),
+        ..NewUser::new(demo, UserName::parse("alice").unwrap())
+    };
+    api.directory.create_user(alice).await.unwrap();
+}
+
+async fn new_app(api: &Fixture, database: &str) {
+    let uris = vec!["http://127.0.0.1:5173/callback".to_owned()];
+    let app = NewClient {
+        id: Some("app".to_owned()),
+        public: true,
+        ..NewClient::new(TenantName::parse(database).unwrap(), "App", uris)
+    };
+    api.directory.create_client(app).await.unwrap();
+}
+
+fn outcome(result: &Result<TokenResponse>) -> &'static str {
+    result
+        .as_ref()
+        .map_or_else(tidegate_oauth::Error::code, |_| "ok")
+}
+
+#[tokio::test]
+async fn an_approval_ends_with_the_browser_the_user_the_client_and_the_tenant() {
+    for (event, expected) in [
+        (Event::Nothing, "ok"),
+        (Event::Password, "invalid_grant"),
+        (Event::DefaultUser, "invalid_grant"),
+        (Event::DefaultUserAndBack, "invalid_grant"),
+        (Event::NewUserOfThisName, "invalid_grant"),
+        (Event::SignOut, "invalid_grant"),
+        (Event::EndedOnTheAccountPage, "invalid_grant"),
+        (Event::NewClientOfThisId, "invalid_grant"),
+        (Event::NewTenantOfThisName, "invalid_grant"),
+    ] {
+        let api = Fixture::start().await;
+        let browser = api.browser("demo", "alice").await;
+        let shown = new_code_in(&api, &browser).await;
+        let device = begin(&api, &[("client_id", "app")]).await.unwrap();
+        decide_in(&api, &device, true, &browser).await.unwrap();
+        event.happen(&api, &browser).await;
+        let redeemed = outcome(&redeem(&api, &[], &shown).await);
+        assert_eq!(redeemed, expected, "the code after {event:?}");
+        let polled = outcome(&poll(&api, &device, "device_code").await);
+        assert_eq!(polled, expected, "the device code after {event:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_approval_outlives_another_browser_of_the_user() {
+    let api = Fixture::start().await;
+    let (one, other) = (
+        api.browser("demo", "alice").await,
+        api.browser("demo", "alice").await,
+    );
+    let shown = new_code_in(&api, &one).await;
+    let context = RequestContext::default();
+    api.issuer.sign_out(&other, &context).await.unwrap();
+    redeem(&api, &[], &shown).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_second_use_is_seen_after_the_browser_has_signed_out() {
+    let api = Fixture::start().await;
+    let browser = api.browser("demo", "alice").await;
+    let shown = new_code_in(&api, &browser).await;
+    let tokens = redeem(&api, &[], &shown).await.unwrap();
+    let context = RequestContext::default();
+    api.issuer.sign_out(&browser, &context).await.unwrap();
+    api.issuer
+        .verify(tokens.access_token.expose())
+        .expect("what was redeemed lives on");
+    assert_eq!(code(redeem(&api, &[], &shown).await), "invalid_grant");
+    let dead = api.issuer.verify(tokens.access_token.expose());
+    assert_eq!(code(dead), "invalid_token");
+}

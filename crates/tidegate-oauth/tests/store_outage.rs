@@ -1,0 +1,187 @@
+//! The store goes away and comes back.
+
+use std::future::ready;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tidegate_oauth::{
+    AnonymousSql, Approval, AttemptKey, AttemptLimit, AttemptOutcome, AuditEvent, AuditPage,
+    AuditSince, AuthorizationCode, BrowserSession, Client, DeviceCode, DevicePoll, EndReason,
+    EndedSession, ErrorKind, FlowStore, LinkedIdentity, MemoryStore, Ports, PurgeBefore,
+    RefreshOutcome, Result, SecondFactor, SecretHash, Session, SessionId, SigningKeyRecord, Store,
+    StoreError, StoreFuture, Timestamp, TokenResponse, UnlinkOutcome, User, UserKey, WriteOutcome,
+};
+
+use crate::fixture::{Fixture, HERE, about, node};
+
+/// A store that can be away; of the audit log alone, or of everything.
+struct Unsteady {
+    inner: Arc<MemoryStore>,
+    away: AtomicBool,
+    audit_away: AtomicBool,
+}
+
+impl Unsteady {
+    fn answer<'a, T>(&self, audit: bool, answer: StoreFuture<'a, T>) -> StoreFuture<'a, T>
+    where
+        T: Send + 'a,
+    {
+        let away = self.away.load(Ordering::SeqCst);
+        if away || (audit && self.audit_away.load(Ordering::SeqCst)) {
+            return Box::pin(ready(Err(StoreError::Unavailable("no route to it".into()))));
+        }
+        answer
+    }
+}
+
+macro_rules! pass {
+    ($($name:ident($($argument:ident: $type:ty),*) -> $out:ty;)*) => {
+        $(fn $name<'a>(&'a self, $($argument: $type),*) -> StoreFuture<'a, $out> {
+            let audit = stringify!($name) == "append_audit";
+            self.answer(audit, self.inner.$name($($argument),*))
+        })*
+    };
+}
+
+#[expect(
+    clippy::elidable_lifetime_names,
+    reason = "one pattern for methods with and without borrows"
+)]
+impl FlowStore for Unsteady {
+    pass! {
+        insert_code(code: &'a AuthorizationCode) -> ();
+        code(hash: SecretHash) -> Option<AuthorizationCode>;
+        redeem_code(hash: SecretHash, session: &'a Session) -> bool;
+        insert_device_code(device: &'a DeviceCode) -> bool;
+        device_code(user_code: &'a str) -> Option<DeviceCode>;
+        poll_device_code(hash: SecretHash, client_id: &'a str, now: Timestamp) -> Option<DevicePoll>;
+        decide_device_code(code: &'a str, by: Option<&'a Approval>, now: Timestamp) -> bool;
+        redeem_device_code(hash: SecretHash, session: &'a Session) -> bool;
+        sessions_of_user(key: &'a UserKey, now: Timestamp) -> Vec<Session>;
+        insert_browser_session(session: &'a BrowserSession) -> ();
+        browser_session(id: SecretHash) -> Option<BrowserSession>;
+        touch_browser_session(id: SecretHash, seen: Timestamp, expires: Timestamp) -> ();
+        delete_browser_session(id: SecretHash) -> bool;
+        browser_sessions_of_user(key: &'a UserKey, now: Timestamp) -> Vec<BrowserSession>;
+        second_factor(key: &'a UserKey) -> Option<SecondFactor>;
+        insert_second_factor(key: &'a UserKey, factor: &'a SecondFactor, codes: &'a [SecretHash]) -> bool;
+        use_second_factor_step(key: &'a UserKey, step: u64) -> bool;
+        use_recovery_code(key: &'a UserKey, code: SecretHash) -> bool;
+        delete_second_factor(key: &'a UserKey) -> bool;
+        purge_flows(before: Timestamp) -> u64;
+    }
+}
+
+#[expect(
+    clippy::elidable_lifetime_names,
+    reason = "one pattern for methods with and without borrows"
+)]
+impl Store for Unsteady {
+    pass! {
+        claim_master_key(fingerprint: &'a str) -> String;
+        client(id: &'a str) -> Option<Client>;
+        clients(database: &'a str) -> Vec<Client>;
+        redirect_uris_from(start: &'a str) -> Vec<String>;
+        insert_client(client: &'a Client) -> WriteOutcome;
+        update_client(read: &'a Client, client: &'a Client) -> bool;
+        delete_client(id: &'a str, at: Timestamp) -> bool;
+        user(key: &'a UserKey) -> Option<User>;
+        users(database: &'a str) -> Vec<User>;
+        has_similar_user(database: &'a str, name: &'a str) -> bool;
+        users_with_email(database: &'a str, email: &'a str) -> Vec<User>;
+        user_of_identity(database: &'a str, issuer: &'a str, subject: &'a str) -> Option<User>;
+        insert_identity(key: &'a UserKey, identity: &'a LinkedIdentity) -> bool;
+        identities_of_user(key: &'a UserKey) -> Vec<LinkedIdentity>;
+        delete_identity(key: &'a UserKey, issuer: &'a str, subject: &'a str) -> UnlinkOutcome;
+        default_user(database: &'a str) -> Option<User>;
+        anonymous_sql(database: &'a str) -> AnonymousSql;
+        set_anonymous_sql(database: &'a str, setting: AnonymousSql) -> bool;
+        insert_user(user: &'a User) -> WriteOutcome;
+        update_user(read: &'a User, user: &'a User) -> WriteOutcome;
+        set_password_hash(key: &'a UserKey, before: Option<&'a str>, hash: &'a str) -> bool;
+        delete_user(key: &'a UserKey, at: Timestamp) -> bool;
+        delete_tenant(database: &'a str, at: Timestamp) -> ();
+        insert_session(session: &'a Session) -> ();
+        session(id: SessionId) -> Option<Session>;
+        present_refresh_token(
+            id: SessionId, number: u64, now: Timestamp, expires_at: Timestamp
+        ) -> RefreshOutcome;
+        end_session(id: SessionId, reason: EndReason, at: Timestamp) -> bool;
+        end_sessions_of_user(key: &'a UserKey, reason: EndReason, at: Timestamp) -> Vec<SessionId>;
+        ended_sessions(since: Timestamp) -> Vec<EndedSession>;
+        signing_keys() -> Vec<SigningKeyRecord>;
+        insert_signing_key(key: &'a SigningKeyRecord) -> bool;
+        promote_signing_key(next: &'a str, active: &'a str, at: Timestamp) -> bool;
+        delete_signing_key(id: &'a str) -> bool;
+        count_attempt(key: &'a AttemptKey, limit: &'a AttemptLimit, now: Timestamp) -> AttemptOutcome;
+        refund_attempt(key: &'a AttemptKey) -> ();
+        clear_attempts(key: &'a AttemptKey) -> ();
+        append_audit(events: &'a [AuditEvent]) -> ();
+        audit(database: &'a str, since: AuditSince, limit: u32) -> AuditPage;
+        purge(before: PurgeBefore) -> u64;
+        purge_guests(before: Timestamp, kept: u32) -> u64;
+    }
+}
+
+async fn unsteady() -> (Fixture, Arc<Unsteady>) {
+    let api = Fixture::start().await;
+    let inner = api.store.clone();
+    let store = Arc::new(Unsteady {
+        inner,
+        away: AtomicBool::default(),
+        audit_away: AtomicBool::default(),
+    });
+    let issuer = node(&Ports {
+        store: store.clone(),
+        ..api.ports.clone()
+    })
+    .await;
+    (Fixture { issuer, ..api }, store)
+}
+
+fn unavailable<T: std::fmt::Debug>(result: Result<T>) {
+    let error = result.unwrap_err();
+    assert_eq!(
+        (error.code(), error.kind()),
+        ("temporarily_unavailable", ErrorKind::Unavailable)
+    );
+    assert_eq!(error.retry_after(), Some(1));
+}
+
+#[tokio::test]
+async fn tokens_are_verified_during_a_store_outage_and_issued_after_it() {
+    let (api, store) = unsteady().await;
+    let tokens = api.alice().await;
+    store.away.store(true, Ordering::SeqCst);
+    api.issuer.verify(tokens.access_token.expose()).unwrap();
+    unavailable(api.password("alice", "alice1234").await);
+    unavailable(api.refresh(&tokens.refresh_token).await);
+    unavailable(api.revoke(&tokens.refresh_token).await);
+    unavailable(
+        api.guest(&[("database", "demo"), ("client_id", "app")])
+            .await,
+    );
+    unavailable(
+        api.issuer
+            .introspect(about("server", &tokens.access_token), HERE)
+            .await,
+    );
+    unavailable(api.issuer.refresh_denylist().await);
+    store.away.store(false, Ordering::SeqCst);
+    api.refresh(&tokens.refresh_token).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_lost_audit_event_refuses_no_request() {
+    let (api, store) = unsteady().await;
+    store.audit_away.store(true, Ordering::SeqCst);
+    let tokens: TokenResponse = api.alice().await;
+    api.revoke(&tokens.access_token).await.unwrap();
+    assert_eq!(
+        api.password("alice", "wrong-password")
+            .await
+            .unwrap_err()
+            .code(),
+        "invalid_grant"
+    );
+}

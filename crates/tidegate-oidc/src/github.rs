@@ -1,0 +1,58 @@
+//! GitHub issues no ID tokens: the identity comes from its REST API ("Users", "Emails").
+
+use serde::Deserialize;
+use tidegate_oauth::{ExternalIdentity, OutboundError};
+
+use crate::discovery::{self, Discovery};
+
+#[derive(Deserialize)]
+struct Account {
+    id: u64,
+    login: String,
+}
+
+#[derive(Deserialize)]
+struct Email {
+    #[serde(rename = "email")]
+    address: String,
+    primary: bool,
+    verified: bool,
+}
+
+/// The endpoints of a site. The site's URL serves as issuer of linked accounts.
+pub(crate) fn endpoints(site: &str) -> Discovery {
+    let site = site.trim_end_matches('/');
+    Discovery {
+        issuer: site.to_owned(),
+        authorization_endpoint: format!("{site}/login/oauth/authorize"),
+        token_endpoint: format!("{site}/login/oauth/access_token"),
+        jwks_uri: String::new(),
+    }
+}
+
+/// The identity of a token's user, from the REST API at `api`. Only the primary e-mail address, and
+/// only if GitHub has verified it, is used.
+pub(crate) async fn identity(
+    http: &reqwest::Client,
+    (issuer, api): (&str, &str),
+    token: &str,
+) -> Result<ExternalIdentity, OutboundError> {
+    let api = api.trim_end_matches('/');
+    let get = |path: &str| {
+        http.get(format!("{api}{path}"))
+            .bearer_auth(token)
+            .header("accept", "application/vnd.github+json")
+            .send()
+    };
+    let account = get("/user").await.map_err(OutboundError::new)?;
+    let account: Account = discovery::read(account).await?;
+    let emails = get("/user/emails").await.map_err(OutboundError::new)?;
+    let emails: Vec<Email> = discovery::read(emails).await?;
+    let primary = emails.into_iter().find(|e| e.primary && e.verified);
+    Ok(ExternalIdentity {
+        issuer: issuer.to_owned(),
+        subject: account.id.to_string(),
+        verified_email: primary.map(|email| email.address),
+        name: Some(account.login),
+    })
+}

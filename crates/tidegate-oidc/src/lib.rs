@@ -1,0 +1,12 @@
+#![doc = include_str!("../README.md")]
+
+mod discovery;
+mod error;
+mod github;
+mod id_token;
+mod providers;
+mod settings;
+
+pub use error::{Error, Result};
+pub use providers::Providers;
+pub use settings::{ProviderKind, ProviderSettings};

@@ -1,0 +1,79 @@
+//! `/signup/confirm`: the link in the message that confirms a sign-up.
+
+use http::Response;
+use tidegate_oauth::{Client, Error, NewUser};
+
+use super::context::{PageContext, Refused, failure, form};
+use super::reset::dead;
+use crate::body::Body;
+use crate::endpoint::Call;
+use crate::error::Failure;
+use crate::page;
+use crate::stack::BodyError;
+
+pub(crate) async fn confirm<B>(call: Call<'_, B>) -> Result<Response<Body>, Failure>
+where
+    B: http_body::Body<Data = bytes::Bytes> + Send + Unpin,
+    B::Error: Into<BodyError>,
+{
+    let mut context = PageContext::receive(call).await?;
+    let link = context.parameter("token").unwrap_or_default().to_owned();
+    let issuer = context.app.issuer();
+    let name = match issuer.sign_up_user_name(&link).await {
+        Ok(name) => name,
+        Err(Error::InvalidLink) => return Ok(dead(&context)),
+        Err(Error::SignUpClosed) => return Err(Failure::sign_up_closed()),
+        Err(error) => return Err(failure(error)),
+    };
+    let mut refused = None;
+    if context.step() == Some("confirm") {
+        let accounts = context.app.accounts().ok_or_else(Failure::sign_up_closed)?;
+        let made = issuer.confirm_sign_up(accounts, &link, &context.request);
+        match made.await {
+            Ok((cookie, next)) => {
+                context.take(cookie).await?;
+                return Ok(context.go(&next));
+            }
+            Err(Error::InvalidLink) => return Ok(dead(&context)),
+            // A parallel request created the user, most likely with the same link.
+            Err(error) => refused = Some(Refused::of("", error)?),
+        }
+    }
+    let (here, token) = (context.here(), context.token());
+    let card = page::confirm_sign_up(&form(&here, &token, refused.as_ref()), &name);
+    Ok(context.show("Confirm your account", &card, (refused.as_ref(), None)))
+}
+
+/// Sends the message that confirms a sign-up. The response waits for it, so that a wrong address is
+/// reported.
+pub(super) async fn invite(
+    context: &PageContext<'_>,
+    client: &Client,
+    (user, next): (NewUser, &str),
+) -> Result<Result<Response<Body>, Error>, Failure> {
+    let Some(mail) = context.app.mailer() else {
+        return Err(Failure::sign_up_closed());
+    };
+    let issuer = context.app.issuer();
+    let message = issuer.sign_up_email(client, user, next, &context.request);
+    let message = match message.await {
+        Ok(message) => message,
+        Err(error) => return Ok(Err(error)),
+    };
+    if let Err(error) = mail.send(&message).await {
+        let cause = std::error::Error::source(&error).map(ToString::to_string);
+        tracing::warn!(%error, cause, "sign-up e-mail could not be sent");
+        return Err(Failure::unavailable(
+            "MAIL_UNAVAILABLE",
+            "The e-mail with your link could not be sent. Check the address and try again.",
+            std::time::Duration::from_secs(30),
+        ));
+    }
+    let text = "We have sent you a link. Your account is made when you follow it.";
+    let card = page::notice("Look into your e-mail", text, None);
+    Ok(Ok(context.show(
+        "Look into your e-mail",
+        &card,
+        (None, None),
+    )))
+}

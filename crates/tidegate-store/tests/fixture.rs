@@ -1,0 +1,100 @@
+//! A control database of a test's own.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidegate_methods::MethodStore;
+use tidegate_oauth::Store;
+use tidegate_postgres::Config;
+use tidegate_postgres::backoff::Jitter;
+use tidegate_postgres::control::{Control, Notice};
+use tidegate_sql::{DatabaseName, Executor};
+use tidegate_store::{PgMethodStore, PgOauthStore, migrate};
+use tokio::sync::broadcast::Receiver;
+use tokio_postgres::{Client, NoTls};
+
+/// An empty control database.
+pub(crate) struct Fixture {
+    pub(crate) control: Arc<Control>,
+    /// A connection of somebody else to the same database.
+    pub(crate) beside: Client,
+    name: String,
+}
+
+impl Fixture {
+    pub(crate) async fn empty(name: &str) -> Self {
+        let cluster = tidegate_embedded::testing::cluster();
+        let root = connect(&cluster.url("postgres")).await;
+        let create = format!("create database \"{name}\"");
+        root.batch_execute(&create).await.unwrap();
+        Self {
+            control: Arc::new(control(name)),
+            beside: connect(&cluster.url(name)).await,
+            name: name.to_owned(),
+        }
+    }
+
+    pub(crate) async fn migrated(name: &str) -> Self {
+        let fixture = Self::empty(name).await;
+        migrate(&fixture.executor()).await.unwrap();
+        fixture
+    }
+
+    pub(crate) fn executor(&self) -> Arc<dyn Executor> {
+        self.control.clone()
+    }
+
+    /// The executor of another node.
+    pub(crate) fn another(&self) -> Arc<dyn Executor> {
+        Arc::new(control(&self.name))
+    }
+
+    pub(crate) fn store(&self) -> Arc<dyn Store> {
+        Arc::new(PgOauthStore::new(self.executor()))
+    }
+
+    pub(crate) fn methods(&self) -> Arc<dyn MethodStore> {
+        Arc::new(PgMethodStore::new(self.executor()))
+    }
+}
+
+fn control(database: &str) -> Control {
+    let cluster = tidegate_embedded::testing::cluster();
+    let mut config = Config::from_url(&cluster.url("postgres")).unwrap();
+    config.control_database = DatabaseName::new(database);
+    Control::new(Arc::new(config), Jitter::none()).unwrap()
+}
+
+async fn connect(url: &str) -> Client {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client
+}
+
+/// Waits for something that must happen soon.
+pub(crate) async fn soon<T>(what: impl Future<Output = T>) -> T {
+    let limit = Duration::from_secs(10);
+    tokio::time::timeout(limit, what)
+        .await
+        .expect("it happens within ten seconds")
+}
+
+/// The notices of a fixture, from now on. Listening may have begun before: the first notice that
+/// comes is proof, and more of the same may follow.
+pub(crate) async fn listening(fixture: &Fixture) -> Receiver<Notice> {
+    let mut notices = fixture.control.notices();
+    let probe = async {
+        loop {
+            let say = "select pg_notify('tidegate', 'probe')";
+            fixture.beside.batch_execute(say).await.unwrap();
+            let wait = Duration::from_millis(100);
+            if let Ok(heard) = tokio::time::timeout(wait, notices.recv()).await
+                && heard.unwrap() == Notice::Said("probe".into())
+            {
+                return;
+            }
+        }
+    };
+    soon(probe).await;
+    notices
+}
