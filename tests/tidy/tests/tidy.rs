@@ -24,7 +24,10 @@ const HOMES: &[(&str, &[&str])] = &[
     ("postgres-protocol", &["tidegate-postgres"]),
     ("hmac", &["tidegate-postgres"]),
     ("sha2", &["tidegate-postgres"]),
-    ("postgres-types", &["tidegate-sql", "tidegate-postgres"]),
+    (
+        "postgres-types",
+        &["tidegate-values", "tidegate-sql", "tidegate-postgres"],
+    ),
     ("ring", &["tidegate-oauth", "tidegate-oidc"]),
     ("oauth2", &["tidegate-oidc"]),
     ("lettre", &["tidegate-mail"]),
@@ -44,6 +47,7 @@ const HOMES: &[(&str, &[&str])] = &[
 
 /// Crates that never wait: functions from values to values (I5).
 const WITHOUT_TOKIO: &[&str] = &[
+    "tidegate-values",
     "tidegate-sql",
     "tidegate-catalog",
     "tidegate-methods",

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use tidegate_sql::column::Values;
+use tidegate_sql::Values;
 use tidegate_sql::{BoundStatement, BoxFuture, Column, Flow, RawRow, Rejection, RowSink, Step};
 
 use super::level::{Level, Settings, Source, narrow};
