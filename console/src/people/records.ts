@@ -1,0 +1,69 @@
+// Users and clients of the database, over the REST endpoints that only its owner may use.
+import { request, requestJson } from "../api/http.ts";
+
+export type User = {
+  name: string;
+  email: string | null;
+  properties: Record<string, unknown> | null;
+  user_group: string | string[] | null;
+  default_user: boolean;
+};
+export type Client = {
+  id: string;
+  name: string;
+  redirect_uri: string[];
+  homepage: string | null;
+  description: string | null;
+  public: boolean;
+  confirm: boolean;
+  two_factor: boolean;
+  allow_signup: boolean;
+  grants: string[];
+};
+export type Members = Record<string, unknown>;
+
+const USERS = "/api/v4/users";
+const CLIENTS = "/api/v4/clients";
+const one = (path: string, name: string): string => `${path}/${encodeURIComponent(name)}`;
+
+export const groupsOf = (user: User): string[] =>
+  user.user_group === null ? [] : Array.isArray(user.user_group) ? user.user_group : [user.user_group];
+
+export const loadUsers = (): Promise<User[]> => requestJson(USERS);
+export const createUser = (body: Members): Promise<Response> => request(USERS, { body });
+export const changeUser = (name: string, body: Members): Promise<Response> => request(one(USERS, name), { method: "PATCH", body });
+export const dropUser = (name: string, reassign: boolean): Promise<Response> =>
+  request(`${one(USERS, name)}${reassign ? "?reassign=true" : ""}`, { method: "DELETE" });
+
+type WithSecret = { id: string; secret?: string };
+export const loadClients = (): Promise<Client[]> => requestJson(CLIENTS);
+export const createClient = (body: Members): Promise<WithSecret> => requestJson(CLIENTS, { body });
+export const changeClient = (id: string, body: Members): Promise<Response> => request(one(CLIENTS, id), { method: "PATCH", body });
+export const rotateSecret = (id: string): Promise<WithSecret> =>
+  requestJson(one(CLIENTS, id), { method: "PATCH", body: { rotate_secret: true } });
+export const dropClient = (id: string): Promise<Response> => request(one(CLIENTS, id), { method: "DELETE" });
+
+export type AuditEvent = {
+  id: number;
+  at: string;
+  event: string;
+  detail: string | null;
+  user: string | null;
+  client_id: string | null;
+  address: string | null;
+  actor: string | null;
+};
+type AuditPage = { events: AuditEvent[]; next: string | number | null };
+
+/** The events since a time, newest first; at most `pages` thousand. */
+export async function loadAudit(since: Date, pages = 5): Promise<AuditEvent[]> {
+  const all: AuditEvent[] = [];
+  let from: string = since.toISOString();
+  for (let page = 0; page < pages; page += 1) {
+    const { events, next } = await requestJson<AuditPage>(`/api/v4/audit?${new URLSearchParams({ since: from, limit: "1000" })}`);
+    all.push(...events);
+    if (events.length < 1000 || next === null) break;
+    from = String(next);
+  }
+  return all.reverse();
+}

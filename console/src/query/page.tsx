@@ -1,0 +1,173 @@
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { request } from "../api/http.ts";
+import { tables } from "../catalog/tables.ts";
+import { Confirm } from "../parts/confirm.tsx";
+import { sayDone, sayError } from "../parts/notice.tsx";
+import { saveFile } from "../tables/export.ts";
+import { CopyAs, History, SaveMethod } from "./dialogs.tsx";
+import { EditorBox } from "./editor_box.tsx";
+import { changeMethod, dropMethod, loadMethods, methods } from "./methods.ts";
+import { OutcomeBox } from "./outcome.tsx";
+import { Parameters } from "./parameters.tsx";
+import { sqlBody } from "./run.ts";
+import { currentCall, graphqlSchema, method, mode, outcome, readParameters, replace, run, runExplain, running, texts, write } from "./state.ts";
+import type { Call } from "./snippets.ts";
+import type { Mode } from "./store.ts";
+
+const MODES: [Mode, string][] = [["sql", "SQL"], ["graphql", "GraphQL"], ["methods", "Methods"]];
+const HINTS: Record<Mode, string> = {
+  sql: "select * from …   values as :name, given below",
+  graphql: "{ getArtists(limit: 10) { id name } }",
+  methods: "",
+};
+
+/** The Query area. */
+export function QueryPage() {
+  const of = mode.value;
+  const text = texts[of].value;
+  const now = outcome.value;
+  useEffect(() => {
+    if (of === "methods" && !methods.value) loadMethods().catch(sayError);
+  }, [of]);
+  const nothingChosen = of === "methods" && !method.value;
+  return (
+    <div class="area query-area">
+      {of === "methods" && <MethodList />}
+      <main class="workspace" id="content" tabIndex={-1}>
+        <h1 class="sr">Query</h1>
+        <Toolbar />
+        {nothingChosen
+          ? <p class="empty">{methods.value?.length === 0 ? "There is no method yet. Write a statement under SQL and save it as a method." : "Choose a method to see, change or call it."}</p>
+          : (
+            <>
+              <EditorBox
+                key={of} language={of === "graphql" ? "graphql" : "sql"} label={of === "graphql" ? "GraphQL document" : of === "methods" ? `Statement of ${method.value}` : "SQL statement"}
+                hint={HINTS[of]} text={text} onChange={(next) => write(of, next)} onRun={() => void run()}
+                failure={now?.kind === "failure" ? now.failure : null} graphqlSchema={of === "graphql" ? graphqlSchema.value : undefined}
+              />
+              <Parameters />
+              <OutcomeBox />
+            </>
+          )}
+      </main>
+    </div>
+  );
+}
+
+function Toolbar() {
+  const of = mode.value;
+  const saving = useSignal(false);
+  const copying = useSignal<Call | null>(null);
+  const looking = useSignal(false);
+  const text = texts[of].value.trim();
+  const ready = text !== "" && !running.value && (of !== "methods" || method.value !== null);
+  const copy = () => {
+    try {
+      copying.value = currentCall();
+    } catch (error) {
+      sayError(error);
+    }
+  };
+  return (
+    <div class="toolbar" role="toolbar" aria-label="Query">
+      <div class="tabs" role="group" aria-label="Language">
+        {MODES.map(([name, label]) => <button key={name} type="button" aria-pressed={of === name} onClick={() => (mode.value = name)}>{label}</button>)}
+      </div>
+      {of === "graphql" && <SchemaChoice />}
+      <button type="button" class="primary" disabled={!ready} onClick={() => void run()} title="Ctrl+Enter">{of === "methods" ? "Call" : "Run"}</button>
+      {of === "sql" && (
+        <>
+          <button type="button" disabled={!ready} onClick={() => void runExplain(false)}>Explain</button>
+          <button type="button" disabled={!ready} onClick={() => void runExplain(true)} title="Runs the statement and measures each step">Run and measure</button>
+          <button type="button" disabled={!ready} onClick={() => void exportResult()}>Export CSV</button>
+          <button type="button" disabled={!ready} onClick={() => (saving.value = true)}>Save as method</button>
+        </>
+      )}
+      {of === "methods" && method.value && <MethodButtons />}
+      <button type="button" disabled={!ready} onClick={copy}>Copy as</button>
+      <span class="spread" />
+      <button type="button" onClick={() => (looking.value = true)}>History</button>
+      {saving.value && (
+        <SaveMethod
+          q={texts.sql.value.replace(/[\s;]+$/, "")} onClose={() => (saving.value = false)}
+          onSaved={(name) => {
+            saving.value = false;
+            openMethod(name);
+          }}
+        />
+      )}
+      {copying.value && <CopyAs call={copying.value} onClose={() => (copying.value = null)} />}
+      {looking.value && <History onClose={() => (looking.value = false)} />}
+    </div>
+  );
+}
+
+function SchemaChoice() {
+  const schemas = [...new Set((tables.value ?? []).map(({ schema }) => schema))];
+  if (schemas.length < 2) return null;
+  return (
+    <label class="hint">Schema{" "}
+      <select value={graphqlSchema.value} onChange={(event) => (graphqlSchema.value = event.currentTarget.value)}>
+        {schemas.map((schema) => <option key={schema} value={schema}>{schema}</option>)}
+      </select>
+    </label>
+  );
+}
+
+async function exportResult(): Promise<void> {
+  try {
+    const q = texts.sql.value.replace(/[\s;]+$/, "");
+    const answer = await request("/api/v4/sql", { body: { ...sqlBody({ q, params: readParameters() }), output_format: "csv" } });
+    saveFile(await answer.blob(), "result.csv");
+  } catch (error) {
+    sayError(error);
+  }
+}
+
+function openMethod(name: string): void {
+  const found = methods.value?.find((one) => one.method === name);
+  if (!found) return;
+  mode.value = "methods";
+  method.value = name;
+  replace("methods", found.q);
+}
+
+function MethodList() {
+  return (
+    <nav class="tables" aria-label="Methods">
+      {!methods.value && <p class="hint">Reading the methods…</p>}
+      {methods.value?.length === 0 && <p class="hint">No methods yet.</p>}
+      <ul>
+        {methods.value?.map(({ method: name }) => (
+          <li key={name}><button type="button" class="quiet entry" aria-pressed={method.value === name} onClick={() => openMethod(name)}>{name}</button></li>
+        ))}
+      </ul>
+    </nav>
+  );
+}
+
+function MethodButtons() {
+  const asking = useSignal(false);
+  const name = method.value!;
+  const stored = methods.value?.find((one) => one.method === name)?.q;
+  const act = (work: () => Promise<void>, done: string) => work().then(() => sayDone(done)).catch(sayError);
+  return (
+    <>
+      <button type="button" disabled={stored === texts.methods.value} onClick={() => void act(() => changeMethod(name, texts.methods.value), `The method ${name} was changed.`)}>Save changes</button>
+      <button type="button" onClick={() => (asking.value = true)}>Delete</button>
+      {asking.value && (
+        <Confirm
+          title={`Delete ${name}?`} action="Delete" text="Applications that call it get an error from then on." onClose={() => (asking.value = false)}
+          onConfirm={() => {
+            asking.value = false;
+            void act(async () => {
+              await dropMethod(name);
+              method.value = null;
+            }, `The method ${name} was deleted.`);
+          }}
+        />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,39 @@
+// The same request in other languages. The token is left out: it belongs into a variable.
+
+export type Call = { path: string; body: unknown };
+
+const shell = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
+
+export function curl({ path, body }: Call): string {
+  return [
+    `curl -s ${location.origin}${path}`,
+    `  -H "Authorization: Bearer $TOKEN"`,
+    `  --json ${shell(JSON.stringify(body))}`,
+  ].join(" \\\n");
+}
+
+export function typescript({ path, body }: Call): string {
+  return `const answer = await fetch(${JSON.stringify(location.origin + path)}, {
+  method: "POST",
+  headers: { "Authorization": \`Bearer \${token}\`, "Content-Type": "application/json" },
+  body: JSON.stringify(${JSON.stringify(body, null, 2).replaceAll("\n", "\n  ")}),
+});
+if (!answer.ok) throw new Error((await answer.json()).message);
+const result = await answer.json();
+`;
+}
+
+export function python({ path, body }: Call): string {
+  return `import json, os, urllib.request
+
+request = urllib.request.Request(
+    ${JSON.stringify(location.origin + path)},
+    data=json.dumps(json.loads(${JSON.stringify(JSON.stringify(body))})).encode(),
+    headers={"Authorization": "Bearer " + os.environ["TOKEN"], "Content-Type": "application/json"},
+)
+with urllib.request.urlopen(request) as answer:
+    result = json.load(answer)
+`;
+}
+
+export const SNIPPETS: [string, (call: Call) => string][] = [["curl", curl], ["TypeScript", typescript], ["Python", python]];

@@ -1,0 +1,141 @@
+// The Query area: what is written, what runs and what came of it. It outlives the page, so that
+// going to a table and back loses nothing.
+import { computed, signal } from "@preact/signals";
+import { ApiError, isAbort, sentence } from "../api/errors.ts";
+import { type Mode, remember, saveDraft, draft } from "./store.ts";
+import { type Explained, explain, explainPrefix, type GraphqlAnswer, listOf, type Result, runGraphql, runMethod, runSql, sqlBody } from "./run.ts";
+import type { Call } from "./snippets.ts";
+
+export type Failure = { text: string; at: number | null };
+export type Outcome =
+  | { kind: "rows"; result: Result }
+  | { kind: "graphql"; answer: GraphqlAnswer; list: Result | null; milliseconds: number }
+  | { kind: "plan"; explained: Explained }
+  | { kind: "failure"; failure: Failure };
+export type Running = { abort: AbortController; started: number; rows: number };
+
+
+export const mode = signal<Mode>("sql");
+export const texts = { sql: signal(draft("sql")), graphql: signal(draft("graphql")), methods: signal("") };
+/** The variables of a GraphQL document, as JSON. */
+export const variables = signal("");
+/** The values of placeholders, by name; null is NULL. They stay when a statement no longer names them. */
+export const values = signal<Record<string, string | null>>({});
+export const graphqlSchema = signal("public");
+export const method = signal<string | null>(null);
+export const running = signal<Running | null>(null);
+export const outcomes = { sql: signal<Outcome | null>(null), graphql: signal<Outcome | null>(null), methods: signal<Outcome | null>(null) };
+export const outcome = computed(() => outcomes[mode.value].value);
+
+/** Counts texts that came from elsewhere than the editor, such as the history. */
+export const replaced = signal(0);
+
+/** Puts another text into the editor. */
+export function replace(of: Mode, text: string): void {
+  write(of, text);
+  replaced.value += 1;
+}
+
+/** What the editor says was written. */
+export function write(of: Mode, text: string): void {
+  texts[of].value = text;
+  // A method has its text on the server.
+  if (of !== "methods") saveDraft(of, text);
+}
+
+/** The text without the blanks and the semicolon at its end. */
+const statementText = (): string => texts[mode.value].value.replace(/[\s;]+$/, "");
+
+/** The values of the statement, or the variables of the document; fails when these are no JSON object. */
+export function readParameters(): Record<string, unknown> {
+  if (mode.value !== "graphql") {
+    const names = placeholders(texts[mode.value].value);
+    return Object.fromEntries(names.map((name) => [name, valueOf(values.value[name] ?? null)]));
+  }
+  const text = variables.value.trim();
+  if (text === "") return {};
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new Error(`The variables are no JSON: ${(error as Error).message}.`);
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Error('The variables must be a JSON object, such as {"id": 1}.');
+  return value as Record<string, unknown>;
+}
+
+/** Lists and objects in JSON are sent as such; any other text is read by PostgreSQL. */
+function valueOf(text: string | null): unknown {
+  if (text === null || !/^\s*[[{]/.test(text)) return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+/** Placeholders of a statement, roughly: strings, comments and casts are skipped. */
+export function placeholders(text: string): string[] {
+  const bare = text.replace(/--.*$|\/\*[\s\S]*?\*\/|'(?:[^']|'')*'|"(?:[^"]|"")*"|\$(\w*)\$[\s\S]*?\$\1\$/gm, " ");
+  return [...new Set([...bare.matchAll(/(?<![:\w\])]):([A-Za-z_]\w*)/g)].map((found) => found[1]!))];
+}
+
+async function during(work: (abort: AbortController) => Promise<Outcome>, prefix = 0): Promise<void> {
+  const of = mode.value;
+  running.value?.abort.abort();
+  const abort = new AbortController();
+  running.value = { abort, started: performance.now(), rows: 0 };
+  try {
+    outcomes[of].value = await work(abort);
+  } catch (error) {
+    outcomes[of].value = { kind: "failure", failure: failureOf(error, prefix) };
+  } finally {
+    if (running.value?.abort === abort) running.value = null;
+  }
+}
+
+function failureOf(error: unknown, prefix: number): Failure {
+  if (isAbort(error)) return { text: "Cancelled. The statement was stopped in the database.", at: null };
+  const position = error instanceof ApiError ? error.details.position : undefined;
+  return { text: sentence(error), at: position === undefined ? null : Math.max(0, Number(position) - 1 - prefix) };
+}
+
+/** Runs what is written, in the mode that is chosen. */
+export function run(): Promise<void> {
+  const text = statementText();
+  const of = mode.value;
+  if (text === "" || running.value) return Promise.resolve();
+  if (of !== "methods") remember(of, text);
+  return during(async (abort) => {
+    if (of === "graphql") return graphqlOutcome(text, abort);
+    if (of === "methods") return { kind: "rows", result: await runMethod(method.value!, readParameters(), abort) };
+    const progress = (rows: number) => {
+      if (running.value?.abort === abort) running.value = { ...running.value, rows };
+    };
+    return { kind: "rows", result: await runSql({ q: text, params: readParameters() }, abort, progress) };
+  });
+}
+
+async function graphqlOutcome(text: string, abort: AbortController): Promise<Outcome> {
+  const started = performance.now();
+  const answer = await runGraphql(graphqlSchema.value, text, readParameters(), abort);
+  const milliseconds = performance.now() - started;
+  const found = listOf(answer);
+  return { kind: "graphql", answer, list: found && { ...found, milliseconds }, milliseconds };
+}
+
+export const runExplain = (measure: boolean): Promise<void> =>
+  during(async (abort) => ({ kind: "plan", explained: await explain({ q: statementText(), params: readParameters() }, measure, abort) }), explainPrefix(measure));
+
+export const cancel = (): void => running.value?.abort.abort();
+
+/** The request that `run` would send. */
+export function currentCall(): Call {
+  const params = readParameters();
+  if (mode.value === "graphql") {
+    return { path: `/api/graphql/schema/${encodeURIComponent(graphqlSchema.value)}`, body: { query: statementText(), variables: params } };
+  }
+  if (mode.value === "methods") return { path: "/api/v4/call", body: { jsonrpc: "2.0", method: method.value, params, id: 1 } };
+  return { path: "/api/v4/sql", body: sqlBody({ q: statementText(), params }) };
+}
+

@@ -1,0 +1,166 @@
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { claims } from "../api/session.ts";
+import { sentence } from "../api/errors.ts";
+import { KINDS, tables } from "../catalog/tables.ts";
+import { sayDone, sayError } from "../parts/notice.tsx";
+import { type Route, route } from "../route.ts";
+import { Confirm } from "../parts/confirm.tsx";
+import { Conflict, deleteRow } from "./edit.ts";
+import { exportCsv } from "./export.ts";
+import { FeedPanel } from "./feed_panel.tsx";
+import { FilterBar } from "./filter_bar.tsx";
+import { ImportDialog } from "./import.tsx";
+import { InsertDialog } from "./insert.tsx";
+import { TableList } from "./list.tsx";
+import { RowGrid } from "./row_grid.tsx";
+import { Structure, type StructurePart } from "./structure.tsx";
+import { TableView } from "./view.ts";
+
+/** The Tables area. */
+export function TablesPage() {
+  const at = route.value as Extract<Route, { area: "tables" }>;
+  const entry = tables.value?.find(({ schema, name }) => schema === at.schema && name === at.table);
+  const view = useSignal<TableView | null>(null);
+  const problem = useSignal<string | null>(null);
+  const filters = JSON.stringify(at.filters ?? []);
+  useEffect(() => {
+    problem.value = null;
+    if (!entry) return;
+    const abort = new AbortController();
+    let opened: TableView | null = null;
+    TableView.open(entry, JSON.parse(filters), abort.signal).then((made) => {
+      opened = made;
+      if (abort.signal.aborted) made.close();
+      else view.value = made;
+    }).catch((error) => {
+      if (!abort.signal.aborted) problem.value = sentence(error);
+    });
+    return () => {
+      abort.abort();
+      opened?.close();
+      view.value = null;
+    };
+  }, [entry, filters, claims.value?.sub]);
+  const missing = at.table && tables.value && !entry;
+  return (
+    <div class={`area tables-area ${at.table ? "with-table" : ""}`}>
+      <TableList />
+      <main class="workspace" id="content" tabIndex={-1}>
+        {!at.table && <Welcome />}
+        {missing && <p class="empty">There is no table {at.schema}.{at.table} that you may see.</p>}
+        {problem.value && <p class="problem" role="alert">{problem.value}</p>}
+        {at.table && !missing && !view.value && !problem.value && <p class="empty">Opening {at.table}…</p>}
+        {view.value && <OpenTable key={view.value.table.sqlName + filters} view={view.value} />}
+      </main>
+    </div>
+  );
+}
+
+function Welcome() {
+  return (
+    <div class="empty">
+      <h1>Tables</h1>
+      <p>Choose a table. Its rows can be edited in place, and every change, whoever made it, appears beside them the moment it is committed.</p>
+    </div>
+  );
+}
+
+type Part = "rows" | StructurePart;
+const PARTS: [Part, string][] = [["rows", "Rows"], ["structure", "Structure"], ["indexes", "Indexes"], ["policies", "Policies"]];
+
+function OpenTable({ view }: { view: TableView }) {
+  const { table } = view;
+  const part = useSignal<Part>("rows");
+  return (
+    <>
+      <header class="table-head">
+        <a class="back" href="#/tables" aria-label="All tables">‹</a>
+        <h1 dir="auto"><small>{table.entry.schema}.</small>{table.entry.name}</h1>
+        <span class="hint">{KINDS[table.entry.kind]}{table.entry.comment && ` · ${table.entry.comment}`}</span>
+        <div class="tabs" role="group" aria-label="What to show">
+          {PARTS.map(([name, text]) => (
+            <button key={name} type="button" aria-pressed={part.value === name} onClick={() => (part.value = name)}>{text}</button>
+          ))}
+        </div>
+      </header>
+      {part.value === "rows" ? <RowsPart view={view} /> : <Structure table={table} part={part.value} />}
+    </>
+  );
+}
+
+function RowsPart({ view }: { view: TableView }) {
+  const filtering = useSignal(view.filters.value.length > 0);
+  const inserting = useSignal(false);
+  const importing = useSignal(false);
+  const deleting = useSignal<string[] | null>(null);
+  const { table } = view;
+  const rows = view.rows.value;
+  const activeRow = view.active.value && rows.row(view.active.value.row);
+  const askDelete = () => {
+    if (table.canDelete && table.key.length > 0 && activeRow) deleting.value = activeRow.key;
+  };
+  const remove = async (key: string[]) => {
+    deleting.value = null;
+    view.noteSent(key);
+    try {
+      await deleteRow(table, key);
+      sayDone("The row was deleted.");
+    } catch (error) {
+      sayError(error instanceof Conflict ? new Error("The row was gone already, or you may not delete it.") : error);
+    }
+    view.refreshSoon();
+  };
+  return (
+    <div class="table-rows">
+      <div class="main-column">
+        <div class="toolbar" role="toolbar" aria-label="Rows">
+          <button type="button" aria-pressed={filtering.value} onClick={() => (filtering.value = !filtering.value)}>
+            Filter{view.filters.value.length > 0 && ` (${view.filters.value.length})`}
+          </button>
+          {table.canInsert && <button type="button" onClick={() => (inserting.value = true)}>New row</button>}
+          {table.canDelete && table.key.length > 0 && <button type="button" disabled={!activeRow} onClick={askDelete}>Delete row</button>}
+          {table.canInsert && <button type="button" onClick={() => (importing.value = true)}>Import CSV</button>}
+          <button type="button" onClick={() => void exportCsv(view)}>Export CSV</button>
+          <button type="button" onClick={() => rows.refresh()}>Refresh</button>
+          <span class="spread" />
+          <Count view={view} />
+        </div>
+        {filtering.value && <FilterBar key={JSON.stringify([view.filters.value, view.order.value])} view={view} onClose={() => (filtering.value = false)} />}
+        <ReadOnlyNote view={view} />
+        {rows.problem.value !== null && (
+          <p class="problem" role="alert">{sentence(rows.problem.value)} <button type="button" onClick={() => rows.refresh()}>Try again</button></p>
+        )}
+        <RowGrid view={view} onDelete={askDelete} />
+      </div>
+      <FeedPanel view={view} />
+      {inserting.value && <InsertDialog view={view} onClose={() => (inserting.value = false)} />}
+      {importing.value && <ImportDialog view={view} onClose={() => (importing.value = false)} />}
+      {deleting.value && (
+        <Confirm
+          title="Delete this row?" action="Delete" onClose={() => (deleting.value = null)}
+          onConfirm={() => void remove(deleting.value!)}
+          text={`${table.key.map(({ name }, index) => `${name} ${deleting.value![index]}`).join(", ")} of ${table.entry.name}. This cannot be undone.`}
+        />
+      )}
+    </div>
+  );
+}
+
+function Count({ view }: { view: TableView }) {
+  const total = view.rows.value.total.value;
+  if (!total) return <span class="hint">Counting…</span>;
+  const count = total.count.toLocaleString("en");
+  return <span class="hint" role="status">{total.exact ? `${count} row${total.count === 1 ? "" : "s"}` : `about ${count} rows`}</span>;
+}
+
+function ReadOnlyNote({ view }: { view: TableView }) {
+  const { table } = view;
+  if (table.key.length === 0 && table.canUpdate) {
+    return <p class="note">Read-only: this {KINDS[table.entry.kind]} has no primary key, so a single row cannot be named. Add one to edit rows here.</p>;
+  }
+  if (!table.canUpdate && !table.canInsert && !table.canDelete) {
+    return <p class="note">Read-only: you may read this {KINDS[table.entry.kind]} but not change it.</p>;
+  }
+  return null;
+}

@@ -1,0 +1,217 @@
+import { useSignal } from "@preact/signals";
+import { useMemo } from "preact/hooks";
+import { isCut, isNumber } from "../catalog/shown.ts";
+import type { Column, ForeignKey } from "../catalog/table.ts";
+import { Grid, type GridCell, type GridColumn, type Place } from "../grid/grid.tsx";
+import { sayError } from "../parts/notice.tsx";
+import { goTo } from "../route.ts";
+import { CellEditor } from "./cell_editor.tsx";
+import { Conflict, writeValue } from "./edit.ts";
+import { ConflictDialog } from "./conflict.tsx";
+import { keyText } from "./rows.ts";
+import { ValueDialog } from "./value.tsx";
+import type { TableView } from "./view.ts";
+
+type Attempt = { key: string[]; column: Column; value: string | null; conflict: Conflict };
+
+/** The rows of a table, with editing in place. */
+export function RowGrid({ view, onDelete }: { view: TableView; onDelete: () => void }) {
+  const { table } = view;
+  const rows = view.rows.value;
+  const editing = useSignal<{ place: Place; typed?: string } | null>(null);
+  const opened = useSignal<Place | null>(null);
+  const conflict = useSignal<Attempt | null>(null);
+  // Drawn again when rows arrive.
+  void rows.version.value;
+  const columns = useMemo(() => gridColumns(view), [table, view.order.value]);
+  const links = useMemo(() => linkedColumns(table.foreignKeys), [table]);
+
+  const cell = (at: number, index: number): GridCell | undefined => {
+    const row = rows.row(at);
+    const column = table.columns[index];
+    if (!row || !column) return undefined;
+    const text = row.cells[index] ?? null;
+    if (text === null) return { text: "NULL", className: "null" };
+    const link = links.get(column.name);
+    const shown = isCut(column, text) ? `${text.slice(0, 200)}…` : text;
+    return {
+      text: link ? <LinkedValue text={shown} link={link} row={row.cells} view={view} /> : shown,
+      tip: text.length > 20 ? shown : undefined,
+    };
+  };
+
+  const open = (place: Place, typed?: string) => {
+    const row = rows.row(place.row);
+    const column = table.columns[place.column];
+    if (!row || !column) return;
+    view.active.value = place;
+    const text = row.cells[place.column] ?? "";
+    const long = isCut(column, text) || /[\n\r]/.test(text) || column.category === "U" && text.length > 40;
+    if (long || !mayEdit(view, column)) opened.value = place;
+    else editing.value = { place, typed };
+  };
+
+  const save = async (key: string[], column: Column, value: string | null, was?: string | null) => {
+    view.noteSent(key);
+    try {
+      await writeValue(table, key, column, { value, was });
+      view.refreshSoon();
+      return true;
+    } catch (error) {
+      if (error instanceof Conflict) conflict.value = { key, column, value, conflict: error };
+      else sayError(error);
+      return false;
+    }
+  };
+
+  const onSave = (value: string | null, then: "down" | "right" | "stay") => {
+    const place = editing.value?.place;
+    const row = place && rows.row(place.row);
+    const column = place && table.columns[place.column];
+    editing.value = null;
+    focusGrid();
+    if (!row || !column) return;
+    const was = row.cells[place.column] ?? null;
+    const next = column.typname !== "text" && value === "" && was === null ? null : value;
+    if (next !== was) {
+      // Shown at once; the answer, or the event, brings what the database made of it.
+      row.cells[place.column] = next;
+      void save(row.key, column, next, was).then((written) => {
+        if (!written) {
+          row.cells[place.column] = was;
+          rows.version.value += 1;
+        }
+      });
+    }
+    if (then === "down") view.active.value = { row: Math.min(place.row + 1, (rows.total.value?.count ?? 1) - 1), column: place.column };
+    if (then === "right") view.active.value = { row: place.row, column: Math.min(place.column + 1, table.columns.length - 1) };
+  };
+
+  const editor = editing.value && rows.row(editing.value.place.row) && (
+    <CellEditor
+      column={table.columns[editing.value.place.column]!}
+      value={rows.row(editing.value.place.row)!.cells[editing.value.place.column] ?? null}
+      typed={editing.value.typed} onSave={onSave}
+      onCancel={() => {
+        editing.value = null;
+        focusGrid();
+      }}
+    />
+  );
+  const openedRow = opened.value && rows.row(opened.value.row);
+
+  return (
+    <>
+      <Grid
+        label={`Rows of ${table.entry.name}`} columns={columns} rows={rows.total.value?.count ?? 0} cell={cell}
+        rowClass={(at) => flashClass(view, rows.row(at)?.key)} onView={(from, to) => rows.need(from, to)}
+        active={view.active.value} onActive={(place) => (view.active.value = place)} onOpen={open}
+        onHeader={(column, add) => sortBy(view, column, add)} editor={editor}
+        onKey={(event) => {
+          if (event.key === "Delete") onDelete();
+          if (event.key === "Enter" && event.ctrlKey) follow(view);
+        }}
+      />
+      {openedRow && (
+        <ValueDialog
+          table={table} row={openedRow.key} column={table.columns[opened.value!.column]!}
+          shown={openedRow.cells[opened.value!.column] ?? null}
+          editable={mayEdit(view, table.columns[opened.value!.column]!)}
+          onSave={(value, was) => save(openedRow.key, table.columns[opened.value!.column]!, value, was)}
+          onClose={() => (opened.value = null)}
+        />
+      )}
+      {conflict.value && (
+        <ConflictDialog
+          mine={conflict.value.value} theirs={conflict.value.conflict.theirs} column={conflict.value.column.name}
+          onOverwrite={() => {
+            const { key, column, value } = conflict.value!;
+            conflict.value = null;
+            void save(key, column, value);
+          }}
+          onClose={() => {
+            conflict.value = null;
+            view.refreshSoon();
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+const focusGrid = (): void => document.querySelector<HTMLElement>(".table-rows .grid")?.focus();
+
+const mayEdit = (view: TableView, column: Column): boolean =>
+  view.table.key.length > 0 && view.table.canUpdate && column.updatable && !column.generated;
+
+function gridColumns(view: TableView): GridColumn[] {
+  const { table } = view;
+  return table.columns.map((column) => {
+    const order = view.order.value.find((term) => term.column === column.name);
+    const isKey = table.key.includes(column);
+    return {
+      name: column.name,
+      title: [column.type, isKey && "key", column.not_null && "not null", column.comment].filter(Boolean).join(" · "),
+      width: widthOf(column),
+      numeric: isNumber(column),
+      header: <>{isKey && <span class="key" aria-hidden="true">◆ </span>}{column.name} <small>{column.type}</small></>,
+      sort: order && (order.descending ? "descending" : "ascending"),
+    };
+  });
+}
+
+function widthOf(column: Column): number {
+  const header = (column.name.length + column.type.length) * 7 + 44;
+  const content = isNumber(column) || column.typname === "bool" ? 80 : column.typname === "uuid" ? 270 : column.typname.startsWith("time") ? 190 : 180;
+  return Math.min(340, Math.max(content, header));
+}
+
+function linkedColumns(keys: ForeignKey[]): Map<string, ForeignKey> {
+  return new Map(keys.flatMap((key) => key.columns.map((column) => [column, key] as const)));
+}
+
+function flashClass(view: TableView, key: string[] | undefined): string | undefined {
+  const op = key && view.flashing.value.get(keyText(key));
+  return op ? `flash-${op}` : undefined;
+}
+
+function sortBy(view: TableView, index: number, add: boolean): void {
+  const name = view.table.columns[index]?.name;
+  if (!name) return;
+  const old = view.order.value.find(({ column }) => column === name);
+  const others = add ? view.order.value.filter(({ column }) => column !== name) : [];
+  const next = !old ? [{ column: name, descending: false }] : old.descending ? [] : [{ column: name, descending: true }];
+  view.arrange(view.filters.value, [...others, ...next]);
+}
+
+/** Opens the row that a foreign key points to. */
+function openReferenced(view: TableView, link: ForeignKey, cells: (string | null)[]): void {
+  const filters = link.columns.map((name, index) => ({
+    column: link.referenced[index]!,
+    operator: "=" as const,
+    value: cells[view.table.columns.findIndex((column) => column.name === name)] ?? "",
+  }));
+  goTo({ area: "tables", schema: link.schema, table: link.table, filters });
+}
+
+function follow(view: TableView): void {
+  const place = view.active.value;
+  const row = place && view.rows.value.row(place.row);
+  const link = place && linkedColumns(view.table.foreignKeys).get(view.table.columns[place.column]?.name ?? "");
+  if (row && link) openReferenced(view, link, row.cells);
+}
+
+function LinkedValue({ text, link, row, view }: { text: string; link: ForeignKey; row: (string | null)[]; view: TableView }) {
+  return (
+    <>
+      {text}
+      <button
+        type="button" class="follow" tabIndex={-1} aria-label={`Open ${text} in ${link.table}`} title={`Open in ${link.table} (Ctrl+Enter)`}
+        onClick={(event) => {
+          event.stopPropagation();
+          openReferenced(view, link, row);
+        }}
+      >↗</button>
+    </>
+  );
+}

@@ -1,0 +1,124 @@
+// What is open in the Tables area: one table with its filters, order, place and live feed.
+import { signal } from "@preact/signals";
+import { sentence } from "../api/errors.ts";
+import { type Change, watch } from "../api/feed.ts";
+import { loadTable, type Table } from "../catalog/table.ts";
+import type { TableEntry } from "../catalog/tables.ts";
+import type { Place } from "../grid/grid.tsx";
+import type { Filter, Order } from "./condition.ts";
+import { keyText, Rows } from "./rows.ts";
+
+export type FeedEntry = { id: number; at: Date; change: Change | null; text: string; latency: number | null };
+
+const FEED_LENGTH = 200;
+const FLASH = 1_600;
+
+export class TableView {
+  readonly filters = signal<Filter[]>([]);
+  readonly order = signal<Order[]>([]);
+  readonly rows = signal<Rows>(undefined as unknown as Rows);
+  readonly active = signal<Place | null>(null);
+  readonly feed = signal<FeedEntry[]>([]);
+  /** Why there is no live feed, or what it is waiting for. */
+  readonly feedNote = signal<string | null>("Waiting for the feed…");
+  /** Keys of rows that have just changed, by when. */
+  readonly flashing = signal(new Map<string, string>());
+  /** When our own changes were sent, by key. */
+  private sent = new Map<string, number>();
+  private counter = 0;
+  private unwatch: () => void = () => undefined;
+  private refreshing: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(readonly table: Table, filters: Filter[]) {
+    this.filters.value = filters;
+    this.rows.value = new Rows(table, filters, []);
+    this.listen();
+  }
+
+  static async open(entry: TableEntry, filters: Filter[], abort: AbortSignal): Promise<TableView> {
+    return new TableView(await loadTable(entry, abort), filters);
+  }
+
+  close(): void {
+    this.unwatch();
+    clearTimeout(this.refreshing);
+    this.rows.value.dispose();
+  }
+
+  /** Reads the rows again with other filters or another order. */
+  arrange(filters: Filter[], order: Order[]): void {
+    this.rows.value.dispose();
+    this.filters.value = filters;
+    this.order.value = order;
+    this.active.value = null;
+    this.rows.value = new Rows(this.table, filters, order);
+  }
+
+  /** Remembers when a change was sent, to tell how long its event took. */
+  noteSent(key: string[]): void {
+    this.sent.set(keyText(key), performance.now());
+  }
+
+  /** An insert whose key the database makes. */
+  noteInsert(): void {
+    this.sent.set("insert", performance.now());
+  }
+
+  private listen(): void {
+    const { kind } = this.table.entry;
+    if (kind === "v" || kind === "m" || kind === "f") {
+      this.feedNote.value = "Views and foreign tables have no live feed. Open the table behind it.";
+      return;
+    }
+    this.unwatch = watch({
+      schema: this.table.entry.schema,
+      table: this.table.entry.name,
+      onReady: () => (this.feedNote.value = null),
+      onChanges: (changes) => this.take(changes),
+      onResync: (reason) => {
+        this.add(null, `There is a gap (${reason}); the rows were read again.`, null);
+        this.refreshSoon();
+      },
+      onEnd: (text) => (this.feedNote.value = sentence(new Error(text))),
+    });
+  }
+
+  private take(changes: Change[]): void {
+    const flashing = new Map(this.flashing.value);
+    for (const change of changes) {
+      const key = this.table.key.map(({ name }) => String(change.row[name] ?? change.key.find(([of]) => of === name)?.[1]));
+      const text = keyText(key);
+      this.add(change, key.join(", "), this.latency(text, change.op));
+      flashing.set(text, change.op.toLowerCase());
+      setTimeout(() => this.endFlash(text), FLASH);
+    }
+    this.flashing.value = flashing;
+    this.refreshSoon();
+  }
+
+  private latency(key: string, op: Change["op"]): number | null {
+    const name = this.sent.has(key) ? key : op === "INSERT" ? "insert" : key;
+    const sent = this.sent.get(name);
+    this.sent.delete(name);
+    return sent === undefined ? null : performance.now() - sent;
+  }
+
+  private endFlash(key: string): void {
+    const rest = new Map(this.flashing.value);
+    rest.delete(key);
+    this.flashing.value = rest;
+  }
+
+  private add(change: Change | null, text: string, latency: number | null): void {
+    const entry = { id: (this.counter += 1), at: new Date(), change, text, latency };
+    this.feed.value = [entry, ...this.feed.value].slice(0, FEED_LENGTH);
+  }
+
+  /** Reads what is in view again, at most every 300 ms. */
+  refreshSoon(): void {
+    this.refreshing ??= setTimeout(() => {
+      this.refreshing = undefined;
+      this.rows.value.refresh();
+    }, 300);
+  }
+}

@@ -1,0 +1,58 @@
+// View as: the owner looks at the database as one of its users, by a short-lived token.
+import { signal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { requestJson } from "./api/http.ts";
+import { claimsOf } from "./api/pkce.ts";
+import { actor, session, userName } from "./api/session.ts";
+import { sayError } from "./parts/notice.tsx";
+import { loadUsers } from "./people/records.ts";
+
+const users = signal<string[]>([]);
+/** Whether the server gives such tokens; a server that does not has no such path in its description. */
+const offered = signal(false);
+
+async function prepare(): Promise<void> {
+  const { paths } = await requestJson<{ paths: Record<string, unknown> }>("/api/v4/openapi.json");
+  offered.value = Object.keys(paths).some((path) => /^\/api\/v4\/users\/\{\w+\}\/token$/.test(path));
+  if (offered.value) users.value = (await loadUsers()).map(({ name }) => name);
+}
+
+async function become(name: string): Promise<void> {
+  // The owner's own token asks, also when somebody else is viewed as.
+  actor.value = null;
+  if (name === "") return;
+  try {
+    const { access_token: access } = await requestJson<{ access_token: string }>(`/api/v4/users/${encodeURIComponent(name)}/token`, { method: "POST" });
+    actor.value = { name, access, claims: claimsOf(access) };
+  } catch (error) {
+    sayError(error);
+  }
+}
+
+/** The switch in the header, for owners. */
+export function ViewAs() {
+  const own = session.value?.claims;
+  useEffect(() => {
+    if (own?.superUser) prepare().catch(() => (offered.value = false));
+  }, [own?.sub]);
+  if (!own?.superUser || !offered.value) return null;
+  return (
+    <label class="view-as">View as
+      <select value={actor.value?.name ?? ""} onChange={(event) => void become(event.currentTarget.value)}>
+        <option value="">{userName(own)} (owner)</option>
+        {users.value.filter((name) => name !== userName(own)).map((name) => <option key={name} value={name}>{name}</option>)}
+      </select>
+    </label>
+  );
+}
+
+/** Says that somebody else is viewed as. */
+export function ActingBar() {
+  if (!actor.value) return null;
+  return (
+    <p class="acting" role="status">
+      You see and do everything as {actor.value.name}. It is recorded in the audit log and ends after 15 minutes.
+      <button type="button" onClick={() => void become("")}>Be yourself again</button>
+    </p>
+  );
+}

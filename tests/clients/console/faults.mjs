@@ -1,0 +1,188 @@
+// What goes wrong or is large: each is one sentence, and nothing typed is lost.
+import assert from "node:assert/strict";
+import { accessible, cellOf, live, openTable, person, picture, signIn, sql, stage } from "./stage.mjs";
+
+await sql("create table if not exists no_key (a int, b text)");
+await sql("insert into no_key values (1, 'one'), (1, 'one')");
+await sql(`create table if not exists "größe 表 \"\"x" ("naïve ключ" int primary key, "值" text)`.replace('\\"\\"', '""'));
+await sql(`insert into "größe 表 ""x" values (1, 'ein Wert') on conflict ("naïve ключ") do update set "值" = 'ein Wert'`);
+const wide = Array.from({ length: 1199 }, (_, index) => `c${index} int default ${index}`).join(", ");
+await sql(`create table if not exists wide_table (id int primary key, ${wide})`);
+await sql("insert into wide_table (id) select g from generate_series(1, 50) g on conflict do nothing");
+await sql("create table if not exists large_values (id int primary key, body text)");
+await sql("insert into large_values values (1, repeat('tide ', 2000000)) on conflict do nothing");
+const LONG = Number(process.env.CONSOLE_ROWS ?? 1_000_000);
+await sql("create table if not exists long_table (id int primary key, name text)");
+await sql("insert into long_table select g, 'row ' || g from generate_series(1, :n::int) g on conflict do nothing", { n: LONG });
+await sql("analyze long_table");
+await sql("create table if not exists lent (id int primary key, name text)");
+await sql("insert into lent values (1, 'first') on conflict (id) do update set name = 'first'");
+await sql('grant select, update on lent to "demo/alice"');
+
+let refuse = false;
+const intercept = async (asked, answer) => {
+  // A session that was ended: the token and its renewal are refused.
+  if (!refuse) return false;
+  const data = ["/api/v4/sql", "/api/v4/oauth"].includes(asked.url);
+  if (!data) return false;
+  const [status, body] = asked.url === "/api/v4/sql"
+    ? [401, { success: false, message: "the token is not accepted, it has expired", code: 401, errorCode: "INVALID_TOKEN" }]
+    : [400, { error: "invalid_grant", error_description: "the session has ended" }];
+  answer.writeHead(status, { "Content-Type": "application/json" });
+  answer.end(JSON.stringify(body));
+  return true;
+};
+const scene = await stage({ intercept });
+const ada = await person(scene, {}, [/status of (400|401|403)/, /net::ERR/, /WebSocket/]);
+const { page } = ada;
+page.setDefaultTimeout(20_000);
+await signIn(ada);
+
+// A table without a key is read-only and says why.
+let grid = await openTable(page, "no_key");
+await page.getByText(/^Read-only: this table has no primary key/).waitFor();
+assert.equal(await page.getByRole("button", { name: "Delete row" }).count(), 0);
+await (await cellOf(grid, 1, "b")).dblclick();
+await page.getByRole("dialog").getByText(/the table has no key/).waitFor();
+await accessible(page, "read-only value");
+await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
+
+// Names in any script.
+await page.getByRole("navigation", { name: "Tables" }).getByRole("link", { name: /größe/ }).click();
+grid = page.getByRole("grid", { name: /größe/ });
+await live(page);
+await (await cellOf(grid, 1, "值")).dblclick();
+await grid.getByLabel("值").fill("Ñandú");
+await page.keyboard.press("Enter");
+await page.locator(".event.update").filter({ hasText: "Ñandú" }).waitFor();
+
+// 1,200 columns: only those in view are drawn.
+grid = await openTable(page, "wide_table");
+await grid.locator('[role=gridcell][aria-colindex="2"]').first().filter({ hasText: "0" }).waitFor();
+assert.equal(await grid.getAttribute("aria-colcount"), "1200");
+assert.ok(await grid.getByRole("gridcell").count() < 1000, "few cells are drawn");
+await grid.locator('[role=gridcell][aria-colindex="2"]').first().click();
+await page.keyboard.press("End");
+await grid.locator('[role=gridcell][aria-colindex="1200"]').first().filter({ hasText: "1198" }).waitFor();
+await accessible(page, "1,200 columns");
+
+// A value of 10 MB is cut in the grid and read when it is opened.
+grid = await openTable(page, "large_values");
+const body = await cellOf(grid, 1, "body");
+await body.filter({ hasText: "tide" }).waitFor();
+assert.ok((await body.textContent()).length < 300);
+await body.dblclick();
+await page.getByText("10,000,000 characters", { exact: false }).waitFor();
+await page.getByText(/too long to be edited here/).waitFor();
+await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
+
+// A long table scrolls to its end without being loaded.
+grid = await openTable(page, "long_table");
+await (await cellOf(grid, 1, "name")).filter({ hasText: "row 1" }).click();
+const started = Date.now();
+await page.keyboard.press("Control+End");
+await grid.getByText(`row ${LONG}`, { exact: true }).waitFor();
+console.log(`to row ${LONG} in ${Date.now() - started} ms`);
+await page.keyboard.press("PageUp");
+await page.keyboard.press("ArrowUp");
+assert.match(await grid.getAttribute("aria-activedescendant"), /^grid/);
+await page.keyboard.press("Control+Home");
+await grid.getByText("row 1", { exact: true }).waitFor();
+await grid.hover();
+await page.mouse.wheel(0, 30_000);
+await grid.getByText("row 1010", { exact: true }).waitFor();
+await picture(page, "long");
+
+// A lost connection: it says so, comes back, and what happened meanwhile is not missed.
+grid = await openTable(page, "lent");
+await live(page);
+scene.cut();
+await sql("update lent set name = 'while away' where id = 1");
+await (await cellOf(grid, 1, "name")).filter({ hasText: "while away" }).waitFor();
+await page.locator(".event").filter({ hasText: "the connection was lost" }).waitFor();
+await live(page);
+await sql("update lent set name = 'with a cursor' where id = 1");
+await page.locator(".event.update").filter({ hasText: "with a cursor" }).waitFor();
+scene.cut();
+await sql("update lent set name = 'while away' where id = 1");
+await page.locator(".event.update").filter({ hasText: "while away" }).waitFor();
+
+// The server is away: a sentence, and what was typed is still there.
+await page.getByRole("link", { name: "Query" }).click();
+const editor = page.getByRole("textbox", { name: "SQL statement" });
+await editor.click();
+await page.keyboard.insertText("select name from lent");
+// The list of completions is CodeMirror's; axe misses that the keys in the editor scroll it.
+await page.keyboard.press("Escape");
+await ada.context.setOffline(true);
+await page.getByRole("button", { name: "Run", exact: true }).click();
+await page.locator(".outcome").getByText(/cannot be reached/).waitFor();
+assert.match(await editor.textContent(), /select name from lent/);
+await accessible(page, "offline");
+await ada.context.setOffline(false);
+await page.getByRole("button", { name: "Run", exact: true }).click();
+await page.getByRole("grid", { name: "Result" }).getByText("while away").waitFor();
+
+// An ended session: sign in again in a window, and go on.
+refuse = true;
+await page.getByRole("button", { name: "Run", exact: true }).click();
+const ended = page.getByRole("dialog", { name: "Your session has ended" });
+await ended.waitFor();
+await accessible(page, "session ended");
+refuse = false;
+await ended.getByRole("button", { name: "Sign in" }).click();
+await ended.waitFor({ state: "detached" });
+assert.match(await editor.textContent(), /select name from lent/);
+await page.getByRole("button", { name: "Run", exact: true }).click();
+await page.getByRole("grid", { name: "Result" }).getByText("while away").waitFor();
+
+// After a reload the browser's own session signs in, and the place is the same.
+await page.reload();
+await page.getByRole("textbox", { name: "SQL statement" }).filter({ hasText: "select name from lent" }).waitFor();
+await ada.leave();
+
+// A right that is taken away: a sentence.
+const alice = await person(scene, {}, [/status of 403/]);
+await signIn(alice, "alice", "alice1234");
+grid = await openTable(alice.page, "lent");
+await live(alice.page);
+await (await cellOf(grid, 1, "name")).dblclick();
+await sql('revoke all on lent from "demo/alice"');
+await grid.getByLabel("name").fill("not any more");
+await alice.page.keyboard.press("Enter");
+await alice.page.getByText(/You do not have the right to do this/).first().waitFor();
+assert.equal((await sql("select name from lent where id = 1"))[0].name, "while away");
+await accessible(alice.page, "revoked right");
+await alice.leave();
+
+// Dark, and a phone.
+for (const [name, options] of [["dark", { colorScheme: "dark" }], ["phone", { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }]]) {
+  const eve = await person(scene, options);
+  await signIn(eve);
+  await accessible(eve.page, `${name}: list`);
+  await picture(eve.page, `${name}-list`);
+  await openTable(eve.page, "albums");
+  await live(eve.page);
+  await accessible(eve.page, `${name}: rows`);
+  await picture(eve.page, `${name}-rows`);
+  await eve.page.getByRole("link", { name: "Query" }).click();
+  await eve.page.getByRole("textbox", { name: "SQL statement" }).click();
+  await eve.page.keyboard.insertText("select id, title, price from albums order by id limit 20");
+  await eve.page.keyboard.press("Escape");
+  await eve.page.getByRole("button", { name: "Run", exact: true }).click();
+  await eve.page.getByRole("grid", { name: "Result" }).waitFor();
+  await accessible(eve.page, `${name}: query`);
+  await picture(eve.page, `${name}-query`);
+  for (const part of ["Users", "Clients", "Rights", "Audit log"]) {
+    await eve.page.getByRole("link", { name: "People" }).click();
+    await eve.page.getByRole("navigation", { name: "People" }).getByRole("link", { name: part }).click();
+    await eve.page.getByRole("table").waitFor();
+    await accessible(eve.page, `${name}: ${part}`);
+    await picture(eve.page, `${name}-${part}`);
+  }
+  const overflow = await eve.page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  assert.equal(overflow, 0, `${name}: nothing stands beyond the edge`);
+  await eve.leave();
+}
+await scene.end();
+console.log("Chromium: the console stands lost connections, ended sessions, revoked rights, large tables and values, dark and phone");

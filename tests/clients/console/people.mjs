@@ -1,0 +1,135 @@
+// The People area and View as, task by task: a user, a client, rights, columns, the audit log.
+import assert from "node:assert/strict";
+import { passwordGrant } from "../demo.mjs";
+import { accessible, home, openTable, person, picture, signIn, sql, stage } from "./stage.mjs";
+
+// The service has no tokens for View as yet: the same token by the password of the demo's alice.
+async function intercept(asked, answer) {
+  const say = (body) => {
+    answer.writeHead(200, { "Content-Type": "application/json" });
+    answer.end(JSON.stringify(body));
+    return true;
+  };
+  if (asked.url === "/api/v4/openapi.json") {
+    const document = await (await fetch(home + asked.url)).json();
+    document.paths["/api/v4/users/{name}/token"] = {};
+    return say(document);
+  }
+  if (asked.url !== "/api/v4/users/alice/token" || asked.method !== "POST") return false;
+  return say((await passwordGrant(home, "alice", "alice1234")).body);
+}
+
+const scene = await stage({ intercept });
+const ada = await person(scene, {}, [/status of (400|403|409)/]);
+const { page } = ada;
+page.setDefaultTimeout(15_000);
+await signIn(ada);
+const part = (name) => page.getByRole("navigation", { name: "People" }).getByRole("link", { name }).click();
+const press = (name) => page.getByRole("button", { name, exact: true }).click();
+const dialog = page.getByRole("dialog");
+await page.getByRole("link", { name: "People" }).click();
+
+// A user: created, changed, refused with what was typed kept, deleted.
+await page.getByRole("rowheader", { name: "alice" }).waitFor();
+await accessible(page, "users");
+await picture(page, "users");
+await press("New user");
+await accessible(page, "new user");
+await dialog.getByLabel("Name").fill("alice");
+await dialog.getByLabel("Password").fill("mara-12345");
+await dialog.getByLabel("Email").fill("mara@example.com");
+await press("Create user");
+await dialog.getByRole("alert").waitFor();
+assert.equal(await dialog.getByLabel("Email").inputValue(), "mara@example.com");
+await dialog.getByLabel("Name").fill("mara");
+await dialog.getByLabel(/^Groups/).fill("sales");
+await press("Create user");
+await page.getByText("The user mara was created.").waitFor();
+assert.equal((await passwordGrant(home, "mara", "mara-12345")).status, 200);
+await page.getByRole("button", { name: "Edit mara" }).click();
+await dialog.getByLabel(/^Properties/).fill('{"desk": 7}');
+await press("Save");
+await page.getByText('{"desk":7}').waitFor();
+
+// A client: its secret is shown once, and another one replaces it.
+await part("Clients");
+await page.getByRole("rowheader", { name: "demo-app" }).waitFor();
+await accessible(page, "clients");
+await press("New client");
+await accessible(page, "new client");
+await dialog.getByLabel("Id").fill("till");
+await dialog.getByLabel("Name").fill("Till");
+await dialog.getByLabel(/^Addresses/).fill("https://till.example/");
+await press("Create client");
+const secret = dialog.getByLabel("Secret", { exact: true });
+const first = await secret.textContent();
+assert.ok(first.length >= 32, first);
+await accessible(page, "secret");
+await press("I have it");
+await page.getByRole("button", { name: "New secret for till" }).click();
+await secret.waitFor();
+assert.notEqual(await secret.textContent(), first);
+await press("I have it");
+await page.getByRole("button", { name: "Delete till" }).click();
+await dialog.getByRole("button", { name: "Delete" }).click();
+await page.getByRole("rowheader", { name: "till" }).waitFor({ state: "detached" });
+
+// Rights of a user, of a group, and of single columns.
+const may = async (role, right, table = "notes") =>
+  (await sql(`select has_table_privilege(:role, :table, '${right}') as may`, { role, table }))[0].may;
+await part("Rights");
+await page.getByLabel("mara on venues").waitFor();
+await accessible(page, "rights");
+await picture(page, "rights");
+await page.getByLabel("mara on venues").selectOption("write");
+await page.getByText("mara now has write on venues.").waitFor();
+assert.equal(await may("demo/mara", "UPDATE", "venues"), true);
+await page.getByLabel("mara on venues").selectOption("none");
+await page.getByText("mara now has none on venues.").waitFor();
+assert.equal(await may("demo/mara", "SELECT", "venues"), false);
+await page.getByRole("button", { name: "Columns of venues for mara" }).click();
+await dialog.getByLabel("SELECT id").check();
+await accessible(page, "rights on columns");
+await dialog.getByLabel("SELECT id").and(page.locator(":checked")).waitFor();
+await press("Done");
+const columns = async () => (await sql("select has_column_privilege('demo/mara', 'venues', 'id', 'SELECT') and not has_table_privilege('demo/mara', 'venues', 'SELECT') as only"))[0].only;
+assert.equal(await columns(), true);
+await page.getByLabel("sales on artists").selectOption("read");
+await page.getByText("sales now has read on artists.").waitFor();
+assert.equal(await may("demo/group/sales", "SELECT", "artists"), true);
+assert.equal(await may("demo/mara", "SELECT", "artists"), true);
+
+// The audit log.
+await part("Audit log");
+await page.getByLabel("Find in the log").fill("mara");
+await page.getByRole("rowheader", { name: "user created" }).first().waitFor();
+await accessible(page, "audit log");
+
+// View as: rows vanish by the policies, and one's own are back afterwards.
+const grid = await openTable(page, "notes");
+const total = (await sql("select count(*)::int as n from notes"))[0].n;
+await page.getByText(`${total} rows`, { exact: true }).waitFor();
+await page.getByLabel("View as").selectOption("alice");
+await page.getByText(/^You see and do everything as alice/).waitFor();
+await page.getByText(`${total} rows`, { exact: true }).waitFor({ state: "detached" });
+await grid.waitFor();
+await accessible(page, "View as");
+await picture(page, "view-as");
+assert.equal(await page.getByRole("link", { name: "People" }).count(), 0, "alice manages nobody");
+await press("Be yourself again");
+await page.getByText(`${total} rows`, { exact: true }).waitFor();
+
+// The user goes.
+await page.getByRole("link", { name: "People" }).click();
+await page.getByRole("button", { name: "Delete mara" }).click();
+await dialog.getByRole("button", { name: "Delete" }).click();
+await page.getByText("The user mara was deleted.").waitFor();
+
+// A user without rights over others has no People area.
+await ada.leave();
+const alice = await person(scene);
+await signIn(alice, "alice", "alice1234");
+assert.equal(await alice.page.getByRole("link", { name: "People" }).count(), 0);
+await alice.leave();
+await scene.end();
+console.log("Chromium: the console manages users, clients and rights, shows the audit log, and views as another user");

@@ -1,0 +1,144 @@
+// The Query area, task by task: SQL, a failing statement, a slow one, a plan, a chart, a method, GraphQL.
+import assert from "node:assert/strict";
+import { accessible, person, picture, signIn, sql, stage } from "./stage.mjs";
+
+const scene = await stage();
+const ada = await person(scene, {}, [/status of 400/]);
+const { page } = ada;
+page.setDefaultTimeout(15_000);
+await signIn(ada);
+await page.getByRole("link", { name: "Query" }).click();
+
+const editor = (name = "SQL statement") => page.getByRole("textbox", { name });
+const write = async (text, name) => {
+  await editor(name).click();
+  await page.keyboard.press("ControlOrMeta+A");
+  await page.keyboard.press("Delete");
+  await page.keyboard.insertText(text);
+  await page.keyboard.press("Escape");
+};
+const press = (name) => page.getByRole("button", { name, exact: true }).click();
+const result = page.getByRole("grid", { name: "Result" });
+const said = (text) => page.locator(".outcome").getByText(text).first().waitFor();
+
+// Completion from the catalog.
+await editor().click();
+await page.keyboard.type("select * from artis");
+await page.getByRole("listbox").getByText("artists", { exact: true }).waitFor();
+await page.keyboard.press("Escape");
+
+// A statement; digits are kept.
+await write("select 12345678901234567890.10::numeric as n, 9007199254740993::int8 as big, null as nothing");
+await page.keyboard.press("ControlOrMeta+Enter");
+for (const text of ["12345678901234567890.10", "9007199254740993", "NULL"]) await result.getByText(text, { exact: true }).waitFor();
+await accessible(page, "SQL");
+
+// Parameters are offered when the statement names them.
+await write("select name from artists where id = :id");
+await page.getByLabel(":id").fill("2");
+await press("Run");
+const name = (await sql("select name from artists where id = 2"))[0].name;
+await result.getByText(name, { exact: true }).waitFor();
+
+// A failing statement: a sentence, the place is marked, the text stays.
+await write("select title from albums where titel = 'x'");
+await press("Run");
+await page.getByRole("alert").filter({ hasText: /column "titel" does not exist/ }).waitFor();
+await page.locator(".editor .cm-lintRange-error").waitFor();
+assert.match(await editor().textContent(), /titel/);
+await accessible(page, "failing statement");
+
+// A slow one is cancelled, also in the database.
+await write("select pg_sleep(60)");
+await press("Run");
+await page.getByText(/^Running for \d+ s/).waitFor();
+await press("Cancel");
+await said(/Cancelled/);
+const sleeping = "select count(*)::int as n from pg_stat_activity where query ~ 'pg_sleep\\(60\\)' and state = 'active' and pid <> pg_backend_pid()";
+for (let tries = 0; (await sql(sleeping))[0].n > 0; tries += 1) assert.ok(tries < 500, "the statement ends in the database");
+
+// A large answer is stopped when enough is seen.
+await write("select g from generate_series(1, 3000000) g");
+await press("Run");
+await said(/The first 5,000 rows/);
+
+// A plan.
+await write("select a.title, r.name from albums a join artists r on r.id = a.artist_id where r.country = 'GB'");
+await press("Explain");
+await page.locator(".plan-node").getByText("albums").waitFor();
+await press("Run and measure");
+await said(/^Run in/);
+await accessible(page, "plan");
+await picture(page, "plan");
+
+// A picture of numbers and of places.
+await write("select date_trunc('month', now()) - g * interval '1 month' as month, 100 + (g * 37) % 60 as sold, g * g as back from generate_series(1, 24) g");
+await press("Run");
+await press("Chart");
+await page.locator(".chart canvas").waitFor();
+await accessible(page, "chart");
+await picture(page, "chart");
+await write("select 'Here' as name, point(2, 48) as at union all select 'There', point(10, 53)");
+await press("Run");
+await press("Map");
+assert.equal(await page.locator("svg.map circle").count(), 2);
+
+// A method: saved, called, changed, deleted.
+await write("select title from albums where artist_id = :artist order by id");
+await press("Save as method");
+await accessible(page, "save as method");
+await page.getByRole("dialog").getByLabel("Name").fill("consoleAlbums");
+await press("Save method");
+await page.getByText("The method consoleAlbums was saved.").waitFor();
+await page.getByRole("button", { name: "Call", exact: true }).waitFor();
+await page.getByLabel(":artist").fill("2");
+await press("Call");
+const title = (await sql("select title from albums where artist_id = 2 order by id limit 1"))[0].title;
+await result.getByText(title, { exact: true }).waitFor();
+await accessible(page, "methods");
+await write("select title, id from albums where artist_id = :artist order by id desc", "Statement of consoleAlbums");
+await press("Save changes");
+await page.getByText("The method consoleAlbums was changed.").waitFor();
+await press("Call");
+await result.getByRole("columnheader", { name: "id" }).waitFor();
+await press("Copy as");
+for (const [language, text] of [["TypeScript", "await fetch("], ["Python", "urllib.request"], ["curl", "--json"]]) {
+  await press(language);
+  const snippet = await page.getByLabel("Snippet").inputValue();
+  assert.ok(snippet.includes(text) && snippet.includes("consoleAlbums"), snippet);
+}
+await accessible(page, "copy as");
+await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
+await press("Delete");
+await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+await page.getByText("The method consoleAlbums was deleted.").waitFor();
+
+// GraphQL: a list as a table and as JSON, and an error.
+await press("GraphQL");
+await write('{ getArtists(limit: 3, orderBy: {id: "asc"}) { id name country } }', "GraphQL document");
+await press("Run");
+await result.getByText((await sql("select name from artists order by id limit 1"))[0].name, { exact: true }).waitFor();
+await press("JSON");
+await page.locator(".json").getByText(/getArtists/).waitFor();
+await accessible(page, "GraphQL");
+await picture(page, "graphql");
+await write("{ getArtists { nothing } }", "GraphQL document");
+await press("Run");
+await page.getByRole("alert").filter({ hasText: /nothing/ }).waitFor();
+
+// History, and going to a table and back: nothing typed is lost.
+await page.getByRole("link", { name: "Tables" }).click();
+await page.getByRole("link", { name: "Query" }).click();
+await editor("GraphQL document").filter({ hasText: "nothing" }).waitFor();
+await press("History");
+await accessible(page, "history");
+await page.getByRole("dialog").getByText("select pg_sleep(60)").click();
+await editor().filter({ hasText: "pg_sleep" }).waitFor();
+await press("History");
+await press("Clear history");
+await page.getByText("Nothing was run yet.").waitFor();
+assert.equal(await page.evaluate(() => localStorage.getItem("tidegate.console.history")), null);
+
+await ada.leave();
+await scene.end();
+console.log("Chromium: the console runs SQL, methods and GraphQL, explains, draws, cancels, and keeps what was typed");

@@ -1,0 +1,103 @@
+// The Tables area, task by task: sign in, look, filter, edit and see the event, insert, delete, follow.
+import assert from "node:assert/strict";
+import { accessible, cellOf, live, openTable, person, picture, signIn, sql, stage } from "./stage.mjs";
+
+const scene = await stage();
+const ada = await person(scene, {}, [/status of 400/]);
+const { page } = ada;
+await page.goto(`${scene.url}/?client_id=console`);
+await accessible(page, "sign-in");
+await picture(page, "sign-in");
+await signIn(ada);
+await accessible(page, "list of tables");
+
+// A table, and a filter.
+let grid = await openTable(page, "albums");
+await live(page);
+await (await cellOf(grid, 1, "title")).filter({ hasText: /\w/ }).waitFor();
+await accessible(page, "rows");
+await picture(page, "rows");
+await page.getByRole("button", { name: "Filter", exact: true }).click();
+await page.getByLabel("Column", { exact: true }).selectOption("title");
+await page.getByLabel("Comparison").selectOption("contains");
+await page.getByLabel("Value").fill("kingdom");
+await page.getByRole("button", { name: "Apply" }).click();
+const found = (await sql("select count(*)::int as n from albums where title ilike '%kingdom%'"))[0].n;
+await page.getByText(`${found} rows`, { exact: true }).waitFor();
+await accessible(page, "filter");
+await page.getByRole("button", { name: "Clear" }).click();
+
+// A cell, and its event.
+const before = (await sql("select title from albums where id = 1"))[0].title;
+const title = await cellOf(grid, 1, "title");
+await title.dblclick();
+await grid.getByLabel("title").fill("Edited in the console");
+await page.keyboard.press("Enter");
+const update = page.locator(".event.update").filter({ hasText: "Edited in the console" });
+await update.waitFor();
+assert.match(await update.locator(".latency").textContent(), /^\d+ ms after you saved$/);
+assert.equal((await sql("select title from albums where id = 1"))[0].title, "Edited in the console");
+await picture(page, "live");
+await accessible(page, "live change");
+
+// Somebody else's change shows in the grid.
+await sql("update albums set title = :t where id = 1", { t: before });
+await title.filter({ hasText: before }).waitFor();
+
+// Two people edit one value: the second is asked.
+await title.dblclick();
+await sql("update albums set title = 'Theirs' where id = 1");
+await grid.getByLabel("title").fill("Mine");
+await page.keyboard.press("Enter");
+const conflict = page.getByRole("dialog", { name: /changed by somebody else/ });
+await conflict.getByText("Theirs", { exact: true }).waitFor();
+await accessible(page, "conflict");
+await conflict.getByRole("button", { name: "Write mine" }).click();
+await title.filter({ hasText: "Mine" }).waitFor();
+assert.equal((await sql("select title from albums where id = 1"))[0].title, "Mine");
+await sql("update albums set title = :t where id = 1", { t: before });
+
+// A value that the database refuses: a sentence, and the old value stays.
+await title.filter({ hasText: before }).waitFor();
+await (await cellOf(grid, 1, "released")).dblclick();
+await grid.getByLabel("released").fill("not a day");
+await page.keyboard.press("Enter");
+await page.getByText(/invalid input syntax for type date/).waitFor();
+await page.getByRole("button", { name: "Dismiss" }).click();
+
+// Insert, delete.
+grid = await openTable(page, "playlists");
+await live(page);
+await page.getByRole("button", { name: "New row" }).click();
+await accessible(page, "new row");
+await page.getByLabel("name", { exact: true }).fill("Made in the console");
+await page.getByRole("button", { name: "Insert", exact: true }).click();
+const insert = page.locator(".event.insert").filter({ hasText: "Made in the console" });
+await insert.waitFor();
+assert.match(await insert.locator(".latency").textContent(), /^\d+ ms/);
+const cell = grid.getByRole("gridcell").filter({ hasText: "Made in the console" });
+await cell.click();
+await page.getByRole("button", { name: "Delete row" }).click();
+await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+await page.locator(".event.delete").waitFor();
+await cell.waitFor({ state: "detached" });
+assert.equal((await sql("select count(*)::int as n from playlists where name = 'Made in the console'"))[0].n, 0);
+
+// A foreign key opens the row that it points to.
+grid = await openTable(page, "albums");
+await (await cellOf(grid, 1, "artist_id")).getByRole("button").click();
+grid = page.getByRole("grid", { name: "Rows of artists" });
+await page.getByText("1 row", { exact: true }).waitFor();
+const artist = (await sql("select r.name from albums a join artists r on r.id = a.artist_id order by a.id limit 1"))[0].name;
+await (await cellOf(grid, 1, "name")).filter({ hasText: artist }).waitFor();
+
+// Structure, indexes, policies.
+for (const [part, text] of [["Structure", "Constraints"], ["Indexes", "artists_pkey"], ["Policies", "Row level security"]]) {
+  await page.getByRole("button", { name: part }).click();
+  await page.locator(".sheet").getByText(text).first().waitFor();
+  await accessible(page, part);
+}
+
+await ada.leave();
+await scene.end();
+console.log("Chromium: the console signs in, filters, edits, inserts, deletes, follows, and sees each change live");
