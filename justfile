@@ -79,6 +79,10 @@ bench-check *args:
 graphiql:
     cd graphiql && npm ci --ignore-scripts && npm run build
 
+# The console from its source into console/dist, which is kept in the repository; needs node and npm.
+console:
+    cd console && npm ci --ignore-scripts && npm run build
+
 # Licences, sources, bans and advisories of dependencies; needs cargo-deny.
 deny:
     cargo deny --locked check
