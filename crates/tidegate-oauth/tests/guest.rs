@@ -178,7 +178,7 @@ async fn of_too_many_guest_sessions_the_idle_are_deleted() {
     for token in [&busy, &second, &third] {
         api.refresh(token).await.unwrap();
     }
-    // Two alone stay as long as any session does.
+    // Two sessions are within the limit, so they live as long as any.
     let alice = api.alice().await;
     api.clock.advance(29 * 24 * HOUR);
     keeper.maintain().await.unwrap();
