@@ -1,9 +1,12 @@
-# Every recipe is a plain cargo line, so that it can be run by hand where `just` is missing.
+# Every recipe is a plain command, so that it can be run by hand where `just` is missing.
+
+# The data of `just run`.
+demo_dir := env("TIDEGATE_DEMO_DIR", "target/demo")
 
 default:
     @just --list
 
-# What a contributor runs before handing in.
+# Format, lint, documents and all tests: run it before you hand in a change.
 check: fmt-check lint doc test
 
 fmt:
@@ -13,35 +16,73 @@ fmt-check:
     cargo fmt --all -- --check
 
 lint:
-    cargo clippy --workspace --all-targets -- -D warnings
+    cargo clippy --workspace --all-targets --locked -- -D warnings
 
+doc:
+    RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked
+
+# All tests.
 test:
-    cargo test --workspace
+    cargo test --workspace --locked
 
 # The tests of one crate: `just test-crate sql`.
 test-crate crate:
-    cargo test -p tidegate-{{crate}}
+    cargo test -p tidegate-{{crate}} --locked
+
+# The tests of one package whose path contains a text: `just test-one tidegate-plan golden`.
+test-one package name:
+    cargo test -p {{package}} --locked -- {{name}}
+
+# Black-box tests by module or test: `just test-api sql_errors`.
+test-api name:
+    cargo test -p tidegate --locked --test api -- {{name}}
 
 # The crates whose tests need no PostgreSQL.
 test-pure:
-    cargo test -p tidegate-oauth -p tidegate-server -p tidegate-tidy
+    cargo test -p tidegate-oauth -p tidegate-server -p tidegate-tidy --locked
 
-# Clients that are not ours against the built binary: `just clients typescript`.
+# The golden file of one crate (filter, graphql, methods, plan): prints how it differs.
+golden crate:
+    cargo test -p tidegate-{{crate}} --locked -- golden typescript:: sdl::
+
+# The architecture: layers, sizes, licences, documents.
+tidy:
+    cargo test -p tidegate-tidy --locked
+
+# Clients of others against the built binary: `just clients typescript`.
 clients *names:
     tests/clients/run {{names}}
+
+# A debug build of the demo, with its data in target/demo: `just run --fresh`.
+run *args:
+    cargo run --locked -- demo --data-dir {{demo_dir}} {{args}}
+
+# psql in the database of a demo that `just run` started: `just psql -c 'TABLE artists'`.
+[positional-arguments]
+psql *args:
+    psql "$(sed -n 's/^DATABASE_URL=//p' {{demo_dir}}/demo.env)" "$@"
+
+# A release build of the demo, with its data in the user's data folder.
+demo *args:
+    cargo run --release --locked -- demo {{args}}
+
+# The service beside pgbench: `just bench --only by-key` measures the cases of that name.
+bench *args:
+    cargo run --release --locked -p tidegate-bench -- {{args}}
+
+# Whether every case of the bench works, in about a minute; the numbers mean nothing.
+bench-check *args:
+    cargo build --locked
+    cargo run --locked -p tidegate-bench -- --quick --binary target/debug/tidegate {{args}}
 
 # GraphiQL from its npm packages into graphiql/dist, for the setting graphiql_dir; needs node and npm.
 graphiql:
     cd graphiql && npm ci --ignore-scripts && npm run build
 
-tidy:
-    cargo test -p tidegate-tidy
+# Licences, sources, bans and advisories of dependencies; needs cargo-deny.
+deny:
+    cargo deny --locked check
 
-doc:
-    RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps
-
-demo *args:
-    cargo run --release -- demo {{args}}
-
-bench *args:
-    cargo run --release -p tidegate-bench -- {{args}}
+# Packages every crate that is published, in the order of their dependencies; uploads nothing.
+package:
+    cargo package --workspace --exclude tidegate-bench --exclude tidegate-tidy --locked --no-verify

@@ -159,6 +159,53 @@ async fn readiness_tells_of_the_catalog() {
     assert_eq!(checks["catalog"], "ok");
 }
 
+/// A node of two listens in four databases; the others are polled in turn.
+#[tokio::test]
+async fn definitions_are_noticed_where_no_connection_is_left_to_listen() {
+    let operator = operator().await;
+    let node = Node::start(&operator).await;
+    let mut tenants = Vec::new();
+    for name in ["north", "east", "south", "west", "inner", "outer"] {
+        operator.succeeds(
+            &["tenant", "create", name, "--password-file", "-"],
+            "owner-password\n",
+        );
+        let uri = ["--redirect-uri", "http://127.0.0.1:5000/callback"];
+        let client = ["client", "create", name, "App", "--id", name, "--public"];
+        operator.succeeds(&[&client[..], &uri].concat(), "");
+        let body = json!({
+            "grant_type": "password", "username": name, "password": "owner-password",
+            "database": name, "client_id": name,
+        });
+        let (status, tokens) = node.post("/api/v4/oauth", None, body).await;
+        assert_eq!(status, StatusCode::OK, "{tokens}");
+        let token = tokens["access_token"].as_str().unwrap().to_owned();
+        tenants.push((operator.root(name).await, name, token));
+    }
+    let url = format!("{}/api/v4/sql/schema/public", node.url);
+    let knows = async |token: &str, table: &str| {
+        let answer = node.client.get(&url).bearer_auth(token).send().await;
+        answer.unwrap().text().await.unwrap().contains(table)
+    };
+    // The first answer makes each schema one that is in use.
+    for (_, _, token) in &tenants {
+        assert!(!knows(token, "orders").await);
+    }
+    for round in 0..3 {
+        let table = format!("orders_{round}");
+        for (root, owner, _) in &tenants {
+            let sql = format!("CREATE TABLE {table} (); ALTER TABLE {table} OWNER TO {owner}");
+            root.batch_execute(&sql).await.unwrap();
+        }
+        let began = Instant::now();
+        for (_, name, token) in &tenants {
+            while !knows(token, &table).await {
+                assert!(began.elapsed() < SOON, "{name} never noticed {table}");
+            }
+        }
+    }
+}
+
 /// Without an event trigger a change is noticed by looking.
 #[tokio::test]
 async fn definitions_are_noticed_with_an_administrator_that_is_no_superuser() {

@@ -77,6 +77,13 @@ async fn a_root_field_that_fails_is_null_and_the_others_are_there() {
             json!({"a": null, "b": artist, "c": null, "d": null, "e": null}),
             vec![("a", wrong), ("c", wrong), ("d", wrong), ("e", wrong)],
         ),
+        // Rows by key share a statement until one of them fails.
+        (
+            "{ a: getArtists(id: 1) { id } b: getArtists(where: {id: 1, name: {regex: \"(\"}}) { id } \
+             c: getArtists(id: 1) { id } }",
+            json!({"a": artist, "b": null, "c": artist}),
+            vec![("b", wrong)],
+        ),
         (
             "{ a: getGqlBrokenAggregate { sum { q } } b: getArtistsAggregate(where: {id: 1}) { count } }",
             json!({"a": null, "b": [{"count": 1}]}),

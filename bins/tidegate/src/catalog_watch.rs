@@ -38,9 +38,10 @@ const USED: u32 = 60;
 const RETRY: Duration = Duration::from_mins(1);
 /// How long a database is polled for which no connection is left to listen on.
 const RETRY_ROOM: Duration = Duration::from_secs(10);
-/// A database without a listening connection is polled once in this number of ticks. There may be
-/// hundreds of them, and each poll may need a login.
-const CROWDED: u32 = 25;
+/// At most this many databases for which no listening connection is left are polled in a tick, those
+/// first that were polled longest ago. There may be hundreds of them, and each poll may need a login:
+/// five a second take PostgreSQL about a twentieth of a core.
+const CROWDED_POLLS: usize = 2;
 
 /// What happened to a database.
 enum Event {
@@ -135,6 +136,7 @@ impl CatalogWatch {
             .retain(|database, _| watched.contains(database) || used.contains(database));
         let roles_changed = self.have_roles_changed().await;
         let failing: HashSet<_> = self.catalogs.failing().into_iter().collect();
+        let crowded = self.crowded_to_poll(&watched);
         for database in watched.union(&used).cloned() {
             let place = self.places.entry(database.clone()).or_insert_with(|| {
                 let mut place = Place::default();
@@ -145,14 +147,28 @@ impl CatalogWatch {
             place.quiet += 1;
             // Its schemas may have come into use only now.
             self.catalogs.rely(&database, place.telling);
-            let polled =
-                place.telling != Telling::Always && (!place.crowded || place.quiet >= CROWDED);
-            let is_due =
-                polled || roles_changed || place.quiet >= BACKSTOP || failing.contains(&database);
+            let is_polled =
+                place.telling != Telling::Always && (!place.crowded || crowded.contains(&database));
+            let is_due = is_polled
+                || roles_changed
+                || place.quiet >= BACKSTOP
+                || failing.contains(&database);
             if is_due && watched.contains(&database) {
                 self.look(database);
             }
         }
+    }
+
+    /// The databases without a listening connection that are polled in this tick.
+    fn crowded_to_poll(&self, watched: &HashSet<DatabaseName>) -> HashSet<DatabaseName> {
+        let places = self.places.iter();
+        let mut crowded: Vec<_> = places
+            .filter(|(database, place)| place.crowded && watched.contains(*database))
+            .map(|(database, place)| (std::cmp::Reverse(place.quiet), database))
+            .collect();
+        crowded.sort_unstable();
+        let next = crowded.into_iter().take(CROWDED_POLLS);
+        next.map(|(_, database)| database.clone()).collect()
     }
 
     /// The databases in which statements run.

@@ -300,15 +300,19 @@ impl Member {
         out: &mut BytesMut,
         flaws: &mut Vec<Flaw>,
     ) -> Result<bool, Unshowable> {
-        let malformed = |_| Unshowable::Malformed;
         match &self.way {
-            Way::Json(writer) => writer.json(raw, out).map_err(malformed)?,
+            Way::Json(writer) => writer.json(raw, out).map_err(|_| Unshowable::Malformed)?,
             Way::String(writer) => {
                 let mut plain = BytesMut::new();
-                writer.plain(raw, &mut plain).map_err(malformed)?;
+                writer
+                    .plain(raw, &mut plain)
+                    .map_err(|_| Unshowable::Malformed)?;
                 json_string(&plain, out);
             }
-            Way::Shown(shown) => return shown.write(raw, out, flaws).map_err(malformed),
+            Way::Shown(shown) => {
+                let shown = shown.write(raw, out, flaws);
+                return shown.map_err(|_| Unshowable::Malformed);
+            }
         }
         Ok(true)
     }

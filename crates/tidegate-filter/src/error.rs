@@ -1,6 +1,6 @@
 //! What can be wrong with a filter. All of it is the caller's fault.
 
-use tidegate_sql::InputError;
+use tidegate_sql::ValueError;
 use tidegate_sql::json::JsonKind;
 
 /// The result of this crate's functions.
@@ -138,10 +138,10 @@ impl Error {
         }
     }
 
-    /// The error of a value that `tidegate_sql` could not turn into the text of its type.
-    pub(crate) fn of_input(error: InputError, place: impl std::fmt::Display) -> Self {
+    /// The error of a value that has no text form of its type.
+    pub(crate) fn of_value(error: ValueError, place: impl std::fmt::Display) -> Self {
         match error {
-            InputError::InvalidValue {
+            ValueError::InvalidValue {
                 place,
                 expected,
                 problem,
@@ -150,7 +150,7 @@ impl Error {
                 expected,
                 problem,
             },
-            other => Self::Unreadable {
+            other @ ValueError::InvalidFormat { .. } => Self::Unreadable {
                 place: place.to_string(),
                 problem: other.to_string(),
             },

@@ -50,6 +50,12 @@ const FIVE_ROOTS: &str = "query ($id: ID!) {\n  a: getBench(id: $id) { id name p
 const PAGE: &str = "query ($first: Int) {\n  getBench(where: {id: {gt: $first}}, orderBy: {id: \"asc\"}, limit: 25) \
     { id name price created_at }\n}";
 const LIST: &str = "query ($id: ID!) {\n  getArtists(id: $id) { id name albums { id title } }\n}";
+const TO_ONE: &str = "query ($first: Int) {\n  getAlbums(where: {id: {gt: $first}}, orderBy: {id: \"asc\"}, limit: 25) \
+    { id title artists { id name } }\n}";
+const LIMITED: &str = "query ($id: ID!) {\n  getArtists(id: $id) { id name \
+    albums(orderBy: {title: \"desc\"}, limit: 10) { id title } }\n}";
+const LEVELS: &str = "query ($id: ID!) {\n  getArtists(id: $id) { id name albums(limit: 3) \
+    { id title tracks(where: {seconds: {lt: 300}}, limit: 3) { id title seconds } } }\n}";
 const NESTED: &str = "query ($first: Int) {\n  getArtists(where: {id: {gt: $first}}, orderBy: {id: \"asc\"}, limit: 20) {\n    \
     id\n    name\n    albums { id title tracks { id title seconds } }\n  }\n}";
 
@@ -68,6 +74,16 @@ async fn main() {
         columns(&shared),
         &[(1, 1, &first[..]), (10, 10, &[0, 1, 3, 4])],
     );
+    let three = Rows::new(
+        columns(&deeper),
+        &[
+            (1, 1, &first[..]),
+            (3, 3, &[0, 1, 3, 4, 5]),
+            (9, 3, &[0, 1, 3, 4, 5]),
+        ],
+    );
+    let joined = [Type::INT4, Type::TEXT, Type::INT4, Type::INT4, Type::TEXT];
+    let joined = Rows::new(columns(&joined), &[(25, 1, &[0, 1, 2, 3, 4])]);
     let nested: [(i32, i32, &[usize]); 3] = [
         (20, 1, &first),
         (200, 10, &[0, 1, 3, 4, 5]),
@@ -78,6 +94,30 @@ async fn main() {
     measure("five roots by key", 20_000, FIVE_ROOTS, r#"{"id":7}"#, &one).await;
     measure("25 rows", 20_000, PAGE, r#"{"first":7}"#, &page).await;
     measure("1 x list of 10", 50_000, LIST, r#"{"id":7}"#, &list).await;
+    measure(
+        "25 rows with a to-one",
+        20_000,
+        TO_ONE,
+        r#"{"first":7}"#,
+        &joined,
+    )
+    .await;
+    measure(
+        "1 x 10, limit and order",
+        50_000,
+        LIMITED,
+        r#"{"id":7}"#,
+        &list,
+    )
+    .await;
+    measure(
+        "1 x 3 x 3, where and limits",
+        20_000,
+        LEVELS,
+        r#"{"id":7}"#,
+        &three,
+    )
+    .await;
     measure("20 x 10 x 10", 1_000, NESTED, r#"{"first":7}"#, &nested).await;
 }
 

@@ -57,6 +57,8 @@ enum Failure {
     Operation(Error),
     /// The statement of a root field failed.
     Field(usize, Error),
+    /// The statement of several root fields failed.
+    Shared(Error),
     /// The deadline passed before the statements of these root fields ended.
     Deadline(Vec<usize>, Error),
     /// A definition changed under the statements; nothing has taken effect.
@@ -143,6 +145,7 @@ impl Api {
             Err(
                 Failure::Operation(error)
                 | Failure::Field(_, error)
+                | Failure::Shared(error)
                 | Failure::Deadline(_, error)
                 | Failure::Redefined(_, error),
             ) => Ok(Answer::failed(&[error])),
@@ -162,12 +165,18 @@ struct Request<'r> {
 
 impl Request<'_> {
     /// Runs the operation. Each attempt has one root field less than the one before, but for one
-    /// that finds the definitions changed.
+    /// that finds the definitions changed, and for the first one in which root fields that shared
+    /// a statement are read by statements of their own.
     async fn answer(&self) -> Result<Answer, Failure> {
         let mut errors = FieldErrors::new();
         let mut redefined = false;
+        let mut share = true;
         loop {
-            let failure = match self.attempt(&mut errors).await {
+            let failure = match self.attempt(&mut errors, share).await {
+                Err(Failure::Shared(_)) if share => {
+                    share = false;
+                    continue;
+                }
                 Err(Failure::Redefined(..)) if !redefined => {
                     redefined = true;
                     continue;
@@ -201,12 +210,14 @@ impl Request<'_> {
         }
     }
 
-    async fn attempt(&self, errors: &mut FieldErrors) -> Result<Answer, Failure> {
+    /// With `share` root fields may share a statement.
+    async fn attempt(&self, errors: &mut FieldErrors, share: bool) -> Result<Answer, Failure> {
         let lowered = self.lower(errors)?;
         let introspections = lowered.introspections;
         let mut limits = self.api.limits().rows;
         limits.bytes = limits.bytes.min(self.context.room);
-        let plan = Plan::new(self.api.schema(), lowered.planned, &limits);
+        let new = if share { Plan::new } else { Plan::separate };
+        let plan = new(self.api.schema(), lowered.planned, &limits);
         let mut plan = plan.map_err(|error| self.of_plan(error))?;
         let ran = run(&mut plan, self.context, |error| self.of_plan(error)).await;
         let uncommitted = match ran {

@@ -45,7 +45,7 @@ fn a_call_binds_under_the_methods_hints_and_formats() {
     assert_eq!(bound.statement.text(), "select $1, $2");
     assert_eq!(bound.hints[0], None);
     assert_eq!(bound.hints[1].as_ref().unwrap().0, "int");
-    assert_eq!(bound.formats[0].as_ref().unwrap().letters, "Y");
+    assert_eq!(bound.formats[0].as_ref().unwrap().specifiers, "Y");
     assert_eq!(bound.sets.len(), 1);
     assert!(method.bind(&Params::default()).is_err());
     assert!(method.without_values().unwrap().sets.is_empty());

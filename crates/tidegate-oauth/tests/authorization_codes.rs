@@ -233,7 +233,7 @@ async fn every_other_error_is_redirected_to_the_client() {
         panic!("{refusal:?}");
     };
     assert_eq!(parameter(&location, "error"), "invalid_request");
-    assert_eq!(parameter(&location, "state"), "", "nobody knows which");
+    assert_eq!(parameter(&location, "state"), "", "it is ambiguous");
 }
 
 #[tokio::test]

@@ -17,7 +17,7 @@ async fn a_guest_gets_a_token_of_the_default_user() {
         (claims.user.as_str(), claims.role.as_str()),
         ("guest", "demo/guest")
     );
-    assert!(claims.shared, "strangers share the role");
+    assert!(claims.shared, "anonymous callers share the role");
     let refreshed = api.refresh(&response.refresh_token).await.unwrap();
     assert!(
         api.issuer

@@ -46,6 +46,29 @@ async fn one_list_is_one_statement_and_needs_no_transaction() {
     );
 }
 
+/// Root fields of one row each, whatever stands between them, and a key that is not there.
+#[tokio::test]
+async fn rows_by_key_share_a_statement() {
+    let stage = Stage::new("plan_shared", MUSIC).await;
+    let answer = stage
+        .run(
+            r#"a: artists({"where": {"id": 1}}) { name } b: tracks({"where": {"id": 100}}) {
+            bytes albums { title } title } c: artists({"where": {"id": 99}}) { id name }
+            d: genres({"order": ["code"]}) { code } e: artists({"where": {"id": 1}}) { country id }"#,
+        )
+        .await
+        .unwrap();
+    assert_eq!(
+        answer.data,
+        concat!(
+            r#"{"a":[{"name":"Björk"}],"#,
+            r#""b":[{"bytes":"9007199254740993","albums":{"title":"Debut"},"title":"Human Behaviour"}],"#,
+            r#""c":[],"d":[{"code":"el"},{"code":"pop"}],"e":[{"country":"IS","id":"1"}]}"#,
+        )
+    );
+    assert_eq!(answer.texts.len(), 2, "{:?}", answer.texts);
+}
+
 #[tokio::test]
 async fn to_one_relationships_are_joined_and_nest() {
     let stage = Stage::new("plan_one", MUSIC).await;

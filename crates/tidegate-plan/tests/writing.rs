@@ -1,6 +1,6 @@
 //! Inserts, updates and deletes.
 
-use tidegate_sql::{Error, InputError};
+use tidegate_sql::{Error, InputError, ValueError};
 
 use crate::MUSIC;
 use crate::fixture::Stage;
@@ -192,7 +192,7 @@ async fn a_document_is_one_transaction() {
 /// The place that an error names.
 fn place(error: &Error) -> String {
     match error {
-        Error::Input(InputError::InvalidValue { place, .. }) => place.clone(),
+        Error::Input(InputError::Value(ValueError::InvalidValue { place, .. })) => place.clone(),
         Error::Input(InputError::InvalidMember { member, .. }) => member.clone(),
         Error::Rejected(rejection) => rejection.place.clone().unwrap_or_default(),
         other => panic!("{other:?}"),

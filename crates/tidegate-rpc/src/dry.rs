@@ -2,9 +2,9 @@
 
 use bytes::BytesMut;
 use tidegate_methods::{Method, NotNull, Signature};
+use tidegate_sql::Parameter;
 use tidegate_sql::parameter;
-use tidegate_sql::statement::Parameter;
-use tidegate_sql::{BoundStatement, Completion, Description, InputError, OutputFormat};
+use tidegate_sql::{BoundStatement, Description, InputError, OutputFormat};
 
 use crate::context::{Context, Outcome};
 use crate::dispatcher::Dispatcher;
@@ -91,13 +91,10 @@ fn result(
     check_input_formats(statement, description, &mut out).map_err(Error::Definition)?;
     let mut writer = crate::prepare::writer(method, OutputFormat::Json, context.timezone)
         .map_err(Error::Definition)?;
-    let nothing = Completion {
-        affected_rows: None,
-    };
     writer
         .columns(&description.columns, &mut out)
-        .and_then(|()| writer.finish(nothing, &mut out))
-        .map_err(of_description)?;
+        .map_err(|error| of_description(error.into()))?;
+    writer.finish(None, &mut out);
     // In front of the brace that closes the result.
     out.truncate(out.len() - 1);
     out.extend_from_slice(b",\"params\":");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tidegate_methods::StoreError;
-use tidegate_sql::InputError;
+use tidegate_sql::{InputError, ValueError};
 
 /// Why a call has no result. What its caller is told is the business of [`crate::Reply`].
 #[derive(Debug, thiserror::Error)]
@@ -66,9 +66,11 @@ impl Error {
         match &input {
             InputError::MissingParameter { .. }
             | InputError::ExtraParameter { .. }
-            | InputError::InvalidValue { .. } => Self::Params(input),
+            | InputError::Value(ValueError::InvalidValue { .. }) => Self::Params(input),
             // Of a column it is the definition's; of a placeholder its value does not match.
-            InputError::InvalidFormat { name, .. } if placeholders.contains(name) => {
+            InputError::Value(ValueError::InvalidFormat { name, .. })
+                if placeholders.contains(name) =>
+            {
                 Self::Params(input)
             }
             _ => Self::Definition(input),

@@ -67,5 +67,5 @@ pub(crate) fn writer(
         options.placeholders = method.statement()?.placeholders().to_vec();
         options.type_formats.clone_from(type_formats);
     }
-    RowWriter::new(format, options)
+    Ok(RowWriter::new(format, options)?)
 }

@@ -4,7 +4,7 @@ use bytes::BytesMut;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tidegate_methods::StoreError;
-use tidegate_sql::{InputError, Rejection};
+use tidegate_sql::{InputError, Rejection, ValueError};
 
 use crate::error::Error;
 use crate::id::Id;
@@ -235,8 +235,12 @@ impl<'a> Data<'a> {
             | InputError::ExtraParameter { place, name } => {
                 (Some(name.as_str()), Some(format!("{place}.{name}")))
             }
-            InputError::InvalidValue { place, .. } => (parameter(place), Some(place.clone())),
-            InputError::InvalidFormat { name, .. } => (Some(name.as_str()), None),
+            InputError::Value(ValueError::InvalidValue { place, .. }) => {
+                (parameter(place), Some(place.clone()))
+            }
+            InputError::Value(ValueError::InvalidFormat { name, .. }) => {
+                (Some(name.as_str()), None)
+            }
             InputError::InvalidMember { member, .. } => (parameter(member), Some(member.clone())),
             _ => (None, None),
         };

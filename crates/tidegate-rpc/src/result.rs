@@ -52,16 +52,19 @@ impl ResultWriter {
                 out.extend_from_slice(b"\"");
             }
         }
-        self.append(out, |writer, out| writer.columns(columns, out))
+        self.append(out, |writer, out| Ok(writer.columns(columns, out)?))
     }
 
     pub(crate) fn row(&mut self, row: RawRow<'_>, out: &mut BytesMut) -> Result<()> {
-        self.append(out, |writer, out| writer.row(row, out))
+        self.append(out, |writer, out| Ok(writer.row(row, out)?))
     }
 
     /// Ends the result.
     pub(crate) fn finish(&mut self, completion: Completion, out: &mut BytesMut) -> Result<()> {
-        self.append(out, |writer, out| writer.finish(completion, out))?;
+        self.append(out, |writer, out| {
+            writer.finish(completion.affected_rows, out);
+            Ok(())
+        })?;
         if self.data == DataForm::Rows {
             return Ok(());
         }

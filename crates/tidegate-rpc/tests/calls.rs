@@ -296,7 +296,7 @@ async fn a_call_can_be_prepared_for_an_answer_without_the_envelope() {
         .await
         .unwrap();
     assert_eq!(prepared.format, OutputFormat::Csv);
-    let mut sink = tidegate_sql::output::Buffer::new(prepared.writer, 1_000);
+    let mut sink = tidegate_sql::Buffer::new(prepared.writer, 1_000);
     let executor: &dyn tidegate_sql::Executor = &fixture.executor;
     let who = principal("music");
     let terms = Terms::default();

@@ -18,11 +18,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tidegate_sql::statement::Parameter;
 use tidegate_sql::{
     Author, BoundStatement, BoxFuture, Column, Completion, Description, Error, Executor,
-    InputError, Mode, Principal, RawRow, Rejection, Result, RowSink, Terms, Transaction, Type,
-    WireFormat,
+    InputError, Mode, Parameter, Principal, RawRow, Rejection, Result, RowSink, Terms, Transaction,
+    Type, ValueError, WireFormat,
 };
 
 #[derive(Clone, Default)]
@@ -226,14 +225,14 @@ fn play(statement: &BoundStatement, sink: &mut dyn RowSink) -> Result<Completion
             return Err(refused("22P02", Some(statement.place(last, 0))));
         }
         ["select", "invalid", ..] => {
-            return Err(Error::Input(InputError::InvalidValue {
+            return Err(Error::from(ValueError::InvalidValue {
                 place: format!("{}[1]", statement.place(0, 0)),
                 expected: "int4".to_owned(),
                 problem: "an object".to_owned(),
             }));
         }
         ["select", "misformatted", ..] => {
-            return Err(Error::Input(InputError::InvalidFormat {
+            return Err(Error::from(ValueError::InvalidFormat {
                 name: "a".to_owned(),
                 problem: "the text does not match".to_owned(),
             }));
@@ -324,7 +323,7 @@ fn failure(name: &str) -> Error {
             name: "a".to_owned(),
             hint: "nothing".to_owned(),
         }),
-        "unformatted" => Error::Input(InputError::InvalidFormat {
+        "unformatted" => Error::from(ValueError::InvalidFormat {
             name: "d".to_owned(),
             problem: "the column is a int4".to_owned(),
         }),

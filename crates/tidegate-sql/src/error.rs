@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tidegate_values::{MalformedValue, ValueError};
+
 /// The result of this crate's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -53,11 +55,17 @@ pub enum Error {
 #[error("PostgreSQL refuses the login of the user's role")]
 pub struct LoginRefused(#[source] pub Box<dyn std::error::Error + Send + Sync>);
 
-/// Bytes that are no value of the type that was known for their column; the source of an
-/// [`Error::Internal`].
-#[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("PostgreSQL sent bytes that are no value of the column's type")]
-pub(crate) struct MalformedValue;
+impl From<MalformedValue> for Error {
+    fn from(error: MalformedValue) -> Self {
+        Self::internal(error)
+    }
+}
+
+impl From<ValueError> for Error {
+    fn from(error: ValueError) -> Self {
+        Self::Input(error.into())
+    }
+}
 
 impl Error {
     /// An error that is ours, with its cause for the log.
@@ -175,24 +183,9 @@ pub enum InputError {
         /// The hint as given.
         hint: String,
     },
-    /// A value that does not fit the type of its placeholder.
-    #[error("`{place}` is not a {expected}: {problem}")]
-    InvalidValue {
-        /// The path of the value, such as `params.tags[2]`.
-        place: String,
-        /// The PostgreSQL type.
-        expected: String,
-        /// What was found.
-        problem: String,
-    },
-    /// A format on a column or placeholder that cannot have one, or that cannot be read.
-    #[error("`type_formats.{name}`: {problem}")]
-    InvalidFormat {
-        /// The placeholder or column.
-        name: String,
-        /// What is wrong.
-        problem: String,
-    },
+    /// A value or a format does not fit its type.
+    #[error(transparent)]
+    Value(#[from] ValueError),
     /// A member of the request is wrong.
     #[error("`{member}`: {problem}")]
     InvalidMember {

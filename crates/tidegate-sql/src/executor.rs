@@ -8,8 +8,8 @@ use std::pin::Pin;
 use std::time::Instant;
 
 use postgres_types::Type;
+use tidegate_values::{Column, RawRow};
 
-use crate::column::{Column, RawRow};
 use crate::error::{Error, Result};
 use crate::principal::Principal;
 use crate::statement::BoundStatement;

@@ -7,10 +7,10 @@ use base64::Engine as _;
 use base64::alphabet::URL_SAFE;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde_json::value::RawValue;
+use tidegate_values::OutputFormat;
+use tidegate_values::json::{self, JsonKind, Members};
 
 use crate::error::InputError;
-use crate::json::{self, JsonKind, Members};
-use crate::output::OutputFormat;
 use crate::statement::Params;
 
 const MEMBERS: &str = "`q`, `params`, `type_hints`, `type_formats`, `output_format`, `id`, \
@@ -40,7 +40,7 @@ pub struct SqlRequest<'a> {
     pub params: Params<'a>,
     /// Type names by placeholder or column.
     pub type_hints: Texts<'a>,
-    /// Date letters by placeholder or column.
+    /// Format specifiers by placeholder or column.
     pub type_formats: Texts<'a>,
     /// The form of the result, when given.
     pub output_format: Option<OutputFormat>,

@@ -2,12 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 #![expect(clippy::too_many_lines, reason = "a table of cases is read as a table")]
 
-mod accepted;
-mod codec;
-mod datetime;
-mod differential;
-mod output;
-mod parameter;
+mod buffer;
+mod postgresql;
 mod request;
-mod rows;
 mod statement;

@@ -12,7 +12,7 @@ use crate::instant;
 
 /// The values of one row, decoded from left to right.
 pub(crate) struct Record<'a> {
-    values: tidegate_sql::column::Values<'a>,
+    values: tidegate_sql::Values<'a>,
 }
 
 impl<'a> Record<'a> {

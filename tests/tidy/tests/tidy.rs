@@ -12,27 +12,6 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// The layer of each crate; a crate depends on lower layers only (docs/ARCHITECTURE.md, I1).
-/// `embedded` stands apart: only the binary, tests and benches use it.
-const LAYERS: &[(&str, u8)] = &[
-    ("tidegate-sql", 0),
-    ("tidegate-oauth", 0),
-    ("tidegate-embedded", 0),
-    ("tidegate-catalog", 1),
-    ("tidegate-methods", 1),
-    ("tidegate-postgres", 1),
-    ("tidegate-filter", 2),
-    ("tidegate-mail", 1),
-    ("tidegate-oidc", 1),
-    ("tidegate-rpc", 2),
-    ("tidegate-store", 2),
-    ("tidegate-plan", 3),
-    ("tidegate-feed", 3),
-    ("tidegate-graphql", 4),
-    ("tidegate-server", 5),
-    ("tidegate", 6),
-];
-
 /// The crates that may be named here and nowhere else (I3).
 const HOMES: &[(&str, &[&str])] = &[
     ("hyper", &["tidegate-server"]),
@@ -45,7 +24,10 @@ const HOMES: &[(&str, &[&str])] = &[
     ("postgres-protocol", &["tidegate-postgres"]),
     ("hmac", &["tidegate-postgres"]),
     ("sha2", &["tidegate-postgres"]),
-    ("postgres-types", &["tidegate-sql", "tidegate-postgres"]),
+    (
+        "postgres-types",
+        &["tidegate-values", "tidegate-sql", "tidegate-postgres"],
+    ),
     ("ring", &["tidegate-oauth", "tidegate-oidc"]),
     ("oauth2", &["tidegate-oidc"]),
     ("lettre", &["tidegate-mail"]),
@@ -63,73 +45,9 @@ const HOMES: &[(&str, &[&str])] = &[
     ("mimalloc", &["tidegate"]),
 ];
 
-/// The edges between our crates that the architecture draws; any other edge is a new decision.
-const EDGES: &[(&str, &[&str])] = &[
-    ("tidegate-sql", &[]),
-    ("tidegate-oauth", &[]),
-    ("tidegate-embedded", &[]),
-    ("tidegate-catalog", &["tidegate-sql"]),
-    ("tidegate-methods", &["tidegate-sql"]),
-    ("tidegate-filter", &["tidegate-catalog", "tidegate-sql"]),
-    (
-        "tidegate-plan",
-        &["tidegate-catalog", "tidegate-filter", "tidegate-sql"],
-    ),
-    (
-        "tidegate-feed",
-        &["tidegate-catalog", "tidegate-filter", "tidegate-sql"],
-    ),
-    (
-        "tidegate-graphql",
-        &[
-            "tidegate-catalog",
-            "tidegate-filter",
-            "tidegate-plan",
-            "tidegate-sql",
-        ],
-    ),
-    ("tidegate-rpc", &["tidegate-methods", "tidegate-sql"]),
-    ("tidegate-mail", &["tidegate-oauth"]),
-    ("tidegate-oidc", &["tidegate-oauth"]),
-    ("tidegate-postgres", &["tidegate-sql"]),
-    (
-        "tidegate-store",
-        &["tidegate-methods", "tidegate-oauth", "tidegate-sql"],
-    ),
-    (
-        "tidegate-server",
-        &[
-            "tidegate-catalog",
-            "tidegate-feed",
-            "tidegate-filter",
-            "tidegate-graphql",
-            "tidegate-methods",
-            "tidegate-oauth",
-            "tidegate-plan",
-            "tidegate-rpc",
-            "tidegate-sql",
-        ],
-    ),
-    (
-        "tidegate",
-        &[
-            "tidegate-catalog",
-            "tidegate-embedded",
-            "tidegate-feed",
-            "tidegate-mail",
-            "tidegate-methods",
-            "tidegate-oauth",
-            "tidegate-oidc",
-            "tidegate-postgres",
-            "tidegate-server",
-            "tidegate-sql",
-            "tidegate-store",
-        ],
-    ),
-];
-
 /// Crates that never wait: functions from values to values (I5).
 const WITHOUT_TOKIO: &[&str] = &[
+    "tidegate-values",
     "tidegate-sql",
     "tidegate-catalog",
     "tidegate-methods",
@@ -151,6 +69,36 @@ fn root() -> PathBuf {
         .join("../..")
         .canonicalize()
         .unwrap()
+}
+
+/// A crate in the block `layers` of docs/ARCHITECTURE.md (I1).
+struct Layer {
+    number: u8,
+    /// The crates that it may depend on.
+    below: Vec<String>,
+}
+
+/// `sql` in the document is the crate `tidegate-sql`; `tidegate` is the binary.
+fn full_name(short: &str) -> String {
+    if short == "tidegate" {
+        return short.to_owned();
+    }
+    format!("tidegate-{short}")
+}
+
+/// The layers by the name of the crate.
+fn layers() -> BTreeMap<String, Layer> {
+    let document = fs::read_to_string(root().join("docs/ARCHITECTURE.md")).unwrap();
+    let (_, block) = document.split_once("```text layers\n").unwrap();
+    let (block, _) = block.split_once("```").unwrap();
+    let read = |line: &str| {
+        let (head, below) = line.split_once("->").unwrap_or((line, ""));
+        let (number, name) = head.trim().split_once(' ').unwrap();
+        let number = number.trim_start_matches('L').parse().unwrap();
+        let below = below.split_whitespace().map(full_name).collect();
+        (full_name(name.trim()), Layer { number, below })
+    };
+    block.lines().map(read).collect()
 }
 
 struct Package {
@@ -238,48 +186,50 @@ fn production_lines(text: &str) -> usize {
 
 #[test]
 fn every_crate_has_a_layer() {
-    for package in shipped() {
+    let (layers, shipped) = (layers(), shipped());
+    for package in &shipped {
         assert!(
-            LAYERS.iter().any(|(name, _)| *name == package.name),
-            "{} has no layer: add it to LAYERS and to docs/ARCHITECTURE.md",
+            layers.contains_key(&package.name),
+            "{} has no layer in docs/ARCHITECTURE.md",
             package.name
         );
     }
+    assert_eq!(
+        layers.len(),
+        shipped.len(),
+        "docs/ARCHITECTURE.md has layers of crates that do not exist"
+    );
 }
 
 #[test]
 fn dependencies_point_downwards() {
-    let layers: BTreeMap<_, _> = LAYERS.iter().copied().collect();
-    for package in shipped() {
-        let own = layers[package.name.as_str()];
-        for dependency in &package.dependencies {
-            let Some(other) = layers.get(dependency.as_str()) else {
-                continue;
-            };
+    let layers = layers();
+    for (name, layer) in &layers {
+        for below in &layer.below {
+            let other = layers[below].number;
             assert!(
-                *other < own,
-                "{} (L{own}) depends on {dependency} (L{other})",
-                package.name
+                other < layer.number,
+                "docs/ARCHITECTURE.md: {name} (L{}) depends on {below} (L{other})",
+                layer.number
             );
         }
     }
 }
 
 #[test]
-fn edges_between_crates_are_the_drawn_ones() {
-    let edges: BTreeMap<_, _> = EDGES.iter().copied().collect();
+fn edges_between_crates_are_the_documented_ones() {
+    let layers = layers();
     for package in shipped() {
-        for dependency in package
-            .dependencies
-            .iter()
-            .filter(|name| name.starts_with("tidegate"))
-        {
-            assert!(
-                edges[package.name.as_str()].contains(&dependency.as_str()),
-                "{} -> {dependency} is not drawn in docs/ARCHITECTURE.md",
-                package.name
-            );
-        }
+        let is_ours = |name: &&String| name.starts_with("tidegate");
+        let mut used: Vec<_> = package.dependencies.iter().filter(is_ours).collect();
+        let mut documented: Vec<_> = layers[&package.name].below.iter().collect();
+        used.sort();
+        documented.sort();
+        assert_eq!(
+            used, documented,
+            "the dependencies of {} differ from docs/ARCHITECTURE.md",
+            package.name
+        );
     }
 }
 
@@ -407,10 +357,10 @@ fn every_crate_has_a_readme_and_an_example() {
 
 #[test]
 fn libraries_below_the_server_know_no_status_and_no_header() {
-    let layers: BTreeMap<_, _> = LAYERS.iter().copied().collect();
+    let layers = layers();
     for package in shipped()
         .iter()
-        .filter(|package| layers[package.name.as_str()] < 5)
+        .filter(|package| layers[&package.name].number < 5)
     {
         assert!(
             !package

@@ -95,129 +95,129 @@ settings! {
     tls_certificate: Option<PathBuf> = None, Open;
     /// File with the certificate's private key (PEM)
     tls_key: Option<PathBuf> = None, Open;
-    /// Serve tokens over plain HTTP beyond loopback: for development only
+    /// Accept credentials over plain HTTP on addresses other than loopback; for development only
     insecure_http: bool = Some("false"), Open;
-    /// SMTP server for letters that confirm sign-ups and reset passwords: `smtps://user:password@host`, or `smtp://user:password@host:587?tls=required`
+    /// SMTP server for emails that confirm sign-ups and reset passwords: `smtps://user:password@host` or `smtp://user:password@host:587?tls=required`
     smtp_url: Option<MailUrl> = None, Url;
-    /// From whom those letters come, such as `Shop <shop@example.com>`; needed with `smtp_url`
+    /// Sender of these emails, such as `Shop <shop@example.com>`; required with `smtp_url`
     mail_from: Option<String> = None, Open;
-    /// Issuer of an OpenID provider with whose accounts people may sign in
+    /// Issuer of an OpenID provider with which people may sign in
     openid_issuer: Option<PublicUrl> = None, Open;
-    /// Name of that provider for people
+    /// Name of that provider on the pages
     openid_label: String = Some("OpenID"), Open;
-    /// `client_id` that the OpenID provider gave
+    /// `client_id` at the OpenID provider
     openid_client_id: Option<String> = None, Open;
-    /// Secret that the OpenID provider gave
+    /// Client secret at the OpenID provider
     openid_client_secret: Option<Secret> = None, Secret;
-    /// `client_id` that Google gave
+    /// `client_id` at Google
     google_client_id: Option<String> = None, Open;
-    /// Secret that Google gave
+    /// Client secret at Google
     google_client_secret: Option<Secret> = None, Secret;
-    /// Address of GitHub, where people sign in
+    /// Address of GitHub for sign-in
     github_url: PublicUrl = Some("https://github.com"), Open;
-    /// Address of GitHub's REST API; of a GitHub Enterprise Server `https://HOST/api/v3`
+    /// Address of GitHub's REST API; for GitHub Enterprise Server `https://HOST/api/v3`
     github_api_url: PublicUrl = Some("https://api.github.com"), Open;
-    /// `client_id` that GitHub gave
+    /// `client_id` at GitHub
     github_client_id: Option<String> = None, Open;
-    /// Secret that GitHub gave
+    /// Client secret at GitHub
     github_client_secret: Option<Secret> = None, Secret;
-    /// Address of GitLab
+    /// Address of GitLab for sign-in
     gitlab_url: PublicUrl = Some("https://gitlab.com"), Open;
-    /// `client_id` that GitLab gave
+    /// `client_id` at GitLab
     gitlab_client_id: Option<String> = None, Open;
-    /// Secret that GitLab gave
+    /// Client secret at GitLab
     gitlab_client_secret: Option<Secret> = None, Secret;
-    /// How people reach somebody who can give them a new password, where no letters are sent
+    /// Contact for a forgotten password, shown if no emails are sent
     help_contact: Option<String> = None, Open;
-    /// Let people make accounts at `/signup` where a client allows it, without a confirmed e-mail address
+    /// Allow sign-up at `/signup` without a confirmed email address, for clients with `allow_signup`
     open_signup: bool = Some("false"), Open;
-    /// Origins of browser applications that may read answers
+    /// Origins of browser applications that may read responses
     cors_origins: Vec<Origin> = Some("*"), Open;
-    /// File with the master key, made by `tidegate key init`
+    /// File with the master key, created by `tidegate key init`
     master_key_file: Option<PathBuf> = None, Open;
     /// The master key itself: 32 bytes in base64url
     master_key: Option<Secret> = None, Secret;
-    /// The PostgreSQL cluster, as the role that makes databases and roles
+    /// URL of the PostgreSQL cluster, with the role that creates databases and roles
     admin_url: Option<DatabaseUrl> = None, Url;
-    /// Database in which the service keeps tenants, users, clients, sessions and keys
+    /// Database in which the service stores tenants, users, clients, sessions and keys
     control_database: String = Some("tidegate"), Open;
-    /// The cluster as the role that reads changes; the same as `admin_url` when left out
+    /// URL of the cluster, with the role that reads changes; `admin_url` if not set
     replication_url: Option<DatabaseUrl> = None, Url;
-    /// From where change events come: `logical` decoding of PostgreSQL's log, or an `outbox` that triggers fill, for servers whose `wal_level` cannot be changed
+    /// Source of change events: `logical` decoding of WAL, or an `outbox` filled by triggers, for servers whose `wal_level` cannot be changed
     feed_source: FeedSource = Some("logical"), Open;
-    /// TLS to PostgreSQL; verify-full unless the host is loopback or a socket
+    /// TLS to PostgreSQL, as in libpq; if not set, `verify-full` unless the host is loopback or a socket
     sslmode: Option<TlsMode> = None, Open;
-    /// File with the authorities (PEM) that PostgreSQL's certificate is checked against; the system's when left out
+    /// File with the certificate authorities (PEM) for PostgreSQL's certificate; the system's if not set
     sslrootcert: Option<PathBuf> = None, Open;
-    /// How many nodes share the cluster's connections
+    /// Number of nodes that share the cluster's connections
     nodes: u32 = Some("1"), Open;
-    /// Tenant whose default user serves requests that name no database
+    /// Tenant whose default user runs requests without a token that name no database
     anonymous_database: Option<String> = None, Open;
-    /// Folder with the GraphiQL page that `npm run build` in `graphiql/` makes; browsers get a small page of our own when left out
+    /// Folder with the GraphiQL page that `npm run build` in `graphiql/` creates; if not set, browsers get a small built-in page
     graphiql_dir: Option<PathBuf> = None, Open;
-    /// Largest request body
+    /// Maximum size of a request body
     body_limit: Size = Some("10MiB"), Open;
-    /// Longest SQL text
+    /// Maximum size of an SQL text
     statement_limit: Size = Some("1MiB"), Open;
-    /// Largest answer in a format that is not streamed
+    /// Maximum size of a response that is not streamed
     response_limit: Size = Some("256MiB"), Open;
-    /// Most memory that all requests together hold in large bodies and answers; one tenant gets at most half of it, all anonymous callers together a quarter
+    /// Maximum memory of all requests together for large bodies and responses; one tenant gets at most half of it, all anonymous callers together a quarter
     memory_limit: Size = Some("1GiB"), Open;
-    /// Most requests, calls or definitions in one array
+    /// Maximum number of requests, calls or definitions in one array
     batch_limit: u32 = Some("1000"), Open;
-    /// Most parameter sets in one request
+    /// Maximum number of parameter sets in one request
     parameter_set_limit: u32 = Some("100000"), Open;
-    /// Most levels of selections in a GraphQL operation
+    /// Maximum number of nested selections in a GraphQL operation
     graphql_depth_limit: u32 = Some("15"), Open;
-    /// Most fields of a GraphQL operation
+    /// Maximum number of fields in a GraphQL operation
     graphql_field_limit: u32 = Some("1000"), Open;
-    /// Most root fields of a GraphQL operation
+    /// Maximum number of root fields in a GraphQL operation
     graphql_root_limit: u32 = Some("20"), Open;
-    /// Longest GraphQL document
+    /// Maximum size of a GraphQL document
     graphql_document_limit: Size = Some("1MiB"), Open;
-    /// Most rows of a GraphQL list that asks for no number
+    /// Maximum number of rows in a GraphQL list without `limit`
     graphql_page_size: u32 = Some("1000"), Open;
-    /// Most rows of a GraphQL list, whatever it asks for
+    /// Maximum number of rows in a GraphQL list with `limit`, and of groups in an aggregate
     graphql_row_limit: u32 = Some("10000"), Open;
-    /// Most GraphQL requests in one array
+    /// Maximum number of GraphQL requests in one array
     graphql_batch_limit: u32 = Some("50"), Open;
-    /// Roles with limits of GraphQL of their own: `role=depth/fields/root fields`
+    /// GraphQL limits of single roles: `role=depth/fields/root fields`
     graphql_role_limits: Vec<RoleLimit> = None, Open;
-    /// Longest time that a statement may run
+    /// Maximum run time of a statement
     statement_timeout: Span = Some("60s"), Open;
-    /// Longest time that the head of a request may take
+    /// Maximum time to receive the head of a request
     header_timeout: Span = Some("10s"), Open;
-    /// Longest time that the body of a request may be behind 16 KiB a second
+    /// Maximum delay of a request body against a rate of 16 KiB a second
     body_timeout: Span = Some("10s"), Open;
-    /// Longest time that a caller may take none of its answer
+    /// Maximum time for which a client may read nothing of its response
     write_timeout: Span = Some("30s"), Open;
-    /// Longest time that a connection may be idle
+    /// Maximum idle time of a client connection
     idle_timeout: Span = Some("75s"), Open;
-    /// Longest time that requests in flight may take after a signal to stop
+    /// Maximum time for requests in progress to end at shutdown
     drain_timeout: Span = Some("30s"), Open;
-    /// Most connections of callers at one time
+    /// Maximum number of client connections
     connections: u32 = Some("10000"), Open;
-    /// Most connections to PostgreSQL for one role; the default user, whom strangers share, has a quarter of all instead
+    /// Maximum number of connections to PostgreSQL for one role; the default user may use a quarter of all instead
     role_connections: u32 = Some("16"), Open;
-    /// Whether the quick reads of a session share a connection to PostgreSQL while many run at once
+    /// Multiplex quick reads on few connections to PostgreSQL while many run at once
     shared_reads: bool = Some("true"), Open;
-    /// Longest time that a request waits for a connection to PostgreSQL
+    /// Maximum time that a request waits for a connection to PostgreSQL
     pool_timeout: Span = Some("5s"), Open;
-    /// Threads that hash passwords; half the cores, at least one, when left out
+    /// Number of threads that hash passwords; if not set, half the cores, at least one
     password_threads: Option<u32> = None, Open;
-    /// Address of its own for `/metrics`, `/healthz` and `/readyz`, over plain HTTP
+    /// Separate address for `/metrics`, `/healthz` and `/readyz`, over plain HTTP
     metrics_listen: Option<SocketAddr> = None, Open;
-    /// Bearer token that `/metrics` asks for on every address, 16 characters at least
+    /// Bearer token that `/metrics` requires on every address; at least 16 characters
     metrics_token: Option<MetricsToken> = None, Secret;
-    /// From which level on events are logged
+    /// Lowest level of log lines
     log_level: LogLevel = Some("info"), Open;
-    /// How log lines look
+    /// Format of log lines: `text` or `json`
     log_format: LogFormat = Some("text"), Open;
-    /// OpenTelemetry collector that gets the spans of requests, such as `http://127.0.0.1:4318`; needs a build with the feature `otlp`
+    /// OpenTelemetry collector for the spans of requests, such as `http://127.0.0.1:4318`; needs a build with the feature `otlp`
     otlp_url: Option<PublicUrl> = None, Open;
-    /// Where `demo` keeps its database; a folder in the user's data folder when left out
+    /// Folder of the demo's database; if not set, a folder in the user's data folder
     data_dir: Option<PathBuf> = None, Open;
-    /// Folder of the PostgreSQL server's programs for `demo`; looked for when left out
+    /// Folder of the PostgreSQL server's programs for `demo`; searched for if not set
     bin_dir: Option<PathBuf> = None, Open;
 }
 

@@ -30,7 +30,7 @@ pub(super) fn read(
         &|| place.to_owned(),
         &mut text,
     )
-    .map_err(|error| Error::of_input(error, place))?;
+    .map_err(|error| Error::of_value(error, place))?;
     let text = String::from_utf8_lossy(&text);
     let trimmed = text.trim_ascii();
     let datum = match scalar {

@@ -139,7 +139,7 @@ fn encodable(r#type: &Type, value: &Json<'_>, path: &Path<'_>) -> Result<()> {
     let place = || path.to_string();
     parameter::encode(&value, base(r#type), None, &place, &mut BytesMut::new())
         .map(drop)
-        .map_err(|error| Error::of_input(error, path))
+        .map_err(|error| Error::of_value(error, path))
 }
 
 /// A string of a type that may be anything but text.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tidegate_sql::{InputError, Rejection};
+use tidegate_sql::{InputError, Rejection, ValueError};
 
 use super::{Code, Error};
 
@@ -22,11 +22,11 @@ impl Error {
         anonymous: bool,
     ) -> Result<Self, tidegate_sql::Error> {
         Ok(match error {
-            tidegate_sql::Error::Input(InputError::InvalidValue {
+            tidegate_sql::Error::Input(InputError::Value(ValueError::InvalidValue {
                 place,
                 expected,
                 problem,
-            }) => Self::input(format!("`{place}` is not a {expected}: {problem}")),
+            })) => Self::input(format!("`{place}` is not a {expected}: {problem}")),
             tidegate_sql::Error::Input(error) => Self::input(error.to_string()),
             tidegate_sql::Error::Rejected(rejection) if rejection.fatal => {
                 return Err(tidegate_sql::Error::Unavailable {

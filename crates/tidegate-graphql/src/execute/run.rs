@@ -103,5 +103,10 @@ fn failure(plan: &Plan<'_>, failed: PipelineError, anonymous: bool) -> Failure {
         return Failure::of_sql(error, None, anonymous);
     };
     let error = plan.locate(step, error);
-    Failure::of_sql(error, plan.root(step), anonymous)
+    match Failure::of_sql(error, plan.root(step), anonymous) {
+        Failure::Field(_, error) | Failure::Redefined(_, error) if plan.is_shared(step) => {
+            Failure::Shared(error)
+        }
+        failure => failure,
+    }
 }

@@ -14,13 +14,16 @@ pub(super) fn size(roots: &[Root], trees: &[Tree<'_>]) -> u64 {
     let sizes = roots.iter().map(|root| match &root.shows {
         RootShows::Verbatim(text) => text.len() as u64,
         RootShows::Gap => 0,
-        RootShows::Rows(tree) => rows(&trees[*tree].reader.levels),
+        RootShows::Rows { tree, level } => rows(&trees[*tree].reader.levels[*level..]),
     });
     sizes.fold(0, u64::saturating_add)
 }
 
-/// The size of a tree; its levels stand behind those that they hang on.
+/// The size of the first of these levels and those that hang on it; they stand behind it.
 fn rows(levels: &[Level<'_>]) -> u64 {
+    let mut below = levels.iter().skip(1);
+    let next = below.position(|level| level.above.is_none());
+    let levels = next.map_or(levels, |next| &levels[..=next]);
     let mut lists: Vec<Vec<u64>> = levels.iter().map(|_| Vec::new()).collect();
     for at in (0..levels.len()).rev() {
         lists[at] = sizes(&levels[at], &lists);

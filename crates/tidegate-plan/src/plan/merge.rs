@@ -51,10 +51,10 @@ pub(super) fn data(
         match &root.shows {
             RootShows::Verbatim(text) => merge.out.extend_from_slice(text),
             RootShows::Gap => merge.outcome.gaps.push(merge.out.len()),
-            RootShows::Rows(tree) => {
+            RootShows::Rows { tree, level } => {
                 merge.levels = &trees[*tree].reader.levels;
                 merge.path.push(Crumb::Key(&root.key));
-                merge.list(0, 0)?;
+                merge.list(*level, 0)?;
                 merge.path.pop();
             }
         }

@@ -58,8 +58,8 @@ struct Root {
 /// What a root field shows.
 #[derive(Debug)]
 enum RootShows {
-    /// The rows of a tree.
-    Rows(usize),
+    /// The rows of a level of a tree.
+    Rows { tree: usize, level: usize },
     /// Ready text.
     Verbatim(Bytes),
     /// What the caller puts there.
@@ -95,7 +95,21 @@ impl<'a> Plan<'a> {
             schema,
             limits: *limits,
         };
-        build::plan(settings, operation)
+        build::plan(settings, operation, true)
+    }
+
+    /// As [`Plan::new`], but no two root fields share a statement ([`Plan::is_shared`]): then it is
+    /// known which of them a failure is about.
+    ///
+    /// # Errors
+    ///
+    /// As [`Plan::new`].
+    pub fn separate(schema: &'a Schema, operation: Operation<'a>, limits: &Limits) -> Result<Self> {
+        let settings = Settings {
+            schema,
+            limits: *limits,
+        };
+        build::plan(settings, operation, false)
     }
 
     /// In what the statements are to be run.
@@ -103,7 +117,8 @@ impl<'a> Plan<'a> {
         self.way
     }
 
-    /// All statements, one for each root field that needs any.
+    /// All statements: one for each root field that needs any, and one for all those that read
+    /// one row each.
     ///
     /// # Errors
     ///
@@ -113,7 +128,7 @@ impl<'a> Plan<'a> {
         self.steps.clear();
         for (number, tree) in self.trees.iter_mut().enumerate() {
             let begun = tree.begin(&self.settings);
-            if begun.map_err(|error| of_root(&self.roots, tree.root, error))? {
+            if begun.map_err(|error| of_tree(&self.roots, number, error))? {
                 self.steps.push(number);
             }
         }
@@ -149,7 +164,7 @@ impl<'a> Plan<'a> {
             } else {
                 tree.begin(&self.settings)
             };
-            if next.map_err(|error| of_root(&self.roots, tree.root, error))? {
+            if next.map_err(|error| of_tree(&self.roots, self.at, error))? {
                 self.steps.push(self.at);
                 break;
             }
@@ -159,17 +174,26 @@ impl<'a> Plan<'a> {
         Ok(self.trees.get_mut(self.at).and_then(Tree::step))
     }
 
-    /// The number of the root field that a statement is for, by its place among those that were
-    /// given last.
+    /// The number of the first root field that a statement is for, by its place among those that
+    /// were given last.
     pub fn root(&self, step: usize) -> Option<usize> {
         let tree = self.steps.get(step)?;
-        self.trees.get(*tree).map(|tree| tree.root)
+        roots_of(&self.roots, *tree).next()
+    }
+
+    /// Whether a statement is for several root fields, by its place among those that were given
+    /// last.
+    pub fn is_shared(&self, step: usize) -> bool {
+        let tree = self.steps.get(step);
+        tree.is_some_and(|tree| roots_of(&self.roots, *tree).nth(1).is_some())
     }
 
     /// The numbers of the root fields whose statements stand from this place on.
     pub fn roots_from(&self, step: usize) -> Vec<usize> {
         let trees = self.steps.iter().skip(step);
-        trees.map(|tree| self.trees[*tree].root).collect()
+        trees
+            .flat_map(|tree| roots_of(&self.roots, *tree))
+            .collect()
     }
 
     /// Whether the statement of a root field is the last of those that were given.
@@ -250,10 +274,19 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// An error of a root field.
-fn of_root(roots: &[Root], root: usize, error: Error) -> Error {
-    match roots.get(root) {
-        Some(root) => Error::Root(Arc::clone(&root.key), Box::new(error)),
+/// The numbers of the root fields that show rows of a tree.
+fn roots_of(roots: &[Root], tree: usize) -> impl Iterator<Item = usize> {
+    let roots = roots.iter().enumerate();
+    roots.filter_map(move |(number, root)| match root.shows {
+        RootShows::Rows { tree: shown, .. } if shown == tree => Some(number),
+        _ => None,
+    })
+}
+
+/// An error of the first root field of a tree.
+fn of_tree(roots: &[Root], tree: usize, error: Error) -> Error {
+    match roots_of(roots, tree).next() {
+        Some(root) => Error::Root(Arc::clone(&roots[root].key), Box::new(error)),
         None => error,
     }
 }

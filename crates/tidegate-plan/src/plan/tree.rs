@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use tidegate_sql::column::Values;
+use tidegate_sql::Values;
 use tidegate_sql::{BoundStatement, BoxFuture, Column, Flow, RawRow, Rejection, RowSink, Step};
 
 use super::level::{Level, Settings, Source, narrow};
@@ -13,11 +13,10 @@ use crate::row::miscounted;
 use crate::statement;
 use crate::{Error, Result};
 
-/// A root field with all levels below it; each level stands behind the one that it hangs on.
+/// A root field with all levels below it, each behind the one that it hangs on; or several root
+/// fields of one row each, which one statement reads.
 #[derive(Debug)]
 pub(crate) struct Tree<'a> {
-    /// The number of the root field.
-    pub(crate) root: usize,
     pub(crate) reader: Reader<'a>,
     /// Whether each list is read with a limit of its own.
     careful: bool,
@@ -45,9 +44,8 @@ enum Task {
 }
 
 impl<'a> Tree<'a> {
-    pub(super) fn new(root: usize, levels: Vec<Level<'a>>) -> Self {
+    pub(super) fn new(levels: Vec<Level<'a>>) -> Self {
         Self {
-            root,
             reader: Reader {
                 levels,
                 task: Task::Done,

@@ -8,7 +8,7 @@ use tidegate_catalog::{ColumnId, Relation, RelationId, Schema};
 use tidegate_filter::{Json, no_text};
 use tidegate_sql::parameter::{self, IsNull};
 use tidegate_sql::statement::{Kind, SqlWriter};
-use tidegate_sql::{BoundStatement, InputError, Parameter, Rejection, TypeKind};
+use tidegate_sql::{BoundStatement, InputError, Parameter, Rejection, TypeKind, ValueError};
 
 use super::elements::Elements;
 use super::name::target;
@@ -102,7 +102,7 @@ fn members<'a>(
             )
         })?;
         is_given(relation.column(id), || place.column(name))?;
-        Ok(id)
+        Ok::<_, InputError>(id)
     };
     let read: Vec<(ColumnId, Json<'a>)> = match object {
         Json::Object(members) => {
@@ -163,14 +163,14 @@ pub(crate) fn is_text(
     let Some(found) = no_text(column, relation.is_key(id), value) else {
         return Ok(());
     };
-    Err(InputError::InvalidValue {
+    Err(InputError::Value(ValueError::InvalidValue {
         place: place(),
         expected: match column.r#type.kind() {
             TypeKind::Array(element) => format!("{}[]", element.name()),
             _ => column.r#type.name().to_owned(),
         },
         problem: format!("{found}, expected a string"),
-    })
+    }))
 }
 
 fn is_object(text: &str) -> bool {
@@ -189,7 +189,7 @@ fn wrong(member: String, problem: String) -> InputError {
 ///
 /// # Errors
 ///
-/// [`InputError::InvalidValue`] for a value that does not fit its column, with its place.
+/// [`ValueError::InvalidValue`] for a value that does not fit its column, with its place.
 pub(crate) fn insert(
     schema: &Schema,
     relation: RelationId,
@@ -292,7 +292,9 @@ fn column_values(column: &Column, group: &Group<'_>, at: usize) -> Result<Parame
             .column(&column.field)
         };
         text.clear();
-        match parameter::encode(&value.parameter(), &column.r#type, None, &place, &mut text)? {
+        let encoded =
+            parameter::encode(&value.parameter(), &column.r#type, None, &place, &mut text);
+        match encoded.map_err(InputError::from)? {
             IsNull::Yes => array.push_str("NULL"),
             IsNull::No => push_element(&String::from_utf8_lossy(&text), &mut array),
         }

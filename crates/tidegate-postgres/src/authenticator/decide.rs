@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use tidegate_sql::statement::{BoundStatement, Parameter, Statement};
+use tidegate_sql::Parameter;
+use tidegate_sql::statement::{BoundStatement, Statement};
 use tidegate_sql::{DatabaseName, Error, Executor, Mode, Principal, Result, Terms, Transaction};
 
 use super::Objection;

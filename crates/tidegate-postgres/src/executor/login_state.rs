@@ -10,7 +10,8 @@ use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use tidegate_sql::statement::{BoundStatement, Parameter, Statement};
+use tidegate_sql::Parameter;
+use tidegate_sql::statement::{BoundStatement, Statement};
 use tidegate_sql::{Executor, Principal, Result, Terms};
 
 use super::RoleConnector;

@@ -235,7 +235,7 @@ impl Set<'_> {
         let outcome = frontend::bind("", name, [], 0..values.len(), encode, formats, out);
         match (outcome, wrong) {
             (Ok(()), _) => Ok(()),
-            (Err(_), Some(wrong)) => Err(Wrong::Input(wrong)),
+            (Err(_), Some(wrong)) => Err(Wrong::Input(wrong.into())),
             (Err(BindError::Conversion(error)), None) => Err(Wrong::Ours(Error::Internal(error))),
             (Err(BindError::Serialization(error)), None) => {
                 Err(Wrong::Ours(Error::internal(error)))

@@ -1,4 +1,4 @@
-//! Letting PostgreSQL parse and describe a statement.
+//! Letting PostgreSQL parse and describe statements.
 
 use std::sync::Arc;
 
@@ -15,6 +15,14 @@ use crate::wire::body::{self, Field};
 use crate::wire::rejection::ServerError;
 use crate::wire::tag;
 
+/// A statement that is being prepared.
+struct Unprepared<'a> {
+    task: &'a Task<'a>,
+    /// Its name in the session; empty for one that is used once.
+    name: String,
+    hints: Vec<Option<Type>>,
+}
+
 /// What PostgreSQL says of a statement, with types by number.
 #[derive(Default)]
 struct Described {
@@ -22,33 +30,59 @@ struct Described {
     fields: Vec<Field>,
 }
 
+impl Described {
+    /// The numbers of all types, of parameters first.
+    fn types(&self) -> impl Iterator<Item = u32> {
+        let columns = self.fields.iter().map(|field| field.type_oid);
+        self.parameters.iter().copied().chain(columns)
+    }
+}
+
 impl Connection {
-    /// Parses and describes the statement in a round trip of its own, and looks its types up.
+    /// Parses and describes a statement in a round trip of its own, and looks its types up.
     pub(crate) async fn prepare(&mut self, task: &Task<'_>) -> Result<Arc<Prepared>, Failure> {
+        let prepared = self.prepare_all(&[task]).await?;
+        let none = || Error::internal("a statement without a description").into();
+        prepared.into_iter().next().ok_or_else(none)
+    }
+
+    /// Parses and describes statements of one caller in one round trip, and looks their types up in
+    /// another. If PostgreSQL refuses one, none of them is prepared.
+    pub(crate) async fn prepare_all(
+        &mut self,
+        tasks: &[&Task<'_>],
+    ) -> Result<Vec<Arc<Prepared>>, Failure> {
+        let Some(first) = tasks.first() else {
+            return Ok(Vec::new());
+        };
         // What the last prefix met says nothing of an error that comes before the next.
         self.session.prefix = Prefix::default();
-        let generation = task.dictionary.generation();
-        let keeps = self.may_keep_what_is_learnt(task).await?;
-        let hints = self.resolve_hints(task, keeps).await?;
-        let name = if keeps && task.is_kept() {
-            self.session.statements.name()
-        } else {
-            String::new()
-        };
-        self.begin_pipeline();
-        self.push_prefix(task.begins(), task.switch)?;
-        self.push_parse(
-            task,
-            &name,
-            hints.iter().map(|hint| hint.as_ref().map_or(0, Type::oid)),
-        )?;
-        let described = self.describe(task, &name).await?;
-        let shape = self.shape(task, described, generation).await?;
-        let verdict = Arc::default();
+        let generation = first.dictionary.generation();
+        let keeps = self.may_keep_what_is_learnt(first).await?;
+        let mut unprepared = Vec::with_capacity(tasks.len());
+        for task in tasks {
+            let hints = self.resolve_hints(task, keeps).await?;
+            let name = if keeps && task.is_kept() {
+                self.session.statements.name()
+            } else {
+                String::new()
+            };
+            unprepared.push(Unprepared { task, name, hints });
+        }
+        let described = self.describe(first, &unprepared).await?;
+        let shapes = self.shapes(&unprepared, described, generation).await?;
+        let prepared = unprepared.into_iter().zip(shapes);
+        Ok(prepared
+            .map(|(one, shape)| self.keep(one, shape, keeps))
+            .collect())
+    }
+
+    fn keep(&mut self, one: Unprepared<'_>, shape: Shape, keeps: bool) -> Arc<Prepared> {
+        let task = one.task;
         let prepared = Arc::new(Prepared {
-            name,
-            shape,
-            verdict,
+            name: one.name,
+            shape: Arc::new(shape),
+            verdict: Arc::default(),
         });
         if keeps && task.is_kept() {
             self.session.statements.keep(task.bound, prepared.clone());
@@ -57,7 +91,7 @@ impl Connection {
             task.dictionary
                 .keep_shape(task.bound, &task.login.role, &prepared.shape);
         }
-        Ok(prepared)
+        prepared
     }
 
     /// Queues a `Parse`, and a `Close` for each statement that was evicted.
@@ -84,43 +118,77 @@ impl Connection {
             .map_err(Error::internal)
     }
 
-    async fn describe(&mut self, task: &Task<'_>, name: &str) -> Result<Described, Failure> {
-        frontend::describe(b'S', name, &mut self.channel.outbound).map_err(Error::internal)?;
+    /// Has PostgreSQL parse and describe statements in one pipeline.
+    async fn describe(
+        &mut self,
+        first: &Task<'_>,
+        statements: &[Unprepared<'_>],
+    ) -> Result<Vec<Described>, Failure> {
+        self.begin_pipeline();
+        self.push_prefix(first.begins(), first.switch)?;
+        for Unprepared { task, name, hints } in statements {
+            let types = hints.iter().map(|hint| hint.as_ref().map_or(0, Type::oid));
+            self.push_parse(task, name, types)?;
+            frontend::describe(b'S', name, &mut self.channel.outbound).map_err(Error::internal)?;
+        }
         self.sync();
-        let mut described = Described::default();
+        let (mut described, mut current) = (Vec::new(), Described::default());
         let mut failure = None;
         loop {
-            let tag = match self.next(task.deadline).await {
+            let tag = match self.next(first.deadline).await {
                 Ok(tag) => tag,
-                Err(error) => return Err(self.last_word(failure, error, task).into()),
+                Err(error) => return Err(self.last_word(failure, error, first).into()),
             };
             let body = self.channel.inbound.body();
-            let understood = match tag {
-                tag::PARAMETER_DESCRIPTION => body::parameter_description(body)
-                    .map(|parameters| described.parameters = parameters),
-                tag::ROW_DESCRIPTION => {
-                    body::row_description(body).map(|fields| described.fields = fields)
+            let fields = match tag {
+                tag::PARAMETER_DESCRIPTION => {
+                    let parameters = body::parameter_description(body);
+                    let Some(parameters) = parameters else {
+                        return Err(self.breach("an unreadable description").into());
+                    };
+                    current.parameters = parameters;
+                    continue;
                 }
+                tag::ROW_DESCRIPTION => body::row_description(body),
+                tag::NO_DATA => Some(Vec::new()),
                 tag::ERROR_RESPONSE => {
                     failure = Some(ServerError::read(body));
-                    Some(())
+                    continue;
                 }
                 tag::READY_FOR_QUERY => {
                     self.ready_for_query()?;
                     break;
                 }
-                // Of Close, and of a statement without rows.
-                tag::PARSE_COMPLETE | tag::CLOSE_COMPLETE | tag::NO_DATA => Some(()),
+                tag::PARSE_COMPLETE | tag::CLOSE_COMPLETE => continue,
                 _ => None,
             };
-            if understood.is_none() {
+            let Some(fields) = fields else {
                 return Err(self.breach("an unreadable description").into());
-            }
+            };
+            current.fields = fields;
+            described.push(std::mem::take(&mut current));
         }
         match self.refusal().or(failure) {
-            Some(error) if task.has_lost_hint(&error) => Err(Failure::Stale(Box::new(error))),
-            Some(error) => Err(self.rejected(error, task.bound).into()),
-            None => Ok(described),
+            Some(error) => Err(self.refused_description(error, statements, described.len())),
+            None if described.len() == statements.len() => Ok(described),
+            None => Err(self.breach("a statement without a description").into()),
+        }
+    }
+
+    /// The failure of the statement at `index`; those in front of it were prepared, and are closed.
+    fn refused_description(
+        &mut self,
+        error: ServerError,
+        statements: &[Unprepared<'_>],
+        index: usize,
+    ) -> Failure {
+        for Unprepared { name, .. } in statements.iter().take(index) {
+            self.session.statements.discard(name);
+        }
+        match statements.get(index).or(statements.last()) {
+            Some(one) if one.task.has_lost_hint(&error) => Failure::Stale(Box::new(error)),
+            Some(one) => self.rejected(error, one.task.bound).into(),
+            None => self.breach("an error of no statement").into(),
         }
     }
 
@@ -140,26 +208,32 @@ impl Connection {
         }
     }
 
-    async fn shape(
+    /// The shapes of described statements; types that are not known are looked up together.
+    async fn shapes(
         &mut self,
-        task: &Task<'_>,
-        described: Described,
+        statements: &[Unprepared<'_>],
+        described: Vec<Described>,
         generation: u64,
-    ) -> Result<Arc<Shape>, Error> {
-        let columns = described.fields.iter().map(|field| field.type_oid);
-        let oids: Vec<u32> = described
-            .parameters
-            .iter()
-            .copied()
-            .chain(columns)
-            .collect();
-        let types = self.resolve(task.dictionary, &oids, task.deadline).await?;
-        let count = described.parameters.len();
-        let mut shape = Shape::new(count, described.fields, types, generation);
-        if let Some(pace) = task.dictionary.pace(task.bound, &task.login.role) {
-            shape.pace = pace;
-        }
-        Ok(Arc::new(shape))
+    ) -> Result<Vec<Shape>, Error> {
+        let Some(Unprepared { task: first, .. }) = statements.first() else {
+            return Ok(Vec::new());
+        };
+        let numbers: Vec<u32> = described.iter().flat_map(Described::types).collect();
+        let types = self.resolve(first.dictionary, &numbers, first.deadline);
+        let mut types = types.await?.into_iter();
+        let shape = |(one, described): (&Unprepared<'_>, Described)| {
+            let count = described.parameters.len();
+            let of_it = types
+                .by_ref()
+                .take(count + described.fields.len())
+                .collect();
+            let mut shape = Shape::new(count, described.fields, of_it, generation);
+            if let Some(pace) = first.dictionary.pace(one.task.bound, &one.task.login.role) {
+                shape.pace = pace;
+            }
+            shape
+        };
+        Ok(statements.iter().zip(described).map(shape).collect())
     }
 }
 

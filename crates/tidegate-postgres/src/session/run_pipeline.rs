@@ -125,27 +125,29 @@ impl Connection {
         known.filter(|(_, guessed)| may_guess || !guessed)
     }
 
-    /// Has PostgreSQL describe what is not known, before anything runs. What it refuses is run in
-    /// turn, which tells the first error; so is a batch of more statements than the cache holds.
+    /// Has PostgreSQL describe what is not known, before anything runs. If it refuses one, the
+    /// statements run in turn, which reports the first error; so do more statements than the cache
+    /// holds.
     async fn learn(&mut self, batch: &Batch<'_>) -> Result<Vec<(Arc<Prepared>, bool)>, Miss> {
         let may_guess = !batch.has_effects();
+        let mut unknown: Vec<&Task<'_>> = Vec::new();
         for task in &batch.tasks {
-            if self.statement(task, may_guess).is_some() {
-                continue;
-            }
-            if !task.is_kept() {
-                return Err(Miss::Back(Setback::Unfit));
-            }
-            match self.prepare(task).await {
-                Ok(_) => {}
-                Err(Failure::Final(error)) if self.session.prefix.is_refused() => {
-                    return Err(Miss::Back(Setback::RoleRefused(error)));
-                }
-                Err(Failure::Final(error)) if !is_refusal(&error) => return Err(error.into()),
-                Err(_) => return Err(Miss::Back(Setback::Unfit)),
+            let is_same = |other: &&Task<'_>| task.is_same_statement(other);
+            if self.statement(task, may_guess).is_none() && !unknown.iter().any(is_same) {
+                unknown.push(task);
             }
         }
-        self.known(batch).ok_or(Miss::Back(Setback::Unfit))
+        if !unknown.iter().all(|task| task.is_kept()) {
+            return Err(Miss::Back(Setback::Unfit));
+        }
+        match self.prepare_all(&unknown).await {
+            Ok(_) => self.known(batch).ok_or(Miss::Back(Setback::Unfit)),
+            Err(Failure::Final(error)) if self.session.prefix.is_refused() => {
+                Err(Miss::Back(Setback::RoleRefused(error)))
+            }
+            Err(Failure::Final(error)) if !is_refusal(&error) => Err(error.into()),
+            Err(_) => Err(Miss::Back(Setback::Unfit)),
+        }
     }
 
     /// After the last `ReadyForQuery`: what came of it.

@@ -3,7 +3,7 @@
 use tidegate_sql::{BoundStatement, Error, Login, Mode, Rejection, RoleName, Sharing, TypeHint};
 use tokio::time::Instant;
 
-use super::cache::Prepared;
+use super::cache::{Prepared, is_same};
 use super::prefix::Switch;
 use super::reset::is_harmless;
 use crate::connection::{Connection, is_outage_of_statement, outage};
@@ -43,6 +43,11 @@ impl Task<'_> {
     /// hardly used again.
     pub(crate) fn is_kept(&self) -> bool {
         self.login.sharing != Sharing::Strangers && self.is_short()
+    }
+
+    /// Whether another task has the same text and hints, and so the same prepared statement.
+    pub(crate) fn is_same_statement(&self, other: &Self) -> bool {
+        is_same(&self.bound.statement, &self.bound.hints, other.bound)
     }
 
     /// The role as which the statement runs.

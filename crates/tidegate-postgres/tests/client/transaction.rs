@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tidegate_sql::{Error, InputError, Mode, Terms};
+use tidegate_sql::{Error, InputError, Mode, Terms, ValueError};
 
 use super::statement;
 use crate::stage::{Gathered, Sql, Stage};
@@ -58,7 +58,7 @@ async fn a_set_that_fails_takes_all_with_it() {
         .await
         .unwrap_err();
     assert!(
-        matches!(&error, Error::Input(InputError::InvalidValue { place, .. })
+        matches!(&error, Error::Input(InputError::Value(ValueError::InvalidValue { place, .. }))
             if place == "params[20000].a"),
         "{error:?}"
     );

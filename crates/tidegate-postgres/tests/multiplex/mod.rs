@@ -291,25 +291,41 @@ async fn what_one_session_does_no_other_one_shares() {
     assert_eq!(stage.roles.shared_reads(), before);
 }
 
-#[tokio::test]
-async fn postgresql_refuses_writes_on_a_shared_connection() {
-    let stage = crowded("multiplex_read_only").await;
+/// Shows a setting again and again until some of the answers are multiplexed: these have the value
+/// of multiplexed connections, and the others have not.
+async fn count_while_multiplexed(stage: &Stage, show: &str, expected: &str) {
     let owner = stage.owner();
-    let mode = async |_| {
-        Sql::new("show transaction_read_only")
-            .value(&stage, &owner)
-            .await
-    };
+    let value = async |_| Sql::new(show).value(stage, &owner).await;
     let deadline = Instant::now() + Duration::from_secs(20);
     let (mut before, mut shared) = (stage.roles.shared_reads(), 0);
     while shared == 0 {
         assert!(Instant::now() < deadline, "nothing is ever shared");
-        let modes = join_all((0..100).map(mode)).await;
-        let read_only = modes.iter().filter(|mode| *mode == "\"on\"").count();
+        let values = join_all((0..100).map(value)).await;
+        let found = values.iter().filter(|value| *value == expected).count();
         shared = stage.roles.shared_reads() - before;
         before += shared;
-        assert_eq!(u64::try_from(read_only), Ok(shared), "each that was shared");
+        assert_eq!(u64::try_from(found), Ok(shared), "each that was shared");
     }
+}
+
+/// Without it the statements of a pipeline could see different snapshots.
+#[tokio::test]
+async fn multiplexed_connections_read_in_one_snapshot() {
+    let stage = crowded("multiplex_isolation").await;
+    let show = "show transaction_isolation";
+    count_while_multiplexed(&stage, show, "\"repeatable read\"").await;
+    for _ in 0..20 {
+        let value = Sql::new(show).value(&stage, &stage.owner()).await;
+        assert_eq!(value, "\"read committed\"");
+    }
+}
+
+#[tokio::test]
+async fn postgresql_refuses_writes_on_a_shared_connection() {
+    let stage = crowded("multiplex_read_only").await;
+    let owner = stage.owner();
+    let show = "show transaction_read_only";
+    count_while_multiplexed(&stage, show, "\"on\"").await;
     // A lock of a row is no read to PostgreSQL, and is had on a connection of one's own.
     let lock = |id: usize| {
         let (stage, owner) = (&stage, &owner);
@@ -324,7 +340,7 @@ async fn postgresql_refuses_writes_on_a_shared_connection() {
     }
     // What was set in the session is undone.
     for _ in 0..20 {
-        assert_eq!(mode(0).await, "\"off\"");
+        assert_eq!(Sql::new(show).value(&stage, &owner).await, "\"off\"");
     }
     let insert = Sql::new("insert into items values (101, 'new')");
     insert.run(&stage, &owner).await.unwrap();

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tidegate_sql::{Error, InputError, PipelineError, TransactionOutcome};
+use tidegate_sql::{Error, InputError, PipelineError, TransactionOutcome, ValueError};
 
 use super::{Plan, by_key, notes, stage, write, write_returning};
 use crate::stage::Sql;
@@ -65,7 +65,10 @@ async fn a_value_that_does_not_fit_is_found_before_anything_runs() {
             (Some(1), TransactionOutcome::RolledBack)
         );
         assert!(
-            matches!(error.error, Error::Input(InputError::InvalidValue { .. })),
+            matches!(
+                error.error,
+                Error::Input(InputError::Value(ValueError::InvalidValue { .. }))
+            ),
             "{error:?}"
         );
     }

@@ -4,6 +4,7 @@ mod differential;
 mod failures;
 mod load;
 mod proxy;
+mod unknown;
 
 use std::time::{Duration, Instant};
 

@@ -154,6 +154,29 @@ async fn pipelines_of_many_users_interleave_on_few_connections() {
     assert!(connections.parse::<usize>().unwrap() <= 19, "{held}");
 }
 
+/// The authenticator could run these statements itself: where the switch in front of one is missing
+/// PostgreSQL does not refuse it, and only the role in the answer shows it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn statements_that_need_no_right_run_as_their_caller() {
+    let (stage, open) = tenant("shared_interleaved_roles", USERS).await;
+    let one = async |number: usize| {
+        let login = user(&stage, number);
+        let plan = Plan::new([ours(WHO), ours(WHO)]).ours().snapshot();
+        let expected = format!("\"{} {}/$authenticator1\"", login.role, stage.name);
+        for rows in plan.run(&stage, &login).await.unwrap() {
+            assert_eq!(rows.values, [[expected.clone()]]);
+        }
+        let alone = ours(WHO).value(&stage, &login).await;
+        assert_eq!(alone, expected);
+    };
+    let deadline = Instant::now() + Duration::from_mins(1);
+    while stage.roles.shared_reads() < 400 {
+        assert!(Instant::now() < deadline, "few pipelines are multiplexed");
+        join_all((1..=USERS).map(one)).await;
+    }
+    assert_eq!(open.distrusted(), 0);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pipelines_of_many_users_survive_killed_backends() {
     let (stage, _) = tenant("shared_interleaved_killed", USERS).await;

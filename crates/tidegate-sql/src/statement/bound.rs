@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
+use tidegate_values::datetime::Zone;
+use tidegate_values::{InputFormat, Parameter};
 
 use super::params::{ParameterSet, Params};
 use super::{Statement, Trust, names};
-use crate::datetime::Zone;
 use crate::error::InputError;
 
 /// From this many placeholders on they are looked up by hash.
@@ -16,7 +17,7 @@ const MANY_NAMES: usize = 16;
 /// A statement and the values of its placeholders: what an executor runs.
 ///
 /// The values are still in the caller's form; the executor turns them into the text form of the
-/// parameter's type once PostgreSQL has told that type, by [`crate::parameter::encode`].
+/// parameter's type once PostgreSQL has told that type, by [`tidegate_values::parameter::encode`].
 #[derive(Clone, Debug)]
 pub struct BoundStatement {
     /// The statement.
@@ -37,26 +38,6 @@ pub struct BoundStatement {
 /// The name of a PostgreSQL type as a caller writes it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TypeHint(pub String);
-
-/// How the text of a date or time is written.
-#[derive(Clone, Debug)]
-pub struct InputFormat {
-    /// Date letters, as `type_formats` has them.
-    pub letters: String,
-    /// The zone of a text that names none.
-    pub zone: Zone,
-}
-
-/// The value of a placeholder.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Parameter {
-    /// SQL NULL.
-    Null,
-    /// A JSON document, verbatim, so that numbers keep their digits.
-    Json(Box<str>),
-    /// The text form of the parameter's type, as PostgreSQL's input function takes it.
-    Text(Box<str>),
-}
 
 impl Statement {
     /// Binds values to the placeholders: every placeholder needs one, and every value a
@@ -85,8 +66,8 @@ impl Statement {
             }
         };
         let hints = index.assign(type_hints, |hint| TypeHint(hint.to_owned()));
-        let formats = index.assign(type_formats, |letters| InputFormat {
-            letters: letters.to_owned(),
+        let formats = index.assign(type_formats, |specifiers| InputFormat {
+            specifiers: specifiers.to_owned(),
             zone: Zone::default(),
         });
         Ok(BoundStatement {

@@ -15,7 +15,7 @@ mod writer;
 
 use std::hash::{Hash, Hasher};
 
-pub use bound::{BoundStatement, InputFormat, Parameter, TypeHint};
+pub use bound::{BoundStatement, TypeHint};
 pub use params::{ParameterSet, Params};
 pub use suspects::Suspects;
 pub use writer::SqlWriter;

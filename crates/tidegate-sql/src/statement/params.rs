@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use serde_json::value::RawValue;
+use tidegate_values::json::{self, JsonKind};
 
 use crate::error::InputError;
-use crate::json::{self, JsonKind};
 
 /// One parameter set or a list of them, borrowed from the request's JSON.
 #[derive(Clone, Debug)]

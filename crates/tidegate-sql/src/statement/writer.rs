@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{BoundStatement, Kind, Parameter, Statement, Trust};
+use tidegate_values::Parameter;
+
+use super::{BoundStatement, Kind, Statement, Trust};
 
 /// Writes a statement with three verbs: syntax, identifier, parameter. There is no fourth, so a
 /// value cannot enter the text, and names are quoted here and nowhere else.

@@ -135,8 +135,12 @@ fn hints_and_formats_go_to_their_placeholders_and_the_rest_is_for_columns() {
         )
         .unwrap();
     assert_eq!(bound.hints, [None, Some(TypeHint("int8".into()))]);
-    let letters = |index: usize| bound.formats[index].as_ref().map(|format| &*format.letters);
-    assert_eq!((letters(0), letters(1)), (Some("Y-m-d"), None));
+    let specifiers = |index: usize| {
+        bound.formats[index]
+            .as_ref()
+            .map(|format| &*format.specifiers)
+    };
+    assert_eq!((specifiers(0), specifiers(1)), (Some("Y-m-d"), None));
     let zone = Zone::named("Europe/Copenhagen").unwrap();
     let bound = bound.in_zone(&zone);
     assert_eq!(

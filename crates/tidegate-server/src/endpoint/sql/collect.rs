@@ -128,7 +128,8 @@ impl Collector {
 
     /// Ends the result and gives everything back.
     pub(crate) fn finish(mut self, completion: Completion) -> Result<Pieces> {
-        self.writer.finish(completion, &mut self.pieces.open)?;
+        self.writer
+            .finish(completion.affected_rows, &mut self.pieces.open);
         self.pieces.close_full()?;
         Ok(self.pieces)
     }
@@ -139,7 +140,7 @@ pub(super) fn start(writer: &mut RowWriter, columns: &[Column], out: &mut BytesM
     if columns.is_empty() {
         writer.fall_back_to_json();
     }
-    writer.columns(columns, out)
+    Ok(writer.columns(columns, out)?)
 }
 
 impl RowSink for Collector {

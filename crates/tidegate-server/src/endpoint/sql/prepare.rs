@@ -2,7 +2,7 @@
 
 use tidegate_sql::datetime::Zone;
 use tidegate_sql::request::SqlRequest;
-use tidegate_sql::{BoundStatement, OutputFormat, OutputOptions, RowWriter};
+use tidegate_sql::{BoundStatement, InputError, OutputFormat, OutputOptions, RowWriter};
 
 use crate::app::App;
 use crate::error::Failure;
@@ -52,7 +52,7 @@ impl Prepared {
         if let Some(zone) = &options.timezone {
             bound = bound.in_zone(zone);
         }
-        let writer = RowWriter::new(format, options)?;
+        let writer = RowWriter::new(format, options).map_err(InputError::from)?;
         Ok(Self {
             statement: bound,
             format,

@@ -151,7 +151,8 @@ struct Sink {
 
 impl Sink {
     fn finish(mut self, completion: Completion) -> Result<Bytes> {
-        self.writer.finish(completion, &mut self.bytes)?;
+        self.writer
+            .finish(completion.affected_rows, &mut self.bytes);
         Ok(self.bytes.freeze())
     }
 }

@@ -1,0 +1,169 @@
+//! Values in the binary form of their type's send function.
+
+use bytes::BytesMut;
+
+use super::json_form::{Array, Attribute, Form};
+use super::{interval, postgis, range};
+use crate::append::{json, number};
+use crate::binary_reader::BinaryReader;
+use crate::binary_reader::exact;
+use crate::error::{MalformedValue, Result};
+
+/// Appends a value as JSON.
+#[inline]
+pub(super) fn json(form: &Form, raw: &[u8], out: &mut BytesMut) -> Result<()> {
+    match form {
+        Form::Bool => boolean(raw, out)?,
+        Form::Int2 => number::integer(i16::from_be_bytes(exact(raw)?), out),
+        Form::Int4 => number::integer(i32::from_be_bytes(exact(raw)?), out),
+        Form::Int8 => number::integer(i64::from_be_bytes(exact(raw)?), out),
+        Form::Oid => number::integer(u32::from_be_bytes(exact(raw)?), out),
+        Form::Float4 => number::float_json(f32::from_be_bytes(exact(raw)?), out),
+        Form::Float8 => number::float_json(f64::from_be_bytes(exact(raw)?), out),
+        Form::Text | Form::Foreign | Form::Hstore { .. } | Form::Record => json::string(raw, out),
+        Form::Json => json::raw_text(raw, out),
+        Form::Jsonb => json::raw_text(document(raw)?, out),
+        Form::Interval => interval::binary(raw, out)?,
+        Form::Geometric(shape) => shape.binary(raw, out)?,
+        Form::Geometry => postgis::json(raw, out)?,
+        Form::Array(inner) => array(inner, raw, out)?,
+        Form::Range(inner) => range::binary(inner, raw, out)?,
+        Form::Multirange(inner) => multirange(inner, raw, out)?,
+        Form::Composite(attributes) => composite(attributes, raw, out)?,
+        Form::Moment(moment, Some(format)) => format.json(moment.binary(raw)?, out)?,
+        Form::Numeric | Form::Uuid | Form::Bytea | Form::Moment(_, None) | Form::Quoted(_) => {
+            out.extend_from_slice(b"\"");
+            plain(form, raw, out)?;
+            out.extend_from_slice(b"\"");
+        }
+    }
+    Ok(())
+}
+
+/// Appends a value as it stands in a CSV field: as JSON, but strings without quotes and escapes.
+pub(super) fn plain(form: &Form, raw: &[u8], out: &mut BytesMut) -> Result<()> {
+    match form {
+        Form::Numeric => number::numeric(raw, out)?,
+        Form::Uuid => uuid(raw, out)?,
+        Form::Bytea => json::base64(raw, out),
+        Form::Moment(moment, None) => moment.binary(raw)?.write(out)?,
+        Form::Moment(moment, Some(format)) => format.write(moment.binary(raw)?, out)?,
+        Form::Text | Form::Foreign | Form::Hstore { .. } | Form::Record => {
+            json::raw_text(raw, out);
+        }
+        Form::Float4 => drop(number::float(f32::from_be_bytes(exact(raw)?), out)),
+        Form::Float8 => drop(number::float(f64::from_be_bytes(exact(raw)?), out)),
+        Form::Quoted(inner) => plain(inner, raw, out)?,
+        _ => json(form, raw, out)?,
+    }
+    Ok(())
+}
+
+fn boolean(raw: &[u8], out: &mut BytesMut) -> Result<()> {
+    let [value] = exact(raw)?;
+    out.extend_from_slice(if value == 0 { b"false" } else { b"true" });
+    Ok(())
+}
+
+/// The document of a `jsonb` behind its version byte.
+fn document(raw: &[u8]) -> Result<&[u8]> {
+    match raw.split_first() {
+        Some((1, document)) => Ok(document),
+        _ => Err(MalformedValue),
+    }
+}
+
+fn uuid(raw: &[u8], out: &mut BytesMut) -> Result<()> {
+    let raw: [u8; 16] = exact(raw)?;
+    for (at, part) in [0..4, 4..6, 6..8, 8..10, 10..16].into_iter().enumerate() {
+        if at > 0 {
+            out.extend_from_slice(b"-");
+        }
+        json::hex(&raw[part], out);
+    }
+    Ok(())
+}
+
+/// PostgreSQL's limit (`MAXDIM`).
+pub(super) const MOST_DIMENSIONS: usize = 6;
+
+/// The number of dimensions, a flag for NULLs, the element type; per dimension its length and
+/// lower bound; the elements (`array_send`).
+fn array(array: &Array, raw: &[u8], out: &mut BytesMut) -> Result<()> {
+    let mut reader = BinaryReader::new(raw);
+    let dimensions = reader.count()?;
+    let (_nulls, _element) = (reader.i32()?, reader.u32()?);
+    let mut lengths = [0; MOST_DIMENSIONS];
+    let lengths = lengths.get_mut(..dimensions).ok_or(MalformedValue)?;
+    for length in &mut *lengths {
+        *length = reader.count()?;
+        let _lower_bound = reader.i32()?;
+    }
+    // An empty array has no dimension, an empty vector one without elements.
+    if lengths.is_empty() || lengths.contains(&0) {
+        out.extend_from_slice(b"[]");
+    } else {
+        elements(&array.element, lengths, &mut reader, out)?;
+    }
+    reader.end()
+}
+
+/// Appends one dimension.
+fn elements(
+    form: &Form,
+    lengths: &[usize],
+    reader: &mut BinaryReader<'_>,
+    out: &mut BytesMut,
+) -> Result<()> {
+    let Some((&length, inner)) = lengths.split_first() else {
+        return value(form, reader.value()?, out);
+    };
+    for at in 0..length {
+        out.extend_from_slice(if at == 0 { b"[" } else { b"," });
+        elements(form, inner, reader, out)?;
+    }
+    out.extend_from_slice(b"]");
+    Ok(())
+}
+
+/// Appends a value or `null`.
+#[inline]
+pub(super) fn value(form: &Form, raw: Option<&[u8]>, out: &mut BytesMut) -> Result<()> {
+    let Some(raw) = raw else {
+        out.extend_from_slice(b"null");
+        return Ok(());
+    };
+    json(form, raw, out)
+}
+
+/// The number of ranges, and each with its length (`multirange_send`).
+fn multirange(form: &Form, raw: &[u8], out: &mut BytesMut) -> Result<()> {
+    let mut reader = BinaryReader::new(raw);
+    let count = reader.count()?;
+    out.extend_from_slice(b"[");
+    for at in 0..count {
+        if at > 0 {
+            out.extend_from_slice(b",");
+        }
+        range::binary(form, reader.value()?.ok_or(MalformedValue)?, out)?;
+    }
+    out.extend_from_slice(b"]");
+    reader.end()
+}
+
+/// The number of attributes; per attribute its type and value (`record_send`).
+fn composite(attributes: &[Attribute], raw: &[u8], out: &mut BytesMut) -> Result<()> {
+    let mut reader = BinaryReader::new(raw);
+    if reader.count()? != attributes.len() {
+        return Err(MalformedValue);
+    }
+    for attribute in attributes {
+        if reader.u32()? != attribute.oid {
+            return Err(MalformedValue);
+        }
+        out.extend_from_slice(&attribute.prefix);
+        value(&attribute.form, reader.value()?, out)?;
+    }
+    out.extend_from_slice(if attributes.is_empty() { b"{}" } else { b"}" });
+    reader.end()
+}

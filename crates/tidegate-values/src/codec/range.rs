@@ -1,0 +1,81 @@
+//! Ranges as `{"lower","upper","lowerInclusive","upperInclusive"}`.
+
+use bytes::BytesMut;
+
+use super::json_form::Form;
+use super::token::Tokens;
+use super::{binary, text};
+use crate::binary_reader::BinaryReader;
+use crate::error::{MalformedValue, Result};
+
+/// An empty range, which has no bounds at all.
+const EMPTY: &[u8] =
+    br#"{"lower":null,"upper":null,"lowerInclusive":false,"upperInclusive":false,"empty":true}"#;
+
+const IS_EMPTY: u8 = 0x01;
+const LOWER_INCLUSIVE: u8 = 0x02;
+const UPPER_INCLUSIVE: u8 = 0x04;
+const LOWER_UNBOUNDED: u8 = 0x08;
+const UPPER_UNBOUNDED: u8 = 0x10;
+
+/// Appends a range from flags and the bounds that it has (`range_send`).
+pub(super) fn binary(form: &Form, raw: &[u8], out: &mut BytesMut) -> Result<()> {
+    let mut reader = BinaryReader::new(raw);
+    let flags = reader.u8()?;
+    if flags & IS_EMPTY != 0 {
+        out.extend_from_slice(EMPTY);
+        return reader.end();
+    }
+    let mut bound = |unbounded, out: &mut BytesMut| {
+        let raw = if flags & unbounded == 0 {
+            Some(reader.value()?.ok_or(MalformedValue)?)
+        } else {
+            None
+        };
+        binary::value(form, raw, out)
+    };
+    out.extend_from_slice(br#"{"lower":"#);
+    bound(LOWER_UNBOUNDED, out)?;
+    out.extend_from_slice(br#","upper":"#);
+    bound(UPPER_UNBOUNDED, out)?;
+    inclusive(
+        flags & LOWER_INCLUSIVE != 0,
+        flags & UPPER_INCLUSIVE != 0,
+        out,
+    );
+    reader.end()
+}
+
+/// Appends a range from its text form, `[1,2)` or `empty`.
+pub(super) fn text(form: &Form, tokens: &mut Tokens<'_>, out: &mut BytesMut) -> Result<()> {
+    if tokens.word(b"empty") {
+        out.extend_from_slice(EMPTY);
+        return Ok(());
+    }
+    let lower_inclusive = match tokens.next() {
+        Some(b'[') => true,
+        Some(b'(') => false,
+        _ => return Err(MalformedValue),
+    };
+    out.extend_from_slice(br#"{"lower":"#);
+    text::value(form, tokens.token(b",").given().as_deref(), out)?;
+    tokens.expect(b',')?;
+    out.extend_from_slice(br#","upper":"#);
+    text::value(form, tokens.token(b"])").given().as_deref(), out)?;
+    let upper_inclusive = match tokens.next() {
+        Some(b']') => true,
+        Some(b')') => false,
+        _ => return Err(MalformedValue),
+    };
+    inclusive(lower_inclusive, upper_inclusive, out);
+    Ok(())
+}
+
+fn inclusive(lower: bool, upper: bool, out: &mut BytesMut) {
+    let word = |inclusive| if inclusive { &b"true"[..] } else { b"false" };
+    out.extend_from_slice(br#","lowerInclusive":"#);
+    out.extend_from_slice(word(lower));
+    out.extend_from_slice(br#","upperInclusive":"#);
+    out.extend_from_slice(word(upper));
+    out.extend_from_slice(b"}");
+}

@@ -1,0 +1,226 @@
+//! Values in the text form of their type's output function, under the settings that sessions
+//! start with (`DateStyle ISO`, `IntervalStyle postgres`). A text under other settings is shown as
+//! it is, as a JSON string.
+
+use bytes::BytesMut;
+
+use super::binary::MOST_DIMENSIONS;
+use super::json_form::{Array, Attribute, Form};
+use super::token::Tokens;
+use super::{bytea, hstore, interval, postgis, range};
+use crate::append::{json, number};
+use crate::error::{MalformedValue, Result};
+
+/// Appends a value as JSON.
+pub(super) fn json(form: &Form, raw: &[u8], out: &mut BytesMut) -> Result<()> {
+    match form {
+        Form::Bool => boolean(raw, out)?,
+        Form::Int2 | Form::Int4 | Form::Int8 | Form::Oid => integer(raw, out)?,
+        Form::Float4 => number::float_json(parse::<f32>(raw)?, out),
+        Form::Float8 => number::float_json(parse::<f64>(raw)?, out),
+        Form::Hstore { object: true } => hstore::text(raw, out)?,
+        Form::Text | Form::Foreign | Form::Hstore { .. } | Form::Numeric | Form::Uuid => {
+            json::string(raw, out);
+        }
+        Form::Json | Form::Jsonb => json::raw_text(raw, out),
+        Form::Bytea => {
+            out.extend_from_slice(b"\"");
+            json::base64(&bytea::from_text(raw).ok_or(MalformedValue)?, out);
+            out.extend_from_slice(b"\"");
+        }
+        Form::Moment(moment, format) => match (moment.text(raw), format) {
+            (Some(moment), Some(format)) => format.json(moment, out)?,
+            (Some(moment), None) => {
+                out.extend_from_slice(b"\"");
+                moment.write(out)?;
+                out.extend_from_slice(b"\"");
+            }
+            (None, _) => json::string(raw, out),
+        },
+        Form::Interval => interval::text(raw, out).unwrap_or_else(|| json::string(raw, out)),
+        Form::Geometric(shape) => shape.text(raw, out)?,
+        Form::Geometry => postgis::json(&bytea::from_hex(raw).ok_or(MalformedValue)?, out)?,
+        Form::Array(inner) => array(inner, raw, out)?,
+        Form::Range(inner) => whole(raw, |tokens| range::text(inner, tokens, out))?,
+        Form::Multirange(inner) => whole(raw, |tokens| multirange(inner, tokens, out))?,
+        Form::Composite(attributes) => whole(raw, |tokens| composite(attributes, tokens, out))?,
+        Form::Record => whole(raw, |tokens| record(tokens, out))?,
+        Form::Quoted(inner) => {
+            out.extend_from_slice(b"\"");
+            plain(inner, raw, out)?;
+            out.extend_from_slice(b"\"");
+        }
+    }
+    Ok(())
+}
+
+/// Appends a value as it stands in a CSV field: as JSON, but strings without quotes and escapes.
+pub(super) fn plain(form: &Form, raw: &[u8], out: &mut BytesMut) -> Result<()> {
+    match form {
+        Form::Text
+        | Form::Foreign
+        | Form::Hstore { object: false }
+        | Form::Numeric
+        | Form::Uuid => json::raw_text(raw, out),
+        Form::Float4 => drop(number::float(parse::<f32>(raw)?, out)),
+        Form::Float8 => drop(number::float(parse::<f64>(raw)?, out)),
+        Form::Bytea => json::base64(&bytea::from_text(raw).ok_or(MalformedValue)?, out),
+        Form::Quoted(inner) => plain(inner, raw, out)?,
+        Form::Moment(moment, format) => match (moment.text(raw), format) {
+            (Some(moment), Some(format)) => format.write(moment, out)?,
+            (Some(moment), None) => moment.write(out)?,
+            (None, _) => json::raw_text(raw, out),
+        },
+        _ => json(form, raw, out)?,
+    }
+    Ok(())
+}
+
+/// Appends a value or `null`.
+pub(super) fn value(form: &Form, raw: Option<&[u8]>, out: &mut BytesMut) -> Result<()> {
+    let Some(raw) = raw else {
+        out.extend_from_slice(b"null");
+        return Ok(());
+    };
+    json(form, raw, out)
+}
+
+fn boolean(raw: &[u8], out: &mut BytesMut) -> Result<()> {
+    out.extend_from_slice(match raw {
+        b"t" => b"true",
+        b"f" => b"false",
+        _ => return Err(MalformedValue),
+    });
+    Ok(())
+}
+
+fn integer(raw: &[u8], out: &mut BytesMut) -> Result<()> {
+    let digits = raw.strip_prefix(b"-").unwrap_or(raw);
+    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+        return Err(MalformedValue);
+    }
+    out.extend_from_slice(raw);
+    Ok(())
+}
+
+/// Reads a number by Rust's rules, which take everything that PostgreSQL writes.
+pub(super) fn parse<N: std::str::FromStr>(raw: &[u8]) -> Result<N> {
+    let text = std::str::from_utf8(raw).map_err(|_| MalformedValue)?;
+    text.parse().map_err(|_| MalformedValue)
+}
+
+/// Reads a text to its end.
+fn whole(raw: &[u8], read: impl FnOnce(&mut Tokens<'_>) -> Result<()>) -> Result<()> {
+    let mut tokens = Tokens::new(raw);
+    read(&mut tokens)?;
+    tokens.end()
+}
+
+/// Appends an array from `{…}`, behind `[l:u]=` where lower bounds are not 1, or from the words of
+/// a vector.
+fn array(array: &Array, raw: &[u8], out: &mut BytesMut) -> Result<()> {
+    if array.delimiter == b' ' {
+        out.extend_from_slice(b"[");
+        for (at, word) in raw
+            .split(|&byte| byte == b' ')
+            .filter(|word| !word.is_empty())
+            .enumerate()
+        {
+            if at > 0 {
+                out.extend_from_slice(b",");
+            }
+            json(&array.element, word, out)?;
+        }
+        out.extend_from_slice(b"]");
+        return Ok(());
+    }
+    whole(raw, |tokens| {
+        if tokens.peek() == Some(b'[') {
+            tokens.skip_to(b'{');
+        }
+        dimension(array, tokens, MOST_DIMENSIONS, out)
+    })
+}
+
+/// Appends one dimension; `depth` more may be inside it.
+fn dimension(
+    array: &Array,
+    tokens: &mut Tokens<'_>,
+    depth: usize,
+    out: &mut BytesMut,
+) -> Result<()> {
+    let depth = depth.checked_sub(1).ok_or(MalformedValue)?;
+    tokens.expect(b'{')?;
+    out.extend_from_slice(b"[");
+    if tokens.word(b"}") {
+        out.extend_from_slice(b"]");
+        return Ok(());
+    }
+    loop {
+        if tokens.peek() == Some(b'{') {
+            dimension(array, tokens, depth, out)?;
+        } else {
+            let element = tokens.token(&[array.delimiter, b'}']).element();
+            value(&array.element, element.as_deref(), out)?;
+        }
+        match tokens.next() {
+            Some(b'}') => break,
+            Some(byte) if byte == array.delimiter => out.extend_from_slice(b","),
+            _ => return Err(MalformedValue),
+        }
+    }
+    out.extend_from_slice(b"]");
+    Ok(())
+}
+
+fn multirange(form: &Form, tokens: &mut Tokens<'_>, out: &mut BytesMut) -> Result<()> {
+    tokens.expect(b'{')?;
+    out.extend_from_slice(b"[");
+    if !tokens.word(b"}") {
+        loop {
+            range::text(form, tokens, out)?;
+            match tokens.next() {
+                Some(b'}') => break,
+                Some(b',') => out.extend_from_slice(b","),
+                _ => return Err(MalformedValue),
+            }
+        }
+    }
+    out.extend_from_slice(b"]");
+    Ok(())
+}
+
+fn composite(attributes: &[Attribute], tokens: &mut Tokens<'_>, out: &mut BytesMut) -> Result<()> {
+    tokens.expect(b'(')?;
+    for (at, attribute) in attributes.iter().enumerate() {
+        if at > 0 {
+            tokens.expect(b',')?;
+        }
+        out.extend_from_slice(&attribute.prefix);
+        value(&attribute.form, tokens.token(b",)").given().as_deref(), out)?;
+    }
+    out.extend_from_slice(if attributes.is_empty() { b"{}" } else { b"}" });
+    tokens.expect(b')')
+}
+
+/// Appends an anonymous composite: `f1`, `f2` … with the text forms of its attributes.
+fn record(tokens: &mut Tokens<'_>, out: &mut BytesMut) -> Result<()> {
+    tokens.expect(b'(')?;
+    let mut number = 0_u32;
+    while !tokens.word(b")") {
+        if number > 0 {
+            tokens.expect(b',')?;
+        }
+        number += 1;
+        out.extend_from_slice(if number == 1 { b"{\"f" } else { b",\"f" });
+        number::integer(number, out);
+        out.extend_from_slice(b"\":");
+        let text = tokens.token(b",)").given();
+        value(&Form::Text, text.as_deref(), out)?;
+        if tokens.peek().is_none() {
+            return Err(MalformedValue);
+        }
+    }
+    out.extend_from_slice(if number == 0 { b"{}" } else { b"}" });
+    Ok(())
+}

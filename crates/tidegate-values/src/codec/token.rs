@@ -1,0 +1,122 @@
+//! The text forms of arrays, composites and ranges: values between delimiters, quoted where they
+//! need it (PostgreSQL, "Array Input and Output Syntax", "Composite Type Input and Output Syntax").
+
+use std::borrow::Cow;
+
+use crate::error::{MalformedValue, Result};
+
+/// What is left of a text.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tokens<'a> {
+    rest: &'a [u8],
+}
+
+/// A value between delimiters.
+#[derive(Debug)]
+pub(super) struct Token<'a> {
+    text: Cow<'a, [u8]>,
+    quoted: bool,
+}
+
+impl<'a> Token<'a> {
+    /// The value; `None` for nothing at all, which is NULL in composites and unbounded in ranges.
+    pub(super) fn given(self) -> Option<Cow<'a, [u8]>> {
+        (self.quoted || !self.text.is_empty()).then_some(self.text)
+    }
+
+    /// The value; `None` for the word NULL, as arrays write it.
+    pub(super) fn element(self) -> Option<Cow<'a, [u8]>> {
+        (self.quoted || &*self.text != b"NULL").then_some(self.text)
+    }
+}
+
+impl<'a> Tokens<'a> {
+    pub(super) fn new(text: &'a [u8]) -> Self {
+        Self { rest: text }
+    }
+
+    pub(super) fn peek(self) -> Option<u8> {
+        self.rest.first().copied()
+    }
+
+    pub(super) fn next(&mut self) -> Option<u8> {
+        let (&first, rest) = self.rest.split_first()?;
+        self.rest = rest;
+        Some(first)
+    }
+
+    pub(super) fn expect(&mut self, byte: u8) -> Result<()> {
+        if self.next() == Some(byte) {
+            Ok(())
+        } else {
+            Err(MalformedValue)
+        }
+    }
+
+    /// Takes `word` when it comes next.
+    pub(super) fn word(&mut self, word: &[u8]) -> bool {
+        let Some(rest) = self.rest.strip_prefix(word) else {
+            return false;
+        };
+        self.rest = rest;
+        true
+    }
+
+    /// Drops everything up to and including the last byte before `byte`.
+    pub(super) fn skip_to(&mut self, byte: u8) {
+        let at = memchr::memchr(byte, self.rest).unwrap_or(self.rest.len());
+        self.rest = &self.rest[at..];
+    }
+
+    /// Checks that nothing is left.
+    pub(super) fn end(self) -> Result<()> {
+        if self.rest.is_empty() {
+            Ok(())
+        } else {
+            Err(MalformedValue)
+        }
+    }
+
+    /// Takes the value in front of one of `stops` (which stays) or the end.
+    pub(super) fn token(&mut self, stops: &[u8]) -> Token<'a> {
+        let plain = |byte: &u8| !stops.contains(byte) && *byte != b'"' && *byte != b'\\';
+        let length = self.rest.iter().take_while(|byte| plain(byte)).count();
+        let (head, rest) = self.rest.split_at(length);
+        if rest.first().is_none_or(|byte| stops.contains(byte)) {
+            self.rest = rest;
+            return Token {
+                text: Cow::Borrowed(head),
+                quoted: false,
+            };
+        }
+        self.quoted(stops)
+    }
+
+    /// Takes a value that holds quotes or backslashes.
+    fn quoted(&mut self, stops: &[u8]) -> Token<'a> {
+        let mut text = Vec::new();
+        let mut inside = false;
+        while let Some((&byte, rest)) = self.rest.split_first() {
+            if !inside && stops.contains(&byte) {
+                break;
+            }
+            self.rest = rest;
+            match (byte, self.peek()) {
+                (b'\\', Some(escaped)) => {
+                    text.push(escaped);
+                    self.rest = &self.rest[1..];
+                }
+                (b'"', Some(b'"')) if inside => {
+                    text.push(b'"');
+                    self.rest = &self.rest[1..];
+                }
+                (b'"', _) => inside = !inside,
+                _ => text.push(byte),
+            }
+        }
+        Token {
+            text: Cow::Owned(text),
+            quoted: true,
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! ISO 8601 texts, put together on the stack and appended in one piece.
+
+use bytes::BytesMut;
+
+use super::calendar::{Civil, DAY, POSTGRES_DAY_ZERO, SECOND};
+use crate::append::number::two;
+use crate::append::{Push as _, StackText};
+use crate::error::{MalformedValue, Result};
+
+/// A text in the making.
+#[derive(Debug, Default)]
+pub(super) struct Text(StackText);
+
+impl Text {
+    #[inline]
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+
+    #[inline]
+    fn push(&mut self, text: &[u8]) {
+        self.0.push(text);
+    }
+
+    /// `YYYY-MM-DD`; years before 1 count backwards from 1 BC.
+    #[inline]
+    pub(super) fn date(&mut self, civil: Civil) {
+        let year = if civil.year > 0 {
+            civil.year
+        } else {
+            1 - civil.year
+        };
+        let [month, day] = [civil.month, civil.day].map(pair);
+        match usize::try_from(year) {
+            Ok(year @ 0..10_000) => {
+                let [high, low] = [year / 100, year % 100].map(two);
+                self.push(&[high[0], high[1], low[0], low[1]]);
+            }
+            _ => self.push(itoa::Buffer::new().format(year).as_bytes()),
+        }
+        self.push(&[b'-', month[0], month[1], b'-', day[0], day[1]]);
+    }
+
+    /// The era of a year before 1.
+    #[inline]
+    pub(super) fn era(&mut self, civil: Civil) {
+        if civil.year <= 0 {
+            self.push(b" BC");
+        }
+    }
+
+    /// `HH:MM:SS[.f…]`; PostgreSQL's day may end with 24:00:00.
+    #[inline]
+    pub(super) fn time(&mut self, micros: i64) -> Result<()> {
+        let micros = u64::try_from(micros)
+            .ok()
+            .filter(|micros| *micros <= DAY.unsigned_abs());
+        let micros = micros.ok_or(MalformedValue)?;
+        let (seconds, micros) = (
+            micros / SECOND.unsigned_abs(),
+            micros % SECOND.unsigned_abs(),
+        );
+        let [hour, minute, second] = [seconds / 3600, seconds / 60 % 60, seconds % 60]
+            .map(u64::cast_signed)
+            .map(pair);
+        self.push(&[
+            hour[0], hour[1], b':', minute[0], minute[1], b':', second[0], second[1],
+        ]);
+        if micros > 0 {
+            let (digits, length) = digits(micros.cast_signed());
+            self.push(&digits[..length]);
+        }
+        Ok(())
+    }
+
+    /// `YYYY-MM-DDTHH:MM:SS[.f…][Z][ BC]` of microseconds from 2000-01-01.
+    #[inline]
+    pub(super) fn timestamp(&mut self, micros: i64, utc: bool) -> Result<()> {
+        let civil = Civil::from_days(micros.div_euclid(DAY) + POSTGRES_DAY_ZERO);
+        self.date(civil);
+        self.push(b"T");
+        self.time(micros.rem_euclid(DAY))?;
+        if utc {
+            self.push(b"Z");
+        }
+        self.era(civil);
+        Ok(())
+    }
+
+    /// `±HH:MM[:SS]`.
+    pub(super) fn offset(&mut self, east: i32) {
+        self.push(if east < 0 { b"-" } else { b"+" });
+        let seconds = i64::from(east.unsigned_abs());
+        self.push(&pair(seconds / 3600));
+        self.push(b":");
+        self.push(&pair(seconds / 60 % 60));
+        if seconds % 60 != 0 {
+            self.push(b":");
+            self.push(&pair(seconds % 60));
+        }
+    }
+}
+
+/// Appends a point and the digits of so many microseconds, without trailing zeros; nothing for 0.
+pub(crate) fn fraction(micros: i64, out: &mut BytesMut) {
+    if micros != 0 {
+        let (digits, length) = digits(micros);
+        out.extend_from_slice(&digits[..length]);
+    }
+}
+
+/// A point and six digits, and how many of the seven bytes are not trailing zeros.
+#[inline]
+fn digits(micros: i64) -> ([u8; 7], usize) {
+    let [high, middle, low] = [micros / 10_000, micros / 100 % 100, micros % 100].map(pair);
+    let digits = [b'.', high[0], high[1], middle[0], middle[1], low[0], low[1]];
+    let length = digits
+        .iter()
+        .rposition(|&digit| digit != b'0')
+        .map_or(0, |last| last + 1);
+    (digits, length)
+}
+
+/// The two digits of a number below 100.
+#[inline]
+pub(super) fn pair(number: i64) -> [u8; 2] {
+    two(usize::try_from(number).unwrap_or(usize::MAX))
+}

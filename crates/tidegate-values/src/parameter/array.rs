@@ -1,0 +1,162 @@
+//! Arrays (PostgreSQL, "Array Value Input").
+
+use bytes::{BufMut, BytesMut};
+use postgres_types::{Kind, Type};
+use serde_json::value::RawValue;
+
+use super::place::Place;
+use super::value::Value;
+use crate::error::ValueError;
+use crate::json::JsonKind;
+use crate::type_property::array_delimiter;
+
+/// PostgreSQL's limit.
+const MAX_DIMENSIONS: usize = 6;
+
+/// Appends a JSON array as a PostgreSQL array of one or more dimensions.
+pub(super) fn write(
+    value: Value<'_>,
+    element: &Type,
+    out: &mut BytesMut,
+) -> Result<(), ValueError> {
+    let elements = value.elements()?;
+    if matches!(*value.r#type, Type::INT2_VECTOR | Type::OID_VECTOR) {
+        return write_vector(value, element, &elements, out);
+    }
+    let start = out.len();
+    let mut shape = Shape {
+        delimiter: array_delimiter(element),
+        sizes: Vec::new(),
+        leaves: None,
+    };
+    shape.write(value, element, &elements, out)?;
+    if shape.sizes.contains(&0) {
+        // `{{},{}}` is not an array in every version.
+        out.truncate(start);
+        out.put_slice(b"{}");
+    }
+    Ok(())
+}
+
+/// What is known of an array while it is written.
+struct Shape {
+    delimiter: u8,
+    /// The size of each dimension, from the outermost.
+    sizes: Vec<usize>,
+    /// The number of dimensions, once an element that is none has been seen.
+    leaves: Option<usize>,
+}
+
+impl Shape {
+    fn write(
+        &mut self,
+        value: Value<'_>,
+        element: &Type,
+        elements: &[&RawValue],
+        out: &mut BytesMut,
+    ) -> Result<(), ValueError> {
+        self.sizes.push(elements.len());
+        self.level(value, 1, (element, elements), out)
+    }
+
+    /// Writes the elements of dimension `depth`, whose size is known.
+    fn level(
+        &mut self,
+        value: Value<'_>,
+        depth: usize,
+        (element, elements): (&Type, &[&RawValue]),
+        out: &mut BytesMut,
+    ) -> Result<(), ValueError> {
+        out.put_u8(b'{');
+        for (index, raw) in elements.iter().enumerate() {
+            if index > 0 {
+                out.put_u8(self.delimiter);
+            }
+            let place = Place::Element(value.place, index);
+            let inner = Value::new(raw.get(), element, value.format, &place);
+            if inner.kind == JsonKind::Array && !is_element(element, inner.json) {
+                let inner = inner.of(value.r#type);
+                let elements = inner.elements()?;
+                self.enter(inner, depth + 1, elements.len())?;
+                self.level(inner, depth + 1, (element, &elements), out)?;
+                continue;
+            }
+            if *self.leaves.get_or_insert(depth) != depth || self.sizes.len() != depth {
+                return Err(
+                    inner.invalid(format!("{}, expected an array as beside it", inner.kind))
+                );
+            }
+            match inner.kind {
+                JsonKind::Null => out.put_slice(b"NULL"),
+                _ => inner.write_quoted(out)?,
+            }
+        }
+        out.put_u8(b'}');
+        Ok(())
+    }
+
+    /// Checks that an array inside the array has the size of those beside it.
+    fn enter(&mut self, value: Value<'_>, depth: usize, size: usize) -> Result<(), ValueError> {
+        if depth > MAX_DIMENSIONS {
+            return Err(value.invalid(format!("more than {MAX_DIMENSIONS} dimensions")));
+        }
+        if self.leaves.is_some_and(|leaves| leaves < depth) {
+            return Err(value.invalid("an array, expected none as beside it"));
+        }
+        match self.sizes.get(depth - 1) {
+            None => self.sizes.push(size),
+            Some(beside) if *beside == size => {}
+            Some(beside) => {
+                let problem =
+                    format!("an array of {size} elements, expected {beside} as beside it");
+                return Err(value.invalid(problem));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a JSON array is an element by itself, not a dimension: some types are written as one.
+/// What it holds tells: no point, no flag of a path and no range is null.
+fn is_element(element: &Type, json: &str) -> bool {
+    let first = || match json[1..].trim_ascii_start() {
+        rest if rest.starts_with(']') => None,
+        rest => Some(JsonKind::of(rest)),
+    };
+    match element.kind() {
+        Kind::Domain(base) => is_element(base, json),
+        // Only a domain over an array can be an array inside an array.
+        Kind::Array(_) => true,
+        Kind::Multirange(_) => !matches!(first(), Some(JsonKind::Array | JsonKind::Null)),
+        _ => match *element {
+            Type::JSON | Type::JSONB => true,
+            Type::POLYGON => first() == Some(JsonKind::Object) && !begins_with_points(json),
+            Type::PATH => first() == Some(JsonKind::Bool),
+            _ => false,
+        },
+    }
+}
+
+/// Whether the first object of an array is a polygon by its only member, not a point.
+fn begins_with_points(json: &str) -> bool {
+    let object = json[1..].trim_ascii_start();
+    let member = object.strip_prefix('{').map(str::trim_ascii_start);
+    member.is_some_and(|member| member.starts_with("\"points\""))
+}
+
+/// `int2vector` and `oidvector` are arrays with a text form of their own.
+fn write_vector(
+    value: Value<'_>,
+    element: &Type,
+    elements: &[&RawValue],
+    out: &mut BytesMut,
+) -> Result<(), ValueError> {
+    for (index, raw) in elements.iter().enumerate() {
+        if index > 0 {
+            out.put_u8(b' ');
+        }
+        let place = Place::Element(value.place, index);
+        Value::new(raw.get(), element, value.format, &place).write(out)?;
+    }
+    Ok(())
+}

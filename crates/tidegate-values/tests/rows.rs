@@ -1,0 +1,29 @@
+//! Columns and rows as PostgreSQL would send them, for the tests.
+
+use tidegate_values::{Column, Type, WireFormat};
+
+/// A column that shows no table's column.
+pub(crate) fn column(name: &str, r#type: Type, format: WireFormat) -> Column {
+    Column {
+        name: name.to_owned(),
+        r#type,
+        format,
+        origin: None,
+    }
+}
+
+/// The body of a `DataRow` message behind its column count.
+pub(crate) fn body<V: AsRef<[u8]>>(values: &[Option<V>]) -> Vec<u8> {
+    let mut body = Vec::new();
+    for value in values {
+        match value {
+            Some(value) => {
+                let value = value.as_ref();
+                body.extend(i32::try_from(value.len()).unwrap().to_be_bytes());
+                body.extend(value);
+            }
+            None => body.extend((-1_i32).to_be_bytes()),
+        }
+    }
+    body
+}
