@@ -16,6 +16,6 @@ pub enum Error {
     )]
     Unencrypted(String),
     /// The sender is not a mailbox.
-    #[error("invalid sender `{0}`, expected an e-mail address such as Shop <shop@example.com>")]
+    #[error("invalid sender `{0}`, expected an email address such as Shop <shop@example.com>")]
     Sender(String),
 }

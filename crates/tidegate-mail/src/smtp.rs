@@ -1,4 +1,4 @@
-//! E-mail by SMTP (RFC 5321) with TLS.
+//! Email by SMTP (RFC 5321) with TLS.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 /// Timeout of each SMTP command.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Sends e-mail through one SMTP server.
+/// Sends email through one SMTP server.
 #[derive(Clone)]
 pub struct SmtpMailer {
     transport: AsyncSmtpTransport<Tokio1Executor>,

@@ -1,4 +1,4 @@
-//! E-mail over a real socket, to a server that records the session.
+//! Email over a real socket, to a server that records the session.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
 use tidegate_mail::{Error, SmtpMailer};

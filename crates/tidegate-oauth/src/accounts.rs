@@ -50,7 +50,7 @@ impl Accounts {
     /// Errors of [`Directory::create_user`], and [`Error::Role`](crate::Error::Role).
     pub async fn create(&self, new: NewUser) -> Result<User> {
         let joins = !new.user_groups.is_empty();
-        let _turn = self.turn(joins, new.database.as_str()).await?;
+        let _lock = self.lock_groups(joins, new.database.as_str()).await?;
         let user = self.directory.create_user(new).await?;
         if let Err(error) = self.roles.create_role(&user).await {
             self.directory.drop_user(&user.key).await?;
@@ -70,7 +70,7 @@ impl Accounts {
     /// Errors of [`Directory::change_user`], and [`Error::Role`](crate::Error::Role).
     pub async fn change(&self, key: &UserKey, change: UserChange) -> Result<User> {
         let groups = change.user_groups.is_some();
-        let _turn = self.turn(groups, &key.database).await?;
+        let _lock = self.lock_groups(groups, &key.database).await?;
         let (before, after) = self.directory.check_change(key, &change).await?;
         if change.default_user == Some(true) {
             self.roles.limit_role(&after).await?;
@@ -92,12 +92,12 @@ impl Accounts {
     }
 
     /// Locks the groups of a tenant, on this node and in the cluster; `None` if no group changes.
-    async fn turn(
+    async fn lock_groups(
         &self,
-        of_groups: bool,
+        changes_groups: bool,
         database: &str,
     ) -> Result<Option<(GroupLock, MutexGuard<'_, ()>)>> {
-        if !of_groups {
+        if !changes_groups {
             return Ok(None);
         }
         let here = self.next.lock().await;

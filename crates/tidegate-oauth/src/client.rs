@@ -73,8 +73,8 @@ impl ClientAuthentication {
             .filter(|previous| now < previous.expires_at);
         // Compare each secret with both, so that the time does not reveal which one matched.
         secrets.map(SecretHash::of).fold(false, |accepted, shown| {
-            let old = previous.is_some_and(|previous| previous.hash.is(&shown));
-            accepted | current.is(&shown) | old
+            let old = previous.is_some_and(|previous| previous.hash.matches(&shown));
+            accepted | current.matches(&shown) | old
         })
     }
 }
@@ -101,7 +101,7 @@ impl SecretHash {
     }
 
     /// Compares in constant time.
-    fn is(&self, other: &Self) -> bool {
+    fn matches(&self, other: &Self) -> bool {
         self.0.ct_eq(&other.0).into()
     }
 

@@ -1,13 +1,15 @@
 //! Errors, their codes on the wire, and their kinds.
 
 mod description;
-mod token_fault;
+mod store_error;
+mod token_error;
 
 use std::time::Duration;
 
-use crate::{OutboundError, RoleError, StoreError};
+use crate::{OutboundError, RoleError};
 
-pub use token_fault::TokenError;
+pub use store_error::StoreError;
+pub use token_error::TokenError;
 
 /// This crate's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -86,7 +88,7 @@ pub enum Error {
     /// The user's only credential cannot be removed.
     #[error("the only credential cannot be removed")]
     LastCredential,
-    /// The e-mail link or login state is forged, expired or used.
+    /// The email link or login state is forged, expired or used.
     #[error("invalid link")]
     InvalidLink,
     /// The client may not use this grant.

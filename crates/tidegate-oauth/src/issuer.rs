@@ -1,20 +1,18 @@
 //! The issuer: issues, verifies and revokes tokens.
 
 mod account;
-mod account_linking;
 mod authenticate;
 mod authorize;
-mod browser;
 mod device;
-mod email_links;
 mod federation;
+mod grant;
 mod introspection;
+mod key_rotation;
 mod maintenance;
 mod metadata;
-mod password_login;
-mod second_factor;
 mod session;
 mod sign_up;
+mod sign_up_email;
 
 use std::fmt;
 use std::net::IpAddr;
@@ -23,74 +21,30 @@ use std::time::Duration;
 
 pub use account::Account;
 pub use authorize::{AuthorizationError, AuthorizationRequest};
-pub use browser::Browser;
 pub use device::{DeviceAuthorization, PendingDevice};
 pub use federation::{LoginOutcome, ProviderCallback};
 pub use introspection::{ActiveToken, Introspection};
 pub use metadata::Endpoints;
-pub(crate) use password_login::LoginAttempt;
-pub use second_factor::Enrolment;
-
-use ring::hmac;
 
 use crate::denylist::Denylist;
-use crate::grant;
-use crate::key::{self, KeyGenerator, KeyRing};
-use crate::rate_limit::PendingAttempts;
+use crate::key::KeyRing;
 use crate::token::{self, RefreshTokens, Segments, TokenCache};
 use crate::{
-    AuditEvent, Claims, Clock, Error, GuestRequest, MasterKey, PasswordHasher, Result,
-    SecureRandom, Settings, Store, TokenError, TokenRequest, TokenResponse,
+    Claims, Error, GuestRequest, Identity, MasterKey, Ports, Result, Settings, TokenError,
+    TokenRequest, TokenResponse,
 };
-
-/// What the issuer and the [`Directory`](crate::Directory) need from outside.
-#[derive(Clone)]
-pub struct Ports {
-    /// Durable state.
-    pub store: Arc<dyn Store>,
-    /// The time.
-    pub clock: Arc<dyn Clock>,
-    /// Randomness.
-    pub random: Arc<dyn SecureRandom>,
-    /// The thread pool that hashes passwords.
-    pub hasher: Arc<PasswordHasher>,
-}
-
-impl Ports {
-    /// Writes an event to the audit log. A failure is logged and not returned: the request itself
-    /// has succeeded already.
-    pub(crate) async fn audit(&self, event: AuditEvent) {
-        self.audit_all(&[event]).await;
-    }
-
-    /// Like [`audit`](Self::audit), for several events.
-    pub(crate) async fn audit_all(&self, events: &[AuditEvent]) {
-        if let Err(error) = self.store.append_audit(events).await {
-            tracing::warn!(%error, events = events.len(), "audit events could not be written");
-        }
-    }
-}
-
-impl fmt::Debug for Ports {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ports")
-            .field("hasher", &self.hasher)
-            .finish_non_exhaustive()
-    }
-}
 
 /// An OAuth 2.0 authorization server (RFC 6749) for the tenants of one store. Any number of nodes
 /// may share a store; all durable state is in the store.
 pub struct Issuer {
     pub(crate) ports: Ports,
     pub(crate) settings: Settings,
+    pub(crate) identity: Identity,
     master: MasterKey,
     refresh_tokens: RefreshTokens,
-    form_key: hmac::Key,
     ring: RwLock<Arc<KeyRing>>,
     cache: TokenCache,
     denylist: Denylist,
-    pending: PendingAttempts,
 }
 
 impl Issuer {
@@ -103,20 +57,19 @@ impl Issuer {
         if ports.store.claim_master_key(&fingerprint).await? != fingerprint {
             return Err(Error::WrongMasterKey);
         }
-        let generator = KeyGenerator {
+        let generator = key_rotation::KeyGenerator {
             store: &*ports.store,
             master: &master,
             random: &*ports.random,
         };
-        let records = key::load(&generator, ports.clock.now()).await?;
+        let records = key_rotation::load(&generator, ports.clock.now()).await?;
         let ring = KeyRing::open(records, &master)?.ok_or(Error::DamagedKey)?;
         let issuer = Self {
             refresh_tokens: RefreshTokens::new(&master),
-            form_key: master.form_key(),
+            identity: Identity::new(ports.clone(), master.clone(), settings.clone()),
             ring: RwLock::new(Arc::new(ring)),
             cache: TokenCache::new(settings.token_cache),
             denylist: Denylist::default(),
-            pending: PendingAttempts::default(),
             ports,
             settings,
             master,
@@ -128,6 +81,11 @@ impl Issuer {
     /// The issuer's URL.
     pub fn address(&self) -> &str {
         self.settings.issuer()
+    }
+
+    /// The identity of users: sign-in, browser sessions, second factors, linked accounts.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
     }
 
     /// Answers a token request sent from `address`.

@@ -8,13 +8,14 @@ mod denylist;
 mod directory;
 mod error;
 mod flow;
-mod grant;
+mod identity;
 mod issuer;
 mod json;
 mod key;
 mod memory;
 mod name;
 mod password;
+mod ports;
 mod providers;
 mod random;
 mod rate_limit;
@@ -36,20 +37,21 @@ pub use client::{Client, ClientAuthentication, ExpiringSecret, GrantKind, GrantS
 pub use directory::{
     ClientChange, CreatedClient, Directory, NewClient, NewOwner, NewUser, UserChange,
 };
-pub use error::{Error, ErrorKind, Result, TokenError};
+pub use error::{Error, ErrorKind, Result, StoreError, TokenError};
 pub use flow::{
     Approval, AuthorizationCode, BrowserSession, DeviceCode, DevicePoll, DeviceState,
     LinkedIdentity, RequestContext, SecondFactor, UnlinkOutcome,
 };
+pub use identity::{Browser, Enrolment, Identity};
 pub use issuer::{
-    Account, ActiveToken, AuthorizationError, AuthorizationRequest, Browser, DeviceAuthorization,
-    Endpoints, Enrolment, Introspection, Issuer, LoginOutcome, PendingDevice, Ports,
-    ProviderCallback,
+    Account, ActiveToken, AuthorizationError, AuthorizationRequest, DeviceAuthorization, Endpoints,
+    Introspection, Issuer, LoginOutcome, PendingDevice, ProviderCallback,
 };
 pub use key::{KeyState, MasterKey, SigningKeyRecord};
 pub use memory::MemoryStore;
 pub use name::{TenantName, UserName, group_role};
 pub use password::{PasswordCost, PasswordHasher};
+pub use ports::Ports;
 pub use providers::{
     Email, ExternalIdentity, IdentityProviders, LoginState, Mailer, OutboundError, OutboundFuture,
     ProviderName,
@@ -66,9 +68,7 @@ pub use role::{GroupLock, RoleAdmin, RoleError, RoleFuture};
 pub use secret::Secret;
 pub use session::{EndReason, EndedSession, Session, SessionEnd, SessionId};
 pub use settings::{Lifetimes, Settings};
-pub use store::{
-    FlowStore, PurgeBefore, RefreshOutcome, Store, StoreError, StoreFuture, WriteOutcome,
-};
+pub use store::{FlowStore, PurgeBefore, RefreshOutcome, Store, StoreFuture, WriteOutcome};
 pub use timestamp::{Clock, ManualClock, Timestamp};
 pub use token::{Claims, TokenResponse};
 pub use user::{User, UserKey};

@@ -31,7 +31,7 @@ pub struct PasswordHasher {
 
 /// The result of verifying a password.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Checked {
+pub(crate) enum PasswordCheck {
     Wrong,
     Right {
         /// A new hash to store, if the stored one has other cost parameters.
@@ -88,12 +88,12 @@ impl PasswordHasher {
 
     /// Verifies a password against a user's hash, or against the dummy hash if there is none, which
     /// always fails and takes the same time.
-    pub(crate) async fn check(
+    pub(crate) async fn verify(
         &self,
         password: &Secret,
         known: Option<&str>,
         random: &dyn SecureRandom,
-    ) -> Result<Checked> {
+    ) -> Result<PasswordCheck> {
         let possible = LENGTHS.contains(&password.expose().len());
         let known = known.filter(|_| possible);
         let hash = known.unwrap_or(&self.dummy_hash).to_owned();
@@ -111,9 +111,9 @@ impl PasswordHasher {
                     } else {
                         Some(self::hash(&password, &salt, cost)?)
                     };
-                    Ok(Checked::Right { rehashed })
+                    Ok(PasswordCheck::Right { rehashed })
                 }
-                _ => Ok(Checked::Wrong),
+                _ => Ok(PasswordCheck::Wrong),
             })
             .await?
     }
@@ -140,7 +140,7 @@ fn verify(password: &Secret, hash: &str, cost: PasswordCost) -> Result<Option<bo
     let hash = hash.ok_or(Error::HasherFailed)?;
     match Argon2::default().verify_password(password.expose().as_bytes(), &hash) {
         Ok(()) => {
-            let same_cost = Params::try_from(&hash).is_ok_and(|params| cost.is_of(&params));
+            let same_cost = Params::try_from(&hash).is_ok_and(|params| cost.equals(&params));
             Ok(Some(
                 same_cost && hash.algorithm == Algorithm::Argon2id.ident(),
             ))
@@ -169,13 +169,13 @@ mod tests {
         hasher.dummy_hash = hasher.hash(&password, &random).await.unwrap();
         let known = hasher.dummy_hash.clone();
         let checked = hasher
-            .check(&password, Some(&known), &random)
+            .verify(&password, Some(&known), &random)
             .await
             .unwrap();
-        assert_eq!(checked, Checked::Right { rehashed: None });
+        assert_eq!(checked, PasswordCheck::Right { rehashed: None });
         assert_eq!(
-            hasher.check(&password, None, &random).await.unwrap(),
-            Checked::Wrong
+            hasher.verify(&password, None, &random).await.unwrap(),
+            PasswordCheck::Wrong
         );
     }
 
@@ -184,7 +184,7 @@ mod tests {
         let random = SystemRandom::new();
         let hasher = PasswordHasher::start(1, PasswordCost::default(), &random).unwrap();
         let hash = PasswordHash::new(&hasher.dummy_hash).unwrap();
-        assert!(PasswordCost::default().is_of(&Params::try_from(&hash).unwrap()));
+        assert!(PasswordCost::default().equals(&Params::try_from(&hash).unwrap()));
     }
 
     #[tokio::test]
@@ -193,7 +193,7 @@ mod tests {
         let hasher = PasswordHasher::start(1, CHEAP, &random).unwrap();
         for damaged in ["", "plain text", "$argon2id$v=19$m=8,t=1,p=1$c2FsdHNhbHQ"] {
             let checked = hasher
-                .check(&Secret::new("alice1234"), Some(damaged), &random)
+                .verify(&Secret::new("alice1234"), Some(damaged), &random)
                 .await;
             assert!(matches!(checked, Err(Error::HasherFailed)), "{damaged}");
         }

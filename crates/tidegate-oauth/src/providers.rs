@@ -22,7 +22,7 @@ impl OutboundError {
     }
 }
 
-/// A plain-text e-mail message to one recipient.
+/// A plain-text email message to one recipient.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Email {
     /// The recipient's address.
@@ -42,7 +42,7 @@ impl std::fmt::Debug for Email {
     }
 }
 
-/// Sends e-mail.
+/// Sends email.
 pub trait Mailer: Send + Sync {
     /// Hands a message to a mail server. On success the server is responsible for delivery.
     fn send<'a>(&'a self, message: &'a Email) -> OutboundFuture<'a, ()>;
@@ -79,7 +79,7 @@ pub struct ExternalIdentity {
     pub issuer: String,
     /// The subject identifier, which never changes.
     pub subject: String,
-    /// The e-mail address, if the provider has verified it.
+    /// The email address, if the provider has verified it.
     pub verified_email: Option<String>,
     /// The preferred user name.
     pub name: Option<String>,

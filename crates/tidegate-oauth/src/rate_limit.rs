@@ -3,16 +3,14 @@
 
 mod counter;
 
-use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::digest;
 
-use crate::{Clock, Error, Result, SecretHash, Store, UserKey};
+use crate::{SecretHash, UserKey};
 
 pub use counter::{AttemptCounter, AttemptKey, AttemptLimit, AttemptOutcome, AttemptScope};
 
@@ -44,9 +42,9 @@ pub struct RateLimits {
     pub second_factor: AttemptLimit,
     /// Accounts made from one address.
     pub sign_up: AttemptLimit,
-    /// E-mail messages to one user.
+    /// Email messages to one user.
     pub emails: AttemptLimit,
-    /// E-mail messages requested from one address.
+    /// Email messages requested from one address.
     pub emails_per_address: AttemptLimit,
 }
 
@@ -118,12 +116,12 @@ pub(crate) fn client(id: &str, from: Option<IpAddr>) -> AttemptKey {
     of_text(AttemptScope::Client, &format!("{id} {from}"))
 }
 
-/// The counter of uses of an e-mail link.
+/// The counter of uses of an email link.
 pub(crate) fn link(token: &str) -> AttemptKey {
     of_text(AttemptScope::Link, token)
 }
 
-/// The counter of sign-up messages to an e-mail address, in all tenants.
+/// The counter of sign-up messages to an email address, in all tenants.
 pub(crate) fn recipient(email: &str) -> AttemptKey {
     of_text(AttemptScope::Email, &email.to_lowercase())
 }
@@ -154,92 +152,4 @@ fn network(address: IpAddr) -> String {
 pub(crate) fn browser(scope: AttemptScope, id: SecretHash) -> AttemptKey {
     let subject = id.to_base64url();
     AttemptKey { scope, subject }
-}
-
-/// The attempts on this node that are counted but not decided yet, by counter.
-#[derive(Debug, Default)]
-pub(crate) struct PendingAttempts(Mutex<HashMap<AttemptKey, u32>>);
-
-/// The retry delay while other attempts are undecided: they may succeed and be refunded soon.
-const PENDING_RETRY: Duration = Duration::from_secs(1);
-
-impl PendingAttempts {
-    fn counts(&self) -> MutexGuard<'_, HashMap<AttemptKey, u32>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn enter(&self, key: &AttemptKey) {
-        *self.counts().entry(key.clone()).or_default() += 1;
-    }
-
-    fn leave(&self, key: &AttemptKey) {
-        let mut counts = self.counts();
-        match counts.get_mut(key) {
-            Some(count) if *count > 1 => *count -= 1,
-            _ => drop(counts.remove(key)),
-        }
-    }
-
-    fn has(&self, key: &AttemptKey) -> bool {
-        self.counts().contains_key(key)
-    }
-}
-
-/// Attempts that are counted but not decided yet. Dropping them keeps the count: an aborted attempt
-/// counts.
-pub(crate) struct CountedAttempts<'a> {
-    store: &'a dyn Store,
-    clock: &'a dyn Clock,
-    pending: &'a PendingAttempts,
-    counted: Vec<AttemptKey>,
-}
-
-impl<'a> CountedAttempts<'a> {
-    pub(crate) fn new(
-        store: &'a dyn Store,
-        clock: &'a dyn Clock,
-        pending: &'a PendingAttempts,
-    ) -> Self {
-        Self {
-            store,
-            clock,
-            pending,
-            counted: Vec::new(),
-        }
-    }
-
-    /// Counts an attempt; [`Error::TooManyAttempts`] if it must not proceed.
-    pub(crate) async fn count(&mut self, key: AttemptKey, limit: &AttemptLimit) -> Result<()> {
-        let now = self.clock.now();
-        match self.store.count_attempt(&key, limit, now).await? {
-            AttemptOutcome::Allowed => {
-                self.pending.enter(&key);
-                self.counted.push(key);
-                Ok(())
-            }
-            AttemptOutcome::Refused { until } => {
-                let wait = until.since(now);
-                let soon = self.pending.has(&key);
-                Err(Error::TooManyAttempts {
-                    retry_after: if soon { wait.min(PENDING_RETRY) } else { wait },
-                })
-            }
-        }
-    }
-
-    /// Refunds all attempts: they succeeded, or nothing was tried.
-    pub(crate) async fn refund(self) -> Result<()> {
-        for key in &self.counted {
-            self.store.refund_attempt(key).await?;
-        }
-        Ok(())
-    }
-}
-
-impl Drop for CountedAttempts<'_> {
-    fn drop(&mut self) {
-        for key in &self.counted {
-            self.pending.leave(key);
-        }
-    }
 }

@@ -59,7 +59,7 @@ impl TokenRequest {
     /// `invalid_request` for missing, repeated and ill-typed parameters, then
     /// `unsupported_grant_type`.
     pub fn parse(parameters: &Parameters, basic: Option<&BasicCredentials>) -> Result<Self> {
-        parameters.each_once()?;
+        parameters.reject_duplicates()?;
         let grant_type = parameters.required("grant_type")?;
         let client = ClientCredentials::parse(parameters, basic)?;
         parameters.text("scope")?;
@@ -98,7 +98,7 @@ pub struct GuestRequest {
 impl GuestRequest {
     /// Parses a guest request; `invalid_request` as for [`TokenRequest::parse`].
     pub fn parse(parameters: &Parameters, basic: Option<&BasicCredentials>) -> Result<Self> {
-        parameters.each_once()?;
+        parameters.reject_duplicates()?;
         let client = ClientCredentials::parse(parameters, basic)?;
         let database = parameters.required("database")?.to_owned();
         Ok(Self { client, database })
@@ -116,7 +116,7 @@ impl DeviceRequest {
     /// Parses a device request; `invalid_request` as for [`TokenRequest::parse`]. `scope` is
     /// accepted and ignored.
     pub fn parse(parameters: &Parameters, basic: Option<&BasicCredentials>) -> Result<Self> {
-        parameters.each_once()?;
+        parameters.reject_duplicates()?;
         let client = ClientCredentials::parse(parameters, basic)?;
         parameters.text("scope")?;
         Ok(Self { client })
@@ -136,7 +136,7 @@ pub struct TokenManagementRequest {
 impl TokenManagementRequest {
     /// Parses the request; `invalid_request` as for [`TokenRequest::parse`].
     pub fn parse(parameters: &Parameters, basic: Option<&BasicCredentials>) -> Result<Self> {
-        parameters.each_once()?;
+        parameters.reject_duplicates()?;
         let client = ClientCredentials::parse(parameters, basic)?;
         parameters.text("token_type_hint")?;
         Ok(Self {

@@ -11,31 +11,19 @@
 
 mod flows;
 
-use std::error::Error as StdError;
 use std::future::Future;
 use std::pin::Pin;
 
 use crate::{
     AnonymousSql, AttemptKey, AttemptLimit, AttemptOutcome, AuditEvent, AuditPage, AuditSince,
     Client, EndReason, EndedSession, LinkedIdentity, Session, SessionId, SigningKeyRecord,
-    Timestamp, UnlinkOutcome, User, UserKey,
+    StoreError, Timestamp, UnlinkOutcome, User, UserKey,
 };
 
 pub use flows::FlowStore;
 
 /// The result of a store's methods.
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
-
-/// Why a store operation failed.
-#[derive(Debug, thiserror::Error)]
-pub enum StoreError {
-    /// The store cannot be reached now; a retry may succeed.
-    #[error("the store cannot be reached")]
-    Unavailable(#[source] Box<dyn StdError + Send + Sync>),
-    /// The store returned something unexpected: a bug there or here.
-    #[error("the store failed")]
-    Failed(#[source] Box<dyn StdError + Send + Sync>),
-}
 
 /// The result of an insert or update of a user or client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,7 +96,7 @@ pub trait Store: FlowStore + Send + Sync {
     /// Whether a tenant has a user of this name, ignoring case.
     fn has_similar_user<'a>(&'a self, database: &'a str, name: &'a str) -> StoreFuture<'a, bool>;
 
-    /// A tenant's users with this e-mail address, ignoring case, by name; at most 10.
+    /// A tenant's users with this email address, ignoring case, by name; at most 10.
     fn users_with_email<'a>(
         &'a self,
         database: &'a str,

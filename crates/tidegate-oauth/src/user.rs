@@ -55,7 +55,7 @@ pub struct User {
     pub role: String,
     /// The Argon2id hash of the password in PHC form; `None` without a password.
     pub password_hash: Option<String>,
-    /// The e-mail address.
+    /// The email address.
     pub email: Option<String>,
     /// A JSON object that is included in the user's tokens.
     pub properties: Option<Map<String, Value>>,

@@ -1,5 +1,5 @@
-//! What a person allowed in a browser and nobody has redeemed yet ends with that browser session,
-//! the user, the client and the tenant.
+//! Unredeemed codes and device approvals end with the browser session, the user, the client and the
+//! tenant.
 
 use tidegate_oauth::{
     Browser, NewClient, NewOwner, NewUser, RequestContext, Result, Secret, TenantName,
@@ -44,11 +44,15 @@ impl Event {
             }
             Self::SignOut => {
                 let context = RequestContext::default();
-                api.issuer.sign_out(browser, &context).await.unwrap();
+                api.issuer
+                    .identity()
+                    .sign_out(browser, &context)
+                    .await
+                    .unwrap();
             }
             Self::EndedOnTheAccountPage => {
                 let name = browser.session.id.to_base64url();
-                let ended = api.issuer.end_own_browser(browser, &name).await;
+                let ended = api.issuer.identity().end_own_browser(browser, &name).await;
                 ended.unwrap();
             }
             Self::NewClientOfThisId => {
@@ -145,7 +149,11 @@ async fn an_approval_outlives_another_browser_of_the_user() {
     );
     let shown = new_code_in(&api, &one).await;
     let context = RequestContext::default();
-    api.issuer.sign_out(&other, &context).await.unwrap();
+    api.issuer
+        .identity()
+        .sign_out(&other, &context)
+        .await
+        .unwrap();
     redeem(&api, &[], &shown).await.unwrap();
 }
 
@@ -156,7 +164,11 @@ async fn a_second_use_is_seen_after_the_browser_has_signed_out() {
     let shown = new_code_in(&api, &browser).await;
     let tokens = redeem(&api, &[], &shown).await.unwrap();
     let context = RequestContext::default();
-    api.issuer.sign_out(&browser, &context).await.unwrap();
+    api.issuer
+        .identity()
+        .sign_out(&browser, &context)
+        .await
+        .unwrap();
     api.issuer
         .verify(tokens.access_token.expose())
         .expect("what was redeemed lives on");

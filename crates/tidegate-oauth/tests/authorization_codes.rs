@@ -24,7 +24,7 @@ const REQUEST: [(&str, &str); 7] = [
     ("code_challenge_method", "S256"),
 ];
 
-/// The request with one parameter changed, or left out where there is no value.
+/// The request with one parameter changed, or removed for `None`.
 fn with(name: &str, value: Option<&str>) -> Parameters {
     let others = REQUEST.into_iter().filter(|(known, _)| *known != name);
     let mut pairs: Vec<_> = others.collect();
@@ -233,7 +233,7 @@ async fn every_other_error_is_redirected_to_the_client() {
         panic!("{refusal:?}");
     };
     assert_eq!(parameter(&location, "error"), "invalid_request");
-    assert_eq!(parameter(&location, "state"), "", "nobody knows which");
+    assert_eq!(parameter(&location, "state"), "", "it is ambiguous");
 }
 
 #[tokio::test]
@@ -275,44 +275,57 @@ async fn signed_in_browsers_and_forms() {
     let api = Fixture::start().await;
     let (key, context) = (UserKey::new("demo", "alice"), RequestContext::default());
     let password = Secret::new("alice1234");
-    let sign_in = || api.issuer.sign_in(key.clone(), &password, None, &context);
+    let sign_in = || {
+        api.issuer
+            .identity()
+            .sign_in(key.clone(), &password, None, &context)
+    };
     let (one, two) = (sign_in().await.unwrap(), sign_in().await.unwrap());
     assert_ne!(one, two, "every sign-in has a cookie of its own");
-    let token = api.issuer.form_token(&one);
-    assert!(api.issuer.is_form_token(&one, &token));
+    let token = api.issuer.identity().form_token(&one);
+    assert!(api.issuer.identity().is_form_token(&one, &token));
     assert!(
-        !api.issuer.is_form_token(&two, &token),
+        !api.issuer.identity().is_form_token(&two, &token),
         "bound to its browser"
     );
     for forged in ["", "x", &token[1..]] {
-        assert!(!api.issuer.is_form_token(&one, forged));
+        assert!(!api.issuer.identity().is_form_token(&one, forged));
     }
-    let browser = api.issuer.browser(&one).await.unwrap().unwrap();
+    let browser = api.issuer.identity().browser(&one).await.unwrap().unwrap();
     assert_eq!(browser.user.key, key);
-    api.issuer.sign_out(&browser, &context).await.unwrap();
-    assert!(api.issuer.browser(&one).await.unwrap().is_none());
-    assert!(api.issuer.browser(&two).await.unwrap().is_some());
+    api.issuer
+        .identity()
+        .sign_out(&browser, &context)
+        .await
+        .unwrap();
+    assert!(api.issuer.identity().browser(&one).await.unwrap().is_none());
+    assert!(api.issuer.identity().browser(&two).await.unwrap().is_some());
     let before = api.ports.hasher.completed();
     let nobody = UserKey::new("demo", "nobody");
-    let outsider = api.issuer.sign_in(nobody, &password, None, &context).await;
+    let outsider = api
+        .issuer
+        .identity()
+        .sign_in(nobody, &password, None, &context)
+        .await;
     assert_eq!(code(outsider), "invalid_grant");
     let work = api.ports.hasher.completed() - before;
     assert_eq!(work, 1, "a name that is not there costs a hash too");
     let wrong = api
         .issuer
+        .identity()
         .sign_in(key.clone(), &Secret::new("alice4321"), None, &context)
         .await;
     assert_eq!(code(wrong), "invalid_grant");
     api.clock.advance(23 * HOUR);
     assert!(
-        api.issuer.browser(&two).await.unwrap().is_some(),
+        api.issuer.identity().browser(&two).await.unwrap().is_some(),
         "that was a use"
     );
     api.clock.advance(23 * HOUR);
-    assert!(api.issuer.browser(&two).await.unwrap().is_some());
+    assert!(api.issuer.identity().browser(&two).await.unwrap().is_some());
     api.clock.advance(24 * HOUR);
     assert!(
-        api.issuer.browser(&two).await.unwrap().is_none(),
+        api.issuer.identity().browser(&two).await.unwrap().is_none(),
         "idle for a day"
     );
     let three = sign_in().await.unwrap();
@@ -321,7 +334,12 @@ async fn signed_in_browsers_and_forms() {
         .await
         .unwrap();
     assert!(
-        api.issuer.browser(&three).await.unwrap().is_none(),
+        api.issuer
+            .identity()
+            .browser(&three)
+            .await
+            .unwrap()
+            .is_none(),
         "another password"
     );
     assert_eq!(ISSUER, api.issuer.address());

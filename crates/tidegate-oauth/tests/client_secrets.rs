@@ -1,4 +1,4 @@
-//! Wrong secrets of a confidential client are limited by address, right ones never.
+//! Wrong secrets of a confidential client are rate limited by address, right ones never.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -25,8 +25,8 @@ const ENDPOINTS: [&str; 7] = [
     "introspect",
 ];
 
-/// Sends `secret` to `endpoint`. The tokens and codes are wrong, so a right secret leads to another
-/// error than a wrong one.
+/// Sends `secret` to `endpoint`. The tokens and codes are invalid, so a right secret leads to
+/// another error than a wrong one.
 async fn send(api: &Fixture, endpoint: &str, secret: &str, from: IpAddr) -> Result<()> {
     let client = [("client_id", "server"), ("client_secret", secret)];
     let with = |others: &[(&'static str, &'static str)]| {
@@ -72,7 +72,7 @@ async fn send(api: &Fixture, endpoint: &str, secret: &str, from: IpAddr) -> Resu
     api.issuer.token(request, from).await.map(drop)
 }
 
-/// Whether the client itself was accepted, whatever the answer.
+/// Whether the client was authenticated, whatever the result.
 fn accepted(answer: &Result<()>) -> bool {
     !matches!(
         answer,
@@ -88,7 +88,7 @@ async fn wrong_secrets_from_anywhere_do_not_refuse_the_right_one() {
             let from = IpAddr::from([203, 0, 113, number % 3]);
             send(&api, endpoint, "wrong", from).await.unwrap_err();
         }
-        // Also from an address that sends wrong ones: a backend may share it with others.
+        // Also from an address that sent wrong ones, because several backends may share it.
         for from in [BACKEND, [203, 0, 113, 0].into()] {
             for other in ENDPOINTS {
                 let answer = send(&api, other, RIGHT, from).await;

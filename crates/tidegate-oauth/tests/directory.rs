@@ -1,4 +1,4 @@
-//! Keeping clients and users.
+//! The records of clients and users.
 
 use tidegate_oauth::{
     Error, ErrorKind, NewClient, NewOwner, NewUser, Parameters, Secret, TenantName, TokenRequest,
@@ -64,7 +64,7 @@ fn names_of_users_follow_the_rule() {
         assert_eq!(UserName::parse(good).unwrap().as_str(), good);
     }
     let long = "a".repeat(33);
-    // An address with `.` or `..` between slashes leads elsewhere.
+    // Clients remove the dot segments `.` and `..` from URLs.
     for bad in [
         "", ".", "..", "a b", "a/b", "ä", "a'b", "a\"b", "<b>", &long,
     ] {

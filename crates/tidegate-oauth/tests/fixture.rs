@@ -20,7 +20,7 @@ pub(crate) const HOUR: Duration = Duration::from_hours(1);
 pub(crate) const DAY: Duration = Duration::from_hours(24);
 pub(crate) const HERE: Option<IpAddr> = Some(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)));
 
-/// Hashing as cheap as Argon2id allows.
+/// The cheapest parameters that Argon2id allows.
 pub(crate) const CHEAP: PasswordCost = PasswordCost {
     memory_kib: 8,
     passes: 1,
@@ -113,8 +113,11 @@ impl Fixture {
     pub(crate) async fn browser(&self, database: &str, name: &str) -> Browser {
         let user = self.directory.user(&UserKey::new(database, name)).await;
         let (user, context) = (user.unwrap(), RequestContext::default());
-        let cookie = self.issuer.open_browser_session(&user, &context, false);
-        let browser = self.issuer.browser(&cookie.await.unwrap()).await;
+        let cookie = self
+            .issuer
+            .identity()
+            .open_browser_session(&user, &context, false);
+        let browser = self.issuer.identity().browser(&cookie.await.unwrap()).await;
         browser.unwrap().unwrap()
     }
 
@@ -232,7 +235,7 @@ pub(crate) fn segment(token: &Secret, index: usize) -> Value {
     serde_json::from_slice(&URL_SAFE_NO_PAD.decode(segment).unwrap()).unwrap()
 }
 
-/// The wire name of a failure.
+/// The error code of a failure.
 pub(crate) fn code<T: std::fmt::Debug>(result: Result<T>) -> &'static str {
     result.unwrap_err().code()
 }

@@ -17,7 +17,7 @@ async fn a_guest_gets_a_token_of_the_default_user() {
         (claims.user.as_str(), claims.role.as_str()),
         ("guest", "demo/guest")
     );
-    assert!(claims.shared, "strangers share the role");
+    assert!(claims.shared, "anonymous callers share the role");
     let refreshed = api.refresh(&response.refresh_token).await.unwrap();
     assert!(
         api.issuer
@@ -178,7 +178,7 @@ async fn of_too_many_guest_sessions_the_idle_are_deleted() {
     for token in [&busy, &second, &third] {
         api.refresh(token).await.unwrap();
     }
-    // Two alone stay as long as any session does.
+    // Two sessions are within the limit, so they live as long as any.
     let alice = api.alice().await;
     api.clock.advance(29 * 24 * HOUR);
     keeper.maintain().await.unwrap();

@@ -1,4 +1,4 @@
-//! Signing keys: made once, rotated while requests go on, sealed at rest.
+//! Signing keys: created once, rotated during operation, encrypted at rest.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

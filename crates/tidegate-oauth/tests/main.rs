@@ -1,5 +1,4 @@
-//! The issuer from outside: a store in memory, a clock that is told what time it is, and a seeded
-//! random source.
+//! Tests of the issuer with a memory store, a manual clock and a seeded random source.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
 mod approvals;

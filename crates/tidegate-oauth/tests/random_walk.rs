@@ -1,5 +1,4 @@
-//! A long random walk: whatever happens in whatever order, the issuer does what a model of a
-//! session says.
+//! A long random sequence of events, compared with a model of a session.
 
 use std::time::Duration;
 
@@ -13,7 +12,8 @@ struct Model {
     presented: usize,
     ended: bool,
     closes: Timestamp,
-    /// Refresh token n stands at n - 1, with its end; of several with one number the last.
+    /// Refresh token n is at index n - 1, with its expiry; of several with the same number, the
+    /// last.
     refresh: Vec<(Secret, Timestamp)>,
     access: Vec<(Secret, Timestamp)>,
 }

@@ -1,4 +1,5 @@
-//! Brute force: passwords are counted before they are verified, and given back when they are right.
+//! Rate limits: attempts are counted before passwords are verified, and refunded when they are
+//! right.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use tidegate_oauth::{
 
 use crate::fixture::Fixture;
 
-/// Signs in from an address of its own, so that only the account counts.
+/// Signs in from a unique address, so that only the account's counter applies.
 async fn attempt(api: &Fixture, number: u8, user: &str, password: &str) -> Result<(), Error> {
     let pairs = [
         ("grant_type", "password"),
@@ -101,7 +102,7 @@ async fn a_refusal_while_attempts_are_pending_allows_an_early_retry() {
     }
     assert!(!waits.is_empty(), "nobody was in anybody's way");
     assert!(waits.iter().all(|wait| *wait == Some(1)), "{waits:?}");
-    // The clock stands still: what they were told was the truth.
+    // The clock did not move, so the reported wait must be exact.
     attempt(&api, 30, "alice", "alice1234").await.unwrap();
 }
 

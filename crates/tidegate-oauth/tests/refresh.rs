@@ -1,4 +1,4 @@
-//! The refresh grant and its successor rule.
+//! The refresh grant and its detection of reuse.
 
 use std::sync::Arc;
 

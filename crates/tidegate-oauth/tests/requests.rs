@@ -1,4 +1,4 @@
-//! Requests as data: forms, JSON, Basic.
+//! Parsing of requests: forms, JSON, Basic.
 
 use tidegate_oauth::{
     BasicCredentials, DeviceRequest, Error, GrantKind, GuestRequest, Parameters,
@@ -22,7 +22,7 @@ fn json_with_the_form_content_type_is_reported() {
     let error = Parameters::from_form(br#"{"grant_type":"password","a":"b=c&d"}"#).unwrap_err();
     assert_eq!(error.code(), "invalid_request");
     assert!(error.to_string().contains("application/json"), "{error}");
-    // A brace alone makes no JSON.
+    // A leading brace alone is not JSON.
     Parameters::from_form(b"{=1&grant_type=password").unwrap();
 }
 
@@ -167,7 +167,7 @@ fn an_unknown_grant_type_is_answered_with_those_that_there_are() {
     let text = error.description();
     for kind in GrantKind::ALL {
         let listed = text.contains(kind.name());
-        // Guest sessions have an endpoint of their own.
+        // Guest sessions have their own endpoint.
         assert_eq!(listed, kind != GrantKind::Guest, "{text}");
     }
     assert!(

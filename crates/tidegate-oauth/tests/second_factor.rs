@@ -1,4 +1,4 @@
-//! Setting up and showing a second factor.
+//! Enrolment, verification and removal of a second factor.
 
 use ring::hmac;
 use tidegate_oauth::{Browser, Clock as _, NewClient, RequestContext, Secret, TenantName, UserKey};
@@ -6,7 +6,12 @@ use tidegate_oauth::{Browser, Clock as _, NewClient, RequestContext, Secret, Ten
 use crate::fixture::{Fixture, code};
 
 async fn browser(api: &Fixture, cookie: &Secret) -> Browser {
-    api.issuer.browser(cookie).await.unwrap().unwrap()
+    api.issuer
+        .identity()
+        .browser(cookie)
+        .await
+        .unwrap()
+        .unwrap()
 }
 
 async fn signed_in(api: &Fixture) -> Browser {
@@ -14,12 +19,13 @@ async fn signed_in(api: &Fixture) -> Browser {
     let password = Secret::new("alice1234");
     let cookie = api
         .issuer
+        .identity()
         .sign_in(key, &password, None, &RequestContext::default())
         .await;
     browser(api, &cookie.unwrap()).await
 }
 
-/// What an authenticator shows now (RFC 6238).
+/// The current code of an authenticator (RFC 6238).
 fn shown(api: &Fixture, secret: &Secret) -> String {
     let secret = data_encoding::BASE32_NOPAD
         .decode(secret.expose().as_bytes())
@@ -38,9 +44,14 @@ fn shown(api: &Fixture, secret: &Secret) -> String {
 async fn enrolled(api: &Fixture) -> (Browser, Secret, Vec<Secret>) {
     let before = signed_in(api).await;
     assert!(!before.lacks_second_factor);
-    let begun = api.issuer.begin_enrolment(&before.user.key, None).unwrap();
+    let begun = api
+        .issuer
+        .identity()
+        .begin_enrolment(&before.user.key, None)
+        .unwrap();
     let again = api
         .issuer
+        .identity()
         .begin_enrolment(&before.user.key, Some(&begun.sealed))
         .unwrap();
     assert_eq!(begun.secret, again.secret, "the form brings it back");
@@ -53,12 +64,14 @@ async fn enrolled(api: &Fixture) -> (Browser, Secret, Vec<Secret>) {
     let context = RequestContext::default();
     let wrong = api
         .issuer
+        .identity()
         .enrol(&before, (&begun.sealed, "000000"), &context)
         .await;
     assert_eq!(code(wrong), "invalid_grant");
     let right = shown(api, &begun.secret);
     let (codes, cookie) = api
         .issuer
+        .identity()
         .enrol(&before, (&begun.sealed, &right), &context)
         .await
         .unwrap();
@@ -77,6 +90,7 @@ async fn a_code_is_good_once() {
     let used = shown(&api, &secret);
     let replay = api
         .issuer
+        .identity()
         .verify_second_factor(&second, &used, &context)
         .await;
     assert_eq!(code(replay), "invalid_grant", "it was used to set it up");
@@ -84,6 +98,7 @@ async fn a_code_is_good_once() {
     let fresh = shown(&api, &secret);
     let cookie = api
         .issuer
+        .identity()
         .verify_second_factor(&second, &fresh, &context)
         .await
         .unwrap();
@@ -94,6 +109,7 @@ async fn a_code_is_good_once() {
     for replayed in [&used, &fresh] {
         let replay = api
             .issuer
+            .identity()
             .verify_second_factor(&third, replayed, &context)
             .await;
         assert_eq!(code(replay), "invalid_grant");
@@ -114,6 +130,7 @@ async fn a_code_expires_after_the_next_step() {
     api.clock.advance(std::time::Duration::from_mins(1));
     let refused = api
         .issuer
+        .identity()
         .verify_second_factor(&second, &late, &context)
         .await;
     assert_eq!(code(refused), "invalid_grant");
@@ -121,6 +138,7 @@ async fn a_code_expires_after_the_next_step() {
     api.clock.advance(std::time::Duration::from_secs(30));
     let taken = api
         .issuer
+        .identity()
         .verify_second_factor(&second, &slow, &context)
         .await;
     taken.unwrap();
@@ -134,16 +152,23 @@ async fn a_recovery_code_is_good_once() {
     let typed = codes[3].expose().to_uppercase().replace('-', "");
     let second = signed_in(&api).await;
     api.issuer
+        .identity()
         .verify_second_factor(&second, &typed, &context)
         .await
         .unwrap();
     let third = signed_in(&api).await;
     let replay = api
         .issuer
+        .identity()
         .verify_second_factor(&third, &typed, &context)
         .await;
     assert_eq!(code(replay), "invalid_grant");
-    let left = api.issuer.second_factor_of(&third.user.key).await.unwrap();
+    let left = api
+        .issuer
+        .identity()
+        .second_factor_of(&third.user.key)
+        .await
+        .unwrap();
     assert_eq!(left, Some(9));
     assert!(api.audit().contains(&"recovery_code_used"));
 }
@@ -159,6 +184,7 @@ async fn codes_cannot_be_guessed_for_long() {
     for _ in 0..6 {
         last = code(
             api.issuer
+                .identity()
                 .verify_second_factor(&second, "123456", &context)
                 .await,
         );
@@ -167,6 +193,7 @@ async fn codes_cannot_be_guessed_for_long() {
     let right = shown(&api, &secret);
     let answer = api
         .issuer
+        .identity()
         .verify_second_factor(&second, &right, &context)
         .await;
     assert_eq!(
@@ -185,16 +212,23 @@ async fn removing_it_needs_a_browser_that_verified_it() {
     let password = Secret::new("alice1234");
     let refused = api
         .issuer
+        .identity()
         .remove_second_factor(&second, &password, &context);
     assert_eq!(code(refused.await), "unauthorized_client");
-    let begun = api.issuer.begin_enrolment(&second.user.key, None).unwrap();
+    let begun = api
+        .issuer
+        .identity()
+        .begin_enrolment(&second.user.key, None)
+        .unwrap();
     let own = shown(&api, &begun.secret);
     let replaced = api
         .issuer
+        .identity()
         .enrol(&second, (&begun.sealed, &own), &context)
         .await;
     assert_eq!(code(replaced), "ALREADY_EXISTS", "nor replaces it");
     api.issuer
+        .identity()
         .remove_second_factor(&first, &password, &context)
         .await
         .unwrap();
@@ -215,6 +249,7 @@ async fn an_open_browser_alone_cannot_remove_it() {
         let remove = async |proof: &str| {
             let proof = Secret::new(proof);
             api.issuer
+                .identity()
                 .remove_second_factor(&browser, &proof, &context)
                 .await
         };
@@ -225,7 +260,14 @@ async fn an_open_browser_alone_cannot_remove_it() {
             last = code(remove(wrong).await);
         }
         assert_eq!(last, "temporarily_unavailable", "{wrong}");
-        assert!(api.issuer.second_factor_of(key).await.unwrap().is_some());
+        assert!(
+            api.issuer
+                .identity()
+                .second_factor_of(key)
+                .await
+                .unwrap()
+                .is_some()
+        );
     }
 }
 
@@ -241,10 +283,17 @@ async fn the_password_or_any_code_removes_it() {
             1 => Secret::new(shown(&api, &secret)),
             _ => codes[0].clone(),
         };
-        let removed = api.issuer.remove_second_factor(&browser, &proof, &context);
+        let removed = api
+            .issuer
+            .identity()
+            .remove_second_factor(&browser, &proof, &context);
         removed.await.unwrap();
         assert_eq!(api.audit().last(), Some(&"second_factor_removed"));
-        let left = api.issuer.second_factor_of(&browser.user.key).await;
+        let left = api
+            .issuer
+            .identity()
+            .second_factor_of(&browser.user.key)
+            .await;
         assert_eq!(left.unwrap(), None);
     }
 }
@@ -254,11 +303,12 @@ async fn a_sealed_secret_belongs_to_its_user() {
     let api = Fixture::start().await;
     let begun = api
         .issuer
+        .identity()
         .begin_enrolment(&UserKey::owner("demo"), None)
         .unwrap();
     let alice = UserKey::new("demo", "alice");
     for foreign in [&*begun.sealed, "", "x"] {
-        let opened = api.issuer.begin_enrolment(&alice, Some(foreign));
+        let opened = api.issuer.identity().begin_enrolment(&alice, Some(foreign));
         assert_eq!(code(opened), "invalid_request");
     }
 }
@@ -269,7 +319,10 @@ async fn a_recreated_user_has_no_second_factor() {
     let (_, _, _) = enrolled(&api).await;
     let key = UserKey::new("demo", "alice");
     api.directory.drop_user(&key).await.unwrap();
-    assert_eq!(api.issuer.second_factor_of(&key).await.unwrap(), None);
+    assert_eq!(
+        api.issuer.identity().second_factor_of(&key).await.unwrap(),
+        None
+    );
 }
 
 #[tokio::test]
@@ -312,7 +365,10 @@ async fn a_password_alone_is_not_enough_for_a_user_with_a_second_factor() {
     );
     let context = RequestContext::default();
     let proof = Secret::new("alice1234");
-    let removed = api.issuer.remove_second_factor(&browser, &proof, &context);
+    let removed = api
+        .issuer
+        .identity()
+        .remove_second_factor(&browser, &proof, &context);
     removed.await.unwrap();
     password("alice1234").await.unwrap();
 }

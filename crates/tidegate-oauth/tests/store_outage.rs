@@ -1,4 +1,4 @@
-//! The store goes away and comes back.
+//! The store becomes unavailable and recovers.
 
 use std::future::ready;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use tidegate_oauth::{
 
 use crate::fixture::{Fixture, HERE, about, node};
 
-/// A store that can be away; of the audit log alone, or of everything.
+/// A store that can be made unavailable: the audit log alone, or everything.
 struct Unsteady {
     inner: Arc<MemoryStore>,
     away: AtomicBool,

@@ -1,4 +1,4 @@
-//! Access tokens: their form, and everything that must not pass for one.
+//! Access tokens: their format, and everything that must be rejected.
 
 use std::time::Duration;
 
@@ -189,7 +189,7 @@ async fn touched_claims_and_signatures_are_refused() {
     assert_eq!(fault(&api.issuer, &forged), TokenError::BadSignature);
 }
 
-/// A genuine ES256 signature of a key that is not ours.
+/// A valid ES256 signature by another key.
 fn evil_signature(signed: &str) -> String {
     let algorithm = &signature::ECDSA_P256_SHA256_FIXED_SIGNING;
     #[expect(clippy::disallowed_methods, reason = "a test makes a key of its own")]

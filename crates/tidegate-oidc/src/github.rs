@@ -30,7 +30,7 @@ pub(crate) fn endpoints(site: &str) -> Discovery {
     }
 }
 
-/// The identity of a token's user, from the REST API at `api`. Only the primary e-mail address, and
+/// The identity of a token's user, from the REST API at `api`. Only the primary email address, and
 /// only if GitHub has verified it, is used.
 pub(crate) async fn identity(
     http: &reqwest::Client,

@@ -1,4 +1,4 @@
-//! Makes a control schema, claims it for a master key, and keeps a user in it.
+//! Creates a control schema, claims it for a master key, and stores a user.
 //!
 //! `cargo run -p tidegate-store --example migrate_control` starts a private PostgreSQL;
 //! `… -- postgresql://user:password@host/database` uses the database named.

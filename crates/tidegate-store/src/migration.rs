@@ -56,7 +56,7 @@ const MIGRATIONS: &[(u32, &str, &str)] = &[
 /// Advisory lock that serialises migrations by several nodes (the letters `tidegate`).
 const LOCK: i64 = 0x7469_6465_6761_7465;
 
-static TAKE_TURNS: Query =
+static LOCK_MIGRATIONS: Query =
     Query::new("select 1::bigint from pg_catalog.pg_advisory_xact_lock(:lock::bigint)");
 static NO_TIMEOUT: Query = Query::new(
     "select pg_catalog.set_config('statement_timeout', '0', true), \
@@ -95,11 +95,11 @@ pub fn newest_version() -> u32 {
 /// [`Error::NewerSchema`] when a newer version has migrated the schema, [`Error::Unavailable`], and
 /// [`Error::Failed`] when a statement is refused, for example because of missing privileges.
 pub async fn migrate(executor: &Arc<dyn Executor>) -> Result<Migrated> {
-    let terms = patient();
+    let terms = long_deadline();
     let begun = executor.begin(&Principal::Control, Mode::ReadWrite, &terms);
     let mut open = Open(begun.await?);
     open.row(&NO_TIMEOUT, &[], row::nothing).await?;
-    open.row(&TAKE_TURNS, &[&LOCK], row::nothing).await?;
+    open.row(&LOCK_MIGRATIONS, &[&LOCK], row::nothing).await?;
     open.execute(&CREATE_SCHEMA, &[]).await?;
     open.execute(&CREATE_TABLE, &[]).await?;
     let applied = open.rows(&APPLIED, &[], row::count).await?;
@@ -134,7 +134,7 @@ fn unknown(applied: &[u64]) -> Option<u32> {
 }
 
 /// Another node's migration may take long, and so may this one.
-fn patient() -> Terms {
+fn long_deadline() -> Terms {
     Terms {
         deadline: Some(Instant::now() + std::time::Duration::from_mins(10)),
         ..Terms::default()

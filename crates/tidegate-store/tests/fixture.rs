@@ -1,4 +1,4 @@
-//! A control database of a test's own.
+//! A control database for one test.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use tokio_postgres::{Client, NoTls};
 /// An empty control database.
 pub(crate) struct Fixture {
     pub(crate) control: Arc<Control>,
-    /// A connection of somebody else to the same database.
+    /// A second connection to the same database.
     pub(crate) beside: Client,
     name: String,
 }
@@ -71,7 +71,7 @@ async fn connect(url: &str) -> Client {
     client
 }
 
-/// Waits for something that must happen soon.
+/// Waits for an event, with a deadline.
 pub(crate) async fn soon<T>(what: impl Future<Output = T>) -> T {
     let limit = Duration::from_secs(10);
     tokio::time::timeout(limit, what)
@@ -79,8 +79,8 @@ pub(crate) async fn soon<T>(what: impl Future<Output = T>) -> T {
         .expect("it happens within ten seconds")
 }
 
-/// The notices of a fixture, from now on. Listening may have begun before: the first notice that
-/// comes is proof, and more of the same may follow.
+/// Subscribes to notifications. Sends probes until one arrives, which proves that the subscription
+/// is active; more probes may follow.
 pub(crate) async fn listening(fixture: &Fixture) -> Receiver<Notice> {
     let mut notices = fixture.control.notices();
     let probe = async {

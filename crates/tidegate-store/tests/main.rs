@@ -1,4 +1,4 @@
-//! The control schema on a real PostgreSQL, and what every store must do.
+//! The control schema on a real PostgreSQL, and the behaviour of every store.
 
 #[cfg(test)]
 mod fixture;

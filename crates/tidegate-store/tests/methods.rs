@@ -1,4 +1,4 @@
-//! What every store of methods must do, run against the one in memory and the one in PostgreSQL.
+//! Behaviour of every method store, tested with the memory store and with PostgreSQL.
 
 use std::sync::Arc;
 
@@ -102,7 +102,7 @@ async fn names(store: &Shared) -> Vec<String> {
     names.collect()
 }
 
-/// Gives methods other definitions, whatever they are.
+/// Changes definitions, regardless of the author.
 async fn update(store: &Shared, changes: &[(&str, Definition)]) -> Written {
     let names: Vec<_> = changes.iter().map(|(of, _)| name(of)).collect();
     let revise = |record: &Record| {
@@ -114,7 +114,7 @@ async fn update(store: &Shared, changes: &[(&str, Definition)]) -> Written {
     store.update(&reef(), &names, &revise).await.unwrap()
 }
 
-/// Removes methods, whoever made them.
+/// Removes methods, regardless of the author.
 async fn remove(store: &Shared, tenant: &DatabaseName, of: &[&str]) -> Written {
     let names: Vec<_> = of.iter().copied().map(name).collect();
     store.remove(tenant, &names, &|_| true).await.unwrap()
@@ -363,7 +363,7 @@ async fn every_change_of_a_method_notifies_the_other_nodes() {
     fill(&store, &["a", "b", "c"]).await;
     let a = get(&store, "a").await;
     for _ in 0..2 {
-        // What is known already is not told again.
+        // An unchanged signature notifies nobody.
         let kept = store
             .put_signature(&reef(), &versioned(&a), &signature())
             .await;

@@ -1,4 +1,4 @@
-//! Bringing the schema up to date.
+//! Migrations.
 
 use tidegate_oauth::Store as _;
 use tidegate_store::{Error, Migrated, PgOauthStore, migrate, newest_version};

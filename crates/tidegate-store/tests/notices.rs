@@ -1,4 +1,4 @@
-//! What the other nodes hear.
+//! Notifications to the other nodes.
 
 use tidegate_oauth::{Store as _, Timestamp, UserKey};
 use tidegate_postgres::control::Notice;

@@ -1,4 +1,4 @@
-//! What a refresh costs. The rate is printed, not judged: that is the bench's.
+//! Measures refreshes. The rate is printed, not asserted.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -43,8 +43,8 @@ async fn refreshes_run_side_by_side_and_touch_no_index() {
     let start = start.elapsed();
     let rate = f64::from(u32::try_from(SESSIONS * ROUNDS).unwrap()) / start.as_secs_f64();
     println!("{rate:.0} refreshes a second (unoptimised build)");
-    // An update that touches no index is a heap-only one. A session of PostgreSQL reports its
-    // counts when it ends.
+    // An update that touches no index is heap-only. PostgreSQL publishes a session's counts when it
+    // ends.
     drop(store);
     let query = "select n_tup_upd, n_tup_hot_upd from pg_stat_user_tables \
         where relname = 'sessions'";

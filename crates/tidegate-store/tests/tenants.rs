@@ -1,4 +1,4 @@
-//! The tenants' rows.
+//! The table of tenants.
 
 use tidegate_oauth::{AnonymousSql, Store as _, Timestamp};
 use tidegate_store::{PgOauthStore, Tenant, Tenants};

@@ -1,4 +1,4 @@
-// The letters of a demo, as a real SMTP server gets them over TLS.
+// The email of a demo, as a real SMTP server receives it over TLS.
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -10,7 +10,7 @@ import { Browser, demo, passwordGrant, post } from "../demo.mjs";
 const scratch = process.env.CLIENT_SCRATCH;
 const certificate = join(scratch, "certificate.pem");
 
-const letters = [];
+const messages = [];
 let arrived = () => {};
 const server = new SMTPServer({
   secure: true,
@@ -30,7 +30,7 @@ const server = new SMTPServer({
         .replaceAll("=\r\n", "")
         .replaceAll(/=([0-9A-F]{2})/g, (_, hex) => String.fromCharCode(parseInt(hex, 16)));
     }
-    letters.push({ from: session.envelope.mailFrom.address, to: session.envelope.rcptTo.map((to) => to.address), head, text });
+    messages.push({ from: session.envelope.mailFrom.address, to: session.envelope.rcptTo.map((to) => to.address), head, text });
     done();
     arrived();
   },
@@ -40,15 +40,15 @@ server.listen(0, "127.0.0.1");
 await once(server.server, "listening");
 const port = server.server.address().port;
 
-async function letter(count) {
+async function message(count) {
   const late = setTimeout(() => {
-    console.error(`letter ${count} did not come`);
+    console.error(`message ${count} did not come`);
     process.exit(1);
   }, 60_000);
-  while (letters.length < count) await new Promise((resolve) => (arrived = resolve));
+  while (messages.length < count) await new Promise((resolve) => (arrived = resolve));
   clearTimeout(late);
-  assert.equal(letters.length, count, "one letter too many");
-  return letters[count - 1];
+  assert.equal(messages.length, count, "one message too many");
+  return messages[count - 1];
 }
 const link = ({ text }) => /https?:\S+/.exec(text)[0];
 
@@ -69,7 +69,7 @@ try {
   });
   assert.equal(patched.status, 303);
 
-  // A password that was forgotten. Names that are not there look the same and get no letter.
+  // A password that was forgotten. Names that are not there look the same and get no message.
   const browser = new Browser();
   const ask = async (username) => {
     const page = await browser.get(`${url}/reset?database=demo`);
@@ -81,7 +81,7 @@ try {
   }
   const same = (page) => page.text;
   assert.ok(answers.every((page) => page.status === 200 && same(page) === same(answers[0])));
-  const reset = await letter(1);
+  const reset = await message(1);
   assert.deepEqual(reset.to, ["Alice@example.com"]);
   assert.equal(reset.from, "demo@example.com");
   assert.match(reset.head, /^Subject: A new password for alice$/m);
@@ -90,7 +90,7 @@ try {
   const session = (await passwordGrant(url, "alice", "alice1234")).body.access_token;
   const ask1 = { q: "select 1" };
   assert.equal((await post(`${url}/api/v4/sql`, ask1, session)).status, 200);
-  // Another browser follows it: the letter may be read on another device.
+  // Another browser follows it: the message may be read on another device.
   const other = new Browser();
   let page = await other.get(link(reset));
   assert.equal(page.status, 200);
@@ -108,7 +108,7 @@ try {
   const forged = link(reset).slice(0, -2) + (link(reset).endsWith("AA") ? "BB" : "AA");
   assert.equal((await other.get(forged)).status, 400);
 
-  // A sign-up is nothing before its letter is answered.
+  // A sign-up is nothing before its message is answered.
   const callback = "https://shop.example/back";
   const client = await post(
     `${url}/api/v4/clients`,
@@ -121,8 +121,8 @@ try {
   page = await browser.get(form);
   const sent = await browser.submit(page, "sign_up", person);
   assert.equal(sent.status, 200, sent.text);
-  assert.match(sent.text, /Look into your e-mail/);
-  const invitation = await letter(2);
+  assert.match(sent.text, /Check your email/);
+  const invitation = await message(2);
   assert.deepEqual(invitation.to, ["zoe@example.com"]);
   assert.match(invitation.head, /^Subject: Confirm your account for Shop$/m);
   assert.ok(!invitation.text.includes("zoe-12345"));
@@ -146,8 +146,8 @@ try {
   // A link for one purpose is none for another.
   const swapped = link(invitation).replace("/signup/confirm", "/reset");
   assert.equal((await other.get(swapped)).status, 400);
-  assert.equal(letters.length, 2);
-  console.log("letters: reset and sign-up over smtps with AUTH, links are single use and sealed");
+  assert.equal(messages.length, 2);
+  console.log("messages: reset and sign-up over smtps with AUTH, links are single use and sealed");
 } finally {
   await stop();
   server.close();

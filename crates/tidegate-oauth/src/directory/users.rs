@@ -37,7 +37,7 @@ pub struct NewUser {
     pub password: Option<Secret>,
     /// The hash of a password that was given earlier; `password` takes precedence.
     pub password_hash: Option<String>,
-    /// The e-mail address.
+    /// The email address.
     pub email: Option<String>,
     /// A JSON object that is included in tokens.
     pub properties: Option<Map<String, Value>>,
@@ -69,7 +69,7 @@ impl NewUser {
 /// Changes to a user; `None` leaves a field unchanged.
 #[derive(Clone, Debug, Default)]
 pub struct UserChange {
-    /// The e-mail address, or none.
+    /// The email address, or none.
     pub email: Option<Option<String>>,
     /// The properties, or none.
     pub properties: Option<Option<Map<String, Value>>>,

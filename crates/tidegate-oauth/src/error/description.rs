@@ -46,7 +46,7 @@ impl Error {
                 reason.replace('\n', ", ")
             )
             .into(),
-            Self::InvalidToken(fault) => format!("invalid token, {fault}").into(),
+            Self::InvalidToken(fault) => format!("the token is not accepted, {fault}").into(),
             other => other.fixed_description().into(),
         }
     }
@@ -62,10 +62,8 @@ impl Error {
             Self::InvalidCode => {
                 "the code is invalid, expired, used, or was issued for another client, redirect_uri or code_challenge"
             }
-            Self::AuthorizationPending => "the person has not approved the request yet",
-            Self::SlowDown => {
-                "the person has not approved the request yet; wait 5 seconds longer between polls"
-            }
+            Self::AuthorizationPending => "the person has not decided yet",
+            Self::SlowDown => "the person has not decided yet; wait 5 seconds longer between polls",
             Self::AccessDenied => "the person denied the request",
             Self::ExpiredDeviceCode => "the device code has expired",
             Self::InvalidDeviceCode => "the device code is invalid or was used",

@@ -40,7 +40,7 @@ const AGENT_CHARACTERS: usize = 256;
 
 impl RequestContext {
     /// The `User-Agent` to store.
-    pub(crate) fn kept_agent(&self) -> String {
+    pub(crate) fn stored_agent(&self) -> String {
         let plain = self.agent.chars().filter(|c| !c.is_control());
         plain.take(AGENT_CHARACTERS).collect()
     }

@@ -13,7 +13,7 @@ pub struct LinkedIdentity {
     pub issuer: String,
     /// The subject identifier, which never changes.
     pub subject: String,
-    /// The person's user name or e-mail address there, cut to 128 characters.
+    /// The person's user name or email address there, cut to 128 characters.
     pub name: Option<String>,
     /// When it was linked; `None` for old records.
     pub linked_at: Option<Timestamp>,

@@ -21,7 +21,7 @@ impl Challenge {
     }
 
     /// Whether `verifier` matches the challenge (section 4.6).
-    pub(crate) fn is_of(&self, verifier: &str) -> bool {
+    pub(crate) fn matches(&self, verifier: &str) -> bool {
         let unreserved = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
         if !(43..=128).contains(&verifier.len()) || !verifier.bytes().all(unreserved) {
             return false;
@@ -43,10 +43,10 @@ mod tests {
     #[test]
     fn the_example_of_the_rfc_matches() {
         let challenge = Challenge::parse(CHALLENGE).unwrap();
-        assert!(challenge.is_of(VERIFIER));
-        assert!(!challenge.is_of(&VERIFIER.replace('d', "e")));
+        assert!(challenge.matches(VERIFIER));
+        assert!(!challenge.matches(&VERIFIER.replace('d', "e")));
         assert!(
-            !challenge.is_of(CHALLENGE),
+            !challenge.matches(CHALLENGE),
             "that would be the method plain"
         );
     }
@@ -65,7 +65,7 @@ mod tests {
             let hash = ring::digest::digest(&ring::digest::SHA256, verifier.as_bytes());
             let text = super::URL_SAFE_NO_PAD.encode(hash);
             let challenge = Challenge::parse(&text).unwrap();
-            assert_eq!(challenge.is_of(&verifier), good, "{verifier}");
+            assert_eq!(challenge.matches(&verifier), good, "{verifier}");
         }
     }
 

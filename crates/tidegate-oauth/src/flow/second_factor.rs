@@ -50,7 +50,7 @@ impl RecoveryCode {
     }
 
     /// For display.
-    pub(crate) fn shown(&self) -> Secret {
+    pub(crate) fn display(&self) -> Secret {
         let groups: Vec<&str> = (0..4)
             .filter_map(|n| self.0.get(4 * n..4 * n + 4))
             .collect();

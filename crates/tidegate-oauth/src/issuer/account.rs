@@ -1,9 +1,10 @@
 //! The account page: a user's sessions, browsers, linked accounts and password.
 
-use super::{Browser, Issuer, LoginAttempt};
+use super::Issuer;
+use crate::identity::LoginAttempt;
 use crate::{
-    BrowserSession, Directory, EndReason, Error, LinkedIdentity, RequestContext, Result, Secret,
-    Session, SessionId,
+    Browser, BrowserSession, Directory, EndReason, Error, LinkedIdentity, RequestContext, Result,
+    Secret, Session, SessionId,
 };
 
 /// What the account page shows about a user.
@@ -39,7 +40,7 @@ impl Issuer {
                 })
                 .collect(),
             browsers: store.browser_sessions_of_user(key, now).await?,
-            recovery_codes: self.second_factor_of(key).await?,
+            recovery_codes: self.identity.second_factor_of(key).await?,
             identities: store.identities_of_user(key).await?,
         })
     }
@@ -61,21 +62,6 @@ impl Issuer {
         self.end_session(&cx, id, EndReason::UserEnded).await
     }
 
-    /// Ends one of the user's own browser sessions, named by its id in base64url;
-    /// [`Error::NotFound`] for any other.
-    pub async fn end_own_browser(&self, browser: &Browser, name: &str) -> Result<()> {
-        let (store, now) = (&self.ports.store, self.ports.clock.now());
-        let own = store
-            .browser_sessions_of_user(&browser.user.key, now)
-            .await?;
-        let found = own
-            .iter()
-            .find(|session| session.id.to_base64url() == name)
-            .ok_or(Error::NotFound("browser"))?;
-        store.delete_browser_session(found.id).await?;
-        Ok(())
-    }
-
     /// Changes the user's password. Needs the current password; a user without a password may set a
     /// first one soon after signing in with an identity provider. Ends all sessions of the user,
     /// including browser sessions, and returns a new cookie that keeps this browser signed in.
@@ -90,7 +76,9 @@ impl Issuer {
     ) -> Result<Secret> {
         let key = &browser.user.key;
         if browser.user.password_hash.is_none() {
-            self.confirm(browser, None, context).await?;
+            self.identity
+                .require_recent_sign_in(browser, None, context)
+                .await?;
         } else {
             let attempt = LoginAttempt {
                 key: key.clone(),
@@ -98,7 +86,7 @@ impl Issuer {
                 address: context.address,
             };
             let current = current.ok_or(Error::WrongCredentials)?;
-            self.login_with_password(&attempt, current).await?;
+            self.identity.login_with_password(&attempt, current).await?;
         }
         let directory = Directory::new(self.ports.clone());
         directory.set_password(key, new).await?;
@@ -106,7 +94,25 @@ impl Issuer {
         let store = &self.ports.store;
         let user = store.user(key).await?.ok_or(Error::NotFound("user"))?;
         store.delete_browser_session(browser.session.id).await?;
-        self.open_browser_session(&user, context, browser.session.second_factor)
+        self.identity
+            .open_browser_session(&user, context, browser.session.second_factor)
             .await
+    }
+
+    /// Sets the password of the link's user and ends all sessions of the user, including browser
+    /// sessions.
+    ///
+    /// [`Error::InvalidLink`], [`Error::InvalidMember`] unless it has 8 to 256 bytes.
+    pub async fn reset_password(
+        &self,
+        token: &str,
+        new: &Secret,
+        context: &RequestContext,
+    ) -> Result<()> {
+        let key = self.identity.reset_user(token).await?;
+        let directory = Directory::new(self.ports.clone());
+        let directory = directory.acting_as(&key.name, context.address);
+        directory.set_password(&key, new).await?;
+        self.refresh_denylist().await
     }
 }

@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 
 use super::Issuer;
-use crate::grant::GrantContext;
-use crate::rate_limit::{self, CountedAttempts};
+use super::grant::GrantContext;
+use crate::rate_limit;
 use crate::{
     AttemptScope, AuditKind, Client, ClientAuthentication, ClientCredentials, Error, Result,
 };
@@ -68,7 +68,9 @@ impl Issuer {
         if credentials.secrets_for(&client.id).next().is_some() {
             self.count_wrong_secret(client, address).await?;
         }
-        let event = self.event(AuditKind::ClientRefused, Some(&client.database));
+        let event = self
+            .identity
+            .event(AuditKind::ClientRefused, Some(&client.database));
         self.ports
             .audit(event.with_client(&client.id).with_address(address))
             .await;
@@ -77,7 +79,7 @@ impl Issuer {
 
     async fn count_wrong_secret(&self, client: &Client, address: Option<IpAddr>) -> Result<()> {
         let limits = &self.settings.limits;
-        let mut attempts = self.attempts();
+        let mut attempts = self.identity.attempts();
         if let Some(address) = address {
             let key = rate_limit::address(AttemptScope::Address, address);
             attempts.count(key, &limits.address).await?;
@@ -97,9 +99,5 @@ impl Issuer {
             return Err(Error::ClientNotAuthenticated);
         }
         self.authenticate(client, credentials, address).await
-    }
-
-    pub(crate) fn attempts(&self) -> CountedAttempts<'_> {
-        CountedAttempts::new(&*self.ports.store, &*self.ports.clock, &self.pending)
     }
 }

@@ -5,7 +5,8 @@ use std::net::IpAddr;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use super::{Browser, Issuer};
+use super::Issuer;
+use crate::Browser;
 use crate::flow::Challenge;
 use crate::{
     AuditKind, AuthorizationCode, Client, Error, ErrorKind, GrantKind, Parameters, Result, Secret,
@@ -59,7 +60,7 @@ impl Issuer {
                 redirect_uri,
                 challenge,
             }),
-            Err(error) => Err(AuthorizationError::Redirect(self.refused(
+            Err(error) => Err(AuthorizationError::Redirect(self.error_redirect(
                 &redirect_uri,
                 kept,
                 &error,
@@ -109,17 +110,19 @@ impl Issuer {
         match self.new_code(request, browser).await {
             Ok(code) => {
                 let user = &browser.user;
-                let event = self.event(AuditKind::ConsentGiven, Some(&user.key.database));
+                let event = self
+                    .identity
+                    .event(AuditKind::ConsentGiven, Some(&user.key.database));
                 let event = event
                     .with_user(&user.key.name)
                     .with_client(&request.client.id);
                 self.ports.audit(event.with_address(address)).await;
                 let first = [("code", code.expose())];
-                self.location(&request.redirect_uri, request.state.as_deref(), &first)
+                self.redirect_url(&request.redirect_uri, request.state.as_deref(), &first)
             }
             Err(error) => {
                 tracing::warn!(%error, client_id = request.client.id, "authorization code could not be issued");
-                self.refused(&request.redirect_uri, request.state.as_deref(), &error)
+                self.error_redirect(&request.redirect_uri, request.state.as_deref(), &error)
             }
         }
     }
@@ -131,13 +134,15 @@ impl Issuer {
         user: &User,
         address: Option<IpAddr>,
     ) -> String {
-        let event = self.event(AuditKind::ConsentDenied, Some(&user.key.database));
+        let event = self
+            .identity
+            .event(AuditKind::ConsentDenied, Some(&user.key.database));
         let event = event
             .with_user(&user.key.name)
             .with_client(&request.client.id);
         self.ports.audit(event.with_address(address)).await;
         let state = request.state.as_deref();
-        self.refused(&request.redirect_uri, state, &Error::AccessDenied)
+        self.error_redirect(&request.redirect_uri, state, &Error::AccessDenied)
     }
 
     async fn new_code(&self, request: &AuthorizationRequest, browser: &Browser) -> Result<Secret> {
@@ -162,7 +167,7 @@ impl Issuer {
         Ok(code)
     }
 
-    fn refused(&self, redirect_uri: &str, state: Option<&str>, error: &Error) -> String {
+    fn error_redirect(&self, redirect_uri: &str, state: Option<&str>, error: &Error) -> String {
         // A redirect has no HTTP status, so the error code reports internal errors (RFC 6749,
         // 4.1.2.1).
         let name = match error.kind() {
@@ -171,11 +176,16 @@ impl Issuer {
         };
         let text = error.description();
         let first = [("error", name), ("error_description", &*text)];
-        self.location(redirect_uri, state, &first)
+        self.redirect_url(redirect_uri, state, &first)
     }
 
     /// The redirect URL with these parameters, `state` unchanged, and `iss` (RFC 9207).
-    fn location(&self, redirect_uri: &str, state: Option<&str>, first: &[(&str, &str)]) -> String {
+    fn redirect_url(
+        &self,
+        redirect_uri: &str,
+        state: Option<&str>,
+        first: &[(&str, &str)],
+    ) -> String {
         let mut parameters = first.to_vec();
         parameters.extend(state.map(|state| ("state", state)));
         parameters.push(("iss", self.settings.issuer()));
@@ -185,7 +195,7 @@ impl Issuer {
 
 fn check(client: &Client, parameters: &Parameters) -> Result<Challenge> {
     let malformed = |part, expected| Error::Malformed { part, expected };
-    parameters.each_once()?;
+    parameters.reject_duplicates()?;
     if parameters.required("response_type")? != "code" {
         return Err(Error::UnsupportedResponseType);
     }

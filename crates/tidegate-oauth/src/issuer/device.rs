@@ -7,7 +7,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Serialize;
 
-use super::{Browser, Issuer};
+use super::Issuer;
+use crate::Browser;
 use crate::flow::UserCode;
 use crate::{
     Approval, AttemptScope, AuditKind, Client, DeviceCode, DeviceRequest, DeviceState, Error,
@@ -60,7 +61,8 @@ impl Issuer {
         if let Some(address) = address {
             let key = rate_limit::address(AttemptScope::Device, address);
             // Never refunded: this limits rows, not failures.
-            self.attempts()
+            self.identity
+                .attempts()
                 .count(key, &self.settings.limits.device)
                 .await?;
         }
@@ -107,7 +109,7 @@ impl Issuer {
         address: Option<IpAddr>,
         browser: Option<&Browser>,
     ) -> Result<PendingDevice> {
-        let mut attempts = self.attempts();
+        let mut attempts = self.identity.attempts();
         if let Some(address) = address {
             let key = rate_limit::address(AttemptScope::UserCode, address);
             attempts.count(key, &self.settings.limits.user_code).await?;
@@ -165,7 +167,7 @@ impl Issuer {
         } else {
             AuditKind::ConsentDenied
         };
-        let event = self.event(kind, Some(&user.key.database));
+        let event = self.identity.event(kind, Some(&user.key.database));
         let event = event
             .with_user(&user.key.name)
             .with_client(&device.client.id);

@@ -1,41 +1,16 @@
-//! Sign-in with an identity provider (OpenID Connect Core 1.0, section 3.1). The state of a login
-//! is not stored: it is encrypted in `state` and bound to the browser's cookie.
+//! Sign-in and sign-up with an identity provider, for a client.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use serde::{Deserialize, Serialize};
-
-use super::{Browser, Issuer};
+use super::Issuer;
+use crate::identity::LoginPurpose;
 use crate::{
-    Accounts, AuditKind, Client, Email, Error, ExternalIdentity, IdentityProviders, LoginState,
-    NewUser, Parameters, RequestContext, Result, Secret, SecretHash, TenantName, User, UserName,
-    random,
+    Accounts, AuditKind, Browser, Client, Email, Error, ExternalIdentity, IdentityProviders,
+    NewUser, Parameters, RequestContext, Result, Secret, TenantName, User, UserName,
 };
 
-const LOGIN_STATE: &str = "login to an identity provider";
 /// How many user names are tried for a new user.
 const NAMES: u32 = 20;
 /// How much of the provider's user name is used; leaves room for a numeric suffix.
 const NAME_CHARACTERS: usize = 24;
-
-#[derive(Serialize, Deserialize)]
-struct SealedLoginState {
-    provider: String,
-    nonce: String,
-    verifier: String,
-    purpose: LoginPurpose,
-    cookie: String,
-    until: i64,
-}
-
-/// What a login at a provider is for.
-#[derive(Serialize, Deserialize)]
-pub(super) enum LoginPurpose {
-    /// To sign in for a client; the browser continues at the path `next`.
-    SignIn { client: String, next: String },
-    /// To link the account to the user who is signed in.
-    Link,
-}
 
 /// The result of a login at a provider.
 #[derive(Debug)]
@@ -48,7 +23,7 @@ pub enum LoginOutcome {
         next: String,
     },
     /// The account is linked to the user who was signed in. The message notifies the user, if there
-    /// is an e-mail address.
+    /// is an email address.
     Linked(Option<Email>),
 }
 
@@ -79,38 +54,9 @@ impl Issuer {
             client: client.id.clone(),
             next: next.to_owned(),
         };
-        self.begin_provider_login(providers, there, purpose, cookie)
+        self.identity
+            .begin_provider_login(providers, there, purpose, cookie)
             .await
-    }
-
-    /// The URL to which the browser goes for this purpose.
-    pub(super) async fn begin_provider_login(
-        &self,
-        providers: &dyn IdentityProviders,
-        (provider, redirect_uri): (&str, &str),
-        purpose: LoginPurpose,
-        cookie: &Secret,
-    ) -> Result<String> {
-        let tokens = [self.random_token()?, self.random_token()?];
-        let [nonce, verifier] = tokens;
-        let now = self.ports.clock.now();
-        let sealed = SealedLoginState {
-            provider: provider.to_owned(),
-            nonce: nonce.clone(),
-            verifier: verifier.clone(),
-            purpose,
-            cookie: SecretHash::of(cookie).to_base64url(),
-            until: now.plus(self.settings.lifetimes.federated_login).millis(),
-        };
-        let login = LoginState {
-            redirect_uri: redirect_uri.to_owned(),
-            state: self.seal_link(LOGIN_STATE, &sealed)?,
-            nonce,
-            verifier: Secret::new(verifier),
-            now,
-        };
-        let begun = providers.begin(provider, &login);
-        begun.await?.ok_or(Error::NotFound("identity provider"))
     }
 
     /// Completes a login at a provider: signs in the linked user, creates a user where the client
@@ -118,7 +64,7 @@ impl Issuer {
     ///
     /// [`Error::InvalidLink`] for a login of another browser or one that took too long,
     /// [`Error::AccessDenied`] when the person or the provider denied it, [`Error::SignUpClosed`],
-    /// [`Error::InvalidMember`] without a verified e-mail address, [`Error::Taken`] when the
+    /// [`Error::InvalidMember`] without a verified email address, [`Error::Taken`] when the
     /// account is linked to another user, [`Error::Outbound`].
     pub async fn complete_federated_login(
         &self,
@@ -128,27 +74,21 @@ impl Issuer {
         context: &RequestContext,
     ) -> Result<LoginOutcome> {
         let state = back.answer.text("state")?.unwrap_or_default();
-        let sealed: SealedLoginState = self.open_link(LOGIN_STATE, state)?;
-        self.require_unexpired(sealed.until)?;
-        let cookie = SecretHash::of(back.cookie).to_base64url();
-        if sealed.cookie != cookie || sealed.provider != provider {
-            return Err(Error::InvalidLink);
-        }
-        let code = back.answer.text("code")?.ok_or(Error::AccessDenied)?;
-        let login = LoginState {
-            redirect_uri: redirect_uri.to_owned(),
-            state: state.to_owned(),
-            nonce: sealed.nonce,
-            verifier: Secret::new(sealed.verifier),
-            now: self.ports.clock.now(),
-        };
-        let identity = providers.complete(provider, code, &login).await?;
+        let code = back.answer.text("code")?;
+        let there = (provider, redirect_uri);
+        let (purpose, identity) = self
+            .identity
+            .complete_provider_login(providers, there, (state, code), back.cookie)
+            .await?;
         let identity = (provider, &identity);
-        match sealed.purpose {
+        match purpose {
             LoginPurpose::Link => {
                 let browser = back.browser.filter(|browser| !browser.lacks_second_factor);
                 let browser = browser.ok_or(Error::InvalidLink)?;
-                let message = self.link_account(browser, identity, context).await?;
+                let message = self
+                    .identity
+                    .link_account(browser, identity, context)
+                    .await?;
                 Ok(LoginOutcome::Linked(message))
             }
             LoginPurpose::SignIn { client, next } => {
@@ -156,17 +96,22 @@ impl Issuer {
                 let client = client.ok_or(Error::UnknownClient)?;
                 let user = self.federated_user(accounts, &client, identity, context);
                 let user = user.await?;
-                let event = self.event(AuditKind::SignedIn, Some(&user.key.database));
+                let event = self
+                    .identity
+                    .event(AuditKind::SignedIn, Some(&user.key.database));
                 let event = event.with_user(&user.key.name).with_client(&client.id);
                 let event = event.with_detail(&identity.1.issuer);
                 self.ports.audit(event.with_address(context.address)).await;
-                let cookie = self.open_browser_session(&user, context, false).await?;
+                let cookie = self
+                    .identity
+                    .open_browser_session(&user, context, false)
+                    .await?;
                 Ok(LoginOutcome::SignedIn { cookie, next })
             }
         }
     }
 
-    /// The user with this linked account, or a new user. An equal e-mail address never matches an
+    /// The user with this linked account, or a new user. An equal email address never matches an
     /// existing user, because local addresses may be unverified.
     async fn federated_user(
         &self,
@@ -190,11 +135,12 @@ impl Issuer {
                 expected: "an account whose e-mail address the provider has verified",
             });
         };
-        self.count_sign_up(context).await?;
+        self.identity.count_sign_up(context).await?;
         let wanted = identity.name.as_deref().unwrap_or(email);
         let user = self.create_federated_user(accounts, client, (wanted, email), context);
         let user = user.await?;
         if self
+            .identity
             .store_link(&user, (provider, identity), context)
             .await?
         {
@@ -241,11 +187,5 @@ impl Issuer {
             }
         }
         Err(Error::Taken("user"))
-    }
-
-    /// 256 random bits as 43 characters, valid as a code verifier and as a nonce.
-    fn random_token(&self) -> Result<String> {
-        let bytes: [u8; 32] = random::bytes(&*self.ports.random)?;
-        Ok(URL_SAFE_NO_PAD.encode(bytes))
     }
 }

@@ -4,7 +4,8 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use super::Issuer;
-use crate::key::{self, KeyGenerator, KeyRing, KeyState};
+use super::key_rotation::{self, KeyGenerator};
+use crate::key::{KeyRing, KeyState};
 use crate::{AuditKind, Error, PurgeBefore, Result};
 
 /// How long ended and expired sessions are kept, for late requests about them.
@@ -32,9 +33,9 @@ impl Issuer {
             master: &self.master,
             random: &*self.ports.random,
         };
-        let records = key::load(&generator, self.ports.clock.now()).await?;
+        let records = key_rotation::load(&generator, self.ports.clock.now()).await?;
         let known = self.ring();
-        if known.is_of(&records) {
+        if known.equals(&records) {
             return Ok(());
         }
         let gone = known
@@ -70,10 +71,10 @@ impl Issuer {
     async fn rotate(&self, notice: Duration) -> Result<()> {
         self.refresh_keys().await?;
         let now = self.ports.clock.now();
-        let rotated = key::rotate(&*self.ports.store, &self.ring(), notice, now).await?;
+        let rotated = key_rotation::rotate(&*self.ports.store, &self.ring(), notice, now).await?;
         if rotated {
             self.ports
-                .audit(self.event(AuditKind::KeyRotated, None))
+                .audit(self.identity.event(AuditKind::KeyRotated, None))
                 .await;
         }
         self.refresh_keys().await
@@ -97,7 +98,7 @@ impl Issuer {
         }
         // A node that has not seen the rotation yet signs with the old key until its next refresh.
         let retirement = lifetimes.denial() + lifetimes.key_notice;
-        key::remove_retired(&*self.ports.store, &ring, retirement, now).await?;
+        key_rotation::remove_retired(&*self.ports.store, &ring, retirement, now).await?;
         let before = PurgeBefore {
             sessions: now.minus(SESSION_KEPT.max(lifetimes.denial())),
             attempts: now,

@@ -1,10 +1,10 @@
 //! Opening, refreshing and ending sessions.
 
-use crate::grant::GrantContext;
+use super::grant::GrantContext;
 use crate::token::{self, AccessToken};
 use crate::{
-    AuditEvent, AuditKind, EndReason, GrantKind, Issuer, Result, Secret, Session, SessionId,
-    Timestamp, TokenResponse, User, random,
+    AuditKind, EndReason, GrantKind, Issuer, Result, Secret, Session, SessionId, Timestamp,
+    TokenResponse, User, random,
 };
 
 impl Issuer {
@@ -52,7 +52,7 @@ impl Issuer {
         user: &User,
     ) -> Result<TokenResponse> {
         let kind = AuditKind::SessionOpened(session.grant);
-        let event = self.event(kind, Some(&user.key.database));
+        let event = self.identity.event(kind, Some(&user.key.database));
         let event = event
             .with_user(&user.key.name)
             .with_client(&session.client_id);
@@ -110,7 +110,9 @@ impl Issuer {
         if ended {
             // For the audit log only: the session has ended even if it cannot be read.
             let session = self.ports.store.session(id).await.ok().flatten();
-            let event = self.event(AuditKind::SessionEnded(reason), Some(&cx.client.database));
+            let event = self
+                .identity
+                .event(AuditKind::SessionEnded(reason), Some(&cx.client.database));
             let event = match &session {
                 Some(session) => event.with_user(&session.user.name),
                 None => event,
@@ -122,11 +124,6 @@ impl Issuer {
             self.ports.audit(event).await;
         }
         Ok(())
-    }
-
-    /// An audit event with the current time.
-    pub(crate) fn event(&self, kind: AuditKind, database: Option<&str>) -> AuditEvent {
-        AuditEvent::new(self.ports.clock.now(), kind, database)
     }
 
     pub(crate) fn read_refresh_token(&self, token: &Secret) -> Option<crate::token::RefreshClaims> {

@@ -1,10 +1,8 @@
 //! Self-registration.
 
 use super::Issuer;
-use crate::rate_limit;
 use crate::{
-    Accounts, AttemptScope, Client, Error, NewUser, RequestContext, Result, Secret, Timestamp,
-    redirect,
+    Accounts, Client, Error, NewUser, RequestContext, Result, Secret, Timestamp, redirect,
 };
 
 impl Issuer {
@@ -22,7 +20,7 @@ impl Issuer {
         if !client.allow_signup || new.database.as_str() != client.database {
             return Err(Error::SignUpClosed);
         }
-        self.count_sign_up(context).await?;
+        self.identity.count_sign_up(context).await?;
         let actor = new.name.as_str().to_owned();
         let user = accounts
             .acting_as(&actor, context.address)
@@ -31,17 +29,9 @@ impl Issuer {
                 ..new
             })
             .await?;
-        self.open_browser_session(&user, context, false).await
-    }
-
-    /// Counts a sign-up. Never refunded: sign-ups reveal which names are taken.
-    pub(super) async fn count_sign_up(&self, context: &RequestContext) -> Result<()> {
-        let Some(address) = context.address else {
-            return Ok(());
-        };
-        let key = rate_limit::address(AttemptScope::SignUp, address);
-        let limit = &self.settings.limits.sign_up;
-        self.attempts().count(key, limit).await
+        self.identity
+            .open_browser_session(&user, context, false)
+            .await
     }
 
     /// Whether any client of any tenant has registered this redirect URI. The tenant does not

@@ -50,7 +50,7 @@ impl KeyRing {
     }
 
     /// Whether the ring equals `records`.
-    pub(crate) fn is_of(&self, records: &[SigningKeyRecord]) -> bool {
+    pub(crate) fn equals(&self, records: &[SigningKeyRecord]) -> bool {
         records.len() == self.others.len() + 1
             && records
                 .iter()

@@ -36,7 +36,7 @@ impl PasswordCost {
         })
     }
 
-    pub(crate) fn is_of(self, params: &Params) -> bool {
+    pub(crate) fn equals(self, params: &Params) -> bool {
         (self.memory_kib, self.passes, self.lanes)
             == (params.m_cost(), params.t_cost(), params.p_cost())
     }

@@ -35,9 +35,9 @@ pub enum AttemptScope {
     SecondFactor,
     /// Sign-ups from one address.
     SignUp,
-    /// E-mail messages requested for one user, or from one address.
+    /// Email messages requested for one user, or from one address.
     Email,
-    /// Uses of one e-mail link.
+    /// Uses of one email link.
     Link,
 }
 

@@ -73,10 +73,10 @@ impl Parameters {
     /// readers of the first and of the last value would see different requests.
     ///
     /// [`Error::DuplicateParameter`] with the name, if it is safe to repeat.
-    pub fn each_once(&self) -> Result<()> {
+    pub fn reject_duplicates(&self) -> Result<()> {
         let mut seen = HashSet::with_capacity(self.0.len());
         match self.0.iter().find(|(name, _)| !seen.insert(name.as_str())) {
-            Some((name, _)) => Err(Error::DuplicateParameter(shown(name).to_owned())),
+            Some((name, _)) => Err(Error::DuplicateParameter(safe_name(name).to_owned())),
             None => Ok(()),
         }
     }
@@ -112,7 +112,7 @@ impl Parameters {
 }
 
 /// The parameter name for a response; the client chose it, so only harmless names are repeated.
-fn shown(name: &str) -> &str {
+fn safe_name(name: &str) -> &str {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
     let fits = (1..=MAX_NAME_LENGTH).contains(&name.len()) && name.bytes().all(plain);
     if fits { name } else { "with an odd name" }

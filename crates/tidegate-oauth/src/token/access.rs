@@ -35,7 +35,7 @@ pub struct Claims {
     pub shared: bool,
     /// The user's properties.
     pub properties: Option<Map<String, Value>>,
-    /// The user's e-mail address.
+    /// The user's email address.
     pub email: Option<String>,
     /// When it was issued.
     pub issued_at: Timestamp,
@@ -167,7 +167,7 @@ mod tests {
     }
 
     /// The result for a token with these claims, signed by the issuer's own key.
-    fn judged(iss: &str, aud: &str, response_type: &str) -> Result<(), TokenError> {
+    fn verified(iss: &str, aud: &str, response_type: &str) -> Result<(), TokenError> {
         let ring = ring();
         let session = SessionId::from_bytes([7; 16]);
         let payload: Payload<_, Option<Map<String, Value>>> = Payload {
@@ -199,13 +199,13 @@ mod tests {
     #[test]
     fn issuer_audience_and_kind_are_each_checked() {
         let elsewhere = "https://elsewhere.example";
-        assert_eq!(judged(ISSUER, ISSUER, "token"), Ok(()));
+        assert_eq!(verified(ISSUER, ISSUER, "token"), Ok(()));
         for (iss, aud, response_type) in [
             (elsewhere, ISSUER, "token"),
             (ISSUER, elsewhere, "token"),
             (ISSUER, ISSUER, "refresh"),
         ] {
-            let fault = judged(iss, aud, response_type);
+            let fault = verified(iss, aud, response_type);
             assert_eq!(
                 fault,
                 Err(TokenError::NotForUs),

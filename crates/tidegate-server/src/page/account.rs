@@ -19,13 +19,13 @@ pub(crate) fn account(
     providers: &[ProviderName],
 ) -> Markup {
     let key = &browser.user.key;
-    let told = form.complaint.filter(|told| told.field == "account");
+    let message = form.complaint.filter(|message| message.field == "account");
     let elsewhere = !providers.is_empty() || !account.identities.is_empty();
     html! {
         h1 { "Your account" }
         p.lead { strong { (key.name) } " in the database " strong { (key.database) } }
         @if let Some(done) = done { p.done role="status" { (done) } }
-        @if let Some(told) = told { p.complaint role="alert" { (told.text) } }
+        @if let Some(message) = message { p.complaint role="alert" { (message.text) } }
         section {
             h2 { "Applications and devices" }
             @if account.sessions.is_empty() { p.hint { "None has access." } }

@@ -4,14 +4,14 @@ use maud::{Markup, html};
 
 /// An error, shown beside a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Complaint {
+pub(crate) struct FormMessage {
     /// The name of the field; empty for the form as a whole.
     pub field: &'static str,
     /// The text.
     pub text: String,
 }
 
-impl Complaint {
+impl FormMessage {
     pub(crate) fn new(field: &'static str, text: impl Into<String>) -> Self {
         Self {
             field,
@@ -28,7 +28,7 @@ pub(crate) struct Form<'a> {
     /// The browser's CSRF token.
     pub token: &'a str,
     /// The error of the previous attempt.
-    pub complaint: Option<&'a Complaint>,
+    pub complaint: Option<&'a FormMessage>,
 }
 
 /// A field of a form.
@@ -76,13 +76,13 @@ impl<'a> Field<'a> {
 impl Form<'_> {
     /// Wraps fields in the form of a step.
     pub(crate) fn around(&self, step: &str, fields: &Markup) -> Markup {
-        let general = self.complaint.filter(|told| told.field.is_empty());
+        let general = self.complaint.filter(|message| message.field.is_empty());
         html! {
             form method="post" action=(self.action) {
                 input type="hidden" name="form_token" value=(self.token);
                 input type="hidden" name="step" value=(step);
-                @if let Some(told) = general {
-                    p.complaint role="alert" { (told.text) }
+                @if let Some(message) = general {
+                    p.complaint role="alert" { (message.text) }
                 }
                 (fields)
             }
@@ -92,10 +92,10 @@ impl Form<'_> {
     /// A field with its label and its error.
     pub(crate) fn field(&self, field: &Field<'_>) -> Markup {
         let Field { name, .. } = *field;
-        let told = self.complaint.filter(|told| told.field == name);
+        let message = self.complaint.filter(|message| message.field == name);
         let id = format!("{name}-complaint");
         let hint_id = format!("{name}-hint");
-        let described = match (told, field.hint) {
+        let described = match (message, field.hint) {
             (Some(_), Some(_)) => Some(format!("{id} {hint_id}")),
             (Some(_), None) => Some(id.clone()),
             (None, Some(_)) => Some(hint_id.clone()),
@@ -106,13 +106,13 @@ impl Form<'_> {
                 label for=(name) { (field.label) }
                 input id=(name) name=(name) type=(field.kind) value=[field.value]
                     autocomplete=(field.autocomplete) inputmode=[field.inputmode] autocapitalize="none" spellcheck="false"
-                    required autofocus[field.focus || told.is_some()]
-                    aria-invalid=[told.map(|_| "true")] aria-describedby=[described];
+                    required autofocus[field.focus || message.is_some()]
+                    aria-invalid=[message.map(|_| "true")] aria-describedby=[described];
                 @if let Some(hint) = field.hint {
                     p.hint id=(hint_id) { (hint) }
                 }
-                @if let Some(told) = told {
-                    p.complaint id=(id) role="alert" { (told.text) }
+                @if let Some(message) = message {
+                    p.complaint id=(id) role="alert" { (message.text) }
                 }
             }
         }

@@ -12,7 +12,7 @@ use crate::query::{Argument, Database, Open, Query};
 use crate::row::{nothing, string};
 
 // Later statements of the transaction see what previous writers committed.
-static TAKE_TURNS: Query = Query::new(
+static LOCK_MIGRATIONS: Query = Query::new(
     "select 1::bigint from pg_catalog.pg_advisory_xact_lock(\
      7628146, pg_catalog.hashtext(:database))",
 );
@@ -138,7 +138,7 @@ impl<'a> Turn<'a> {
     async fn take(database: &Database, tenant: &'a DatabaseName) -> Result<Self> {
         let tenant = tenant.as_str();
         let mut open = database.begin().await?;
-        open.row(&TAKE_TURNS, &[&tenant], nothing).await?;
+        open.row(&LOCK_MIGRATIONS, &[&tenant], nothing).await?;
         Ok(Self { open, tenant })
     }
 

@@ -111,7 +111,7 @@ pub(super) async fn redeem(
 ) -> Result<bool> {
     let (hash, grant) = (&hash.as_bytes()[..], session.grant.name());
     let mut values: Vec<Argument<'_>> = vec![&hash, &session.created_at, &session.id];
-    values.extend(sessions::opening(session, &grant));
+    values.extend(sessions::session_values(session, &grant));
     let opened = database.row(&REDEEM, &values, row::count).await?;
     Ok(opened == Some(1))
 }

@@ -99,7 +99,7 @@ impl PgOauthStore {
         Ok(())
     }
 
-    async fn take_away(&self, before: PurgeBefore) -> Result<u64> {
+    async fn purge_expired(&self, before: PurgeBefore) -> Result<u64> {
         let values: [Argument<'_>; 3] = [&before.sessions, &before.attempts, &before.audit];
         let rows = self.database.row(&PURGE, &values, row::count).await?;
         Ok(rows.unwrap_or(0))
@@ -332,7 +332,7 @@ impl Store for PgOauthStore {
     }
 
     fn purge(&self, before: PurgeBefore) -> StoreFuture<'_, u64> {
-        step(self.take_away(before))
+        step(self.purge_expired(before))
     }
 
     fn purge_guests(&self, before: Timestamp, kept: u32) -> StoreFuture<'_, u64> {

@@ -69,7 +69,10 @@ static OF_USER: Query = Query::new(
 
 /// The values of a session that is opened by a code, from `database` to `closes_at`, without those
 /// that the statements name earlier.
-pub(super) fn opening<'a>(session: &'a Session, grant: &'a &'static str) -> [Argument<'a>; 8] {
+pub(super) fn session_values<'a>(
+    session: &'a Session,
+    grant: &'a &'static str,
+) -> [Argument<'a>; 8] {
     [
         &session.user.database,
         &session.user.name,

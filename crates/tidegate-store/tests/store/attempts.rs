@@ -36,7 +36,7 @@ fn after(millis: u64) -> Timestamp {
     NOW.plus(Duration::from_millis(millis))
 }
 
-/// Waits between attempts that hit open and shut counters, long waits, and windows that are over.
+/// Pauses between attempts that meet allowed and refused states, long waits, and expired windows.
 const PAUSES: [u64; 8] = [0, 21_000, 400, 63_000, 1_600, 200_000, 7_000, 1];
 
 async fn counting_follows_the_rule_step_by_step(store: Arc<dyn Store>) {

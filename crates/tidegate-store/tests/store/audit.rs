@@ -109,7 +109,7 @@ async fn a_tenant_reads_its_own_events_page_by_page(store: Arc<dyn Store>) {
     assert_eq!(nowhere.unwrap().entries, []);
 }
 
-/// Numbers are given before their transactions end, so that a reader could pass one over.
+/// Numbers are assigned before their transactions commit, so a reader could skip one.
 #[tokio::test]
 async fn a_reader_waits_for_events_being_written() {
     let fixture = Fixture::migrated("audit_pages").await;

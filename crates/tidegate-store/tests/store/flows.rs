@@ -148,7 +148,7 @@ async fn an_expired_code_gives_nothing(store: Arc<dyn Store>) {
     assert_eq!(store.code(code.hash).await.unwrap().unwrap().session, None);
 }
 
-/// The code, the device and the used code that are left after something happened.
+/// Which of the unused code, the device code and the used code still exist.
 async fn left(store: &Arc<dyn Store>, number: u128) -> (bool, bool, bool) {
     let mut codes = [false; 2];
     for (code, hash) in codes.iter_mut().zip([hash(1), hash(3)]) {

@@ -1,4 +1,5 @@
-//! Accounts elsewhere: to one user of a tenant each, and never the last way in taken away.
+//! Linked accounts: each belongs to one user of a tenant, and the last credential cannot be
+//! removed.
 
 use std::sync::Arc;
 
@@ -39,7 +40,7 @@ async fn a_linked_account_belongs_to_one_user_of_a_tenant(store: Arc<dyn Store>)
     assert_eq!(of(id.0, id.1).await.unwrap(), Some(alice.clone()));
     assert_eq!(of(id.0, "8").await.unwrap(), None);
     assert_eq!(of("https://evil.example", id.1).await.unwrap(), None);
-    // The link goes with its user, and does not come back with the name.
+    // The link is deleted with its user, and does not return with a new user of that name.
     assert!(store.delete_user(&alice.key, NOW).await.unwrap());
     store.insert_user(&alice).await.unwrap();
     assert_eq!(of(id.0, id.1).await.unwrap(), None);

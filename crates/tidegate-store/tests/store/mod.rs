@@ -1,4 +1,4 @@
-//! What every store must do, run against the one in memory and the one in PostgreSQL.
+//! Behaviour of every store, tested with the memory store and with PostgreSQL.
 
 mod attempts;
 mod audit;
@@ -12,7 +12,7 @@ mod users;
 
 pub(crate) use samples::{client, key, session, user};
 
-/// Makes of each case two tests: one for the store in memory, one for the one in PostgreSQL.
+/// Creates two tests for each case: one with the memory store, one with PostgreSQL.
 macro_rules! cases {
     ($($case:ident),* $(,)?) => {
         mod memory {

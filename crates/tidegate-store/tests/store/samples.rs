@@ -1,4 +1,4 @@
-//! Records to store.
+//! Sample records.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tidegate_oauth::{
     Session, SessionId, SigningKeyRecord, Timestamp, User, UserKey,
 };
 
-/// A moment with milliseconds, so that none may be lost.
+/// A time with milliseconds, so that lost precision is noticed.
 pub(crate) const NOW: Timestamp = Timestamp::from_millis(1_795_173_603_042);
 
 pub(crate) fn user(database: &str, name: &str) -> User {

@@ -326,7 +326,7 @@ async fn of_too_many_guest_sessions_the_idle_are_purged(store: Arc<dyn Store>) {
     for session in guests.iter().chain([&person, &elsewhere]) {
         store.insert_session(session).await.unwrap();
     }
-    // Two may stay in each tenant, and of the others who was there in the last moment.
+    // Two sessions per tenant are kept, and of the others those refreshed recently.
     assert_eq!(store.purge_guests(after(0), 2).await.unwrap(), 0);
     assert_eq!(store.purge_guests(after(3), 2).await.unwrap(), 2);
     for (session, stays) in guests.iter().zip([false, false, true, true, true]) {

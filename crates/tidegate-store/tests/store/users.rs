@@ -165,7 +165,7 @@ async fn an_update_replaces_what_it_may(store: Arc<dyn Store>) {
         ..alice.clone()
     };
     assert_eq!(update(&alice, &change).await, WriteOutcome::Done);
-    // What was changed meanwhile is not undone.
+    // A concurrent change is not undone.
     assert_eq!(update(&alice, &alice).await, WriteOutcome::Missing);
     let expected = User {
         role: alice.role,

@@ -4,8 +4,8 @@ use http::Response;
 use tidegate_oauth::{Browser, Error, IdentityProviders, Secret, SessionId};
 
 use super::account_linking::{link, unlink};
-use super::context::{PageContext, Refused, failure, form};
-use super::sign_in::{Purpose, admit, enrol};
+use super::context::{FormError, PageContext, failure, form};
+use super::sign_in::{Purpose, enrol, require_sign_in};
 use crate::body::Body;
 use crate::endpoint::Call;
 use crate::error::Failure;
@@ -25,16 +25,16 @@ where
         returns_to: None,
         sign_up: None,
     };
-    if let Some(answer) = admit(&mut context, &purpose).await? {
+    if let Some(answer) = require_sign_in(&mut context, &purpose).await? {
         return Ok(answer);
     }
     let Some(browser) = context.browser.clone() else {
-        return Ok(context.go(&back));
+        return Ok(context.redirect(&back));
     };
     match context.step() {
         Some("begin_enrolment" | "enrol") => enrol(&mut context, &purpose).await,
         Some("sign_out") => {
-            context.leave().await?;
+            context.sign_out().await?;
             let card = page::notice("Signed out", "You are signed out of this browser.", None);
             Ok(context.show("Signed out", &card, (None, None)))
         }
@@ -77,7 +77,7 @@ async fn end(
         }
         "end_browser" => {
             let name = context.field("browser").unwrap_or_default();
-            issuer.end_own_browser(browser, name).await?;
+            issuer.identity().end_own_browser(browser, name).await?;
             Ok("The browser is signed out.")
         }
         _ => Err(Error::NotFound("step")),
@@ -89,15 +89,17 @@ async fn remove_second_factor(
     browser: &Browser,
 ) -> Result<Response<Body>, Failure> {
     let Some(proof) = context.field("proof") else {
-        return overview(context, (Some(Refused::missing("proof")), None)).await;
+        return overview(context, (Some(FormError::missing("proof")), None)).await;
     };
     let (issuer, proof) = (context.app.issuer(), Secret::new(proof));
-    let removed = issuer.remove_second_factor(browser, &proof, &context.request);
+    let removed = issuer
+        .identity()
+        .remove_second_factor(browser, &proof, &context.request);
     match removed.await {
         Ok(()) => overview(context, (None, Some("Two-step sign-in is off."))).await,
         Err(error) => {
             let wrong = matches!(error, Error::WrongCredentials | Error::WrongSecondFactor);
-            let mut refused = Refused::of("proof", error)?;
+            let mut refused = FormError::of("proof", error)?;
             if wrong {
                 "That is not your password, and no code that works now."
                     .clone_into(&mut refused.complaint.text);
@@ -115,10 +117,10 @@ async fn change_password(
     let has_one = browser.user.password_hash.is_some();
     let (current, new) = match (current, new) {
         (None, _) if has_one => {
-            return overview(context, (Some(Refused::missing("password")), None)).await;
+            return overview(context, (Some(FormError::missing("password")), None)).await;
         }
         (_, None) => {
-            return overview(context, (Some(Refused::missing("new_password")), None)).await;
+            return overview(context, (Some(FormError::missing("new_password")), None)).await;
         }
         (current, Some(new)) => (current.map(Secret::new), Secret::new(new)),
     };
@@ -126,7 +128,7 @@ async fn change_password(
     let changed = issuer.change_own_password(browser, (current.as_ref(), &new), &context.request);
     match changed.await {
         Ok(cookie) => {
-            context.take(cookie).await?;
+            context.switch_cookie(cookie).await?;
             let done = "Your password is changed, and every other session has ended.";
             overview(context, (None, Some(done))).await
         }
@@ -137,13 +139,13 @@ async fn change_password(
             };
             let error = match error {
                 Error::WrongCredentials => {
-                    let mut refused = Refused::of(field, Error::WrongCredentials)?;
+                    let mut refused = FormError::of(field, Error::WrongCredentials)?;
                     "The current password is wrong.".clone_into(&mut refused.complaint.text);
                     return overview(context, (Some(refused), None)).await;
                 }
                 error => error,
             };
-            let refused = Refused::of(field, error)?;
+            let refused = FormError::of(field, error)?;
             overview(context, (Some(refused), None)).await
         }
     }
@@ -151,11 +153,11 @@ async fn change_password(
 
 pub(super) async fn overview(
     context: &PageContext<'_>,
-    (refused, done): (Option<Refused>, Option<&str>),
+    (refused, done): (Option<FormError>, Option<&str>),
 ) -> Result<Response<Body>, Failure> {
     let (issuer, action) = (context.app.issuer(), context.path("/account"));
     let Some(browser) = &context.browser else {
-        return Ok(context.go(&action));
+        return Ok(context.redirect(&action));
     };
     let account = issuer.account(browser).await.map_err(failure)?;
     let token = context.token();

@@ -5,8 +5,8 @@ use http::{HeaderValue, Response};
 use tidegate_oauth::{Browser, Email, Error, ProviderName, Secret};
 
 use super::account::overview;
-use super::context::{PageContext, Refused, form};
-use super::provider_sign_in::{absent, callback, told};
+use super::context::{FormError, PageContext, form};
+use super::provider_sign_in::{callback, provider_error, unknown_provider};
 use super::reset::send;
 use crate::body::Body;
 use crate::error::Failure;
@@ -19,30 +19,34 @@ pub(super) async fn link(
     browser: &Browser,
 ) -> Result<Response<Body>, Failure> {
     let (app, id) = (context.app, context.field("provider"));
-    let providers = app.providers().ok_or_else(absent)?;
+    let providers = app.providers().ok_or_else(unknown_provider)?;
     let named = |name: &&ProviderName| Some(&*name.id) == id;
-    let provider = providers.names().iter().find(named).ok_or_else(absent)?;
+    let provider = providers
+        .names()
+        .iter()
+        .find(named)
+        .ok_or_else(unknown_provider)?;
     let password = context.field("password").map(Secret::new);
     let back = callback(context, &provider.id);
-    let begun = app.issuer().begin_account_linking(
+    let begun = app.issuer().identity().begin_account_linking(
         providers,
         (&provider.id, &back),
         (browser, context.cookie()),
         (password.as_ref(), &context.request),
     );
     match begun.await {
-        Ok(address) => Ok(depart(context, provider, &address)),
+        Ok(address) => Ok(provider_link_page(context, provider, &address)),
         Err(Error::ReauthenticationRequired) if browser.user.password_hash.is_some() => {
             Ok(ask(context, browser, (provider, None)))
         }
         Err(error @ Error::ReauthenticationRequired) => {
-            let refused = Refused::of("account", error)?;
+            let refused = FormError::of("account", error)?;
             overview(context, (Some(refused), None)).await
         }
-        Err(Error::Outbound(cause)) => Err(told(Error::Outbound(cause))),
+        Err(Error::Outbound(cause)) => Err(provider_error(Error::Outbound(cause))),
         Err(error) => {
             let wrong = matches!(error, Error::WrongCredentials);
-            let mut refused = Refused::of("password", error)?;
+            let mut refused = FormError::of("password", error)?;
             if wrong {
                 "The password is wrong.".clone_into(&mut refused.complaint.text);
             }
@@ -53,7 +57,11 @@ pub(super) async fn link(
 
 /// A page with a link to the provider. Not a redirect, because `form-action` would have to allow
 /// the provider's URL and every URL that it redirects to.
-fn depart(context: &PageContext<'_>, provider: &ProviderName, address: &str) -> Response<Body> {
+fn provider_link_page(
+    context: &PageContext<'_>,
+    provider: &ProviderName,
+    address: &str,
+) -> Response<Body> {
     let title = format!("Link {}", provider.label);
     let (text, label) = (
         "You sign in there, and come back here.",
@@ -70,7 +78,7 @@ fn depart(context: &PageContext<'_>, provider: &ProviderName, address: &str) -> 
 fn ask(
     context: &PageContext<'_>,
     browser: &Browser,
-    (provider, refused): (&ProviderName, Option<&Refused>),
+    (provider, refused): (&ProviderName, Option<&FormError>),
 ) -> Response<Body> {
     let (action, token) = (context.path("/account"), context.token());
     let form = form(&action, &token, refused);
@@ -87,17 +95,18 @@ pub(super) async fn unlink(
     let which = (field("issuer"), field("subject"));
     let issuer = context.app.issuer();
     match issuer
+        .identity()
         .unlink_account(browser, which, &context.request)
         .await
     {
         Ok(message) => {
-            tell(context, message);
+            notify_user(context, message);
             overview(context, (None, Some("The account is unlinked."))).await
         }
         // It was unlinked already.
         Err(Error::NotFound(_)) => overview(context, (None, Some("Ended."))).await,
         Err(error) => {
-            let refused = Refused::of("account", error)?;
+            let refused = FormError::of("account", error)?;
             overview(context, (Some(refused), None)).await
         }
     }
@@ -105,22 +114,22 @@ pub(super) async fn unlink(
 
 /// The response after an account was linked.
 pub(super) fn linked(context: &PageContext<'_>, message: Option<Email>) -> Response<Body> {
-    tell(context, message);
-    context.go(&context.path("/account?done=linked"))
+    notify_user(context, message);
+    context.redirect(&context.path("/account?done=linked"))
 }
 
 /// The page for an account that is linked to another user.
-pub(super) fn taken(context: &PageContext<'_>) -> Result<Response<Body>, Failure> {
+pub(super) fn already_linked(context: &PageContext<'_>) -> Result<Response<Body>, Failure> {
     let title = "This account is linked already";
     let text = "Another user of this database signs in with it. It has to be unlinked there first.";
     let back = context.path("/account");
     let card = page::notice(title, text, Some((&back, "Back to your account")));
-    let refused = Refused::of("", Error::Taken("account elsewhere"))?;
+    let refused = FormError::of("", Error::Taken("linked account"))?;
     Ok(context.show(title, &card, (Some(&refused), None)))
 }
 
-/// Sends a message in the background, if e-mail is configured.
-fn tell(context: &PageContext<'_>, message: Option<Email>) {
+/// Sends a message in the background, if email is configured.
+fn notify_user(context: &PageContext<'_>, message: Option<Email>) {
     if let Some(message) = message {
         tokio::spawn(send(context.app.clone(), vec![message]));
     }

@@ -4,7 +4,7 @@ use http::Response;
 use tidegate_oauth::{AuthorizationError, ErrorKind};
 
 use super::context::{PageContext, failure, form};
-use super::sign_in::{Purpose, admit};
+use super::sign_in::{Purpose, require_sign_in};
 use crate::body::Body;
 use crate::endpoint::Call;
 use crate::error::Failure;
@@ -20,10 +20,10 @@ where
     let issuer = context.app.issuer();
     let request = match issuer.authorization_request(&context.query).await {
         Ok(request) => request,
-        Err(AuthorizationError::Redirect(location)) => return Ok(context.go(&location)),
+        Err(AuthorizationError::Redirect(location)) => return Ok(context.redirect(&location)),
         Err(AuthorizationError::Display(error)) => return Err(shown(error)),
     };
-    let (client, here) = (&request.client, context.here());
+    let (client, here) = (&request.client, context.request_path());
     let open = client.allow_signup && context.app.takes_sign_ups();
     let sign_up = open.then(|| context.path(&format!("/signup/?{}", context.raw_query())));
     let returns_to = Some(&*request.redirect_uri);
@@ -33,11 +33,11 @@ where
         returns_to,
         sign_up: sign_up.as_deref(),
     };
-    if let Some(answer) = admit(&mut context, &purpose).await? {
+    if let Some(answer) = require_sign_in(&mut context, &purpose).await? {
         return Ok(answer);
     }
     let Some(browser) = context.browser.clone() else {
-        return Ok(context.go(&here));
+        return Ok(context.redirect(&here));
     };
     let (user, address) = (&browser.user, context.request.address);
     let decision = match context.step() {
@@ -47,16 +47,18 @@ where
     match decision {
         Some("deny") => {
             let location = issuer.deny_code(&request, user, address).await;
-            Ok(context.go(&location))
+            Ok(context.redirect(&location))
         }
-        Some("allow") => Ok(context.go(&issuer.grant_code(&request, &browser, address).await)),
-        _ if client.confirm || context.only_looks() => {
+        Some("allow") => {
+            Ok(context.redirect(&issuer.grant_code(&request, &browser, address).await))
+        }
+        _ if client.confirm || context.is_head() => {
             let token = context.token();
             let name = user.key.name.as_str();
             let card = page::consent(&form(&here, &token, None), client, name);
             Ok(context.show("Allow access", &card, (None, returns_to)))
         }
-        _ => Ok(context.go(&issuer.grant_code(&request, &browser, address).await)),
+        _ => Ok(context.redirect(&issuer.grant_code(&request, &browser, address).await)),
     }
 }
 

@@ -3,8 +3,8 @@
 use http::Response;
 use tidegate_oauth::{Client, Error, NewUser};
 
-use super::context::{PageContext, Refused, failure, form};
-use super::reset::dead;
+use super::context::{FormError, PageContext, failure, form};
+use super::reset::invalid_link_page;
 use crate::body::Body;
 use crate::endpoint::Call;
 use crate::error::Failure;
@@ -21,7 +21,7 @@ where
     let issuer = context.app.issuer();
     let name = match issuer.sign_up_user_name(&link).await {
         Ok(name) => name,
-        Err(Error::InvalidLink) => return Ok(dead(&context)),
+        Err(Error::InvalidLink) => return Ok(invalid_link_page(&context)),
         Err(Error::SignUpClosed) => return Err(Failure::sign_up_closed()),
         Err(error) => return Err(failure(error)),
     };
@@ -31,22 +31,22 @@ where
         let made = issuer.confirm_sign_up(accounts, &link, &context.request);
         match made.await {
             Ok((cookie, next)) => {
-                context.take(cookie).await?;
-                return Ok(context.go(&next));
+                context.switch_cookie(cookie).await?;
+                return Ok(context.redirect(&next));
             }
-            Err(Error::InvalidLink) => return Ok(dead(&context)),
+            Err(Error::InvalidLink) => return Ok(invalid_link_page(&context)),
             // A parallel request created the user, most likely with the same link.
-            Err(error) => refused = Some(Refused::of("", error)?),
+            Err(error) => refused = Some(FormError::of("", error)?),
         }
     }
-    let (here, token) = (context.here(), context.token());
+    let (here, token) = (context.request_path(), context.token());
     let card = page::confirm_sign_up(&form(&here, &token, refused.as_ref()), &name);
     Ok(context.show("Confirm your account", &card, (refused.as_ref(), None)))
 }
 
 /// Sends the message that confirms a sign-up. The response waits for it, so that a wrong address is
 /// reported.
-pub(super) async fn invite(
+pub(super) async fn send_confirmation(
     context: &PageContext<'_>,
     client: &Client,
     (user, next): (NewUser, &str),
@@ -62,18 +62,14 @@ pub(super) async fn invite(
     };
     if let Err(error) = mail.send(&message).await {
         let cause = std::error::Error::source(&error).map(ToString::to_string);
-        tracing::warn!(%error, cause, "sign-up e-mail could not be sent");
+        tracing::warn!(%error, cause, "sign-up email could not be sent");
         return Err(Failure::unavailable(
             "MAIL_UNAVAILABLE",
-            "The e-mail with your link could not be sent. Check the address and try again.",
+            "The email with your link could not be sent. Check the address and try again.",
             std::time::Duration::from_secs(30),
         ));
     }
-    let text = "We have sent you a link. Your account is made when you follow it.";
-    let card = page::notice("Look into your e-mail", text, None);
-    Ok(Ok(context.show(
-        "Look into your e-mail",
-        &card,
-        (None, None),
-    )))
+    let text = "We have sent you a link. Your account is created when you open it.";
+    let card = page::notice("Check your email", text, None);
+    Ok(Ok(context.show("Check your email", &card, (None, None))))
 }

@@ -13,7 +13,7 @@ use crate::endpoint::Call;
 use crate::error::{Errors, Failure, Protocol};
 use crate::memory::Holder;
 use crate::negotiate::ContentType;
-use crate::page::{self, Complaint, Form};
+use crate::page::{self, Form, FormMessage};
 use crate::stack::BodyError;
 use crate::{forwarded, request_body};
 
@@ -52,7 +52,7 @@ impl<'a> PageContext<'a> {
         } = call;
         let trusted = app.trusted_proxies();
         if !app.insecure_http() && !forwarded::is_private(peer, &head.headers, trusted) {
-            return Err(Failure::input("this page is there over HTTPS only"));
+            return Err(Failure::input("this page is available over HTTPS only"));
         }
         let agent = head
             .headers
@@ -64,6 +64,7 @@ impl<'a> PageContext<'a> {
         };
         let known = cookie::read(&head.headers, is_secure(app));
         let posted = head.method == Method::POST;
+        let identity = app.issuer().identity();
         let form = if posted {
             read(app, head, body).await?
         } else {
@@ -71,22 +72,20 @@ impl<'a> PageContext<'a> {
         };
         if posted {
             check_origin(app, &head.headers)?;
-            let shown = form.text("form_token").ok().flatten().unwrap_or_default();
-            let genuine = known
-                .as_ref()
-                .is_some_and(|cookie| app.issuer().is_form_token(cookie, shown));
-            if !genuine {
+            let token = form.text("form_token").ok().flatten().unwrap_or_default();
+            let is_own = |cookie| identity.is_form_token(cookie, token);
+            if !known.as_ref().is_some_and(is_own) {
                 return Err(Failure::stale_form());
             }
         }
         let browser = match &known {
-            Some(cookie) => app.issuer().browser(cookie).await.map_err(failure)?,
+            Some(cookie) => identity.browser(cookie).await.map_err(failure)?,
             None => None,
         };
         let fresh = known.is_none();
         let cookie = match known {
             Some(cookie) => cookie,
-            None => app.issuer().new_cookie().map_err(failure)?,
+            None => identity.new_cookie().map_err(failure)?,
         };
         let query = Parameters::from_form(head.uri.query().unwrap_or_default().as_bytes());
         Ok(Self {
@@ -103,7 +102,7 @@ impl<'a> PageContext<'a> {
     }
 
     /// Whether this is a `HEAD` request, which must not change anything.
-    pub(super) fn only_looks(&self) -> bool {
+    pub(super) fn is_head(&self) -> bool {
         self.head.method == Method::HEAD
     }
 
@@ -112,12 +111,12 @@ impl<'a> PageContext<'a> {
         self.form.text("step").ok().flatten()
     }
 
-    /// A form field; `None` when it is absent, empty or repeated.
+    /// A form field; `None` when it is unknown_provider, empty or repeated.
     pub(super) fn field(&self, name: &'static str) -> Option<&str> {
         self.form.text(name).ok().flatten()
     }
 
-    /// A query parameter; `None` when it is absent, empty or repeated.
+    /// A query parameter; `None` when it is unknown_provider, empty or repeated.
     pub(super) fn parameter(&self, name: &'static str) -> Option<&str> {
         self.query.text(name).ok().flatten()
     }
@@ -138,7 +137,7 @@ impl<'a> PageContext<'a> {
     }
 
     /// The path and query of this request as the browser sees them.
-    pub(super) fn here(&self) -> String {
+    pub(super) fn request_path(&self) -> String {
         let here = self.head.uri.path_and_query();
         self.path(here.map_or("/", http::uri::PathAndQuery::as_str))
     }
@@ -150,27 +149,34 @@ impl<'a> PageContext<'a> {
 
     /// The CSRF token of this browser's forms.
     pub(super) fn token(&self) -> String {
-        self.app.issuer().form_token(&self.cookie)
+        self.app.issuer().identity().form_token(&self.cookie)
     }
 
     /// Switches to a new cookie and its browser session.
-    pub(super) async fn take(&mut self, cookie: Secret) -> Result<(), Failure> {
-        self.browser = self.app.issuer().browser(&cookie).await.map_err(failure)?;
+    pub(super) async fn switch_cookie(&mut self, cookie: Secret) -> Result<(), Failure> {
+        self.browser = self
+            .app
+            .issuer()
+            .identity()
+            .browser(&cookie)
+            .await
+            .map_err(failure)?;
         self.cookie = cookie;
         self.fresh = true;
         Ok(())
     }
 
     /// Signs the browser out.
-    pub(super) async fn leave(&mut self) -> Result<(), Failure> {
+    pub(super) async fn sign_out(&mut self) -> Result<(), Failure> {
         let issuer = self.app.issuer();
         if let Some(browser) = self.browser.take() {
             issuer
+                .identity()
                 .sign_out(&browser, &self.request)
                 .await
                 .map_err(failure)?;
         }
-        self.cookie = issuer.new_cookie().map_err(failure)?;
+        self.cookie = issuer.identity().new_cookie().map_err(failure)?;
         self.fresh = true;
         Ok(())
     }
@@ -180,7 +186,7 @@ impl<'a> PageContext<'a> {
         &self,
         title: &str,
         card: &Markup,
-        (complaint, returns_to): (Option<&Refused>, Option<&str>),
+        (complaint, returns_to): (Option<&FormError>, Option<&str>),
     ) -> Response<Body> {
         let status = complaint.map_or(StatusCode::OK, |refused| refused.status);
         let markup = page::layout(self.base(), title, card);
@@ -196,7 +202,7 @@ impl<'a> PageContext<'a> {
     }
 
     /// A redirect.
-    pub(super) fn go(&self, location: &str) -> Response<Body> {
+    pub(super) fn redirect(&self, location: &str) -> Response<Body> {
         self.with_cookie(page::redirect(location))
     }
 
@@ -214,15 +220,15 @@ const REFUSED: &str = "INPUT_VALIDATION_ERROR";
 
 /// An error that the person can correct.
 #[derive(Clone, Debug)]
-pub(super) struct Refused {
+pub(super) struct FormError {
     status: StatusCode,
     /// For the log and the metrics.
     code: &'static str,
     retry_after: Option<u64>,
-    pub(super) complaint: Complaint,
+    pub(super) complaint: FormMessage,
 }
 
-impl Refused {
+impl FormError {
     /// The message for an error, shown beside this field; a [`Failure`] for errors that the person
     /// cannot correct.
     pub(super) fn of(field: &'static str, error: Error) -> Result<Self, Failure> {
@@ -271,39 +277,39 @@ impl Refused {
             status: StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST),
             code,
             retry_after,
-            complaint: Complaint::new(field, text),
+            complaint: FormMessage::new(field, text),
         })
     }
 
     /// An expired link; the page's text says so.
-    pub(super) fn gone() -> Self {
+    pub(super) fn expired_link() -> Self {
         Self {
             status: StatusCode::BAD_REQUEST,
             code: REFUSED,
             retry_after: None,
-            complaint: Complaint::new("", ""),
+            complaint: FormMessage::new("", ""),
         }
     }
 
     /// The user belongs to another database than the client.
-    pub(super) fn foreign(client: &Client) -> Self {
+    pub(super) fn wrong_database(client: &Client) -> Self {
         let (name, database) = (&client.name, &client.database);
         let text = format!("{name} takes users of the database {database} only.");
         Self {
             status: StatusCode::BAD_REQUEST,
             code: REFUSED,
             retry_after: None,
-            complaint: Complaint::new("database", text),
+            complaint: FormMessage::new("database", text),
         }
     }
 
     /// A message above the form that is no error.
-    pub(super) fn told(text: String) -> Self {
+    pub(super) fn notice(text: String) -> Self {
         Self {
             status: StatusCode::OK,
             code: REFUSED,
             retry_after: None,
-            complaint: Complaint::new("", text),
+            complaint: FormMessage::new("", text),
         }
     }
 
@@ -313,7 +319,7 @@ impl Refused {
             status: StatusCode::BAD_REQUEST,
             code: REFUSED,
             retry_after: None,
-            complaint: Complaint::new(field, "Fill in this field."),
+            complaint: FormMessage::new(field, "Fill in this field."),
         }
     }
 }
@@ -326,7 +332,11 @@ fn span(seconds: u64) -> String {
 }
 
 /// A form for this context.
-pub(super) fn form<'f>(action: &'f str, token: &'f str, refused: Option<&'f Refused>) -> Form<'f> {
+pub(super) fn form<'f>(
+    action: &'f str,
+    token: &'f str,
+    refused: Option<&'f FormError>,
+) -> Form<'f> {
     Form {
         action,
         token,

@@ -2,8 +2,8 @@
 
 use http::Response;
 
-use super::context::{PageContext, Refused, form};
-use super::sign_in::{Purpose, admit};
+use super::context::{FormError, PageContext, form};
+use super::sign_in::{Purpose, require_sign_in};
 use crate::body::Body;
 use crate::endpoint::Call;
 use crate::error::Failure;
@@ -32,7 +32,7 @@ where
     let device = match waiting.await {
         Ok(device) => device,
         Err(error) => {
-            let refused = Refused::of("user_code", error)?;
+            let refused = FormError::of("user_code", error)?;
             return Ok(ask(&context, Some(&typed), Some(&refused)));
         }
     };
@@ -43,11 +43,11 @@ where
         returns_to: None,
         sign_up: None,
     };
-    if let Some(answer) = admit(&mut context, &purpose).await? {
+    if let Some(answer) = require_sign_in(&mut context, &purpose).await? {
         return Ok(answer);
     }
     let Some(browser) = context.browser.clone() else {
-        return Ok(context.go(&back));
+        return Ok(context.redirect(&back));
     };
     let Some(allow) = decision(&context) else {
         let token = context.token();
@@ -57,7 +57,7 @@ where
     };
     let decided = issuer.decide_device(&device, &browser, allow, address);
     if let Err(error) = decided.await {
-        let refused = Refused::of("user_code", error)?;
+        let refused = FormError::of("user_code", error)?;
         return Ok(ask(&context, Some(&typed), Some(&refused)));
     }
     let title = if allow {
@@ -83,7 +83,7 @@ fn decision(context: &PageContext<'_>) -> Option<bool> {
 /// Handles the entered code.
 async fn enter(context: &PageContext<'_>) -> Result<Response<Body>, Failure> {
     let Some(typed) = context.field("user_code") else {
-        let refused = Refused::missing("user_code");
+        let refused = FormError::missing("user_code");
         return Ok(ask(context, None, Some(&refused)));
     };
     let found = context.app.issuer().pending_device(
@@ -92,9 +92,9 @@ async fn enter(context: &PageContext<'_>) -> Result<Response<Body>, Failure> {
         context.browser.as_ref(),
     );
     match found.await {
-        Ok(device) => Ok(context.go(&confirmation(context, &device.user_code))),
+        Ok(device) => Ok(context.redirect(&confirmation(context, &device.user_code))),
         Err(error) => {
-            let refused = Refused::of("user_code", error)?;
+            let refused = FormError::of("user_code", error)?;
             Ok(ask(context, Some(typed), Some(&refused)))
         }
     }
@@ -107,7 +107,7 @@ fn confirmation(context: &PageContext<'_>, user_code: &str) -> String {
 fn ask(
     context: &PageContext<'_>,
     typed: Option<&str>,
-    refused: Option<&Refused>,
+    refused: Option<&FormError>,
 ) -> Response<Body> {
     let (action, token) = (context.path("/device"), context.token());
     let card = page::user_code(&form(&action, &token, refused), typed);

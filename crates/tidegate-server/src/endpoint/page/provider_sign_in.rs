@@ -4,10 +4,10 @@
 use http::Response;
 use tidegate_oauth::{Error, IdentityProviders, LoginOutcome, ProviderCallback};
 
-use super::account_linking::{linked, taken};
+use super::account_linking::{already_linked, linked};
 use super::authorize::shown;
 use super::context::{PageContext, failure};
-use super::reset::dead;
+use super::reset::invalid_link_page;
 use crate::body::Body;
 use crate::endpoint::Call;
 use crate::error::Failure;
@@ -24,7 +24,7 @@ where
 {
     let context = PageContext::receive(call).await?;
     let (app, issuer) = (context.app, context.app.issuer());
-    let providers = app.providers().ok_or_else(absent)?;
+    let providers = app.providers().ok_or_else(unknown_provider)?;
     let client = issuer.client_and_redirect_uri(&context.query).await;
     let (client, _) = client.map_err(shown)?;
     let next = context.path(&format!("/auth?{}", context.raw_query()));
@@ -36,9 +36,9 @@ where
         context.cookie(),
     );
     match begun.await {
-        Ok(address) => Ok(context.go(&address)),
-        Err(Error::NotFound(_)) => Err(absent()),
-        Err(error) => Err(told(error)),
+        Ok(address) => Ok(context.redirect(&address)),
+        Err(Error::NotFound(_)) => Err(unknown_provider()),
+        Err(error) => Err(provider_error(error)),
     }
 }
 
@@ -53,7 +53,7 @@ where
 {
     let mut context = PageContext::receive(call).await?;
     let (app, issuer) = (context.app, context.app.issuer());
-    let providers = app.providers().ok_or_else(absent)?;
+    let providers = app.providers().ok_or_else(unknown_provider)?;
     let accounts = app.accounts().ok_or_else(Failure::sign_up_closed)?;
     let back = callback(&context, provider);
     let brought = ProviderCallback {
@@ -70,11 +70,11 @@ where
     match completed.await {
         Ok(LoginOutcome::Linked(message)) => Ok(linked(&context, message)),
         Ok(LoginOutcome::SignedIn { cookie, next }) => {
-            context.take(cookie).await?;
-            Ok(context.go(&next))
+            context.switch_cookie(cookie).await?;
+            Ok(context.redirect(&next))
         }
-        Err(Error::Taken("account elsewhere")) => taken(&context),
-        Err(Error::InvalidLink) => Ok(dead(&context)),
+        Err(Error::Taken("linked account")) => already_linked(&context),
+        Err(Error::InvalidLink) => Ok(invalid_link_page(&context)),
         Err(Error::SignUpClosed) => Err(Failure::sign_up_closed()),
         Err(Error::InvalidMember { expected, .. }) => {
             Err(Failure::input(format!("To sign in you need {expected}.")))
@@ -82,7 +82,7 @@ where
         Err(Error::AccessDenied) => Err(Failure::input(
             "You did not sign in there. Go back to the application and try again.",
         )),
-        Err(error) => Err(told(error)),
+        Err(error) => Err(provider_error(error)),
     }
 }
 
@@ -105,11 +105,11 @@ pub(super) fn callback(context: &PageContext<'_>, provider: &str) -> String {
     format!("{issuer}/signin/{}/callback", percent::encode(provider))
 }
 
-pub(super) fn absent() -> Failure {
+pub(super) fn unknown_provider() -> Failure {
     Failure::not_found("there is no such way to sign in")
 }
 
-pub(super) fn told(error: Error) -> Failure {
+pub(super) fn provider_error(error: Error) -> Failure {
     match error {
         Error::Outbound(cause) => Failure::unavailable(
             "PROVIDER_UNAVAILABLE",

@@ -1,9 +1,9 @@
-//! `/reset`: requests a password reset by e-mail, and sets the new password.
+//! `/reset`: requests a password reset by email, and sets the new password.
 
 use http::Response;
 use tidegate_oauth::{Email, Error, Secret};
 
-use super::context::{PageContext, Refused, failure, form};
+use super::context::{FormError, PageContext, failure, form};
 use crate::app::App;
 use crate::body::Body;
 use crate::endpoint::Call;
@@ -40,20 +40,24 @@ async fn ask(context: &PageContext<'_>) -> Result<Response<Body>, Failure> {
         match (context.field("username"), context.field("database")) {
             (Some(username), Some(database)) => {
                 let issuer = context.app.issuer();
-                match issuer.count_email_request(&context.request).await {
+                match issuer
+                    .identity()
+                    .count_email_request(&context.request)
+                    .await
+                {
                     Ok(()) => {
                         let who = (database.to_owned(), username.to_owned());
-                        tokio::spawn(remind(context.app.clone(), who));
+                        tokio::spawn(send_reset_emails(context.app.clone(), who));
                         let text = "If there is such an account with an e-mail address, a link \
                                     is on its way to it. It is good for an hour.";
-                        let card = page::notice("Look into your e-mail", text, None);
-                        return Ok(context.show("Look into your e-mail", &card, (None, None)));
+                        let card = page::notice("Check your email", text, None);
+                        return Ok(context.show("Check your email", &card, (None, None)));
                     }
-                    Err(error) => refused = Some(Refused::of("username", error)?),
+                    Err(error) => refused = Some(FormError::of("username", error)?),
                 }
             }
-            (None, _) => refused = Some(Refused::missing("username")),
-            (_, None) => refused = Some(Refused::missing("database")),
+            (None, _) => refused = Some(FormError::missing("username")),
+            (_, None) => refused = Some(FormError::missing("database")),
         }
     }
     let (here, token) = (context.path("/reset"), context.token());
@@ -66,10 +70,15 @@ async fn ask(context: &PageContext<'_>) -> Result<Response<Body>, Failure> {
 }
 
 /// Sends the reset messages to the user, if it exists.
-async fn remind(app: App, (database, username): (String, String)) {
-    match app.issuer().reset_emails(&database, &username).await {
+async fn send_reset_emails(app: App, (database, username): (String, String)) {
+    match app
+        .issuer()
+        .identity()
+        .reset_emails(&database, &username)
+        .await
+    {
         Ok(messages) => send(app, messages).await,
-        Err(error) => tracing::warn!(%error, "password reset e-mails could not be created"),
+        Err(error) => tracing::warn!(%error, "password reset emails could not be created"),
     }
 }
 
@@ -79,22 +88,22 @@ pub(super) async fn send(app: App, messages: Vec<Email>) {
     for message in &messages {
         if let Err(error) = mail.send(message).await {
             let cause = std::error::Error::source(&error).map(ToString::to_string);
-            tracing::warn!(%error, cause, "e-mail could not be sent");
+            tracing::warn!(%error, cause, "email could not be sent");
         }
     }
 }
 
 async fn choose(context: &PageContext<'_>, link: &str) -> Result<Response<Body>, Failure> {
     let issuer = context.app.issuer();
-    let user = match issuer.reset_user(link).await {
+    let user = match issuer.identity().reset_user(link).await {
         Ok(user) => user,
-        Err(Error::InvalidLink) => return Ok(dead(context)),
+        Err(Error::InvalidLink) => return Ok(invalid_link_page(context)),
         Err(error) => return Err(failure(error)),
     };
     let mut refused = None;
     if context.step() == Some("choose") {
         match context.field("password").map(Secret::new) {
-            None => refused = Some(Refused::missing("password")),
+            None => refused = Some(FormError::missing("password")),
             Some(password) => match issuer
                 .reset_password(link, &password, &context.request)
                 .await
@@ -104,23 +113,23 @@ async fn choose(context: &PageContext<'_>, link: &str) -> Result<Response<Body>,
                     let card = page::notice("Password changed", text, None);
                     return Ok(context.show("Password changed", &card, (None, None)));
                 }
-                Err(Error::InvalidLink) => return Ok(dead(context)),
-                Err(error) => refused = Some(Refused::of("password", error)?),
+                Err(Error::InvalidLink) => return Ok(invalid_link_page(context)),
+                Err(error) => refused = Some(FormError::of("password", error)?),
             },
         }
     }
-    let (here, token) = (context.here(), context.token());
+    let (here, token) = (context.request_path(), context.token());
     let card = page::choose_password(&form(&here, &token, refused.as_ref()), &user.name);
     Ok(context.show("Choose a new password", &card, (refused.as_ref(), None)))
 }
 
 /// The page of an expired or used link.
-pub(super) fn dead(context: &PageContext<'_>) -> Response<Body> {
+pub(super) fn invalid_link_page(context: &PageContext<'_>) -> Response<Body> {
     let text = "This link is too old or was used already. Ask for another one.";
     let card = page::notice("This link does not work", text, None);
     context.show(
         "This link does not work",
         &card,
-        (Some(&Refused::gone()), None),
+        (Some(&FormError::expired_link()), None),
     )
 }

@@ -3,7 +3,7 @@
 use http::Response;
 use tidegate_oauth::{Browser, Client, Secret, UserKey};
 
-use super::context::{PageContext, Refused, failure, form};
+use super::context::{FormError, PageContext, failure, form};
 use crate::body::Body;
 use crate::error::Failure;
 use crate::page::{self, SignIn};
@@ -22,15 +22,15 @@ pub(super) struct Purpose<'a> {
 }
 
 /// Returns the signed-in browser, or the next page of the sign-in.
-pub(super) async fn admit(
+pub(super) async fn require_sign_in(
     context: &mut PageContext<'_>,
     purpose: &Purpose<'_>,
 ) -> Result<Option<Response<Body>>, Failure> {
     match context.step() {
         Some("sign_in") => return sign_in(context, purpose).await.map(Some),
         Some("switch") => {
-            context.leave().await?;
-            return Ok(Some(context.go(purpose.back)));
+            context.sign_out().await?;
+            return Ok(Some(context.redirect(purpose.back)));
         }
         _ => {}
     }
@@ -43,7 +43,9 @@ pub(super) async fn admit(
         return Ok(Some(sign_in_page(context, purpose, None)));
     };
     if !fits(&browser.user.key) {
-        let refused = purpose.client.map(|client| stranger(&browser, client));
+        let refused = purpose
+            .client
+            .map(|client| wrong_database(&browser, client));
         return Ok(Some(sign_in_page(context, purpose, refused.as_ref())));
     }
     let wanted = purpose.client.is_some_and(|client| client.two_factor);
@@ -62,52 +64,53 @@ async fn sign_in(
     purpose: &Purpose<'_>,
 ) -> Result<Response<Body>, Failure> {
     let Some(username) = context.field("username") else {
-        let refused = Refused::missing("username");
+        let refused = FormError::missing("username");
         return Ok(sign_in_page(context, purpose, Some(&refused)));
     };
     let Some(password) = context.field("password") else {
-        let refused = Refused::missing("password");
+        let refused = FormError::missing("password");
         return Ok(sign_in_page(context, purpose, Some(&refused)));
     };
     let home = purpose.client.map_or(username, |client| &client.database);
     let database = context.field("database").unwrap_or(home);
     if let Some(client) = purpose.client.filter(|client| client.database != database) {
-        let refused = Refused::foreign(client);
+        let refused = FormError::wrong_database(client);
         return Ok(sign_in_page(context, purpose, Some(&refused)));
     }
     let (key, password) = (UserKey::new(database, username), Secret::new(password));
     let client = purpose.client.map(|client| &*client.id);
     let issuer = context.app.issuer();
     match issuer
+        .identity()
         .sign_in(key, &password, client, &context.request)
         .await
     {
         Ok(cookie) => {
             // The previous session of the browser is not ended: it may be another person's.
-            context.take(cookie).await?;
-            Ok(context.go(purpose.back))
+            context.switch_cookie(cookie).await?;
+            Ok(context.redirect(purpose.back))
         }
         Err(error) => {
-            let refused = Refused::of("password", error)?;
+            let refused = FormError::of("password", error)?;
             Ok(sign_in_page(context, purpose, Some(&refused)))
         }
     }
 }
 
 /// The page for a user of another database than the client's.
-fn stranger(browser: &Browser, client: &Client) -> Refused {
+fn wrong_database(browser: &Browser, client: &Client) -> FormError {
     let key = &browser.user.key;
     let text = format!(
         "You are signed in as {} of the database {}. {} takes users of the database {} only.",
         key.name, key.database, client.name, client.database
     );
-    Refused::told(text)
+    FormError::notice(text)
 }
 
 fn sign_in_page(
     context: &PageContext<'_>,
     purpose: &Purpose<'_>,
-    refused: Option<&Refused>,
+    refused: Option<&FormError>,
 ) -> Response<Body> {
     let token = context.token();
     let home = purpose.client.map(|client| &*client.database);
@@ -144,14 +147,15 @@ async fn second_factor(
     {
         let code = context.field("code").unwrap_or_default();
         match issuer
+            .identity()
             .verify_second_factor(browser, code, &context.request)
             .await
         {
             Ok(cookie) => {
-                context.take(cookie).await?;
-                return Ok(context.go(purpose.back));
+                context.switch_cookie(cookie).await?;
+                return Ok(context.redirect(purpose.back));
             }
-            Err(error) => refused = Some(Refused::of("code", error)?),
+            Err(error) => refused = Some(FormError::of("code", error)?),
         }
     }
     let token = context.token();
@@ -170,26 +174,28 @@ pub(super) async fn enrol(
 ) -> Result<Response<Body>, Failure> {
     let issuer = context.app.issuer();
     let Some(browser) = context.browser.clone() else {
-        return Ok(context.go(purpose.back));
+        return Ok(context.redirect(purpose.back));
     };
     let (mut refused, mut begun) = (None, None);
     if context.step() == Some("enrol") {
         let sealed = context.field("sealed").unwrap_or_default().to_owned();
         let code = context.field("code").unwrap_or_default().to_owned();
         match issuer
+            .identity()
             .enrol(&browser, (&sealed, &code), &context.request)
             .await
         {
             Ok((codes, cookie)) => {
-                context.take(cookie).await?;
+                context.switch_cookie(cookie).await?;
                 let card = page::recovery_codes(&codes, purpose.back);
                 return Ok(context.show("Recovery codes", &card, (None, purpose.returns_to)));
             }
-            Err(error) => refused = Some(Refused::of("code", error)?),
+            Err(error) => refused = Some(FormError::of("code", error)?),
         }
         begun = Some(sealed);
     }
     let enrolment = issuer
+        .identity()
         .begin_enrolment(&browser.user.key, begun.as_deref())
         .map_err(failure)?;
     let token = context.token();

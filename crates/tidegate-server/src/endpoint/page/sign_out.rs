@@ -19,15 +19,15 @@ where
     match &context.browser {
         // A link on another site must not sign the user out, so ask for confirmation.
         Some(browser) if context.step() != Some("sign_out") => {
-            let (here, token) = (context.here(), context.token());
+            let (here, token) = (context.request_path(), context.token());
             let card = page::sign_out(&form(&here, &token, None), &browser.user.key.name);
             Ok(context.show("Sign out", &card, (None, next.as_deref())))
         }
         Some(_) => {
-            context.leave().await?;
-            Ok(gone(&context, next.as_deref()))
+            context.sign_out().await?;
+            Ok(signed_out_page(&context, next.as_deref()))
         }
-        None => Ok(gone(&context, next.as_deref())),
+        None => Ok(signed_out_page(&context, next.as_deref())),
     }
 }
 
@@ -40,9 +40,9 @@ async fn next(context: &PageContext<'_>) -> Result<Option<String>, Failure> {
     Ok(known.map_err(failure)?.then(|| uri.to_owned()))
 }
 
-fn gone(context: &PageContext<'_>, next: Option<&str>) -> Response<Body> {
+fn signed_out_page(context: &PageContext<'_>, next: Option<&str>) -> Response<Body> {
     if let Some(next) = next {
-        return context.go(next);
+        return context.redirect(next);
     }
     let card = page::notice("Signed out", "You are signed out of this browser.", None);
     context.show("Signed out", &card, (None, None))

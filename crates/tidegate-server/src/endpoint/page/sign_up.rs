@@ -4,8 +4,8 @@ use http::Response;
 use tidegate_oauth::{Client, Error, NewUser, Secret, TenantName, UserName};
 
 use super::authorize::shown;
-use super::confirm_sign_up::invite;
-use super::context::{PageContext, Refused, form};
+use super::confirm_sign_up::send_confirmation;
+use super::context::{FormError, PageContext, form};
 use crate::body::Body;
 use crate::endpoint::Call;
 use crate::error::Failure;
@@ -40,7 +40,7 @@ where
     } else {
         None
     };
-    let (here, token) = (context.here(), context.token());
+    let (here, token) = (context.request_path(), context.token());
     let card = page::sign_up(&SignUp {
         form: form(&here, &token, refused.as_ref()),
         client: &client.name,
@@ -52,7 +52,7 @@ where
     Ok(context.show("Create an account", &card, more))
 }
 
-/// Creates the account at once, or after confirmation by e-mail where e-mail is configured.
+/// Creates the account at once, or after confirmation by email where email is configured.
 async fn create(
     context: &mut PageContext<'_>,
     client: &Client,
@@ -63,7 +63,7 @@ async fn create(
         Err(error) => return Ok(Err(error)),
     };
     if context.app.mailer().is_some() {
-        return invite(context, client, (user, next)).await;
+        return send_confirmation(context, client, (user, next)).await;
     }
     let accounts = context.app.accounts().ok_or_else(Failure::sign_up_closed)?;
     let issuer = context.app.issuer();
@@ -72,8 +72,8 @@ async fn create(
         .await
     {
         Ok(cookie) => {
-            context.take(cookie).await?;
-            Ok(Ok(context.go(next)))
+            context.switch_cookie(cookie).await?;
+            Ok(Ok(context.redirect(next)))
         }
         Err(error) => Ok(Err(error)),
     }
@@ -96,11 +96,11 @@ fn read(context: &PageContext<'_>, client: &Client) -> Result<NewUser, Error> {
     Ok(user)
 }
 
-fn complaint(error: Error) -> Result<Refused, Failure> {
+fn complaint(error: Error) -> Result<FormError, Failure> {
     let field = match &error {
-        Error::MissingParameter(field) => return Ok(Refused::missing(field)),
+        Error::MissingParameter(field) => return Ok(FormError::missing(field)),
         Error::InvalidMember { member, .. } if matches!(*member, "email" | "password") => member,
         _ => "username",
     };
-    Refused::of(field, error)
+    FormError::of(field, error)
 }

@@ -5,7 +5,7 @@ use crate::{DeviceState, Error, GrantKind, Result, Secret, SecretHash, TokenResp
 
 /// Issues tokens to an approved device.
 ///
-/// [`Error::AuthorizationPending`] or [`Error::SlowDown`] while nobody has decided,
+/// [`Error::AuthorizationPending`] or [`Error::SlowDown`] while the request is pending,
 /// [`Error::AccessDenied`], [`Error::ExpiredDeviceCode`], and [`Error::InvalidDeviceCode`] when the
 /// code is used or was not issued to this client.
 pub(super) async fn exchange(cx: &GrantContext<'_>, code: &Secret) -> Result<TokenResponse> {
@@ -23,7 +23,10 @@ pub(super) async fn exchange(cx: &GrantContext<'_>, code: &Secret) -> Result<Tok
         DeviceState::Pending => return Err(Error::AuthorizationPending),
         DeviceState::Approved(approval) => approval,
     };
-    let user = cx.issuer.signed_in(&approval.user, approval.browser);
+    let user = cx
+        .issuer
+        .identity
+        .signed_in(&approval.user, approval.browser);
     let user = user.await?.ok_or(Error::InvalidDeviceCode)?;
     let session = cx.issuer.new_session(cx, &user, GrantKind::DeviceCode)?;
     if !store.redeem_device_code(hash, &session).await? {

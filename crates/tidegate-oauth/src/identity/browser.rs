@@ -6,9 +6,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::hmac;
 
-use super::{Issuer, LoginAttempt};
+use super::{Identity, LoginAttempt};
 use crate::{
-    AuditKind, BrowserSession, RequestContext, Result, Secret, SecretHash, User, UserKey, random,
+    AuditKind, BrowserSession, Error, RequestContext, Result, Secret, SecretHash, User, UserKey,
+    random,
 };
 
 /// `seen_at` is updated at most this often, to save writes.
@@ -25,7 +26,7 @@ pub struct Browser {
     pub lacks_second_factor: bool,
 }
 
-impl Issuer {
+impl Identity {
     /// A new cookie: 256 random bits in base64url. Identifies no session, but form tokens are bound
     /// to it from the first page on. Signing in replaces it.
     pub fn new_cookie(&self) -> Result<Secret> {
@@ -88,7 +89,7 @@ impl Issuer {
             user: user.key.clone(),
             password_fingerprint: password_fingerprint(user),
             second_factor,
-            agent: context.kept_agent(),
+            agent: context.stored_agent(),
             address: context.address,
             created_at: now,
             seen_at: now,
@@ -143,6 +144,21 @@ impl Issuer {
         };
         let user = store.user(key).await?;
         Ok(user.filter(|user| password_fingerprint(user) == session.password_fingerprint))
+    }
+
+    /// Ends one of the user's own browser sessions, named by its id in base64url;
+    /// [`Error::NotFound`] for any other.
+    pub async fn end_own_browser(&self, browser: &Browser, name: &str) -> Result<()> {
+        let (store, now) = (&self.ports.store, self.ports.clock.now());
+        let own = store
+            .browser_sessions_of_user(&browser.user.key, now)
+            .await?;
+        let found = own
+            .iter()
+            .find(|session| session.id.to_base64url() == name)
+            .ok_or(Error::NotFound("browser"))?;
+        store.delete_browser_session(found.id).await?;
+        Ok(())
     }
 
     /// Ends a browser session. Its unredeemed codes and device approvals become void.

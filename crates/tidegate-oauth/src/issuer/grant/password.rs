@@ -1,7 +1,7 @@
 //! The password grant (RFC 6749, section 4.3).
 
 use super::GrantContext;
-use crate::issuer::LoginAttempt;
+use crate::identity::LoginAttempt;
 use crate::{Error, GrantKind, Result, Secret, TokenResponse, UserKey};
 
 /// Issues tokens to the user of `database` with this name and password.
@@ -27,8 +27,18 @@ pub(super) async fn exchange(
         client_id: Some(&cx.client.id),
         address: cx.address,
     };
-    let user = cx.issuer.login_with_password(&attempt, password).await?;
-    if cx.issuer.second_factor_of(&user.key).await?.is_some() {
+    let user = cx
+        .issuer
+        .identity
+        .login_with_password(&attempt, password)
+        .await?;
+    if cx
+        .issuer
+        .identity
+        .second_factor_of(&user.key)
+        .await?
+        .is_some()
+    {
         return Err(Error::SecondFactorMissing);
     }
     cx.issuer.open_session(cx, &user, GrantKind::Password).await

@@ -24,7 +24,7 @@ pub(super) async fn exchange(
         .filter(|code| code.client_id == cx.client.id && code.redirect_uri == redirect_uri)
         .filter(|code| {
             let challenge = Challenge::parse(&code.challenge);
-            challenge.is_some_and(|challenge| challenge.is_of(verifier.expose()))
+            challenge.is_some_and(|challenge| challenge.matches(verifier.expose()))
         })
         .ok_or(Error::InvalidCode)?;
     if let Some(session) = code.session {
@@ -34,7 +34,7 @@ pub(super) async fn exchange(
         return Err(Error::InvalidCode);
     }
     let browser = code.browser.ok_or(Error::InvalidCode)?;
-    let user = cx.issuer.signed_in(&code.user, browser).await?;
+    let user = cx.issuer.identity.signed_in(&code.user, browser).await?;
     let user = user.ok_or(Error::InvalidCode)?;
     let session = cx
         .issuer

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{KeyRing, KeyState, MasterKey, SigningKey, SigningKeyRecord};
+use crate::key::{KeyRing, KeyState, MasterKey, SigningKey, SigningKeyRecord};
 use crate::{Error, Result, SecureRandom, Store, Timestamp};
 
 /// What is needed to generate keys.

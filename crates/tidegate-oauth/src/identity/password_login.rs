@@ -2,9 +2,10 @@
 
 use std::net::IpAddr;
 
-use super::Issuer;
-use crate::password::Checked;
-use crate::rate_limit::{self, CountedAttempts};
+use super::Identity;
+use super::attempts::CountedAttempts;
+use crate::password::PasswordCheck;
+use crate::rate_limit;
 use crate::{AttemptScope, AuditKind, Error, Result, Secret, User, UserKey};
 
 /// A user name to authenticate, and where the request came from.
@@ -14,7 +15,7 @@ pub(crate) struct LoginAttempt<'a> {
     pub(crate) address: Option<IpAddr>,
 }
 
-impl Issuer {
+impl Identity {
     /// The user, if the password is right.
     ///
     /// [`Error::WrongCredentials`] for an unknown user and for a wrong password, with the same text
@@ -73,8 +74,8 @@ impl Issuer {
         let known = user.as_ref().and_then(|user| user.password_hash.clone());
         let checked = ports
             .hasher
-            .check(password, known.as_deref(), &*ports.random);
-        let (Some(mut user), Checked::Right { rehashed }) = (user, checked.await?) else {
+            .verify(password, known.as_deref(), &*ports.random);
+        let (Some(mut user), PasswordCheck::Right { rehashed }) = (user, checked.await?) else {
             return Ok(None);
         };
         if let Some(hash) = rehashed {

@@ -1,15 +1,15 @@
 //! Linking accounts of identity providers to an existing user, and unlinking them.
 
-use super::federation::LoginPurpose;
-use super::{Browser, Issuer, LoginAttempt};
+use super::provider_login::LoginPurpose;
+use super::{Browser, Identity, LoginAttempt};
 use crate::{
     AuditKind, Email, Error, ExternalIdentity, IdentityProviders, LinkedIdentity, RequestContext,
     Result, Secret, UnlinkOutcome, User, UserKey,
 };
 
-impl Issuer {
+impl Identity {
     /// Whether the user signed in recently in `browser`.
-    pub fn is_fresh(&self, browser: &Browser) -> bool {
+    pub fn is_recently_signed_in(&self, browser: &Browser) -> bool {
         let fresh = self.settings.lifetimes.recent_sign_in;
         self.ports.clock.now() < browser.session.created_at.plus(fresh)
     }
@@ -19,13 +19,13 @@ impl Issuer {
     ///
     /// [`Error::ReauthenticationRequired`] without a password, [`Error::WrongCredentials`] with a
     /// wrong one, [`Error::TooManyAttempts`], [`Error::Busy`].
-    pub(super) async fn confirm(
+    pub(crate) async fn require_recent_sign_in(
         &self,
         browser: &Browser,
         password: Option<&Secret>,
         context: &RequestContext,
     ) -> Result<()> {
-        if self.is_fresh(browser) {
+        if self.is_recently_signed_in(browser) {
             return Ok(());
         }
         let attempt = LoginAttempt {
@@ -52,14 +52,15 @@ impl Issuer {
         (browser, cookie): (&Browser, &Secret),
         (password, context): (Option<&Secret>, &RequestContext),
     ) -> Result<String> {
-        self.confirm(browser, password, context).await?;
+        self.require_recent_sign_in(browser, password, context)
+            .await?;
         let begun = self.begin_provider_login(providers, there, LoginPurpose::Link, cookie);
         begun.await
     }
 
     /// Links an account of a provider to the user who is signed in. Returns the message that
-    /// notifies the user; `None` without an e-mail address, or when the account was linked already.
-    pub(super) async fn link_account(
+    /// notifies the user; `None` without an email address, or when the account was linked already.
+    pub(crate) async fn link_account(
         &self,
         browser: &Browser,
         identity: (&str, &ExternalIdentity),
@@ -77,12 +78,12 @@ impl Issuer {
             .user_of_identity(&key.database, issuer, subject);
         match holder.await? {
             Some(holder) if holder.key == *key => Ok(None),
-            _ => Err(Error::Taken("account elsewhere")),
+            _ => Err(Error::Taken("linked account")),
         }
     }
 
     /// Stores a link and writes it to the audit log. `false` if the account is linked already.
-    pub(super) async fn store_link(
+    pub(crate) async fn store_link(
         &self,
         user: &User,
         (provider, identity): (&str, &ExternalIdentity),
@@ -91,8 +92,8 @@ impl Issuer {
         let linked = LinkedIdentity::new(provider, identity, self.ports.clock.now());
         let added = self.ports.store.insert_identity(&user.key, &linked).await?;
         if added {
-            let told = (AuditKind::IdentityLinked, identity.issuer.as_str());
-            self.audit_identity(told, &user.key, context).await;
+            let event = (AuditKind::IdentityLinked, identity.issuer.as_str());
+            self.audit_identity(event, &user.key, context).await;
         }
         Ok(added)
     }
@@ -110,11 +111,11 @@ impl Issuer {
     ) -> Result<Option<Email>> {
         let (store, key) = (&self.ports.store, &browser.user.key);
         match store.delete_identity(key, issuer, subject).await? {
-            UnlinkOutcome::Missing => Err(Error::NotFound("account elsewhere")),
+            UnlinkOutcome::Missing => Err(Error::NotFound("linked account")),
             UnlinkOutcome::LastCredential => Err(Error::LastCredential),
             UnlinkOutcome::Done => {
-                let told = (AuditKind::IdentityUnlinked, issuer);
-                self.audit_identity(told, key, context).await;
+                let event = (AuditKind::IdentityUnlinked, issuer);
+                self.audit_identity(event, key, context).await;
                 let news = "cannot be used to sign in as you any more";
                 Ok(self.linking_email(&browser.user, (issuer, news)))
             }
@@ -140,8 +141,8 @@ impl Issuer {
             subject: format!("How {} signs in has changed", key.name),
             text: format!(
                 "Hello {},\n\nan account at {issuer} {news}: your user {} in the database {}.\n\n\
-                 If you did not do this, change your password and look at your accounts \
-                 elsewhere:\n\n{address}/account\n",
+                 If you did not do this, change your password and check your linked \
+                 accounts:\n\n{address}/account\n",
                 key.name, key.name, key.database
             ),
         })

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use data_encoding::BASE32_NOPAD;
 use zeroize::Zeroizing;
 
-use super::{Browser, Issuer, LoginAttempt};
+use super::{Browser, Identity, LoginAttempt};
 use crate::flow::{RecoveryCode, SECRET_BYTES, Totp};
 use crate::rate_limit;
 use crate::request::percent;
@@ -24,7 +24,7 @@ pub struct Enrolment {
     pub uri: Secret,
 }
 
-impl Issuer {
+impl Identity {
     /// Starts an enrolment for a user; with `sealed`, continues one.
     ///
     /// [`Error::Malformed`] when `sealed` was not made for this user.
@@ -96,7 +96,7 @@ impl Issuer {
         self.audit_user_event(AuditKind::SecondFactorAdded, key, context)
             .await;
         let cookie = self.renew_with_second_factor(browser, context).await?;
-        Ok((codes.iter().map(RecoveryCode::shown).collect(), cookie))
+        Ok((codes.iter().map(RecoveryCode::display).collect(), cookie))
     }
 
     /// Verifies the second factor of the user who is signed in in `browser`: a TOTP code, which can

@@ -29,7 +29,7 @@ pub(crate) async fn exchange(
         let key = rate_limit::address(AttemptScope::Guest, address);
         let limit = &cx.issuer.settings.limits.guest;
         // Never refunded: this limits sessions, not failures.
-        cx.issuer.attempts().count(key, limit).await?;
+        cx.issuer.identity.attempts().count(key, limit).await?;
     }
     let response = cx.issuer.open_session(cx, &user, GrantKind::Guest).await?;
     Ok(TokenResponse {
