@@ -230,7 +230,7 @@ impl CatalogWatch {
         if place.telling == Telling::Always {
             self.users.redefined(&database);
             if let Some(feed) = &self.feed {
-                feed.redefined(&database);
+                feed.schema_changed(&database);
             }
         }
         if !(was_crowded && matches!(event, Event::Crowded)) {

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
-use tidegate_feed::{DatabaseStatus, Feed, Settings as FeedSettings};
+use tidegate_feed::{DatabaseStatus, Feed, FeedSettings};
 use tidegate_postgres::admin::RoleCredentials;
 use tidegate_postgres::admin::doctor::FeedLogin;
 use tidegate_postgres::{Config, Outbox, OutboxSettings, Replication, ReplicationSettings};

@@ -1,15 +1,16 @@
-//! Prints the changes of a table of a throw-away PostgreSQL, and how fast they come.
+//! Prints the changes of a table of a throw-away PostgreSQL, and how fast they arrive.
 //!
 //! `cargo run --release -p tidegate-feed --example print_changes -- 500000` inserts that many rows
 //! in one transaction instead.
 
-#![expect(clippy::print_stdout, reason = "an example shows something")]
+#![expect(clippy::print_stdout, reason = "an example prints")]
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use tidegate_feed::{
-    Feed, Inbox, Item, Operations, QueueLimits, Request, Selection, Settings, queue,
+    EventReceiver, Feed, FeedSettings, Item, Operations, QueueLimits, Selection, SubscribeRequest,
+    event_queue,
 };
 use tidegate_postgres::backoff::Jitter;
 use tidegate_postgres::control::Control;
@@ -22,7 +23,7 @@ use tidegate_sql::{BoxFuture, DatabaseName, Login, RoleName, Sharing};
 
 type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
 
-/// The administrator's password, for everybody: there is nobody else here.
+/// The administrator's password for every role: the example has no other.
 struct OnlyAdmin(Config);
 
 impl Credentials for OnlyAdmin {
@@ -42,7 +43,7 @@ fn feed(config: Config) -> Fallible<Feed> {
     let pool = Pool::new(connector, settings, Jitter::none());
     let executor = Arc::new(Postgres::new(Roles::new(pool), control));
     let log = Replication::new(config.clone(), config, None, ReplicationSettings::default());
-    Ok(Feed::new(Arc::new(log), executor, Settings::default()))
+    Ok(Feed::new(Arc::new(log), executor, FeedSettings::default()))
 }
 
 #[tokio::main]
@@ -62,8 +63,8 @@ async fn main() -> Fallible<()> {
     let mut config = Config::from_url(&cluster.socket_url("postgres"))?;
     config.control_database = DatabaseName::new("postgres");
     let feed = feed(config)?;
-    let (outbox, mut inbox) = queue(QueueLimits::default());
-    let request = Request {
+    let (sender, mut receiver) = event_queue(QueueLimits::default());
+    let request = SubscribeRequest {
         login: Login {
             database: DatabaseName::new("postgres"),
             role: RoleName::new(cluster.admin_user()),
@@ -76,14 +77,14 @@ async fn main() -> Fallible<()> {
         predicate: None,
         after: None,
     };
-    let _subscription = feed.subscribe(&outbox, request).await?;
+    let _subscription = feed.subscribe(&sender, request).await?;
     match std::env::args().nth(1) {
-        Some(count) => race(&client, &mut inbox, count.parse()?).await,
-        None => show(&client, &mut inbox).await,
+        Some(count) => race(&client, &mut receiver, count.parse()?).await,
+        None => show(&client, &mut receiver).await,
     }
 }
 
-async fn show(client: &tokio_postgres::Client, inbox: &mut Inbox) -> Fallible<()> {
+async fn show(client: &tokio_postgres::Client, receiver: &mut EventReceiver) -> Fallible<()> {
     client
         .batch_execute(
             "INSERT INTO boats VALUES (1, 'Albatross'); UPDATE boats SET name = 'Kittiwake'; \
@@ -92,7 +93,7 @@ async fn show(client: &tokio_postgres::Client, inbox: &mut Inbox) -> Fallible<()
         .await?;
     let mut events = 0;
     while events < 3
-        && let Some(deliveries) = inbox.next().await
+        && let Some(deliveries) = receiver.next().await
     {
         for delivery in deliveries {
             if let Item::Event {
@@ -110,14 +111,18 @@ async fn show(client: &tokio_postgres::Client, inbox: &mut Inbox) -> Fallible<()
     Ok(())
 }
 
-async fn race(client: &tokio_postgres::Client, inbox: &mut Inbox, count: usize) -> Fallible<()> {
+async fn race(
+    client: &tokio_postgres::Client,
+    receiver: &mut EventReceiver,
+    count: usize,
+) -> Fallible<()> {
     let insert =
         format!("INSERT INTO boats SELECT i, 'boat' || i FROM generate_series(1, {count}) i");
     client.batch_execute(&insert).await?;
     let committed = Instant::now();
     let (mut events, mut first) = (0, None);
     while events < count
-        && let Some(deliveries) = inbox.next().await
+        && let Some(deliveries) = receiver.next().await
     {
         for delivery in deliveries {
             match delivery.item {

@@ -11,27 +11,27 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// Why a subscription is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The table is not there, or the role may not see it.
-    #[error("the table is not there")]
+    /// The table does not exist, or the role may not see it.
+    #[error("the table does not exist, or may not be read")]
     NoTable,
-    /// A column is not there, or the role may not read it.
-    #[error("the column `{0}` is not there, or may not be read")]
+    /// A column does not exist, or the role may not read it.
+    #[error("the column `{0}` does not exist, or may not be read")]
     NoColumn(Box<str>),
-    /// The table or a column gives no changes.
+    /// Changes of the table, or of a column, cannot be captured.
     #[error("{0}")]
     Unsupported(String),
-    /// The filter cannot be judged outside of PostgreSQL.
+    /// The filter cannot be evaluated outside of PostgreSQL.
     #[error("{0}")]
     Filter(String),
-    /// The service may not capture the changes.
-    #[error("the changes may not be captured: {reason}; {remedy}")]
+    /// The service lacks a privilege or a setting to capture changes.
+    #[error("changes cannot be captured: {reason}; {remedy}")]
     CaptureNotAllowed {
         /// What is missing.
         reason: String,
         /// What to run.
         remedy: String,
     },
-    /// It took too long until nothing could be missed.
+    /// It took too long until the subscription could start without a gap.
     #[error("{what} took longer than {limit:?}")]
     Timeout {
         /// What was waited for.
@@ -39,19 +39,19 @@ pub enum Error {
         /// How long.
         limit: Duration,
     },
-    /// The log cannot be read now.
-    #[error("the log of changes cannot be read now")]
+    /// The log cannot be read at the moment.
+    #[error("the change log is not available at the moment; retry later")]
     Unavailable(#[source] Option<Box<dyn std::error::Error + Send + Sync>>),
-    /// The role is not there, or may not log in to the database.
-    #[error("PostgreSQL does not let this user log in")]
+    /// The role does not exist, or may not log in to the database.
+    #[error("the role does not exist, or may not log in to this database")]
     NoRole,
-    /// PostgreSQL did not answer a question about rights.
-    #[error("PostgreSQL did not say what the role may read")]
-    Rights(#[source] Arc<tidegate_sql::Error>),
-    /// The connection of the subscriber is gone.
-    #[error("the subscriber is gone")]
+    /// The query for privileges failed.
+    #[error("the privileges of the role could not be read")]
+    Privileges(#[source] Arc<tidegate_sql::Error>),
+    /// The connection of the subscription was closed.
+    #[error("the connection was closed")]
     Closed,
-    /// Our fault.
+    /// A fault of the service.
     #[error("internal error")]
     Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
 }

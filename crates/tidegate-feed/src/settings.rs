@@ -1,48 +1,47 @@
-//! How a feed behaves.
+//! Settings.
 
 use std::time::Duration;
 
-/// How a feed behaves.
+/// The settings of a feed.
 #[derive(Clone, Debug)]
-pub struct Settings {
-    /// How many bytes of changes each database keeps in memory for those that come back.
+pub struct FeedSettings {
+    /// How many bytes of changes each database keeps in memory for subscriptions that resume or lag.
     pub ring_bytes: usize,
-    /// How long a subscriber may be away and still go on without a gap; what the log keeps may
-    /// end it earlier.
-    pub window: Duration,
-    /// How long subscribing may take.
-    pub patience: Duration,
-    /// How many databases may be asked at once what roles may read when they subscribe.
-    pub questions: usize,
-    /// How often rights are read again that no look has confirmed.
-    pub recheck: Duration,
-    /// How long subscriptions go on when their rights cannot be checked.
-    pub unchecked: Duration,
-    /// How often PostgreSQL is asked about what no log tells: whether tables stand as they were
-    /// captured, partitions, rights, attributes of types. One statement each time.
-    pub standing: Duration,
-    /// How often the retention window moves on.
-    pub retain: Duration,
-    /// How long a database without subscribers, and a table without any, stay captured.
-    pub linger: Duration,
-    /// How many streams may be open at once for those that are further behind than the memory
-    /// reaches.
-    pub catch_up: usize,
+    /// How long a subscriber may be disconnected and still resume without a gap, if the source
+    /// retains that much log.
+    pub retention_window: Duration,
+    /// How long making a subscription may take.
+    pub subscribe_timeout: Duration,
+    /// How many databases may be queried at once for the privileges of new subscriptions.
+    pub privilege_queries: usize,
+    /// How often privileges are read again that no poll has confirmed.
+    pub recheck_interval: Duration,
+    /// How long subscriptions continue when their privileges cannot be checked.
+    pub max_unchecked: Duration,
+    /// How often the catalog is polled for what the log does not contain: the health of captures,
+    /// partitions, privileges, attributes of types. Each poll is one statement.
+    pub poll_interval: Duration,
+    /// How often the retention window is moved on.
+    pub retention_interval: Duration,
+    /// How long databases and tables stay captured after their last subscription.
+    pub idle_timeout: Duration,
+    /// How many subscriptions of a database may replay from the log at once.
+    pub max_replays: usize,
 }
 
-impl Default for Settings {
+impl Default for FeedSettings {
     fn default() -> Self {
         Self {
             ring_bytes: 64 << 20,
-            window: Duration::from_mins(5),
-            patience: Duration::from_secs(10),
-            questions: 8,
-            recheck: Duration::from_secs(10),
-            unchecked: Duration::from_secs(20),
-            standing: Duration::from_millis(1250),
-            retain: Duration::from_secs(15),
-            linger: Duration::from_mins(5),
-            catch_up: 2,
+            retention_window: Duration::from_mins(5),
+            subscribe_timeout: Duration::from_secs(10),
+            privilege_queries: 8,
+            recheck_interval: Duration::from_secs(10),
+            max_unchecked: Duration::from_secs(20),
+            poll_interval: Duration::from_millis(1250),
+            retention_interval: Duration::from_secs(15),
+            idle_timeout: Duration::from_mins(5),
+            max_replays: 2,
         }
     }
 }
@@ -52,11 +51,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_promised_holds_where_nothing_is_set() {
-        let settings = Settings::default();
-        assert_eq!(settings.window, Duration::from_mins(5));
-        // From the change of a right to the end of its subscriptions, also where nobody answers.
-        let longest = settings.recheck + settings.unchecked;
+    fn defaults_keep_the_documented_limits() {
+        let settings = FeedSettings::default();
+        assert_eq!(settings.retention_window, Duration::from_mins(5));
+        // From the revocation of a privilege to the end of its subscriptions, even if PostgreSQL does
+        // not answer.
+        let longest = settings.recheck_interval + settings.max_unchecked;
         assert!(longest <= Duration::from_secs(30));
     }
 }

@@ -1,14 +1,14 @@
-//! The two sources beside each other: the same work gives the same events.
+//! Compares the two sources: the same work gives the same events.
 
 use tidegate_feed::{Item, Operation};
 
-use crate::scene::{Listener, Scene, Setup, Source, listen, node};
+use crate::fixture::{Fixture, Listener, Setup, Source, listen, node};
 use crate::workload::{COLUMNS, Dice, TABLES, WRITERS, Writer, definition};
 
-/// What a listener heard, by writer: events of writers that are open at once may be told in
-/// either order, those of one writer may not.
-async fn heard(listener: &mut Listener) -> Vec<Vec<String>> {
-    let mut heard = vec![Vec::new(); WRITERS];
+/// The events of a listener by writer. Events of concurrent writers may come in either order, those of
+/// one writer may not.
+async fn received(listener: &mut Listener) -> Vec<Vec<String>> {
+    let mut received = vec![Vec::new(); WRITERS];
     loop {
         match listener.next().await {
             Item::Event { operation, row, .. } => {
@@ -17,18 +17,18 @@ async fn heard(listener: &mut Listener) -> Vec<Vec<String>> {
                     .parse()
                     .unwrap();
                 let Ok(id) = usize::try_from(id) else {
-                    return heard;
+                    return received;
                 };
                 let sign = match operation {
                     Operation::Insert => '+',
                     Operation::Update => '~',
                     Operation::Delete => '-',
                 };
-                heard[id % WRITERS].push(format!("{sign}{row}"));
+                received[id % WRITERS].push(format!("{sign}{row}"));
             }
             Item::Resync { reason, .. } => {
-                for heard in &mut heard {
-                    heard.push(format!("{reason:?}"));
+                for received in &mut received {
+                    received.push(format!("{reason:?}"));
                 }
             }
             other => panic!("{other:?}"),
@@ -37,9 +37,9 @@ async fn heard(listener: &mut Listener) -> Vec<Vec<String>> {
 }
 
 #[tokio::test]
-async fn both_sources_tell_the_same() {
-    let scene = Scene::new("feed_compare").await;
-    scene.run(&definition()).await;
+async fn both_sources_deliver_the_same_events() {
+    let fixture = Fixture::new("feed_compare").await;
+    fixture.run(&definition()).await;
     let setup = |source| Setup {
         source,
         ..Setup::default()
@@ -54,14 +54,14 @@ async fn both_sources_tell_the_same() {
     let mut listeners = Vec::new();
     for table in TABLES {
         for feed in &feeds {
-            let request = scene.request(table, &columns).await;
+            let request = fixture.request(table, &columns).await;
             listeners.push(listen(feed, request).await.unwrap());
         }
     }
-    work(&scene).await;
+    work(&fixture).await;
     for (pair, table) in listeners.chunks_mut(2).zip(TABLES) {
         let [log, outbox] = pair else { unreachable!() };
-        let (log, outbox) = (heard(log).await, heard(outbox).await);
+        let (log, outbox) = (received(log).await, received(outbox).await);
         for (log, outbox) in log.iter().zip(&outbox) {
             for (log, outbox) in log.iter().zip(outbox) {
                 assert_eq!(log, outbox, "{table}");
@@ -72,11 +72,11 @@ async fn both_sources_tell_the_same() {
     }
 }
 
-async fn work(scene: &Scene) {
+async fn work(fixture: &Fixture) {
     let mut dice = Dice(7);
     let mut writers = Vec::new();
     for number in 0..WRITERS {
-        writers.push(Writer::new(scene.session().await, number).await);
+        writers.push(Writer::new(fixture.session().await, number).await);
     }
     for round in 0..4 {
         for _ in 0..600 {
@@ -91,13 +91,13 @@ async fn work(scene: &Scene) {
             }
         }
         if round == 2 {
-            scene
+            fixture
                 .run("TRUNCATE parted; BEGIN; TRUNCATE keyless; ROLLBACK; TRUNCATE keyless")
                 .await;
         }
     }
     for table in TABLES {
-        scene
+        fixture
             .run(&format!("INSERT INTO {table} (id) VALUES (-1)"))
             .await;
     }

@@ -1,38 +1,38 @@
-//! Tables that change while somebody listens.
+//! Tables whose definitions change while there are subscriptions.
 
 use std::time::Duration;
 
-use tidegate_feed::{Ended, Item, Settings};
+use tidegate_feed::{Ended, FeedSettings, Item};
 
-use crate::scene::{Scene, Setup};
+use crate::fixture::{Fixture, Setup};
 
 #[tokio::test]
-async fn a_column_is_never_another_one() {
-    let scene = Scene::new("feed_ddl").await;
-    scene
+async fn a_value_is_never_that_of_another_column() {
+    let fixture = Fixture::new("feed_ddl").await;
+    fixture
         .run(
             "CREATE TYPE mood AS ENUM ('sad', 'glad');
              CREATE TABLE t (id int PRIMARY KEY, a text, b int); GRANT SELECT ON t TO PUBLIC",
         )
         .await;
-    let mut listener = scene.all("t", &["id", "b"]).await;
-    let mut of_a = scene.all("t", &["a"]).await;
-    scene.run("INSERT INTO t VALUES (1, 'x', 10)").await;
-    scene
+    let mut listener = fixture.all("t", &["id", "b"]).await;
+    let mut of_a = fixture.all("t", &["a"]).await;
+    fixture.run("INSERT INTO t VALUES (1, 'x', 10)").await;
+    fixture
         .run("ALTER TABLE t ADD c int; INSERT INTO t VALUES (2, 'y', 20, 30)")
         .await;
-    scene
+    fixture
         .run("ALTER TABLE t ALTER b TYPE numeric; INSERT INTO t VALUES (3, 'z', 0.50)")
         .await;
-    // The swap comes in one transaction with rows before and behind it.
-    scene
+    // The swap is in one transaction with rows before and after it.
+    fixture
         .run(
             "BEGIN; INSERT INTO t VALUES (4, 'w', 40); ALTER TABLE t RENAME c TO d;
              ALTER TABLE t RENAME b TO c; ALTER TABLE t RENAME d TO b;
              INSERT INTO t (id, b, c) VALUES (5, 50, 55); COMMIT",
         )
         .await;
-    scene
+    fixture
         .run(
             "ALTER TABLE t ALTER b TYPE mood USING 'glad'; INSERT INTO t (id, b) VALUES (6, 'sad')",
         )
@@ -48,7 +48,7 @@ async fn a_column_is_never_another_one() {
             "+{\"id\":6,\"b\":\"sad\"}",
         ]
     );
-    scene
+    fixture
         .run("ALTER TABLE t DROP a; INSERT INTO t (id, b) VALUES (7, 'sad')")
         .await;
     assert_eq!(of_a.events(5).await[2], "+{\"a\":\"z\"}");
@@ -57,63 +57,63 @@ async fn a_column_is_never_another_one() {
         Item::Ended(Ended::Changed { problem }) => assert!(problem.contains("`a`"), "{problem}"),
         other => panic!("{other:?}"),
     }
-    scene.run("INSERT INTO t (id) VALUES (8)").await;
+    fixture.run("INSERT INTO t (id) VALUES (8)").await;
     assert_eq!(listener.events(2).await[1], "+{\"id\":8,\"b\":null}");
 }
 
 #[tokio::test]
-async fn a_table_that_is_gone_ends_its_subscriptions() {
-    let settings = Settings {
-        recheck: Duration::from_millis(50),
-        ..Settings::default()
+async fn a_dropped_table_ends_its_subscriptions() {
+    let settings = FeedSettings {
+        recheck_interval: Duration::from_millis(50),
+        ..FeedSettings::default()
     };
     let setup = Setup {
         settings,
         ..Setup::default()
     };
-    let scene = Scene::with("feed_dropped", &setup).await;
-    scene
+    let fixture = Fixture::with("feed_dropped", &setup).await;
+    fixture
         .run(
             "CREATE TABLE t (id int, a int); CREATE TABLE u (id int); \
              GRANT SELECT ON t, u TO PUBLIC",
         )
         .await;
-    let mut dropped = scene.all("u", &["id"]).await;
-    let mut changed = scene.all("t", &["a"]).await;
-    scene.run("DROP TABLE u").await;
+    let mut dropped = fixture.all("u", &["id"]).await;
+    let mut changed = fixture.all("t", &["a"]).await;
+    fixture.run("DROP TABLE u").await;
     assert_eq!(dropped.next().await, Item::Ended(Ended::NoTable));
-    // Without a change of the table too.
-    scene.run("ALTER TABLE t DROP a").await;
+    // Without a change of a row, too.
+    fixture.run("ALTER TABLE t DROP a").await;
     assert!(matches!(
         changed.next().await,
         Item::Ended(Ended::Changed { .. })
     ));
-    scene
+    fixture
         .run("CREATE TABLE u (id int); GRANT SELECT ON u TO PUBLIC")
         .await;
-    let mut again = scene.all("u", &["id"]).await;
-    scene.run("INSERT INTO u VALUES (1)").await;
+    let mut again = fixture.all("u", &["id"]).await;
+    fixture.run("INSERT INTO u VALUES (1)").await;
     assert_eq!(again.event().await, "+{\"id\":1}");
 }
 
 #[tokio::test]
-async fn a_column_that_goes_while_rights_are_checked_is_gone_and_not_forbidden() {
-    let settings = Settings {
-        recheck: Duration::from_millis(1),
-        ..Settings::default()
+async fn a_column_dropped_during_a_check_of_privileges_is_reported_as_dropped() {
+    let settings = FeedSettings {
+        recheck_interval: Duration::from_millis(1),
+        ..FeedSettings::default()
     };
     let setup = Setup {
         settings,
         ..Setup::default()
     };
-    let scene = Scene::with("feed_going", &setup).await;
-    scene
+    let fixture = Fixture::with("feed_going", &setup).await;
+    fixture
         .run("CREATE TABLE t (id int); GRANT SELECT ON t TO PUBLIC")
         .await;
     for _ in 0..40 {
-        scene.run("ALTER TABLE t ADD a int").await;
-        let mut listener = scene.all("t", &["a"]).await;
-        scene.run("ALTER TABLE t DROP a").await;
+        fixture.run("ALTER TABLE t ADD a int").await;
+        let mut listener = fixture.all("t", &["a"]).await;
+        fixture.run("ALTER TABLE t DROP a").await;
         match listener.next().await {
             Item::Ended(Ended::Changed { problem }) => assert!(problem.contains("`a`")),
             other => panic!("{other:?}"),
@@ -122,28 +122,33 @@ async fn a_column_that_goes_while_rights_are_checked_is_gone_and_not_forbidden()
 }
 
 #[tokio::test]
-async fn who_comes_after_a_definition_and_before_a_change_is_served() {
-    let scene = Scene::new("feed_unshaped").await;
-    scene
+async fn a_subscription_between_a_definition_and_the_next_change_works() {
+    let fixture = Fixture::new("feed_unshaped").await;
+    fixture
         .run("CREATE TABLE t (id int PRIMARY KEY, a int); GRANT SELECT ON t TO PUBLIC")
         .await;
-    let mut old = scene.all("t", &["id"]).await;
-    scene.run("INSERT INTO t VALUES (1, 1)").await;
+    let mut old = fixture.all("t", &["id"]).await;
+    fixture.run("INSERT INTO t VALUES (1, 1)").await;
     assert_eq!(old.event().await, "+{\"id\":1}");
-    // The log will tell of these with the next change only.
-    scene
+    // The log has these with the next change only.
+    fixture
         .run("ALTER TABLE t ADD b text; ALTER TABLE t ALTER a TYPE text")
         .await;
-    let mut request = scene.request("t", &["id", "b"]).await;
-    request.predicate = Some(scene.filter("/alice", "t", r#"{"a": "x"}"#).await.unwrap());
-    let mut new = scene.subscribe(request).await.unwrap();
-    scene
+    let mut request = fixture.request("t", &["id", "b"]).await;
+    request.predicate = Some(
+        fixture
+            .filter("/alice", "t", r#"{"a": "x"}"#)
+            .await
+            .unwrap(),
+    );
+    let mut new = fixture.subscribe(request).await.unwrap();
+    fixture
         .run("INSERT INTO t VALUES (2, 'y', 'n'), (3, 'x', 'm')")
         .await;
     assert_eq!(new.event().await, "+{\"id\":3,\"b\":\"m\"}");
     assert_eq!(old.events(2).await, ["+{\"id\":2}", "+{\"id\":3}"]);
-    // A filter on a column whose type becomes another one ends.
-    scene
+    // A subscription ends when the type of a filtered column changes.
+    fixture
         .run("ALTER TABLE t ALTER a TYPE int USING 1; INSERT INTO t VALUES (4, 4)")
         .await;
     match new.next().await {
@@ -154,15 +159,15 @@ async fn who_comes_after_a_definition_and_before_a_change_is_served() {
 }
 
 #[tokio::test]
-async fn a_table_that_gets_another_name_ends_its_subscriptions() {
-    let scene = Scene::new("feed_renamed").await;
-    scene
+async fn a_renamed_table_ends_its_subscriptions() {
+    let fixture = Fixture::new("feed_renamed").await;
+    fixture
         .run("CREATE TABLE t (id int PRIMARY KEY); GRANT SELECT ON t TO PUBLIC")
         .await;
-    let mut old = scene.all("t", &["id"]).await;
-    scene.run("INSERT INTO t VALUES (1)").await;
+    let mut old = fixture.all("t", &["id"]).await;
+    fixture.run("INSERT INTO t VALUES (1)").await;
     assert_eq!(old.event().await, "+{\"id\":1}");
-    scene
+    fixture
         .run("ALTER TABLE t RENAME TO u; CREATE TABLE t (id int PRIMARY KEY); INSERT INTO u VALUES (2)")
         .await;
     match old.next().await {
@@ -171,23 +176,23 @@ async fn a_table_that_gets_another_name_ends_its_subscriptions() {
         }
         other => panic!("{other:?}"),
     }
-    let mut new = scene.all("u", &["id"]).await;
-    scene.run("INSERT INTO u VALUES (3)").await;
+    let mut new = fixture.all("u", &["id"]).await;
+    fixture.run("INSERT INTO u VALUES (3)").await;
     assert_eq!(new.event().await, "+{\"id\":3}");
 }
 
 #[tokio::test]
-async fn a_label_that_has_another_name_again_is_not_guessed() {
-    let scene = Scene::new("feed_renamed_twice").await;
-    scene
+async fn a_label_that_was_renamed_twice_is_not_guessed() {
+    let fixture = Fixture::new("feed_renamed_twice").await;
+    fixture
         .run(
             "CREATE TYPE mood AS ENUM ('sad', 'ok', 'glad');
              CREATE TABLE t (id int PRIMARY KEY, m mood); GRANT SELECT ON t TO PUBLIC",
         )
         .await;
-    let mut glad = scene.some("t", r#"{"m": "glad"}"#).await.unwrap();
-    let mut all = scene.all("t", &["id", "m"]).await;
-    scene
+    let mut glad = fixture.some("t", r#"{"m": "glad"}"#).await.unwrap();
+    let mut all = fixture.all("t", &["id", "m"]).await;
+    fixture
         .run(
             "BEGIN; ALTER TYPE mood RENAME VALUE 'glad' TO 'happy'; INSERT INTO t VALUES (1, 'happy');
              ALTER TYPE mood RENAME VALUE 'happy' TO 'joyful'; COMMIT;
@@ -201,9 +206,9 @@ async fn a_label_that_has_another_name_again_is_not_guessed() {
 }
 
 #[tokio::test]
-async fn labels_that_an_enum_gets_later_are_judged_as_all_others() {
-    let scene = Scene::new("feed_labels").await;
-    scene
+async fn labels_that_are_added_later_are_filtered_like_all_others() {
+    let fixture = Fixture::new("feed_labels").await;
+    fixture
         .run(
             "CREATE TYPE mood AS ENUM ('sad', 'ok', 'glad');
              CREATE DOMAIN feeling AS mood;
@@ -225,16 +230,16 @@ async fn labels_that_an_enum_gets_later_are_judged_as_all_others() {
             &[1, 2, 5, 6, 7],
         ),
     ] {
-        listeners.push((filter, expected, scene.some("t", filter).await.unwrap()));
+        listeners.push((filter, expected, fixture.some("t", filter).await.unwrap()));
     }
-    let mut witness = scene.all("t", &["id"]).await;
-    scene.run("INSERT INTO t VALUES (1, 'glad', 'glad')").await;
-    scene
-        .run("ALTER TYPE mood RENAME VALUE 'glad' TO 'happy'")
-        .await;
-    scene
-        .run("INSERT INTO t VALUES (2, 'happy', 'happy')")
-        .await;
+    let mut witness = fixture.all("t", &["id"]).await;
+    for sql in [
+        "INSERT INTO t VALUES (1, 'glad', 'glad')",
+        "ALTER TYPE mood RENAME VALUE 'glad' TO 'happy'",
+        "INSERT INTO t VALUES (2, 'happy', 'happy')",
+    ] {
+        fixture.run(sql).await;
+    }
     assert_eq!(witness.events(2).await.len(), 2);
     for sql in [
         "ALTER TYPE mood ADD VALUE 'furious' BEFORE 'sad'",
@@ -242,7 +247,7 @@ async fn labels_that_an_enum_gets_later_are_judged_as_all_others() {
         "INSERT INTO t VALUES (3, 'furious', 'bored'), (4, 'ok', 'ok')",
         "INSERT INTO t VALUES (5, 'happy', 'happy'), (6, 'sad', 'sad'), (7, 'happy', 'happy')",
     ] {
-        scene.run(sql).await;
+        fixture.run(sql).await;
     }
     for (filter, expected, listener) in &mut listeners {
         let is_of_glad = filter.contains("glad");
@@ -250,16 +255,16 @@ async fn labels_that_an_enum_gets_later_are_judged_as_all_others() {
             let event = listener.event().await;
             assert_eq!(event, format!("+{{\"id\":{id}}}"), "{filter}");
         }
-        // A label with another name is not found again among more labels than there were.
+        // A renamed label cannot be identified if labels were added too.
         if is_of_glad {
             let next = listener.next().await;
             let is_end = matches!(&next, Item::Ended(Ended::Changed { .. }));
             assert!(is_end, "{filter}: {next:?}");
         }
     }
-    // Whoever comes now knows all of them.
-    let mut late = scene.some("t", r#"{"m": "furious"}"#).await.unwrap();
-    scene
+    // A new subscription knows all labels.
+    let mut late = fixture.some("t", r#"{"m": "furious"}"#).await.unwrap();
+    fixture
         .run("INSERT INTO t VALUES (8, 'furious', 'sad')")
         .await;
     assert_eq!(late.event().await, "+{\"id\":8}");

@@ -1,38 +1,38 @@
-//! Columns that PostgreSQL computes: the log has the stored ones from version 18 on.
+//! Generated columns: the log has the stored ones from PostgreSQL 18 on.
 
 use tidegate_feed::{Error, Operation};
 
-use crate::scene::Scene;
+use crate::fixture::Fixture;
 
 #[tokio::test]
-async fn stored_generated_columns_are_told_where_the_server_publishes_them() {
-    let scene = Scene::new("feed_stored").await;
-    scene
+async fn stored_generated_columns_are_delivered_where_the_server_publishes_them() {
+    let fixture = Fixture::new("feed_stored").await;
+    fixture
         .run(
             "CREATE TABLE t (id int PRIMARY KEY, twice int GENERATED ALWAYS AS (id * 2) STORED, \
              a text); GRANT SELECT ON t TO PUBLIC",
         )
         .await;
-    let mut plain = scene.all("t", &["id", "a"]).await;
-    let told = scene.subscribe(scene.request("t", &["twice", "a"]).await);
-    if scene.version() < 18 {
-        let refused = told.await.err();
+    let mut plain = fixture.all("t", &["id", "a"]).await;
+    let stored = fixture.subscribe(fixture.request("t", &["twice", "a"]).await);
+    if fixture.version() < 18 {
+        let refused = stored.await.err();
         assert!(
             matches!(&refused, Some(Error::Unsupported(why)) if why.contains("`twice`")),
             "{refused:?}"
         );
     } else {
-        let mut told = told.await.unwrap();
-        scene
+        let mut stored = stored.await.unwrap();
+        fixture
             .run("INSERT INTO t VALUES (1); UPDATE t SET id = 2; DELETE FROM t")
             .await;
         let (one, two) = ("{\"twice\":2,\"a\":null}", "{\"twice\":4,\"a\":null}");
         let expected = [format!("+{one}"), format!("~{two}"), format!("-{two}")];
-        assert_eq!(told.events(3).await, expected);
+        assert_eq!(stored.events(3).await, expected);
         plain.events(3).await;
     }
-    // The whole old row is written, and writers are not refused for that.
-    scene
+    // The whole old row is written, and writers are not rejected.
+    fixture
         .run("INSERT INTO t VALUES (3, DEFAULT, 'x'); DELETE FROM t")
         .await;
     let row = "{\"id\":3,\"a\":\"x\"}";
@@ -44,12 +44,12 @@ async fn stored_generated_columns_are_told_where_the_server_publishes_them() {
 
 #[tokio::test]
 async fn a_table_with_a_virtual_column_keeps_working_for_writers() {
-    let scene = Scene::new("feed_virtual").await;
-    if scene.version() < 18 {
+    let fixture = Fixture::new("feed_virtual").await;
+    if fixture.version() < 18 {
         return;
     }
     let columns = "(id int PRIMARY KEY, a text, twice int GENERATED ALWAYS AS (id * 2) VIRTUAL)";
-    scene
+    fixture
         .run(&format!(
             "CREATE TABLE t {columns}; GRANT SELECT ON t TO PUBLIC; \
              CREATE TABLE full_rows {columns}; GRANT SELECT ON full_rows TO PUBLIC; \
@@ -62,22 +62,24 @@ async fn a_table_with_a_virtual_column_keeps_working_for_writers() {
         ("t", &["id", "a"]),
         ("full_rows", &["id"]),
     ] {
-        let refused = scene.subscribe(scene.request(table, columns).await).await;
+        let refused = fixture
+            .subscribe(fixture.request(table, columns).await)
+            .await;
         let refused = refused.err();
         assert!(
             matches!(refused, Some(Error::Unsupported(_))),
             "{table}: {refused:?}"
         );
     }
-    let mut keys = scene.all("t", &["id"]).await;
-    let mut request = scene.request("full_rows", &["id", "a"]).await;
+    let mut keys = fixture.all("t", &["id"]).await;
+    let mut request = fixture.request("full_rows", &["id", "a"]).await;
     request.operations = Operation::Insert.into();
-    let mut inserts = scene.subscribe(request).await.unwrap();
+    let mut inserts = fixture.subscribe(request).await.unwrap();
     for table in ["t", "full_rows"] {
         let write = format!(
             "INSERT INTO {table} VALUES (1, 'x'); UPDATE {table} SET a = 'y'; DELETE FROM {table}"
         );
-        scene.run(&write).await;
+        fixture.run(&write).await;
     }
     let row = "{\"id\":1}";
     let expected = [format!("+{row}"), format!("~{row}"), format!("-{row}")];

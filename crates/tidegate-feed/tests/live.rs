@@ -1,19 +1,21 @@
-//! What comes while a subscription stands.
+//! What a live subscription gets.
 
 use tidegate_feed::{Item, Operation, Operations, Resync};
 
-use crate::scene::Scene;
+use crate::fixture::Fixture;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn acknowledged_means_live() {
-    let scene = Scene::new("feed_live").await;
-    scene
+    let fixture = Fixture::new("feed_live").await;
+    fixture
         .run("CREATE TABLE t (id int PRIMARY KEY, a text); GRANT SELECT ON t TO PUBLIC")
         .await;
-    let mut first = scene.all("t", &["id"]).await;
+    let mut first = fixture.all("t", &["id"]).await;
     for round in 1..=1000 {
-        let mut listener = scene.all("t", &["id"]).await;
-        scene.run(&format!("INSERT INTO t VALUES ({round})")).await;
+        let mut listener = fixture.all("t", &["id"]).await;
+        fixture
+            .run(&format!("INSERT INTO t VALUES ({round})"))
+            .await;
         assert_eq!(listener.event().await, format!("+{{\"id\":{round}}}"));
     }
     for (at, event) in first.events(1000).await.into_iter().enumerate() {
@@ -22,28 +24,30 @@ async fn acknowledged_means_live() {
 }
 
 #[tokio::test]
-async fn a_table_that_is_captured_just_now_loses_nothing_either() {
-    let scene = Scene::new("feed_fresh").await;
+async fn a_table_that_was_just_captured_loses_nothing() {
+    let fixture = Fixture::new("feed_fresh").await;
     for round in 0..25 {
-        scene
+        fixture
             .run(&format!(
                 "CREATE TABLE t{round} (id int); GRANT SELECT ON t{round} TO PUBLIC"
             ))
             .await;
-        let mut listener = scene.all(&format!("t{round}"), &["id"]).await;
-        scene.run(&format!("INSERT INTO t{round} VALUES (1)")).await;
+        let mut listener = fixture.all(&format!("t{round}"), &["id"]).await;
+        fixture
+            .run(&format!("INSERT INTO t{round} VALUES (1)"))
+            .await;
         assert_eq!(listener.event().await, "+{\"id\":1}");
     }
 }
 
 #[tokio::test]
-async fn events_come_in_the_order_of_commits_and_nothing_else_comes() {
-    let scene = Scene::new("feed_order").await;
-    scene
+async fn events_come_in_commit_order_and_nothing_else_comes() {
+    let fixture = Fixture::new("feed_order").await;
+    fixture
         .run("CREATE TABLE t (id int PRIMARY KEY, a text); GRANT SELECT ON t TO PUBLIC")
         .await;
-    let mut listener = scene.all("t", &["id", "a"]).await;
-    let (one, two) = (scene.session().await, scene.session().await);
+    let mut listener = fixture.all("t", &["id", "a"]).await;
+    let (one, two) = (fixture.session().await, fixture.session().await);
     one.batch_execute("BEGIN; INSERT INTO t VALUES (1, 'first written')")
         .await
         .unwrap();
@@ -85,9 +89,9 @@ async fn events_come_in_the_order_of_commits_and_nothing_else_comes() {
 }
 
 #[tokio::test]
-async fn only_what_is_asked_for_comes() {
-    let scene = Scene::new("feed_asked").await;
-    scene
+async fn only_requested_events_come() {
+    let fixture = Fixture::new("feed_asked").await;
+    fixture
         .run(
             "CREATE TABLE t (id int PRIMARY KEY, a text); CREATE TABLE u (id int PRIMARY KEY); \
              GRANT SELECT ON t, u TO PUBLIC",
@@ -99,11 +103,11 @@ async fn only_what_is_asked_for_comes() {
         r#"{"a": {"like": "ye_"}}"#,
         r#"{"not": {"or": [{"a": {"neq": "yes"}}, {"a": null}]}}"#,
     ] {
-        let mut request = scene.request("t", &["id"]).await;
+        let mut request = fixture.request("t", &["id"]).await;
         request.operations = Operations::from(Operation::Update).with(Operation::Delete);
-        request.predicate = Some(scene.filter("/alice", "t", filter).await.unwrap());
-        let mut listener = scene.subscribe(request).await.unwrap();
-        scene
+        request.predicate = Some(fixture.filter("/alice", "t", filter).await.unwrap());
+        let mut listener = fixture.subscribe(request).await.unwrap();
+        fixture
             .run(
                 "INSERT INTO t VALUES (1, 'yes'), (2, 'no'), (3, NULL); INSERT INTO u VALUES (1);
                  UPDATE t SET a = 'yes' WHERE id = 2; UPDATE t SET a = 'yess' WHERE id = 1;
@@ -111,7 +115,7 @@ async fn only_what_is_asked_for_comes() {
             )
             .await;
         assert_eq!(listener.events(2).await, ["~{\"id\":2}", "-{\"id\":2}"]);
-        scene
+        fixture
             .run("INSERT INTO t VALUES (9, 'no'); UPDATE t SET a = 'yes'; DELETE FROM t")
             .await;
         assert_eq!(listener.events(2).await, ["~{\"id\":9}", "-{\"id\":9}"]);
@@ -119,15 +123,15 @@ async fn only_what_is_asked_for_comes() {
 }
 
 #[tokio::test]
-async fn equal_selections_share_their_bytes() {
-    let scene = Scene::new("feed_bytes").await;
-    scene
+async fn equal_selections_share_memory() {
+    let fixture = Fixture::new("feed_bytes").await;
+    fixture
         .run("CREATE TABLE t (id int PRIMARY KEY, a text); GRANT SELECT ON t TO PUBLIC")
         .await;
-    let mut one = scene.all("t", &["id"]).await;
-    let mut two = scene.all("t", &["id"]).await;
-    let mut other = scene.all("t", &["a"]).await;
-    scene.run("INSERT INTO t VALUES (1, 'x')").await;
+    let mut one = fixture.all("t", &["id"]).await;
+    let mut two = fixture.all("t", &["id"]).await;
+    let mut other = fixture.all("t", &["a"]).await;
+    fixture.run("INSERT INTO t VALUES (1, 'x')").await;
     let items = [one.next().await, two.next().await, other.next().await];
     let rows: Vec<_> = items
         .iter()
@@ -141,9 +145,9 @@ async fn equal_selections_share_their_bytes() {
 }
 
 #[tokio::test]
-async fn truncate_is_a_gap_and_partitions_are_their_root() {
-    let scene = Scene::new("feed_truncate").await;
-    scene
+async fn truncate_is_a_gap_and_partitions_count_as_their_root() {
+    let fixture = Fixture::new("feed_truncate").await;
+    fixture
         .run(
             "CREATE TABLE t (id int PRIMARY KEY) PARTITION BY RANGE (id);
              CREATE TABLE t1 PARTITION OF t FOR VALUES FROM (0) TO (10);
@@ -151,18 +155,18 @@ async fn truncate_is_a_gap_and_partitions_are_their_root() {
              GRANT SELECT ON t TO PUBLIC",
         )
         .await;
-    let mut listener = scene.all("t", &["id"]).await;
-    scene
+    let mut listener = fixture.all("t", &["id"]).await;
+    fixture
         .run("INSERT INTO t VALUES (1), (11); UPDATE t SET id = 12 WHERE id = 1")
         .await;
     assert_eq!(
         listener.events(4).await,
         ["+{\"id\":1}", "+{\"id\":11}", "-{\"id\":1}", "+{\"id\":12}"]
     );
-    scene
+    fixture
         .run("CREATE TABLE t3 PARTITION OF t FOR VALUES FROM (20) TO (30)")
         .await;
-    scene
+    fixture
         .run("INSERT INTO t VALUES (25); TRUNCATE t; INSERT INTO t VALUES (2)")
         .await;
     assert_eq!(listener.event().await, "+{\"id\":25}");

@@ -1,18 +1,20 @@
-//! The crate's tests, in one binary: on the log. `outbox.rs` has those that do not depend on the
-//! source once more.
+//! The crate's tests with the log as the source. `outbox.rs` runs those that do not depend on the source
+//! again.
 
-/// What feeds get their changes from.
+/// Where feeds read changes from.
 #[cfg(test)]
-const SOURCE: scene::Source = scene::Source::Log;
+const SOURCE: fixture::Source = fixture::Source::Log;
 
-#[cfg(test)]
-mod asked;
 #[cfg(test)]
 mod capture;
+#[cfg(test)]
+mod capture_health;
 #[cfg(test)]
 mod comparison;
 #[cfg(test)]
 mod definition;
+#[cfg(test)]
+mod fixture;
 #[cfg(test)]
 mod generated;
 #[cfg(test)]
@@ -22,38 +24,36 @@ mod live;
 #[cfg(test)]
 mod locks;
 #[cfg(test)]
-mod log;
-#[cfg(test)]
-mod lost;
-#[cfg(test)]
-mod made_anew;
-#[cfg(test)]
-mod messages;
-#[cfg(test)]
 mod order;
 #[cfg(test)]
 mod partitions;
 #[cfg(test)]
-mod resume;
+mod pending_gaps;
 #[cfg(test)]
-mod rights;
+mod pgoutput;
+#[cfg(test)]
+mod privileges;
+#[cfg(test)]
+mod query_log;
+#[cfg(test)]
+mod recreated_types;
+#[cfg(test)]
+mod removed_tables;
+#[cfg(test)]
+mod resume;
 #[cfg(test)]
 mod roles;
 #[cfg(test)]
-mod scene;
+mod slow_consumers;
 #[cfg(test)]
-mod slow;
+mod stale_captures;
 #[cfg(test)]
 mod standby;
-#[cfg(test)]
-mod standing;
-#[cfg(test)]
-mod taken_out;
-#[cfg(test)]
-mod untold;
 #[cfg(test)]
 mod values;
 #[cfg(test)]
 mod visibility;
+#[cfg(test)]
+mod warnings;
 #[cfg(test)]
 mod workload;

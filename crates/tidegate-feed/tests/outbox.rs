@@ -1,13 +1,13 @@
-//! The crate's tests on the outbox, on a server whose log tells nothing of rows.
+//! The crate's tests with an outbox as the source, on a server without logical decoding.
 
-/// What feeds get their changes from.
+/// Where feeds read changes from.
 #[cfg(test)]
-const SOURCE: scene::Source = scene::Source::Outbox;
+const SOURCE: fixture::Source = fixture::Source::Outbox;
 
-#[cfg(test)]
-mod asked;
 #[cfg(test)]
 mod definition;
+#[cfg(test)]
+mod fixture;
 #[cfg(test)]
 mod idle;
 #[cfg(test)]
@@ -15,25 +15,25 @@ mod live;
 #[cfg(test)]
 mod locks;
 #[cfg(test)]
-mod made_anew;
-#[cfg(test)]
 mod outbox_capture;
 #[cfg(test)]
 mod partitions;
 #[cfg(test)]
-mod resume;
+mod pending_gaps;
 #[cfg(test)]
-mod rights;
+mod privileges;
+#[cfg(test)]
+mod query_log;
+#[cfg(test)]
+mod recreated_types;
+#[cfg(test)]
+mod removed_tables;
+#[cfg(test)]
+mod resume;
 #[cfg(test)]
 mod roles;
 #[cfg(test)]
-mod scene;
-#[cfg(test)]
-mod slow;
-#[cfg(test)]
-mod taken_out;
-#[cfg(test)]
-mod untold;
+mod slow_consumers;
 #[cfg(test)]
 mod values;
 #[cfg(test)]

@@ -1,25 +1,25 @@
-//! Rows that come or go with a partition as a whole, which the log of the root leaves out.
+//! Rows that come or go with a partition as a whole, which are not in the log.
 
 use std::time::Duration;
 
-use tidegate_feed::{QueueLimits, Resync, Settings};
+use tidegate_feed::{FeedSettings, QueueLimits, Resync};
 
-use crate::scene::{Scene, Setup, listen, listen_within, node};
+use crate::fixture::{Fixture, Setup, listen, listen_within, node};
 
-/// Looks often, so that tests need not wait.
+/// Polls often, so that tests need not wait.
 fn setup() -> Setup {
     Setup {
-        settings: Settings {
-            standing: Duration::from_millis(50),
-            ..Settings::default()
+        settings: FeedSettings {
+            poll_interval: Duration::from_millis(50),
+            ..FeedSettings::default()
         },
         ..Setup::default()
     }
 }
 
-async fn parted(name: &str) -> Scene {
-    let scene = Scene::with(name, &setup()).await;
-    scene
+async fn partitioned(name: &str) -> Fixture {
+    let fixture = Fixture::with(name, &setup()).await;
+    fixture
         .run(
             "CREATE TABLE t (id int PRIMARY KEY) PARTITION BY RANGE (id);
              CREATE TABLE t0 PARTITION OF t FOR VALUES FROM (0) TO (10);
@@ -33,13 +33,13 @@ async fn parted(name: &str) -> Scene {
              GRANT SELECT ON t TO PUBLIC",
         )
         .await;
-    scene
+    fixture
 }
 
 #[tokio::test]
 async fn rows_that_come_or_go_with_a_partition_are_a_gap() {
-    let scene = parted("feed_partition_rows").await;
-    let mut listener = scene.all("t", &["id"]).await;
+    let fixture = partitioned("feed_partition_rows").await;
+    let mut listener = fixture.all("t", &["id"]).await;
     for command in [
         "TRUNCATE t0",
         "DROP TABLE t2a",
@@ -49,34 +49,34 @@ async fn rows_that_come_or_go_with_a_partition_are_a_gap() {
         "BEGIN; CREATE TABLE copied (id int NOT NULL PRIMARY KEY); INSERT INTO copied VALUES (55);
          ALTER TABLE t ATTACH PARTITION copied FOR VALUES FROM (50) TO (60); COMMIT",
     ] {
-        scene.run(command).await;
+        fixture.run(command).await;
         assert_eq!(listener.resync().await, Resync::Partitions, "{command}");
     }
-    // Events go on, in what came too.
-    scene.run("INSERT INTO t VALUES (2), (42)").await;
+    // Events continue, also in the attached partition.
+    fixture.run("INSERT INTO t VALUES (2), (42)").await;
     assert_eq!(listener.events(2).await, ["+{\"id\":2}", "+{\"id\":42}"]);
 }
 
 #[tokio::test]
-async fn a_partition_that_is_detached_without_a_lock_is_a_gap() {
-    let scene = parted("feed_partition_concurrently").await;
-    if scene.version() < 14 {
+async fn a_partition_that_is_detached_concurrently_is_a_gap() {
+    let fixture = partitioned("feed_partition_concurrently").await;
+    if fixture.version() < 14 {
         return;
     }
-    let mut listener = scene.all("t", &["id"]).await;
-    scene
+    let mut listener = fixture.all("t", &["id"]).await;
+    fixture
         .run("ALTER TABLE t DETACH PARTITION t1 CONCURRENTLY")
         .await;
     assert_eq!(listener.resync().await, Resync::Partitions);
 }
 
 #[tokio::test]
-async fn what_moves_no_row_or_was_told_is_no_gap() {
-    let scene = parted("feed_partition_calm").await;
-    let mut listener = scene.all("t", &["id"]).await;
-    // The next look at the partitions finds what this left.
-    let mut probe = scene.all("t", &["id"]).await;
-    scene
+async fn changes_without_rows_and_reported_changes_are_no_gap() {
+    let fixture = partitioned("feed_partition_calm").await;
+    let mut listener = fixture.all("t", &["id"]).await;
+    // The next poll finds what this left.
+    let mut probe = fixture.all("t", &["id"]).await;
+    fixture
         .run(
             "CREATE TABLE t4 PARTITION OF t FOR VALUES FROM (60) TO (70);
              CREATE TABLE empty (id int NOT NULL PRIMARY KEY);
@@ -84,63 +84,63 @@ async fn what_moves_no_row_or_was_told_is_no_gap() {
              ALTER TABLE t ADD COLUMN note text",
         )
         .await;
-    scene.run("TRUNCATE t").await;
-    scene.run("INSERT INTO t VALUES (3)").await;
+    fixture.run("TRUNCATE t").await;
+    fixture.run("INSERT INTO t VALUES (3)").await;
     assert_eq!(listener.resync().await, Resync::Truncated);
     assert_eq!(listener.event().await, "+{\"id\":3}");
     assert_eq!(probe.resync().await, Resync::Truncated);
     assert_eq!(probe.event().await, "+{\"id\":3}");
-    // Only this is told, and once.
-    scene.run("TRUNCATE t0").await;
+    // Only this is reported, and once.
+    fixture.run("TRUNCATE t0").await;
     assert_eq!(listener.resync().await, Resync::Partitions);
-    scene.run("INSERT INTO t VALUES (4)").await;
+    fixture.run("INSERT INTO t VALUES (4)").await;
     assert_eq!(listener.event().await, "+{\"id\":4}");
 }
 
 #[tokio::test]
-async fn who_comes_back_to_another_node_is_told_of_what_happened_meanwhile() {
-    let scene = parted("feed_partition_resume").await;
-    let listener = scene.all("t", &["id"]).await;
+async fn a_subscription_that_resumes_on_another_node_gets_the_gap() {
+    let fixture = partitioned("feed_partition_resume").await;
+    let listener = fixture.all("t", &["id"]).await;
     let cursor = listener.cursor;
-    scene.feed.stop();
+    fixture.feed.stop();
     drop(listener);
-    scene.run("TRUNCATE t0").await;
-    // Nobody has seen it, and the log does not tell it.
+    fixture.run("TRUNCATE t0").await;
+    // No node has polled it, and it is not in the log.
     let other = node(&setup());
-    let mut request = scene.request("t", &["id"]).await;
+    let mut request = fixture.request("t", &["id"]).await;
     request.after = Some(cursor);
     let mut back = listen(&other, request.clone()).await.unwrap();
     assert_eq!(back.resync().await, Resync::Partitions);
-    // Now it is known, also to a third one.
+    // Now it is recorded, also for a third node.
     let third = node(&setup());
     let mut late = listen(&third, request).await.unwrap();
     assert_eq!(late.resync().await, Resync::Expired);
-    scene.run("INSERT INTO t VALUES (5)").await;
+    fixture.run("INSERT INTO t VALUES (5)").await;
     assert_eq!(late.event().await, "+{\"id\":5}");
     assert_eq!(back.event().await, "+{\"id\":5}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_catches_up_hears_of_a_gap_behind_what_is_older() {
-    let scene = parted("feed_partition_late").await;
-    let mut listener = scene.all("t", &["id"]).await;
+async fn a_replay_delivers_older_events_before_the_gap() {
+    let fixture = partitioned("feed_partition_late").await;
+    let mut listener = fixture.all("t", &["id"]).await;
     let begin = listener.cursor;
-    scene
+    fixture
         .run("INSERT INTO t SELECT i FROM generate_series(2, 39) i WHERE i % 10 > 1")
         .await;
     let all = listener.events(32).await;
-    let mut request = scene.request("t", &["id"]).await;
+    let mut request = fixture.request("t", &["id"]).await;
     request.after = Some(begin);
     let limits = QueueLimits {
         events: 4,
         ..QueueLimits::default()
     };
-    let mut late = listen_within(&scene.feed, request, limits).await.unwrap();
-    scene.run("ALTER TABLE t DETACH PARTITION t1").await;
+    let mut late = listen_within(&fixture.feed, request, limits).await.unwrap();
+    fixture.run("ALTER TABLE t DETACH PARTITION t1").await;
     assert_eq!(listener.resync().await, Resync::Partitions);
-    // Rows of the partition that is gone come first: whoever reads again has nothing of them.
+    // Rows of the detached partition come first: a client that reads the table again drops them.
     assert_eq!(late.events(32).await, all);
     assert_eq!(late.resync().await, Resync::Partitions);
-    scene.run("INSERT INTO t VALUES (30)").await;
+    fixture.run("INSERT INTO t VALUES (30)").await;
     assert_eq!(late.event().await, "+{\"id\":30}");
 }

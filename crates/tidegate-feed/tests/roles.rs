@@ -1,26 +1,26 @@
-//! Many roles, and every way in which one comes to its rights.
+//! Many roles, and every way in which a role gets its privileges.
 
 use std::time::Duration;
 
-use tidegate_feed::{Ended, Error, Item, Request};
+use tidegate_feed::{Ended, Error, Item, SubscribeRequest};
 
-use crate::asked::{Asked, RIGHTS};
-use crate::scene::{Listener, Scene, Setup};
+use crate::fixture::{Fixture, Listener, Setup};
+use crate::query_log::{PRIVILEGES, QueryLog};
 
-async fn listener(scene: &Scene, user: &str, columns: &[&str]) -> Listener {
-    let mut request = scene.request("t", columns).await;
-    request.login = scene.login(user);
-    scene.subscribe(request).await.unwrap()
+async fn listener(fixture: &Fixture, user: &str, columns: &[&str]) -> Listener {
+    let mut request = fixture.request("t", columns).await;
+    request.login = fixture.login(user);
+    fixture.subscribe(request).await.unwrap()
 }
 
 const ROLES: usize = 600;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_roles_are_asked_about_at_once_and_none_of_them_logs_in() {
-    let setup = Setup::never_looking();
-    let (scene, asked) = Asked::scene("feed_roles", &setup).await;
-    // Nobody could log in as them: they have no password.
-    scene
+async fn many_roles_are_queried_at_once_and_none_of_them_logs_in() {
+    let setup = Setup::without_polls();
+    let (fixture, queries) = QueryLog::fixture("feed_roles", &setup).await;
+    // A login is impossible: they have no password.
+    fixture
         .run(&format!(
             "CREATE TABLE t (id int PRIMARY KEY, a text, b text);
              CREATE ROLE \"feed_roles/group\";
@@ -34,27 +34,27 @@ async fn many_roles_are_asked_about_at_once_and_none_of_them_logs_in() {
             ROLES - 1
         ))
         .await;
-    let one = scene.request("t", &["id", "a"]).await;
+    let one = fixture.request("t", &["id", "a"]).await;
     let subscribing = (0..ROLES).map(|n| {
-        let login = scene.login(&format!("/r{n}"));
-        let request = Request {
+        let login = fixture.login(&format!("/r{n}"));
+        let request = SubscribeRequest {
             login,
             ..one.clone()
         };
-        let scene = &scene;
-        async move { scene.subscribe(request).await.unwrap() }
+        let fixture = &fixture;
+        async move { fixture.subscribe(request).await.unwrap() }
     });
     let mut listeners = futures_util::future::join_all(subscribing).await;
-    // Those who came while others were asked about are asked about together; a definition that came
-    // through the log meanwhile has everybody asked about once more.
-    let subscribed = asked.count(RIGHTS);
-    assert!(subscribed < 30, "{subscribed} questions");
-    scene.run("INSERT INTO t VALUES (1, 'one')").await;
+    // Requests that come while a query runs share the next one; a definition that comes through the
+    // log meanwhile repeats it once.
+    let subscribed = queries.count(PRIVILEGES);
+    assert!(subscribed < 30, "{subscribed} queries");
+    fixture.run("INSERT INTO t VALUES (1, 'one')").await;
     for listener in &mut listeners {
         assert_eq!(listener.event().await, "+{\"id\":1,\"a\":\"one\"}");
     }
-    let before = asked.count(RIGHTS);
-    scene
+    let before = queries.count(PRIVILEGES);
+    fixture
         .run(
             "REVOKE SELECT ON t FROM \"feed_roles/group\"; REVOKE SELECT (a) ON t FROM \"feed_roles/r2\";
              INSERT INTO t VALUES (2, 'two')",
@@ -68,23 +68,23 @@ async fn many_roles_are_asked_about_at_once_and_none_of_them_logs_in() {
         }
     }
     // 500 at a time.
-    assert_eq!(asked.count(RIGHTS) - before, 2);
-    assert_eq!(asked.as_users(), 0);
+    assert_eq!(queries.count(PRIVILEGES) - before, 2);
+    assert_eq!(queries.run_as_users(), 0);
 }
 
-/// What PostgreSQL shows somebody of `t`.
-async fn shown(scene: &Scene, user: &str) -> Vec<String> {
-    let set = format!("SET ROLE \"{}{user}\"", scene.name);
-    scene.run(&set).await;
-    let rows = scene.sql.query("SELECT id FROM t ORDER BY id", &[]).await;
-    scene.run("RESET ROLE").await;
+/// What PostgreSQL shows a user of `t`.
+async fn shown(fixture: &Fixture, user: &str) -> Vec<String> {
+    let set = format!("SET ROLE \"{}{user}\"", fixture.name);
+    fixture.run(&set).await;
+    let rows = fixture.sql.query("SELECT id FROM t ORDER BY id", &[]).await;
+    fixture.run("RESET ROLE").await;
     let row = |row: &tokio_postgres::Row| format!("+{{\"id\":{}}}", row.get::<_, i32>(0));
     rows.unwrap().iter().map(row).collect()
 }
 
 /// A table with policies, and roles of every kind.
-async fn matrix() -> Scene {
-    let scene = Scene::with("feed_matrix", &Setup::never_looking()).await;
+async fn matrix() -> Fixture {
+    let fixture = Fixture::with("feed_matrix", &Setup::without_polls()).await;
     for (user, options) in [
         ("/team", ""),
         ("/above", "IN ROLE \"feed_matrix/team\""),
@@ -99,9 +99,9 @@ async fn matrix() -> Scene {
         ("/quoted\"\\'", ""),
         ("/nobody", ""),
     ] {
-        scene.role(user, options).await;
+        fixture.role(user, options).await;
     }
-    scene
+    fixture
         .run(
             "CREATE TABLE t (id int PRIMARY KEY, a text); GRANT SELECT (id) ON t TO PUBLIC;
              ALTER TABLE t OWNER TO \"feed_matrix/owner\"; ALTER TABLE t ENABLE ROW LEVEL SECURITY;
@@ -111,12 +111,12 @@ async fn matrix() -> Scene {
              CREATE POLICY quoted ON t TO \"feed_matrix/quoted\"\"\\'\" USING (id = 3)",
         )
         .await;
-    scene
+    fixture
 }
 
 #[tokio::test]
-async fn each_role_is_shown_what_postgresql_shows_it() {
-    let scene = matrix().await;
+async fn each_role_gets_what_postgresql_shows_it() {
+    let fixture = matrix().await;
     let users = [
         "/owner",
         "/root",
@@ -130,22 +130,22 @@ async fn each_role_is_shown_what_postgresql_shows_it() {
     ];
     let mut listeners = Vec::new();
     for user in users {
-        listeners.push((user, listener(&scene, user, &["id"]).await));
+        listeners.push((user, listener(&fixture, user, &["id"]).await));
     }
-    let mut quoted = listener(&scene, "/quoted\"\\'", &["id"]).await;
-    scene.run("INSERT INTO t VALUES (1), (2), (3), (4)").await;
+    let mut quoted = listener(&fixture, "/quoted\"\\'", &["id"]).await;
+    fixture.run("INSERT INTO t VALUES (1), (2), (3), (4)").await;
     for (user, listener) in &mut listeners {
-        let shown = shown(&scene, user).await;
+        let shown = shown(&fixture, user).await;
         assert!(!shown.is_empty(), "{user}");
         assert_eq!(listener.events(shown.len()).await, shown, "{user}");
     }
     assert_eq!(quoted.events(2).await, ["+{\"id\":2}", "+{\"id\":3}"]);
-    scene
+    fixture
         .run("ALTER TABLE t FORCE ROW LEVEL SECURITY; INSERT INTO t VALUES (-1); DELETE FROM t WHERE id > 0")
         .await;
     for (user, listener) in &mut listeners {
         match *user {
-            // Nobody judged their rows, and now somebody must.
+            // They have no evaluator, and need one now.
             "/owner" | "/heir" => {
                 let item = listener.next().await;
                 let is_ended = matches!(item, Item::Ended(Ended::Changed { .. }));
@@ -158,22 +158,22 @@ async fn each_role_is_shown_what_postgresql_shows_it() {
 }
 
 #[tokio::test]
-async fn a_role_that_may_not_come_any_more_is_shown_nothing() {
-    let scene = Scene::with(
+async fn a_role_that_may_no_longer_connect_gets_nothing() {
+    let fixture = Fixture::with(
         "feed_gone",
         &Setup::rechecked_every(Duration::from_millis(50)),
     )
     .await;
     let users = ["/dropped", "/locked", "/late", "/unconnected", "/stays"];
-    scene
+    fixture
         .run(
             "CREATE TABLE t (id int PRIMARY KEY); GRANT SELECT ON t TO PUBLIC;
              REVOKE CONNECT ON DATABASE feed_gone FROM PUBLIC",
         )
         .await;
     for user in users {
-        scene.role(user, "").await;
-        scene
+        fixture.role(user, "").await;
+        fixture
             .run(&format!(
                 "GRANT CONNECT ON DATABASE feed_gone TO \"feed_gone{user}\""
             ))
@@ -181,7 +181,7 @@ async fn a_role_that_may_not_come_any_more_is_shown_nothing() {
     }
     let mut listeners = Vec::new();
     for user in users {
-        listeners.push(listener(&scene, user, &["id"]).await);
+        listeners.push(listener(&fixture, user, &["id"]).await);
     }
     for (listener, change) in listeners.iter_mut().zip([
         "DROP OWNED BY \"feed_gone/dropped\"; DROP ROLE \"feed_gone/dropped\"",
@@ -189,27 +189,27 @@ async fn a_role_that_may_not_come_any_more_is_shown_nothing() {
         "ALTER ROLE \"feed_gone/late\" VALID UNTIL '2020-01-01'",
         "REVOKE CONNECT ON DATABASE feed_gone FROM \"feed_gone/unconnected\"",
     ]) {
-        scene.run(change).await;
+        fixture.run(change).await;
         assert_eq!(
             listener.next().await,
             Item::Ended(Ended::NotAllowed),
             "{change}"
         );
     }
-    scene.run("INSERT INTO t VALUES (1)").await;
+    fixture.run("INSERT INTO t VALUES (1)").await;
     assert_eq!(listeners[4].event().await, "+{\"id\":1}");
-    let mut request = scene.request("t", &["id"]).await;
-    request.login = scene.login("/locked");
-    let refused = scene.subscribe(request).await.err();
+    let mut request = fixture.request("t", &["id"]).await;
+    request.login = fixture.login("/locked");
+    let refused = fixture.subscribe(request).await.err();
     assert!(matches!(refused, Some(Error::NoRole)), "{refused:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_judges_for_long_keeps_nobody_elses_rights() {
+async fn a_slow_policy_does_not_delay_checks_of_other_roles() {
     let setup = Setup::rechecked_every(Duration::from_millis(50));
-    let scene = Scene::with("feed_long_judge", &setup).await;
-    scene.role("/bob", "").await;
-    scene
+    let fixture = Fixture::with("feed_long_judge", &setup).await;
+    fixture.role("/bob", "").await;
+    fixture
         .run(
             "CREATE TABLE t (id int PRIMARY KEY, a text);
              GRANT SELECT ON t TO \"feed_long_judge/alice\", \"feed_long_judge/bob\";
@@ -220,14 +220,14 @@ async fn who_judges_for_long_keeps_nobody_elses_rights() {
              SELECT pg_advisory_lock(7)",
         )
         .await;
-    let mut alice = listener(&scene, "/alice", &["id"]).await;
-    let mut bob = listener(&scene, "/bob", &["id"]).await;
-    scene.run("INSERT INTO t VALUES (1)").await;
+    let mut alice = listener(&fixture, "/alice", &["id"]).await;
+    let mut bob = listener(&fixture, "/bob", &["id"]).await;
+    fixture.run("INSERT INTO t VALUES (1)").await;
     assert_eq!(bob.event().await, "+{\"id\":1}");
     let waits = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 7 \
                  AND NOT granted AND database = \
                  (SELECT oid FROM pg_database WHERE datname = current_database())";
-    while scene
+    while fixture
         .sql
         .query_one(waits, &[])
         .await
@@ -237,8 +237,8 @@ async fn who_judges_for_long_keeps_nobody_elses_rights() {
     {
         tokio::task::yield_now().await;
     }
-    // Alice's row is being judged, for as long as the lock is held.
-    scene
+    // The policy of alice is being evaluated as long as the lock is held.
+    fixture
         .run("REVOKE SELECT ON t FROM \"feed_long_judge/bob\"")
         .await;
     tokio::select! {
@@ -246,6 +246,6 @@ async fn who_judges_for_long_keeps_nobody_elses_rights() {
         item = alice.next() => panic!("{item:?}"),
         item = bob.next() => assert_eq!(item, Item::Ended(Ended::NotAllowed)),
     }
-    scene.run("SELECT pg_advisory_unlock(7)").await;
+    fixture.run("SELECT pg_advisory_unlock(7)").await;
     assert_eq!(alice.event().await, "+{\"id\":1}");
 }

@@ -1,14 +1,14 @@
-//! Values are those of the SQL endpoint.
+//! Values have the forms of the SQL endpoint.
 
 use tidegate_feed::{Error, Operation};
 
 use crate::SOURCE;
-use crate::scene::{Scene, Source};
+use crate::fixture::{Fixture, Source};
 
 #[tokio::test]
-async fn every_type_looks_as_in_an_answer_of_the_sql_endpoint() {
-    let scene = Scene::new("feed_types").await;
-    scene
+async fn every_type_has_the_form_of_the_sql_endpoint() {
+    let fixture = Fixture::new("feed_types").await;
+    fixture
         .run(
             "CREATE TYPE mood AS ENUM ('sad', 'glad'); CREATE DOMAIN even AS int CHECK (VALUE % 2 = 0);
              CREATE TYPE pair AS (x int, \"y z\" text);
@@ -23,11 +23,11 @@ async fn every_type_looks_as_in_an_answer_of_the_sql_endpoint() {
         "m", "e", "p", "ps", "ms", "n", "i8", "f", "b", "by", "d", "ts", "iv", "j", "jb", "pt",
         "r", "a", "u", "ip", "bt", "tv",
     ];
-    let mut request = scene.request("t", &columns).await;
+    let mut request = fixture.request("t", &columns).await;
     request.operations = Operation::Insert.into();
-    let mut listener = scene.subscribe(request).await.unwrap();
-    // A session whose settings are others must not matter.
-    scene
+    let mut listener = fixture.subscribe(request).await.unwrap();
+    // The settings of the session must not matter.
+    fixture
         .run(
             "SET datestyle = 'German'; SET timezone = 'Asia/Tokyo'; SET intervalstyle = 'sql_standard';
              SET bytea_output = escape; SET extra_float_digits = -15;
@@ -61,24 +61,26 @@ fn range(lower: u8, upper: u8) -> String {
 }
 
 #[tokio::test]
-async fn multiranges_look_as_in_an_answer_of_the_sql_endpoint() {
-    let scene = Scene::new("feed_multiranges").await;
-    if scene.version() < 14 {
+async fn multiranges_have_the_form_of_the_sql_endpoint() {
+    let fixture = Fixture::new("feed_multiranges").await;
+    if fixture.version() < 14 {
         return;
     }
-    scene
+    fixture
         .run("CREATE TABLE t (id int PRIMARY KEY, r int4multirange); GRANT SELECT ON t TO PUBLIC")
         .await;
-    let mut listener = scene.all("t", &["r"]).await;
-    scene.run("INSERT INTO t VALUES (1, '{[1,3),[5,7)}')").await;
+    let mut listener = fixture.all("t", &["r"]).await;
+    fixture
+        .run("INSERT INTO t VALUES (1, '{[1,3),[5,7)}')")
+        .await;
     let expected = format!("+{{\"r\":[{},{}]}}", range(1, 3), range(5, 7));
     assert_eq!(listener.event().await, expected);
 }
 
 #[tokio::test]
-async fn unchanged_long_values_and_old_rows_are_there() {
-    let scene = Scene::new("feed_long").await;
-    scene
+async fn unchanged_toasted_values_and_old_rows_are_delivered() {
+    let fixture = Fixture::new("feed_long").await;
+    fixture
         .run(
             "CREATE TABLE t (id int PRIMARY KEY, a text, n int); GRANT SELECT ON t TO PUBLIC;
              ALTER TABLE t ALTER a SET STORAGE EXTERNAL",
@@ -86,26 +88,30 @@ async fn unchanged_long_values_and_old_rows_are_there() {
         .await;
     let identity = || async {
         let query = "SELECT relreplident::text FROM pg_class WHERE relname = 't'";
-        scene
+        fixture
             .sql
             .query_one(query, &[])
             .await
             .unwrap()
             .get::<_, String>(0)
     };
-    let mut request = scene.request("t", &["id", "n"]).await;
+    let mut request = fixture.request("t", &["id", "n"]).await;
     request.operations = Operation::Update.into();
-    let _short = scene.subscribe(request).await.unwrap();
-    assert_eq!(identity().await, "d", "nothing is raised that nobody needs");
-    let mut listener = scene.all("t", &["id", "a"]).await;
-    // An outbox has old rows anyway.
+    let _short = fixture.subscribe(request).await.unwrap();
+    assert_eq!(
+        identity().await,
+        "d",
+        "the replica identity is not raised without need"
+    );
+    let mut listener = fixture.all("t", &["id", "a"]).await;
+    // An outbox always has old rows.
     let raised = if SOURCE == Source::Log { "f" } else { "d" };
     assert_eq!(identity().await, raised);
     let long = "é".repeat(500_000);
-    scene
+    fixture
         .run(&format!("INSERT INTO t VALUES (1, '{long}', 0)"))
         .await;
-    scene.run("UPDATE t SET n = 1; DELETE FROM t").await;
+    fixture.run("UPDATE t SET n = 1; DELETE FROM t").await;
     for sign in ['+', '~', '-'] {
         assert_eq!(
             listener.event().await,
@@ -115,29 +121,34 @@ async fn unchanged_long_values_and_old_rows_are_there() {
 }
 
 #[tokio::test]
-async fn a_filter_on_a_domain_judges_values_of_its_base() {
-    let scene = Scene::new("feed_domain").await;
-    scene
+async fn a_filter_on_a_domain_applies_to_values_of_its_base() {
+    let fixture = Fixture::new("feed_domain").await;
+    fixture
         .run(
             "CREATE DOMAIN positive AS int CHECK (value > 0); CREATE DOMAIN few AS positive;
              CREATE TABLE t (id int PRIMARY KEY, few few); GRANT SELECT ON t TO PUBLIC",
         )
         .await;
-    let mut request = scene.request("t", &["id", "few"]).await;
-    request.predicate = Some(scene.filter("/alice", "t", r#"{"few": 3}"#).await.unwrap());
-    let mut same = scene.subscribe(request).await.unwrap();
-    let mut request = scene.request("t", &["id"]).await;
-    let more = scene.filter("/alice", "t", r#"{"few": {"gt": 2}}"#).await;
+    let mut request = fixture.request("t", &["id", "few"]).await;
+    request.predicate = Some(
+        fixture
+            .filter("/alice", "t", r#"{"few": 3}"#)
+            .await
+            .unwrap(),
+    );
+    let mut same = fixture.subscribe(request).await.unwrap();
+    let mut request = fixture.request("t", &["id"]).await;
+    let more = fixture.filter("/alice", "t", r#"{"few": {"gt": 2}}"#).await;
     request.predicate = Some(more.unwrap());
-    let mut more = scene.subscribe(request).await.unwrap();
-    scene
+    let mut more = fixture.subscribe(request).await.unwrap();
+    fixture
         .run("INSERT INTO t VALUES (1, 2), (2, NULL), (3, 3), (4, 4)")
         .await;
     assert_eq!(same.event().await, "+{\"id\":3,\"few\":3}");
     assert_eq!(more.events(2).await, ["+{\"id\":3}", "+{\"id\":4}"]);
 }
 
-/// Columns of texts by different collations.
+/// Text columns with different collations.
 const LETTERED: [(&str, &str); 5] = [
     ("plain", "text"),
     ("bytes", "text COLLATE \"C\""),
@@ -148,11 +159,11 @@ const LETTERED: [(&str, &str); 5] = [
 
 #[tokio::test]
 async fn letters_are_folded_as_the_collation_of_the_column_folds_them() {
-    let scene = Scene::new("feed_letters").await;
+    let fixture = Fixture::new("feed_letters").await;
     let defined: Vec<_> = LETTERED
         .map(|(name, r#type)| format!("{name} {type}"))
         .into();
-    scene
+    fixture
         .run(&format!(
             "CREATE TABLE t (id int PRIMARY KEY, turkish text COLLATE \"tr-x-icu\", {}); \
              GRANT SELECT ON t TO PUBLIC",
@@ -177,30 +188,30 @@ async fn letters_are_folded_as_the_collation_of_the_column_folds_them() {
     for (column, _) in LETTERED {
         for pattern in patterns {
             let like = format!(r#"{{"{column}": {{"ilike": "{pattern}"}}}}"#);
-            // The last row is everybody's: what comes before it is all.
+            // The last row passes every filter: all others come before it.
             let filter = format!(r#"{{"OR": [{{"id": 99}}, {like}]}}"#);
-            let listener = scene.some("t", &filter).await.unwrap();
+            let listener = fixture.some("t", &filter).await.unwrap();
             listeners.push((column, pattern, listener));
         }
     }
     for (id, text) in texts.iter().enumerate() {
         let values = vec![format!("'{text}'"); LETTERED.len()].join(", ");
-        scene
+        fixture
             .run(&format!("INSERT INTO t VALUES ({id}, NULL, {values})"))
             .await;
     }
-    scene.run("INSERT INTO t (id) VALUES (99)").await;
+    fixture.run("INSERT INTO t (id) VALUES (99)").await;
     for (column, pattern, mut listener) in listeners {
         let query =
             format!("SELECT id FROM t WHERE {column} ILIKE '{pattern}' OR id = 99 ORDER BY id");
-        for row in scene.sql.query(&query, &[]).await.unwrap() {
+        for row in fixture.sql.query(&query, &[]).await.unwrap() {
             let id: i32 = row.get(0);
             let expected = format!("+{{\"id\":{id}}}");
             assert_eq!(listener.event().await, expected, "{column} ILIKE {pattern}");
         }
     }
-    // Where even the letter i is a matter of its own, nobody guesses.
-    let turkish = scene.some("t", r#"{"turkish": {"ilike": "i"}}"#).await;
+    // A collation with its own rules for the letter i is refused.
+    let turkish = fixture.some("t", r#"{"turkish": {"ilike": "i"}}"#).await;
     let refused = turkish.err().unwrap();
     assert!(matches!(refused, Error::Filter(_)), "{refused}");
 }

@@ -2,7 +2,7 @@
 
 use tokio_postgres::Client;
 
-/// Columns with their types, and values for each as they stand in a statement.
+/// Columns with their types, and values for each as SQL expressions.
 pub(crate) const COLUMNS: &[(&str, &str, &[&str])] = &[
     (
         "Quoted \"\" name",
@@ -102,7 +102,7 @@ pub(crate) const COLUMNS: &[(&str, &str, &[&str])] = &[
 /// The tables.
 pub(crate) const TABLES: [&str; 3] = ["\"Odd Table\"", "keyless", "parted"];
 
-/// Makes the tables; alike, so that one statement fits all.
+/// Creates the tables, with equal columns, so that each statement fits all of them.
 pub(crate) fn definition() -> String {
     let columns = |from: usize| {
         let mut columns: Vec<_> = COLUMNS
@@ -129,7 +129,7 @@ pub(crate) fn definition() -> String {
     )
 }
 
-/// Numbers that look random and are the same each time (Knuth's MMIX generator).
+/// Reproducible pseudo-random numbers (Knuth's MMIX generator).
 pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
@@ -144,10 +144,10 @@ impl Dice {
     }
 }
 
-/// A session that works on rows of its own, so that nobody waits for another.
+/// A session that works on its own rows, so that no session waits for another.
 pub(crate) struct Writer {
     pub(crate) session: Client,
-    /// Its rows are those whose number leaves this rest by [`WRITERS`].
+    /// Its rows are those whose id modulo [`WRITERS`] is this.
     pub(crate) number: usize,
     pub(crate) is_open: bool,
     has_savepoint: bool,
@@ -157,7 +157,7 @@ pub(crate) struct Writer {
 pub(crate) const WRITERS: usize = 4;
 
 impl Writer {
-    /// Every one of them writes dates and numbers in another way.
+    /// Each session has other settings for the text form of values.
     pub(crate) async fn new(session: Client, number: usize) -> Self {
         let habits = [
             "SET DateStyle = 'German'; SET TimeZone = 'Asia/Tokyo'; SET bytea_output = 'escape'",
@@ -175,7 +175,7 @@ impl Writer {
         }
     }
 
-    /// Does something.
+    /// Runs a random statement.
     pub(crate) async fn step(&mut self, dice: &mut Dice) {
         let statement = match dice.roll(16) {
             0 if self.is_open => self.end("COMMIT"),
@@ -212,7 +212,7 @@ impl Writer {
                 values.push(format!("({})::{}", dice.of(choice), qualified(kind)));
             }
         }
-        // Several rows of one statement too.
+        // Sometimes several rows in one statement.
         let rows = 1 + dice.roll(3);
         let first = self.next;
         self.next += rows;
@@ -251,7 +251,7 @@ impl Writer {
     }
 }
 
-/// A type that a session finds whose `search_path` is empty.
+/// A type name for a session with an empty `search_path`.
 fn qualified(kind: &str) -> String {
     match kind {
         "mood" | "mood[]" | "positive" | "pair" => format!("public.{kind}"),

@@ -14,4 +14,6 @@ mod transport;
 pub(crate) use answer::ended;
 pub(crate) use handshake::{Handoff, is_asked, upgrade};
 pub(crate) use session::run;
-pub(crate) use subscribe::{Refusal, Wanted, no_feed, of_graphql, resync_reason, write_flaws};
+pub(crate) use subscribe::{
+    Refusal, Wanted, no_feed, of_graphql, resync_reason, write_field_errors,
+};

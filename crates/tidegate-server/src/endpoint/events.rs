@@ -12,7 +12,7 @@ use http::request::Parts;
 use http::{HeaderValue, Response, StatusCode};
 use serde_json::json;
 use serde_json::value::RawValue;
-use tidegate_feed::{Delivery, Inbox, Item, QueueLimits, Subscription, queue};
+use tidegate_feed::{Delivery, EventReceiver, Item, QueueLimits, Subscription, event_queue};
 use tokio::time::{Instant, sleep_until};
 
 use super::{Call, graphql, sql};
@@ -22,7 +22,7 @@ use crate::body::{Body, Content, Interrupted, Source};
 use crate::error::{Failure, NO_STORE};
 use crate::negotiate::Preferences;
 use crate::percent;
-use crate::socket::{Refusal, Wanted, no_feed, of_graphql, resync_reason, write_flaws};
+use crate::socket::{Refusal, Wanted, no_feed, of_graphql, resync_reason, write_field_errors};
 
 /// How often a comment is sent, so that nobody on the way takes the answer for dead.
 const COMMENT: Duration = Duration::from_secs(25);
@@ -38,11 +38,11 @@ pub(crate) async fn stream<B>(call: Call<'_, B>) -> Result<Response<Body>, Failu
     let (wanted, key) = asked.wanted(app, &caller).await?;
     let login = caller.login().cloned();
     let login = login.ok_or_else(|| Failure::internal("only users subscribe"))?;
-    let (outbox, inbox) = queue(QueueLimits::default());
-    let subscribed = wanted.subscribe(app, login, &outbox, (0, asked.after(head)));
+    let (sender, receiver) = event_queue(QueueLimits::default());
+    let subscribed = wanted.subscribe(app, login, &sender, (0, asked.after(head)));
     let subscription = subscribed.await.map_err(refused)?;
     let events = Events {
-        inbox,
+        receiver,
         key,
         expires: left.map(|left| Instant::now() + left),
         over: false,
@@ -148,7 +148,7 @@ fn refused(refusal: Refusal) -> Failure {
 
 /// The events of one subscription.
 struct Events {
-    inbox: Inbox,
+    receiver: EventReceiver,
     /// The response key, as JSON.
     key: String,
     expires: Option<Instant>,
@@ -164,7 +164,7 @@ async fn next(mut events: Events) -> Option<(Bytes, Events)> {
     let comment = Instant::now() + COMMENT;
     let wake = events.expires.map_or(comment, |at| at.min(comment));
     let due = tokio::select! {
-        due = events.inbox.next() => due,
+        due = events.receiver.next() => due,
         () = sleep_until(wake) => {
             let expired = events.expires.is_some_and(|at| at <= Instant::now());
             events.over = expired;
@@ -190,14 +190,17 @@ impl Events {
                 format!("event: subscribe_ack\nid: {cursor}\ndata: {{}}\n\n")
             }
             Item::Event {
-                cursor, row, flaws, ..
+                cursor,
+                row,
+                field_errors,
+                ..
             } => {
                 let key = &self.key;
                 out.put_slice(format!("id: {cursor}\ndata: {{\"data\":{{{key}:[").as_bytes());
                 // JSON has no line ends outside of its strings, and ours has none between tokens.
                 out.put_slice(&row);
                 out.put_slice(b"]}");
-                write_flaws(key, flaws.as_deref(), out);
+                write_field_errors(key, field_errors.as_deref(), out);
                 out.put_slice(format!(",\"cursor\":\"{cursor}\"}}\n\n").as_bytes());
                 return;
             }

@@ -4,14 +4,14 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::{BufMut, Bytes, BytesMut};
 use serde_json::json;
-use tidegate_feed::{Cursor, Flaw, Operation, Resync, Subscription};
+use tidegate_feed::{Cursor, FieldError, Operation, Resync, Subscription};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::AbortHandle;
 
 use super::answer;
 use super::handshake::Dialect;
 use super::raw::RawFrame;
-use super::subscribe::{resync_reason, write_flaws};
+use super::subscribe::{resync_reason, write_field_errors};
 
 /// An operation or a subscription.
 pub(super) struct Entry {
@@ -86,7 +86,7 @@ impl Frame {
         &self,
         (operation, cursor): (Operation, Cursor),
         row: &[u8],
-        (flaws, key): (Option<&[Flaw]>, Option<&[Box<str>]>),
+        (field_errors, key): (Option<&[FieldError]>, Option<&[Box<str>]>),
     ) -> Bytes {
         let (dialect, before, name) = match self {
             Self::GraphQl {
@@ -101,7 +101,7 @@ impl Frame {
         out.put_slice(before);
         out.put_slice(row);
         out.put_slice(b"]}");
-        write_flaws(name, flaws, &mut out);
+        write_field_errors(name, field_errors, &mut out);
         let end = match dialect {
             Dialect::Own => format!(",\"cursor\":\"{cursor}\"}}"),
             _ => format!(",\"extensions\":{{\"cursor\":\"{cursor}\"}}}}}}"),

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use tidegate_feed::{Outbox, Subscription};
+use tidegate_feed::{EventSender, Subscription};
 use tidegate_graphql::{Answer, Request};
 use tidegate_rpc::Context;
 use tokio::sync::Semaphore;
@@ -44,7 +44,7 @@ pub(super) struct Work {
 
 /// The way into the connection's queue.
 pub(super) struct Channel {
-    pub outbox: Outbox,
+    pub events: EventSender,
     pub tag: u64,
     pub frame: Arc<OnceLock<Framed>>,
     pub places: Arc<Semaphore>,
@@ -209,7 +209,7 @@ impl Work {
         // Only this task sets it, and only once.
         let _ = to.frame.set(framed);
         let subscribed = wanted
-            .subscribe(&self.app, login, &to.outbox, (to.tag, to.after))
+            .subscribe(&self.app, login, &to.events, (to.tag, to.after))
             .await;
         match subscribed {
             Ok(subscription) => Outcome::Live(subscription),

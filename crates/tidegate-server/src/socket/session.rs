@@ -13,7 +13,7 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
-use tidegate_feed::{Cursor, Delivery, Inbox, Outbox, QueueLimits, queue};
+use tidegate_feed::{Cursor, Delivery, EventReceiver, EventSender, QueueLimits, event_queue};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, Interval, MissedTickBehavior};
@@ -123,8 +123,8 @@ struct Session {
     tags: HashMap<u64, Id>,
     last_tag: u64,
     places: Arc<Semaphore>,
-    outbox: Outbox,
-    inbox: Inbox,
+    event_sender: EventSender,
+    events: EventReceiver,
     /// The place of the last event that was written.
     sent: Option<Cursor>,
     /// What could not be written any more.
@@ -144,7 +144,7 @@ pub(crate) async fn run(app: App, opening: Opening, stopped: watch::Receiver<boo
         .max_frame_size(Some(MESSAGE));
     let io = TokioIo::new(upgraded);
     let socket = WebSocketStream::from_raw_socket(io, Role::Server, Some(config)).await;
-    let (outbox, inbox) = queue(QueueLimits::default());
+    let (event_sender, events) = event_queue(QueueLimits::default());
     let mut look = tokio::time::interval_at(Instant::now() + LOOK, LOOK);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let session = Session {
@@ -166,8 +166,8 @@ pub(crate) async fn run(app: App, opening: Opening, stopped: watch::Receiver<boo
         tags: HashMap::new(),
         last_tag: 0,
         places: Arc::new(Semaphore::new(SUBSCRIPTIONS)),
-        outbox,
-        inbox,
+        event_sender,
+        events,
         sent: None,
         unsent: Vec::new(),
         app,
@@ -231,7 +231,7 @@ impl Session {
         tokio::select! {
             heard = self.socket.next(), if reads => Happening::Heard(heard),
             Some(done) = self.operations.join_next() => Happening::Done(done),
-            due = self.inbox.next() => Happening::Due(due),
+            due = self.events.next() => Happening::Due(due),
             _ = self.look.tick() => Happening::Tick,
             () = wait(deadline), if deadline.is_some() => Happening::Deadline,
             _ = self.stopped.changed(), if !self.draining => Happening::Drain,

@@ -8,8 +8,8 @@ use serde_json::value::RawValue;
 use tidegate_catalog::Schema;
 use tidegate_catalog::model::RelationId;
 use tidegate_feed::{
-    Flaw, Operation, Operations, Outbox, Predicate, Request, Resync, SelectedColumn, Selection,
-    Shown, Step, Subscription, ValueForm,
+    CustomForm, EventSender, FieldError, Operation, Operations, PathSegment, Predicate, Resync,
+    SelectedColumn, Selection, SubscribeRequest, Subscription, ValueForm,
 };
 use tidegate_filter::{Filter, Json};
 use tidegate_graphql::{Api, Change, Error, ErrorSummary, Prepared};
@@ -86,7 +86,7 @@ pub(crate) fn of_graphql(
         Ok(SelectedColumn {
             key,
             column: relation.column(id).name.clone(),
-            form: ValueForm::Shown(shown(EventField::new(relation, id, parts))),
+            form: ValueForm::Custom(shown(EventField::new(relation, id, parts))),
         })
     });
     let columns = columns.collect::<Result<_, _>>()?;
@@ -113,43 +113,47 @@ pub(crate) fn no_feed() -> Refusal {
 }
 
 /// The form that a query gives the values of a field.
-fn shown(field: EventField) -> Shown {
-    Shown::new(field.name(), field.not_null(), move |column| {
+fn shown(field: EventField) -> CustomForm {
+    CustomForm::new(field.name(), field.not_null(), move |column| {
         let writer = field.writer(column);
-        Box::new(move |raw, out, flaws| {
+        Box::new(move |raw, out, field_errors| {
             let mut found = Vec::new();
             let shown = writer.write(raw, out, &mut found)?;
-            flaws.extend(found.into_iter().map(|flaw| Flaw {
-                path: flaw.path.into_iter().map(step).collect(),
-                problem: flaw.problem,
+            field_errors.extend(found.into_iter().map(|field_error| FieldError {
+                path: field_error.path.into_iter().map(step).collect(),
+                problem: field_error.problem,
             }));
             Ok(shown)
         })
     })
 }
 
-fn step(segment: Segment) -> Step {
+fn step(segment: Segment) -> PathSegment {
     match segment {
-        Segment::Key(key) => Step::Key(key),
-        Segment::Index(index) => Step::Index(index),
+        Segment::Key(key) => PathSegment::Key(key),
+        Segment::Index(index) => PathSegment::Index(index),
     }
 }
 
 /// The member `errors` of an event, behind a comma; nothing where everything could be shown. `key`
 /// is the response key, as JSON.
-pub(crate) fn write_flaws(key: &str, flaws: Option<&[Flaw]>, out: &mut BytesMut) {
-    let Some(flaws) = flaws else {
+pub(crate) fn write_field_errors(
+    key: &str,
+    field_errors: Option<&[FieldError]>,
+    out: &mut BytesMut,
+) {
+    let Some(field_errors) = field_errors else {
         return;
     };
     let mut comma = "";
     out.put_slice(b",\"errors\":[");
-    for flaw in flaws {
-        let message = json!(flaw.problem);
+    for field_error in field_errors {
+        let message = json!(field_error.problem);
         out.put_slice(format!("{comma}{{\"message\":{message},\"path\":[{key},0").as_bytes());
-        for step in &flaw.path {
+        for step in &field_error.path {
             let step = match step {
-                Step::Key(key) => json!(&**key),
-                Step::Index(index) => json!(index),
+                PathSegment::Key(key) => json!(&**key),
+                PathSegment::Index(index) => json!(index),
             };
             out.put_slice(format!(",{step}").as_bytes());
         }
@@ -187,7 +191,7 @@ impl Wanted {
         self,
         app: &App,
         login: Login,
-        outbox: &Outbox,
+        sender: &EventSender,
         (tag, after): (u64, Option<String>),
     ) -> Result<Subscription, Refusal> {
         let feed = app.feed().ok_or_else(no_feed)?;
@@ -198,7 +202,7 @@ impl Wanted {
             Some(Ok(cursor)) => Some(cursor),
             None => None,
         };
-        let request = Request {
+        let request = SubscribeRequest {
             login,
             tag,
             relation: self.relation,
@@ -207,7 +211,7 @@ impl Wanted {
             predicate: self.predicate,
             after,
         };
-        feed.subscribe(outbox, request)
+        feed.subscribe(sender, request)
             .await
             .map_err(|error| refused(&error))
     }
@@ -225,7 +229,7 @@ fn refused(error: &tidegate_feed::Error) -> Refusal {
             "subscribe_timeout"
         }
         E::Unavailable(_) => "feed_unavailable",
-        E::Rights(_) => {
+        E::Privileges(_) => {
             tracing::warn!(cause = %error, "rights of a subscription could not be asked for");
             "database_unavailable"
         }

@@ -79,12 +79,12 @@ impl Session {
                 cursor,
                 operation,
                 row,
-                flaws,
+                field_errors,
                 key,
             } => frame.event(
                 (*operation, *cursor),
                 row,
-                (flaws.as_deref(), key.as_deref()),
+                (field_errors.as_deref(), key.as_deref()),
             ),
             Item::Resync { cursor, reason } => frame.resync(*reason, *cursor),
             Item::Ended(ended) => {
@@ -100,9 +100,9 @@ impl Session {
         let mut entries = self.entries.values();
         let entry = entries.find(|entry| entry.subscription.is_some())?;
         let framed = entry.frame.get()?;
-        entry.subscription.as_ref()?.cut();
+        entry.subscription.as_ref()?.close_slow();
         let mut unsent = std::mem::take(&mut self.unsent);
-        unsent.extend(self.inbox.next().await.unwrap_or_default());
+        unsent.extend(self.events.next().await.unwrap_or_default());
         let (mut first, mut reached) = (None::<Cursor>, None);
         for Delivery { item, .. } in unsent {
             match item {

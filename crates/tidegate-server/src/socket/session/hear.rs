@@ -171,7 +171,7 @@ impl Session {
         self.last_tag += 1;
         let frame = Arc::new(OnceLock::new());
         let channel = Channel {
-            outbox: self.outbox.clone(),
+            events: self.event_sender.clone(),
             tag: self.last_tag,
             frame: Arc::clone(&frame),
             places: Arc::clone(&self.places),

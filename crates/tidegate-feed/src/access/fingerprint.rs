@@ -1,0 +1,69 @@
+//! Fingerprints of everything that privileges depend on. An unchanged fingerprint proves that
+//! privileges which were read together with it still hold, at a fraction of the cost of reading
+//! them again.
+
+use std::collections::HashMap;
+
+use tidegate_sql::{Result, RoleName};
+
+use crate::catalog_query::{CatalogReader, oid_array, role_array, text};
+
+/// One row per table of `:relations`: its oid and a fingerprint of the table, its columns, schema,
+/// indexes and policies, including their privileges.
+pub(crate) const TABLES: &str = "\
+    SELECT c.oid::text, pg_catalog.md5(pg_catalog.concat_ws(' ', c.xmin, n.xmin, \
+        (SELECT pg_catalog.string_agg(a.xmin::text, ',' ORDER BY a.attnum) \
+         FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0), \
+        (SELECT pg_catalog.string_agg(i.indexrelid::text || '/' || i.xmin::text, ',' \
+                                      ORDER BY i.indexrelid) \
+         FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid), \
+        (SELECT pg_catalog.string_agg(p.oid::text || '/' || p.xmin::text, ',' ORDER BY p.oid) \
+         FROM pg_catalog.pg_policy p WHERE p.polrelid = c.oid))) \
+    FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+    WHERE c.oid = ANY (:relations::oid[])";
+
+/// One row per role of `:roles`: its name and a fingerprint of its attributes and of every
+/// membership that it has, directly or through other roles. These belong to the cluster and are not
+/// in the log of a database. Roles with the same memberships have the same fingerprint. Whether a
+/// membership is inherited is an attribute of the member before PostgreSQL 16, and of the membership
+/// since.
+pub(crate) const ROLES: &str = "\
+    WITH RECURSIVE asked AS (\
+        SELECT r.* FROM pg_catalog.pg_roles r \
+        JOIN pg_catalog.jsonb_array_elements_text(:roles::pg_catalog.jsonb) name \
+        ON r.rolname = name), \
+    reached(root, role) AS (\
+        SELECT a.oid, a.oid FROM asked a \
+        UNION SELECT h.root, m.roleid FROM reached h \
+        JOIN pg_catalog.pg_auth_members m ON m.member = h.role), \
+    memberships AS (\
+        SELECT h.root, pg_catalog.string_agg(DISTINCT pg_catalog.format('%s/%s/%s/%s', \
+            NULLIF(m.member, h.root), m.roleid, pg_catalog.to_jsonb(m) ->> 'inherit_option', \
+            r.rolinherit), ',') AS list \
+        FROM reached h JOIN pg_catalog.pg_auth_members m ON m.member = h.role \
+        JOIN pg_catalog.pg_roles r ON r.oid = m.member GROUP BY h.root) \
+    SELECT a.rolname::text, pg_catalog.md5(pg_catalog.concat_ws(' ', a.rolsuper, a.rolbypassrls, \
+        a.rolcanlogin AND COALESCE(a.rolvaliduntil > pg_catalog.now(), true), \
+        pg_catalog.has_database_privilege(a.oid, d.datname::text, 'CONNECT'), d.datdba, \
+        (SELECT m.list FROM memberships m WHERE m.root = a.oid))) \
+    FROM asked a JOIN pg_catalog.pg_database d ON d.datname = pg_catalog.current_database()";
+
+/// The current fingerprints of roles, by name. A role that does not exist has none.
+pub(crate) async fn of_roles(
+    catalog: &CatalogReader,
+    roles: &[RoleName],
+) -> Result<HashMap<Box<str>, Box<str>>> {
+    let rows = catalog.query_once(ROLES, &[&role_array(roles)]).await?;
+    Ok(rows
+        .iter()
+        .map(|row| (text(row, 0), text(row, 1)))
+        .collect())
+}
+
+/// The current fingerprint of a table; `None` if there is no such table.
+pub(crate) async fn of_table(catalog: &CatalogReader, relation: u32) -> Result<Option<Box<str>>> {
+    let rows = catalog
+        .query_once(TABLES, &[&oid_array(&[relation])])
+        .await?;
+    Ok(rows.first().map(|row| text(row, 1)))
+}

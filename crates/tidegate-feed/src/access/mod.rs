@@ -1,0 +1,10 @@
+//! What a role may read: privileges, and row level security.
+
+pub(crate) mod fingerprint;
+pub(crate) mod old_rows;
+pub(crate) mod privilege_loader;
+pub(crate) mod privilege_query;
+pub(crate) mod privileges;
+pub(crate) mod rls;
+pub(crate) mod rls_evaluators;
+pub(crate) mod rls_policy;

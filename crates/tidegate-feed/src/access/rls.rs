@@ -1,0 +1,219 @@
+//! Row level security on events: whether a role may see *this image* of a row.
+//!
+//! PostgreSQL evaluates the policies, on a connection that logged in as the role, over the row images
+//! of the log and not over the table: the present content of a row may differ from the image.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::BytesMut;
+use tidegate_sql::codec::json_string;
+use tidegate_sql::{Executor, Login, Principal, Type, TypeKind};
+use tokio::time::Instant;
+
+use crate::access::privileges::Privileges;
+use crate::access::rls_policy::RlsPolicy;
+use crate::catalog_query::{QueryOutcome, query_snapshot, text};
+use crate::decode::change::{Change, ChangeKind};
+use crate::decode::pgoutput::{ColumnValue, Tuple};
+use crate::decode::schema::RelationSchema;
+use crate::event::cursor::EventPosition;
+
+/// How many results are cached for other subscriptions of the same role.
+const MAX_CACHED: usize = 4096;
+
+/// Decides which row images a role may see, once for all of its subscriptions to a table.
+pub(crate) struct RlsEvaluator {
+    executor: Arc<dyn Executor>,
+    login: Login,
+    state: tokio::sync::Mutex<RlsState>,
+}
+
+struct RlsState {
+    /// `None` if row level security no longer applies: then every image is visible.
+    policy: Option<RlsPolicy>,
+    /// The fingerprint of the privileges that the policy came with, and when they were queried.
+    fingerprint: Box<str>,
+    queried_at: Instant,
+    /// Whether an image is visible. By schema too: another log may have the same positions.
+    cache: HashMap<(u64, EventPosition), bool>,
+}
+
+impl std::fmt::Debug for RlsEvaluator {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RlsEvaluator")
+            .field("login", &self.login)
+            .finish_non_exhaustive()
+    }
+}
+
+impl RlsState {
+    fn update(&mut self, privileges: &Privileges) {
+        if privileges.queried_at < self.queried_at {
+            return;
+        }
+        self.fingerprint.clone_from(&privileges.fingerprint);
+        self.queried_at = privileges.queried_at;
+        if self.policy != privileges.policy {
+            self.policy.clone_from(&privileges.policy);
+            self.cache.clear();
+        }
+    }
+}
+
+impl RlsEvaluator {
+    pub(crate) fn new(executor: Arc<dyn Executor>, login: Login, privileges: &Privileges) -> Self {
+        Self {
+            executor,
+            login,
+            state: tokio::sync::Mutex::new(RlsState {
+                policy: privileges.policy.clone(),
+                fingerprint: privileges.fingerprint.clone(),
+                queried_at: privileges.queried_at,
+                cache: HashMap::new(),
+            }),
+        }
+    }
+
+    /// Takes the policies of privileges, after a running evaluation. Policies that were queried
+    /// before the present ones are ignored.
+    pub(crate) async fn update(&self, privileges: &Privileges) {
+        self.state.lock().await.update(privileges);
+    }
+
+    /// Like [`Self::update`], unless an evaluation is running; returns whether it did.
+    pub(crate) fn try_update(&self, privileges: &Privileges) -> bool {
+        let state = self.state.try_lock();
+        state.map(|mut state| state.update(privileges)).is_ok()
+    }
+
+    /// Whether the policies came with privileges of this fingerprint.
+    pub(crate) async fn has_fingerprint(&self, fingerprint: &str) -> bool {
+        *self.state.lock().await.fingerprint == *fingerprint
+    }
+
+    /// Which of the changes are visible to the role. An image that lacks a column which the policies
+    /// read is not visible. `None` as long as the transactions of the changes are not visible to
+    /// queries, whose other effects the policies may read.
+    ///
+    /// # Errors
+    /// PostgreSQL did not answer, or the policies failed.
+    pub(crate) async fn visible(
+        &self,
+        changes: &[Arc<Change>],
+    ) -> tidegate_sql::Result<Option<Vec<bool>>> {
+        // Held during the query: a second subscription of the role finds the results in the cache.
+        let mut state = self.state.lock().await;
+        let RlsState { policy, cache, .. } = &mut *state;
+        let Some(policy) = policy else {
+            return Ok(Some(vec![true; changes.len()]));
+        };
+        let mut unknown = Vec::new();
+        for change in changes {
+            if cache.contains_key(&key(change)) {
+                continue;
+            }
+            let decided = match &change.kind {
+                ChangeKind::Truncated => Some(true),
+                ChangeKind::Row(..) if policy.denies_all => Some(false),
+                ChangeKind::Row(_, tuple) if policy.can_evaluate(&change.schema, tuple) => None,
+                ChangeKind::Row(..) => Some(false),
+            };
+            match decided {
+                Some(is_visible) => drop(cache.insert(key(change), is_visible)),
+                None => unknown.push(change),
+            }
+        }
+        if !unknown.is_empty() {
+            let Some(visible) = self.query_visible(policy, &unknown).await? else {
+                return Ok(None);
+            };
+            for (change, visible) in unknown.iter().zip(visible) {
+                cache.insert(key(change), visible);
+            }
+        }
+        let is_visible = |change: &Arc<Change>| cache.get(&key(change)).copied() == Some(true);
+        let visible = changes.iter().map(is_visible).collect();
+        if cache.len() > MAX_CACHED {
+            let newest = changes
+                .last()
+                .map(|change| change.position)
+                .unwrap_or_default();
+            cache.retain(|(_, position), _| *position >= newest);
+        }
+        Ok(Some(visible))
+    }
+
+    async fn query_visible(
+        &self,
+        policy: &RlsPolicy,
+        changes: &[&Arc<Change>],
+    ) -> tidegate_sql::Result<Option<Vec<bool>>> {
+        let images = images_json(changes);
+        let principal = Principal::Role(self.login.clone());
+        let values = [images.as_str()];
+        let mut transactions: Vec<u32> =
+            changes.iter().map(|change| change.transaction_id).collect();
+        transactions.dedup();
+        let queries = [(policy.query.as_str(), &values[..])];
+        let outcome = query_snapshot(&*self.executor, &principal, &transactions, &queries).await?;
+        let QueryOutcome::Rows(results) = outcome else {
+            return Ok(None);
+        };
+        let mut visible = vec![false; changes.len()];
+        for row in results.iter().flatten() {
+            let number: usize = text(row, 0)
+                .parse()
+                .map_err(tidegate_sql::Error::internal)?;
+            if let Some(visible) = number.checked_sub(1).and_then(|at| visible.get_mut(at)) {
+                *visible = true;
+            }
+        }
+        Ok(Some(visible))
+    }
+}
+
+/// The row images as a JSON array: every value in its text form, JSON values as they are.
+fn images_json(changes: &[&Arc<Change>]) -> String {
+    let mut out = BytesMut::from(&b"["[..]);
+    for (number, change) in changes.iter().enumerate() {
+        if number > 0 {
+            out.extend_from_slice(b",");
+        }
+        if let ChangeKind::Row(_, tuple) = &change.kind {
+            row_json(&change.schema, tuple, &mut out);
+        }
+    }
+    out.extend_from_slice(b"]");
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+fn row_json(schema: &RelationSchema, tuple: &Tuple, out: &mut BytesMut) {
+    let mut separator = &b"{"[..];
+    for (at, column) in schema.columns.iter().enumerate() {
+        let ColumnValue::Text(raw) = tuple.value(at) else {
+            continue;
+        };
+        out.extend_from_slice(separator);
+        separator = b",";
+        json_string(column.name.as_bytes(), out);
+        out.extend_from_slice(b":");
+        if is_json(&column.r#type) {
+            out.extend_from_slice(raw);
+        } else {
+            json_string(raw, out);
+        }
+    }
+    out.extend_from_slice(if separator == b"{" { b"{}" } else { b"}" });
+}
+
+fn is_json(r#type: &Type) -> bool {
+    match r#type.kind() {
+        TypeKind::Domain(base) => is_json(base),
+        _ => matches!(*r#type, Type::JSON | Type::JSONB),
+    }
+}
+
+fn key(change: &Change) -> (u64, EventPosition) {
+    (change.schema.generation, change.position)
+}

@@ -1,0 +1,46 @@
+//! The evaluators of row level security that are in use.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+use tidegate_sql::{Executor, Login};
+
+use crate::access::privileges::Privileges;
+use crate::access::rls::RlsEvaluator;
+
+/// One evaluator for each role and table, so that each row image is evaluated once.
+pub(crate) struct RlsEvaluators {
+    executor: Arc<dyn Executor>,
+    in_use: Mutex<HashMap<(Login, u32), Weak<RlsEvaluator>>>,
+}
+
+impl RlsEvaluators {
+    pub(crate) fn new(executor: Arc<dyn Executor>) -> Self {
+        Self {
+            executor,
+            in_use: Mutex::default(),
+        }
+    }
+
+    /// The evaluator of a role and a table, with the policies of these privileges. One that is busy
+    /// may have older policies: it is left to its subscriptions and replaced for new ones.
+    pub(crate) fn get(
+        &self,
+        login: &Login,
+        relation: u32,
+        privileges: &Privileges,
+    ) -> Arc<RlsEvaluator> {
+        let mut in_use = self.in_use.lock();
+        in_use.retain(|_, evaluator| evaluator.strong_count() > 0);
+        let key = (login.clone(), relation);
+        let known = in_use.get(&key).and_then(Weak::upgrade);
+        if let Some(evaluator) = known.filter(|evaluator| evaluator.try_update(privileges)) {
+            return evaluator;
+        }
+        let evaluator = RlsEvaluator::new(self.executor.clone(), login.clone(), privileges);
+        let evaluator = Arc::new(evaluator);
+        in_use.insert(key, Arc::downgrade(&evaluator));
+        evaluator
+    }
+}

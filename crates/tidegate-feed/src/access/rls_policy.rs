@@ -1,0 +1,120 @@
+//! The row level security policies that apply to a role on a table, as one query.
+
+use std::fmt::Write as _;
+
+use crate::catalog_query::quoted;
+use crate::decode::pgoutput::{ColumnValue, Tuple};
+use crate::decode::schema::RelationSchema;
+
+/// What row level security requires of a row that a role reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RlsPolicy {
+    /// Returns the numbers of the rows of a JSON document that pass.
+    pub(super) query: String,
+    /// The columns that the policies read; `None` when that is unknown.
+    columns: Option<Vec<Box<str>>>,
+    /// Whether no row can pass.
+    pub(super) denies_all: bool,
+}
+
+/// One policy of a table.
+pub(crate) struct PolicyClause {
+    pub(crate) permissive: bool,
+    pub(crate) condition: Box<str>,
+    /// The numbers of the columns that it reads, separated by commas.
+    pub(crate) columns: Box<str>,
+}
+
+impl RlsPolicy {
+    /// Combines the policies of a role as PostgreSQL does: one permissive policy must pass, and
+    /// every restrictive one (PostgreSQL, "Row Security Policies"). `numbers` has the numbers and
+    /// names of all columns.
+    pub(crate) fn new(
+        (schema, name): (&str, &str),
+        policies: Vec<PolicyClause>,
+        numbers: &[(Box<str>, Box<str>)],
+    ) -> Self {
+        let (mut permissive, mut restrictive) = (Vec::new(), Vec::new());
+        let mut columns = Some(Vec::new());
+        for policy in policies {
+            // A policy that uses the whole row reads every column.
+            if policy.condition.contains(".*") {
+                columns = None;
+            }
+            for number in policy.columns.split(',') {
+                let named = numbers.iter().find(|(known, _)| &**known == number);
+                if let (Some(columns), Some((_, name))) = (&mut columns, named) {
+                    columns.push(name.clone());
+                }
+            }
+            let conditions = if policy.permissive {
+                &mut permissive
+            } else {
+                &mut restrictive
+            };
+            conditions.push(policy.condition);
+        }
+        let denies_all = permissive.is_empty();
+        let condition = condition(&permissive, &restrictive);
+        let query = query((schema, name), numbers, &condition);
+        Self {
+            query,
+            columns,
+            denies_all,
+        }
+    }
+
+    /// The columns that the policies read; `None` when that is unknown, and may be all.
+    pub(crate) fn columns(&self) -> Option<&[Box<str>]> {
+        self.columns.as_deref()
+    }
+
+    /// Whether a row image has every column that the policies read.
+    pub(super) fn can_evaluate(&self, schema: &RelationSchema, tuple: &Tuple) -> bool {
+        let is_present = |at: usize| tuple.value(at) != ColumnValue::Absent;
+        match &self.columns {
+            Some(columns) => columns
+                .iter()
+                .all(|column| schema.find(column).is_some_and(is_present)),
+            None => (0..schema.columns.len()).all(is_present),
+        }
+    }
+}
+
+fn condition(permissive: &[Box<str>], restrictive: &[Box<str>]) -> String {
+    let mut condition = String::new();
+    for (number, one) in permissive.iter().enumerate() {
+        let opening = if number == 0 { "((" } else { " OR (" };
+        write!(condition, "{opening}{one})").expect("writing to a String cannot fail");
+    }
+    condition.push(')');
+    for one in restrictive {
+        write!(condition, " AND ({one})").expect("writing to a String cannot fail");
+    }
+    condition
+}
+
+/// The query for the numbers, from 1, of the rows that pass. The rows are aliased as the table, because
+/// conditions may refer to it by name.
+fn query(
+    (schema, name): (&str, &str),
+    numbers: &[(Box<str>, Box<str>)],
+    condition: &str,
+) -> String {
+    let (schema, name) = (quoted(schema), quoted(name));
+    let mut columns = String::new();
+    let mut number = String::from("number of the row");
+    for (_, column) in numbers {
+        // A name that no column has: longer than every column name that it is a prefix of.
+        if column.starts_with(&*number) {
+            number = format!("{column}_");
+        }
+        write!(columns, "{}, ", quoted(column)).expect("writing to a String cannot fail");
+    }
+    let number = quoted(&number);
+    format!(
+        "SELECT {name}.{number}::text FROM ROWS FROM (pg_catalog.jsonb_populate_recordset(\
+         NULL::{schema}.{name}, :rows::pg_catalog.jsonb)) WITH ORDINALITY \
+         AS {name}({columns}{number}) WHERE {condition}"
+    )
+}

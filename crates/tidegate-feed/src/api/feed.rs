@@ -1,0 +1,226 @@
+//! The change feed of a node.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tidegate_sql::log::{ChangeLog, LogStart};
+use tidegate_sql::{DatabaseName, Executor};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use tracing::warn;
+
+use crate::access::privilege_loader::PrivilegeLoader;
+use crate::access::rls_evaluators::RlsEvaluators;
+use crate::api::status::DatabaseStatus;
+use crate::api::subscribe::{self, CheckedRequest};
+use crate::api::subscription::{SubscribeRequest, Subscription};
+use crate::capture::{health, partitions, recapture};
+use crate::database::database_feed::{DatabaseFeed, SubscribeGuard};
+use crate::dispatch::queue::EventSender;
+use crate::error::Result;
+use crate::event::item::Ended;
+use crate::read::live;
+use crate::settings::FeedSettings;
+use crate::watch::{composite_types, recheck, retention};
+
+/// Delivers the changes of databases to subscriptions.
+#[derive(Clone)]
+pub struct Feed {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    log: Arc<dyn ChangeLog>,
+    executor: Arc<dyn Executor>,
+    privileges: Arc<PrivilegeLoader>,
+    rls_evaluators: RlsEvaluators,
+    settings: FeedSettings,
+    databases: Mutex<HashMap<DatabaseName, RunningFeed>>,
+}
+
+/// A database's feed with its tasks, which stop when it is dropped.
+struct RunningFeed {
+    database: Arc<DatabaseFeed>,
+    _tasks: JoinSet<()>,
+}
+
+impl Feed {
+    /// A feed that reads `log`, and queries privileges through `executor`. It connects to a database
+    /// at the first subscription. Its methods must be called on a tokio runtime.
+    pub fn new(
+        log: Arc<dyn ChangeLog>,
+        executor: Arc<dyn Executor>,
+        settings: FeedSettings,
+    ) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                log,
+                privileges: Arc::new(PrivilegeLoader::new(executor.clone(), &settings)),
+                rls_evaluators: RlsEvaluators::new(executor.clone()),
+                executor,
+                settings,
+                databases: Mutex::default(),
+            }),
+        }
+    }
+
+    /// Subscribes a connection. When this returns, the connection's queue has
+    /// [`crate::Item::Acknowledged`] for the subscription: every later commit is delivered.
+    ///
+    /// # Errors
+    /// Why the subscription is not possible, not allowed, or not possible now.
+    pub async fn subscribe(
+        &self,
+        sender: &EventSender,
+        request: SubscribeRequest,
+    ) -> Result<Subscription> {
+        let deadline = Instant::now() + self.shared.settings.subscribe_timeout;
+        loop {
+            let attempt = self.try_subscribe(sender, request.clone(), deadline);
+            if let Some(subscription) = attempt.await? {
+                return Ok(subscription);
+            }
+        }
+    }
+
+    /// `None` if a table definition has come through the log meanwhile.
+    async fn try_subscribe(
+        &self,
+        sender: &EventSender,
+        request: SubscribeRequest,
+        deadline: Instant,
+    ) -> Result<Option<Subscription>> {
+        let shared = &self.shared;
+        let privileges = shared
+            .privileges
+            .load(&request.login, request.relation, deadline)
+            .await?;
+        // The database's feed is not started for a request that is refused anyway.
+        let patience = shared.settings.subscribe_timeout;
+        let start = match request.after {
+            Some(_) => LogStart::Earliest,
+            None => LogStart::Now,
+        };
+        let name = request.login.database.clone();
+        let checked = CheckedRequest::new(request, privileges, patience, deadline)?;
+        let guard = self.database(name, start);
+        let definition_count = guard.0.hub.definition_count();
+        subscribe::subscribe(
+            &guard.0,
+            &shared.rls_evaluators,
+            sender,
+            checked,
+            definition_count,
+        )
+        .await
+    }
+
+    /// The feed of a database. The first subscription starts it: if that resumes, it may need changes
+    /// from before this process, so that the ring is filled from as far back as the log reaches.
+    fn database(&self, name: DatabaseName, start: LogStart) -> SubscribeGuard {
+        let mut databases = self.shared.databases.lock();
+        if let Some(running) = databases.get(&name) {
+            return SubscribeGuard::new(running.database.clone());
+        }
+        let database = Arc::new(DatabaseFeed::new(
+            name.clone(),
+            self.shared.log.clone(),
+            self.shared.executor.clone(),
+            self.shared.settings.clone(),
+        ));
+        let mut tasks = JoinSet::new();
+        tasks.spawn(live::run(database.clone(), start));
+        tasks.spawn(recheck::watch(database.clone()));
+        tasks.spawn(partitions::watch(database.clone()));
+        tasks.spawn(health::watch(database.clone()));
+        tasks.spawn(recapture::report_gaps(database.clone()));
+        tasks.spawn(composite_types::watch(database.clone()));
+        let shared = Arc::downgrade(&self.shared);
+        let retire = move |database: &Arc<DatabaseFeed>| retire(&shared, database);
+        tasks.spawn(retention::watch(database.clone(), retire));
+        let running = RunningFeed {
+            database: database.clone(),
+            _tasks: tasks,
+        };
+        databases.insert(name, running);
+        SubscribeGuard::new(database)
+    }
+
+    /// Ends all subscriptions and closes the streams. The retained log is kept, so that clients can
+    /// resume on another node.
+    pub fn stop(&self) {
+        for (_, running) in self.shared.databases.lock().drain() {
+            running.database.stream.update(|state| {
+                state.live = false;
+                state.stopped = true;
+            });
+            running.database.hub.end_all(&Ended::Stopped);
+        }
+    }
+
+    /// Reports that a definition in a database has changed: the catalog is polled at once, and not
+    /// only at the next interval.
+    pub fn schema_changed(&self, database: &DatabaseName) {
+        if let Some(running) = self.shared.databases.lock().get(database) {
+            running.database.poll_request.notify_one();
+        }
+    }
+
+    /// The status of each database's feed, sorted by name.
+    pub fn status(&self) -> Vec<DatabaseStatus> {
+        let databases = self.shared.databases.lock();
+        let mut status: Vec<_> = databases
+            .values()
+            .map(|running| DatabaseStatus::of(&running.database))
+            .collect();
+        status.sort_by(|one, other| one.database.as_str().cmp(other.database.as_str()));
+        status
+    }
+}
+
+/// Stops the feed of a database without subscriptions, and removes what it has set up there. Returns
+/// whether it did.
+fn retire(shared: &Weak<Shared>, database: &Arc<DatabaseFeed>) -> bool {
+    let Some(shared) = shared.upgrade() else {
+        return true;
+    };
+    let running = {
+        // Under this lock no new subscription can find the feed.
+        let mut databases = shared.databases.lock();
+        let is_this = |running: &RunningFeed| Arc::ptr_eq(&running.database, database);
+        if !databases.get(&database.name).is_some_and(is_this) || !database.is_idle() {
+            return false;
+        }
+        database.stream.update(|state| state.stopped = true);
+        databases.remove(&database.name)
+    };
+    // Not in the feed's own tasks, which are aborted when it is dropped.
+    tokio::spawn(async move {
+        let Some(running) = running else {
+            return;
+        };
+        let (log, name) = (running.database.log.clone(), running.database.name.clone());
+        let released = log.release(&name, &[]).await;
+        // Closes the stream, which PostgreSQL takes a moment to notice.
+        drop(running);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let abandoned = log.abandon(&name).await;
+        for outcome in [released, abandoned] {
+            if let Err(error) = outcome {
+                warn!(database = %name, %error, "could not remove all objects of an idle feed");
+            }
+        }
+    });
+    true
+}
+
+impl fmt::Debug for Feed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Feed")
+            .field("settings", &self.shared.settings)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,194 @@
+//! What has to be true before a subscription is acknowledged.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tidegate_sql::log::{Demand, LogPosition};
+use tokio::time::Instant;
+
+use crate::access::old_rows;
+use crate::access::privileges::Privileges;
+use crate::access::rls_evaluators::RlsEvaluators;
+use crate::api::subscription::{SubscribeRequest, Subscription};
+use crate::capture::ensure;
+use crate::database::database_feed::DatabaseFeed;
+use crate::dispatch::hub::{Attached, StartAt};
+use crate::dispatch::predicate::Predicate;
+use crate::dispatch::queue::EventSender;
+use crate::dispatch::subscriber::Subscriber;
+use crate::error::{Error, Result};
+use crate::event::cursor::Cursor;
+use crate::event::item::Resync;
+use crate::read::{lagging, replay};
+
+/// A request whose columns were checked against the privileges of its role.
+pub(crate) struct CheckedRequest {
+    request: SubscribeRequest,
+    privileges: Arc<Privileges>,
+    /// All columns that events contain or the filter uses.
+    columns: Vec<Box<str>>,
+    demand: Demand,
+    deadline: Instant,
+}
+
+impl CheckedRequest {
+    /// Checks the columns, and determines what the log must contain.
+    ///
+    /// # Errors
+    /// [`Error::NoColumn`] and [`Error::Unsupported`].
+    pub(crate) fn new(
+        request: SubscribeRequest,
+        privileges: Arc<Privileges>,
+        patience: Duration,
+        deadline: Instant,
+    ) -> Result<Self> {
+        let predicate = request.predicate.iter();
+        let filtered = predicate.flat_map(Predicate::column_names);
+        let selected = request.selection.column_names();
+        let mut columns: Vec<Box<str>> = selected.chain(filtered).map(Into::into).collect();
+        columns.sort_unstable();
+        columns.dedup();
+        let operations = request.operations;
+        let demand = Demand {
+            relation: request.relation,
+            changes: operations.need_changes(),
+            old_rows: old_rows::needs_old_rows(operations, &columns, &privileges)?,
+            patience,
+        };
+        Ok(Self {
+            request,
+            privileges,
+            columns,
+            demand,
+            deadline,
+        })
+    }
+}
+
+/// Makes a subscription. `None` if a table definition has come through the log since there were
+/// `definition_count` of them: the privileges may have been read before it, and have to be read again.
+///
+/// # Errors
+/// Why the subscription is not possible.
+pub(crate) async fn subscribe(
+    database: &Arc<DatabaseFeed>,
+    evaluators: &RlsEvaluators,
+    sender: &EventSender,
+    checked: CheckedRequest,
+    definition_count: u64,
+) -> Result<Option<Subscription>> {
+    let CheckedRequest {
+        mut request,
+        privileges,
+        columns,
+        demand,
+        deadline,
+    } = checked;
+    let relation = request.relation;
+    if let Some(predicate) = &mut request.predicate {
+        let folding = &database.case_folding;
+        folding.load(&database.catalog, relation, predicate).await?;
+    }
+    database.stream.wait_live(deadline).await?;
+    let since = ensure::ensure_captured(database, demand, deadline).await?;
+    if sender.is_closed() {
+        return Err(Error::Closed);
+    }
+    let start = start_at(database, request.after, since, deadline).await;
+    let policy = privileges.policy.as_ref();
+    let rls = policy.map(|_| evaluators.get(&request.login, relation, &privileges));
+    let subscriber = Arc::new(Subscriber {
+        id: database.next_subscriber_id(),
+        tag: request.tag,
+        login: request.login,
+        relation,
+        name: (privileges.schema.clone(), privileges.name.clone()),
+        operations: request.operations,
+        selection: Arc::new(request.selection),
+        predicate: request.predicate,
+        columns,
+        old_rows: demand.old_rows,
+        sender: sender.clone(),
+        metrics: database.metrics.clone(),
+        rls,
+        privileges: Mutex::new(privileges),
+        ended: AtomicBool::new(false),
+        last_pushed: AtomicU64::new(0),
+    });
+    await_definition(database, &subscriber, deadline).await?;
+    attach(database, subscriber, start, definition_count)
+}
+
+/// Adds the subscription, and starts the task that reads for it, if it needs one.
+fn attach(
+    database: &Arc<DatabaseFeed>,
+    subscriber: Arc<Subscriber>,
+    start: StartAt,
+    definition_count: u64,
+) -> Result<Option<Subscription>> {
+    let hub = database.hub.clone();
+    match database.attach(&subscriber, start, definition_count) {
+        None => return Ok(None),
+        Some(Attached::Live) => {}
+        Some(Attached::Lagging(connection)) => lagging::spawn(hub.clone(), connection),
+        Some(Attached::Replay(position)) => {
+            replay::spawn(database.clone(), subscriber.clone(), position);
+        }
+    }
+    // Checked after the subscription was added: a feed that stops ends all that it finds.
+    if database.stream.state().stopped {
+        hub.detach(&subscriber);
+        return Err(Error::Unavailable(None));
+    }
+    Ok(Some(Subscription::new(hub, subscriber)))
+}
+
+/// Where a subscription starts.
+async fn start_at(
+    database: &DatabaseFeed,
+    after: Option<Cursor>,
+    since: LogPosition,
+    deadline: Instant,
+) -> StartAt {
+    let Some(cursor) = after else {
+        return StartAt::Now;
+    };
+    if !cursor.is_in(database.hub.log_identity()) {
+        return StartAt::Gap(Resync::OtherLog);
+    }
+    // Changes from before the capture of the table are not in the log.
+    if cursor.position.commit < since {
+        return StartAt::Gap(Resync::Expired);
+    }
+    // On a node that has just started, the stream may still be before the cursor. If it does not
+    // reach the cursor, the cursor belongs to a part of the log that was cut off.
+    let commit = cursor.position.commit.0;
+    let reached = LogPosition(if cursor.position.index == 0 {
+        commit
+    } else {
+        commit.saturating_add(1)
+    });
+    match database.stream.wait_until_reached(reached, deadline).await {
+        Ok(()) => StartAt::After(cursor.position),
+        Err(_) => StartAt::Gap(Resync::Expired),
+    }
+}
+
+/// If a subscription does not fit the last known schema, the table may have changed since its last
+/// change of a row, and the log has yet to describe it: waits for the end of the log, and forgets the
+/// schema then.
+async fn await_definition(
+    database: &DatabaseFeed,
+    subscriber: &Subscriber,
+    deadline: Instant,
+) -> Result<()> {
+    if !database.hub.fits(subscriber) {
+        let no_change = LogPosition::default();
+        let now = database.log.retain(&database.name, no_change).await?;
+        database.stream.wait_until_reached(now, deadline).await?;
+        database.hub.forget_schema_unless(subscriber);
+    }
+    Ok(())
+}

@@ -1,0 +1,134 @@
+//! Has a table captured before a subscription to it is acknowledged.
+
+use tidegate_sql::log::{Captured, Demand, LogPosition};
+use tokio::time::{Instant, timeout_at};
+
+use crate::capture::{health, recapture};
+use crate::database::captures::TableCapture;
+use crate::database::database_feed::DatabaseFeed;
+use crate::error::{Error, Result};
+
+/// Captures a table as demanded, unless it is, and waits until the stream has passed the point from
+/// which the capture is effective. Returns since when the table has been captured without a gap.
+///
+/// # Errors
+/// The table cannot be captured, or not before the deadline.
+pub(crate) async fn ensure_captured(
+    database: &DatabaseFeed,
+    demand: Demand,
+    deadline: Instant,
+) -> Result<LogPosition> {
+    let captured = match current_capture(database, demand) {
+        Some(captured) => captured,
+        None => capture_exclusively(database, demand, deadline).await?,
+    };
+    let stream = &database.stream;
+    stream
+        .wait_until_reached(captured.barrier, deadline)
+        .await?;
+    Ok(captured.since)
+}
+
+/// The capture of a table, if it is sufficient. Takes no lock of the table: others may hold that for
+/// long. A gap that is not reported yet does not matter, because a new subscription begins after it.
+fn current_capture(database: &DatabaseFeed, demand: Demand) -> Option<Captured> {
+    let sufficient = |capture: &mut TableCapture| {
+        let is_sufficient = !capture.stale && capture.demand == joined(capture.demand, demand);
+        is_sufficient.then(|| {
+            capture.last_used = Instant::now();
+            capture.captured
+        })
+    };
+    database.captures.update(demand.relation, sufficient)?
+}
+
+async fn capture_exclusively(
+    database: &DatabaseFeed,
+    demand: Demand,
+    deadline: Instant,
+) -> Result<Captured> {
+    let timeout = |what: &str| Error::Timeout {
+        what: what.to_owned(),
+        limit: demand.patience,
+    };
+    let table_lock = database.captures.table_lock(demand.relation);
+    let _table_lock = timeout_at(deadline, table_lock.lock())
+        .await
+        .map_err(|_| timeout("another subscription to the table"))?;
+    // A new stream holds this lock exclusively while it captures all tables again.
+    let _shared = timeout_at(deadline, database.captures.lock.read())
+        .await
+        .map_err(|_| timeout("the stream of changes"))?;
+    // Another subscription may have captured the table while this one waited for the locks.
+    if let Some(captured) = current_capture(database, demand) {
+        return Ok(captured);
+    }
+    if let Some(known) = database.captures.get(demand.relation) {
+        return extend(database, known, joined(known.demand, demand)).await;
+    }
+    let captured = database.log.capture(&database.name, &demand).await?;
+    database.captures.insert(TableCapture {
+        demand,
+        captured,
+        first_captured: captured.since,
+        last_used: Instant::now(),
+        stale: false,
+        pending_gap: None,
+        next_gap: None,
+    });
+    Ok(captured)
+}
+
+/// Captures a known table for more changes, or again.
+async fn extend(
+    database: &DatabaseFeed,
+    mut known: TableCapture,
+    demand: Demand,
+) -> Result<Captured> {
+    // Checked before the capture: afterwards it looks intact even if it was missing before.
+    if !known.stale && health::is_missing(database, &known).await {
+        database
+            .captures
+            .mark_stale(demand.relation, known.captured.since);
+        known.stale = true;
+    }
+    known.last_used = Instant::now();
+    Ok(recapture::recapture_table(database, known, demand).await?)
+}
+
+/// The union of two demands, with the patience of the second.
+fn joined(known: Demand, demand: Demand) -> Demand {
+    Demand {
+        changes: demand.changes || known.changes,
+        old_rows: demand.old_rows || known.old_rows,
+        ..demand
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::timeout;
+
+    use super::*;
+    use crate::database::fixture::database_feed;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_subscription_waits_for_a_new_stream_until_the_deadline_only() {
+        let database = database_feed();
+        let patience = database.settings.subscribe_timeout;
+        let demand = Demand {
+            relation: 1,
+            changes: true,
+            old_rows: false,
+            patience,
+        };
+        // As while a new stream captures tables that have open writers.
+        let _exclusive = database.captures.lock.write().await;
+        let refused = ensure_captured(&database, demand, Instant::now() + patience);
+        let refused = timeout(patience + Duration::from_secs(1), refused).await;
+        let refused = refused.expect("the subscription waits forever");
+        assert!(matches!(refused, Err(Error::Timeout { .. })), "{refused:?}");
+    }
+}

@@ -1,0 +1,281 @@
+//! Checks that captures are intact, and repairs them. A user may remove a table from the publication,
+//! disable its triggers, or drop the key that is its replica identity, so that PostgreSQL rejects
+//! UPDATE and DELETE. The log reports none of this.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidegate_sql::log::{Demand, LogError, LogPosition};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
+use tracing::{debug, info, warn};
+
+use crate::capture::recapture;
+use crate::catalog_query::{TextRow, is_true, oid_array, text};
+use crate::database::captures::TableCapture;
+use crate::database::database_feed::DatabaseFeed;
+use crate::event::item::Ended;
+use crate::watch::catalog_poll;
+
+/// A poll is followed by a pause of this many times its duration: a burst of definitions must not keep
+/// the server busy with polls.
+const PAUSE_FACTOR: u32 = 2;
+
+/// Polls the catalog at intervals and on request, publishes the snapshots, and repairs captures. Runs
+/// until it is aborted.
+pub(crate) async fn watch(database: Arc<DatabaseFeed>) {
+    let mut tick = interval(database.settings.poll_interval);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut watch = HealthWatch {
+        database: database.clone(),
+        last_health: HashMap::new(),
+        repairing: HashSet::new(),
+        repairs: JoinSet::new(),
+    };
+    loop {
+        tokio::select! {
+            _ = tick.tick() => {}
+            () = database.poll_request.notified() => {}
+            Some(repaired) = watch.repairs.join_next() => {
+                match repaired {
+                    Ok(table) => drop(watch.repairing.remove(&table)),
+                    // Which repair has panicked is unknown: all tables may be repaired again.
+                    Err(_) => watch.repairing.clear(),
+                }
+                continue;
+            }
+        }
+        let begin = Instant::now();
+        if let Err(error) = watch.check_captures().await {
+            debug!(database = %database.name, %error, "could not poll the catalog");
+        }
+        sleep(begin.elapsed() * PAUSE_FACTOR).await;
+    }
+}
+
+struct HealthWatch {
+    database: Arc<DatabaseFeed>,
+    last_health: HashMap<u32, LastHealth>,
+    /// The tables that are being repaired.
+    repairing: HashSet<u32>,
+    repairs: JoinSet<u32>,
+}
+
+/// The health of a capture at the last poll.
+struct LastHealth {
+    /// The capture to which it belongs.
+    changes: bool,
+    since: LogPosition,
+    evidence: Vec<Box<str>>,
+}
+
+/// The health of a table's capture: a row of [`tidegate_sql::log::ChangeLog::standing`].
+struct CaptureHealth {
+    table: u32,
+    /// Evidence that INSERTs are captured: as long as one of these words stays, nothing was missed.
+    inserts: Vec<Box<str>>,
+    /// The same for UPDATE and DELETE.
+    changes: Vec<Box<str>>,
+    /// Whether PostgreSQL accepts UPDATE and DELETE; not if the replica identity is missing.
+    accepts_writes: bool,
+}
+
+impl CaptureHealth {
+    fn read(row: &TextRow) -> Option<Self> {
+        let evidence = |at| {
+            let evidence = text(row, at);
+            let evidence = evidence.split(',').filter(|word| !word.is_empty());
+            evidence.map(Into::into).collect()
+        };
+        Some(Self {
+            table: text(row, 0).parse().ok()?,
+            inserts: evidence(1),
+            changes: evidence(2),
+            accepts_writes: is_true(row, 3),
+        })
+    }
+
+    /// The evidence for the changes that are demanded.
+    fn evidence(&self, demand: &Demand) -> &[Box<str>] {
+        if demand.changes {
+            &self.changes
+        } else {
+            &self.inserts
+        }
+    }
+}
+
+impl HealthWatch {
+    async fn check_captures(&mut self) -> tidegate_sql::Result<()> {
+        if !self.database.stream.is_live() {
+            return Ok(());
+        }
+        let snapshot = Arc::new(catalog_poll::poll(&self.database).await?);
+        self.database.snapshots.send_replace(snapshot.clone());
+        let captures = &snapshot.captures;
+        self.last_health
+            .retain(|table, _| captures.contains_key(table));
+        for health in snapshot
+            .capture_health
+            .iter()
+            .filter_map(CaptureHealth::read)
+        {
+            let table = health.table;
+            let fault = match captures.get(&table) {
+                Some(capture) => self.fault(capture, &health),
+                // Not subscribed to on this node, but its writers must not be rejected either.
+                None => (!health.accepts_writes).then_some(CaptureFault::RejectsWrites),
+            };
+            if let Some(fault) = fault
+                && self.repairing.insert(table)
+            {
+                let database = self.database.clone();
+                self.repairs.spawn(async move {
+                    repair(&database, table, fault).await;
+                    table
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares the health of a capture with that of the last poll.
+    fn fault(&mut self, capture: &TableCapture, health: &CaptureHealth) -> Option<CaptureFault> {
+        let demand = &capture.demand;
+        let evidence = health.evidence(demand);
+        let (changes, since) = (demand.changes, capture.captured.since);
+        let last = self.last_health.get(&health.table);
+        let last = last.filter(|last| (last.changes, last.since) == (changes, since));
+        let stays =
+            last.is_none_or(|last| last.evidence.iter().any(|word| evidence.contains(word)));
+        if capture.stale || evidence.is_empty() || !stays {
+            self.database.captures.mark_stale(health.table, since);
+            self.last_health.remove(&health.table);
+            return Some(CaptureFault::Missing);
+        }
+        let evidence = evidence.to_vec();
+        let last = LastHealth {
+            changes,
+            since,
+            evidence,
+        };
+        self.last_health.insert(health.table, last);
+        (!health.accepts_writes).then_some(CaptureFault::RejectsWrites)
+    }
+}
+
+/// What is wrong with the capture of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CaptureFault {
+    /// Changes may be missing.
+    Missing,
+    /// The table has no replica identity, so that UPDATE and DELETE are rejected.
+    RejectsWrites,
+}
+
+/// Whether there is no evidence that a table is captured. If PostgreSQL does not answer, it is assumed
+/// to be missing.
+pub(crate) async fn is_missing(database: &DatabaseFeed, capture: &TableCapture) -> bool {
+    let table = capture.demand.relation;
+    let (query, tables) = (database.log.standing(), oid_array(&[table]));
+    let Ok(rows) = database.catalog.query_once(query, &[&tables]).await else {
+        return true;
+    };
+    let mut healths = rows.iter().filter_map(CaptureHealth::read);
+    let health = healths.find(|health| health.table == table);
+    health.is_some_and(|health| health.evidence(&capture.demand).is_empty())
+}
+
+/// Captures a table again. A failure is retried after the next poll.
+async fn repair(database: &DatabaseFeed, table: u32, fault: CaptureFault) {
+    info!(database = %database.name, relation = table, ?fault, "capturing a table again");
+    match recapture(database, table, fault).await {
+        Ok(()) => {}
+        // Something that all tables need is gone, such as the publication: the stream must be
+        // opened again.
+        Err(LogError::Gone) => database.stream.reopen_request.notify_one(),
+        Err(error @ (LogError::Unsupported(_) | LogError::NotAllowed { .. })) => {
+            stop_capture(database, table, &error);
+        }
+        Err(error) => {
+            debug!(database = %database.name, relation = table, %error,
+                   "could not capture a table again");
+        }
+    }
+}
+
+async fn recapture(
+    database: &DatabaseFeed,
+    table: u32,
+    fault: CaptureFault,
+) -> Result<(), LogError> {
+    let table_lock = database.captures.table_lock(table);
+    let _table_lock = table_lock.lock().await;
+    let _shared = database.captures.lock.read().await;
+    let Some(known) = database.captures.get(table) else {
+        return repair_replica_identity(database, table, fault).await;
+    };
+    if fault == CaptureFault::Missing && !known.stale {
+        // A subscription has captured it again meanwhile.
+        return Ok(());
+    }
+    recapture::recapture_table(database, known, known.demand)
+        .await
+        .map(drop)
+}
+
+/// Restores the replica identity of a table that only other nodes have subscriptions to.
+async fn repair_replica_identity(
+    database: &DatabaseFeed,
+    table: u32,
+    fault: CaptureFault,
+) -> Result<(), LogError> {
+    if fault != CaptureFault::RejectsWrites {
+        return Ok(());
+    }
+    let demand = Demand {
+        relation: table,
+        changes: true,
+        old_rows: false,
+        patience: Duration::ZERO,
+    };
+    match database.log.capture(&database.name, &demand).await {
+        Err(LogError::Gone) => Err(LogError::Gone),
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+/// A table can no longer be captured as demanded. Subscriptions to UPDATE or DELETE end. Subscriptions
+/// to INSERT continue if INSERTs can be captured, which the next poll tries; if it was these that
+/// failed, all subscriptions end.
+pub(crate) fn stop_capture(database: &DatabaseFeed, table: u32, error: &LogError) {
+    let problem = error.to_string();
+    let ends_all = database.captures.with_all(|captures| {
+        let demand = captures.get_mut(&table).map(|capture| &mut capture.demand);
+        let demand = demand.filter(|demand| demand.changes);
+        let ends_all = demand.is_none();
+        if let Some(demand) = demand {
+            (demand.changes, demand.old_rows) = (false, false);
+        } else {
+            captures.remove(&table);
+        }
+        ends_all
+    });
+    let mut subscribers = database.hub.subscribers();
+    subscribers.retain(|subscriber| subscriber.relation == table);
+    let first = subscribers.first().map(|one| &one.name);
+    let name = first.map(|(schema, name)| format!("{schema}.{name}"));
+    warn!(
+        database = %database.name, relation = table, table = name, %error,
+        "stopped capturing a table"
+    );
+    for subscriber in subscribers {
+        if ends_all || subscriber.operations.need_changes() {
+            subscriber.end(Ended::Changed {
+                problem: problem.clone(),
+            });
+            database.hub.detach(&subscriber);
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! Keeps tables captured, and reports gaps.
+
+pub(crate) mod ensure;
+pub(crate) mod health;
+pub(crate) mod partitions;
+pub(crate) mod recapture;

@@ -1,0 +1,206 @@
+//! Queries about the catalog and about row level security, with an empty `search_path`: a user's
+//! function or operator of the same name as a built-in one is never called.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::BytesMut;
+use tidegate_sql::codec::json_string;
+use tidegate_sql::{
+    Author, BoundStatement, BoxFuture, Column, DatabaseName, Error, Executor, Flow, Mode,
+    Parameter, Principal, RawRow, Result, RoleName, RowSink, Statement, Terms,
+};
+
+/// The deadline of a query.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How often a query is repeated while PostgreSQL is unreachable, and the pause in between.
+pub(crate) const RETRIES: (u32, Duration) = (20, Duration::from_millis(250));
+
+/// A row of text values.
+pub(crate) type TextRow = Vec<Option<String>>;
+
+/// A value of a row; empty for NULL.
+pub(crate) fn text(row: &TextRow, at: usize) -> Box<str> {
+    row.get(at)
+        .and_then(Option::as_deref)
+        .unwrap_or_default()
+        .into()
+}
+
+/// Whether a value of a row is `true`.
+pub(crate) fn is_true(row: &TextRow, at: usize) -> bool {
+    row.get(at).and_then(Option::as_deref) == Some("true")
+}
+
+/// The result of [`query_snapshot`].
+pub(crate) enum QueryOutcome {
+    /// The rows of each query.
+    Rows(Vec<Vec<TextRow>>),
+    /// The snapshot does not show one of the required transactions yet.
+    NotVisibleYet,
+}
+
+impl QueryOutcome {
+    /// The rows of each query; none for [`QueryOutcome::NotVisibleYet`].
+    pub(crate) fn rows(self) -> Vec<Vec<TextRow>> {
+        match self {
+            Self::Rows(rows) => rows,
+            Self::NotVisibleYet => Vec::new(),
+        }
+    }
+}
+
+/// Queries one database as the service.
+pub(crate) struct CatalogReader {
+    pub(crate) database: DatabaseName,
+    executor: Arc<dyn Executor>,
+}
+
+impl CatalogReader {
+    pub(crate) fn new(executor: Arc<dyn Executor>, database: DatabaseName) -> Self {
+        Self { database, executor }
+    }
+
+    fn principal(&self) -> Principal {
+        Principal::Catalog(self.database.clone())
+    }
+
+    /// Runs one query as a single statement. The service's sessions have an empty `search_path`
+    /// and are read-only.
+    pub(crate) async fn query_once(&self, text: &str, values: &[&str]) -> Result<Vec<TextRow>> {
+        let mut rows = TextRows::default();
+        let statement = bind(text, values)?;
+        self.executor
+            .query(&self.principal(), &statement, &terms(), &mut rows)
+            .await?;
+        Ok(rows.0)
+    }
+
+    /// Runs queries in one snapshot; see [`query_snapshot`].
+    pub(crate) async fn query_snapshot(
+        &self,
+        visible_transactions: &[u32],
+        queries: &[(&str, &[&str])],
+    ) -> Result<QueryOutcome> {
+        let principal = self.principal();
+        query_snapshot(&*self.executor, &principal, visible_transactions, queries).await
+    }
+}
+
+fn terms() -> Terms {
+    Terms {
+        deadline: Some(Instant::now() + TIMEOUT),
+        author: Author::Service,
+    }
+}
+
+/// The first statement of a snapshot: sets the path, and returns whether the snapshot shows the
+/// required transactions. The log has only the lower 32 bits of a transaction id; the upper bits
+/// follow from the next id to be assigned, which is near.
+const OPENING_QUERY: &str = "\
+    SELECT pg_catalog.set_config('search_path', '', true), (\
+        SELECT pg_catalog.bool_and(pg_catalog.txid_visible_in_snapshot(\
+            now.next + ((number - (now.next & 4294967295) + 6442450944) & 4294967295) \
+            - 2147483648, now.shown)) \
+        FROM pg_catalog.unnest(:numbers::pg_catalog.int8[]) AS number, (\
+            SELECT shown, pg_catalog.txid_snapshot_xmax(shown) AS next \
+            FROM pg_catalog.txid_current_snapshot() AS shown) AS now)::text";
+
+/// Runs queries as a principal, in one snapshot that must show some transactions. Every column of
+/// the results must be text.
+pub(crate) async fn query_snapshot(
+    executor: &dyn Executor,
+    principal: &Principal,
+    visible_transactions: &[u32],
+    queries: &[(&str, &[&str])],
+) -> Result<QueryOutcome> {
+    let mut transaction = executor.begin(principal, Mode::Snapshot, &terms()).await?;
+    let ids = oid_array(visible_transactions);
+    let mut opening = TextRows::default();
+    transaction
+        .query(&bind(OPENING_QUERY, &[&ids])?, &mut opening)
+        .await?;
+    let all_visible = opening.0.first().and_then(|row| row.get(1)?.as_deref());
+    if all_visible == Some("false") {
+        transaction.commit().await?;
+        return Ok(QueryOutcome::NotVisibleYet);
+    }
+    let mut results = Vec::with_capacity(queries.len());
+    for (text, values) in queries {
+        let mut rows = TextRows::default();
+        transaction.query(&bind(text, values)?, &mut rows).await?;
+        results.push(rows.0);
+    }
+    transaction.commit().await?;
+    Ok(QueryOutcome::Rows(results))
+}
+
+/// A statement with its values in text form, in the order of the placeholders.
+fn bind(text: &str, values: &[&str]) -> Result<BoundStatement> {
+    let statement = Arc::new(Statement::parse(text)?);
+    let count = statement.placeholders().len();
+    if count != values.len() {
+        return Err(Error::internal(
+            "the number of values is not that of the placeholders",
+        ));
+    }
+    Ok(BoundStatement {
+        statement,
+        hints: vec![None; count],
+        formats: vec![None; count],
+        sets: vec![
+            values
+                .iter()
+                .map(|value| Parameter::Text((*value).into()))
+                .collect(),
+        ],
+        listed: false,
+        places: Vec::new(),
+    })
+}
+
+/// A quoted identifier.
+pub(crate) fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// Numbers as the text of a PostgreSQL array.
+pub(crate) fn oid_array<'a>(oids: impl IntoIterator<Item = &'a u32>) -> String {
+    let list: Vec<String> = oids.into_iter().map(u32::to_string).collect();
+    format!("{{{}}}", list.join(","))
+}
+
+/// Role names as a JSON array.
+pub(crate) fn role_array<'a>(roles: impl IntoIterator<Item = &'a RoleName>) -> String {
+    let mut out = BytesMut::from(&b"["[..]);
+    for (number, role) in roles.into_iter().enumerate() {
+        if number > 0 {
+            out.extend_from_slice(b",");
+        }
+        json_string(role.as_str().as_bytes(), &mut out);
+    }
+    out.extend_from_slice(b"]");
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+/// Collects text values, which have the same form in both wire formats.
+#[derive(Default)]
+struct TextRows(Vec<TextRow>);
+
+impl RowSink for TextRows {
+    fn columns(&mut self, _: &[Column]) -> Result<()> {
+        Ok(())
+    }
+
+    fn row(&mut self, row: RawRow<'_>) -> Result<Flow> {
+        let text = |raw: &[u8]| String::from_utf8_lossy(raw).into_owned();
+        self.0
+            .push(row.values().map(|value| value.map(text)).collect());
+        Ok(Flow::Continue)
+    }
+
+    fn ready(&mut self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}

@@ -1,0 +1,157 @@
+//! The feed of one database: the state that its tasks share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+use tidegate_sql::log::{Captured, ChangeLog, LogIdentity, LogPosition};
+use tidegate_sql::{DatabaseName, Executor};
+use tokio::sync::{Notify, Semaphore, watch};
+use tokio::time::Instant;
+
+use crate::catalog_query::CatalogReader;
+use crate::database::captures::Captures;
+use crate::database::catalog_snapshot::CatalogSnapshot;
+use crate::database::stream_progress::StreamProgress;
+use crate::decode::type_cache::TypeCache;
+use crate::dispatch::case_folding::CaseFoldingCache;
+use crate::dispatch::hub::{Attached, StartAt};
+use crate::dispatch::shared_hub::SharedHub;
+use crate::dispatch::subscriber::Subscriber;
+use crate::event::cursor::EventPosition;
+use crate::event::item::Resync;
+use crate::metrics::FeedMetrics;
+use crate::settings::FeedSettings;
+
+/// The parts of a database's feed, each with its own lock. Only the methods here concern several of
+/// them.
+pub(crate) struct DatabaseFeed {
+    pub(crate) name: DatabaseName,
+    pub(crate) log: Arc<dyn ChangeLog>,
+    pub(crate) catalog: CatalogReader,
+    pub(crate) settings: FeedSettings,
+    pub(crate) hub: Arc<SharedHub>,
+    pub(crate) types: TypeCache,
+    pub(crate) case_folding: CaseFoldingCache,
+    pub(crate) captures: Captures,
+    pub(crate) stream: StreamProgress,
+    /// Limits how many replays read the log at once.
+    pub(crate) replay_permits: Semaphore,
+    /// Asks for a poll of the catalog: a definition has changed.
+    pub(crate) poll_request: Notify,
+    /// What the last poll of the catalog found.
+    pub(crate) snapshots: watch::Sender<Arc<CatalogSnapshot>>,
+    pub(crate) metrics: Arc<FeedMetrics>,
+    /// When there was last a subscription.
+    pub(crate) last_used: Mutex<Instant>,
+    subscriber_ids: AtomicU64,
+    /// How many subscriptions are being made at the moment.
+    subscribing: AtomicUsize,
+}
+
+impl DatabaseFeed {
+    pub(crate) fn new(
+        name: DatabaseName,
+        log: Arc<dyn ChangeLog>,
+        executor: Arc<dyn Executor>,
+        settings: FeedSettings,
+    ) -> Self {
+        Self {
+            catalog: CatalogReader::new(executor, name.clone()),
+            name,
+            log,
+            hub: Arc::new(SharedHub::new(settings.ring_bytes)),
+            types: TypeCache::default(),
+            case_folding: CaseFoldingCache::default(),
+            captures: Captures::default(),
+            stream: StreamProgress::new(settings.subscribe_timeout),
+            replay_permits: Semaphore::new(settings.max_replays),
+            poll_request: Notify::new(),
+            snapshots: watch::Sender::default(),
+            metrics: Arc::default(),
+            last_used: Mutex::new(Instant::now()),
+            subscriber_ids: AtomicU64::new(1),
+            subscribing: AtomicUsize::new(0),
+            settings,
+        }
+    }
+
+    pub(crate) fn next_subscriber_id(&self) -> u64 {
+        self.subscriber_ids.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// A stream was opened. Unless it continues where the last one ended, there is a gap.
+    pub(crate) fn stream_opened(&self, log: LogIdentity, start: LogPosition, continues: bool) {
+        let before = self.hub.log_identity();
+        if before != log && before != LogIdentity(0) {
+            self.captures.reset_positions();
+            self.stream.update(|state| state.reached = LogPosition(0));
+        }
+        self.hub.lock().stream_opened(log, start, continues);
+    }
+
+    /// Everything before a position was dispatched.
+    pub(crate) fn advance(&self, position: LogPosition) {
+        // The ring first: what has waited for the position reads the ring.
+        self.hub.advance(position);
+        self.stream.advance(position);
+    }
+
+    /// Adds and acknowledges a subscription. `None` if a table definition has come through the log
+    /// since there were `definition_count` of them.
+    pub(crate) fn attach(
+        &self,
+        subscriber: &Arc<Subscriber>,
+        start: StartAt,
+        definition_count: u64,
+    ) -> Option<Attached> {
+        let mut hub = self.hub.lock();
+        if hub.definition_count != definition_count {
+            return None;
+        }
+        // A gap that was reported before this subscription is attached has moved `since`: checked
+        // under the lock of the hub, because gaps are reported under it.
+        let since = self.captures.get(subscriber.relation);
+        let since = since.map(|capture| capture.captured.since);
+        let start = match (start, since) {
+            (StartAt::After(position), Some(since)) if position.commit < since => {
+                StartAt::Gap(Resync::Expired)
+            }
+            _ => start,
+        };
+        Some(hub.attach(subscriber, start))
+    }
+
+    /// Reports a pending gap, unless that was done.
+    pub(crate) fn report_gap(&self, relation: u32, gap: Captured) {
+        // Under one lock: a stream of another log, whose positions mean something else, either
+        // finds the gap reported or has removed it.
+        let mut hub = self.hub.lock();
+        if self.captures.take_gap(relation, gap) {
+            let before = EventPosition::before(gap.since);
+            hub.report_missed(relation, before, Resync::Interrupted);
+        }
+    }
+
+    /// Whether there is no subscription, and none is being made.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.subscribing.load(Ordering::Acquire) == 0 && !self.hub.has_subscribers()
+    }
+}
+
+/// Keeps a database's feed running while a subscription is being made.
+pub(crate) struct SubscribeGuard(pub(crate) Arc<DatabaseFeed>);
+
+impl SubscribeGuard {
+    pub(crate) fn new(database: Arc<DatabaseFeed>) -> Self {
+        database.subscribing.fetch_add(1, Ordering::AcqRel);
+        Self(database)
+    }
+}
+
+impl Drop for SubscribeGuard {
+    fn drop(&mut self) {
+        *self.0.last_used.lock() = Instant::now();
+        self.0.subscribing.fetch_sub(1, Ordering::AcqRel);
+    }
+}

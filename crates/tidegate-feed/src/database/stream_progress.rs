@@ -1,0 +1,127 @@
+//! Whether a database's stream is open and how far it has been read.
+
+use std::time::Duration;
+
+use tidegate_sql::log::LogPosition;
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, timeout_at};
+
+use crate::error::{Error, Result};
+
+/// How far the stream of changes is.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StreamState {
+    pub(crate) live: bool,
+    /// Everything that committed before this has been dispatched.
+    pub(crate) reached: LogPosition,
+    /// Why the stream is not live.
+    pub(crate) problem: Option<StreamProblem>,
+    /// The feed stops: the stream is not opened again.
+    pub(crate) stopped: bool,
+}
+
+/// Why there is no stream.
+#[derive(Clone, Debug)]
+pub(crate) enum StreamProblem {
+    NotAllowed { reason: String, remedy: String },
+    TimedOut { what: String, limit: Duration },
+    Other(String),
+}
+
+/// The progress of the live reader, which others wait for.
+pub(crate) struct StreamProgress {
+    state: watch::Sender<StreamState>,
+    /// Asks the live reader to find out how far the stream is.
+    pub(crate) progress_request: Notify,
+    /// Asks the live reader to open the stream again, from the current end of the log.
+    pub(crate) reopen_request: Notify,
+    /// The limit that a timeout names.
+    timeout: Duration,
+}
+
+impl StreamProgress {
+    pub(crate) fn new(timeout: Duration) -> Self {
+        Self {
+            state: watch::Sender::new(StreamState::default()),
+            progress_request: Notify::new(),
+            reopen_request: Notify::new(),
+            timeout,
+        }
+    }
+
+    pub(crate) fn state(&self) -> StreamState {
+        self.state.borrow().clone()
+    }
+
+    pub(crate) fn is_live(&self) -> bool {
+        self.state.borrow().live
+    }
+
+    pub(crate) fn reached(&self) -> LogPosition {
+        self.state.borrow().reached
+    }
+
+    /// Changes the state, and wakes everyone who waits for it.
+    pub(crate) fn update(&self, change: impl FnOnce(&mut StreamState)) {
+        self.state.send_modify(change);
+    }
+
+    /// Moves on to a position; never back.
+    pub(crate) fn advance(&self, position: LogPosition) {
+        self.state.send_if_modified(|state| {
+            let has_advanced = position > state.reached;
+            state.reached = state.reached.max(position);
+            has_advanced
+        });
+    }
+
+    /// Waits until the stream is live.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], or why the log may not be read.
+    pub(crate) async fn wait_live(&self, deadline: Instant) -> Result<()> {
+        let mut stream = self.state.subscribe();
+        let settled = stream.wait_for(|state| state.live || state.stopped);
+        let settled = timeout_at(deadline, settled).await;
+        if settled.is_ok_and(|state| state.is_ok_and(|state| state.live)) {
+            return Ok(());
+        }
+        match self.state.borrow().problem.clone() {
+            Some(StreamProblem::NotAllowed { reason, remedy }) => {
+                Err(Error::CaptureNotAllowed { reason, remedy })
+            }
+            Some(StreamProblem::TimedOut { what, limit }) => Err(Error::Timeout { what, limit }),
+            Some(StreamProblem::Other(problem)) => Err(Error::Unavailable(Some(problem.into()))),
+            None => Err(Error::Unavailable(None)),
+        }
+    }
+
+    /// Waits until everything before a position has been dispatched.
+    ///
+    /// # Errors
+    /// [`Error::Timeout`].
+    pub(crate) async fn wait_until_reached(
+        &self,
+        position: LogPosition,
+        deadline: Instant,
+    ) -> Result<()> {
+        const REQUEST_INTERVAL: Duration = Duration::from_millis(25);
+        let mut stream = self.state.subscribe();
+        loop {
+            // An idle log sends nothing by itself. The request is repeated because a stream that
+            // broke meanwhile has lost it.
+            self.progress_request.notify_one();
+            let next = deadline.min(Instant::now() + REQUEST_INTERVAL);
+            let reached = stream.wait_for(|state| state.live && state.reached >= position);
+            if let Ok(Ok(_)) = timeout_at(next, reached).await {
+                return Ok(());
+            }
+            if Instant::now() >= deadline {
+                return Err(Error::Timeout {
+                    what: "the stream of changes".to_owned(),
+                    limit: self.timeout,
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Decodes messages of the log to changes. Transactions are not buffered: a transaction has committed
+//! before its first message comes, so each change is passed on at once.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tidegate_sql::Type;
+use tidegate_sql::log::LogPosition;
+
+use crate::decode::change::{Change, ChangeKind};
+use crate::decode::pgoutput::{self, DecodeError, Message, OldRow, Relation, Tuple};
+use crate::decode::schema::{RelationSchema, unknown_types};
+use crate::event::cursor::EventPosition;
+use crate::event::operation::Operation;
+
+/// Decodes the messages of one stream. PostgreSQL describes each table once per stream, so every
+/// stream needs its own decoder.
+#[derive(Debug, Default)]
+pub(crate) struct ChangeDecoder {
+    schemas: HashMap<u32, Arc<RelationSchema>>,
+    /// The position of the last change of the open transaction.
+    open: Option<EventPosition>,
+    /// The lower 32 bits of the id of the open transaction, or of the last one.
+    transaction_id: u32,
+}
+
+/// What a message means.
+#[derive(Debug)]
+pub(crate) enum Decoded {
+    /// Nothing that subscriptions need.
+    Nothing,
+    /// A table has types that are not known: resolve them and call [`ChangeDecoder::describe`].
+    Undescribed(Relation, Vec<u32>),
+    /// A table has this schema from here on.
+    Described(Arc<RelationSchema>),
+    /// A row was changed.
+    Changed(Change),
+    /// Tables were truncated.
+    Truncated(Vec<Change>),
+    /// A transaction ended; the log continues at this position.
+    Committed(LogPosition),
+}
+
+/// Why a stream cannot be decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum DecoderError {
+    /// A message is malformed.
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
+    /// A message is not allowed at its place.
+    #[error("unexpected message in the log: {0}")]
+    Order(&'static str),
+}
+
+impl ChangeDecoder {
+    /// Whether a transaction is open: positions inside of it must not be confirmed.
+    pub(crate) fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// The commit position of the open transaction, if one is open.
+    pub(crate) fn open_commit(&self) -> Option<LogPosition> {
+        self.open.map(|position| position.commit)
+    }
+
+    /// The lower 32 bits of the id of the open transaction, or of the last one.
+    pub(crate) fn transaction_id(&self) -> u32 {
+        self.transaction_id
+    }
+
+    /// Decodes the next message.
+    ///
+    /// # Errors
+    /// The stream cannot be decoded any further.
+    pub(crate) fn decode(
+        &mut self,
+        message: &Bytes,
+        types: &HashMap<u32, Type>,
+    ) -> Result<Decoded, DecoderError> {
+        match pgoutput::decode(message)? {
+            Message::Begin {
+                commit,
+                transaction,
+            } => {
+                self.open = Some(EventPosition::before(commit));
+                self.transaction_id = transaction;
+                Ok(Decoded::Nothing)
+            }
+            Message::Commit { end, .. } => {
+                self.open
+                    .take()
+                    .ok_or(DecoderError::Order("a commit without a begin"))?;
+                Ok(Decoded::Committed(end))
+            }
+            Message::Relation(relation) => {
+                let unknown = unknown_types(&relation, types);
+                if unknown.is_empty() {
+                    return Ok(Decoded::Described(self.describe(relation, types)));
+                }
+                Ok(Decoded::Undescribed(relation, unknown))
+            }
+            Message::Insert { relation, new } => self.row(relation, Operation::Insert, new),
+            Message::Update {
+                relation,
+                old,
+                mut new,
+            } => {
+                if let Some(OldRow::Row(old)) = &old {
+                    new.fill_absent(old);
+                }
+                self.row(relation, Operation::Update, new)
+            }
+            Message::Delete { relation, old } => {
+                let row = match old {
+                    OldRow::Row(row) => row,
+                    OldRow::Key(mut key) => {
+                        let schema = self.schema(relation)?;
+                        key.clear_unless(|at| {
+                            schema
+                                .columns
+                                .get(at)
+                                .is_some_and(|column| column.in_replica_identity)
+                        });
+                        key
+                    }
+                };
+                self.row(relation, Operation::Delete, row)
+            }
+            Message::Truncate { relations } => {
+                let changes = relations.iter().map(|relation| {
+                    let schema = self.schema(*relation)?;
+                    self.change(schema, ChangeKind::Truncated)
+                });
+                Ok(Decoded::Truncated(changes.collect::<Result<_, _>>()?))
+            }
+            Message::Origin | Message::Type { .. } | Message::Emitted { .. } => {
+                Ok(Decoded::Nothing)
+            }
+        }
+    }
+
+    /// Adds the description of a table, all of whose types are known.
+    pub(crate) fn describe(
+        &mut self,
+        relation: Relation,
+        types: &HashMap<u32, Type>,
+    ) -> Arc<RelationSchema> {
+        let schema = Arc::new(RelationSchema::new(relation, types));
+        self.schemas.insert(schema.oid, schema.clone());
+        schema
+    }
+
+    /// Replaces a schema by one with the current types.
+    pub(crate) fn update_types(
+        &mut self,
+        schema: &RelationSchema,
+        types: &HashMap<u32, Type>,
+    ) -> Arc<RelationSchema> {
+        let schema = Arc::new(schema.with_types(types));
+        self.schemas.insert(schema.oid, schema.clone());
+        schema
+    }
+
+    /// Replaces all schemas whose composite types have changed.
+    pub(crate) fn refresh_types(&mut self, types: &HashMap<u32, Type>) {
+        for schema in self.schemas.values_mut() {
+            if schema.has_changed_attributes(types) {
+                *schema = Arc::new(schema.with_types(types));
+            }
+        }
+    }
+
+    fn row(
+        &mut self,
+        relation: u32,
+        operation: Operation,
+        tuple: Tuple,
+    ) -> Result<Decoded, DecoderError> {
+        let schema = self.schema(relation)?;
+        if tuple.len() != schema.columns.len() {
+            return Err(DecoderError::Order(
+                "a row whose columns are not those of its table",
+            ));
+        }
+        Ok(Decoded::Changed(
+            self.change(schema, ChangeKind::Row(operation, tuple))?,
+        ))
+    }
+
+    fn schema(&self, relation: u32) -> Result<Arc<RelationSchema>, DecoderError> {
+        let schema = self.schemas.get(&relation).cloned();
+        schema.ok_or(DecoderError::Order(
+            "a change of a table without a description",
+        ))
+    }
+
+    fn change(
+        &mut self,
+        schema: Arc<RelationSchema>,
+        kind: ChangeKind,
+    ) -> Result<Change, DecoderError> {
+        let position = self.open.as_mut();
+        let position = position.ok_or(DecoderError::Order("a change outside of a transaction"))?;
+        position.index = position.index.saturating_add(1);
+        let position = *position;
+        Ok(Change {
+            position,
+            transaction_id: self.transaction_id,
+            schema,
+            kind,
+        })
+    }
+}

@@ -1,0 +1,91 @@
+//! Enum labels that were added or renamed after the enum was read. The log does not report them; they
+//! first appear in a row.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use tidegate_sql::log::LogError;
+use tidegate_sql::{Type, TypeKind};
+
+use crate::catalog_query::{CatalogReader, oid_array, text};
+use crate::decode::change::{Change, ChangeKind};
+use crate::decode::decoder::ChangeDecoder;
+use crate::decode::type_cache::{EnumLabel, TypeCache};
+
+/// How long a label that the catalog does not have is not looked up again: it was renamed since the
+/// row was written.
+const REQUERY_AFTER: Duration = Duration::from_secs(10);
+
+const LABELS: &str = "\
+    SELECT e.enumtypid::text, e.enumlabel::text FROM pg_catalog.pg_enum e \
+    WHERE e.enumtypid = ANY (:types::oid[]) ORDER BY e.enumtypid, e.enumsortorder";
+
+/// The labels in a change that its enums do not have, except those that were just looked up.
+pub(crate) fn unknown(types: &TypeCache, change: &Change) -> Vec<EnumLabel> {
+    let ChangeKind::Row(_, tuple) = &change.kind else {
+        return Vec::new();
+    };
+    let mut unknown = change.schema.unknown_labels(tuple);
+    if !unknown.is_empty() {
+        let mut queried = types.queried_labels.lock();
+        queried.retain(|_, at| at.elapsed() < REQUERY_AFTER);
+        unknown.retain(|label| !queried.contains_key(label));
+    }
+    unknown
+}
+
+/// Reads the labels of enums again, and gives the change a schema that has them.
+///
+/// # Errors
+/// [`LogError::Unavailable`] when PostgreSQL does not answer.
+pub(crate) async fn refresh(
+    catalog: &CatalogReader,
+    types: &TypeCache,
+    decoder: &mut ChangeDecoder,
+    unknown: Vec<EnumLabel>,
+    change: &mut Change,
+) -> Result<(), LogError> {
+    let enums: Vec<u32> = unknown.iter().map(|(r#type, _)| *r#type).collect();
+    let labels = look_up(catalog, &enums)
+        .await
+        .map_err(|error| LogError::Unavailable(Box::new(error)))?;
+    let updated = types.update(|all| {
+        for r#type in all.values_mut() {
+            if let Some(current) = with_labels(r#type, &labels) {
+                *r#type = current;
+            }
+        }
+    });
+    let now = Instant::now();
+    let queried = unknown.into_iter().map(|label| (label, now));
+    types.queried_labels.lock().extend(queried);
+    change.schema = decoder.update_types(&change.schema, &updated);
+    Ok(())
+}
+
+async fn look_up(
+    catalog: &CatalogReader,
+    enums: &[u32],
+) -> tidegate_sql::Result<HashMap<u32, Vec<String>>> {
+    let enums = oid_array(enums);
+    let outcome = catalog.query_snapshot(&[], &[(LABELS, &[&enums])]).await?;
+    let mut labels: HashMap<u32, Vec<String>> = HashMap::new();
+    for row in outcome.rows().iter().flatten() {
+        let r#type = text(row, 0)
+            .parse()
+            .map_err(tidegate_sql::Error::internal)?;
+        labels.entry(r#type).or_default().push(text(row, 1).into());
+    }
+    Ok(labels)
+}
+
+/// An enum, or a domain over one, with its current labels.
+fn with_labels(r#type: &Type, labels: &HashMap<u32, Vec<String>>) -> Option<Type> {
+    let kind = match r#type.kind() {
+        TypeKind::Enum(_) => TypeKind::Enum(labels.get(&r#type.oid())?.clone()),
+        TypeKind::Domain(inner) => TypeKind::Domain(with_labels(inner, labels)?),
+        _ => return None,
+    };
+    let (name, schema) = (r#type.name().to_owned(), r#type.schema().to_owned());
+    Some(Type::new(name, r#type.oid(), kind, schema))
+}

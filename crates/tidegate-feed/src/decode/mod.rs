@@ -1,0 +1,9 @@
+//! From messages of the log to changes.
+
+pub(crate) mod change;
+pub(crate) mod decoder;
+pub(crate) mod enum_labels;
+pub mod pgoutput;
+pub(crate) mod schema;
+pub(crate) mod type_cache;
+pub(crate) mod type_lookup;

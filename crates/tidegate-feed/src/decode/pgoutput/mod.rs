@@ -1,0 +1,275 @@
+//! The messages of pgoutput (PostgreSQL, "Logical Replication Message Formats"), protocol
+//! version 1: whole transactions, when they commit. Version 2 would also send transactions that may
+//! still roll back, which subscriptions must not see.
+
+mod reader;
+mod tuple;
+
+use bytes::Bytes;
+use tidegate_sql::log::LogPosition;
+
+use self::reader::MessageReader;
+pub use self::tuple::{ColumnValue, Tuple};
+
+/// A message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// A transaction begins.
+    Begin {
+        /// The position of its commit; these positions ascend.
+        commit: LogPosition,
+        /// The transaction id.
+        transaction: u32,
+    },
+    /// A transaction ends.
+    Commit {
+        /// The position of its commit.
+        commit: LogPosition,
+        /// The position after the transaction.
+        end: LogPosition,
+    },
+    /// The origin of the transaction, on a server that replicates from another one.
+    Origin,
+    /// The definition of a table from here on.
+    Relation(Relation),
+    /// A type that is not built in.
+    Type {
+        /// The oid.
+        oid: u32,
+    },
+    /// A row was inserted.
+    Insert {
+        /// The oid of the table.
+        relation: u32,
+        /// The row.
+        new: Tuple,
+    },
+    /// A row was updated.
+    Update {
+        /// The oid of the table.
+        relation: u32,
+        /// The old row, as far as it is in the log.
+        old: Option<OldRow>,
+        /// The new row.
+        new: Tuple,
+    },
+    /// A row was deleted.
+    Delete {
+        /// The oid of the table.
+        relation: u32,
+        /// The old row, as far as it is in the log.
+        old: OldRow,
+    },
+    /// Tables were truncated.
+    Truncate {
+        /// Their oids.
+        relations: Box<[u32]>,
+    },
+    /// A message of `pg_logical_emit_message`; not requested, and ignored.
+    Emitted {
+        /// The content.
+        content: Bytes,
+    },
+}
+
+/// An old row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OldRow {
+    /// The columns of the replica identity; the others are NULL.
+    Key(Tuple),
+    /// The whole row.
+    Row(Tuple),
+}
+
+/// The definition of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Relation {
+    /// Its oid.
+    pub oid: u32,
+    /// Its schema.
+    pub schema: Box<str>,
+    /// Its name.
+    pub name: Box<str>,
+    /// Whether its replica identity is the whole row.
+    pub full_replica_identity: bool,
+    /// Its columns, in the order of the values.
+    pub columns: Box<[RelationColumn]>,
+}
+
+/// A column of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RelationColumn {
+    /// Its name.
+    pub name: Box<str>,
+    /// The oid of its type.
+    pub r#type: u32,
+    /// Whether it belongs to the replica identity.
+    pub in_replica_identity: bool,
+}
+
+/// Why bytes are not a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// The message is too short.
+    #[error("the message is too short")]
+    Truncated,
+    /// There are bytes after the message.
+    #[error("there are bytes after the message")]
+    Trailing,
+    /// A value has binary form, which was not requested.
+    #[error("the message has a value in binary form")]
+    Binary,
+    /// An unknown kind.
+    #[error("unknown kind of {what}: `{}`", kind.escape_ascii())]
+    Unknown {
+        /// What has a kind.
+        what: &'static str,
+        /// The byte.
+        kind: u8,
+    },
+}
+
+/// Decodes a message. Values are not copied.
+///
+/// # Errors
+/// The bytes are not a message.
+pub fn decode(message: &Bytes) -> Result<Message, DecodeError> {
+    let mut reader = MessageReader::new(message);
+    let decoded = match reader.u8()? {
+        b'B' => {
+            let commit = LogPosition(reader.u64()?);
+            let _clock = reader.u64()?;
+            let transaction = reader.u32()?;
+            Message::Begin {
+                commit,
+                transaction,
+            }
+        }
+        b'C' => {
+            let _flags = reader.u8()?;
+            let (commit, end) = (LogPosition(reader.u64()?), LogPosition(reader.u64()?));
+            let _clock = reader.u64()?;
+            Message::Commit { commit, end }
+        }
+        b'O' => {
+            reader.u64()?;
+            reader.text()?;
+            Message::Origin
+        }
+        b'R' => Message::Relation(relation(&mut reader)?),
+        b'Y' => {
+            let oid = reader.u32()?;
+            reader.text()?;
+            reader.text()?;
+            Message::Type { oid }
+        }
+        b'I' => {
+            let relation = reader.u32()?;
+            expect(&mut reader, b'N')?;
+            let new = Tuple::read(message, &mut reader)?;
+            Message::Insert { relation, new }
+        }
+        b'U' => update(message, &mut reader)?,
+        b'D' => {
+            let relation = reader.u32()?;
+            let kind = reader.u8()?;
+            let old = old(message, &mut reader, kind)?;
+            Message::Delete { relation, old }
+        }
+        b'T' => truncate(&mut reader)?,
+        b'M' => {
+            let _flags = reader.u8()?;
+            reader.u64()?;
+            reader.text()?;
+            let length = reader.u32()?;
+            let content = reader.bytes(length as usize)?;
+            Message::Emitted { content }
+        }
+        kind => {
+            return Err(DecodeError::Unknown {
+                what: "message",
+                kind,
+            });
+        }
+    };
+    reader.end()?;
+    Ok(decoded)
+}
+
+fn relation(reader: &mut MessageReader<'_>) -> Result<Relation, DecodeError> {
+    let oid = reader.u32()?;
+    let (schema, name) = (reader.text()?, reader.text()?);
+    let full_replica_identity = reader.u8()? == b'f';
+    let count = reader.u16()?;
+    let mut columns = Vec::with_capacity(count.into());
+    for _ in 0..count {
+        let in_replica_identity = reader.u8()? & 1 == 1;
+        let (name, r#type) = (reader.text()?, reader.u32()?);
+        let _modifier = reader.i32()?;
+        columns.push(RelationColumn {
+            name,
+            r#type,
+            in_replica_identity,
+        });
+    }
+    // PostgreSQL sends `pg_catalog` as an empty name.
+    let schema = if schema.is_empty() {
+        "pg_catalog".into()
+    } else {
+        schema
+    };
+    Ok(Relation {
+        oid,
+        schema,
+        name,
+        full_replica_identity,
+        columns: columns.into(),
+    })
+}
+
+fn update(message: &Bytes, reader: &mut MessageReader<'_>) -> Result<Message, DecodeError> {
+    let relation = reader.u32()?;
+    let old = match reader.u8()? {
+        b'N' => None,
+        kind => {
+            let old = old(message, reader, kind)?;
+            expect(reader, b'N')?;
+            Some(old)
+        }
+    };
+    let new = Tuple::read(message, reader)?;
+    Ok(Message::Update { relation, old, new })
+}
+
+fn old(message: &Bytes, reader: &mut MessageReader<'_>, kind: u8) -> Result<OldRow, DecodeError> {
+    match kind {
+        b'K' => Ok(OldRow::Key(Tuple::read(message, reader)?)),
+        b'O' => Ok(OldRow::Row(Tuple::read(message, reader)?)),
+        kind => Err(DecodeError::Unknown {
+            what: "old row",
+            kind,
+        }),
+    }
+}
+
+fn truncate(reader: &mut MessageReader<'_>) -> Result<Message, DecodeError> {
+    let count = reader.u32()?;
+    let _options = reader.u8()?;
+    let mut relations = Vec::new();
+    for _ in 0..count {
+        relations.push(reader.u32()?);
+    }
+    Ok(Message::Truncate {
+        relations: relations.into(),
+    })
+}
+
+fn expect(reader: &mut MessageReader<'_>, wanted: u8) -> Result<(), DecodeError> {
+    match reader.u8()? {
+        kind if kind == wanted => Ok(()),
+        kind => Err(DecodeError::Unknown {
+            what: "new row",
+            kind,
+        }),
+    }
+}

@@ -1,0 +1,114 @@
+//! Rows inside messages (PostgreSQL, "Logical Replication Message Formats", `TupleData`).
+
+use bytes::Bytes;
+
+use super::DecodeError;
+use super::reader::MessageReader;
+
+/// A row: the message, and the positions of its values in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tuple {
+    message: Bytes,
+    cells: Box<[Cell]>,
+}
+
+/// The position of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cell {
+    Null,
+    /// Not sent by PostgreSQL: stored out of line and unchanged.
+    Absent,
+    At(u32, u32),
+}
+
+/// A value of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColumnValue<'a> {
+    /// NULL.
+    Null,
+    /// In text form.
+    Text(&'a [u8]),
+    /// Not in the message: an unchanged value that is stored out of line, or a column outside of
+    /// the replica identity.
+    Absent,
+}
+
+impl Tuple {
+    pub(super) fn read(
+        message: &Bytes,
+        reader: &mut MessageReader<'_>,
+    ) -> Result<Self, DecodeError> {
+        let count = reader.u16()?;
+        let mut cells = Vec::with_capacity(count.into());
+        for _ in 0..count {
+            cells.push(match reader.u8()? {
+                b'n' => Cell::Null,
+                b'u' => Cell::Absent,
+                b't' => {
+                    let length = reader.u32()?;
+                    let start = reader.skip(length as usize)?;
+                    let start = u32::try_from(start).map_err(|_| DecodeError::Truncated)?;
+                    Cell::At(start, length)
+                }
+                b'b' => return Err(DecodeError::Binary),
+                kind => {
+                    return Err(DecodeError::Unknown {
+                        what: "value",
+                        kind,
+                    });
+                }
+            });
+        }
+        Ok(Self {
+            message: message.clone(),
+            cells: cells.into(),
+        })
+    }
+
+    /// How many values there are.
+    pub fn len(&self) -> usize {
+        self.cells.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.cells.is_empty()
+    }
+
+    /// The value in a column.
+    pub fn value(&self, column: usize) -> ColumnValue<'_> {
+        match self.cells.get(column) {
+            Some(Cell::Null) => ColumnValue::Null,
+            Some(Cell::At(start, length)) => {
+                let (start, length) = (*start as usize, *length as usize);
+                self.message
+                    .get(start..start + length)
+                    .map_or(ColumnValue::Absent, ColumnValue::Text)
+            }
+            Some(Cell::Absent) | None => ColumnValue::Absent,
+        }
+    }
+
+    /// Fills absent values from the old row of the same message.
+    pub(crate) fn fill_absent(&mut self, old: &Self) {
+        for (cell, old) in self.cells.iter_mut().zip(&old.cells) {
+            if *cell == Cell::Absent {
+                *cell = *old;
+            }
+        }
+    }
+
+    /// Makes values absent that are not sent: PostgreSQL sends NULL outside of the replica identity.
+    pub(crate) fn clear_unless(&mut self, mut is_sent: impl FnMut(usize) -> bool) {
+        for (column, cell) in self.cells.iter_mut().enumerate() {
+            if !is_sent(column) {
+                *cell = Cell::Absent;
+            }
+        }
+    }
+
+    /// How many bytes of memory the row takes.
+    pub(crate) fn size(&self) -> usize {
+        self.message.len() + std::mem::size_of_val(&*self.cells)
+    }
+}

@@ -1,0 +1,200 @@
+//! The schema of a table at a position of the log.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use tidegate_sql::{Column, Type, TypeKind, WireFormat};
+
+use crate::decode::pgoutput::{ColumnValue, Relation, Tuple};
+
+/// The schema of a table that the changes after it have. Every definition that comes through the log
+/// makes a new one.
+#[derive(Debug)]
+pub struct RelationSchema {
+    /// Unique in this process.
+    pub(crate) generation: u64,
+    /// The oid of the table.
+    pub oid: u32,
+    /// The name of the schema that the table is in.
+    pub schema_name: Box<str>,
+    /// The name of the table.
+    pub name: Box<str>,
+    /// The columns, in the order of a row's values.
+    pub columns: Box<[SchemaColumn]>,
+    /// The columns of the primary key. They are not in the log, and added when they were read.
+    primary_key: OnceLock<Arc<[Box<str>]>>,
+}
+
+/// A column of a [`RelationSchema`].
+#[derive(Debug, PartialEq, Eq)]
+pub struct SchemaColumn {
+    /// Its name.
+    pub name: Box<str>,
+    /// Its type, with elements, attributes and base types.
+    pub r#type: Type,
+    /// The oid of the declared type, which may be a domain.
+    pub(crate) declared_type: u32,
+    /// Whether it belongs to the replica identity.
+    pub in_replica_identity: bool,
+}
+
+impl RelationSchema {
+    /// Makes a schema; `types` has the types that are not built in.
+    pub(crate) fn new(relation: Relation, types: &HashMap<u32, Type>) -> Self {
+        let columns = relation.columns.into_iter().map(|column| SchemaColumn {
+            r#type: resolve(column.r#type, types).unwrap_or(Type::UNKNOWN),
+            declared_type: column.r#type,
+            name: column.name,
+            in_replica_identity: column.in_replica_identity,
+        });
+        Self {
+            generation: next_generation(),
+            oid: relation.oid,
+            schema_name: relation.schema,
+            name: relation.name,
+            columns: columns.collect(),
+            primary_key: OnceLock::new(),
+        }
+    }
+
+    /// Whether rows are encoded and filtered alike under both.
+    pub(crate) fn looks_like(&self, other: &Self) -> bool {
+        (
+            &self.schema_name,
+            &self.name,
+            &self.columns,
+            self.primary_key(),
+        ) == (
+            &other.schema_name,
+            &other.name,
+            &other.columns,
+            other.primary_key(),
+        )
+    }
+
+    /// The columns of the primary key, if known.
+    pub(crate) fn primary_key(&self) -> Option<&Arc<[Box<str>]>> {
+        self.primary_key.get()
+    }
+
+    /// Sets the columns of the primary key.
+    pub(crate) fn set_primary_key(&self, columns: Arc<[Box<str>]>) {
+        // A schema is described once: a second value cannot differ.
+        let _ = self.primary_key.set(columns);
+    }
+
+    /// The same with the current types.
+    pub(crate) fn with_types(&self, types: &HashMap<u32, Type>) -> Self {
+        let columns = self.columns.iter().map(|column| SchemaColumn {
+            name: column.name.clone(),
+            r#type: types
+                .get(&column.declared_type)
+                .unwrap_or(&column.r#type)
+                .clone(),
+            declared_type: column.declared_type,
+            in_replica_identity: column.in_replica_identity,
+        });
+        Self {
+            generation: next_generation(),
+            oid: self.oid,
+            schema_name: self.schema_name.clone(),
+            name: self.name.clone(),
+            columns: columns.collect(),
+            primary_key: self.primary_key.clone(),
+        }
+    }
+
+    /// Whether a composite type in it has changed.
+    pub(crate) fn has_changed_attributes(&self, types: &HashMap<u32, Type>) -> bool {
+        let is_changed = |column: &SchemaColumn| {
+            let current = types.get(&column.declared_type);
+            has_attributes(&column.r#type)
+                && current.is_some_and(|current| *current != column.r#type)
+        };
+        self.columns.iter().any(is_changed)
+    }
+
+    /// The labels in a row that its enums do not have, with the oids of the enums.
+    pub(crate) fn unknown_labels(&self, row: &Tuple) -> Vec<(u32, Box<[u8]>)> {
+        let mut unknown = Vec::new();
+        for (at, column) in self.columns.iter().enumerate() {
+            let r#type = base_type(&column.r#type);
+            let TypeKind::Enum(labels) = r#type.kind() else {
+                continue;
+            };
+            if let ColumnValue::Text(raw) = row.value(at)
+                && !labels.iter().any(|label| label.as_bytes() == raw)
+            {
+                unknown.push((r#type.oid(), raw.into()));
+            }
+        }
+        unknown
+    }
+
+    /// The position of a column.
+    pub fn find(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| &*column.name == name)
+    }
+
+    /// A column as the codec takes it.
+    pub(crate) fn wire_column(&self, at: usize) -> Option<Column> {
+        let column = self.columns.get(at)?;
+        Some(Column {
+            name: column.name.to_string(),
+            r#type: column.r#type.clone(),
+            format: WireFormat::Text,
+            origin: None,
+        })
+    }
+}
+
+fn next_generation() -> u64 {
+    static GENERATIONS: AtomicU64 = AtomicU64::new(1);
+    GENERATIONS.fetch_add(1, Ordering::Relaxed)
+}
+
+fn resolve(oid: u32, types: &HashMap<u32, Type>) -> Option<Type> {
+    Type::from_oid(oid).or_else(|| types.get(&oid).cloned())
+}
+
+/// The types of a relation that are neither built in nor known yet.
+pub(crate) fn unknown_types(relation: &Relation, types: &HashMap<u32, Type>) -> Vec<u32> {
+    let mut unknown: Vec<u32> = relation
+        .columns
+        .iter()
+        .map(|column| column.r#type)
+        .filter(|oid| resolve(*oid, types).is_none())
+        .collect();
+    unknown.sort_unstable();
+    unknown.dedup();
+    unknown
+}
+
+/// The labels of an enum, or of a domain over one.
+pub(crate) fn enum_labels(r#type: &Type) -> Option<Arc<[String]>> {
+    match base_type(r#type).kind() {
+        TypeKind::Enum(labels) => Some(labels.as_slice().into()),
+        _ => None,
+    }
+}
+
+/// A type without the domains over it. PostgreSQL describes a result column by its base type too.
+pub(crate) fn base_type(r#type: &Type) -> &Type {
+    match r#type.kind() {
+        TypeKind::Domain(inner) => base_type(inner),
+        _ => r#type,
+    }
+}
+
+/// Whether a type is composite, or is made of a composite type.
+pub(crate) fn has_attributes(r#type: &Type) -> bool {
+    match r#type.kind() {
+        TypeKind::Composite(_) => true,
+        TypeKind::Array(inner)
+        | TypeKind::Domain(inner)
+        | TypeKind::Range(inner)
+        | TypeKind::Multirange(inner) => has_attributes(inner),
+        _ => false,
+    }
+}

@@ -1,0 +1,58 @@
+//! The types of a database that are not built in, as they were last read from the catalog.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use parking_lot::Mutex;
+use tidegate_sql::Type;
+use tidegate_sql::log::LogError;
+
+use crate::catalog_query::CatalogReader;
+use crate::decode::type_lookup;
+
+/// A label and the oid of its enum.
+pub(crate) type EnumLabel = (u32, Box<[u8]>);
+
+/// Types by oid. Readers take a whole map, which never changes: an update replaces it.
+#[derive(Default)]
+pub(crate) struct TypeCache {
+    types: Mutex<Arc<HashMap<u32, Type>>>,
+    /// The enum labels that were last looked up, and when.
+    pub(super) queried_labels: Mutex<HashMap<EnumLabel, Instant>>,
+}
+
+impl TypeCache {
+    /// The types as they are known now.
+    pub(crate) fn current(&self) -> Arc<HashMap<u32, Type>> {
+        self.types.lock().clone()
+    }
+
+    /// Replaces the map by a changed copy, and returns it.
+    pub(crate) fn update(
+        &self,
+        change: impl FnOnce(&mut HashMap<u32, Type>),
+    ) -> Arc<HashMap<u32, Type>> {
+        let mut types = self.types.lock();
+        let mut changed = HashMap::clone(&types);
+        change(&mut changed);
+        *types = Arc::new(changed);
+        types.clone()
+    }
+
+    /// Reads unknown types. A type that no longer exists stays unknown, and its values are shown as
+    /// text.
+    ///
+    /// # Errors
+    /// [`LogError::Unavailable`] when PostgreSQL does not answer.
+    pub(crate) async fn resolve(
+        &self,
+        catalog: &CatalogReader,
+        unknown: &[u32],
+    ) -> Result<Arc<HashMap<u32, Type>>, LogError> {
+        let found = type_lookup::look_up(catalog, unknown)
+            .await
+            .map_err(|error| LogError::Unavailable(Box::new(error)))?;
+        Ok(self.update(|types| types.extend(found)))
+    }
+}

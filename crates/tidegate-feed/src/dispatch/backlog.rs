@@ -1,0 +1,147 @@
+//! What readers that are behind the live stream find in the ring.
+
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+
+use crate::decode::change::Change;
+use crate::dispatch::connection::{ConnectionSubscriber, DeliveryMode, PendingGap};
+use crate::dispatch::hub::{Hub, LaggingConnection};
+use crate::dispatch::subscriber::Subscriber;
+use crate::event::cursor::EventPosition;
+
+/// What a replay finds.
+pub(crate) enum ReplayRead {
+    /// Some changes, and the position up to which these are all.
+    Changes(Vec<Arc<Change>>, EventPosition),
+    /// The ring does not reach back that far.
+    Lost,
+    /// The subscription has caught up and joined the others of its connection. A connection that
+    /// lags from now on has to be read for.
+    Joined(Option<LaggingConnection>),
+}
+
+/// What a lagging connection finds.
+pub(crate) enum BacklogRead {
+    /// Some changes for its lagging subscriptions, and the position up to which these are all.
+    Changes(Vec<ConnectionSubscriber>, Vec<Arc<Change>>, EventPosition),
+    /// A gap to report to a subscription; the connection has read up to the position.
+    Gap(Arc<Subscriber>, PendingGap, EventPosition),
+    /// Nothing yet.
+    CaughtUp(EventPosition),
+    /// The ring no longer has what the connection has not read yet.
+    Lost(Vec<ConnectionSubscriber>),
+    /// The connection is gone, is live again, or has another reader.
+    Ended,
+}
+
+/// Reads changes after a position for a replay.
+pub(crate) fn read_replay(
+    hub: &mut Hub,
+    subscriber: &Arc<Subscriber>,
+    after: EventPosition,
+) -> ReplayRead {
+    let last_change = hub.table(subscriber.relation).last_change;
+    // Nothing of the table was dropped from the ring if its last change is not after the position.
+    let after = if last_change <= after {
+        after.max(hub.ring.start())
+    } else {
+        after
+    };
+    if !hub.ring.covers(after) {
+        return ReplayRead::Lost;
+    }
+    let (changes, position) = hub.ring.read(after, |one| one == subscriber.relation);
+    if !changes.is_empty() || position < hub.ring.head() {
+        hub.replays.insert(subscriber.id, position);
+        return ReplayRead::Changes(changes, position);
+    }
+    // A replay from the log may be ahead of the stream, whose changes must not be delivered twice:
+    // the subscription joins with its own position.
+    ReplayRead::Joined(hub.join_connection(subscriber, position))
+}
+
+/// Reads changes for a lagging connection that has processed everything up to `done`. `wake`
+/// identifies the reader: a connection that became live and lagged again has another one.
+pub(crate) fn read_lagging(
+    hub: &mut Hub,
+    connection_id: usize,
+    wake: &Arc<Notify>,
+    done: EventPosition,
+) -> BacklogRead {
+    let Some(connection) = hub.connections.get_mut(&connection_id) else {
+        return BacklogRead::Ended;
+    };
+    let lagging = connection.lagging.as_mut();
+    let Some(lagging) = lagging.filter(|one| Arc::ptr_eq(&one.wake, wake)) else {
+        return BacklogRead::Ended;
+    };
+    lagging.reach(done);
+    let (position, gap) = (lagging.position, lagging.next_gap());
+    let members: Vec<_> = connection.in_mode(DeliveryMode::Lagging).cloned().collect();
+    let last_change = |member: &ConnectionSubscriber| {
+        Some(hub.tables.get(&member.subscriber.relation)?.last_change)
+    };
+    // As above: nothing was dropped of tables without a change after the position.
+    let after = match members.iter().filter_map(last_change).max() {
+        Some(last_change) if last_change > position => position,
+        _ => position.max(hub.ring.start()),
+    };
+    if !hub.ring.covers(after) {
+        return BacklogRead::Lost(members);
+    }
+    let is_subscribed = |relation: u32| {
+        let mut members = members.iter();
+        members.any(|member| member.subscriber.relation == relation)
+    };
+    let (mut changes, mut reached) = hub.ring.read(after, is_subscribed);
+    if let Some(gap) = gap {
+        // Changes up to the gap come first, then the gap, then the changes after it.
+        changes.retain(|change| change.position <= gap.position);
+        reached = reached.min(gap.position.max(after));
+        if changes.is_empty() && reached >= gap.position.min(hub.ring.head()) {
+            return take_gap(hub, connection_id, gap, reached);
+        }
+    }
+    if !changes.is_empty() || reached < hub.ring.head() {
+        return BacklogRead::Changes(members, changes, reached);
+    }
+    caught_up(hub, connection_id, reached)
+}
+
+fn take_gap(
+    hub: &mut Hub,
+    connection_id: usize,
+    gap: PendingGap,
+    reached: EventPosition,
+) -> BacklogRead {
+    let Some(connection) = hub.connections.get_mut(&connection_id) else {
+        return BacklogRead::Ended;
+    };
+    if let Some(lagging) = &mut connection.lagging {
+        lagging.pop_gap();
+    }
+    match connection.member(gap.subscriber) {
+        Some(member) => BacklogRead::Gap(member.subscriber.clone(), gap, reached),
+        // The subscription has ended meanwhile.
+        None => BacklogRead::Changes(Vec::new(), Vec::new(), reached),
+    }
+}
+
+/// The connection has read everything: it becomes live again, if all of its subscriptions can.
+fn caught_up(hub: &mut Hub, connection_id: usize, reached: EventPosition) -> BacklogRead {
+    let head = hub.ring.head();
+    let Some(connection) = hub.connections.get_mut(&connection_id) else {
+        return BacklogRead::Ended;
+    };
+    if !connection.may_go_live(head) {
+        return BacklogRead::CaughtUp(reached);
+    }
+    connection.lagging = None;
+    hub.lagging.remove(&connection_id);
+    let members: Vec<_> = connection.in_mode(DeliveryMode::Lagging).cloned().collect();
+    for member in members {
+        hub.make_live(&member.subscriber);
+    }
+    BacklogRead::Ended
+}

@@ -1,0 +1,129 @@
+//! The subscriptions of one connection. Their events come in the order of the commits, across all
+//! subscriptions.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+
+use crate::dispatch::subscriber::Subscriber;
+use crate::event::cursor::EventPosition;
+use crate::event::item::Resync;
+
+/// A connection's subscriptions to a database.
+#[derive(Default)]
+pub(crate) struct ConnectionState {
+    pub(crate) members: Vec<ConnectionSubscriber>,
+    /// Set while the connection reads the ring at its own pace: its queue was full, or PostgreSQL
+    /// has to apply row level security for one of its subscriptions.
+    pub(crate) lagging: Option<LaggingState>,
+}
+
+/// A subscription of a connection.
+#[derive(Clone)]
+pub(crate) struct ConnectionSubscriber {
+    pub(crate) subscriber: Arc<Subscriber>,
+    pub(crate) mode: DeliveryMode,
+    /// Everything up to here was delivered, or need not be.
+    pub(crate) since: EventPosition,
+    /// A gap before this position was reported, or does not concern the subscription.
+    pub(crate) complete_from: EventPosition,
+    /// A gap to report once the subscription has replayed what is older.
+    pub(crate) missed: Option<Resync>,
+}
+
+/// How changes reach a subscription.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DeliveryMode {
+    /// The live reader pushes them.
+    Live,
+    /// The lagging connection reads them, for all of its lagging subscriptions.
+    Lagging,
+    /// It replays older changes on its own, until it has caught up with its connection.
+    Replaying,
+}
+
+/// How far a lagging connection has read.
+pub(crate) struct LaggingState {
+    pub(crate) position: EventPosition,
+    pub(crate) wake: Arc<Notify>,
+    /// Whether `position` was set by a new stream, and is not to be overwritten by the reader.
+    restarted: bool,
+    /// Gaps to report when the connection has read up to them.
+    gaps: VecDeque<PendingGap>,
+}
+
+/// A gap that is not reported yet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PendingGap {
+    pub(crate) position: EventPosition,
+    /// The id of the subscription.
+    pub(crate) subscriber: u64,
+    pub(crate) reason: Resync,
+}
+
+impl ConnectionState {
+    /// The subscription with an id.
+    pub(crate) fn member(&mut self, id: u64) -> Option<&mut ConnectionSubscriber> {
+        let mut members = self.members.iter_mut();
+        members.find(|member| member.subscriber.id == id)
+    }
+
+    /// The subscriptions that get their changes in this way.
+    pub(crate) fn in_mode(
+        &self,
+        mode: DeliveryMode,
+    ) -> impl Iterator<Item = &ConnectionSubscriber> {
+        self.members
+            .iter()
+            .filter(move |member| member.mode == mode)
+    }
+
+    /// Whether the lagging subscriptions may become live, once they have read up to `head`.
+    pub(crate) fn may_go_live(&self, head: EventPosition) -> bool {
+        let may =
+            |member: &ConnectionSubscriber| member.subscriber.rls.is_none() && member.since <= head;
+        self.in_mode(DeliveryMode::Lagging).all(may)
+    }
+}
+
+impl LaggingState {
+    /// Starts after a position.
+    pub(crate) fn starting_after(position: EventPosition) -> Self {
+        Self {
+            position,
+            wake: Arc::default(),
+            restarted: false,
+            gaps: VecDeque::new(),
+        }
+    }
+
+    /// The connection has processed everything up to a position.
+    pub(crate) fn reach(&mut self, position: EventPosition) {
+        if !std::mem::take(&mut self.restarted) {
+            self.position = position;
+        }
+    }
+
+    /// A new stream starts at a position, which may be an earlier one.
+    pub(crate) fn restart(&mut self, position: EventPosition) {
+        self.position = position;
+        self.restarted = true;
+        self.gaps.clear();
+    }
+
+    /// Adds a gap, and wakes the reader.
+    pub(crate) fn push_gap(&mut self, gap: PendingGap) {
+        self.gaps.push_back(gap);
+        self.wake.notify_one();
+    }
+
+    /// The gap to report before any change after its position.
+    pub(crate) fn next_gap(&self) -> Option<PendingGap> {
+        self.gaps.front().copied()
+    }
+
+    pub(crate) fn pop_gap(&mut self) {
+        self.gaps.pop_front();
+    }
+}

@@ -1,0 +1,204 @@
+//! Encodes the rows of events as JSON objects.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use tidegate_sql::codec::{ValueWriter, json_string};
+
+use crate::decode::change::Row;
+use crate::decode::pgoutput::ColumnValue;
+use crate::decode::schema::RelationSchema;
+use crate::event::selection::{CustomWriter, FieldError, PathSegment, Selection, ValueForm};
+
+/// An encoded row.
+#[derive(Clone, Debug)]
+pub(crate) struct EncodedRow {
+    /// An object, or null.
+    pub(crate) row: Bytes,
+    /// What the forms of the columns could not represent.
+    pub(crate) field_errors: Option<Arc<[FieldError]>>,
+    /// The columns of the primary key, if requested and known.
+    pub(crate) key: Option<Arc<[Box<str>]>>,
+}
+
+/// Why a row cannot be encoded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum EncodeError {
+    /// The table no longer has this column.
+    NoColumn(Box<str>),
+    /// The log does not contain a selected value.
+    Absent,
+    /// A value is not valid for its type.
+    Malformed,
+    /// The primary key has a column that is not selected.
+    KeyNotSelected,
+}
+
+/// Encodes rows of one schema by one selection.
+#[derive(Debug)]
+pub(crate) struct RowEncoder {
+    columns: Box<[EncodedColumn]>,
+    /// The text after the last value.
+    end: Bytes,
+    key: Option<Arc<[Box<str>]>>,
+}
+
+#[derive(Debug)]
+struct EncodedColumn {
+    /// The text before the value, such as `{"key":` or `,"key":`.
+    prefix: Bytes,
+    column: usize,
+    writer: ColumnWriter,
+}
+
+/// How a value is written.
+enum ColumnWriter {
+    Json(ValueWriter),
+    /// Its plain text, in a JSON string.
+    String(ValueWriter),
+    Custom(CustomColumn),
+}
+
+/// A form that the caller defined.
+struct CustomColumn {
+    key: Arc<str>,
+    not_null: bool,
+    write: CustomWriter,
+}
+
+impl fmt::Debug for ColumnWriter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Json(_) => "Json",
+            Self::String(_) => "String",
+            Self::Custom(_) => "Custom",
+        })
+    }
+}
+
+impl RowEncoder {
+    pub(crate) fn new(selection: &Selection, schema: &RelationSchema) -> Result<Self, EncodeError> {
+        let mut text = BytesMut::from(&b"{"[..]);
+        let mut columns = Vec::with_capacity(selection.columns.len());
+        for (at, selected) in selection.columns.iter().enumerate() {
+            if at > 0 {
+                text.extend_from_slice(b",");
+            }
+            json_string(selected.key.as_bytes(), &mut text);
+            text.extend_from_slice(b":");
+            if let ValueForm::Text(constant) = &selected.form {
+                json_string(constant.as_bytes(), &mut text);
+                continue;
+            }
+            let missing = || EncodeError::NoColumn(selected.column.clone());
+            let column = schema.find(&selected.column).ok_or_else(missing)?;
+            let wire = schema.wire_column(column).ok_or_else(missing)?;
+            let writer = match &selected.form {
+                ValueForm::Custom(form) => ColumnWriter::Custom(CustomColumn {
+                    key: (&*selected.key).into(),
+                    not_null: form.not_null,
+                    write: (form.writer)(wire),
+                }),
+                ValueForm::String => ColumnWriter::String(ValueWriter::new(&wire)),
+                ValueForm::Json | ValueForm::Text(_) => ColumnWriter::Json(ValueWriter::new(&wire)),
+            };
+            let prefix = text.split().freeze();
+            columns.push(EncodedColumn {
+                prefix,
+                column,
+                writer,
+            });
+        }
+        text.extend_from_slice(b"}");
+        let key = schema.primary_key().filter(|_| selection.key);
+        let is_selected = |name: &str| selection.column_names().any(|one| one == name);
+        if key.is_some_and(|key| !key.iter().all(|name| is_selected(name))) {
+            return Err(EncodeError::KeyNotSelected);
+        }
+        Ok(Self {
+            columns: columns.into(),
+            end: text.freeze(),
+            key: key.cloned(),
+        })
+    }
+
+    /// Encodes a row as an object; as null where a value that must not be null cannot be represented.
+    ///
+    /// # Errors
+    /// A selected value is missing or malformed.
+    pub(crate) fn encode(&self, row: Row<'_>) -> Result<EncodedRow, EncodeError> {
+        let mut out = BytesMut::with_capacity(64 + 24 * self.columns.len());
+        let mut field_errors = Vec::new();
+        for encoded in &self.columns {
+            out.extend_from_slice(&encoded.prefix);
+            let is_allowed = match row.value(encoded.column) {
+                ColumnValue::Null => {
+                    out.extend_from_slice(b"null");
+                    true
+                }
+                ColumnValue::Absent => return Err(EncodeError::Absent),
+                ColumnValue::Text(raw) => encoded.write(raw, &mut out, &mut field_errors)?,
+            };
+            if !is_allowed {
+                return Ok(EncodedRow {
+                    row: Bytes::from_static(b"null"),
+                    field_errors: Some(field_errors.into()),
+                    key: self.key.clone(),
+                });
+            }
+        }
+        out.extend_from_slice(&self.end);
+        Ok(EncodedRow {
+            row: out.freeze(),
+            field_errors: (!field_errors.is_empty()).then(|| field_errors.into()),
+            key: self.key.clone(),
+        })
+    }
+}
+
+impl EncodedColumn {
+    /// Appends a value; returns whether the row may contain it.
+    fn write(
+        &self,
+        raw: &[u8],
+        out: &mut BytesMut,
+        field_errors: &mut Vec<FieldError>,
+    ) -> Result<bool, EncodeError> {
+        let malformed = |_| EncodeError::Malformed;
+        match &self.writer {
+            ColumnWriter::Json(writer) => writer.json(raw, out).map_err(malformed)?,
+            ColumnWriter::String(writer) => {
+                let mut plain = BytesMut::new();
+                writer.plain(raw, &mut plain).map_err(malformed)?;
+                json_string(&plain, out);
+            }
+            ColumnWriter::Custom(form) => {
+                return form.write(raw, out, field_errors).map_err(malformed);
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl CustomColumn {
+    fn write(
+        &self,
+        raw: &[u8],
+        out: &mut BytesMut,
+        field_errors: &mut Vec<FieldError>,
+    ) -> tidegate_sql::Result<bool> {
+        let (start, first_new) = (out.len(), field_errors.len());
+        let is_represented = (self.write)(raw, out, field_errors)?;
+        for field_error in &mut field_errors[first_new..] {
+            field_error
+                .path
+                .insert(0, PathSegment::Key(self.key.clone()));
+        }
+        if !is_represented {
+            out.truncate(start);
+            out.extend_from_slice(b"null");
+        }
+        Ok(is_represented || !self.not_null)
+    }
+}

@@ -1,0 +1,394 @@
+//! Which subscription gets which change: the last changes, the subscriptions of each table, and the
+//! connections that lag behind the stream.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use tidegate_sql::RoleName;
+use tidegate_sql::log::{LogIdentity, LogPosition};
+use tokio::sync::Notify;
+
+use crate::decode::change::Change;
+use crate::dispatch::connection::{
+    ConnectionState, ConnectionSubscriber, DeliveryMode, LaggingState, PendingGap,
+};
+use crate::dispatch::ring::Ring;
+use crate::dispatch::subscriber::Subscriber;
+use crate::dispatch::table::TableSubscribers;
+use crate::event::cursor::{Cursor, EventPosition};
+use crate::event::item::{Item, Resync};
+
+/// The subscriptions of a database, under one lock; see [`crate::dispatch::shared_hub`].
+pub(crate) struct Hub {
+    /// The last changes.
+    pub(crate) ring: Ring,
+    pub(crate) log: LogIdentity,
+    /// By oid.
+    pub(crate) tables: HashMap<u32, TableSubscribers>,
+    /// All subscriptions, by id.
+    pub(crate) subscribers: HashMap<u64, Arc<Subscriber>>,
+    /// By [`crate::EventSender::connection_id`].
+    pub(crate) connections: HashMap<usize, ConnectionState>,
+    /// The connections that lag.
+    pub(crate) lagging: HashSet<usize>,
+    /// The positions of subscriptions that replay, by id.
+    pub(crate) replays: HashMap<u64, EventPosition>,
+    /// How many table definitions have come through the log.
+    pub(crate) definition_count: u64,
+}
+
+/// A connection that reads the ring at its own pace from now on.
+#[derive(Debug)]
+pub(crate) struct LaggingConnection {
+    pub(crate) connection: usize,
+    pub(crate) position: EventPosition,
+    pub(crate) wake: Arc<Notify>,
+}
+
+/// Where a subscription starts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum StartAt {
+    /// With the next commit.
+    Now,
+    /// After a position.
+    After(EventPosition),
+    /// With the next commit, after a gap.
+    Gap(Resync),
+}
+
+/// How a subscription that was added gets its changes.
+#[derive(Debug)]
+pub(crate) enum Attached {
+    /// The live reader pushes them.
+    Live,
+    /// Its connection lags from now on, and has to be read for.
+    Lagging(LaggingConnection),
+    /// It has to be replayed from a position.
+    Replay(EventPosition),
+}
+
+impl Hub {
+    pub(crate) fn new(ring: Ring) -> Self {
+        Self {
+            ring,
+            log: LogIdentity(0),
+            tables: HashMap::new(),
+            subscribers: HashMap::new(),
+            connections: HashMap::new(),
+            lagging: HashSet::new(),
+            replays: HashMap::new(),
+            definition_count: 0,
+        }
+    }
+
+    /// A table, added if it is new.
+    pub(crate) fn table(&mut self, relation: u32) -> &mut TableSubscribers {
+        let head = self.ring.head();
+        self.tables
+            .entry(relation)
+            .or_insert_with(|| TableSubscribers::new(head))
+    }
+
+    /// A stream was opened. Unless it continues where the last one ended, every subscription gets
+    /// a gap.
+    pub(crate) fn stream_opened(&mut self, log: LogIdentity, start: LogPosition, continues: bool) {
+        let is_other_log = self.log != log && self.log != LogIdentity(0);
+        self.log = log;
+        if continues && !is_other_log {
+            return;
+        }
+        let start = EventPosition::before(start);
+        self.ring.restart(start);
+        // Changes before the start may not have been dispatched: a subscription that resumes there
+        // replays them from the log.
+        for table in self.tables.values_mut() {
+            table.last_change = start;
+        }
+        for connection in self.connections.values_mut() {
+            for member in &mut connection.members {
+                member.since = start;
+                member.complete_from = start;
+            }
+            if let Some(lagging) = &mut connection.lagging {
+                lagging.restart(start);
+            }
+        }
+        self.replays
+            .values_mut()
+            .for_each(|position| *position = start);
+        let reason = if is_other_log {
+            Resync::OtherLog
+        } else {
+            Resync::Interrupted
+        };
+        let all: Vec<_> = self.subscribers.values().cloned().collect();
+        for subscriber in all {
+            self.report_gap(&subscriber, start, reason);
+        }
+    }
+
+    /// Reports that the log lacks changes of a table from before a position: to the subscriptions
+    /// that began before it, once each.
+    pub(crate) fn report_missed(&mut self, relation: u32, before: EventPosition, reason: Resync) {
+        let mut affected = Vec::new();
+        for connection in self.connections.values_mut() {
+            for member in &mut connection.members {
+                if member.subscriber.relation == relation && member.complete_from < before {
+                    member.complete_from = before;
+                    affected.push(member.subscriber.clone());
+                }
+            }
+        }
+        let head = self.ring.head();
+        for subscriber in affected {
+            self.report_gap(&subscriber, head, reason);
+        }
+    }
+
+    /// Reports to a subscription that changes before a position are missing, even if its queue is
+    /// full.
+    pub(crate) fn report_gap(
+        &mut self,
+        subscriber: &Arc<Subscriber>,
+        position: EventPosition,
+        reason: Resync,
+    ) {
+        let id = subscriber.id;
+        let connection = self.connections.get_mut(&subscriber.sender.connection_id());
+        if let Some(connection) = connection
+            && let Some(member) = connection.member(id)
+        {
+            let mode = member.mode;
+            if mode == DeliveryMode::Replaying {
+                member.missed = Some(reason);
+                return;
+            }
+            if mode == DeliveryMode::Lagging
+                && let Some(lagging) = &mut connection.lagging
+            {
+                // Changes that the connection has not read yet are older and come first.
+                lagging.push_gap(PendingGap {
+                    position,
+                    subscriber: id,
+                    reason,
+                });
+                return;
+            }
+        }
+        let cursor = Cursor::new(self.log, position);
+        subscriber.push_unbounded(Item::Resync { cursor, reason });
+    }
+
+    /// Pushes a change to the live subscriptions of its table. Returns the connections that lag
+    /// from now on because their queues are full.
+    pub(crate) fn dispatch(&mut self, change: Change) -> Vec<LaggingConnection> {
+        let change = Arc::new(change);
+        let before = self.ring.head();
+        self.ring.push(change.clone());
+        let Some(table) = self.tables.get_mut(&change.schema.oid) else {
+            return Vec::new();
+        };
+        table.last_change = change.position;
+        table.set_schema(&change.schema);
+        let full = table.dispatch(&change, self.log);
+        let lagging = full.iter().filter_map(|one| {
+            self.start_lagging(one.sender.connection_id(), before, Some(&change))
+        });
+        lagging.collect()
+    }
+
+    /// Has a connection read the ring at its own pace from a position on, with all of its live
+    /// subscriptions. Some of them may have received the change that is being dispatched.
+    fn start_lagging(
+        &mut self,
+        connection_id: usize,
+        position: EventPosition,
+        change: Option<&Change>,
+    ) -> Option<LaggingConnection> {
+        let connection = self.connections.get_mut(&connection_id)?;
+        if connection.lagging.is_some() {
+            return None;
+        }
+        let lagging = LaggingState::starting_after(position);
+        let wake = lagging.wake.clone();
+        connection.lagging = Some(lagging);
+        self.lagging.insert(connection_id);
+        for member in &mut connection.members {
+            if member.mode != DeliveryMode::Live {
+                continue;
+            }
+            let subscriber = &member.subscriber;
+            let Some(table) = self.tables.get_mut(&subscriber.relation) else {
+                continue;
+            };
+            let own_change = change.filter(|change| change.schema.oid == subscriber.relation);
+            member.since = match own_change {
+                Some(change) if table.has_received_last_change(subscriber) => change.position,
+                _ => position,
+            };
+            member.mode = DeliveryMode::Lagging;
+            table.remove(subscriber);
+            table.add_lagging(subscriber.id, wake.clone());
+        }
+        Some(LaggingConnection {
+            connection: connection_id,
+            position,
+            wake,
+        })
+    }
+
+    /// Adds and acknowledges a subscription.
+    pub(crate) fn attach(&mut self, subscriber: &Arc<Subscriber>, start: StartAt) -> Attached {
+        let position = match start {
+            StartAt::After(position) => position,
+            StartAt::Now | StartAt::Gap(_) => self.ring.head(),
+        };
+        let cursor = Cursor::new(self.log, position);
+        self.subscribers.insert(subscriber.id, subscriber.clone());
+        self.table(subscriber.relation).roles = None;
+        subscriber.push_unbounded(Item::Acknowledged { cursor });
+        if let StartAt::Gap(reason) = start {
+            subscriber.push_unbounded(Item::Resync { cursor, reason });
+        }
+        let connection = self.connections.entry(subscriber.sender.connection_id());
+        connection.or_default().members.push(ConnectionSubscriber {
+            subscriber: subscriber.clone(),
+            mode: DeliveryMode::Replaying,
+            since: position,
+            complete_from: position,
+            missed: None,
+        });
+        if let StartAt::After(_) = start {
+            subscriber.sender.start_replay(subscriber.tag, cursor);
+            self.replays.insert(subscriber.id, position);
+            return Attached::Replay(position);
+        }
+        self.join_connection(subscriber, position)
+            .map_or(Attached::Live, Attached::Lagging)
+    }
+
+    /// Lets a subscription that has everything up to `since` join the others of its
+    /// connection. Returns the connection if it lags from now on.
+    pub(crate) fn join_connection(
+        &mut self,
+        subscriber: &Arc<Subscriber>,
+        since: EventPosition,
+    ) -> Option<LaggingConnection> {
+        let head = self.ring.head();
+        self.replays.remove(&subscriber.id);
+        subscriber.sender.finish_replay(subscriber.tag);
+        let connection_id = subscriber.sender.connection_id();
+        let connection = self.connections.get_mut(&connection_id)?;
+        let is_lagging = connection.lagging.is_some();
+        let member = connection.member(subscriber.id)?;
+        member.since = since;
+        if let Some(reason) = member.missed.take() {
+            let cursor = Cursor::new(self.log, since);
+            subscriber.push_unbounded(Item::Resync { cursor, reason });
+        }
+        if !is_lagging && subscriber.rls.is_none() && since <= head {
+            self.make_live(subscriber);
+            return None;
+        }
+        let lagging = self.start_lagging(connection_id, head, None);
+        let connection = self.connections.get_mut(&connection_id)?;
+        let wake = connection.lagging.as_ref()?.wake.clone();
+        connection.member(subscriber.id)?.mode = DeliveryMode::Lagging;
+        // The reader may be waiting while there are changes for this subscription.
+        wake.notify_one();
+        let table = self.table(subscriber.relation);
+        table.add_lagging(subscriber.id, wake);
+        lagging
+    }
+
+    /// Has the live reader push changes to a subscription.
+    pub(crate) fn make_live(&mut self, subscriber: &Arc<Subscriber>) {
+        let connection = self.connections.get_mut(&subscriber.sender.connection_id());
+        if let Some(member) = connection.and_then(|connection| connection.member(subscriber.id)) {
+            member.mode = DeliveryMode::Live;
+        }
+        let table = self.table(subscriber.relation);
+        table.remove_lagging(subscriber.id);
+        if !table.fits(subscriber) {
+            table.forget_schema();
+        }
+        if let Err(why) = table.insert(subscriber.clone()) {
+            subscriber.end(why);
+            self.detach(subscriber);
+        }
+    }
+
+    /// Removes a subscription.
+    pub(crate) fn detach(&mut self, subscriber: &Subscriber) {
+        let id = subscriber.id;
+        if self.subscribers.remove(&id).is_none() {
+            return;
+        }
+        self.replays.remove(&id);
+        subscriber.sender.forget(subscriber.tag);
+        if let Some(table) = self.tables.get_mut(&subscriber.relation) {
+            table.remove(subscriber);
+            table.remove_lagging(id);
+            table.roles = None;
+        }
+        let connection_id = subscriber.sender.connection_id();
+        if let Some(connection) = self.connections.get_mut(&connection_id) {
+            connection.members.retain(|one| one.subscriber.id != id);
+            if let Some(lagging) = &connection.lagging {
+                lagging.wake.notify_one();
+            }
+            if connection.members.is_empty() {
+                self.connections.remove(&connection_id);
+                self.lagging.remove(&connection_id);
+            }
+        }
+    }
+
+    /// The roles of a table's subscriptions whose privileges may change with the role or its
+    /// memberships. Computed once and kept until a subscription or its privileges change.
+    pub(crate) fn roles_to_check(&mut self, relation: u32) -> Arc<[RoleName]> {
+        let Some(table) = self.tables.get_mut(&relation) else {
+            return Arc::default();
+        };
+        let subscribers = self.subscribers.values();
+        let roles = table.roles.get_or_insert_with(|| {
+            let depends = |one: &&Arc<Subscriber>| {
+                one.relation == relation && one.privileges.lock().depends_on_roles
+            };
+            let roles = subscribers.filter(depends).map(|one| &one.login.role);
+            let roles: HashSet<&RoleName> = roles.collect();
+            roles.into_iter().cloned().collect()
+        });
+        roles.clone()
+    }
+
+    /// Whether a reader that makes progress is about to fall out of the ring.
+    pub(crate) fn is_outrunning_readers(&self) -> bool {
+        let replay_at_risk = self.replays.iter().any(|(id, position)| {
+            let subscriber = self.subscribers.get(id);
+            self.ring.share_after(*position) > 0.5
+                && subscriber.is_some_and(|one| one.sender.is_being_read())
+        });
+        let mut lagging = self.lagging.iter();
+        replay_at_risk
+            || lagging.any(|connection_id| {
+                let connection = self.connections.get(connection_id);
+                let lagging = connection.and_then(|connection| connection.lagging.as_ref());
+                let (Some(connection), Some(lagging)) = (connection, lagging) else {
+                    return false;
+                };
+                let mut members = connection.in_mode(DeliveryMode::Lagging);
+                self.ring.share_after(lagging.position) > 0.5
+                    && members.any(|member| {
+                        member.subscriber.sender.is_being_read()
+                            && self.has_changes_after(&member.subscriber, lagging.position)
+                    })
+            })
+    }
+
+    /// Whether a subscription's table has changed after a position.
+    fn has_changes_after(&self, subscriber: &Subscriber, position: EventPosition) -> bool {
+        let table = self.tables.get(&subscriber.relation);
+        table.is_some_and(|table| table.last_change > position)
+    }
+}

@@ -1,0 +1,146 @@
+//! Finds the candidates for a change among the subscriptions to one operation on a table: by the
+//! value of a column that their filters compare for equality.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tidegate_filter::{Key, KeyReader};
+use tidegate_sql::Type;
+
+use crate::decode::change::Row;
+use crate::decode::pgoutput::ColumnValue;
+use crate::decode::schema::RelationSchema;
+use crate::dispatch::predicate::{BoundPredicate, Equality, filter_value};
+use crate::dispatch::subscriber::Subscriber;
+
+/// A subscription in the index, bound to the table's schema.
+#[derive(Clone)]
+pub(crate) struct IndexedSubscriber {
+    pub(crate) subscriber: Arc<Subscriber>,
+    pub(crate) predicate: Option<Arc<BoundPredicate>>,
+    /// Which of the table's encoders encodes its events.
+    pub(crate) encoder: usize,
+}
+
+/// The subscriptions to one operation on one table.
+#[derive(Default)]
+pub(crate) struct Index {
+    by_equality: Vec<EqualityIndex>,
+    /// Subscriptions whose filters compare nothing for equality.
+    others: Vec<IndexedSubscriber>,
+    /// The equality under which a subscription was inserted, by its id.
+    equalities: HashMap<u64, Arc<Equality>>,
+}
+
+/// Subscriptions by the values that they want in one column.
+struct EqualityIndex {
+    column: Box<str>,
+    r#type: Type,
+    reader: KeyReader,
+    /// The position of the column in the schema.
+    at: Option<usize>,
+    by_value: HashMap<Key<'static>, Vec<IndexedSubscriber>>,
+}
+
+impl EqualityIndex {
+    fn matches(&self, equality: &Equality) -> bool {
+        self.column == equality.column && self.r#type == equality.r#type
+    }
+
+    /// The subscriptions that want the value of a row; `None` when the value is unknown.
+    fn find<'r>(&'r self, row: Row<'r>) -> Option<&'r [IndexedSubscriber]> {
+        let value = row.value(self.at?);
+        if value == ColumnValue::Absent {
+            return None;
+        }
+        let Some(key) = self.reader.read(filter_value(value)).ok()? else {
+            return Some(&[]);
+        };
+        if !key.is_placed() {
+            return None;
+        }
+        // Shortens the lifetime of the keys in the type, to look up a borrowed key.
+        let by_value: &HashMap<Key<'_>, Vec<IndexedSubscriber>> = &self.by_value;
+        Some(by_value.get(&key).map_or(&[], Vec::as_slice))
+    }
+}
+
+impl Index {
+    pub(crate) fn insert(&mut self, entry: &IndexedSubscriber, schema: Option<&RelationSchema>) {
+        let equality = match &entry.predicate {
+            Some(predicate) => predicate.equality(),
+            None => entry.subscriber.equality(),
+        };
+        let Some(equality) = equality else {
+            self.others.push(entry.clone());
+            return;
+        };
+        let id = entry.subscriber.id;
+        self.equalities.insert(id, equality.clone());
+        let index = self.index_for(equality, schema);
+        for key in &equality.keys {
+            index
+                .by_value
+                .entry(key.clone())
+                .or_default()
+                .push(entry.clone());
+        }
+    }
+
+    fn index_for(
+        &mut self,
+        equality: &Equality,
+        schema: Option<&RelationSchema>,
+    ) -> &mut EqualityIndex {
+        let at = self
+            .by_equality
+            .iter()
+            .position(|index| index.matches(equality));
+        let at = at.unwrap_or_else(|| {
+            self.by_equality.push(EqualityIndex {
+                column: equality.column.clone(),
+                r#type: equality.r#type.clone(),
+                reader: equality.reader.clone(),
+                at: schema.and_then(|schema| schema.find(&equality.column)),
+                by_value: HashMap::new(),
+            });
+            self.by_equality.len() - 1
+        });
+        &mut self.by_equality[at]
+    }
+
+    pub(crate) fn remove(&mut self, subscriber: &Subscriber) {
+        let other = |entry: &IndexedSubscriber| entry.subscriber.id != subscriber.id;
+        let Some(equality) = self.equalities.remove(&subscriber.id) else {
+            self.others.retain(other);
+            return;
+        };
+        let mut indexes = self.by_equality.iter_mut();
+        let Some(index) = indexes.find(|index| index.matches(&equality)) else {
+            return;
+        };
+        for key in &equality.keys {
+            if let Some(entries) = index.by_value.get_mut(key) {
+                entries.retain(other);
+                if entries.is_empty() {
+                    index.by_value.remove(key);
+                }
+            }
+        }
+    }
+
+    /// Visits every subscription whose filter the row may pass, some of them more than once.
+    pub(crate) fn for_each_candidate(
+        &self,
+        row: Row<'_>,
+        visit: &mut dyn FnMut(&IndexedSubscriber),
+    ) {
+        for index in &self.by_equality {
+            match index.find(row) {
+                Some(entries) => entries.iter().for_each(&mut *visit),
+                None => index.by_value.values().flatten().for_each(&mut *visit),
+            }
+        }
+        self.others.iter().for_each(visit);
+    }
+}

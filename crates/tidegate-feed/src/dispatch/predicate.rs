@@ -1,0 +1,216 @@
+//! Which rows a subscription wants: a filter of the where language, bound to the schema of the table
+//! at a position of the log.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tidegate_catalog::{ColumnId, Relation};
+use tidegate_filter::{Filter, Image, Key, KeyReader, Letters, Matcher, Verdict};
+use tidegate_sql::{Type, TypeKind};
+
+use crate::decode::change::Row;
+use crate::decode::pgoutput::ColumnValue;
+use crate::decode::schema::{RelationSchema, base_type, enum_labels};
+
+/// A filter that is evaluated outside of PostgreSQL, on the row images of the log.
+#[derive(Clone, Debug)]
+pub struct Predicate {
+    matcher: Arc<Matcher>,
+    /// By column of the relation that the filter was compiled for; `None` if it does not use it.
+    columns: Arc<[Option<FilteredColumn>]>,
+    equality: Option<Arc<Equality>>,
+}
+
+/// A column that a filter uses.
+#[derive(Clone, Debug)]
+struct FilteredColumn {
+    name: Box<str>,
+    r#type: Type,
+}
+
+/// A column that has one of a few values in every row that passes.
+#[derive(Clone, Debug)]
+pub(crate) struct Equality {
+    id: ColumnId,
+    pub(crate) column: Box<str>,
+    pub(crate) r#type: Type,
+    pub(crate) keys: Vec<Key<'static>>,
+    pub(crate) reader: KeyReader,
+}
+
+impl Predicate {
+    /// Compiles a filter over the rows of a relation.
+    ///
+    /// # Errors
+    /// Those of [`Matcher::compile`]: what cannot be evaluated exactly outside of PostgreSQL.
+    pub fn new(filter: &Filter, relation: &Relation) -> tidegate_filter::Result<Self> {
+        let matcher = Matcher::compile(filter, relation)?;
+        let mut columns = vec![None; relation.columns.len()];
+        for id in matcher.columns() {
+            let column = relation.column(*id);
+            columns[id.index()] = Some(FilteredColumn {
+                name: column.name.clone(),
+                r#type: base_type(&column.r#type).clone(),
+            });
+        }
+        // The column with the fewest values excludes the most rows.
+        let pins = matcher.pins().iter().filter_map(|pin| {
+            let column = relation.column(pin.column);
+            Some(Equality {
+                id: pin.column,
+                column: column.name.clone(),
+                r#type: column.r#type.clone(),
+                keys: pin.keys.clone(),
+                reader: KeyReader::new(column)?,
+            })
+        });
+        let equality = pins.min_by_key(|equality| equality.keys.len());
+        Ok(Self {
+            columns: columns.into(),
+            equality: equality.map(Arc::new),
+            matcher: Arc::new(matcher),
+        })
+    }
+
+    /// The columns that the filter uses.
+    pub(crate) fn column_names(&self) -> impl Iterator<Item = &str> {
+        self.columns.iter().flatten().map(|column| &*column.name)
+    }
+
+    /// The columns that the filter compares case-insensitively, by the rules of their collations.
+    pub(crate) fn case_folded_columns(&self) -> Vec<&str> {
+        let named = |id: ColumnId| Some(&*self.columns[id.index()].as_ref()?.name);
+        self.matcher
+            .folding()
+            .into_iter()
+            .filter_map(named)
+            .collect()
+    }
+
+    /// Sets the case folding of columns, by name.
+    pub(crate) fn set_case_folding(&mut self, case_folding: &HashMap<Box<str>, Arc<Letters>>) {
+        let of = |id: ColumnId| {
+            let column = self.columns[id.index()].as_ref()?;
+            case_folding.get(&column.name).cloned()
+        };
+        self.matcher = Arc::new(self.matcher.with_letters(&of));
+    }
+
+    pub(crate) fn equality(&self) -> Option<&Arc<Equality>> {
+        self.equality.as_ref()
+    }
+
+    /// Finds the columns in a schema.
+    ///
+    /// # Errors
+    /// What does not fit, in words for the client.
+    pub(crate) fn bind(&self, schema: &RelationSchema) -> Result<BoundPredicate, String> {
+        let mut positions = Vec::with_capacity(self.columns.len());
+        let mut types = HashMap::new();
+        for (id, column) in self.columns.iter().enumerate() {
+            let Some(FilteredColumn { name, r#type }) = column else {
+                positions.push(usize::MAX);
+                continue;
+            };
+            let at = schema
+                .find(name)
+                .ok_or_else(|| format!("the column `{name}` was dropped or renamed"))?;
+            let current = base_type(&schema.columns[at].r#type);
+            if current != r#type {
+                match labels_changed(r#type, current) {
+                    Some(true) => drop(types.insert(id, current.clone())),
+                    Some(false) => {}
+                    None => return Err(format!("the type of the column `{name}` has changed")),
+                }
+            }
+            positions.push(at);
+        }
+        let (matcher, equality) = self.with_current_labels(&types)?;
+        Ok(BoundPredicate {
+            matcher,
+            equality,
+            positions: positions.into(),
+        })
+    }
+
+    /// The filter and its equality with the current labels of enum columns.
+    fn with_current_labels(
+        &self,
+        types: &HashMap<usize, Type>,
+    ) -> Result<(Arc<Matcher>, Option<Arc<Equality>>), String> {
+        if types.is_empty() {
+            return Ok((self.matcher.clone(), self.equality.clone()));
+        }
+        let current = |id: ColumnId| enum_labels(types.get(&id.index())?);
+        let matcher = self.matcher.with_labels(&current);
+        let matcher = matcher.ok_or("an enum label that the filter uses was renamed")?;
+        let equality = self.equality.as_ref().map(|equality| {
+            let (Some(r#type), Some(current)) =
+                (types.get(&equality.id.index()), current(equality.id))
+            else {
+                return equality.clone();
+            };
+            let mut pins = matcher.pins().iter();
+            let pin =
+                pins.find(|pin| pin.column == equality.id && pin.keys.len() == equality.keys.len());
+            Arc::new(Equality {
+                keys: pin.map_or_else(|| equality.keys.clone(), |pin| pin.keys.clone()),
+                reader: equality.reader.with_labels(current),
+                r#type: r#type.clone(),
+                ..Equality::clone(equality)
+            })
+        });
+        Ok((Arc::new(matcher), equality))
+    }
+}
+
+/// Whether an enum has other labels than before. A type with fewer labels is an older state of the
+/// enum, and counts as unchanged. `None` for another type.
+fn labels_changed(before: &Type, current: &Type) -> Option<bool> {
+    match (before.kind(), current.kind()) {
+        (TypeKind::Enum(known), TypeKind::Enum(labels)) if before.oid() == current.oid() => {
+            Some(labels.len() >= known.len())
+        }
+        _ => None,
+    }
+}
+
+/// A filter bound to one schema.
+#[derive(Clone, Debug)]
+pub(crate) struct BoundPredicate {
+    matcher: Arc<Matcher>,
+    equality: Option<Arc<Equality>>,
+    positions: Box<[usize]>,
+}
+
+impl BoundPredicate {
+    pub(crate) fn equality(&self) -> Option<&Arc<Equality>> {
+        self.equality.as_ref()
+    }
+
+    /// Whether a row passes; `None` when that depends on a value that the log does not contain.
+    pub(crate) fn passes(&self, row: Row<'_>) -> Option<bool> {
+        let value = |id: ColumnId| {
+            let at = self
+                .positions
+                .get(id.index())
+                .copied()
+                .unwrap_or(usize::MAX);
+            filter_value(row.value(at))
+        };
+        match self.matcher.judge(value) {
+            Ok(Verdict::True) => Some(true),
+            Ok(Verdict::False | Verdict::Unknown) => Some(false),
+            Ok(Verdict::Undecided) | Err(_) => None,
+        }
+    }
+}
+
+/// A value as filters take it.
+pub(crate) fn filter_value(value: ColumnValue<'_>) -> Image<'_> {
+    match value {
+        ColumnValue::Null => Image::Null,
+        ColumnValue::Text(text) => Image::Text(text),
+        ColumnValue::Absent => Image::Missing,
+    }
+}

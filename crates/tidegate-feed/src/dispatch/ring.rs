@@ -1,0 +1,118 @@
+//! The last changes of a database in memory, for subscriptions that resume or lag.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::decode::change::Change;
+use crate::event::cursor::EventPosition;
+
+/// How many changes one read looks at.
+const MAX_SCANNED: usize = 8192;
+/// How many changes one read returns.
+const MAX_CHANGES: usize = 256;
+/// How many bytes of changes one read returns, roughly.
+const MAX_BYTES: usize = 2 << 20;
+
+/// Changes in order; the oldest are dropped when the limit is reached.
+#[derive(Debug)]
+pub(crate) struct Ring {
+    changes: VecDeque<Arc<Change>>,
+    bytes: usize,
+    limit: usize,
+    /// Everything after this position is here.
+    start: EventPosition,
+    /// The position of the last change, or of the stream if that is further.
+    head: EventPosition,
+}
+
+impl Ring {
+    /// A ring of `limit` bytes.
+    pub(crate) fn new(limit: usize) -> Self {
+        Self {
+            changes: VecDeque::new(),
+            bytes: 0,
+            limit,
+            start: EventPosition::default(),
+            head: EventPosition::default(),
+        }
+    }
+
+    /// Drops everything; the next change comes after `start`.
+    pub(crate) fn restart(&mut self, start: EventPosition) {
+        self.changes.clear();
+        self.bytes = 0;
+        self.start = start;
+        self.head = start;
+    }
+
+    /// Adds the next change.
+    pub(crate) fn push(&mut self, change: Arc<Change>) {
+        self.head = change.position;
+        self.bytes += change.size();
+        self.changes.push_back(change);
+        while self.bytes > self.limit
+            && self.changes.len() > 1
+            && let Some(oldest) = self.changes.pop_front()
+        {
+            self.bytes -= oldest.size();
+            self.start = oldest.position;
+        }
+    }
+
+    /// The stream has reached a position without a change.
+    pub(crate) fn reach(&mut self, position: EventPosition) {
+        self.head = self.head.max(position);
+    }
+
+    /// Everything up to this position was dispatched.
+    pub(crate) fn head(&self) -> EventPosition {
+        self.head
+    }
+
+    /// Everything after this position is here.
+    pub(crate) fn start(&self) -> EventPosition {
+        self.start
+    }
+
+    /// Whether everything after a position is here.
+    pub(crate) fn covers(&self, position: EventPosition) -> bool {
+        position >= self.start
+    }
+
+    /// How much of the ring comes after a position, from 0 to 1.
+    pub(crate) fn share_after(&self, position: EventPosition) -> f64 {
+        let after = self.changes.len() - self.index_after(position);
+        #[expect(clippy::cast_precision_loss, reason = "a share, not a count")]
+        let share = after as f64 / self.changes.len().max(1) as f64;
+        #[expect(clippy::cast_precision_loss, reason = "a share, not a count")]
+        let full = self.bytes as f64 / self.limit.max(1) as f64;
+        share * full
+    }
+
+    /// Some changes of the wanted tables after a position, and the position up to which these are
+    /// all.
+    pub(crate) fn read(
+        &self,
+        after: EventPosition,
+        wants: impl Fn(u32) -> bool,
+    ) -> (Vec<Arc<Change>>, EventPosition) {
+        let mut found = Vec::new();
+        let (mut last, mut bytes) = (after, 0);
+        for (scanned, change) in self.changes.range(self.index_after(after)..).enumerate() {
+            if scanned == MAX_SCANNED || found.len() == MAX_CHANGES || bytes > MAX_BYTES {
+                return (found, last);
+            }
+            last = change.position;
+            if wants(change.schema.oid) {
+                bytes += change.size();
+                found.push(change.clone());
+            }
+        }
+        (found, self.head.max(last))
+    }
+
+    fn index_after(&self, after: EventPosition) -> usize {
+        self.changes
+            .partition_point(|change| change.position <= after)
+    }
+}

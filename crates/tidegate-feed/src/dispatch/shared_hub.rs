@@ -1,0 +1,193 @@
+//! The hub with its lock: each method is one atomic step.
+
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
+use tidegate_sql::RoleName;
+use tidegate_sql::log::{LogIdentity, LogPosition};
+use tokio::sync::Notify;
+
+use crate::decode::change::Change;
+use crate::decode::schema::RelationSchema;
+use crate::dispatch::backlog::{self, BacklogRead, ReplayRead};
+use crate::dispatch::hub::{Hub, LaggingConnection};
+use crate::dispatch::ring::Ring;
+use crate::dispatch::subscriber::Subscriber;
+use crate::event::cursor::{Cursor, EventPosition};
+use crate::event::item::{Ended, Resync};
+
+/// What the tasks of a database share about its subscriptions.
+pub(crate) struct SharedHub(Mutex<Hub>);
+
+impl SharedHub {
+    /// A hub whose ring holds this many bytes of changes.
+    pub(crate) fn new(ring_bytes: usize) -> Self {
+        Self(Mutex::new(Hub::new(Ring::new(ring_bytes))))
+    }
+
+    /// The lock itself, for a step that also concerns other state. The lock of the captures may be
+    /// taken while this one is held, never the other way round.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Hub> {
+        self.0.lock()
+    }
+
+    /// See [`Hub::dispatch`].
+    #[must_use = "these connections must be read for from now on"]
+    pub(crate) fn dispatch(&self, change: Change) -> Vec<LaggingConnection> {
+        self.0.lock().dispatch(change)
+    }
+
+    /// Reports to the subscriptions to a table that began before a position, and that do not know
+    /// of it yet, that something before it is missing.
+    pub(crate) fn report_missed(&self, relation: u32, before: LogPosition, reason: Resync) {
+        let before = EventPosition::before(before);
+        self.0.lock().report_missed(relation, before, reason);
+    }
+
+    /// The last transactions that truncated a table, as far as the stream has been read.
+    pub(crate) fn truncations(&self, relation: u32) -> Vec<u32> {
+        let hub = self.0.lock();
+        let table = hub.tables.get(&relation);
+        table.map_or_else(Vec::new, |table| {
+            table.truncations.iter().copied().collect()
+        })
+    }
+
+    /// The position of the last change that was dispatched.
+    pub(crate) fn head(&self) -> EventPosition {
+        self.0.lock().ring.head()
+    }
+
+    /// Whether everything after a position is in the ring.
+    pub(crate) fn covers(&self, position: EventPosition) -> bool {
+        self.0.lock().ring.covers(position)
+    }
+
+    /// The cursor of a position.
+    pub(crate) fn cursor(&self, position: EventPosition) -> Cursor {
+        Cursor::new(self.0.lock().log, position)
+    }
+
+    pub(crate) fn log_identity(&self) -> LogIdentity {
+        self.0.lock().log
+    }
+
+    /// Everything before a position was dispatched.
+    pub(crate) fn advance(&self, position: LogPosition) {
+        self.0.lock().ring.reach(EventPosition::before(position));
+    }
+
+    /// A table has this schema from here on.
+    pub(crate) fn set_schema(&self, schema: &Arc<RelationSchema>) {
+        if let Some(table) = self.0.lock().tables.get_mut(&schema.oid) {
+            table.set_schema(schema);
+        }
+    }
+
+    /// Whether a subscription fits the last known schema of its table.
+    pub(crate) fn fits(&self, subscriber: &Subscriber) -> bool {
+        let hub = self.0.lock();
+        hub.tables
+            .get(&subscriber.relation)
+            .is_none_or(|table| table.fits(subscriber))
+    }
+
+    /// Forgets the schema of a table, unless the subscription fits it.
+    pub(crate) fn forget_schema_unless(&self, subscriber: &Subscriber) {
+        let mut hub = self.0.lock();
+        if let Some(table) = hub.tables.get_mut(&subscriber.relation)
+            && !table.fits(subscriber)
+        {
+            table.forget_schema();
+        }
+    }
+
+    /// Whether an active reader is about to fall out of the ring.
+    pub(crate) fn is_outrunning_readers(&self) -> bool {
+        self.0.lock().is_outrunning_readers()
+    }
+
+    /// See [`backlog::read_replay`].
+    pub(crate) fn read_replay(
+        &self,
+        subscriber: &Arc<Subscriber>,
+        after: EventPosition,
+    ) -> ReplayRead {
+        backlog::read_replay(&mut self.0.lock(), subscriber, after)
+    }
+
+    /// See [`backlog::read_lagging`].
+    pub(crate) fn read_lagging(
+        &self,
+        connection: usize,
+        wake: &Arc<Notify>,
+        done: EventPosition,
+    ) -> BacklogRead {
+        backlog::read_lagging(&mut self.0.lock(), connection, wake, done)
+    }
+
+    /// The position of a replay, which a stream that was opened again may have moved.
+    pub(crate) fn replay_position(&self, subscriber: &Subscriber) -> Option<EventPosition> {
+        self.0.lock().replays.get(&subscriber.id).copied()
+    }
+
+    /// Removes a subscription.
+    pub(crate) fn detach(&self, subscriber: &Subscriber) {
+        self.0.lock().detach(subscriber);
+    }
+
+    /// All subscriptions. Those that have ended are removed.
+    pub(crate) fn subscribers(&self) -> Vec<Arc<Subscriber>> {
+        let all: Vec<_> = self.0.lock().subscribers.values().cloned().collect();
+        let (ended, open): (Vec<_>, Vec<_>) = all.into_iter().partition(|one| one.is_ended());
+        for subscriber in ended {
+            self.detach(&subscriber);
+        }
+        open
+    }
+
+    /// The subscriptions to a table.
+    pub(crate) fn subscribers_of(&self, relation: u32) -> Vec<Arc<Subscriber>> {
+        let hub = self.0.lock();
+        let all = hub.subscribers.values();
+        all.filter(|one| one.relation == relation && !one.is_ended())
+            .cloned()
+            .collect()
+    }
+
+    pub(crate) fn has_subscribers(&self) -> bool {
+        !self.0.lock().subscribers.is_empty()
+    }
+
+    /// How many table definitions have come through the log.
+    pub(crate) fn definition_count(&self) -> u64 {
+        self.0.lock().definition_count
+    }
+
+    /// Counts a definition that came through the log, and returns the subscriptions to its table.
+    pub(crate) fn count_definition(&self, relation: u32) -> Vec<Arc<Subscriber>> {
+        self.0.lock().definition_count += 1;
+        self.subscribers_of(relation)
+    }
+
+    /// See [`Hub::roles_to_check`].
+    pub(crate) fn roles_to_check(&self, relation: u32) -> Arc<[RoleName]> {
+        self.0.lock().roles_to_check(relation)
+    }
+
+    /// The privileges of a subscription to a table have changed, and with them perhaps
+    /// [`SharedHub::roles_to_check`].
+    pub(crate) fn forget_roles(&self, relation: u32) {
+        if let Some(table) = self.0.lock().tables.get_mut(&relation) {
+            table.roles = None;
+        }
+    }
+
+    /// Ends all subscriptions.
+    pub(crate) fn end_all(&self, why: &Ended) {
+        for subscriber in self.subscribers() {
+            subscriber.end(why.clone());
+            self.detach(&subscriber);
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! One subscription, and what a change means to it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use tidegate_sql::Login;
+use tracing::warn;
+
+use crate::access::privileges::Privileges;
+use crate::access::rls::RlsEvaluator;
+use crate::decode::change::{Change, ChangeKind, Row};
+use crate::decode::schema::RelationSchema;
+use crate::dispatch::encoder::{EncodeError, EncodedRow, RowEncoder};
+use crate::dispatch::predicate::{BoundPredicate, Equality, Predicate};
+use crate::dispatch::queue::{EventSender, PushError};
+use crate::event::cursor::Cursor;
+use crate::event::item::{Delivery, Ended, Item, Resync};
+use crate::event::operation::{Operation, Operations};
+use crate::event::selection::Selection;
+use crate::metrics::FeedMetrics;
+
+/// A subscription.
+#[derive(Debug)]
+pub(crate) struct Subscriber {
+    /// Identifies it on this node.
+    pub(crate) id: u64,
+    /// What the connection calls it; see [`crate::SubscribeRequest::tag`].
+    pub(crate) tag: u64,
+    pub(crate) login: Login,
+    pub(crate) relation: u32,
+    /// The schema and the name of the table when the subscription was made.
+    pub(crate) name: (Box<str>, Box<str>),
+    pub(crate) operations: Operations,
+    pub(crate) selection: Arc<Selection>,
+    pub(crate) predicate: Option<Predicate>,
+    /// All columns that events show or the filter uses.
+    pub(crate) columns: Vec<Box<str>>,
+    /// Whether whole old rows are captured for it.
+    pub(crate) old_rows: bool,
+    pub(crate) sender: EventSender,
+    pub(crate) metrics: Arc<FeedMetrics>,
+    /// Set when row level security applies to the role.
+    pub(crate) rls: Option<Arc<RlsEvaluator>>,
+    /// The privileges as they were last read.
+    pub(crate) privileges: Mutex<Arc<Privileges>>,
+    pub(crate) ended: AtomicBool,
+    /// The last change that the live reader pushed, by the change count of the table.
+    pub(crate) last_pushed: AtomicU64,
+}
+
+impl Subscriber {
+    /// Whether nothing is delivered any more.
+    pub(crate) fn is_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire) || self.sender.is_closed()
+    }
+
+    /// Whether its privileges and policies were read when its table had this fingerprint.
+    pub(crate) async fn has_current_policies(&self, fingerprint: &str) -> bool {
+        let is_current = *self.privileges.lock().fingerprint == *fingerprint;
+        match &self.rls {
+            Some(rls) => is_current && rls.has_fingerprint(fingerprint).await,
+            None => is_current,
+        }
+    }
+
+    /// Whether its privileges may have changed with its role, which has this fingerprint now.
+    pub(crate) fn has_stale_role(&self, role_fingerprint: Option<&str>) -> bool {
+        let privileges = self.privileges.lock();
+        privileges.depends_on_roles && Some(&*privileges.role_fingerprint) != role_fingerprint
+    }
+
+    /// Takes privileges, unless those that it has are newer.
+    pub(crate) fn update_privileges(&self, privileges: &Arc<Privileges>) {
+        let mut known = self.privileges.lock();
+        if known.queried_at <= privileges.queried_at {
+            *known = privileges.clone();
+        }
+    }
+
+    /// Ends the subscription. Only the first reason is delivered.
+    pub(crate) fn end(&self, why: Ended) {
+        if !self.ended.swap(true, Ordering::AcqRel) {
+            self.push_unbounded(Item::Ended(why));
+        }
+    }
+
+    /// Pushes an item to the connection's queue, if there is room.
+    pub(crate) fn push(&self, item: Item) -> Result<(), PushError> {
+        let counter = self.counter(&item);
+        self.sender.push(self.delivery(item))?;
+        counter.into_iter().for_each(FeedMetrics::count);
+        Ok(())
+    }
+
+    /// Pushes an item even if the queue is full.
+    pub(crate) fn push_unbounded(&self, item: Item) {
+        self.counter(&item).into_iter().for_each(FeedMetrics::count);
+        self.sender.push_unbounded(self.delivery(item));
+    }
+
+    /// Closes the queue of the connection, which does not read.
+    pub(crate) fn close_slow(&self) {
+        if self.sender.close_slow(self.tag) {
+            FeedMetrics::count(&self.metrics.slow_consumers);
+        }
+    }
+
+    fn counter(&self, item: &Item) -> Option<&AtomicU64> {
+        match item {
+            Item::Event { .. } => Some(&self.metrics.events),
+            Item::Resync { .. } => Some(&self.metrics.resyncs),
+            Item::Acknowledged { .. } | Item::Ended(_) => None,
+        }
+    }
+
+    fn delivery(&self, item: Item) -> Delivery {
+        Delivery {
+            subscription: self.tag,
+            item,
+        }
+    }
+
+    /// What the filter compares for equality, if anything.
+    pub(crate) fn equality(&self) -> Option<&Arc<Equality>> {
+        self.predicate.as_ref()?.equality()
+    }
+
+    /// Binds the filter to a schema.
+    ///
+    /// # Errors
+    /// The table was renamed, or the filter does not fit the schema.
+    pub(crate) fn bind_predicate(
+        &self,
+        schema: &RelationSchema,
+    ) -> Result<Option<Arc<BoundPredicate>>, Ended> {
+        let (schema_name, name) = &self.name;
+        if (schema_name, name) != (&schema.schema_name, &schema.name) {
+            let problem = format!(
+                "the table was renamed to {}.{}",
+                schema.schema_name, schema.name
+            );
+            return Err(Ended::Changed { problem });
+        }
+        let Some(predicate) = &self.predicate else {
+            return Ok(None);
+        };
+        let predicate = predicate.bind(schema).map(Arc::new);
+        predicate
+            .map(Some)
+            .map_err(|problem| Ended::Changed { problem })
+    }
+
+    /// Binds the subscription to a schema, outside of the hub.
+    ///
+    /// # Errors
+    /// The subscription does not fit the schema.
+    pub(crate) fn bind(&self, schema: &RelationSchema) -> Result<SchemaBinding, Ended> {
+        let encoder =
+            RowEncoder::new(&self.selection, schema).map_err(|error| schema_mismatch(&error))?;
+        Ok(SchemaBinding {
+            generation: schema.generation,
+            encoder,
+            predicate: self.bind_predicate(schema)?,
+        })
+    }
+}
+
+/// Why a selection does not fit a schema.
+pub(crate) fn schema_mismatch(error: &EncodeError) -> Ended {
+    let problem = match error {
+        EncodeError::NoColumn(name) => format!("the column `{name}` was dropped or renamed"),
+        EncodeError::KeyNotSelected => "the primary key of the table has changed".to_owned(),
+        EncodeError::Absent | EncodeError::Malformed => "a value cannot be encoded".to_owned(),
+    };
+    Ended::Changed { problem }
+}
+
+/// A subscription bound to one schema.
+pub(crate) struct SchemaBinding {
+    pub(crate) generation: u64,
+    encoder: RowEncoder,
+    predicate: Option<Arc<BoundPredicate>>,
+}
+
+/// What a change means to a subscription.
+#[derive(Debug)]
+pub(crate) enum ChangeOutcome {
+    Nothing,
+    Event(Operation, EncodedRow),
+    Gap(Resync),
+}
+
+impl ChangeOutcome {
+    /// What is delivered.
+    pub(crate) fn item(self, cursor: Cursor) -> Option<Item> {
+        match self {
+            Self::Nothing => None,
+            Self::Event(
+                operation,
+                EncodedRow {
+                    row,
+                    field_errors,
+                    key,
+                },
+            ) => Some(Item::Event {
+                cursor,
+                operation,
+                row,
+                field_errors,
+                key,
+            }),
+            Self::Gap(reason) => Some(Item::Resync { cursor, reason }),
+        }
+    }
+}
+
+impl SchemaBinding {
+    /// What a change means to the subscription.
+    pub(crate) fn evaluate(&self, operations: Operations, change: &Change) -> ChangeOutcome {
+        let (operation, tuple) = match &change.kind {
+            ChangeKind::Truncated => return ChangeOutcome::Gap(Resync::Truncated),
+            ChangeKind::Row(operation, _) if !operations.has(*operation) => {
+                return ChangeOutcome::Nothing;
+            }
+            ChangeKind::Row(operation, tuple) => (*operation, tuple),
+        };
+        let row = Row {
+            schema: &change.schema,
+            tuple,
+        };
+        match passes(self.predicate.as_deref(), row) {
+            Some(false) => ChangeOutcome::Nothing,
+            None => ChangeOutcome::Gap(Resync::Incomplete),
+            Some(true) => match self.encoder.encode(row) {
+                Ok(row) => ChangeOutcome::Event(operation, row),
+                Err(error) => unencodable(&error, &change.schema),
+            },
+        }
+    }
+}
+
+/// Whether a row passes the filter, if there is one; `None` when that cannot be decided.
+pub(crate) fn passes(predicate: Option<&BoundPredicate>, row: Row<'_>) -> Option<bool> {
+    predicate.map_or(Some(true), |predicate| predicate.passes(row))
+}
+
+/// The outcome for a row that cannot be encoded.
+pub(crate) fn unencodable(error: &EncodeError, schema: &RelationSchema) -> ChangeOutcome {
+    if *error == EncodeError::Malformed {
+        warn!(schema = %schema.schema_name, table = %schema.name, "event not delivered: a value in the log is malformed");
+    }
+    ChangeOutcome::Gap(Resync::Incomplete)
+}

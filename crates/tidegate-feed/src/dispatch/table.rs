@@ -1,0 +1,271 @@
+//! The subscriptions to one table.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use tidegate_sql::RoleName;
+use tidegate_sql::log::LogIdentity;
+use tokio::sync::Notify;
+
+use crate::decode::change::{Change, ChangeKind, Row};
+use crate::decode::schema::RelationSchema;
+use crate::dispatch::encoder::{EncodeError, EncodedRow, RowEncoder};
+use crate::dispatch::index::{Index, IndexedSubscriber};
+use crate::dispatch::queue::PushError;
+use crate::dispatch::subscriber::{
+    ChangeOutcome, Subscriber, passes, schema_mismatch, unencodable,
+};
+use crate::event::cursor::{Cursor, EventPosition};
+use crate::event::item::{Ended, Resync};
+use crate::event::operation::Operation;
+use crate::event::selection::Selection;
+
+/// How changes of a table are dispatched.
+#[derive(Default)]
+pub(crate) struct TableSubscribers {
+    schema: Option<Arc<RelationSchema>>,
+    /// The live subscriptions, by id.
+    live: HashMap<u64, Arc<Subscriber>>,
+    by_operation: [Index; 3],
+    encoders: Vec<SharedEncoder>,
+    /// Subscriptions whose connections lag, by id, with what wakes their readers.
+    lagging: Vec<(u64, Arc<Notify>)>,
+    /// How many changes were dispatched.
+    change_count: u64,
+    /// The position of the last change; for a table that was just added, up to where there may have
+    /// been changes.
+    pub(crate) last_change: EventPosition,
+    /// See [`crate::dispatch::hub::Hub::roles_to_check`]; `None` when not computed.
+    pub(crate) roles: Option<Arc<[RoleName]>>,
+    /// The last transactions that truncated the table, newest first, by the lower 32 bits of their
+    /// ids.
+    pub(crate) truncations: VecDeque<u32>,
+}
+
+/// How many truncating transactions are remembered.
+const MAX_TRUNCATIONS: usize = 64;
+
+/// An encoder that equal selections share.
+struct SharedEncoder {
+    selection: Arc<Selection>,
+    /// How many live subscriptions use it; a slot without users is reused.
+    users: usize,
+    encoder: Option<RowEncoder>,
+}
+
+/// A row that was encoded for one subscription and may be needed by others.
+type CachedRow = Option<Result<EncodedRow, EncodeError>>;
+
+impl TableSubscribers {
+    /// A table without subscriptions.
+    pub(crate) fn new(last_change: EventPosition) -> Self {
+        Self {
+            last_change,
+            ..Self::default()
+        }
+    }
+
+    /// Adds a live subscription; it gets every change from now on.
+    ///
+    /// # Errors
+    /// The subscription does not fit the schema of the table.
+    pub(crate) fn insert(&mut self, subscriber: Arc<Subscriber>) -> Result<(), Ended> {
+        let schema = self.schema.clone();
+        let encoder = self.encoder_for(&subscriber.selection)?;
+        let predicate = match &schema {
+            Some(schema) => subscriber.bind_predicate(schema)?,
+            None => None,
+        };
+        self.encoders[encoder].users += 1;
+        let live = IndexedSubscriber {
+            subscriber: subscriber.clone(),
+            predicate,
+            encoder,
+        };
+        for operation in subscriber.operations.iter() {
+            self.by_operation[operation as usize].insert(&live, schema.as_deref());
+        }
+        self.live.insert(subscriber.id, subscriber);
+        Ok(())
+    }
+
+    /// The slot of an encoder for a selection.
+    fn encoder_for(&mut self, selection: &Arc<Selection>) -> Result<usize, Ended> {
+        let is_same =
+            |encoder: &SharedEncoder| encoder.users > 0 && encoder.selection == *selection;
+        if let Some(at) = self.encoders.iter().position(is_same) {
+            return Ok(at);
+        }
+        let encoder = match &self.schema {
+            Some(schema) => {
+                Some(RowEncoder::new(selection, schema).map_err(|error| schema_mismatch(&error))?)
+            }
+            None => None,
+        };
+        let encoder = SharedEncoder {
+            selection: selection.clone(),
+            users: 0,
+            encoder,
+        };
+        let free = self.encoders.iter().position(|encoder| encoder.users == 0);
+        match free {
+            Some(at) => self.encoders[at] = encoder,
+            None => self.encoders.push(encoder),
+        }
+        Ok(free.unwrap_or(self.encoders.len() - 1))
+    }
+
+    /// Wakes a reader at each change, for a subscription whose connection lags.
+    pub(crate) fn add_lagging(&mut self, id: u64, wake: Arc<Notify>) {
+        self.lagging.push((id, wake));
+    }
+
+    /// Undoes [`Self::add_lagging`].
+    pub(crate) fn remove_lagging(&mut self, id: u64) {
+        self.lagging.retain(|(lagging_id, _)| *lagging_id != id);
+    }
+
+    /// Whether the last change was pushed to a subscription.
+    pub(crate) fn has_received_last_change(&self, subscriber: &Subscriber) -> bool {
+        subscriber.last_pushed.load(Ordering::Relaxed) == self.change_count
+    }
+
+    /// Whether a subscription fits the last known schema.
+    pub(crate) fn fits(&self, subscriber: &Subscriber) -> bool {
+        self.schema
+            .as_ref()
+            .is_none_or(|schema| subscriber.bind(schema).is_ok())
+    }
+
+    /// Forgets the schema. The log describes the table again before its next change.
+    pub(crate) fn forget_schema(&mut self) {
+        self.schema = None;
+    }
+
+    /// Removes a live subscription.
+    pub(crate) fn remove(&mut self, subscriber: &Subscriber) {
+        if self.live.remove(&subscriber.id).is_none() {
+            return;
+        }
+        for operation in subscriber.operations.iter() {
+            self.by_operation[operation as usize].remove(subscriber);
+        }
+        let is_same = |encoder: &&mut SharedEncoder| {
+            encoder.users > 0 && encoder.selection == subscriber.selection
+        };
+        if let Some(encoder) = self.encoders.iter_mut().find(is_same) {
+            encoder.users -= 1;
+        }
+    }
+
+    /// The table has this schema from here on. Live subscriptions are bound to it; those that do not
+    /// fit end.
+    pub(crate) fn set_schema(&mut self, schema: &Arc<RelationSchema>) {
+        if self
+            .schema
+            .as_ref()
+            .is_some_and(|current| Arc::ptr_eq(current, schema))
+        {
+            return;
+        }
+        let before = self.schema.replace(schema.clone());
+        // PostgreSQL also describes a table again when nothing that matters here has changed.
+        if before.is_some_and(|before| before.looks_like(schema)) {
+            return;
+        }
+        self.encoders.clear();
+        self.by_operation = Default::default();
+        for (_, subscriber) in std::mem::take(&mut self.live) {
+            if subscriber.is_ended() {
+                continue;
+            }
+            if let Err(why) = self.insert(subscriber.clone()) {
+                subscriber.end(why);
+            }
+        }
+    }
+
+    /// Pushes a change to the live subscriptions that it matters to. Returns those whose queues are
+    /// full: their connections lag from this change on.
+    pub(crate) fn dispatch(&mut self, change: &Change, log: LogIdentity) -> Vec<Arc<Subscriber>> {
+        let mut queue_full = Vec::new();
+        let mut closed = Vec::new();
+        let cursor = Cursor::new(log, change.position);
+        self.change_count += 1;
+        let change_count = self.change_count;
+        let mut push = |subscriber: &Arc<Subscriber>, outcome: ChangeOutcome| {
+            let Some(item) = outcome.item(cursor) else {
+                return;
+            };
+            // The index may visit a subscription more than once.
+            if subscriber.last_pushed.load(Ordering::Relaxed) == change_count {
+                return;
+            }
+            if subscriber.is_ended() {
+                closed.push(subscriber.clone());
+                return;
+            }
+            match subscriber.push(item) {
+                Ok(()) => subscriber
+                    .last_pushed
+                    .store(change_count, Ordering::Relaxed),
+                Err(PushError::Full) => queue_full.push(subscriber.clone()),
+                Err(PushError::Closed) => closed.push(subscriber.clone()),
+            }
+        };
+        match &change.kind {
+            ChangeKind::Truncated => {
+                self.truncations.truncate(MAX_TRUNCATIONS - 1);
+                self.truncations.push_front(change.transaction_id);
+                for subscriber in self.live.values() {
+                    push(subscriber, ChangeOutcome::Gap(Resync::Truncated));
+                }
+            }
+            ChangeKind::Row(operation, tuple) => {
+                let row = Row {
+                    schema: &change.schema,
+                    tuple,
+                };
+                self.push_row(*operation, row, &mut push);
+            }
+        }
+        for subscriber in &closed {
+            self.remove(subscriber);
+        }
+        for (_, wake) in &self.lagging {
+            wake.notify_one();
+        }
+        queue_full
+    }
+
+    /// Filters and encodes a row for the live subscriptions; each encoder runs once at most.
+    fn push_row(
+        &self,
+        operation: Operation,
+        row: Row<'_>,
+        push: &mut dyn FnMut(&Arc<Subscriber>, ChangeOutcome),
+    ) {
+        let mut rows: Vec<CachedRow> = Vec::new();
+        self.by_operation[operation as usize].for_each_candidate(row, &mut |live| {
+            let outcome = match passes(live.predicate.as_deref(), row) {
+                Some(false) => return,
+                None => ChangeOutcome::Gap(Resync::Incomplete),
+                Some(true) => {
+                    if rows.is_empty() {
+                        rows.resize_with(self.encoders.len(), || None);
+                    }
+                    let encoded = rows[live.encoder].get_or_insert_with(|| {
+                        let encoder = self.encoders[live.encoder].encoder.as_ref();
+                        encoder.ok_or(EncodeError::Absent)?.encode(row)
+                    });
+                    match encoded {
+                        Ok(row) => ChangeOutcome::Event(operation, row.clone()),
+                        Err(error) => unencodable(error, row.schema),
+                    }
+                }
+            };
+            push(&live.subscriber, outcome);
+        });
+    }
+}

@@ -1,0 +1,140 @@
+//! Positions in the feed at which a client can resume.
+
+use std::fmt::{self, Write as _};
+use std::str::FromStr;
+
+use tidegate_sql::log::{LogIdentity, LogPosition};
+
+/// A position in a database's feed, after one change. It is valid on every node. Later positions of
+/// the same log compare greater, as values and as text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Cursor {
+    log: u32,
+    pub(crate) position: EventPosition,
+}
+
+/// The position of a change in a log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct EventPosition {
+    /// Where the transaction commits.
+    pub(crate) commit: LogPosition,
+    /// The number of the change in its transaction, from 1; 0 is before the first.
+    pub(crate) index: u32,
+}
+
+impl EventPosition {
+    /// After everything that committed before `position`.
+    pub(crate) fn before(position: LogPosition) -> Self {
+        Self {
+            commit: position,
+            index: 0,
+        }
+    }
+}
+
+/// The version of the text format.
+const VERSION: char = '1';
+/// The length of the text: version, log, commit, index.
+const LENGTH: usize = 1 + 8 + 16 + 8;
+
+/// A text is not a cursor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("invalid cursor: expected the `cursor` of an earlier event")]
+pub struct InvalidCursor;
+
+impl Cursor {
+    pub(crate) fn new(log: LogIdentity, position: EventPosition) -> Self {
+        Self {
+            log: log.0,
+            position,
+        }
+    }
+
+    /// The position before the change of this one: a client that resumes there gets the change again.
+    #[must_use]
+    pub fn before(self) -> Self {
+        let mut before = self;
+        before.position.index = before.position.index.saturating_sub(1);
+        before
+    }
+
+    /// Whether it belongs to a log.
+    pub(crate) fn is_in(self, log: LogIdentity) -> bool {
+        self.log == log.0
+    }
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_char(VERSION)?;
+        let EventPosition { commit, index } = self.position;
+        write!(f, "{:08x}{:016x}{index:08x}", self.log, commit.0)
+    }
+}
+
+impl FromStr for Cursor {
+    type Err = InvalidCursor;
+
+    fn from_str(text: &str) -> Result<Self, InvalidCursor> {
+        let digits = text.strip_prefix(VERSION).ok_or(InvalidCursor)?;
+        let lower = |c: u8| c.is_ascii_digit() || (b'a'..=b'f').contains(&c);
+        if text.len() != LENGTH || !digits.bytes().all(lower) {
+            return Err(InvalidCursor);
+        }
+        let number = |from: usize, to: usize| {
+            u64::from_str_radix(&digits[from..to], 16).map_err(|_| InvalidCursor)
+        };
+        let half = |from| u32::try_from(number(from, from + 8)?).map_err(|_| InvalidCursor);
+        Ok(Self {
+            log: half(0)?,
+            position: EventPosition {
+                commit: LogPosition(number(8, 24)?),
+                index: half(24)?,
+            },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cursor(commit: u64, index: u32) -> Cursor {
+        let commit = LogPosition(commit);
+        Cursor::new(LogIdentity(0xab), EventPosition { commit, index })
+    }
+
+    #[test]
+    fn texts_are_ordered_like_positions() {
+        let cursors = [
+            cursor(9, 9),
+            cursor(10, 1),
+            cursor(10, 16),
+            cursor(0x1_0000_0000, 0),
+        ];
+        for pair in cursors.windows(2) {
+            assert!(pair[0] < pair[1] && pair[0].to_string() < pair[1].to_string());
+        }
+        for cursor in cursors {
+            assert_eq!(cursor.to_string().parse(), Ok(cursor));
+        }
+    }
+
+    #[test]
+    fn other_texts_are_rejected() {
+        let good = cursor(1, 1).to_string();
+        let upper = good.to_uppercase();
+        for text in [
+            "",
+            "1",
+            "x",
+            &good[1..],
+            &format!("{good}0"),
+            &format!("2{}", &good[1..]),
+            &upper,
+            "1é",
+        ] {
+            assert_eq!(text.parse::<Cursor>(), Err(InvalidCursor), "{text}");
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! What a subscriber sees: cursors, operations, selections, deliveries.
+
+pub(crate) mod cursor;
+pub(crate) mod item;
+pub(crate) mod operation;
+pub(crate) mod selection;

@@ -1,0 +1,147 @@
+//! Which columns events contain, and in which form.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use bytes::BytesMut;
+use tidegate_sql::Column;
+
+/// What events contain of a row. Equal selections are encoded once.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Selection {
+    /// The members of the JSON object, in order.
+    pub columns: Box<[SelectedColumn]>,
+    /// Whether events name the columns of the primary key, which must be selected then.
+    pub key: bool,
+}
+
+/// A member of an event's JSON object.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct SelectedColumn {
+    /// The name of the member.
+    pub key: Box<str>,
+    /// The column whose value it has.
+    pub column: Box<str>,
+    /// The form of the value.
+    pub form: ValueForm,
+}
+
+/// The form of a value.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ValueForm {
+    /// As the SQL endpoint writes it.
+    #[default]
+    Json,
+    /// As a JSON string, whatever the type.
+    String,
+    /// As the caller writes it.
+    Custom(CustomForm),
+    /// A constant text; the column is not read.
+    Text(Box<str>),
+}
+
+/// A form that the caller defines.
+#[derive(Clone)]
+pub struct CustomForm {
+    name: Arc<str>,
+    pub(crate) not_null: bool,
+    pub(crate) writer: MakeCustomWriter,
+}
+
+type MakeCustomWriter = Arc<dyn Fn(Column) -> CustomWriter + Send + Sync>;
+
+/// Appends a value, given in PostgreSQL's text form, as JSON. Returns whether the form can represent
+/// the value, and adds the parts that it cannot represent to the errors.
+///
+/// # Errors
+/// The bytes are not a value of the column's type.
+pub type CustomWriter = Box<
+    dyn Fn(&[u8], &mut BytesMut, &mut Vec<FieldError>) -> tidegate_sql::Result<bool> + Send + Sync,
+>;
+
+/// A value that a form cannot represent. The event contains null instead, or is null as a whole if
+/// the value must not be null.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldError {
+    /// The path to the value: from the column's value when a [`CustomWriter`] adds it, from the row
+    /// in an event.
+    pub path: Vec<PathSegment>,
+    /// Why it cannot be represented.
+    pub problem: &'static str,
+}
+
+/// A segment of [`FieldError::path`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PathSegment {
+    /// The member of an object.
+    Key(Arc<str>),
+    /// The element of a list, from 0.
+    Index(usize),
+}
+
+impl CustomForm {
+    /// A form with a name, which is equal for forms that write alike. `not_null` is whether the
+    /// value must not be null; `writer` makes the writer for a column of the log.
+    pub fn new(
+        name: impl Into<Arc<str>>,
+        not_null: bool,
+        writer: impl Fn(Column) -> CustomWriter + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            not_null,
+            writer: Arc::new(writer),
+        }
+    }
+}
+
+impl PartialEq for CustomForm {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for CustomForm {}
+
+impl Hash for CustomForm {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
+}
+
+impl fmt::Debug for CustomForm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("CustomForm").field(&self.name).finish()
+    }
+}
+
+impl Selection {
+    /// Columns by their own names, as the SQL endpoint writes them.
+    pub fn of<'a>(columns: impl IntoIterator<Item = &'a str>) -> Self {
+        let selected = |column: &str| SelectedColumn {
+            key: column.into(),
+            column: column.into(),
+            form: ValueForm::Json,
+        };
+        Self {
+            columns: columns.into_iter().map(selected).collect(),
+            key: false,
+        }
+    }
+
+    /// The same with the columns of the primary key.
+    #[must_use]
+    pub fn with_key(self) -> Self {
+        Self { key: true, ..self }
+    }
+
+    /// The columns whose values are read.
+    pub fn column_names(&self) -> impl Iterator<Item = &str> {
+        let is_read = |column: &&SelectedColumn| !matches!(column.form, ValueForm::Text(_));
+        self.columns
+            .iter()
+            .filter(is_read)
+            .map(|column| &*column.column)
+    }
+}

@@ -1,0 +1,93 @@
+//! The counters of a database's feed, and how far it is behind the log.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tidegate_sql::log::LogPosition;
+use tokio::time::Instant;
+
+/// How many observed ends of the log are kept.
+const MAX_ENDS: usize = 256;
+
+/// The counters of a database's feed.
+#[derive(Debug, Default)]
+pub(crate) struct FeedMetrics {
+    /// Events that were queued.
+    pub(crate) events: AtomicU64,
+    /// Gaps that were reported to subscriptions.
+    pub(crate) resyncs: AtomicU64,
+    /// Connections that were closed because they did not read.
+    pub(crate) slow_consumers: AtomicU64,
+    /// Observed ends of the log that the stream has not reached yet, and when they were observed.
+    ends: Mutex<VecDeque<(Instant, LogPosition)>>,
+}
+
+/// How far a stream is behind the end of the log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct StreamLag {
+    pub(crate) bytes: u64,
+    pub(crate) time: Duration,
+}
+
+impl FeedMetrics {
+    /// Increments a counter.
+    pub(crate) fn count(counter: &AtomicU64) {
+        counter.fetch_add(1, Relaxed);
+    }
+
+    /// Records the end of the log, at a time when everything before `reached` was dispatched.
+    pub(crate) fn record_log_end(&self, end: LogPosition, reached: LogPosition) {
+        let mut ends = self.ends.lock();
+        ends.retain(|(_, end)| *end > reached);
+        if ends.len() == MAX_ENDS {
+            // The oldest determines the time, the newest the bytes: one in between is dropped.
+            ends.remove(1);
+        }
+        if end > reached {
+            ends.push_back((Instant::now(), end));
+        }
+    }
+
+    /// How far a stream that has reached a position is behind the last observed end.
+    pub(crate) fn lag(&self, reached: LogPosition) -> StreamLag {
+        let ends = self.ends.lock();
+        let oldest = ends.iter().find(|(_, end)| *end > reached);
+        let newest = ends.back().map_or(reached, |(_, end)| *end);
+        StreamLag {
+            bytes: newest.0.saturating_sub(reached.0),
+            time: oldest.map_or(Duration::ZERO, |(observed, _)| observed.elapsed()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn lag_is_the_age_of_the_oldest_end_that_was_not_reached() {
+        let metrics = FeedMetrics::default();
+        let at = LogPosition;
+        assert_eq!(metrics.lag(at(0)), StreamLag::default());
+        metrics.record_log_end(at(100), at(100));
+        assert_eq!(metrics.lag(at(100)), StreamLag::default());
+        metrics.record_log_end(at(300), at(100));
+        tokio::time::advance(Duration::from_secs(15)).await;
+        metrics.record_log_end(at(500), at(100));
+        tokio::time::advance(Duration::from_secs(5)).await;
+        let lag = |bytes, seconds| StreamLag {
+            bytes,
+            time: Duration::from_secs(seconds),
+        };
+        assert_eq!(metrics.lag(at(100)), lag(400, 20));
+        assert_eq!(metrics.lag(at(300)), lag(200, 5));
+        assert_eq!(metrics.lag(at(500)), lag(0, 0));
+        for end in 501..2000 {
+            metrics.record_log_end(at(end), at(100));
+        }
+        assert_eq!(metrics.lag(at(100)), lag(1899, 20));
+        assert_eq!(metrics.ends.lock().len(), MAX_ENDS);
+    }
+}

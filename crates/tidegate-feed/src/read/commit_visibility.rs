@@ -1,0 +1,100 @@
+//! Waits until a transaction is visible to queries. The log contains a transaction as soon as its
+//! commit record is written. Queries see it an instant later, or much later if the commit waits for a
+//! standby (PostgreSQL, "Synchronous Replication"). A query in between returns the state before it.
+
+use std::time::Duration;
+
+use tidegate_sql::log::LogError;
+use tokio::time::{Instant, sleep, timeout};
+use tracing::{debug, warn};
+
+use crate::catalog_query::{CatalogReader, QueryOutcome, is_true};
+
+/// The pauses between queries: the first and the longest.
+pub(crate) const PAUSE: (Duration, Duration) =
+    (Duration::from_millis(2), Duration::from_millis(250));
+/// How long the stream waits for one transaction before it is opened again. Shorter than the usual
+/// `wal_sender_timeout`, after which PostgreSQL would close the stream.
+const TIMEOUT: Duration = Duration::from_secs(20);
+
+/// After this the commit is assumed to wait for a standby, and it is checked whether the transaction
+/// has changed the definition at all.
+const CHECK_AFTER: Duration = Duration::from_secs(1);
+
+/// Whether a transaction is still running and has not changed a table's definition. A statement that
+/// changes a table or its policies takes a lock that writers of rows do not take, and keeps it until
+/// the change is visible to others (PostgreSQL, "Explicit Locking").
+const LEFT_DEFINITION_UNCHANGED: &str = "\
+    WITH held AS (SELECT * FROM pg_catalog.pg_locks) \
+    SELECT (EXISTS (SELECT FROM held WHERE locktype = 'transactionid' AND granted \
+                   AND mode = 'ExclusiveLock' AND transactionid::text = :transaction::text) \
+       AND NOT EXISTS (SELECT FROM held own JOIN held ON held.virtualtransaction = own.virtualtransaction \
+                       WHERE own.locktype = 'transactionid' AND own.mode = 'ExclusiveLock' \
+                       AND own.granted AND own.transactionid::text = :transaction::text \
+                       AND held.locktype = 'relation' AND held.relation = :relation::oid \
+                       AND held.mode NOT IN ('AccessShareLock', 'RowShareLock', \
+                                             'RowExclusiveLock')))::text";
+
+/// Waits until a transaction's change of a table's definition is visible, before the definition is
+/// read. If the transaction cannot have changed it, the wait is short: a commit may wait for a standby
+/// that is down, and the rows of all tables come after it.
+///
+/// # Errors
+/// Those of [`wait`].
+pub(crate) async fn wait_for_definition(
+    catalog: &CatalogReader,
+    transaction: u32,
+    relation: u32,
+) -> Result<(), LogError> {
+    let visible = wait(catalog, transaction);
+    tokio::pin!(visible);
+    loop {
+        if let Ok(result) = timeout(CHECK_AFTER, &mut visible).await {
+            return result;
+        }
+        let (transaction, relation) = (transaction.to_string(), relation.to_string());
+        let queries = [(LEFT_DEFINITION_UNCHANGED, &[&*transaction, &*relation][..])];
+        let outcome = catalog.query_snapshot(&[], &queries).await;
+        let results = outcome.map(QueryOutcome::rows).unwrap_or_default();
+        if results.iter().flatten().any(|row| is_true(row, 0)) {
+            debug!(
+                transaction,
+                relation, "not waiting for a transaction that left the definition unchanged"
+            );
+            return Ok(());
+        }
+    }
+}
+
+/// Waits until a transaction is visible to queries. Required before anything is queried that the
+/// transaction may have changed.
+///
+/// # Errors
+/// [`LogError::Unavailable`] when it takes too long or PostgreSQL does not answer: the next stream
+/// sends the transaction again.
+pub(crate) async fn wait(catalog: &CatalogReader, transaction: u32) -> Result<(), LogError> {
+    let begin = Instant::now();
+    let mut pause = PAUSE.0;
+    loop {
+        let problem = match catalog.query_snapshot(&[transaction], &[]).await {
+            Ok(QueryOutcome::Rows(_)) => return Ok(()),
+            Ok(QueryOutcome::NotVisibleYet) => None,
+            Err(error) => Some(error),
+        };
+        if begin.elapsed() > TIMEOUT {
+            warn!(database = %catalog.database, transaction,
+                  "a committed transaction is still not visible; opening the stream again");
+            return Err(LogError::Unavailable(match problem {
+                Some(error) => Box::new(error),
+                None => "a committed transaction is still not visible to queries".into(),
+            }));
+        }
+        debug!(
+            transaction,
+            ?problem,
+            "waiting until a committed transaction is visible"
+        );
+        sleep(pause).await;
+        pause = (pause * 2).min(PAUSE.1);
+    }
+}

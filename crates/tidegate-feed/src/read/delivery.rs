@@ -1,0 +1,114 @@
+//! Delivery at the pace of a connection: evaluates changes, has PostgreSQL apply policies, and waits
+//! for room in the queue.
+
+use std::sync::Arc;
+
+use tracing::{debug, warn};
+
+use crate::catalog_query::RETRIES;
+use crate::decode::change::Change;
+use crate::dispatch::queue::PushError;
+use crate::dispatch::subscriber::{ChangeOutcome, SchemaBinding, Subscriber};
+use crate::event::cursor::EventPosition;
+use crate::event::item::{Ended, Item, Resync};
+use crate::read::commit_visibility;
+
+/// The subscription has ended: nothing is delivered any more.
+pub(crate) struct SubscriptionEnded;
+
+/// What a change means to a subscription. `binding` is its last binding, which is replaced when the
+/// schema has changed. Changes up to `history` are older than the subscription.
+pub(crate) fn evaluate(
+    subscriber: &Subscriber,
+    binding: &mut Option<SchemaBinding>,
+    change: &Change,
+    history: EventPosition,
+) -> Result<ChangeOutcome, SubscriptionEnded> {
+    let schema = &change.schema;
+    let fits = |binding: &SchemaBinding| binding.generation == schema.generation;
+    if !binding.as_ref().is_some_and(fits) {
+        match subscriber.bind(schema) {
+            Ok(bound) => *binding = Some(bound),
+            // The subscription fits a later schema of the table.
+            Err(_) if change.position <= history => {
+                return Ok(ChangeOutcome::Gap(Resync::Incomplete));
+            }
+            Err(why) => {
+                subscriber.end(why);
+                return Err(SubscriptionEnded);
+            }
+        }
+    }
+    let binding = binding.as_ref().ok_or(SubscriptionEnded)?;
+    Ok(binding.evaluate(subscriber.operations, change))
+}
+
+/// Which of some changes row level security lets the subscription see. If PostgreSQL cannot tell, the
+/// subscription ends: nothing is delivered unchecked.
+pub(crate) async fn visible(
+    subscriber: &Subscriber,
+    changes: &[Arc<Change>],
+) -> Result<Vec<bool>, SubscriptionEnded> {
+    let rls = subscriber.rls.as_ref().filter(|_| !changes.is_empty());
+    let Some(rls) = rls else {
+        return Ok(vec![true; changes.len()]);
+    };
+    let (attempts, pause) = RETRIES;
+    let mut visibility_pause = commit_visibility::PAUSE.0;
+    let mut attempt = 0;
+    while attempt <= attempts {
+        match rls.visible(changes).await {
+            Ok(Some(visible)) => return Ok(visible),
+            // The transactions are not visible to queries yet. This may take long and is no error.
+            Ok(None) if !subscriber.is_ended() => {
+                tokio::time::sleep(visibility_pause).await;
+                visibility_pause = (visibility_pause * 2).min(commit_visibility::PAUSE.1);
+            }
+            // The policies are slow: evaluate fewer rows at a time, down to one.
+            Err(tidegate_sql::Error::Deadline) if changes.len() > 1 => {
+                let (first, rest) = changes.split_at(changes.len() / 2);
+                let mut all = Box::pin(visible(subscriber, first)).await?;
+                all.append(&mut Box::pin(visible(subscriber, rest)).await?);
+                return Ok(all);
+            }
+            Err(error @ tidegate_sql::Error::Deadline) => {
+                warn!(role = %subscriber.login.role, %error,
+                      "subscription ended: row level security policies took too long for one event");
+                break;
+            }
+            Err(error @ (tidegate_sql::Error::Rejected(_) | tidegate_sql::Error::Internal(_))) => {
+                warn!(role = %subscriber.login.role, %error, sqlstate = error.sqlstate(),
+                      "subscription ended: row level security policies failed");
+                break;
+            }
+            Err(error) if attempt < attempts && !subscriber.is_ended() => {
+                debug!(%error, "PostgreSQL is unreachable; will retry row level security");
+                tokio::time::sleep(pause).await;
+                attempt += 1;
+            }
+            Ok(None) | Err(_) => break,
+        }
+    }
+    subscriber.end(Ended::NotAllowed);
+    Err(SubscriptionEnded)
+}
+
+/// Pushes an item when there is room in the connection's queue; closes the queue of a connection that
+/// does not read.
+pub(crate) async fn push(subscriber: &Subscriber, item: Item) -> Result<(), SubscriptionEnded> {
+    loop {
+        if subscriber.is_ended() {
+            return Err(SubscriptionEnded);
+        }
+        match subscriber.push(item.clone()) {
+            Ok(()) => return Ok(()),
+            Err(PushError::Closed) => return Err(SubscriptionEnded),
+            Err(PushError::Full) => {
+                if subscriber.sender.wait_for_room().await == Err(PushError::Full) {
+                    subscriber.close_slow();
+                    return Err(SubscriptionEnded);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! Reads the stream of changes of a database, dispatches them, and opens the stream again when it
+//! breaks.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidegate_sql::Type;
+use tidegate_sql::log::{LogError, LogMessage, LogPosition, LogStart, LogStream};
+use tracing::{info, warn};
+
+use crate::capture::{health, recapture};
+use crate::database::captures::TableCapture;
+use crate::database::database_feed::DatabaseFeed;
+use crate::database::stream_progress::StreamProblem;
+use crate::decode::change::Change;
+use crate::decode::decoder::{ChangeDecoder, Decoded};
+use crate::decode::enum_labels;
+use crate::decode::schema::RelationSchema;
+use crate::event::cursor::EventPosition;
+use crate::read::{commit_visibility, lagging};
+use crate::watch::recheck;
+
+/// The pauses between attempts to open a stream: the first and the longest.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(15));
+/// How long the stream pauses after a batch while a reader is about to fall out of the ring.
+const READER_PAUSE: Duration = Duration::from_millis(5);
+
+/// Reads streams until it is aborted. The first one starts at `first`.
+pub(crate) async fn run(database: Arc<DatabaseFeed>, first: LogStart) {
+    let mut start = first;
+    let mut pause = PAUSE.0;
+    loop {
+        match database.log.open(&database.name, start).await {
+            Ok(stream) => {
+                let continues = matches!(start, LogStart::At(_));
+                let error = read(&database, stream, continues).await;
+                let was_live = database.stream.is_live();
+                database.stream.update(|state| state.live = false);
+                info!(database = %database.name, %error, "change stream ended");
+                if was_live {
+                    pause = PAUSE.0;
+                } else {
+                    tokio::time::sleep(pause).await;
+                    pause = (pause * 2).min(PAUSE.1);
+                }
+                start = match error {
+                    LogError::Gone => LogStart::Now,
+                    _ => LogStart::At(database.stream.reached()),
+                };
+            }
+            // The log does not reach back that far: the stream starts at its end, after a gap.
+            Err(LogError::Gone) if start != LogStart::Now => start = LogStart::Now,
+            Err(error) => {
+                warn!(database = %database.name, %error, "could not open the change stream; will retry");
+                let problem = problem(error);
+                database
+                    .stream
+                    .update(|state| state.problem = Some(problem));
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(PAUSE.1);
+            }
+        }
+    }
+}
+
+fn problem(error: LogError) -> StreamProblem {
+    match error {
+        LogError::NotAllowed { reason, remedy } => StreamProblem::NotAllowed { reason, remedy },
+        LogError::TimedOut { what, limit } => StreamProblem::TimedOut { what, limit },
+        error => {
+            let source = std::error::Error::source(&error).map(ToString::to_string);
+            StreamProblem::Other(source.unwrap_or_else(|| error.to_string()))
+        }
+    }
+}
+
+/// Reads a stream until it breaks.
+async fn read(
+    database: &Arc<DatabaseFeed>,
+    stream: Box<dyn LogStream>,
+    continues: bool,
+) -> LogError {
+    let start = stream.start();
+    database.stream_opened(stream.identity(), start, continues);
+    let mut reader = LiveReader {
+        database: database.clone(),
+        stream,
+        decoder: ChangeDecoder::default(),
+        types: Arc::default(),
+        // The stream begins with whole transactions: changes that the last stream dispatched before it
+        // broke come again, and are skipped.
+        dispatched: if continues {
+            database.hub.head()
+        } else {
+            EventPosition::default()
+        },
+        roles_checked: HashMap::new(),
+    };
+    if let Err(error) = recapture_all(database).await {
+        return error;
+    }
+    database.advance(start);
+    database.stream.update(|state| {
+        state.live = true;
+        state.problem = None;
+    });
+    loop {
+        if let Err(error) = reader.step().await {
+            return error;
+        }
+    }
+}
+
+/// Captures all known tables again: while there was no stream, another node may have released them.
+/// Gaps are reported when the stream has reached them.
+async fn recapture_all(database: &DatabaseFeed) -> Result<(), LogError> {
+    let _exclusive = database.captures.lock.write().await;
+    let captures: Vec<TableCapture> = database.captures.all().into_values().collect();
+    for known in captures {
+        let relation = known.demand.relation;
+        match recapture::recapture_table(database, known, known.demand).await {
+            Ok(_) => {}
+            Err(error @ (LogError::Unavailable(_) | LogError::Internal(_) | LogError::Gone)) => {
+                return Err(error);
+            }
+            // The next poll captures it again.
+            Err(LogError::TimedOut { .. }) => {
+                database.captures.mark_stale(relation, known.captured.since);
+            }
+            // The next check of privileges ends its subscriptions.
+            Err(LogError::NoTable) => database.captures.remove(relation),
+            Err(error @ (LogError::Unsupported(_) | LogError::NotAllowed { .. })) => {
+                health::stop_capture(database, relation, &error);
+            }
+        }
+    }
+    Ok(())
+}
+
+struct LiveReader {
+    database: Arc<DatabaseFeed>,
+    stream: Box<dyn LogStream>,
+    decoder: ChangeDecoder,
+    /// The types that the decoder has.
+    types: Arc<HashMap<u32, Type>>,
+    /// Changes up to here were dispatched by the stream before.
+    dispatched: EventPosition,
+    /// The last transaction of the batch, by table, for whose changes the roles of the table's
+    /// subscriptions were checked.
+    roles_checked: HashMap<u32, LogPosition>,
+}
+
+impl LiveReader {
+    /// Waits for the next batch of messages and processes it.
+    async fn step(&mut self) -> Result<(), LogError> {
+        let mut batch = Vec::new();
+        loop {
+            // `next` may be dropped and called again without losing messages.
+            tokio::select! {
+                biased;
+                next = self.stream.next(&mut batch) => {
+                    next?;
+                    break;
+                }
+                () = self.database.stream.progress_request.notified() => self.stream.ask(),
+                () = self.database.stream.reopen_request.notified() => return Err(LogError::Gone),
+            }
+        }
+        let mut reached = None;
+        let open = self.decoder.open_commit();
+        self.roles_checked.retain(|_, commit| Some(*commit) == open);
+        for message in batch {
+            match message {
+                // A position inside of a transaction must not be confirmed: the next stream would
+                // begin after it.
+                LogMessage::Reached(_) if self.decoder.is_open() => {}
+                LogMessage::Reached(end) => reached = Some(end),
+                LogMessage::Change(bytes) => {
+                    if let Some(end) = self.process(&bytes).await? {
+                        reached = Some(end);
+                    }
+                }
+            }
+        }
+        if let Some(reached) = reached {
+            self.database.advance(reached);
+            if !self.decoder.is_open() {
+                self.stream.confirm(reached);
+            }
+        }
+        // Slows the stream down for readers that make progress, a few milliseconds per batch at most;
+        // otherwise other tasks get a turn.
+        if self.database.hub.is_outrunning_readers() {
+            tokio::time::sleep(READER_PAUSE).await;
+        } else {
+            tokio::task::yield_now().await;
+        }
+        Ok(())
+    }
+
+    /// Checks the roles of the subscriptions to a table, once per batch: all transactions of a batch
+    /// have committed before it came, and so has the rest of its last one, in the next batch.
+    async fn check_roles(&mut self, change: &Change) {
+        let (relation, commit) = (change.schema.oid, change.position.commit);
+        if let Entry::Vacant(unchecked) = self.roles_checked.entry(relation) {
+            unchecked.insert(commit);
+            recheck::check_roles(&self.database, relation).await;
+        }
+        self.roles_checked.insert(relation, commit);
+    }
+
+    /// Processes a message; returns the end of the transaction if it is a commit.
+    async fn process(&mut self, bytes: &bytes::Bytes) -> Result<Option<LogPosition>, LogError> {
+        let types = self.database.types.current();
+        if !Arc::ptr_eq(&types, &self.types) {
+            self.decoder.refresh_types(&types);
+            self.types = types.clone();
+        }
+        let decoded = self.decoder.decode(bytes, &types);
+        match decoded.map_err(|error| LogError::Internal(Box::new(error)))? {
+            Decoded::Undescribed(relation, unknown) => {
+                self.wait_for_definition(relation.oid).await?;
+                let catalog = &self.database.catalog;
+                let types = self.database.types.resolve(catalog, &unknown).await?;
+                let schema = self.decoder.describe(relation, &types);
+                apply_definition(&self.database, &schema).await;
+            }
+            Decoded::Described(schema) => {
+                self.wait_for_definition(schema.oid).await?;
+                apply_definition(&self.database, &schema).await;
+            }
+            Decoded::Changed(mut change) if change.position > self.dispatched => {
+                self.refresh_labels(&mut change).await?;
+                self.check_roles(&change).await;
+                self.dispatch(change);
+            }
+            Decoded::Nothing | Decoded::Changed(_) => {}
+            Decoded::Truncated(changes) => {
+                for change in changes {
+                    if change.position > self.dispatched {
+                        self.dispatch(change);
+                    }
+                }
+            }
+            Decoded::Committed(end) => return Ok(Some(end)),
+        }
+        Ok(None)
+    }
+
+    async fn wait_for_definition(&mut self, relation: u32) -> Result<(), LogError> {
+        let (catalog, transaction) = (&self.database.catalog, self.decoder.transaction_id());
+        commit_visibility::wait_for_definition(catalog, transaction, relation).await
+    }
+
+    /// Reads enum labels again if a change has one that is not known.
+    async fn refresh_labels(&mut self, change: &mut Change) -> Result<(), LogError> {
+        let (catalog, types) = (&self.database.catalog, &self.database.types);
+        let unknown = enum_labels::unknown(types, change);
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        // The transaction itself may have added the label.
+        commit_visibility::wait(catalog, change.transaction_id).await?;
+        enum_labels::refresh(catalog, types, &mut self.decoder, unknown, change).await?;
+        self.database.hub.set_schema(&change.schema);
+        Ok(())
+    }
+
+    fn dispatch(&self, change: Change) {
+        let hub = &self.database.hub;
+        for connection in hub.dispatch(change) {
+            lagging::spawn(hub.clone(), connection);
+        }
+    }
+}
+
+/// A table has this schema from here on. PostgreSQL describes a table again after every change of its
+/// definition or its policies: privileges and policies are read again before anything after it is
+/// dispatched.
+async fn apply_definition(database: &DatabaseFeed, schema: &Arc<RelationSchema>) {
+    if let Some(primary_key) = recheck::table_redefined(database, schema.oid).await {
+        schema.set_primary_key(primary_key);
+    }
+    database.hub.set_schema(schema);
+}

@@ -1,0 +1,7 @@
+//! Reads changes and delivers them: the live stream, replays, lagging connections.
+
+pub(crate) mod commit_visibility;
+pub(crate) mod delivery;
+pub(crate) mod lagging;
+pub(crate) mod live;
+pub(crate) mod replay;

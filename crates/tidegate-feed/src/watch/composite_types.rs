@@ -1,0 +1,50 @@
+//! Attributes of composite types, and columns of tables whose row types are used as types. The log does
+//! not report their changes.
+
+use std::sync::Arc;
+
+use tidegate_sql::log::LogPosition;
+use tokio::time::Instant;
+use tracing::debug;
+
+use crate::database::database_feed::DatabaseFeed;
+use crate::decode::schema::has_attributes;
+use crate::decode::type_lookup;
+
+/// Reads the composite types in use again when a poll finds that their attributes have changed. Runs
+/// until it is aborted.
+pub(crate) async fn watch(database: Arc<DatabaseFeed>) {
+    let mut snapshots = database.snapshots.subscribe();
+    let mut known = Box::default();
+    while snapshots.changed().await.is_ok() {
+        let attributes = snapshots.borrow_and_update().attributes.clone();
+        if attributes == known {
+            continue;
+        }
+        match refresh(&database).await {
+            Ok(()) => known = attributes,
+            Err(error) => {
+                debug!(database = %database.name, %error, "could not read composite types again");
+            }
+        }
+    }
+}
+
+async fn refresh(database: &DatabaseFeed) -> crate::Result<()> {
+    let types = database.types.current();
+    let composites = types.iter().filter(|(_, one)| has_attributes(one));
+    let composites: Vec<u32> = composites.map(|(oid, _)| *oid).collect();
+    let current = type_lookup::look_up(&database.catalog, &composites).await;
+    let mut current = current.map_err(|error| crate::Error::Internal(Box::new(error)))?;
+    current.retain(|oid, current| types.get(oid) != Some(current));
+    if current.is_empty() {
+        return Ok(());
+    }
+    // Events of earlier commits keep the attributes of their time.
+    let now = database.log.retain(&database.name, LogPosition::default());
+    let deadline = Instant::now() + database.settings.subscribe_timeout;
+    let now = now.await?;
+    database.stream.wait_until_reached(now, deadline).await?;
+    database.types.update(|types| types.extend(current));
+    Ok(())
+}

@@ -1,0 +1,297 @@
+//! Reads the privileges and policies of subscriptions again, and ends those that lost them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
+use tracing::{debug, warn};
+
+use crate::access::privilege_query::{self, RoleTable};
+use crate::access::privileges::{PrivilegeOutcome, Privileges};
+use crate::access::rls::RlsEvaluator;
+use crate::access::{fingerprint, old_rows};
+use crate::catalog_query::RETRIES;
+use crate::database::catalog_snapshot::CatalogSnapshot;
+use crate::database::database_feed::DatabaseFeed;
+use crate::dispatch::subscriber::Subscriber;
+use crate::error::{Error, Result};
+use crate::event::item::Ended;
+
+/// Reads privileges again that a poll of the catalog does not confirm, and at intervals those that no
+/// poll has confirmed for long. Runs until it is aborted.
+pub(crate) async fn watch(database: Arc<DatabaseFeed>) {
+    let mut tick = interval(database.settings.recheck_interval);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    tick.tick().await;
+    let mut snapshots = database.snapshots.subscribe();
+    // When the privileges of each role on each table were last confirmed or read.
+    let mut checked: HashMap<RoleTable, Instant> = HashMap::new();
+    loop {
+        let mut groups;
+        tokio::select! {
+            _ = tick.tick() => {
+                groups = group(database.hub.subscribers());
+                checked.retain(|pair, _| groups.contains_key(pair));
+                // The check of the last tick was finished a moment after that tick.
+                let due = database.settings.recheck_interval.mul_f32(0.9);
+                groups.retain(|pair, _| checked.get(pair).is_none_or(|last| last.elapsed() >= due));
+            }
+            Ok(()) = snapshots.changed() => {
+                let snapshot = snapshots.borrow_and_update().clone();
+                groups = group(database.hub.subscribers());
+                groups.retain(|pair, subscribers| {
+                    let is_confirmed = is_confirmed(&snapshot, subscribers);
+                    if is_confirmed {
+                        checked.insert(pair.clone(), Instant::now());
+                    }
+                    !is_confirmed
+                });
+            }
+        }
+        recheck(&database, &groups, &mut checked).await;
+    }
+}
+
+/// Whether the fingerprints of a poll are those with which the privileges were read.
+fn is_confirmed(snapshot: &CatalogSnapshot, subscribers: &[Arc<Subscriber>]) -> bool {
+    subscribers.iter().all(|one| {
+        let privileges = one.privileges.lock();
+        let known = (&*privileges.fingerprint, &*privileges.role_fingerprint);
+        snapshot.fingerprints(one.relation, &one.login.role) == Some(known)
+    })
+}
+
+/// The subscriptions of one role to one table.
+type Groups = HashMap<RoleTable, Vec<Arc<Subscriber>>>;
+
+fn group(subscribers: Vec<Arc<Subscriber>>) -> Groups {
+    let mut groups = Groups::new();
+    for subscriber in subscribers {
+        let pair = (subscriber.login.role.clone(), subscriber.relation);
+        groups.entry(pair).or_default().push(subscriber);
+    }
+    groups
+}
+
+/// Reads the privileges of each group, once for all of its subscriptions.
+async fn recheck(
+    database: &DatabaseFeed,
+    groups: &Groups,
+    checked: &mut HashMap<RoleTable, Instant>,
+) {
+    let pairs = groups.keys().cloned().collect();
+    let outcomes = privilege_query::query(&database.catalog, pairs).await;
+    let is_live = database.stream.is_live();
+    let apply = |(pair, outcome): (RoleTable, PrivilegeOutcome)| {
+        let privileges = outcome.into_result();
+        let last = checked.entry(pair.clone()).or_insert_with(Instant::now);
+        if privileges.is_ok() || !is_live {
+            *last = Instant::now();
+        }
+        // Without a stream there are no events that would have to be withheld.
+        let unverified = last.elapsed() > database.settings.max_unchecked;
+        apply(database, &groups[&pair], privileges, unverified)
+    };
+    for (privileges, evaluators) in outcomes.into_iter().filter_map(apply) {
+        for evaluator in evaluators {
+            // A long evaluation must not delay the next check of others.
+            if !evaluator.try_update(&privileges) {
+                let privileges = privileges.clone();
+                tokio::spawn(async move { evaluator.update(&privileges).await });
+            }
+        }
+    }
+}
+
+/// A table was described again in the log: reads the privileges and policies of all of its
+/// subscriptions, before any later change is dispatched. Privileges belong to columns and not to their
+/// names, and policies may have changed. Returns the columns of the primary key, if they were read.
+pub(crate) async fn table_redefined(
+    database: &DatabaseFeed,
+    relation: u32,
+) -> Option<Arc<[Box<str>]>> {
+    let groups = group(database.hub.count_definition(relation));
+    // PostgreSQL also describes a table to each new stream, and after changes that do not matter:
+    // the fingerprint saves reading privileges again.
+    let fingerprint = if groups.is_empty() {
+        None
+    } else {
+        fingerprint::of_table(&database.catalog, relation)
+            .await
+            .ok()
+            .flatten()
+    };
+    let mut primary_key = None;
+    let mut stale = Groups::new();
+    for (pair, subscribers) in groups {
+        match &fingerprint {
+            Some(fingerprint) if have_current_policies(&subscribers, fingerprint).await => {
+                let first = subscribers.first();
+                primary_key = first.map(|first| first.privileges.lock().primary_key.clone());
+            }
+            _ => drop(stale.insert(pair, subscribers)),
+        }
+    }
+    primary_key.or(reload(database, stale).await)
+}
+
+/// Before a change of a table is dispatched: reads the privileges of subscriptions again whose roles,
+/// or their memberships, have changed since. The log does not report such changes.
+pub(crate) async fn check_roles(database: &DatabaseFeed, relation: u32) {
+    let roles = database.hub.roles_to_check(relation);
+    if roles.is_empty() {
+        return;
+    }
+    // If PostgreSQL does not answer, all of them are read again, or end.
+    let current = fingerprint::of_roles(&database.catalog, &roles)
+        .await
+        .unwrap_or_default();
+    let is_stale = |one: &Arc<Subscriber>| {
+        let fingerprint = current.get(one.login.role.as_str());
+        one.has_stale_role(fingerprint.map(|fingerprint| &**fingerprint))
+    };
+    let mut stale = database.hub.subscribers_of(relation);
+    stale.retain(is_stale);
+    reload(database, group(stale)).await;
+}
+
+async fn have_current_policies(subscribers: &[Arc<Subscriber>], fingerprint: &str) -> bool {
+    for subscriber in subscribers {
+        if !subscriber.has_current_policies(fingerprint).await {
+            return false;
+        }
+    }
+    true
+}
+
+/// Reads privileges and policies again. If PostgreSQL does not answer, subscriptions under row level
+/// security end; the others are left to the checks at intervals.
+async fn reload(database: &DatabaseFeed, mut groups: Groups) -> Option<Arc<[Box<str>]>> {
+    let (attempts, pause) = RETRIES;
+    let mut primary_key = None;
+    for attempt in 0..=attempts {
+        let pairs: Vec<RoleTable> = groups.keys().cloned().collect();
+        if pairs.is_empty() {
+            return primary_key;
+        }
+        let outcomes = privilege_query::query(&database.catalog, pairs).await;
+        let mut updates: Vec<RlsUpdate> = Vec::new();
+        for (pair, outcome) in outcomes {
+            if matches!(
+                outcome,
+                PrivilegeOutcome::Unstable | PrivilegeOutcome::Failed(_)
+            ) {
+                continue;
+            }
+            let privileges = outcome.into_result();
+            let loaded = privileges.as_ref().ok();
+            primary_key =
+                primary_key.or_else(|| loaded.map(|privileges| privileges.primary_key.clone()));
+            let subscribers = groups.remove(&pair).unwrap_or_default();
+            updates.extend(apply(database, &subscribers, privileges, false));
+        }
+        update_all(updates).await;
+        if attempt < attempts && !groups.is_empty() {
+            sleep(pause).await;
+        }
+    }
+    for ((role, relation), subscribers) in groups {
+        warn!(%role, relation, "could not read policies again; subscriptions under row level security end");
+        for subscriber in subscribers.iter().filter(|one| one.rls.is_some()) {
+            subscriber.end(Ended::NotAllowed);
+            database.hub.detach(subscriber);
+        }
+    }
+    primary_key
+}
+
+/// Policies, and the evaluators that have to take them.
+type RlsUpdate = (Arc<Privileges>, Vec<Arc<RlsEvaluator>>);
+
+/// Ends subscriptions of a role to a table, or updates their privileges. Returns the evaluators to
+/// update, which may be busy.
+fn apply(
+    database: &DatabaseFeed,
+    subscribers: &[Arc<Subscriber>],
+    privileges: Result<Arc<Privileges>>,
+    unverified: bool,
+) -> Option<RlsUpdate> {
+    let mut evaluators = Vec::new();
+    for subscriber in subscribers {
+        let expired = unverified.then_some(Ended::NotAllowed);
+        if let Some(why) = end_reason(&privileges, subscriber).or(expired) {
+            let role = &subscriber.login.role;
+            debug!(%role, relation = subscriber.relation, ?why, "subscription ended");
+            subscriber.end(why);
+            database.hub.detach(subscriber);
+        } else if let Ok(privileges) = &privileges {
+            subscriber.update_privileges(privileges);
+            database.hub.forget_roles(subscriber.relation);
+            evaluators.extend(subscriber.rls.clone());
+        }
+    }
+    match privileges {
+        Ok(privileges) => Some((privileges, evaluators)),
+        Err(error) => {
+            if let Some(first) = subscribers.first() {
+                let role = &first.login.role;
+                warn!(%role, relation = first.relation, %error, "could not check privileges");
+            }
+            None
+        }
+    }
+}
+
+/// Updates evaluators, each after its running evaluation.
+async fn update_all(updates: Vec<RlsUpdate>) {
+    let update = |(privileges, evaluators): RlsUpdate| async move {
+        for evaluator in evaluators {
+            evaluator.update(&privileges).await;
+        }
+    };
+    join_all(updates.into_iter().map(update)).await;
+}
+
+/// Why a subscription must end, if it must.
+fn end_reason(privileges: &Result<Arc<Privileges>>, subscriber: &Subscriber) -> Option<Ended> {
+    match privileges {
+        Ok(privileges) if !privileges.may_read(&subscriber.columns) => {
+            let missing = subscriber.columns.iter().find(|name| {
+                !privileges
+                    .columns
+                    .iter()
+                    .any(|column| column.name == **name)
+            });
+            Some(match missing {
+                Some(name) => Ended::Changed {
+                    problem: format!("the column `{name}` was dropped or renamed"),
+                },
+                None => Ended::NotAllowed,
+            })
+        }
+        Ok(privileges) if privileges.policy.is_some() => unusable_policies(privileges, subscriber),
+        Err(Error::NoTable) => Some(Ended::NoTable),
+        // The role was dropped, or may no longer log in.
+        Err(Error::NoRole) => Some(Ended::NotAllowed),
+        // A failed query says nothing about privileges; it ends subscriptions when it lasts.
+        Ok(_) | Err(_) => None,
+    }
+}
+
+/// Why a subscription cannot continue under policies: it has no evaluator, or the policies read columns
+/// that are not captured for it, so that its events would be dropped silently.
+fn unusable_policies(privileges: &Privileges, subscriber: &Subscriber) -> Option<Ended> {
+    let needs = old_rows::needs_old_rows(subscriber.operations, &subscriber.columns, privileges);
+    let problem = match needs {
+        _ if subscriber.rls.is_none() => "row level security was enabled on the table",
+        Ok(true) if !subscriber.old_rows => {
+            "the policies of the table now read columns that are not captured for the subscription"
+        }
+        Err(Error::Unsupported(problem)) => return Some(Ended::Changed { problem }),
+        Ok(_) | Err(_) => return None,
+    };
+    Some(Ended::Changed {
+        problem: problem.to_owned(),
+    })
+}

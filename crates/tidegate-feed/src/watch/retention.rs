@@ -1,0 +1,93 @@
+//! Moves the retention window on, and releases what is no longer used.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use tidegate_sql::log::LogPosition;
+use tokio::time::{Instant, MissedTickBehavior, interval};
+use tracing::{debug, warn};
+
+use crate::database::captures::TableCapture;
+use crate::database::database_feed::DatabaseFeed;
+
+/// Moves the retention window of a database on, releases unused tables, and calls `retire` when the
+/// database had no subscription for long; ends if that returns true. Runs until it is aborted
+/// otherwise.
+pub(crate) async fn watch(
+    database: Arc<DatabaseFeed>,
+    retire: impl Fn(&Arc<DatabaseFeed>) -> bool,
+) {
+    let mut tick = interval(database.settings.retention_interval);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    // Where the stream was at which time, oldest first.
+    let mut samples: VecDeque<(Instant, LogPosition)> = VecDeque::new();
+    loop {
+        tick.tick().await;
+        // `subscribers` also removes those that have ended.
+        if !database.hub.subscribers().is_empty() {
+            *database.last_used.lock() = Instant::now();
+        }
+        let idle = database.last_used.lock().elapsed();
+        if idle >= database.settings.idle_timeout && retire(&database) {
+            return;
+        }
+        let stream = database.stream.state();
+        if !stream.live {
+            continue;
+        }
+        samples.push_back((Instant::now(), stream.reached));
+        let mut keep = LogPosition::default();
+        while let Some((when, position)) = samples.front()
+            && when.elapsed() >= database.settings.retention_window
+        {
+            keep = *position;
+            samples.pop_front();
+        }
+        match database.log.retain(&database.name, keep).await {
+            Ok(end) => {
+                let reached = database.stream.reached();
+                database.metrics.record_log_end(end, reached);
+            }
+            Err(error) => {
+                warn!(database = %database.name, %error, "could not move the retention window on");
+            }
+        }
+        release_unused(&database).await;
+    }
+}
+
+/// Releases tables that had no subscription for long.
+async fn release_unused(database: &DatabaseFeed) {
+    let idle_timeout = database.settings.idle_timeout;
+    let is_used = |capture: &TableCapture| capture.last_used.elapsed() < idle_timeout;
+    let all_used = || mark_used(database, |captures| captures.values().all(is_used));
+    if all_used() {
+        return;
+    }
+    let _exclusive = database.captures.lock.write().await;
+    // New subscriptions do not find the removed tables captured, and wait for the lock to capture
+    // them again.
+    let kept: Vec<u32> = mark_used(database, |captures| {
+        captures.retain(|_, capture| is_used(capture));
+        captures.keys().copied().collect()
+    });
+    if let Err(error) = database.log.release(&database.name, &kept).await {
+        debug!(database = %database.name, %error, "could not release unused tables");
+    }
+}
+
+/// Marks the tables with subscriptions as used, and runs a function under the same lock.
+fn mark_used<R>(
+    database: &DatabaseFeed,
+    f: impl FnOnce(&mut std::collections::HashMap<u32, TableCapture>) -> R,
+) -> R {
+    let subscribers = database.hub.subscribers();
+    database.captures.with_all(|captures| {
+        for subscriber in subscribers {
+            if let Some(capture) = captures.get_mut(&subscriber.relation) {
+                capture.last_used = Instant::now();
+            }
+        }
+        f(captures)
+    })
+}

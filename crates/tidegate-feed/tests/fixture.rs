@@ -1,0 +1,457 @@
+//! The fixture: a database with roles, and a feed of it.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use tidegate_catalog::{Catalogs, Schemas};
+use tidegate_embedded::{Cluster, testing};
+use tidegate_feed::{
+    Cursor, Delivery, Error, EventReceiver, EventSender, Feed, FeedSettings, Item, Operation,
+    Operations, Predicate, QueueLimits, Resync, Selection, SubscribeRequest, Subscription,
+    event_queue,
+};
+use tidegate_filter::{Filter, Json};
+use tidegate_postgres::backoff::Jitter;
+use tidegate_postgres::control::Control;
+use tidegate_postgres::pool::{self, Key, OpenError, Pool};
+use tidegate_postgres::{
+    Config, Credential, Credentials, Outbox as OutboxLog, OutboxSettings, Postgres, Replication,
+    ReplicationSettings, RoleConnector, Roles, Secret, StartupPins, role_password, scram_verifier,
+};
+use tidegate_sql::log::ChangeLog;
+use tidegate_sql::{BoxFuture, DatabaseName, Executor, Login, RoleName, Sharing, Terms};
+use tokio_postgres::{Client, NoTls};
+
+use crate::SOURCE;
+
+const MASTER: [u8; 32] = [7; 32];
+/// The deadline of what a test waits for.
+const SOON: Duration = Duration::from_secs(30);
+
+pub(crate) struct Fixture {
+    pub(crate) name: String,
+    pub(crate) feed: Feed,
+    /// A session of the administrator, without synchronous commits.
+    pub(crate) sql: Client,
+    cluster: &'static Cluster,
+    executor: Arc<dyn Executor>,
+}
+
+/// Where a feed reads changes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    Log,
+    Outbox,
+}
+
+/// The settings of a fixture.
+#[derive(Clone)]
+pub(crate) struct Setup {
+    pub(crate) cluster: &'static Cluster,
+    pub(crate) source: Source,
+    pub(crate) settings: FeedSettings,
+    pub(crate) replication: ReplicationSettings,
+    pub(crate) outbox: OutboxSettings,
+    /// Whether the feed can log in as the owners of tables.
+    pub(crate) owners: bool,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self {
+            cluster: shared_cluster(),
+            source: SOURCE,
+            settings: FeedSettings::default(),
+            replication: ReplicationSettings::default(),
+            outbox: OutboxSettings::default(),
+            owners: true,
+        }
+    }
+}
+
+impl Setup {
+    /// A feed with these settings.
+    pub(crate) fn with(settings: FeedSettings) -> Self {
+        Self {
+            settings,
+            ..Self::default()
+        }
+    }
+
+    /// A feed that neither polls nor rechecks: only changes have privileges read again.
+    pub(crate) fn without_polls() -> Self {
+        let never = Duration::from_hours(1);
+        Self::with(FeedSettings {
+            recheck_interval: never,
+            poll_interval: never,
+            ..FeedSettings::default()
+        })
+    }
+
+    /// A feed that checks privileges this often.
+    pub(crate) fn rechecked_every(recheck_interval: Duration) -> Self {
+        Self::with(FeedSettings {
+            recheck_interval,
+            ..FeedSettings::default()
+        })
+    }
+}
+
+/// A cluster of the test's own, until the process ends.
+pub(crate) fn own_cluster() -> &'static Cluster {
+    own_cluster_with(&[])
+}
+
+/// The same with more settings of PostgreSQL.
+pub(crate) fn own_cluster_with(further: &[(&str, &str)]) -> &'static Cluster {
+    let levels = [(Source::Log, "logical"), (Source::Outbox, "replica")];
+    let (_, level) = levels.iter().find(|(source, _)| *source == SOURCE).unwrap();
+    let settings = testing::settings().with("wal_level", *level);
+    let settings = settings.with("max_connections", "300");
+    let settings = further.iter().fold(settings, |settings, (name, value)| {
+        settings.with(*name, *value)
+    });
+    Box::leak(Box::new(Cluster::start_blocking(&settings).unwrap()))
+}
+
+/// The cluster of all tests of this process.
+fn shared_cluster() -> &'static Cluster {
+    static SHARED: OnceLock<&Cluster> = OnceLock::new();
+    match SOURCE {
+        Source::Log => testing::cluster(),
+        Source::Outbox => SHARED.get_or_init(own_cluster),
+    }
+}
+
+impl Fixture {
+    /// A database with the roles `<name>`, which owns it, and `<name>/alice`.
+    pub(crate) async fn new(name: &str) -> Self {
+        Self::with(name, &Setup::default()).await
+    }
+
+    pub(crate) async fn with(name: &str, setup: &Setup) -> Self {
+        let root = connect(&setup.cluster.url("postgres")).await;
+        for role in [name.to_owned(), format!("{name}/alice")] {
+            make_role(&root, &role, "").await;
+        }
+        root.batch_execute(&format!("CREATE DATABASE \"{name}\""))
+            .await
+            .unwrap();
+        let sql = connect(&setup.cluster.url(name)).await;
+        sql.batch_execute(&format!(
+            "GRANT CREATE ON DATABASE \"{name}\" TO \"{name}\";
+             ALTER SCHEMA public OWNER TO \"{name}\";
+             GRANT USAGE ON SCHEMA public TO PUBLIC"
+        ))
+        .await
+        .unwrap();
+        Self {
+            name: name.to_owned(),
+            feed: node(setup),
+            sql,
+            cluster: setup.cluster,
+            executor: executor(setup),
+        }
+    }
+
+    /// The first subscription. It is repeated until PostgreSQL has opened the stream, which waits for
+    /// the open transactions of all tests.
+    pub(crate) async fn first(&self, table: &str, columns: &[&str]) -> Listener {
+        let deadline = tokio::time::Instant::now() + SOON;
+        loop {
+            match self.subscribe(self.request(table, columns).await).await {
+                Ok(listener) => return listener,
+                Err(Error::Timeout { .. } | Error::Unavailable(_))
+                    if tokio::time::Instant::now() < deadline => {}
+                Err(error) => panic!("{error:?}"),
+            }
+        }
+    }
+
+    /// Creates a role that may log in, with more options.
+    pub(crate) async fn role(&self, user: &str, options: &str) {
+        make_role(&self.sql, &format!("{}{user}", self.name), options).await;
+    }
+
+    /// The major version of the server.
+    pub(crate) fn version(&self) -> u16 {
+        self.cluster.version().major
+    }
+
+    pub(crate) async fn session(&self) -> Client {
+        connect(&self.cluster.url(&self.name)).await
+    }
+
+    pub(crate) async fn run(&self, sql: &str) {
+        self.sql.batch_execute(sql).await.unwrap();
+    }
+
+    /// Breaks the streams of the database. Those of an outbox are sessions with an application name.
+    pub(crate) async fn break_streams(&self) {
+        self.run(match SOURCE {
+            Source::Log => {
+                "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots \
+                 WHERE database = current_database() AND active"
+            }
+            Source::Outbox => {
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+                 WHERE datname = current_database() AND application_name = 'tidegate outbox reader'"
+            }
+        })
+        .await;
+    }
+
+    pub(crate) async fn oid(&self, table: &str) -> u32 {
+        let query = "SELECT ($1::text::regclass)::oid";
+        self.sql.query_one(query, &[&table]).await.unwrap().get(0)
+    }
+
+    /// The login of a user; the empty name is the owner of the database, which owns no table.
+    pub(crate) fn login(&self, user: &str) -> Login {
+        Login {
+            database: DatabaseName::new(&self.name),
+            role: RoleName::new(format!("{}{user}", self.name)),
+            sharing: Sharing::One(1),
+        }
+    }
+
+    /// A filter on a table as a user sees it.
+    pub(crate) async fn filter(
+        &self,
+        user: &str,
+        table: &str,
+        json: &str,
+    ) -> tidegate_filter::Result<Predicate> {
+        let login = self.login(user);
+        let schemas = load(&self.executor, &login).await;
+        let schema = schemas
+            .iter()
+            .find(|schema| schema.name() == "public")
+            .unwrap();
+        let relation = schema.find(table).unwrap();
+        let json = Json::Text(json.into());
+        let filter = Filter::parse(&json, schema, relation, "where")?;
+        Predicate::new(&filter, &schema[relation])
+    }
+
+    /// A request of alice.
+    pub(crate) async fn request(&self, table: &str, columns: &[&str]) -> SubscribeRequest {
+        SubscribeRequest {
+            login: self.login("/alice"),
+            tag: 1,
+            relation: self.oid(table).await,
+            operations: Operations::ALL,
+            selection: Selection::of(columns.iter().copied()),
+            predicate: None,
+            after: None,
+        }
+    }
+
+    pub(crate) async fn subscribe(&self, request: SubscribeRequest) -> Result<Listener, Error> {
+        listen(&self.feed, request).await
+    }
+
+    /// A listener to the changes of a table that pass a filter.
+    pub(crate) async fn some(&self, table: &str, filter: &str) -> Result<Listener, Error> {
+        let mut request = self.request(table, &["id"]).await;
+        request.predicate = Some(self.filter("/alice", table, filter).await.unwrap());
+        self.subscribe(request).await
+    }
+
+    /// Creates a table `t` with a policy `p` that lets every row through, and a listener to it.
+    pub(crate) async fn table_with_policy(&self) -> Listener {
+        self.run(
+            "CREATE TABLE t (id int PRIMARY KEY); GRANT SELECT ON t TO PUBLIC;
+             ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON t USING (true)",
+        )
+        .await;
+        let mut alice = self.all("t", &["id"]).await;
+        self.run("INSERT INTO t VALUES (1)").await;
+        assert_eq!(alice.event().await, "+{\"id\":1}");
+        alice
+    }
+
+    /// A listener to every change of a table.
+    pub(crate) async fn all(&self, table: &str, columns: &[&str]) -> Listener {
+        self.subscribe(self.request(table, columns).await)
+            .await
+            .unwrap()
+    }
+}
+
+async fn make_role(sql: &Client, role: &str, options: &str) {
+    let verifier = scram_verifier(&role_password(&MASTER, role, 1), &[3; 16]);
+    let name = role.replace('"', "\"\"");
+    let make = format!("CREATE ROLE \"{name}\" LOGIN PASSWORD '{verifier}' {options}");
+    sql.batch_execute(&make).await.unwrap();
+}
+
+/// A separate feed, as of another node.
+pub(crate) fn node(setup: &Setup) -> Feed {
+    node_with(setup, executor(setup))
+}
+
+/// A feed that queries `executor`.
+pub(crate) fn node_with(setup: &Setup, executor: Arc<dyn Executor>) -> Feed {
+    let config = config(setup);
+    let credentials: Arc<dyn Credentials> = Arc::new(Passwords);
+    let owners = setup.owners.then_some(credentials);
+    let log: Arc<dyn ChangeLog> = match setup.source {
+        Source::Log => Arc::new(Replication::new(
+            config.clone(),
+            config,
+            owners,
+            setup.replication.clone(),
+        )),
+        Source::Outbox => Arc::new(OutboxLog::new(config, owners, setup.outbox.clone())),
+    };
+    Feed::new(log, executor, setup.settings.clone())
+}
+
+/// The administrator's login, with an existing control database.
+fn config(setup: &Setup) -> Config {
+    let mut config = Config::from_url(&setup.cluster.socket_url("postgres")).unwrap();
+    config.control_database = DatabaseName::new("postgres");
+    config
+}
+
+pub(crate) fn executor(setup: &Setup) -> Arc<dyn Executor> {
+    let config = Arc::new(config(setup));
+    let control = Arc::new(Control::new(config.clone(), Jitter::none()).unwrap());
+    let connector = RoleConnector::new(config, Arc::new(Passwords), control.clone());
+    let pool = Pool::new(connector, pool::Settings::default(), Jitter::none());
+    Arc::new(Postgres::new(Roles::new(pool), control))
+}
+
+/// The schemas as a role sees them.
+async fn load(executor: &Arc<dyn Executor>, login: &Login) -> Schemas {
+    let catalogs = Catalogs::new(executor.clone(), Arc::new(()));
+    catalogs.schemas(login, &Terms::default()).await.unwrap()
+}
+
+pub(crate) async fn connect(url: &str) -> Client {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client
+        .batch_execute("SET synchronous_commit = local")
+        .await
+        .unwrap();
+    client
+}
+
+struct Passwords;
+
+impl Credentials for Passwords {
+    fn of<'a>(&'a self, key: &'a Key, _: bool) -> BoxFuture<'a, Result<Credential, OpenError>> {
+        let password = Secret::new(role_password(&MASTER, key.role.as_str(), 1));
+        let pins = StartupPins {
+            server_version: u32::from(shared_cluster().version().major) * 10_000,
+            ..StartupPins::default()
+        };
+        Box::pin(std::future::ready(Ok(Credential::new(password, pins))))
+    }
+}
+
+/// A connection with one subscription.
+pub(crate) struct Listener {
+    pub(crate) sender: EventSender,
+    receiver: EventReceiver,
+    waiting: std::collections::VecDeque<Item>,
+    /// The cursor of the last item that was read.
+    pub(crate) cursor: Cursor,
+    pub(crate) _subscription: Subscription,
+}
+
+pub(crate) async fn listen(feed: &Feed, request: SubscribeRequest) -> Result<Listener, Error> {
+    listen_within(feed, request, QueueLimits::default()).await
+}
+
+pub(crate) async fn listen_within(
+    feed: &Feed,
+    request: SubscribeRequest,
+    limits: QueueLimits,
+) -> Result<Listener, Error> {
+    let (sender, mut receiver) = event_queue(limits);
+    let subscription = feed.subscribe(&sender, request).await?;
+    let mut waiting: std::collections::VecDeque<_> = receiver
+        .next()
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|delivery| delivery.item)
+        .collect();
+    let Some(Item::Acknowledged { cursor }) = waiting.pop_front() else {
+        panic!("{waiting:?} came before the acknowledgement");
+    };
+    Ok(Listener {
+        sender,
+        receiver,
+        waiting,
+        cursor,
+        _subscription: subscription,
+    })
+}
+
+impl Listener {
+    /// The next item.
+    pub(crate) async fn next(&mut self) -> Item {
+        while self.waiting.is_empty() {
+            let next = tokio::time::timeout(SOON, self.receiver.next()).await;
+            let deliveries = next.expect("nothing came").expect("the queue was closed");
+            self.waiting
+                .extend(deliveries.into_iter().map(|Delivery { item, .. }| item));
+        }
+        let item = self.waiting.pop_front().unwrap();
+        if let Item::Event { cursor, .. } | Item::Resync { cursor, .. } = &item {
+            self.cursor = *cursor;
+        }
+        item
+    }
+
+    /// The next item, which must be an event: `+`, `~` or `-` and the row.
+    pub(crate) async fn event(&mut self) -> String {
+        let next = self.next().await;
+        event_text(next)
+    }
+
+    /// The next event, after any gaps.
+    pub(crate) async fn event_after_gaps(&mut self) -> String {
+        loop {
+            match self.next().await {
+                Item::Resync { .. } => {}
+                item => return event_text(item),
+            }
+        }
+    }
+
+    pub(crate) async fn events(&mut self, count: usize) -> Vec<String> {
+        let mut events = Vec::with_capacity(count);
+        for _ in 0..count {
+            events.push(self.event().await);
+        }
+        events
+    }
+
+    /// The next item, which must be a gap.
+    pub(crate) async fn resync(&mut self) -> Resync {
+        match self.next().await {
+            Item::Resync { reason, .. } => reason,
+            other => panic!("{other:?} is not a gap"),
+        }
+    }
+}
+
+/// An event as text: `+`, `~` or `-` and the row.
+fn event_text(item: Item) -> String {
+    match item {
+        Item::Event { operation, row, .. } => {
+            let sign = match operation {
+                Operation::Insert => '+',
+                Operation::Update => '~',
+                Operation::Delete => '-',
+            };
+            format!("{sign}{}", std::str::from_utf8(&row).unwrap())
+        }
+        other => panic!("{other:?} is not an event"),
+    }
+}

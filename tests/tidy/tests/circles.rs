@@ -1,0 +1,148 @@
+//! No circles among the modules of a crate: in each folder, the files and subfolders can be put in an
+//! order in which each uses only those before it.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+/// Crates that still have circles. Remove a crate when its last circle is cut.
+const WITH_CIRCLES: &str = "tidegate tidegate-catalog tidegate-filter tidegate-graphql \
+    tidegate-methods tidegate-oauth tidegate-plan tidegate-postgres tidegate-rpc tidegate-server \
+    tidegate-sql";
+
+/// The path of a module below `src`, such as `["read", "live"]`; that of the root is empty.
+type Module = Vec<String>;
+
+/// The sources of a crate by module. The module of a folder is that of its `mod.rs`.
+type Sources = BTreeMap<Module, String>;
+
+fn sources(folder: &Path, module: &Module, found: &mut Sources) {
+    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        let path = entry.path();
+        let stem = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        let mut inner = module.clone();
+        if !["mod", "lib", "main"].contains(&&*stem) {
+            inner.push(stem);
+        }
+        if path.is_dir() {
+            sources(&path, &inner, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = fs::read_to_string(path).unwrap();
+            let code = text.lines().filter(|line| !line.trim().starts_with("//"));
+            found.insert(inner, code.collect());
+        }
+    }
+}
+
+/// Adds the paths that continue `before` as in `text`, of which a list in braces has many.
+fn paths<'t>(mut text: &'t str, before: &Module, found: &mut Vec<Module>) -> &'t str {
+    let mut path = before.clone();
+    loop {
+        text = text.trim_start();
+        if let Some(mut list) = text.strip_prefix('{') {
+            while !list.is_empty() && !list.starts_with('}') {
+                list = paths(list, &path, found).trim_start();
+                list = list.strip_prefix(',').unwrap_or(list).trim_start();
+            }
+            return list.strip_prefix('}').unwrap_or(list);
+        }
+        let end = text.find(|c: char| !c.is_alphanumeric() && c != '_');
+        let (name, rest) = text.split_at(end.unwrap_or(text.len()));
+        path.push(name.to_owned());
+        let Some(rest) = rest.strip_prefix("::") else {
+            found.push(path);
+            // Skips what cannot be part of a list: `as`, `*`, the code after a path.
+            return rest.trim_start_matches(|c| c != ',' && c != '}');
+        };
+        text = rest;
+    }
+}
+
+/// The modules that a module names by `crate::` or `super::`; items of the root count as the modules
+/// from which it re-exports them.
+fn uses(module: &Module, text: &str, all: &Sources) -> BTreeSet<Module> {
+    let mut named = Vec::new();
+    for path in text.split("crate::").skip(1) {
+        paths(path, &Module::new(), &mut named);
+    }
+    let parent = module[..module.len().saturating_sub(1)].to_vec();
+    for path in text.split("super::").skip(1) {
+        paths(path, &parent, &mut named);
+    }
+    let mut exported = Vec::new();
+    let root = all.get(&Module::new()).map_or("", String::as_str);
+    for path in root.split("pub use ").skip(1) {
+        paths(path, &Module::new(), &mut exported);
+    }
+    let resolve = |path: &Module| {
+        let mut exported = exported.iter();
+        let export = exported.find(|export| export.last() == path.first());
+        let mut path = export.unwrap_or(path).clone();
+        while !all.contains_key(&path) {
+            path.pop()?;
+        }
+        Some(path)
+    };
+    named.iter().filter_map(resolve).collect()
+}
+
+/// A circle among the modules of some folder, if there is one.
+fn circle(all: &Sources) -> Option<Vec<Module>> {
+    let mut edges: BTreeMap<Module, BTreeSet<Module>> = BTreeMap::new();
+    for (module, text) in all {
+        for used in uses(module, text, all) {
+            let same = module.iter().zip(&used).take_while(|(a, b)| a == b).count();
+            // A folder's own `mod.rs` is no module beside those in the folder.
+            if same < module.len() && same < used.len() {
+                let from = edges.entry(module[..=same].to_vec()).or_default();
+                from.insert(used[..=same].to_vec());
+            }
+        }
+    }
+    // What only uses what is in no circle is in none either.
+    for _ in 0..edges.len() {
+        let kept: BTreeSet<_> = edges.keys().cloned().collect();
+        edges.retain(|_, used| !used.is_disjoint(&kept));
+    }
+    let mut walk = vec![edges.keys().next()?.clone()];
+    loop {
+        let mut used = edges[walk.last()?].iter();
+        let next = used.find(|used| edges.contains_key(*used))?;
+        if let Some(at) = walk.iter().position(|module| module == next) {
+            return Some(walk.split_off(at));
+        }
+        walk.push(next.clone());
+    }
+}
+
+#[test]
+fn modules_have_no_circles() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let folders = ["crates", "bins"].map(|folder| fs::read_dir(root.join(folder)).unwrap());
+    for package in folders.into_iter().flatten().map(Result::unwrap) {
+        let name = package.file_name().into_string().unwrap();
+        let mut all = Sources::new();
+        sources(&package.path().join("src"), &Module::new(), &mut all);
+        if WITH_CIRCLES.split(' ').all(|listed| listed != name) {
+            assert_eq!(circle(&all), None, "a circle in {name}");
+        }
+    }
+}
+
+#[test]
+fn circles_are_found() {
+    for (one, other, is_circle) in [
+        ("use crate::b::T;", "use crate::a::{self, X};", true),
+        ("fn f() { super::b::g() }", "use crate::{z, a::X};", true),
+        ("use crate::{T, Y};", "use super::a;", true),
+        ("use crate::T;", "use super::Y;", false),
+    ] {
+        let root = (vec![], "pub use b::{S, T as U};".to_owned());
+        let [a, b] =
+            [("a", one), ("b", other)].map(|(name, text)| (vec![name.to_owned()], text.to_owned()));
+        let found = circle(&[root, a, b].into());
+        assert_eq!(found.is_some(), is_circle, "{one} {other}");
+    }
+}
