@@ -11,27 +11,21 @@ pub(crate) struct PgRoles(pub(crate) Admin);
 impl PgRoles {
     async fn create(&self, user: &User) -> Result<(), RoleError> {
         let (database, role) = names(user);
-        self.0.create_user(&database, &role).await.map_err(told)?;
-        let made = self.fit_out(user).await;
-        if made.is_err() {
+        let groups = groups(user)?;
+        let made = self.0.create_user_in_groups(&database, &role, &groups);
+        made.await.map_err(told)?;
+        if !user.default_user {
+            return Ok(());
+        }
+        let limited = self.limit(user).await;
+        if limited.is_err() {
             // It owns nothing yet, so it is its own heir.
             let dropped = self.0.drop_user(&database, &role, &role, false).await;
             if let Err(error) = dropped {
-                tracing::warn!(%role, %error, "a role that was made in vain is left behind");
+                tracing::warn!(%role, %error, "the role of a user that could not be made is left");
             }
         }
-        made
-    }
-
-    /// Sets up a new role beyond its login: the limit of a default user, the groups.
-    async fn fit_out(&self, user: &User) -> Result<(), RoleError> {
-        if user.default_user {
-            self.limit(user).await?;
-        }
-        if user.user_groups.is_empty() {
-            return Ok(());
-        }
-        self.join(user).await
+        limited
     }
 
     async fn limit(&self, user: &User) -> Result<(), RoleError> {
@@ -42,9 +36,7 @@ impl PgRoles {
 
     async fn join(&self, user: &User) -> Result<(), RoleError> {
         let (database, role) = names(user);
-        let group = |name: &String| group_role(&user.key.database, name).map(RoleName::new);
-        let groups: Result<Vec<_>, _> = user.user_groups.iter().map(group).collect();
-        let groups = groups.map_err(|error| RoleError::Failed(Box::new(error)))?;
+        let groups = groups(user)?;
         let set = self.0.set_groups(&database, &role, &groups);
         set.await.map_err(told)
     }
@@ -104,6 +96,13 @@ fn names(user: &User) -> (DatabaseName, RoleName) {
         DatabaseName::new(&user.key.database),
         RoleName::new(&user.role),
     )
+}
+
+/// The roles of the user's groups.
+fn groups(user: &User) -> Result<Vec<RoleName>, RoleError> {
+    let group = |name: &String| group_role(&user.key.database, name).map(RoleName::new);
+    let groups: Result<_, _> = user.user_groups.iter().map(group).collect();
+    groups.map_err(|error| RoleError::Failed(Box::new(error)))
 }
 
 fn told(error: Error) -> RoleError {
