@@ -63,10 +63,10 @@ async fn who_is_kept_out_is_told_so_and_let_in_again() {
             "alter role \"demo/barred\" valid until 'infinity'",
         ),
         (
-            "revoke connect on database demo from \"demo/barred\"",
+            "revoke \"demo/$users\" from \"demo/barred\"",
             "42501",
             "permission denied for database \"demo\"",
-            "grant connect on database demo to \"demo/barred\"",
+            "grant \"demo/$users\" to \"demo/barred\"",
         ),
     ];
     // Again, and within the minute in which its password is repaired once.

@@ -213,7 +213,7 @@ async fn tenants_and_users_come_and_go() {
                  WHERE rolname LIKE 'shop%'";
     assert_eq!(
         operator.value(roles).await,
-        "shop shop/$authenticator1 shop/ann shop/anybody"
+        "shop shop/$authenticator1 shop/$users shop/ann shop/anybody"
     );
 
     let (code, message) = operator.fails(&["user", "create", "shop", "ann", "--no-password"], "");
@@ -226,7 +226,7 @@ async fn tenants_and_users_come_and_go() {
     operator.succeeds(&["user", "drop", "shop", "ann", "--yes"], "");
     assert_eq!(
         operator.value(roles).await,
-        "shop shop/$authenticator1 shop/anybody"
+        "shop shop/$authenticator1 shop/$users shop/anybody"
     );
     let (_, message) = operator.fails(&["user", "drop", "shop", "shop", "--yes"], "");
     assert!(message.contains("tenant drop shop"), "{message}");

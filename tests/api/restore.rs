@@ -84,8 +84,11 @@ async fn a_backup_without_roles_comes_back_in_a_fresh_cluster() {
     let (code, report) = doctor(&operator);
     assert_eq!(code, Some(1), "{report}");
     for line in [
-        "MISSING  roles of the tenant shop are not there, so that nobody gets in as them: shop, \
-         shop/ann, shop/$authenticator1\n",
+        "MISSING  roles of the tenant shop are not there, so that nobody gets in as them: \
+         shop/$users, shop, shop/ann, shop/$authenticator1\n",
+        "         CREATE ROLE \"shop/$users\" NOLOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE \
+         NOREPLICATION NOBYPASSRLS;\n         COMMENT ON ROLE \"shop/$users\"",
+        "         GRANT \"shop/$users\" TO \"shop/ann\"",
         "         CREATE ROLE \"shop/ann\" LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION \
          NOBYPASSRLS;\n         COMMENT ON ROLE \"shop/ann\" IS 'made by Tidegate';\n",
         "MISSING  users of the tenant shop are not in the roles of their groups",
@@ -132,8 +135,8 @@ async fn roles_that_are_gone_while_their_database_stays_are_made_by_what_is_prin
     let inside = operator.root("shop").await;
     inside
         .batch_execute(
-            "DROP OWNED BY \"shop/ann\", \"shop/group/staff\"; \
-             DROP ROLE \"shop/ann\", \"shop/group/staff\"",
+            "DROP OWNED BY \"shop/ann\", \"shop/group/staff\", \"shop/$users\"; \
+             DROP ROLE \"shop/ann\", \"shop/group/staff\", \"shop/$users\"",
         )
         .await
         .unwrap();
@@ -181,7 +184,8 @@ async fn roles_that_are_kept_out_or_not_ours_and_open_databases_are_told() {
     let operator = shop().await;
     let root = operator.root("postgres").await;
     let sql = "ALTER ROLE \"shop/ann\" NOLOGIN; COMMENT ON ROLE made IS NULL; \
-               REVOKE CONNECT ON DATABASE shop FROM \"shop/ann\"; \
+               REVOKE \"shop/$users\" FROM \"shop/ann\"; \
+               REVOKE CONNECT ON DATABASE shop FROM \"shop/$users\"; \
                REVOKE CONNECT ON DATABASE made FROM made; \
                GRANT CONNECT ON DATABASE made TO PUBLIC";
     root.batch_execute(sql).await.unwrap();
@@ -190,7 +194,8 @@ async fn roles_that_are_kept_out_or_not_ours_and_open_databases_are_told() {
     for line in [
         "advice   roles of the tenant shop are kept out by PostgreSQL",
         "         -- ALTER ROLE \"shop/ann\" LOGIN;\n",
-        "         -- GRANT CONNECT ON DATABASE \"shop\" TO \"shop/ann\";\n",
+        "         -- GRANT CONNECT ON DATABASE \"shop\" TO \"shop/$users\";\n",
+        "         -- GRANT \"shop/$users\" TO \"shop/ann\"",
         "MISSING  roles of the tenant made lack the comment",
         "         COMMENT ON ROLE \"made\" IS 'made by Tidegate';\n",
         "advice   everybody may connect to the database made",

@@ -1,4 +1,5 @@
-//! Gives every tenant its authenticators.
+//! Gives every tenant the roles that it needs beside those of its users: the one that lets users
+//! connect, and authenticators.
 
 use std::time::Duration;
 
@@ -45,7 +46,9 @@ impl AuthenticatorUpkeep {
                         self.provide_one(tenant).await;
                     }
                 }
-                Err(error) => tracing::warn!(%error, "no tenant was looked at for authenticators"),
+                Err(error) => {
+                    tracing::warn!(%error, "cannot list tenants to make missing roles");
+                }
             }
         }
     }
@@ -54,7 +57,7 @@ impl AuthenticatorUpkeep {
         let users = match self.directory.users(&tenant.name).await {
             Ok(users) => users,
             Err(error) => {
-                tracing::warn!(tenant = tenant.name, %error, "it gets no authenticators now");
+                tracing::warn!(tenant = tenant.name, %error, "missing roles were not made; next attempt in an hour");
                 return;
             }
         };
@@ -62,13 +65,11 @@ impl AuthenticatorUpkeep {
         let shared: Vec<_> = shared.map(|user| user.role).collect();
         let database = DatabaseName::new(&tenant.name);
         let owner = RoleName::new(&tenant.owner_role);
-        let provided = self
-            .admin
-            .provide_authenticators(&database, &owner, &shared);
+        let provided = self.admin.provide_roles(&database, &owner, &shared);
         match provided.await {
             Ok(()) => self.pool.distrust(&database),
             Err(error) => {
-                tracing::warn!(tenant = tenant.name, %error, "it gets no authenticators now");
+                tracing::warn!(tenant = tenant.name, %error, "missing roles were not made; next attempt in an hour");
             }
         }
     }

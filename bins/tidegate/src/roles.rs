@@ -11,30 +11,21 @@ pub(crate) struct PgRoles(pub(crate) Admin);
 impl PgRoles {
     async fn create(&self, user: &User) -> Result<(), RoleError> {
         let (database, role) = names(user);
-        self.0
-            .create_user(&database, &role)
-            .await
-            .map_err(role_error)?;
-        let made = self.set_up(user).await;
-        if made.is_err() {
+        let groups = groups(user)?;
+        let made = self.0.create_user_in_groups(&database, &role, &groups);
+        made.await.map_err(role_error)?;
+        if !user.default_user {
+            return Ok(());
+        }
+        let limited = self.limit(user).await;
+        if limited.is_err() {
             // It owns nothing yet, so the role that takes over its objects does not matter.
             let dropped = self.0.drop_user(&database, &role, &role, false).await;
             if let Err(error) = dropped {
                 tracing::warn!(%role, %error, "cannot drop the role of a user that could not be created");
             }
         }
-        made
-    }
-
-    /// Sets the limits and groups of a new role.
-    async fn set_up(&self, user: &User) -> Result<(), RoleError> {
-        if user.default_user {
-            self.limit(user).await?;
-        }
-        if user.user_groups.is_empty() {
-            return Ok(());
-        }
-        self.join(user).await
+        limited
     }
 
     async fn limit(&self, user: &User) -> Result<(), RoleError> {
@@ -45,9 +36,7 @@ impl PgRoles {
 
     async fn join(&self, user: &User) -> Result<(), RoleError> {
         let (database, role) = names(user);
-        let group = |name: &String| group_role(&user.key.database, name).map(RoleName::new);
-        let groups: Result<Vec<_>, _> = user.user_groups.iter().map(group).collect();
-        let groups = groups.map_err(|error| RoleError::Failed(Box::new(error)))?;
+        let groups = groups(user)?;
         let set = self.0.set_groups(&database, &role, &groups);
         set.await.map_err(role_error)
     }
@@ -107,6 +96,13 @@ fn names(user: &User) -> (DatabaseName, RoleName) {
         DatabaseName::new(&user.key.database),
         RoleName::new(&user.role),
     )
+}
+
+/// The roles of the user's groups.
+fn groups(user: &User) -> Result<Vec<RoleName>, RoleError> {
+    let group = |name: &String| group_role(&user.key.database, name).map(RoleName::new);
+    let groups: Result<_, _> = user.user_groups.iter().map(group).collect();
+    groups.map_err(|error| RoleError::Failed(Box::new(error)))
 }
 
 fn role_error(error: Error) -> RoleError {

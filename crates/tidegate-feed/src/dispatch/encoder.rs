@@ -35,6 +35,12 @@ pub(crate) enum EncodeError {
     KeyNotSelected,
 }
 
+impl From<tidegate_sql::MalformedValue> for EncodeError {
+    fn from(_: tidegate_sql::MalformedValue) -> Self {
+        Self::Malformed
+    }
+}
+
 /// Encodes rows of one schema by one selection.
 #[derive(Debug)]
 pub(crate) struct RowEncoder {
@@ -165,16 +171,17 @@ impl EncodedColumn {
         out: &mut BytesMut,
         field_errors: &mut Vec<FieldError>,
     ) -> Result<bool, EncodeError> {
-        let malformed = |_| EncodeError::Malformed;
         match &self.writer {
-            ColumnWriter::Json(writer) => writer.json(raw, out).map_err(malformed)?,
+            ColumnWriter::Json(writer) => writer.json(raw, out)?,
             ColumnWriter::String(writer) => {
                 let mut plain = BytesMut::new();
-                writer.plain(raw, &mut plain).map_err(malformed)?;
+                writer.plain(raw, &mut plain)?;
                 json_string(&plain, out);
             }
             ColumnWriter::Custom(form) => {
-                return form.write(raw, out, field_errors).map_err(malformed);
+                return form
+                    .write(raw, out, field_errors)
+                    .map_err(|_| EncodeError::Malformed);
             }
         }
         Ok(true)

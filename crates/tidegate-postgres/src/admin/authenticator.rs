@@ -100,6 +100,41 @@ pub(super) fn prefix(database: &str) -> String {
     format!("{database}{INFIX}")
 }
 
+/// Where a new user of a tenant fits.
+pub(super) enum Room {
+    /// In this authenticator.
+    In(String),
+    /// In none of those that exist.
+    Full,
+    /// The tenant has no authenticators.
+    None,
+}
+
+/// Looks for an authenticator with room for a new user. Only a superuser seats users.
+pub(super) async fn room(session: &Session, database: &str) -> Result<Room> {
+    if !session.superuser {
+        return Ok(Room::None);
+    }
+    let prefix = prefix(database);
+    // The next name in order that does not begin with the prefix ends the range of the index.
+    let end = format!("{database}{}", INFIX.replace("tor", "tos"));
+    let rows = session.client.query(LEAST, &[&prefix, &end, &MARK]).await?;
+    let most = i64::try_from(MOST_MEMBERS).unwrap_or(i64::MAX);
+    Ok(match rows.first() {
+        None => Room::None,
+        Some(row) if row.get::<_, i64>(1) < most => Room::In(row.get(0)),
+        Some(_) => Room::Full,
+    })
+}
+
+/// The authenticator with the fewest members, of those whose names are between `$1` and `$2`.
+const LEAST: &str = "SELECT a.rolname::text, \
+        (SELECT pg_catalog.count(*) FROM pg_catalog.pg_auth_members m WHERE m.member = a.oid) \
+    FROM pg_catalog.pg_roles a \
+    WHERE a.rolname >= $1::text::name AND a.rolname < $2::text::name \
+      AND pg_catalog.starts_with(pg_catalog.shobj_description(a.oid, 'pg_authid'), $3) \
+    ORDER BY 2 LIMIT 1";
+
 /// Makes what a tenant's users need to share connections, and puts every user who may into an
 /// authenticator with room. Does nothing where connections can never be shared, because there can be
 /// no event trigger. `session` is in the tenant's database.
@@ -107,11 +142,16 @@ pub(super) async fn provide(admin: &Admin, session: &Session, users: &Users<'_>)
     if !session.superuser || !control::install(&session.client).await? {
         return Ok(());
     }
-    seat(admin, session, users).await
+    seat_in(admin, session, users).await
 }
 
 /// Puts every user who may into an authenticator with room, where there is what sharing needs.
-pub(super) async fn seat(admin: &Admin, session: &Session, users: &Users<'_>) -> Result<()> {
+pub(super) async fn seat(admin: &Admin, users: &Users<'_>) -> Result<()> {
+    let session = admin.open(users.database).await?;
+    seat_in(admin, &session, users).await
+}
+
+async fn seat_in(admin: &Admin, session: &Session, users: &Users<'_>) -> Result<()> {
     if !session.superuser || !is_prepared(session).await? {
         return Ok(());
     }
@@ -227,7 +267,7 @@ fn rights(database: &str, name: &str) -> Script {
 }
 
 /// Writes the statement that makes an authenticator a member of users.
-fn join(session: &Session, authenticator: &str, users: &[String]) -> Script {
+pub(super) fn join(session: &Session, authenticator: &str, users: &[String]) -> Script {
     let mut script = Script::default();
     if users.is_empty() {
         return script;

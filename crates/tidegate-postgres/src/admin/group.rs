@@ -78,6 +78,7 @@ async fn require_left(
     })
 }
 
+/// Writes the statements that make a group's role unless it is there.
 async fn make(session: &Session, group: &str, script: &mut Script) -> Result<()> {
     match role::existing(session, group).await? {
         Existing::Ours => {}

@@ -17,10 +17,13 @@ mod revocation;
 mod role;
 mod script;
 mod session;
+mod session_cache;
 mod shared;
 mod survey;
 mod tenant;
+mod user_role;
 mod users;
+mod users_role;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -29,6 +32,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tidegate_sql::{DatabaseName, RoleName};
+use tokio::runtime::Handle;
 
 pub use adoption::{Adoption, Grantee, Right, RightsChange};
 pub use credentials::RoleCredentials;
@@ -39,6 +43,7 @@ use crate::config::Config;
 use crate::role_password::verifies;
 use crate::{role_password, scram_verifier};
 use session::{Session, Turn};
+use session_cache::SessionCache;
 
 /// Makes the verifiers of login roles from the master secret.
 #[derive(Clone)]
@@ -97,10 +102,27 @@ pub struct Server {
     pub reserved_connections: usize,
 }
 
-/// Nobody else changes members of a tenant's groups while this is there.
+/// No other node changes members of a tenant's groups while this exists.
 pub struct GroupTurn {
-    /// Its connection holds the lock.
-    _session: Session,
+    /// Holds the lock.
+    session: Option<Session>,
+    sessions: SessionCache,
+}
+
+impl Drop for GroupTurn {
+    /// Releases the lock in the background; without a runtime the session's end does.
+    fn drop(&mut self) {
+        let (Some(session), Ok(runtime)) = (self.session.take(), Handle::try_current()) else {
+            return;
+        };
+        let sessions = self.sessions.clone();
+        runtime.spawn(async move {
+            let unlock = "SELECT pg_catalog.pg_advisory_unlock_all()";
+            if session.client.batch_execute(unlock).await.is_ok() {
+                sessions.put(session);
+            }
+        });
+    }
 }
 
 impl fmt::Debug for GroupTurn {
@@ -118,6 +140,8 @@ pub struct Admin {
     /// the rights on one database at once. A tenant whose locks delay its own changes does
     /// not delay those of others.
     users: Arc<Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>>,
+    /// In the administrator's own database.
+    sessions: SessionCache,
 }
 
 /// The making and dropping of databases, one of which may take as long as a statement of the
@@ -135,6 +159,7 @@ impl Admin {
             config,
             passwords,
             users: Arc::default(),
+            sessions: SessionCache::default(),
         }
     }
 
@@ -230,20 +255,22 @@ impl Admin {
         Ok(())
     }
 
-    /// Makes a tenant's authenticators and puts its users into them, where users may share
-    /// connections at all: for tenants of an older release, and for users who have none. What is
-    /// there already stays. `owner` is the role of the tenant's owner, and `shared` are those that
-    /// anonymous callers share. Nodes may do this side by side.
+    /// Makes the role that lets a tenant's users connect, with all of them as its members, and the
+    /// tenant's authenticators where users may share connections at all: for tenants of an older
+    /// release, and for users that an older node made. What is there already stays. `owner` is the
+    /// role of the tenant's owner, and `shared` are those that anonymous callers share. Nodes may do
+    /// this side by side.
     ///
     /// # Errors
-    /// Those of the connection, and [`Error::Busy`].
-    pub async fn provide_authenticators(
+    /// Those of the connection, [`Error::Busy`] and [`Error::ForeignRole`].
+    pub async fn provide_roles(
         &self,
         database: &DatabaseName,
         owner: &RoleName,
         shared: &[String],
     ) -> Result<()> {
         let session = self.open(database.as_str()).await?;
+        users_role::provide(self, &session, database.as_str()).await?;
         let users = authenticator::Users {
             database: database.as_str(),
             owner: Some(owner.as_str()),
@@ -255,7 +282,7 @@ impl Admin {
 
     /// The same for a new tenant, which works without.
     async fn try_to_share(&self, database: &DatabaseName, owner: &RoleName) {
-        if let Err(error) = self.provide_authenticators(database, owner, &[]).await {
+        if let Err(error) = self.provide_roles(database, owner, &[]).await {
             tracing::warn!(%database, %error, "the tenant has no authenticator until the next start");
         }
     }
@@ -326,6 +353,7 @@ impl Admin {
         let mut roles = roles.to_vec();
         roles.extend(group::of_tenant(&home, name).await?);
         roles.extend(authenticator::of_tenant(&home, name).await?);
+        roles.extend(users_role::of_tenant(&home, name).await?);
         let names: Vec<_> = roles.iter().map(String::as_str).collect();
         let found = tenant::database_exists(&home, name).await?;
         // Rights on what all databases share go with DROP OWNED, for which there must be a database.
@@ -352,6 +380,7 @@ impl Admin {
         let mut roles = roles.to_vec();
         roles.extend(group::of_tenant(&session, database.as_str()).await?);
         roles.extend(authenticator::of_tenant(&session, database.as_str()).await?);
+        roles.extend(users_role::of_tenant(&session, database.as_str()).await?);
         let names: Vec<_> = roles.iter().map(String::as_str).collect();
         let (name, elsewhere) = (database.as_str(), role::Elsewhere::Shared);
         role::require_nothing_elsewhere(&session, &names, name, elsewhere).await?;

@@ -20,19 +20,28 @@ pub(super) enum Existing {
 
 /// Looks a role up.
 pub(super) async fn existing(session: &Session, role: &str) -> Result<Existing> {
-    let found = session
+    let found = existing_of(session, &[role]).await?;
+    Ok(found.first().copied().unwrap_or(Existing::Nothing))
+}
+
+/// Looks roles up; the answers are in the same order.
+pub(super) async fn existing_of(session: &Session, roles: &[&str]) -> Result<Vec<Existing>> {
+    let rows = session
         .client
-        .query_opt(
-            "SELECT pg_catalog.shobj_description(r.oid, 'pg_authid') \
-             FROM pg_catalog.pg_roles r WHERE r.rolname = $1",
-            &[&role],
+        .query(
+            "SELECT r.oid IS NOT NULL, coalesce(pg_catalog.starts_with( \
+                 pg_catalog.shobj_description(r.oid, 'pg_authid'), $2), false) \
+             FROM pg_catalog.unnest($1::text[]) WITH ORDINALITY AS k (name, place) \
+             LEFT JOIN pg_catalog.pg_roles r ON r.rolname = k.name ORDER BY k.place",
+            &[&roles, &MARK],
         )
         .await?;
-    Ok(match found.map(|row| row.get::<_, Option<String>>(0)) {
-        None => Existing::Nothing,
-        Some(Some(comment)) if comment.starts_with(MARK) => Existing::Ours,
-        Some(_) => Existing::Foreign,
-    })
+    let existing = |row: &tokio_postgres::Row| match (row.get(0), row.get(1)) {
+        (false, _) => Existing::Nothing,
+        (true, true) => Existing::Ours,
+        (true, false) => Existing::Foreign,
+    };
+    Ok(rows.iter().map(existing).collect())
 }
 
 /// Writes the statements that make a role, or give a role of ours that an earlier attempt left

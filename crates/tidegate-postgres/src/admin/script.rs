@@ -72,6 +72,12 @@ impl Script {
         self.steps.append(&mut other.steps);
     }
 
+    /// Whether there is no statement.
+    pub(super) fn is_empty(&self) -> bool {
+        let statement = |step: &Step| matches!(step, Step::Statement { .. });
+        !self.steps.iter().any(statement)
+    }
+
     /// Runs the statements in one transaction.
     pub(super) async fn run(&self, session: &Session) -> Result<()> {
         session.begin().await?;

@@ -177,9 +177,9 @@ const MOST_TRIES: u32 = 20;
 /// Does what changes rights, anew when somebody else changed them on the same object meanwhile:
 /// PostgreSQL says so as an internal error, and only once the other change is there. What failed is
 /// rolled back.
-pub(super) async fn alone<F>(act: impl Fn() -> F) -> Result<()>
+pub(super) async fn alone<F, T>(act: impl Fn() -> F) -> Result<T>
 where
-    F: Future<Output = Result<()>>,
+    F: Future<Output = Result<T>>,
 {
     for _ in 1..MOST_TRIES {
         match act().await {

@@ -3,7 +3,7 @@
 use super::role::{self, Elsewhere, Existing};
 use super::script::{Part, Script, identifier};
 use super::session::Session;
-use super::{Error, Result, RolePasswords, authenticator, handover, restricted, revocation};
+use super::{Error, Result, RolePasswords, handover, restricted, revocation, users_role};
 use crate::version;
 use Part::{Name, Syntax};
 
@@ -71,6 +71,7 @@ pub(super) async fn require_control(session: &Session, name: &str) -> Result<()>
 #[derive(Default)]
 pub(super) struct Made {
     role: bool,
+    users_role: bool,
     database: bool,
 }
 
@@ -90,6 +91,12 @@ pub(super) async fn create(
         .run(session)
         .await?;
     made.role = !was_there;
+    let users_role = users_role::name(database);
+    if let Some(role) = &users_role {
+        let script = users_role::make(session, role).await?;
+        script.run(session).await?;
+        made.users_role = !script.is_empty();
+    }
     let mut script = Script::default();
     script.push(&[
         Syntax("CREATE DATABASE "),
@@ -106,6 +113,9 @@ pub(super) async fn create(
         Syntax(" FROM PUBLIC"),
     ]);
     script.append(owner_rights(database, database));
+    if let Some(role) = &users_role {
+        script.append(users_role::connect(database, role));
+    }
     script.run_each(session).await
 }
 
@@ -134,7 +144,11 @@ pub(super) fn owner_rights(database: &str, owner: &str) -> Script {
 
 /// Gives the owner the schema `public`. `session` is in the new database.
 pub(super) async fn hand_over(session: &Session, owner: &str) -> Result<()> {
-    if !session.acts_for(&owner_of_public(session).await?).await? {
+    let public = owner_of_public(session).await?;
+    if !session
+        .acts_for(public.as_ref().unwrap_or(&session.role))
+        .await?
+    {
         return Err(Error::MissingRight {
             role: session.role.clone(),
             sql: vec![
@@ -148,6 +162,9 @@ pub(super) async fn hand_over(session: &Session, owner: &str) -> Result<()> {
     }
     let mut script = Script::default();
     script.push(&[Syntax("REVOKE CREATE ON SCHEMA public FROM PUBLIC")]);
+    if let Some(role) = users_role::name(owner) {
+        script.append(users_role::usage(&role));
+    }
     script.push(&[Syntax("ALTER SCHEMA public OWNER TO "), Name(owner)]);
     session
         .acting_for(owner, script)
@@ -157,7 +174,8 @@ pub(super) async fn hand_over(session: &Session, owner: &str) -> Result<()> {
     restricted::restrict(session, owner).await
 }
 
-async fn owner_of_public(session: &Session) -> Result<String> {
+/// The owner of the schema `public`, if there is one. `session` is in the tenant's database.
+pub(super) async fn owner_of_public(session: &Session) -> Result<Option<String>> {
     let row = session
         .client
         .query_opt(
@@ -166,7 +184,7 @@ async fn owner_of_public(session: &Session) -> Result<String> {
             &[],
         )
         .await?;
-    Ok(row.map_or_else(|| session.role.clone(), |row| row.get(0)))
+    Ok(row.map(|row| row.get(0)))
 }
 
 /// Takes back what a creation that failed has made. What cannot be taken back is logged.
@@ -180,33 +198,13 @@ async fn take_back(session: &Session, database: &str, made: &Made) -> Result<()>
     if made.database {
         drop_database(session, database).await?;
     }
+    if let Some(role) = users_role::name(database).filter(|_| made.users_role) {
+        drop_roles(session, &[role]).await?;
+    }
     if made.role {
         drop_roles(session, &[database.to_owned()]).await?;
     }
     Ok(())
-}
-
-/// Makes the role of a user in a tenant. `session` is in the tenant's database.
-pub(super) async fn create_user(
-    session: &Session,
-    (database, role): (&str, &str),
-    passwords: &RolePasswords,
-) -> Result<()> {
-    let mut script = authenticator::quiet();
-    script.append(role::make(session, role, passwords).await?);
-    let mut rights = Script::default();
-    rights.push(&[
-        Syntax("GRANT CONNECT ON DATABASE "),
-        Name(database),
-        Syntax(" TO "),
-        Name(role),
-    ]);
-    let public = owner_of_public(session).await?;
-    let mut usage = Script::default();
-    usage.push(&[Syntax("GRANT USAGE ON SCHEMA public TO "), Name(role)]);
-    rights.append(session.acting_for(&public, usage).await?);
-    script.append(rights);
-    script.run(session).await
 }
 
 /// Refuses to drop a role that owns something, which goes to `owner` with `reassign` only and never

@@ -6,6 +6,7 @@ use tidegate_sql::{DatabaseName, RoleName};
 use tokio::sync::OwnedMutexGuard;
 
 use super::session::{self, Session};
+use super::user_role::{self, NewUser};
 use super::{Admin, Error, GroupTurn, Result, authenticator, group, role, shared, tenant};
 use crate::config::Secret;
 
@@ -13,29 +14,48 @@ use crate::config::Secret;
 const DEPENDENT: [&str; 2] = ["2BP01", "42501"];
 
 impl Admin {
+    /// Makes the role of a user in no group, as [`Self::create_user_in_groups`].
+    pub async fn create_user(&self, database: &DatabaseName, role: &RoleName) -> Result<()> {
+        self.create_user_in_groups(database, role, &[]).await
+    }
+
     /// Makes the role of a user: it may connect to the tenant's database and use the schema
-    /// `public`, and nothing else.
+    /// `public`, and is a member of the roles `groups`, which are `database/group/name` and are made
+    /// if they are not there. Who names groups holds [`Self::turn_for_groups`].
     ///
     /// # Errors
-    /// [`Error::ForeignRole`].
-    pub async fn create_user(&self, database: &DatabaseName, role: &RoleName) -> Result<()> {
+    /// [`Error::ForeignRole`], [`Error::StaysMember`].
+    pub async fn create_user_in_groups(
+        &self,
+        database: &DatabaseName,
+        role: &RoleName,
+        groups: &[RoleName],
+    ) -> Result<()> {
         let _turn = self.turn_for_users(database).await;
-        let session = self.open(database.as_str()).await?;
-        let names = (database.as_str(), role.as_str());
-        session::alone(|| tenant::create_user(&session, names, &self.passwords)).await?;
-        self.try_to_seat(&session, names).await;
+        let home = self.sessions.take(&self.config).await?;
+        let groups: Vec<_> = groups.iter().map(RoleName::as_str).collect();
+        let new = NewUser {
+            database: database.as_str(),
+            role: role.as_str(),
+            groups: &groups,
+        };
+        let unseated = session::alone(|| user_role::create(self, &home, &new)).await?;
+        self.sessions.put(home);
+        if unseated {
+            self.try_to_seat((new.database, new.role)).await;
+        }
         Ok(())
     }
 
     /// Puts a user into an authenticator. It works without, and gets one when a node starts.
-    async fn try_to_seat(&self, session: &Session, (database, role): (&str, &str)) {
+    async fn try_to_seat(&self, (database, role): (&str, &str)) {
         let users = authenticator::Users {
             database,
             owner: None,
             shared: &[],
             only: Some(role),
         };
-        if let Err(error) = authenticator::seat(self, session, &users).await {
+        if let Err(error) = authenticator::seat(self, &users).await {
             tracing::warn!(role, %error, "the user has no authenticator until the next start");
         }
     }
@@ -55,9 +75,12 @@ impl Admin {
     /// # Errors
     /// [`Error::Busy`].
     pub async fn turn_for_groups(&self, database: &DatabaseName) -> Result<GroupTurn> {
-        let session = self.open_home().await?;
+        let session = self.sessions.take(&self.config).await?;
         group::wait_for_turn(&session, database.as_str()).await?;
-        Ok(GroupTurn { _session: session })
+        Ok(GroupTurn {
+            session: Some(session),
+            sessions: self.sessions.clone(),
+        })
     }
 
     /// Makes the role of a user a member of the roles `groups`, which are `database/group/name` and
@@ -72,9 +95,11 @@ impl Admin {
         role: &RoleName,
         groups: &[RoleName],
     ) -> Result<()> {
-        let session = self.open_home().await?;
+        let session = self.sessions.take(&self.config).await?;
         let groups: Vec<_> = groups.iter().map(RoleName::as_str).collect();
-        group::set(&session, (database.as_str(), role.as_str()), &groups).await
+        group::set(&session, (database.as_str(), role.as_str()), &groups).await?;
+        self.sessions.put(session);
+        Ok(())
     }
 
     /// Bounds the temporary files of a role that anonymous callers share, or takes that bound off
@@ -92,8 +117,7 @@ impl Admin {
             return session::alone(|| authenticator::unseat(&session, (database, role))).await;
         }
         if tenant::database_exists(&session, database).await? {
-            let session = self.open(database).await?;
-            self.try_to_seat(&session, (database, role)).await;
+            self.try_to_seat((database, role)).await;
         }
         Ok(())
     }

@@ -8,12 +8,25 @@ WITH granted (oid) AS (
         -- The || copies the array out of its TOAST table: aclexplode would for each of its rows.
         coalesce(d.datacl, pg_catalog.acldefault('d', d.datdba)) || '{}') a
     WHERE d.datname = pg_catalog.current_database() AND a.privilege_type = 'CONNECT'
+), entitled (oid) AS MATERIALIZED (
+    -- By a grant of its own, or as a member of a role with one, such as that of all users. How a
+    -- membership inherits is an attribute of the member before PostgreSQL 16, of the membership
+    -- since: where pg_auth_members has no such column, the name means that of `fallback`.
+    SELECT g.oid FROM granted g
+    UNION
+    SELECT m.member
+    FROM (SELECT NULL::pg_catalog.bool) fallback (inherit_option)
+    CROSS JOIN LATERAL (
+        SELECT m.roleid, m.member, inherit_option AS inherits FROM pg_catalog.pg_auth_members m) m
+    JOIN granted g ON g.oid = m.roleid
+    JOIN pg_catalog.pg_roles r ON r.oid = m.member
+    WHERE coalesce(m.inherits, r.rolinherit)
 ), login AS NOT MATERIALIZED (
     SELECT r.* FROM pg_catalog.pg_roles r
     WHERE pg_catalog.starts_with(r.rolname::text, pg_catalog.current_database() || '/')
       AND r.rolcanlogin AND r.rolconnlimit <> 0
       AND NOT (r.rolsuper OR r.rolcreaterole OR r.rolcreatedb OR r.rolreplication OR r.rolbypassrls)
-      AND (r.oid IN (SELECT g.oid FROM granted g)
+      AND (r.oid IN (SELECT e.oid FROM entitled e)
            OR EXISTS (SELECT FROM granted g WHERE g.oid = 0))
       AND NOT EXISTS (
           SELECT FROM pg_catalog.pg_db_role_setting s

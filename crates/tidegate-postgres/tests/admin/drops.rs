@@ -75,25 +75,34 @@ async fn a_tenant_whose_locks_delay_its_users_delays_those_of_no_other() {
     for tenant in [&slow, &other] {
         admin.create_tenant(tenant).await.unwrap();
     }
-    // A new user gets a right on the same schema.
+    let gone = role("slow_one/gone");
+    admin.create_user(&slow, &gone).await.unwrap();
+    // What a dropped user was granted on the same schema is taken back.
+    let root = root("slow_one").await;
+    let usage = "GRANT USAGE ON SCHEMA public TO \"slow_one/gone\"";
+    root.batch_execute(usage).await.unwrap();
     let mut owner = user("slow_one", "slow_one").await.unwrap();
     let held = owner.transaction().await.unwrap();
     let grant = "GRANT USAGE ON SCHEMA public TO slow_one WITH GRANT OPTION";
     held.batch_execute(grant).await.unwrap();
-    let making = tokio::spawn({
+    let dropping = tokio::spawn({
         let (admin, slow) = (admin.clone(), slow.clone());
-        async move { admin.create_user(&slow, &role("slow_one/ann")).await }
+        async move {
+            admin
+                .drop_user(&slow, &gone, &role("slow_one"), false)
+                .await
+        }
     });
-    until_it_waits(&root("postgres").await, "svc_slow").await;
+    until_it_waits(&root, "svc_slow").await;
     let ann = role("slow_other/ann");
     admin.create_user(&other, &ann).await.unwrap();
     admin
         .drop_user(&other, &ann, &role("slow_other"), false)
         .await
         .unwrap();
-    assert!(!making.is_finished());
+    assert!(!dropping.is_finished());
     held.rollback().await.unwrap();
-    making.await.unwrap().unwrap();
+    dropping.await.unwrap().unwrap();
 }
 
 #[tokio::test]

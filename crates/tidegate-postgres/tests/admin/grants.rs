@@ -113,14 +113,16 @@ impl Adopted {
     }
 
     /// The rights on the table and its columns, and who is a member of what; since 16 the
-    /// administrator is one of each role that it has made. Authenticators have rights on neither.
+    /// administrator is one of each role that it has made. Authenticators and the role of all users
+    /// have rights on neither.
     async fn rights(&self) -> String {
         let sql = format!(
             "SELECT concat_ws(' ', relacl, (SELECT string_agg(attacl::text, ' ') FROM pg_attribute \
                 WHERE attrelid = c.oid), (SELECT string_agg(concat(roleid::regrole, '>', \
                 member::regrole), ' ' ORDER BY m) FROM pg_auth_members m \
                 WHERE (roleid::regrole::text ~ '{0}' OR member::regrole::text ~ '{0}') \
-                AND member::regrole::text !~ '^svc_|/[$]authenticator')) \
+                AND member::regrole::text !~ '^svc_|/[$]authenticator' \
+                AND roleid::regrole::text !~ '/[$]users')) \
              FROM pg_class c WHERE relname = 'album'",
             self.name
         );

@@ -8,7 +8,7 @@ use super::fixture::{admin, database, keep, role, root, service_admin, superuser
 
 const MEMBER: &str = "SELECT string_agg(DISTINCT g.rolname, ',' ORDER BY g.rolname) \
     FROM pg_auth_members m JOIN pg_roles g ON g.oid = m.roleid \
-    JOIN pg_roles u ON u.oid = m.member WHERE u.rolname = ";
+    JOIN pg_roles u ON u.oid = m.member WHERE g.rolname !~ '[$]users$' AND u.rolname = ";
 
 #[tokio::test]
 async fn who_stays_in_a_group_that_others_put_it_into_is_told_with_what_takes_it_out() {

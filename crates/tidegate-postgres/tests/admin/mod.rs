@@ -9,3 +9,4 @@ mod groups;
 mod handover;
 mod logins;
 mod tenants;
+mod users_role;

@@ -94,7 +94,8 @@ async fn a_group_gives_its_members_what_it_has() {
             "{groups:?}"
         );
         let members = "SELECT count(*)::text FROM pg_auth_members \
-                       WHERE member = '\"grouped/alice\"'::regrole";
+                       WHERE member = '\"grouped/alice\"'::regrole \
+                       AND roleid <> '\"grouped/$users\"'::regrole";
         assert_eq!(value(&session, members).await, groups.len().to_string());
     }
     let login = connect("grouped", "grouped/group/staff", "").await;
@@ -145,12 +146,17 @@ async fn a_user_may_connect_and_look_and_nothing_else() {
         .unwrap();
     assert_eq!(value(&alice, "SELECT id::text FROM public.t").await, "1");
 
-    // Nobody stays a member of anything because of us. From PostgreSQL 16 on a role's creator is a
-    // member that neither inherits nor becomes it; before, there are no such options.
-    let members = "SELECT count(*)::text FROM pg_auth_members m JOIN pg_roles r ON r.oid = m.roleid \
+    // The user is a member of the role of all users, and nothing else is a member of anything
+    // because of us. From PostgreSQL 16 on a role's creator is a member that neither inherits nor
+    // becomes it; before, there are no such options.
+    let members = "SELECT string_agg(concat(r.rolname, ' ', m.member::regrole), ', ') \
+                   FROM pg_auth_members m JOIN pg_roles r ON r.oid = m.roleid \
                    WHERE r.rolname LIKE 'users_of%' \
                    AND NOT to_jsonb(m) @> '{\"inherit_option\": false, \"set_option\": false}'";
-    assert_eq!(value(&root("postgres").await, members).await, "0");
+    assert_eq!(
+        value(&root("postgres").await, members).await,
+        "users_of/$users \"users_of/al\"\"ice\""
+    );
 }
 
 #[tokio::test]
@@ -451,7 +457,7 @@ async fn a_tenant_goes_with_its_data_or_leaves_it_behind() {
         .batch_execute("CREATE TABLE kept (id int); INSERT INTO kept VALUES (5)")
         .await
         .unwrap();
-    assert_eq!(value(&root, there).await, "1 2");
+    assert_eq!(value(&root, there).await, "1 3");
 
     let close = "REVOKE EXECUTE ON FUNCTION pg_terminate_backend FROM PUBLIC";
     let inside = crate::admin::fixture::root("goes").await;

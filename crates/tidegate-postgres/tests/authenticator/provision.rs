@@ -82,7 +82,7 @@ async fn existing_tenants_get_authenticators_from_several_nodes_at_once() {
         .await;
     assert_eq!(tenant.of("alice").await, None);
     let (database, owner) = (tenant.database(), RoleName::new(tenant.name));
-    let provide = || tenant.admin.provide_authenticators(&database, &owner, &[]);
+    let provide = || tenant.admin.provide_roles(&database, &owner, &[]);
     let (first, second, third) = tokio::join!(provide(), provide(), provide());
     for done in [first, second, third] {
         done.unwrap();
@@ -115,7 +115,7 @@ async fn users_who_can_become_more_than_users_get_no_authenticator() {
         .await;
     tenant
         .admin
-        .provide_authenticators(&database, &owner, &[])
+        .provide_roles(&database, &owner, &[])
         .await
         .unwrap();
     let members = "SELECT string_agg(m.roleid::regrole::text, ' ') FROM pg_auth_members m \

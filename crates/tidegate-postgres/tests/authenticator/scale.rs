@@ -17,13 +17,15 @@ const RECORDS: &str = "CREATE SCHEMA tidegate; \
     CREATE TABLE tidegate.users (database text, role text, user_group text, default_user bool); \
     INSERT INTO tidegate.tenants VALUES ('large', 'large', false)";
 
-/// As sign-ups leave it, which takes minutes.
+/// As sign-ups leave it, which takes minutes; the last users are an older release's.
 const SIGN_UPS: &str = "DO $$ DECLARE users text; BEGIN \
     FOR i IN 1..6000 LOOP \
         EXECUTE format('CREATE ROLE \"large/u%s\" LOGIN; \
                         COMMENT ON ROLE \"large/u%1$s\" IS ''made by Tidegate''', i); \
     END LOOP; \
-    SELECT string_agg(format('\"large/u%s\"', i), ', ') INTO users FROM generate_series(1, 6000) i; \
+    SELECT string_agg(format('\"large/u%s\"', i), ', ') INTO users FROM generate_series(1, 5000) i; \
+    EXECUTE 'GRANT \"large/$users\" TO ' || users; \
+    SELECT string_agg(format('\"large/u%s\"', i), ', ') INTO users FROM generate_series(5001, 6000) i; \
     EXECUTE 'GRANT CONNECT ON DATABASE large TO ' || users; \
     EXECUTE 'GRANT USAGE ON SCHEMA public TO ' || users; \
     END $$";
@@ -51,7 +53,7 @@ async fn thousands_of_users_share_connections() {
     admin.create_tenant(&database).await.unwrap();
     let large = connect(&cluster, "large").await;
     large.batch_execute(SIGN_UPS).await.unwrap();
-    let provided = admin.provide_authenticators(&database, &owner, &[]);
+    let provided = admin.provide_roles(&database, &owner, &[]);
     provided.await.unwrap();
 
     let control = Control::new(Arc::new(config), Jitter::none()).unwrap();

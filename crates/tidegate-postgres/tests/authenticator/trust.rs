@@ -219,7 +219,17 @@ async fn users_whom_postgresql_treats_apart_log_in_themselves() {
             "ALTER ROLE \"@bob\" IN DATABASE shared_apart RESET work_mem",
         ),
         (
-            "REVOKE CONNECT ON DATABASE shared_apart FROM \"@bob\"",
+            "REVOKE \"@$users\" FROM \"@bob\"",
+            "GRANT \"@$users\" TO \"@bob\"",
+        ),
+        (
+            "ALTER ROLE \"@bob\" NOINHERIT; REVOKE \"@$users\" FROM \"@bob\"; \
+             GRANT \"@$users\" TO \"@bob\"",
+            "ALTER ROLE \"@bob\" INHERIT; REVOKE \"@$users\" FROM \"@bob\"; \
+             GRANT \"@$users\" TO \"@bob\"",
+        ),
+        (
+            "REVOKE \"@$users\" FROM \"@bob\"",
             "GRANT CONNECT ON DATABASE shared_apart TO \"@bob\"",
         ),
         (

@@ -2,7 +2,7 @@
 
 use super::super::role::{self, Existing};
 use super::super::session::Session;
-use super::super::{Admin, Result, authenticator, group, tenant};
+use super::super::{Admin, Result, authenticator, group, tenant, users_role};
 
 /// A tenant as the control database has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub struct KeptTenant {
     pub(super) adopted: bool,
     /// The roles that log in there.
     logins: Vec<String>,
+    /// The role of all users, unless the tenant's name leaves no room for it.
+    pub(super) users_role: Option<String>,
     /// The authenticators that so many users need: a backup of the database grants them rights.
     authenticators: Vec<String>,
     /// Those of them that anonymous callers share.
@@ -63,6 +65,7 @@ pub(super) async fn tenants(admin: &Admin, home: &Session) -> Result<Vec<KeptTen
         let name: String = row.get(0);
         if tenants.last().is_none_or(|last| last.name != name) {
             tenants.push(KeptTenant {
+                users_role: users_role::name(&name),
                 name,
                 owner_role: row.get(1),
                 adopted: row.get(2),
@@ -94,7 +97,15 @@ pub(super) async fn tenants(admin: &Admin, home: &Session) -> Result<Vec<KeptTen
     Ok(tenants)
 }
 
-/// What is there of a role that logs in.
+/// What is there of a tenant's roles.
+pub(super) struct Roles<'a> {
+    /// Those that log in.
+    pub(super) logins: Vec<Login<'a>>,
+    /// The role of all users, unless the tenant's name leaves no room for it.
+    pub(super) of_users: Option<Login<'a>>,
+}
+
+/// What is there of a role.
 pub(super) struct Login<'a> {
     pub(super) role: &'a str,
     /// Whether a role of the name is there, and whose.
@@ -122,21 +133,28 @@ pub(super) struct Membership<'a> {
 pub(super) enum Entry {
     /// By a grant of its own.
     Granted,
+    /// As a member of the role of all users.
+    Member,
     /// As everybody may, or by another role.
     Inherited,
     /// Not at all.
     Refused,
 }
 
-const LOGINS: &str = "SELECT r.oid IS NOT NULL, \
+const LOGINS: &str = "WITH granted AS MATERIALIZED ( \
+        SELECT DISTINCT a.grantee FROM pg_catalog.pg_database h, \
+        pg_catalog.aclexplode(h.datacl || '{}') a \
+        WHERE h.datname = $2 AND h.datacl IS NOT NULL AND a.privilege_type = 'CONNECT') \
+    SELECT r.oid IS NOT NULL, \
         coalesce(pg_catalog.shobj_description(r.oid, 'pg_authid') LIKE ($3::text || '%'), false), \
         CASE WHEN NOT r.rolcanlogin THEN 'LOGIN' \
              WHEN r.rolvaliduntil < pg_catalog.now() THEN 'VALID UNTIL ''infinity''' END, \
         coalesce(pg_catalog.has_database_privilege(r.oid, d.oid, 'CONNECT'), true), \
-        coalesce(r.oid IN (SELECT a.grantee FROM pg_catalog.pg_database h, \
-                           pg_catalog.aclexplode(h.datacl || '{}') a \
-                           WHERE h.datname = $2 AND h.datacl IS NOT NULL \
-                             AND a.privilege_type = 'CONNECT'), false) \
+        coalesce(r.oid IN (SELECT a.grantee FROM granted a), false), \
+        coalesce(r.oid IN (SELECT m.member FROM pg_catalog.pg_auth_members m \
+                           JOIN pg_catalog.pg_roles s ON s.oid = m.roleid \
+                           JOIN granted a ON a.grantee = s.oid \
+                           WHERE s.rolname::text = $4), false) \
     FROM pg_catalog.unnest($1::text[]) WITH ORDINALITY AS k (login, place) \
     LEFT JOIN pg_catalog.pg_roles r ON r.rolname = k.login \
     LEFT JOIN pg_catalog.pg_database d ON d.datname = $2 ORDER BY k.place";
@@ -154,11 +172,15 @@ const MEMBERSHIPS: &str = "SELECT g.oid IS NOT NULL, \
 
 /// Looks up all roles of a tenant that log in. Authenticators that are not there are among them only
 /// where users are not there either: the service makes them otherwise.
-pub(super) async fn logins<'a>(home: &Session, tenant: &'a KeptTenant) -> Result<Vec<Login<'a>>> {
-    let names: Vec<&'a String> = tenant.logins.iter().chain(&tenant.authenticators).collect();
+pub(super) async fn roles<'a>(home: &Session, tenant: &'a KeptTenant) -> Result<Roles<'a>> {
+    let names = tenant.logins.iter().chain(&tenant.authenticators);
+    let names: Vec<&'a String> = names.chain(&tenant.users_role).collect();
     let rows = home
         .client
-        .query(LOGINS, &[&names, &tenant.name, &role::MARK])
+        .query(
+            LOGINS,
+            &[&names, &tenant.name, &role::MARK, &tenant.users_role],
+        )
         .await?;
     let login = |(row, role): (&tokio_postgres::Row, &'a String)| Login {
         role,
@@ -172,19 +194,21 @@ pub(super) async fn logins<'a>(home: &Session, tenant: &'a KeptTenant) -> Result
             Some("LOGIN") => Some("LOGIN"),
             Some(_) => Some("VALID UNTIL 'infinity'"),
         },
-        entry: match (row.get(3), row.get(4)) {
-            (_, true) => Entry::Granted,
-            (true, false) => Entry::Inherited,
-            (false, false) => Entry::Refused,
+        entry: match (row.get(3), row.get(4), row.get(5)) {
+            (_, true, _) => Entry::Granted,
+            (_, false, true) => Entry::Member,
+            (true, false, false) => Entry::Inherited,
+            (false, false, false) => Entry::Refused,
         },
     };
     let mut logins: Vec<_> = rows.iter().zip(names).map(login).collect();
+    let of_users = tenant.users_role.as_ref().and_then(|_| logins.pop());
     let authenticators = logins.split_off(tenant.logins.len());
     let is_missing = |login: &Login<'_>| login.existing == Existing::Nothing;
     if logins.iter().any(is_missing) {
         logins.extend(authenticators.into_iter().filter(is_missing));
     }
-    Ok(logins)
+    Ok(Roles { logins, of_users })
 }
 
 /// Looks up which logins of a tenant are in their groups.

@@ -4,7 +4,8 @@
 use super::super::Result;
 use super::super::script::{Part, Script};
 use super::super::session::Session;
-use super::kept::{Entry, KeptTenant, Login};
+use super::super::{group, users_role};
+use super::kept::{Entry, KeptTenant, Roles};
 use super::{FeedLogin, Finding, present};
 use Part::{Name, Syntax};
 
@@ -12,7 +13,7 @@ use Part::{Name, Syntax};
 pub(super) async fn examine(
     home: &Session,
     kept: &KeptTenant,
-    (logins, feed): (&[Login<'_>], FeedLogin<'_>),
+    (roles, feed): (&Roles<'_>, FeedLogin<'_>),
 ) -> Result<Option<Finding>> {
     let row = home
         .client
@@ -27,11 +28,22 @@ pub(super) async fn examine(
         return Ok(None);
     }
     let mut script = the_service(home, kept, feed).await?;
-    for login in logins
-        .iter()
-        .filter(|login| login.there() && login.entry != Entry::Granted)
+    if let Some(of_users) = roles.of_users.as_ref()
+        && of_users.entry != Entry::Granted
     {
-        present::connect(kept, login.role, &mut script);
+        // If it is missing and a user is too, another finding makes it.
+        if !of_users.there() && present::needed(roles).is_none() {
+            script.append(group::create(of_users.role));
+        }
+        script.append(users_role::connect(&kept.name, of_users.role));
+    }
+    let closed = |entry| !matches!(entry, Entry::Granted | Entry::Member);
+    for login in roles
+        .logins
+        .iter()
+        .filter(|login| login.there() && closed(login.entry))
+    {
+        present::connect(home, kept, login.role, &mut script);
     }
     script.push(&[
         Syntax("REVOKE CONNECT, TEMPORARY ON DATABASE "),

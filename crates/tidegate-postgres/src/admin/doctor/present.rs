@@ -6,14 +6,17 @@ use std::fmt::Write as _;
 use super::super::role::{self, Existing};
 use super::super::script::{Part, Script, identifier};
 use super::super::session::Session;
-use super::super::{Result, group, tenant};
-use super::kept::{Entry, KeptTenant, Login, Membership, logins, memberships};
+use super::super::{Result, authenticator, group, tenant, users_role};
+use super::kept::{Entry, KeptTenant, Login, Membership, Roles, memberships, roles};
 use super::{FeedLogin, Finding, open};
 use crate::version;
 use Part::{Name, Syntax};
 
 /// How many names a finding's text tells.
 const MOST_NAMES: usize = 5;
+
+/// How many grants of CONNECT in a database cost nothing that could be measured.
+const MOST_GRANTED: usize = 100;
 
 impl Login<'_> {
     pub(super) fn there(&self) -> bool {
@@ -28,15 +31,16 @@ pub(super) async fn examine(
     feed: FeedLogin<'_>,
 ) -> Result<Vec<Finding>> {
     let found = tenant::database_exists(home, &kept.name).await?;
-    let logins = logins(home, kept).await?;
+    let roles = roles(home, kept).await?;
     let mut findings = Vec::new();
-    findings.extend(absent(home, (kept, found), &logins));
-    findings.extend(foreign(kept, &logins));
+    findings.extend(absent(home, (kept, found), &roles));
+    findings.extend(foreign(kept, &roles));
     let memberships = memberships(home, kept).await?;
     findings.extend(ungrouped(home, kept, &memberships));
     if found {
-        findings.extend(barred(kept, &logins));
-        findings.extend(open::examine(home, kept, (&logins, feed)).await?);
+        findings.extend(barred(home, kept, &roles));
+        findings.extend(granted_one_by_one(kept, &roles));
+        findings.extend(open::examine(home, kept, (&roles, feed)).await?);
     } else {
         findings.push(no_database(kept));
     }
@@ -62,21 +66,32 @@ fn no_database(kept: &KeptTenant) -> Finding {
 fn absent(
     home: &Session,
     (kept, found): (&KeptTenant, bool),
-    logins: &[Login<'_>],
+    roles: &Roles<'_>,
 ) -> Option<Finding> {
-    let absent: Vec<_> = logins.iter().filter(|login| !login.there()).collect();
-    if absent.is_empty() {
-        return None;
-    }
+    let mut absent: Vec<_> = roles.logins.iter().filter(|login| !login.there()).collect();
     let mut script = Script::default();
     let mut inside = Script::default();
-    for login in &absent {
+    if let Some(of_users) = needed(roles) {
+        script.append(group::create(of_users.role));
+        administered(home, of_users.role, &mut script);
+        if found {
+            script.append(users_role::connect(&kept.name, of_users.role));
+            inside.append(users_role::usage(of_users.role));
+        }
+        absent.insert(0, of_users);
+    }
+    for login in roles.logins.iter().filter(|login| !login.there()) {
         script.append(role::create(login.role, None));
         administered(home, login.role, &mut script);
+        if found || is_member(kept, login.role) {
+            connect(home, kept, login.role, &mut script);
+        }
         if found {
-            connect(kept, login.role, &mut script);
             enter(kept, login.role, &mut inside);
         }
+    }
+    if absent.is_empty() {
+        return None;
     }
     let mut sql = script.to_string();
     if found {
@@ -92,6 +107,15 @@ fn absent(
         names(absent.iter().map(|login| login.role))
     );
     Some(Finding::missing(text, sql.trim_end().to_owned()))
+}
+
+/// The role of all users where it is not there and users would need it. Users of a tenant of an older
+/// release have grants of their own until a node has made the role.
+pub(super) fn needed<'a, 'b>(roles: &'b Roles<'a>) -> Option<&'b Login<'a>> {
+    let of_users = roles.of_users.as_ref().filter(|login| !login.there())?;
+    let mut logins = roles.logins.iter();
+    let needs = logins.any(|login| !login.there() || login.entry == Entry::Refused);
+    needs.then_some(of_users)
 }
 
 /// Since PostgreSQL 16 a role that a superuser makes is nothing that the administrator reaches.
@@ -112,32 +136,46 @@ fn needs_admin_option(home: &Session) -> bool {
 }
 
 /// Lets a role into the database, as when it was made.
-pub(super) fn connect(kept: &KeptTenant, role: &str, script: &mut Script) {
+pub(super) fn connect(home: &Session, kept: &KeptTenant, role: &str, script: &mut Script) {
     if role == kept.owner_role {
         return script.append(tenant::owner_rights(&kept.name, role));
     }
-    script.push(&[
-        Syntax("GRANT CONNECT ON DATABASE "),
-        Name(&kept.name),
-        Syntax(" TO "),
-        Name(role),
-    ]);
+    script.append(match &kept.users_role {
+        Some(of_users) if is_member(kept, role) => {
+            group::join(home, (role, of_users), grantor(home))
+        }
+        _ => users_role::connect(&kept.name, role),
+    });
+}
+
+/// Whether a role connects as a member of the role of all users: the owner and authenticators have
+/// grants of their own.
+fn is_member(kept: &KeptTenant, role: &str) -> bool {
+    kept.users_role.as_deref().is_some_and(|name| name != role)
+        && role != kept.owner_role
+        && !role.starts_with(&authenticator::prefix(&kept.name))
+}
+
+/// What the superuser who runs a grant gives, nobody else could take back since PostgreSQL 16.
+fn grantor(home: &Session) -> Option<&str> {
+    needs_admin_option(home).then_some(home.role.as_str())
 }
 
 /// What a role has inside the database from its beginning.
 fn enter(kept: &KeptTenant, role: &str, script: &mut Script) {
     if role != kept.owner_role {
-        script.push(&[Syntax("GRANT USAGE ON SCHEMA public TO "), Name(role)]);
+        if kept.users_role.is_none() {
+            script.append(users_role::usage(role));
+        }
     } else if !kept.adopted {
         script.push(&[Syntax("ALTER SCHEMA public OWNER TO "), Name(role)]);
     }
 }
 
 /// Roles of the tenant's that Tidegate neither changes nor repairs.
-fn foreign(kept: &KeptTenant, logins: &[Login<'_>]) -> Option<Finding> {
-    let foreign = logins
-        .iter()
-        .filter(|login| login.existing == Existing::Foreign);
+fn foreign(kept: &KeptTenant, roles: &Roles<'_>) -> Option<Finding> {
+    let all = roles.logins.iter().chain(&roles.of_users);
+    let foreign = all.filter(|login| login.existing == Existing::Foreign);
     let foreign: Vec<_> = foreign.map(|login| login.role).collect();
     let mut script = Script::default();
     for role in &foreign {
@@ -169,9 +207,7 @@ fn ungrouped(home: &Session, kept: &KeptTenant, memberships: &[Membership<'_>]) 
                 administered(home, group, &mut script);
             }
         }
-        // What the superuser who runs this grants, nobody else could take back.
-        let grantor = needs_admin_option(home).then_some(home.role.as_str());
-        script.append(group::join(home, (login.role, group), grantor));
+        script.append(group::join(home, (login.role, group), grantor(home)));
         outside.push(login.role);
     }
     let text = format!(
@@ -185,18 +221,22 @@ fn ungrouped(home: &Session, kept: &KeptTenant, memberships: &[Membership<'_>]) 
 }
 
 /// Roles that PostgreSQL turns away, as an operator keeps somebody out.
-fn barred(kept: &KeptTenant, logins: &[Login<'_>]) -> Option<Finding> {
+fn barred(home: &Session, kept: &KeptTenant, found: &Roles<'_>) -> Option<Finding> {
     let (mut roles, mut sql) = (Vec::new(), Vec::new());
-    for login in logins.iter().filter(|login| login.there()) {
+    let of_users = found.of_users.as_ref();
+    if let Some(closed) = of_users.filter(|role| role.there() && role.entry == Entry::Refused) {
+        sql.push(commented(&users_role::connect(&kept.name, closed.role)));
+        roles.push(closed.role);
+    }
+    for login in found.logins.iter().filter(|login| login.there()) {
         let role = identifier(login.role);
         if let Some(clause) = login.barred {
             sql.push(format!("-- ALTER ROLE {role} {clause};"));
         }
         if login.entry == Entry::Refused {
-            let database = identifier(&kept.name);
-            sql.push(format!(
-                "-- GRANT CONNECT ON DATABASE {database} TO {role};"
-            ));
+            let mut script = Script::default();
+            connect(home, kept, login.role, &mut script);
+            sql.push(commented(&script));
         }
         if login.barred.is_some() || login.entry == Entry::Refused {
             roles.push(login.role);
@@ -209,6 +249,26 @@ fn barred(kept: &KeptTenant, logins: &[Login<'_>]) -> Option<Finding> {
         names(roles.iter().copied())
     );
     (!roles.is_empty()).then(|| Finding::advice(text, sql.join("\n")))
+}
+
+/// A statement as a line that does nothing until somebody has read it.
+fn commented(script: &Script) -> String {
+    format!("-- {}", script.to_string().trim_end())
+}
+
+/// Users who were granted CONNECT one by one, as an older release did: with thousands of them every
+/// request reads a long list.
+fn granted_one_by_one(kept: &KeptTenant, roles: &Roles<'_>) -> Option<Finding> {
+    let of_users = kept.users_role.as_ref()?;
+    let granted = |login: &&Login<'_>| login.entry == Entry::Granted && is_member(kept, login.role);
+    let count = roles.logins.iter().filter(granted).count();
+    let text = format!(
+        "{count} users of the tenant {} have CONNECT by grants of their own, which slows every \
+         request; a node that starts, and each node once an hour, makes them members of {of_users} \
+         instead",
+        kept.name
+    );
+    (count > MOST_GRANTED).then(|| Finding::advice(text, None))
 }
 
 /// The first of these names, and how many more there are.
