@@ -62,11 +62,7 @@ pub(crate) struct StatementCache {
     clock: u64,
     /// Names that PostgreSQL still holds and nobody needs.
     dropped: Vec<String>,
-    /// The name of the reset's own statement, once it is prepared.
-    check: Option<String>,
-    /// The name of the switch to a caller's role, once it is prepared.
-    pub(super) switch: Option<String>,
-    /// The names of our own commands, once they are prepared.
+    /// The names of our own commands by their text, once they are prepared.
     own: HashMap<&'static str, String>,
 }
 
@@ -87,8 +83,6 @@ impl StatementCache {
             capacity: capacity.max(1),
             clock: 0,
             dropped: Vec::new(),
-            check: None,
-            switch: None,
             own: HashMap::new(),
         }
     }
@@ -169,16 +163,6 @@ impl StatementCache {
         format!("tidegate {:016x}", self.hasher.hash_one(self.clock))
     }
 
-    /// The name of the reset's own statement, and whether it is still to be prepared.
-    pub(crate) fn check(&mut self) -> (String, bool) {
-        if let Some(name) = &self.check {
-            return (name.clone(), false);
-        }
-        let name = self.name();
-        self.check = Some(name.clone());
-        (name, true)
-    }
-
     /// The name of a command of our own, and whether it is still to be prepared.
     pub(crate) fn own(&mut self, text: &'static str) -> (String, bool) {
         if let Some(name) = self.own.get(text) {
@@ -189,9 +173,14 @@ impl StatementCache {
         (name, true)
     }
 
-    /// Forgets our own commands, one of which PostgreSQL does not know.
+    /// The name of a command of our own that is prepared.
+    pub(crate) fn prepared_own(&self, text: &str) -> Option<&str> {
+        self.own.get(text).map(String::as_str)
+    }
+
+    /// Forgets our own commands: one of them may not be prepared. The others are closed.
     pub(crate) fn forget_own(&mut self) {
-        self.own.clear();
+        self.dropped.extend(self.own.drain().map(|(_, name)| name));
     }
 
     /// Keeps a prepared statement.
@@ -268,8 +257,6 @@ impl StatementCache {
         self.role_plans = RolePlans::default();
         self.dropped.clear();
         self.own.clear();
-        self.check = None;
-        self.switch = None;
     }
 
     /// The names to be closed.
