@@ -167,7 +167,7 @@ impl Connection {
         self.session.withdraw_pipeline();
         if self.session.prefix.is_pending() {
             self.session.prefix.end();
-            self.session.statements.forget_switch();
+            self.session.statements.forget_own();
         }
     }
 

@@ -78,6 +78,13 @@ impl Shape {
         }
     }
 
+    /// Whether PostgreSQL described the statement in the same way another time.
+    pub(crate) fn is_described_as(&self, other: &Self) -> bool {
+        let numbers = |shape: &Self| shape.parameters.iter().map(Type::oid).collect::<Vec<_>>();
+        std::ptr::eq(self, other)
+            || (self.fields == other.fields && numbers(self) == numbers(other))
+    }
+
     /// The generation in which it was learnt.
     pub(crate) fn generation(&self) -> u64 {
         self.generation

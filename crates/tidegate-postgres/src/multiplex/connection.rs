@@ -73,7 +73,7 @@ impl Multiplexed {
                 match lease.next(deadline).await.ok()? {
                     tag::READY_FOR_QUERY => break,
                     tag::ERROR_RESPONSE => {
-                        lease.session.statements.forget_switch();
+                        lease.session.statements.forget_own();
                         return None;
                     }
                     _ => {}

@@ -122,11 +122,12 @@ impl Queue {
         if let Some(read) = before.iter().find(is_its_parse) {
             return Some((read.prepared.clone(), false));
         }
-        let (prepared, guessed) = self.statements.known(task)?;
+        let (prepared, guessed) = self.statements.known(task, true)?;
         // What another pipeline prepares is confirmed with that one's answer.
-        let unconfirmed = |guess: &Guess| is_of(&guess.bound, task.bound);
+        let unconfirmed =
+            |guess: &Guess| guess.prepared.role == prepared.role && is_of(&guess.bound, task.bound);
         if guessed && self.guesses.iter().any(unconfirmed) {
-            return None;
+            return self.statements.known(task, false);
         }
         Some((prepared, guessed))
     }

@@ -5,8 +5,9 @@ use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::sync::Arc;
 
 use tidegate_sql::statement::{Kind, Trust};
-use tidegate_sql::{BoundStatement, Statement, TypeHint};
+use tidegate_sql::{BoundStatement, RoleName, Statement, TypeHint};
 
+use super::role_plans::RolePlans;
 use super::task::Task;
 use crate::dictionary::shape::Shape;
 use crate::suspects::Verdict;
@@ -20,23 +21,48 @@ pub(crate) struct Prepared {
     pub(crate) shape: Arc<Shape>,
     /// Whether it mentions a suspect.
     pub(crate) verdict: Arc<Verdict>,
+    /// Whether it mentions a relation under row level security.
+    restricted: Arc<Verdict>,
+    /// The only role that uses it, if it is one of [`RolePlans`].
+    pub(crate) role: Option<RoleName>,
+}
+
+impl Prepared {
+    /// A statement that all roles of a connection use.
+    pub(crate) fn new(name: String, shape: Arc<Shape>) -> Self {
+        Self {
+            name,
+            shape,
+            verdict: Arc::default(),
+            restricted: Arc::default(),
+            role: None,
+        }
+    }
+
+    /// The same statement under another name and with another shape.
+    pub(super) fn with(&self, name: String, shape: &Arc<Shape>, role: &RoleName) -> Self {
+        Self {
+            name,
+            shape: shape.clone(),
+            verdict: self.verdict.clone(),
+            restricted: self.restricted.clone(),
+            role: Some(role.clone()),
+        }
+    }
 }
 
 /// Prepared statements by text and hints; the least recently used makes room.
 #[derive(Debug)]
 pub(crate) struct StatementCache {
     entries: HashMap<u64, Entry>,
+    role_plans: RolePlans,
     hasher: RandomState,
     capacity: usize,
     /// Counts uses and names.
     clock: u64,
     /// Names that PostgreSQL still holds and nobody needs.
     dropped: Vec<String>,
-    /// The name of the reset's own statement, once it is prepared.
-    check: Option<String>,
-    /// The name of the switch to a caller's role, once it is prepared.
-    pub(super) switch: Option<String>,
-    /// The names of our own commands, once they are prepared.
+    /// The names of our own commands by their text, once they are prepared.
     own: HashMap<&'static str, String>,
 }
 
@@ -50,21 +76,47 @@ struct Entry {
 
 impl StatementCache {
     pub(crate) fn new(capacity: usize) -> Self {
-        let (entries, dropped) = (HashMap::new(), Vec::new());
         Self {
-            entries,
+            entries: HashMap::new(),
+            role_plans: RolePlans::default(),
             hasher: RandomState::new(),
             capacity: capacity.max(1),
             clock: 0,
-            dropped,
-            check: None,
-            switch: None,
+            dropped: Vec::new(),
             own: HashMap::new(),
         }
     }
 
+    /// What is known of a read or write: prepared here, or described to the role before, which is a
+    /// guess here. Nothing is guessed unless `may_guess`.
+    pub(crate) fn known(
+        &mut self,
+        task: &Task<'_>,
+        may_guess: bool,
+    ) -> Option<(Arc<Prepared>, bool)> {
+        if task.is_kept()
+            && let Some(prepared) = self.find(task.bound)
+        {
+            if task.dictionary.believes(&prepared.shape) {
+                return Some(self.for_role(task, prepared, may_guess));
+            }
+            let key = self.key(task.bound);
+            self.remove(key);
+        }
+        let shape = task.dictionary.shape(task.bound, &task.login.role)?;
+        if !may_guess || !is_guessable(task, &shape) {
+            return None;
+        }
+        let name = if task.is_kept() {
+            self.name()
+        } else {
+            String::new()
+        };
+        Some((Arc::new(Prepared::new(name, shape)), true))
+    }
+
     /// The prepared statement for the same text and hints.
-    pub(crate) fn find(&mut self, bound: &BoundStatement) -> Option<Arc<Prepared>> {
+    fn find(&mut self, bound: &BoundStatement) -> Option<Arc<Prepared>> {
         let key = self.key(bound);
         self.clock += 1;
         let entry = self.entries.get_mut(&key)?;
@@ -75,55 +127,40 @@ impl StatementCache {
         Some(entry.prepared.clone())
     }
 
-    /// What is known of a read or write: prepared here, or described to the role before, which is
-    /// a guess here.
-    pub(crate) fn known(&mut self, task: &Task<'_>) -> Option<(Arc<Prepared>, bool)> {
-        if task.is_kept()
-            && let Some(prepared) = self.find(task.bound)
+    /// The statement that the caller's role has for itself, if it has one or is worth one.
+    fn for_role(
+        &mut self,
+        task: &Task<'_>,
+        prepared: Arc<Prepared>,
+        may_guess: bool,
+    ) -> (Arc<Prepared>, bool) {
+        let Some(switch) = task.switch else {
+            return (prepared, false);
+        };
+        let belief = &task.dictionary.belief;
+        if !belief.is_restricted(&task.bound.statement, &prepared.restricted) {
+            return (prepared, false);
+        }
+        if let Some(own) = self
+            .role_plans
+            .find(task.bound, switch.role, &prepared.shape)
         {
-            if task.dictionary.believes(&prepared.shape) {
-                return Some((prepared, false));
-            }
-            self.forget(task.bound);
+            return (own, false);
         }
-        let shape = task.dictionary.shape(task.bound, &task.login.role)?;
-        // On a guess runs what can be run again, and what shows nothing.
-        let harmless = match task.bound.statement.kind() {
-            Kind::Read => task.bound.trust() == Trust::Stateless,
-            Kind::Write => shape.columns.is_empty(),
-            Kind::Procedural | Kind::Other => false,
-        };
-        if !harmless {
-            return None;
+        let is_worth_one = may_guess
+            && is_guessable(task, &prepared.shape)
+            && self.role_plans.is_frequent(task.bound, switch.role);
+        if !is_worth_one {
+            return (prepared, false);
         }
-        let name = if task.is_kept() {
-            self.name()
-        } else {
-            String::new()
-        };
-        let verdict = Arc::default();
-        let prepared = Prepared {
-            name,
-            shape,
-            verdict,
-        };
-        Some((Arc::new(prepared), true))
+        let own = prepared.with(self.name(), &prepared.shape, switch.role);
+        (Arc::new(own), true)
     }
 
     /// A name that nobody can guess who has not looked into the session.
     pub(crate) fn name(&mut self) -> String {
         self.clock += 1;
         format!("tidegate {:016x}", self.hasher.hash_one(self.clock))
-    }
-
-    /// The name of the reset's own statement, and whether it is still to be prepared.
-    pub(crate) fn check(&mut self) -> (String, bool) {
-        if let Some(name) = &self.check {
-            return (name.clone(), false);
-        }
-        let name = self.name();
-        self.check = Some(name.clone());
-        (name, true)
     }
 
     /// The name of a command of our own, and whether it is still to be prepared.
@@ -136,13 +173,23 @@ impl StatementCache {
         (name, true)
     }
 
-    /// Forgets our own commands, one of which PostgreSQL does not know.
+    /// The name of a command of our own that is prepared.
+    pub(crate) fn prepared_own(&self, text: &str) -> Option<&str> {
+        self.own.get(text).map(String::as_str)
+    }
+
+    /// Forgets our own commands: one of them may not be prepared. The others are closed.
     pub(crate) fn forget_own(&mut self) {
-        self.own.clear();
+        self.dropped.extend(self.own.drain().map(|(_, name)| name));
     }
 
     /// Keeps a prepared statement.
     pub(crate) fn keep(&mut self, bound: &BoundStatement, prepared: Arc<Prepared>) {
+        if prepared.role.is_some() {
+            let replaced = self.role_plans.keep(bound, prepared);
+            self.dropped.extend(replaced);
+            return;
+        }
         if self.entries.len() >= self.capacity {
             let oldest = self.entries.iter().min_by_key(|(_, entry)| entry.used);
             if let Some(key) = oldest.map(|(key, _)| *key) {
@@ -163,10 +210,12 @@ impl StatementCache {
         );
     }
 
-    /// Forgets a statement that does not fit any more.
-    pub(crate) fn forget(&mut self, bound: &BoundStatement) {
-        let key = self.key(bound);
+    /// Forgets a statement of the task's that does not fit any more.
+    pub(crate) fn forget(&mut self, task: &Task<'_>) {
+        let key = self.key(task.bound);
         self.remove(key);
+        let own = self.role_plans.remove(task.bound, task.role());
+        self.dropped.extend(own);
     }
 
     /// Forgets a statement that turned out not to fit any more.
@@ -175,6 +224,8 @@ impl StatementCache {
         if let Some(key) = self.entries.iter().find(is_it).map(|(key, _)| *key) {
             self.remove(key);
         }
+        self.dropped
+            .extend(self.role_plans.remove_prepared(prepared));
     }
 
     /// Has a name closed that was not kept.
@@ -191,21 +242,21 @@ impl StatementCache {
             .drain()
             .map(|(_, entry)| entry.prepared.name.clone());
         self.dropped.extend(names);
+        self.dropped.extend(self.role_plans.drain());
     }
 
-    /// Forgets all, because PostgreSQL does.
     /// Moves everything out and leaves an empty cache of the same capacity.
     pub(crate) fn take(&mut self) -> Self {
         let empty = Self::new(self.capacity);
         std::mem::replace(self, empty)
     }
 
+    /// Forgets all, because PostgreSQL does.
     pub(crate) fn clear(&mut self) {
         self.entries.clear();
+        self.role_plans = RolePlans::default();
         self.dropped.clear();
         self.own.clear();
-        self.check = None;
-        self.switch = None;
     }
 
     /// The names to be closed.
@@ -224,6 +275,16 @@ impl StatementCache {
         bound.statement.text().hash(&mut hasher);
         bound.hints.hash(&mut hasher);
         hasher.finish()
+    }
+}
+
+/// Whether a statement may be sent with a description that PostgreSQL has not confirmed on this
+/// connection: one that can be run again, and shows nothing before it is confirmed.
+fn is_guessable(task: &Task<'_>, shape: &Shape) -> bool {
+    match task.bound.statement.kind() {
+        Kind::Read => task.bound.trust() == Trust::Stateless,
+        Kind::Write => shape.columns.is_empty(),
+        Kind::Procedural | Kind::Other => false,
     }
 }
 

@@ -74,7 +74,7 @@ impl Connection {
         // Also when it fails at once: what is in doubt is reset.
         self.leave(task, false);
         let known = if self.may_use_what_is_known(task).await? {
-            self.session.statements.known(task)
+            self.session.statements.known(task, true)
         } else {
             None
         };
@@ -130,7 +130,7 @@ impl Connection {
     }
 
     pub(super) fn forget(&mut self, task: &Task<'_>) {
-        self.session.statements.forget(task.bound);
+        self.session.statements.forget(task);
         task.dictionary.forget_shape(task.bound, &task.login.role);
         task.dictionary.forget_hints(task.bound, &task.login.role);
     }

@@ -11,6 +11,7 @@ pub(crate) mod pipeline;
 pub(crate) mod prefix;
 pub(crate) mod prepare;
 pub(crate) mod reset;
+mod role_plans;
 pub(crate) mod run_pipeline;
 mod steps;
 pub(crate) mod task;

@@ -9,7 +9,7 @@ use tidegate_sql::statement::Kind;
 use tidegate_sql::{Error, InputError};
 
 use super::cache::{Prepared, StatementCache};
-use super::prefix::push_switch;
+use super::own::push_prepared;
 use super::prepare::push_parse;
 use super::task::{Place, Task};
 use crate::connection::Connection;
@@ -150,7 +150,7 @@ fn push_switch_and_reads(
 ) -> Option<()> {
     let start = out.len();
     if let Some(switch) = reads.first()?.task.switch {
-        push_switch(statements.prepared_switch()?, switch.role, out).ok()?;
+        push_prepared(statements, (switch.text, switch.role.as_str()), out)?;
     }
     let behind_switch = out.len();
     reads.iter().try_for_each(|read| read.push(out))?;

@@ -5,11 +5,8 @@
 //! Sync, also after an error (PostgreSQL, "Extended Query" and `set_config`). So no connection keeps
 //! the role of its last caller.
 
-use postgres_protocol::IsNull;
-use postgres_protocol::message::frontend;
 use tidegate_sql::{Error, Mode, RoleName};
 
-use super::cache::StatementCache;
 use crate::connection::{Connection, TransactionStatus};
 use crate::wire::rejection::ServerError;
 use crate::wire::tag;
@@ -78,12 +75,7 @@ impl Connection {
             self.session.prefix.pending += 1;
         }
         if let Some(switch) = switch {
-            let (name, is_new) = self.session.statements.switch();
-            let out = &mut self.channel.outbound;
-            if is_new {
-                frontend::parse(&name, switch.text, [], out).map_err(Error::internal)?;
-            }
-            push_switch(&name, switch.role, out)?;
+            self.push_own_with(switch.text, switch.role.as_str())?;
             self.session.prefix.pending += 1;
             self.session.prefix.switches = true;
         }
@@ -91,13 +83,10 @@ impl Connection {
     }
 
     /// Prepares the switch and nothing else, in a pipeline of its own.
-    pub(crate) fn prepare_switch(&mut self, text: Option<&str>) -> Result<(), Error> {
+    pub(crate) fn prepare_switch(&mut self, text: Option<&'static str>) -> Result<(), Error> {
         self.begin_pipeline();
-        if let Some(text) = text
-            && let (name, true) = self.session.statements.switch()
-        {
-            let parsed = frontend::parse(&name, text, [], &mut self.channel.outbound);
-            parsed.map_err(Error::internal)?;
+        if let Some(text) = text {
+            self.prepare_own(&[text])?;
         }
         self.sync();
         Ok(())
@@ -120,7 +109,7 @@ impl Connection {
                 self.session.prefix.end();
                 let error = ServerError::read(self.channel.inbound.body());
                 // Whether the error came of its Parse is not known.
-                self.session.statements.forget_switch();
+                self.session.statements.forget_own();
                 let refused = at_switch && is_refusal(&error);
                 if refused {
                     self.session.prefix.refusal = Some(error);
@@ -137,49 +126,9 @@ impl Connection {
     }
 }
 
-/// Queues the prepared switch.
-pub(crate) fn push_switch(
-    name: &str,
-    role: &RoleName,
-    out: &mut bytes::BytesMut,
-) -> Result<(), Error> {
-    let value = |role: &str, out: &mut bytes::BytesMut| {
-        out.extend_from_slice(role.as_bytes());
-        Ok(IsNull::No)
-    };
-    frontend::bind("", name, [], [role.as_str()], value, [0], out)
-        .map_err(|_| std::io::Error::other("a role name that cannot be sent"))
-        .and_then(|()| frontend::execute("", 0, out))
-        .map_err(Error::internal)
-}
-
 /// Whether the error says that the role cannot be taken, and not that the session ends, that the
 /// statement was cancelled or that the server lacks something (classes 57, 53, 58).
 fn is_refusal(error: &ServerError) -> bool {
     let class = error.rejection.sqlstate.get(..2);
     !error.rejection.fatal && !matches!(class, Some("57" | "53" | "58"))
-}
-
-impl StatementCache {
-    /// The name of the prepared switch, and whether it is still to be prepared.
-    pub(crate) fn switch(&mut self) -> (String, bool) {
-        if let Some(name) = &self.switch {
-            return (name.clone(), false);
-        }
-        let name = self.name();
-        self.switch = Some(name.clone());
-        (name, true)
-    }
-
-    /// The name of the prepared switch.
-    pub(crate) fn prepared_switch(&self) -> Option<&str> {
-        self.switch.as_deref()
-    }
-
-    /// Has the switch prepared again by the next prefix.
-    pub(crate) fn forget_switch(&mut self) {
-        if let Some(name) = self.switch.take() {
-            self.discard(&name);
-        }
-    }
 }

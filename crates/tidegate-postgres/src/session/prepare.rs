@@ -79,11 +79,7 @@ impl Connection {
 
     fn keep(&mut self, one: Unprepared<'_>, shape: Shape, keeps: bool) -> Arc<Prepared> {
         let task = one.task;
-        let prepared = Arc::new(Prepared {
-            name: one.name,
-            shape: Arc::new(shape),
-            verdict: Arc::default(),
-        });
+        let prepared = Arc::new(Prepared::new(one.name, Arc::new(shape)));
         if keeps && task.is_kept() {
             self.session.statements.keep(task.bound, prepared.clone());
         }

@@ -1,6 +1,5 @@
 //! What statements leave in a session, and how it is removed.
 
-use postgres_protocol::message::frontend;
 use tidegate_sql::Sharing;
 use tidegate_sql::statement::{BoundStatement, Kind, Trust};
 
@@ -124,18 +123,8 @@ impl Connection {
     }
 
     fn push_check(&mut self) {
-        let (name, is_new) = self.session.statements.check();
         self.begin_pipeline();
-        let out = &mut self.channel.outbound;
-        let parsed = if is_new {
-            frontend::parse(&name, CHECK, [], out)
-        } else {
-            Ok(())
-        };
-        let nothing = |(): (), _: &mut bytes::BytesMut| Ok(postgres_protocol::IsNull::Yes);
-        let bound = frontend::bind("", &name, [], [], nothing, [], out);
-        let executed = frontend::execute("", 0, out);
-        if parsed.is_err() || bound.is_err() || executed.is_err() {
+        if self.push_own(CHECK).is_err() {
             self.give_up();
         }
     }

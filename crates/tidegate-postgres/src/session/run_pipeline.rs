@@ -121,8 +121,7 @@ impl Connection {
     }
 
     fn statement(&mut self, task: &Task<'_>, may_guess: bool) -> Option<(Arc<Prepared>, bool)> {
-        let known = self.session.statements.known(task);
-        known.filter(|(_, guessed)| may_guess || !guessed)
+        self.session.statements.known(task, may_guess)
     }
 
     /// Has PostgreSQL describe what is not known, before anything runs. If it refuses one, the

@@ -92,6 +92,14 @@ impl Belief {
         !suspects.is_empty() && verdict.of(statement.text(), suspects, found.version)
     }
 
+    /// Whether a statement may read under row level security, so that PostgreSQL plans it again
+    /// whenever the role changes. `false` as long as that is not known.
+    pub(crate) fn is_restricted(&self, statement: &Statement, verdict: &Verdict) -> bool {
+        let found = self.found.read();
+        let restricted = &found.suspects.restricted;
+        !restricted.is_empty() && verdict.of(statement.text(), restricted, found.version)
+    }
+
     /// Whether a statement calls no function that could hand a value of the caller's to SQL or to a
     /// setting. The database is asked first where nothing is known or a definition may have
     /// changed; one that is made elsewhere counts within a second.

@@ -8,6 +8,7 @@
 --   write      a text that a write of the relation may evaluate; no text where nobody can tell
 --   cascade    the name is empty, the text the number of a relation that is written with this one
 --   type       a text that PostgreSQL may evaluate where a value of the type is read
+--   restricted a relation under row level security; no text
 --   call       the definition of a function that a text can call; none where it is not SQL or
 --              PL/pgSQL, or where PostgreSQL may check a right on it for the first user of a
 --              prepared statement only: USAGE of its schema when it parses, EXECUTE when it puts
@@ -150,6 +151,10 @@ select 'type', r.rngtypid::pg_catalog.text, '', ''
 from pg_catalog.pg_range r
 where r.rngcanonical::pg_catalog.oid operator(pg_catalog.>=) 16384::pg_catalog.oid
    or r.rngsubdiff::pg_catalog.oid operator(pg_catalog.>=) 16384::pg_catalog.oid
+union all
+select 'restricted', c.oid::pg_catalog.text, c.relname::pg_catalog.text, ''
+from pg_catalog.pg_class c
+where c.relrowsecurity and c.oid operator(pg_catalog.>=) 16384::pg_catalog.oid
 union all
 select 'call', f.oid::pg_catalog.text, f.proname::pg_catalog.text,
     case

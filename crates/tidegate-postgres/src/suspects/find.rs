@@ -23,6 +23,8 @@ pub(super) struct Found {
     pub(super) reads: Suspects,
     /// What a write may not mention: the same, and what only writes evaluate.
     pub(super) writes: Suspects,
+    /// Relations under row level security, and the views that read them.
+    pub(super) restricted: Suspects,
     /// What the owner's methods may not call where users share a connection.
     pub(super) calls: UnsafeFunctions,
 }
@@ -37,6 +39,7 @@ pub(super) fn find(definitions: &[Definition]) -> Found {
     Found {
         reads: find_in(reads),
         writes: find_in(definitions.iter()),
+        restricted: find_restricted(definitions),
         calls: UnsafeFunctions::find(definitions),
     }
 }
@@ -57,7 +60,7 @@ fn find_in<'a>(definitions: impl Iterator<Item = &'a Definition>) -> Suspects {
                 relation.texts.push(text);
             }
             "child" | "cascade" => relations.entry(oid).or_default().children.push(text),
-            "call" => {}
+            "call" | "restricted" => {}
             "function" => suspects.suspect_function(name, text == "true"),
             "operator" => suspects.suspect_operator(name),
             "type" if !calls_unknown(text) => {}
@@ -92,6 +95,28 @@ fn spread(relations: &HashMap<&str, Relation<'_>>, suspects: &mut Suspects) {
             found.insert(*oid);
             suspects.suspect_relation(relation.name);
         }
+    }
+}
+
+/// Finds the relations under row level security, and the views that mention them, directly or not.
+fn find_restricted(definitions: &[Definition]) -> Suspects {
+    let mut restricted = Suspects::default();
+    let of_kind = |kind: &'static str| definitions.iter().filter(move |one| one.kind == kind);
+    for one in of_kind("restricted") {
+        restricted.suspect_relation(&one.name);
+    }
+    let mut others: Vec<_> = of_kind("relation").collect();
+    loop {
+        let (found, rest): (Vec<_>, Vec<_>) = others
+            .into_iter()
+            .partition(|one| restricted.are_in(&one.text));
+        if found.is_empty() {
+            return restricted;
+        }
+        for one in found {
+            restricted.suspect_relation(&one.name);
+        }
+        others = rest;
     }
 }
 
@@ -167,6 +192,37 @@ mod tests {
             ["function", "5", "touch", "false"],
         ];
         assert!(find(&definitions.map(definition)).reads.is_empty());
+    }
+
+    #[test]
+    fn restricted_are_tables_under_row_level_security_and_views_that_read_them() {
+        let definitions = [
+            ["restricted", "1", "notes", ""],
+            [
+                "relation",
+                "2",
+                "second",
+                "SELECT first.a FROM public.first;",
+            ],
+            [
+                "relation",
+                "3",
+                "first",
+                "SELECT notes.a FROM public.notes;",
+            ],
+            [
+                "relation",
+                "4",
+                "other",
+                "SELECT items.a FROM public.items;",
+            ],
+        ];
+        let found = find(&definitions.map(definition));
+        for name in ["notes", "first", "second"] {
+            assert!(found.restricted.are_in(&format!("table {name}")), "{name}");
+        }
+        assert!(!found.restricted.are_in("select a from other, items"));
+        assert!(found.reads.is_empty() && found.writes.is_empty());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What a dropped user owned gives nobody the rights of the new owner.
 
+use tidegate_embedded::testing;
 use tidegate_postgres::admin::{Admin, Error};
 use tidegate_sql::{DatabaseName, RoleName};
 use tokio_postgres::Client;
@@ -224,7 +225,10 @@ const TEXTS: [(&str, &str); 4] = [
 #[tokio::test]
 async fn functions_that_run_a_text_are_not_called_as_the_heir() {
     let stage = Stage::of(admin(superuser()), "texts").await;
-    for (texts, said) in TEXTS {
+    // Statistics of expressions came with 14.
+    let has_statistics = testing::cluster().version().major >= 14;
+    let is_known = |text: &str| has_statistics || !text.contains("CREATE STATISTICS");
+    for (texts, said) in TEXTS.iter().filter(|(texts, _)| is_known(texts)) {
         let bobs = user("texts", "texts/bob").await.unwrap();
         bobs.batch_execute(texts).await.unwrap();
         let refused = stage.refused().await;

@@ -46,9 +46,16 @@ async fn a_statement_that_waits_for_a_lock_never_runs_what_its_holder_defines() 
     let insert = tenant.as_user(&shared, "alice", INSERT);
     let attack = async {
         waits(&tenant, "INSERT INTO own").await;
-        tenant.run("GRANT TRIGGER ON own TO \"@mallory\"").await;
-        let defined = mallory.batch_execute(&evil).await;
+        // From 18 on a GRANT locks the table, so that the attack ends here.
+        let grant = "GRANT TRIGGER ON own TO \"waiting_lock/mallory\"";
+        let granted = format!("SET lock_timeout = '1s'; {grant}");
+        let granted = tenant.root.batch_execute(&granted).await;
+        let defined = match granted {
+            Ok(()) => mallory.batch_execute(&evil).await,
+            refused => refused,
+        };
         mallory.batch_execute("ROLLBACK").await.unwrap();
+        tenant.run(&format!("RESET lock_timeout; {grant}")).await;
         defined
     };
     // One of both fails, and PostgreSQL chooses which when they wait for each other.

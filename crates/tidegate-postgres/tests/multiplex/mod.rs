@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
+use tidegate_embedded::testing;
 use tidegate_postgres::pool::Settings;
 use tidegate_sql::{Login, Sharing};
 
@@ -17,7 +18,7 @@ const READ: &str = "select name from items where id = :id";
 
 /// A stage with items 1 to 100, on which reads of the owner share a connection.
 async fn crowded(name: &str) -> Arc<Stage> {
-    let stage = Arc::new(Stage::on(tidegate_embedded::testing::cluster(), name, roomy()).await);
+    let stage = Arc::new(Stage::on(testing::cluster(), name, roomy()).await);
     fill(&stage).await;
     share(&stage, &stage.owner()).await;
     stage
@@ -348,6 +349,10 @@ async fn postgresql_refuses_writes_on_a_shared_connection() {
 
 #[tokio::test]
 async fn a_write_that_looks_like_a_read_is_done_once_for_each_answer() {
+    // SEARCH, by which the lexer takes it for a read, came with 14.
+    if testing::cluster().version().major < 14 {
+        return;
+    }
     let stage = crowded("multiplex_writes").await;
     let owner = stage.owner();
     stage

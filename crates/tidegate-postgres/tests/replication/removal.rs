@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use tidegate_embedded::testing;
 use tidegate_postgres::replication::{DatabaseCapture, Removal};
 use tidegate_postgres::{Replication, ReplicationSettings, Secret};
 use tidegate_sql::log::{ChangeLog as _, LogError, LogStart};
@@ -147,11 +148,16 @@ async fn servers_that_come_back_meanwhile_are_no_lack_of_rights() {
 #[tokio::test]
 async fn a_reader_of_its_own_ends_its_stream_where_users_may_end_nobody() {
     let scene = Scene::new("log_ended_by_reader").await;
+    // The second argument, a time to wait, came with 14.
+    let arguments = match testing::cluster().version().major {
+        13 => "int",
+        _ => "int, bigint",
+    };
     scene
-        .run(
+        .run(&format!(
             "CREATE ROLE log_reader LOGIN REPLICATION PASSWORD 'x'; CREATE TABLE t (a text);
-             REVOKE EXECUTE ON FUNCTION pg_terminate_backend(int, bigint) FROM PUBLIC",
-        )
+             REVOKE EXECUTE ON FUNCTION pg_terminate_backend({arguments}) FROM PUBLIC"
+        ))
         .await;
     let admin = config(scene.cluster);
     let reader = admin.clone().with_login("log_reader", Secret::new("x"));

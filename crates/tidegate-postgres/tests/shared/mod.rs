@@ -7,6 +7,7 @@ mod interleaved;
 mod many;
 mod outage;
 mod pipelines;
+mod role_plans;
 mod writes;
 
 use std::sync::Arc;
@@ -168,17 +169,15 @@ async fn a_statement_is_prepared_once_for_all_users() {
         .batch_execute(&format!(
             "CREATE TABLE notes (id int, owner text); \
              INSERT INTO notes VALUES (1, '{name}/u1'), (2, '{name}/u2'); \
-             GRANT SELECT ON notes TO \"{name}/all\", \"{name}/guest\"; \
-             ALTER TABLE notes ENABLE ROW LEVEL SECURITY; \
-             CREATE POLICY own ON notes USING (owner = current_user OR \
-                 current_user LIKE '%guest')"
+             GRANT SELECT ON notes TO \"{name}/all\", \"{name}/guest\""
         ))
         .await
         .unwrap();
     let count = "select count(*) from pg_prepared_statements where statement like 'select id %'";
     for number in [1, 2, 1, 2] {
         let login = user(&stage, number);
-        let read = ours("select id from notes").run(&stage, &login).await;
+        let read = "select id from notes where owner = current_user";
+        let read = ours(read).run(&stage, &login).await;
         assert_eq!(read.unwrap().values, [[number.to_string()]]);
         stage.rest().await;
         assert_eq!(ours(count).value(&stage, &login).await, "1");
