@@ -2878,7 +2878,7 @@ function Grid(props) {
                     title: content?.tip,
                     class: `grid-cell ${columns[column3]?.numeric ? "numeric" : ""} ${isActive ? "active" : ""} ${content ? content.className ?? "" : "unread"}`,
                     style: { left: `${places.left(column3) + NUMBERS_WIDTH}px`, width: `${places.width(column3)}px` },
-                    onClick: () => props.onActive({ row, column: column3 }),
+                    onClick: () => isActive && touched() ? props.onOpen?.({ row, column: column3 }) : props.onActive({ row, column: column3 }),
                     onDblClick: () => props.onOpen?.({ row, column: column3 }),
                     children: isActive && props.editor ? props.editor : content?.text ?? ""
                   },
@@ -2916,6 +2916,7 @@ function Grid(props) {
     }
   );
 }
+var touched = () => matchMedia("(pointer: coarse)").matches;
 function step(event, at, page, size) {
   const whole = event.ctrlKey || event.metaKey;
   const to = (row, column3) => ({
@@ -3304,7 +3305,7 @@ function MethodButtons() {
 
 // src/sign_in.tsx
 function SignIn({ problem }) {
-  const database = useSignal("");
+  const database = useSignal(new URLSearchParams(location.search).get("database") ?? "");
   const client = useSignal(defaultClient());
   const failed = useSignal(null);
   const submit = (event) => {
@@ -3900,17 +3901,23 @@ function CellEditor({ column: column3, value, typed, onSave, onCancel }) {
       choices.map((choice) => /* @__PURE__ */ a4("option", { value: choice, children: choice }, choice))
     ] });
   }
-  return /* @__PURE__ */ a4(
-    "input",
-    {
-      ...shared,
-      value: text,
-      spellcheck: false,
-      autocomplete: "off",
-      onInput: (event) => setText(event.currentTarget.value),
-      title: column3.not_null ? void 0 : "Ctrl+0 sets NULL"
-    }
-  );
+  return /* @__PURE__ */ a4($, { children: [
+    /* @__PURE__ */ a4("input", { ...shared, value: text, spellcheck: false, autocomplete: "off", onInput: (event) => setText(event.currentTarget.value) }),
+    !column3.not_null && value !== null && /* @__PURE__ */ a4(
+      "button",
+      {
+        type: "button",
+        class: "set-null",
+        tabIndex: -1,
+        title: "Ctrl+0",
+        onPointerDown: (event) => {
+          event.preventDefault();
+          finish(() => onSave(null, "stay"));
+        },
+        children: "NULL"
+      }
+    )
+  ] });
 }
 
 // src/tables/conflict.tsx
@@ -3933,7 +3940,44 @@ function ConflictDialog({ column: column3, mine, theirs, onOverwrite, onClose })
   ] });
 }
 
+// src/tables/grid_columns.tsx
+var SAMPLE = 40;
+var NARROWEST = 70;
+var WIDEST = 340;
+var CHARACTER = 7.8;
+function gridColumns(view) {
+  const { table: table2 } = view;
+  return table2.columns.map((column3, index) => {
+    const order = view.order.value.find((term) => term.column === column3.name);
+    const isKey = table2.key.includes(column3);
+    const isLink = table2.foreignKeys.some(({ columns }) => columns.includes(column3.name));
+    return {
+      name: column3.name,
+      title: [column3.name, column3.type, isKey && "key", column3.not_null && "not null", column3.comment].filter(Boolean).join(" · "),
+      width: widthOf(view, column3, index) + (isLink ? 34 : 0),
+      numeric: isNumber(column3),
+      header: /* @__PURE__ */ a4($, { children: [
+        isKey && /* @__PURE__ */ a4("span", { class: "key", "aria-hidden": "true", children: "◆ " }),
+        column3.name,
+        " ",
+        /* @__PURE__ */ a4("small", { children: column3.typname })
+      ] }),
+      sort: order && (order.descending ? "descending" : "ascending")
+    };
+  });
+}
+function widthOf(view, column3, index) {
+  let longest = 0;
+  for (let at = 0; at < SAMPLE; at += 1) {
+    const text = view.rows.value.row(at)?.cells[index];
+    longest = Math.max(longest, text?.length ?? 4);
+  }
+  const header = (column3.name.length + 0.8 * column3.typname.length + 3) * CHARACTER + 20;
+  return Math.round(Math.min(WIDEST, Math.max(NARROWEST, longest * CHARACTER + 24, Math.min(220, header))));
+}
+
 // src/tables/rows.ts
+var FAR = 5e4;
 var CELLS_PER_PAGE = 12e3;
 var EXACT_COUNT_LIMIT = 1e5;
 var keyText = (key) => JSON.stringify(key);
@@ -3951,20 +3995,13 @@ var Rows2 = class {
   problem = y3(null);
   pages = /* @__PURE__ */ new Map();
   stale = /* @__PURE__ */ new Set();
+  /** Pages whose place is a guess, which tell nothing about the end. */
+  guessed = /* @__PURE__ */ new Set();
   reading = /* @__PURE__ */ new Map();
   counting = null;
   pageSize;
   row(index) {
     return this.pages.get(Math.floor(index / this.pageSize))?.[index % this.pageSize];
-  }
-  /** The place of a row that has been read. */
-  indexOf(key) {
-    const wanted = keyText(key);
-    for (const [page, rows] of this.pages) {
-      const at = rows.findIndex((row) => keyText(row.key) === wanted);
-      if (at >= 0) return page * this.pageSize + at;
-    }
-    return -1;
   }
   /** Reads what a range of rows needs and gives up what is being read elsewhere. */
   need(from, to) {
@@ -3975,9 +4012,16 @@ var Rows2 = class {
     }
     for (let page = first; page <= last; page += 1) {
       const known = this.pages.has(page) && !this.stale.has(page);
-      if (!known && !this.reading.has(page)) void this.read(page);
+      const waits = this.isFar(page) && (this.reading.has(page - 1) || this.reading.has(page + 1));
+      if (!known && !waits && !this.reading.has(page)) void this.read(page);
     }
     this.forget(first, last);
+  }
+  /** Whether the place of a page cannot be told by counting from the beginning. */
+  isFar(page) {
+    const total = this.total.value;
+    const countable = !total || total.exact || this.filters.length > 0 || this.order.length > 0;
+    return !countable && page * this.pageSize >= FAR;
   }
   /** Pages far from what is looked at are dropped, so that memory stays small. */
   forget(first, last) {
@@ -4005,7 +4049,7 @@ var Rows2 = class {
       this.pages.set(page, rows);
       this.stale.delete(page);
       this.problem.value = null;
-      this.learnEnd(page, rows.length);
+      if (!this.guessed.has(page)) this.learnEnd(page, rows.length);
     } catch (error) {
       if (!isAbort(error)) this.problem.value = error;
     } finally {
@@ -4017,33 +4061,57 @@ var Rows2 = class {
     const { table: table2 } = this;
     const params = {};
     const parts = conditions(table2, this.filters, params);
-    const seek = this.seek(page, params);
-    if (seek) parts.push(seek.condition);
+    const way = this.way(page, params);
+    if (way.condition) parts.push(way.condition);
     const terms = orderTerms(table2, this.order);
-    const q2 = `select ${this.selectList()} from ${table2.sqlName}${where(parts)}${orderBy(terms, seek?.backwards)} limit ${this.pageSize}${seek ? "" : ` offset ${page * this.pageSize}`}`;
+    const q2 = `select ${this.selectList()} from ${table2.sqlName}${where(parts)}${orderBy(terms, way.backwards)} limit ${way.limit ?? this.pageSize}${way.offset ? ` offset ${way.offset}` : ""}`;
     const { data } = await sql(statement(q2, params), abort);
     const rows = data.map((row) => this.rowOf(row));
-    return seek?.backwards ? rows.reverse() : rows;
+    if (way.guessed) this.guessed.add(page);
+    else this.guessed.delete(page);
+    if (!way.backwards) return rows;
+    const missing = Array((way.limit ?? this.pageSize) - rows.length);
+    return [...missing, ...rows.reverse()];
   }
   /**
-   * A condition on the key next to a page that is known. An offset makes PostgreSQL count past all
-   * rows before it; a condition on the key does not. Only for the order by the key itself.
+   * How a page is read. An offset makes PostgreSQL count past all rows before it; a condition on the
+   * key next to a page that is known does not. A far jump in a table whose size is an estimate goes to
+   * the end, or to a share of the key's range, where the key is a number.
    */
-  seek(page, params) {
+  way(page, params) {
+    const offset = page * this.pageSize;
     const { key } = this.table;
-    const usable = (neighbour) => {
-      const rows = this.stale.has(neighbour) ? void 0 : this.pages.get(neighbour);
-      return rows?.length === this.pageSize ? rows : void 0;
-    };
-    if (key.length === 0 || this.order.length > 0 || page === 0) return null;
-    const before = usable(page - 1)?.at(-1);
-    const behind = usable(page + 1)?.[0];
-    const edge = before ?? behind;
+    if (key.length === 0 || this.order.length > 0 || page === 0) return { offset };
+    const beside = this.seek(page, params);
+    if (beside) return beside;
+    const total = this.total.value;
+    if (!total || !this.isFar(page)) return { offset };
+    const first = this.pages.get(page)?.[0];
+    if (first) return { condition: this.beyond(first, ">=", params), guessed: true };
+    const left = total.count - offset;
+    if (left <= this.pageSize) return { backwards: true, limit: Math.max(1, left), guessed: true };
+    const [only] = key;
+    if (key.length > 1 || !/^int[248]$/.test(only.typname)) return { offset };
+    params.share = String(offset / total.count);
+    const name = ident(only.name);
+    const range = `select min(${name}) + ((max(${name})::numeric - min(${name})) * cast(:share as numeric))::int8 from ${this.table.sqlName}`;
+    return { condition: `${name} >= (${range})`, guessed: true };
+  }
+  seek(page, params) {
+    const usable = (neighbour) => this.stale.has(neighbour) ? void 0 : this.pages.get(neighbour);
+    const before = usable(page - 1);
+    const edge = before?.length === this.pageSize ? before.at(-1) : usable(page + 1)?.[0];
     if (!edge) return null;
+    const behind = edge === before?.at(-1);
+    return { condition: this.beyond(edge, behind ? ">" : "<", params), backwards: !behind };
+  }
+  /** A comparison of the key with that of a row. */
+  beyond(edge, operator, params) {
+    const { key } = this.table;
     key.forEach((_column, index) => params[`k${index}`] = edge.key[index] ?? null);
     const columns = key.map(({ name }) => ident(name)).join(", ");
     const values2 = key.map((column3, index) => castTo(`k${index}`, column3)).join(", ");
-    return { condition: `(${columns}) ${before ? ">" : "<"} (${values2})`, backwards: !before };
+    return `(${columns}) ${operator} (${values2})`;
   }
   selectList() {
     const { columns, key } = this.table;
@@ -4060,7 +4128,7 @@ var Rows2 = class {
   learnEnd(page, length) {
     const end2 = page * this.pageSize + length;
     const { count, exact } = this.total.value ?? { count: 0, exact: false };
-    if (length < this.pageSize && (length > 0 || page === 0)) this.total.value = { count: end2, exact: true };
+    if (length < this.pageSize && (length > 0 || page === 0)) this.total.value = { count: end2, exact: this.guessed.size === 0 };
     else if (length === 0 && !exact) void this.count(true);
     else if (end2 >= count) this.total.value = { count: end2 + this.pageSize, exact: false };
   }
@@ -4154,7 +4222,8 @@ function RowGrid({ view, onDelete }) {
   const opened = useSignal(null);
   const conflict = useSignal(null);
   void rows.version.value;
-  const columns = w2(() => gridColumns(view), [table2, view.order.value]);
+  const sampled = rows.row(0) !== void 0;
+  const columns = w2(() => gridColumns(view), [table2, view.order.value, sampled]);
   const links = w2(() => linkedColumns(table2.foreignKeys), [table2]);
   const cell = (at, index) => {
     const row = rows.row(at);
@@ -4280,31 +4349,6 @@ function RowGrid({ view, onDelete }) {
 }
 var focusGrid = () => document.querySelector(".table-rows .grid")?.focus();
 var mayEdit = (view, column3) => view.table.key.length > 0 && view.table.canUpdate && column3.updatable && !column3.generated;
-function gridColumns(view) {
-  const { table: table2 } = view;
-  return table2.columns.map((column3) => {
-    const order = view.order.value.find((term) => term.column === column3.name);
-    const isKey = table2.key.includes(column3);
-    return {
-      name: column3.name,
-      title: [column3.type, isKey && "key", column3.not_null && "not null", column3.comment].filter(Boolean).join(" · "),
-      width: widthOf(column3),
-      numeric: isNumber(column3),
-      header: /* @__PURE__ */ a4($, { children: [
-        isKey && /* @__PURE__ */ a4("span", { class: "key", "aria-hidden": "true", children: "◆ " }),
-        column3.name,
-        " ",
-        /* @__PURE__ */ a4("small", { children: column3.type })
-      ] }),
-      sort: order && (order.descending ? "descending" : "ascending")
-    };
-  });
-}
-function widthOf(column3) {
-  const header = (column3.name.length + column3.type.length) * 7 + 44;
-  const content = isNumber(column3) || column3.typname === "bool" ? 80 : column3.typname === "uuid" ? 270 : column3.typname.startsWith("time") ? 190 : 180;
-  return Math.min(340, Math.max(content, header));
-}
 function linkedColumns(keys) {
   return new Map(keys.flatMap((key) => key.columns.map((column3) => [column3, key])));
 }

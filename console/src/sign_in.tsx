@@ -4,7 +4,7 @@ import { Mark } from "./parts/mark.tsx";
 
 /** What a person sees who is not signed in. The password is asked by the service's own page. */
 export function SignIn({ problem }: { problem: string | null }) {
-  const database = useSignal("");
+  const database = useSignal(new URLSearchParams(location.search).get("database") ?? "");
   const client = useSignal(defaultClient());
   const failed = useSignal<string | null>(null);
   const submit = (event: Event) => {

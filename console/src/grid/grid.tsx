@@ -157,7 +157,7 @@ export function Grid(props: Props) {
                       aria-selected={isActive} title={content?.tip}
                       class={`grid-cell ${columns[column]?.numeric ? "numeric" : ""} ${isActive ? "active" : ""} ${content ? (content.className ?? "") : "unread"}`}
                       style={{ left: `${places.left(column) + NUMBERS_WIDTH}px`, width: `${places.width(column)}px` }}
-                      onClick={() => props.onActive({ row, column })}
+                      onClick={() => (isActive && touched() ? props.onOpen?.({ row, column }) : props.onActive({ row, column }))}
                       onDblClick={() => props.onOpen?.({ row, column })}
                     >
                       {isActive && props.editor ? props.editor : (content?.text ?? "")}
@@ -191,6 +191,9 @@ export function Grid(props: Props) {
     </div>
   );
 }
+
+/** Fingers have no double click: a second tap opens a cell. */
+const touched = (): boolean => matchMedia("(pointer: coarse)").matches;
 
 /** Where a key leads, if it moves at all. */
 function step(event: KeyboardEvent, at: Place, page: number, size: { rows: number; columns: number }): Place | null {

@@ -46,10 +46,18 @@ export function CellEditor({ column, value, typed, onSave, onCancel }: Props) {
     );
   }
   return (
-    <input
-      {...shared} value={text} spellcheck={false} autocomplete="off"
-      onInput={(event) => setText(event.currentTarget.value)}
-      title={column.not_null ? undefined : "Ctrl+0 sets NULL"}
-    />
+    <>
+      <input {...shared} value={text} spellcheck={false} autocomplete="off" onInput={(event) => setText(event.currentTarget.value)} />
+      {!column.not_null && value !== null && (
+        <button
+          type="button" class="set-null" tabIndex={-1} title="Ctrl+0"
+          // Before the field loses the focus, which would save its text.
+          onPointerDown={(event) => {
+            event.preventDefault();
+            finish(() => onSave(null, "stay"));
+          }}
+        >NULL</button>
+      )}
+    </>
   );
 }

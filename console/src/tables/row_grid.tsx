@@ -1,13 +1,14 @@
 import { useSignal } from "@preact/signals";
 import { useMemo } from "preact/hooks";
-import { isCut, isNumber } from "../catalog/shown.ts";
+import { isCut } from "../catalog/shown.ts";
 import type { Column, ForeignKey } from "../catalog/table.ts";
-import { Grid, type GridCell, type GridColumn, type Place } from "../grid/grid.tsx";
+import { Grid, type GridCell, type Place } from "../grid/grid.tsx";
 import { sayError } from "../parts/notice.tsx";
 import { goTo } from "../route.ts";
 import { CellEditor } from "./cell_editor.tsx";
 import { Conflict, writeValue } from "./edit.ts";
 import { ConflictDialog } from "./conflict.tsx";
+import { gridColumns } from "./grid_columns.tsx";
 import { keyText } from "./rows.ts";
 import { ValueDialog } from "./value.tsx";
 import type { TableView } from "./view.ts";
@@ -23,7 +24,8 @@ export function RowGrid({ view, onDelete }: { view: TableView; onDelete: () => v
   const conflict = useSignal<Attempt | null>(null);
   // Drawn again when rows arrive.
   void rows.version.value;
-  const columns = useMemo(() => gridColumns(view), [table, view.order.value]);
+  const sampled = rows.row(0) !== undefined;
+  const columns = useMemo(() => gridColumns(view), [table, view.order.value, sampled]);
   const links = useMemo(() => linkedColumns(table.foreignKeys), [table]);
 
   const cell = (at: number, index: number): GridCell | undefined => {
@@ -143,28 +145,6 @@ const focusGrid = (): void => document.querySelector<HTMLElement>(".table-rows .
 
 const mayEdit = (view: TableView, column: Column): boolean =>
   view.table.key.length > 0 && view.table.canUpdate && column.updatable && !column.generated;
-
-function gridColumns(view: TableView): GridColumn[] {
-  const { table } = view;
-  return table.columns.map((column) => {
-    const order = view.order.value.find((term) => term.column === column.name);
-    const isKey = table.key.includes(column);
-    return {
-      name: column.name,
-      title: [column.type, isKey && "key", column.not_null && "not null", column.comment].filter(Boolean).join(" · "),
-      width: widthOf(column),
-      numeric: isNumber(column),
-      header: <>{isKey && <span class="key" aria-hidden="true">◆ </span>}{column.name} <small>{column.type}</small></>,
-      sort: order && (order.descending ? "descending" : "ascending"),
-    };
-  });
-}
-
-function widthOf(column: Column): number {
-  const header = (column.name.length + column.type.length) * 7 + 44;
-  const content = isNumber(column) || column.typname === "bool" ? 80 : column.typname === "uuid" ? 270 : column.typname.startsWith("time") ? 190 : 180;
-  return Math.min(340, Math.max(content, header));
-}
 
 function linkedColumns(keys: ForeignKey[]): Map<string, ForeignKey> {
   return new Map(keys.flatMap((key) => key.columns.map((column) => [column, key] as const)));

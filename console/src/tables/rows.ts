@@ -9,6 +9,10 @@ import { castTo, conditions, type Filter, type Order, orderBy, orderTerms, where
 /** One row: the shown text of each column, and the full text of its key. */
 export type GridRow = { cells: (string | null)[]; key: string[] };
 
+type Way = { condition?: string; backwards?: boolean; offset?: number; limit?: number; guessed?: boolean };
+
+/** Rows behind which an offset is too slow. */
+const FAR = 50_000;
 const CELLS_PER_PAGE = 12_000;
 const EXACT_COUNT_LIMIT = 100_000;
 
@@ -21,6 +25,8 @@ export class Rows {
   readonly problem = signal<unknown>(null);
   private pages = new Map<number, GridRow[]>();
   private stale = new Set<number>();
+  /** Pages whose place is a guess, which tell nothing about the end. */
+  private guessed = new Set<number>();
   private reading = new Map<number, AbortController>();
   private counting: AbortController | null = null;
   readonly pageSize: number;
@@ -34,16 +40,6 @@ export class Rows {
     return this.pages.get(Math.floor(index / this.pageSize))?.[index % this.pageSize];
   }
 
-  /** The place of a row that has been read. */
-  indexOf(key: string[]): number {
-    const wanted = keyText(key);
-    for (const [page, rows] of this.pages) {
-      const at = rows.findIndex((row) => keyText(row.key) === wanted);
-      if (at >= 0) return page * this.pageSize + at;
-    }
-    return -1;
-  }
-
   /** Reads what a range of rows needs and gives up what is being read elsewhere. */
   need(from: number, to: number): void {
     const first = Math.max(0, Math.floor(from / this.pageSize));
@@ -53,9 +49,18 @@ export class Rows {
     }
     for (let page = first; page <= last; page += 1) {
       const known = this.pages.has(page) && !this.stale.has(page);
-      if (!known && !this.reading.has(page)) void this.read(page);
+      // A page behind a guess waits for its neighbour, so that the two fit together.
+      const waits = this.isFar(page) && (this.reading.has(page - 1) || this.reading.has(page + 1));
+      if (!known && !waits && !this.reading.has(page)) void this.read(page);
     }
     this.forget(first, last);
+  }
+
+  /** Whether the place of a page cannot be told by counting from the beginning. */
+  private isFar(page: number): boolean {
+    const total = this.total.value;
+    const countable = !total || total.exact || this.filters.length > 0 || this.order.length > 0;
+    return !countable && page * this.pageSize >= FAR;
   }
 
   /** Pages far from what is looked at are dropped, so that memory stays small. */
@@ -87,7 +92,7 @@ export class Rows {
       this.pages.set(page, rows);
       this.stale.delete(page);
       this.problem.value = null;
-      this.learnEnd(page, rows.length);
+      if (!this.guessed.has(page)) this.learnEnd(page, rows.length);
     } catch (error) {
       if (!isAbort(error)) this.problem.value = error;
     } finally {
@@ -100,35 +105,63 @@ export class Rows {
     const { table } = this;
     const params: Params = {};
     const parts = conditions(table, this.filters, params);
-    const seek = this.seek(page, params);
-    if (seek) parts.push(seek.condition);
+    const way = this.way(page, params);
+    if (way.condition) parts.push(way.condition);
     const terms = orderTerms(table, this.order);
-    const q = `select ${this.selectList()} from ${table.sqlName}${where(parts)}${orderBy(terms, seek?.backwards)}`
-      + ` limit ${this.pageSize}${seek ? "" : ` offset ${page * this.pageSize}`}`;
+    const q = `select ${this.selectList()} from ${table.sqlName}${where(parts)}${orderBy(terms, way.backwards)}`
+      + ` limit ${way.limit ?? this.pageSize}${way.offset ? ` offset ${way.offset}` : ""}`;
     const { data } = await sql(statement(q, params), abort);
     const rows = data.map((row) => this.rowOf(row));
-    return seek?.backwards ? rows.reverse() : rows;
+    if (way.guessed) this.guessed.add(page);
+    else this.guessed.delete(page);
+    if (!way.backwards) return rows;
+    // Fewer rows than a page: the beginning of the table is nearer than its estimate said.
+    const missing = Array<GridRow>((way.limit ?? this.pageSize) - rows.length);
+    return [...missing, ...rows.reverse()];
   }
 
   /**
-   * A condition on the key next to a page that is known. An offset makes PostgreSQL count past all
-   * rows before it; a condition on the key does not. Only for the order by the key itself.
+   * How a page is read. An offset makes PostgreSQL count past all rows before it; a condition on the
+   * key next to a page that is known does not. A far jump in a table whose size is an estimate goes to
+   * the end, or to a share of the key's range, where the key is a number.
    */
-  private seek(page: number, params: Params): { condition: string; backwards: boolean } | null {
+  private way(page: number, params: Params): Way {
+    const offset = page * this.pageSize;
     const { key } = this.table;
-    const usable = (neighbour: number) => {
-      const rows = this.stale.has(neighbour) ? undefined : this.pages.get(neighbour);
-      return rows?.length === this.pageSize ? rows : undefined;
-    };
-    if (key.length === 0 || this.order.length > 0 || page === 0) return null;
-    const before = usable(page - 1)?.at(-1);
-    const behind = usable(page + 1)?.[0];
-    const edge = before ?? behind;
+    if (key.length === 0 || this.order.length > 0 || page === 0) return { offset };
+    const beside = this.seek(page, params);
+    if (beside) return beside;
+    const total = this.total.value;
+    if (!total || !this.isFar(page)) return { offset };
+    const first = this.pages.get(page)?.[0];
+    // Read again: from the row that was the first.
+    if (first) return { condition: this.beyond(first, ">=", params), guessed: true };
+    const left = total.count - offset;
+    if (left <= this.pageSize) return { backwards: true, limit: Math.max(1, left), guessed: true };
+    const [only] = key;
+    if (key.length > 1 || !/^int[248]$/.test(only!.typname)) return { offset };
+    params.share = String(offset / total.count);
+    const name = ident(only!.name);
+    const range = `select min(${name}) + ((max(${name})::numeric - min(${name})) * cast(:share as numeric))::int8 from ${this.table.sqlName}`;
+    return { condition: `${name} >= (${range})`, guessed: true };
+  }
+
+  private seek(page: number, params: Params): Way | null {
+    const usable = (neighbour: number) => (this.stale.has(neighbour) ? undefined : this.pages.get(neighbour));
+    const before = usable(page - 1);
+    const edge = before?.length === this.pageSize ? before.at(-1) : usable(page + 1)?.[0];
     if (!edge) return null;
+    const behind = edge === before?.at(-1);
+    return { condition: this.beyond(edge, behind ? ">" : "<", params), backwards: !behind };
+  }
+
+  /** A comparison of the key with that of a row. */
+  private beyond(edge: GridRow, operator: string, params: Params): string {
+    const { key } = this.table;
     key.forEach((_column, index) => (params[`k${index}`] = edge.key[index] ?? null));
     const columns = key.map(({ name }) => ident(name)).join(", ");
     const values = key.map((column, index) => castTo(`k${index}`, column)).join(", ");
-    return { condition: `(${columns}) ${before ? ">" : "<"} (${values})`, backwards: !before };
+    return `(${columns}) ${operator} (${values})`;
   }
 
   private selectList(): string {
@@ -148,7 +181,8 @@ export class Rows {
   private learnEnd(page: number, length: number): void {
     const end = page * this.pageSize + length;
     const { count, exact } = this.total.value ?? { count: 0, exact: false };
-    if (length < this.pageSize && (length > 0 || page === 0)) this.total.value = { count: end, exact: true };
+    // Behind a guess the numbers of rows are guesses too.
+    if (length < this.pageSize && (length > 0 || page === 0)) this.total.value = { count: end, exact: this.guessed.size === 0 };
     else if (length === 0 && !exact) void this.count(true);
     else if (end >= count) this.total.value = { count: end + this.pageSize, exact: false };
   }
