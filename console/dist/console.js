@@ -3163,8 +3163,8 @@ function Variables() {
 // src/query/page.tsx
 var MODES = [["sql", "SQL"], ["graphql", "GraphQL"], ["methods", "Methods"]];
 var HINTS = {
-  sql: "select * from …   values as :name, given below",
-  graphql: "{ getArtists(limit: 10) { id name } }",
+  sql: "One statement. A value is written as :name and given below. Ctrl+Space completes.",
+  graphql: "A query or a mutation. Ctrl+Space completes the names of the schema.",
   methods: ""
 };
 function QueryPage() {
@@ -3174,6 +3174,7 @@ function QueryPage() {
   A2(() => {
     if (of === "methods" && !methods.value) loadMethods().catch(sayError);
   }, [of]);
+  A2(() => suggest(), [tables.value]);
   const nothingChosen = of === "methods" && !method.value;
   return /* @__PURE__ */ a4("div", { class: "area query-area", children: [
     of === "methods" && /* @__PURE__ */ a4(MethodList, {}),
@@ -3200,6 +3201,10 @@ function QueryPage() {
       ] })
     ] })
   ] });
+}
+function suggest() {
+  const first = tables.value?.[0];
+  if (first && texts.sql.value === "") replace("sql", `select * from ${ident(first.schema)}.${ident(first.name)} limit 100`);
 }
 function Toolbar() {
   const of = mode.value;
@@ -3386,6 +3391,8 @@ async function deleteRow(table2, key) {
 }
 
 // src/api/feed.ts
+var REFUSED = 4401;
+var EXPIRED = 4440;
 var feedState = y3("off");
 var socket = null;
 var attempt = 0;
@@ -3423,13 +3430,15 @@ function connect() {
   opened.onmessage = (event) => {
     if (socket === opened) receive(parseExact(String(event.data)));
   };
-  opened.onclose = () => {
+  opened.onclose = ({ code }) => {
     if (socket !== opened) return;
     socket = null;
     if (subscriptions.size === 0) return;
     feedState.value = "lost";
     attempt += 1;
-    timer2 = setTimeout(connect, Math.min(15e3, 250 * 2 ** attempt));
+    const again = () => timer2 = setTimeout(connect, Math.min(15e3, 250 * 2 ** attempt));
+    if (code === REFUSED || code === EXPIRED) void renew().then((renewed) => renewed && again());
+    else again();
   };
 }
 function close() {

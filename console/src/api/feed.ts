@@ -1,7 +1,7 @@
 // Change events over the WebSocket: one socket, which reconnects and goes on behind the last cursor.
 import { effect, signal } from "@preact/signals";
 import { parseExact } from "./json.ts";
-import { accessToken } from "./session.ts";
+import { accessToken, renew } from "./session.ts";
 
 export type Change = { op: "INSERT" | "UPDATE" | "DELETE"; key: [string, unknown][]; row: Record<string, unknown> };
 export type Watcher = {
@@ -14,6 +14,10 @@ export type Watcher = {
   onEnd: (sentence: string) => void;
 };
 type Subscription = Watcher & { id: string; cursor?: string; wasLive?: boolean };
+
+/** Close codes of the service for a token that is refused or has expired. */
+const REFUSED = 4401;
+const EXPIRED = 4440;
 
 export const feedState = signal<"off" | "connecting" | "live" | "lost">("off");
 
@@ -58,13 +62,16 @@ function connect(): void {
   opened.onmessage = (event) => {
     if (socket === opened) receive(parseExact(String(event.data)) as Message);
   };
-  opened.onclose = () => {
+  opened.onclose = ({ code }) => {
     if (socket !== opened) return;
     socket = null;
     if (subscriptions.size === 0) return;
     feedState.value = "lost";
     attempt += 1;
-    timer = setTimeout(connect, Math.min(15_000, 250 * 2 ** attempt));
+    const again = () => (timer = setTimeout(connect, Math.min(15_000, 250 * 2 ** attempt)));
+    // The token was refused or has expired: the next one is needed first.
+    if (code === REFUSED || code === EXPIRED) void renew().then((renewed) => renewed && again());
+    else again();
   };
 }
 

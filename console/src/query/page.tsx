@@ -1,6 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { request } from "../api/http.ts";
+import { ident } from "../api/sql.ts";
 import { tables } from "../catalog/tables.ts";
 import { Confirm } from "../parts/confirm.tsx";
 import { sayDone, sayError } from "../parts/notice.tsx";
@@ -17,8 +18,8 @@ import type { Mode } from "./store.ts";
 
 const MODES: [Mode, string][] = [["sql", "SQL"], ["graphql", "GraphQL"], ["methods", "Methods"]];
 const HINTS: Record<Mode, string> = {
-  sql: "select * from …   values as :name, given below",
-  graphql: "{ getArtists(limit: 10) { id name } }",
+  sql: "One statement. A value is written as :name and given below. Ctrl+Space completes.",
+  graphql: "A query or a mutation. Ctrl+Space completes the names of the schema.",
   methods: "",
 };
 
@@ -30,6 +31,7 @@ export function QueryPage() {
   useEffect(() => {
     if (of === "methods" && !methods.value) loadMethods().catch(sayError);
   }, [of]);
+  useEffect(() => suggest(), [tables.value]);
   const nothingChosen = of === "methods" && !method.value;
   return (
     <div class="area query-area">
@@ -53,6 +55,12 @@ export function QueryPage() {
       </main>
     </div>
   );
+}
+
+/** A first statement, where nothing was written yet. */
+function suggest(): void {
+  const first = tables.value?.[0];
+  if (first && texts.sql.value === "") replace("sql", `select * from ${ident(first.schema)}.${ident(first.name)} limit 100`);
 }
 
 function Toolbar() {

@@ -111,6 +111,9 @@ await page.locator(".event.update").filter({ hasText: "while away" }).waitFor();
 await page.getByRole("link", { name: "Query" }).click();
 const editor = page.getByRole("textbox", { name: "SQL statement" });
 await editor.click();
+await page.keyboard.press("ControlOrMeta+A");
+// Chromium keeps the style of a text that is overwritten in a style attribute, which the policy refuses.
+await page.keyboard.press("Delete");
 await page.keyboard.insertText("select name from lent");
 // The list of completions is CodeMirror's; axe misses that the keys in the editor scroll it.
 await page.keyboard.press("Escape");
@@ -167,6 +170,8 @@ for (const [name, options] of [["dark", { colorScheme: "dark" }], ["phone", { vi
   await picture(eve.page, `${name}-rows`);
   await eve.page.getByRole("link", { name: "Query" }).click();
   await eve.page.getByRole("textbox", { name: "SQL statement" }).click();
+  await eve.page.keyboard.press("ControlOrMeta+A");
+  await eve.page.keyboard.press("Delete");
   await eve.page.keyboard.insertText("select id, title, price from albums order by id limit 20");
   await eve.page.keyboard.press("Escape");
   await eve.page.getByRole("button", { name: "Run", exact: true }).click();

@@ -21,8 +21,13 @@ const press = (name) => page.getByRole("button", { name, exact: true }).click();
 const result = page.getByRole("grid", { name: "Result" });
 const said = (text) => page.locator(".outcome").getByText(text).first().waitFor();
 
+// A first statement stands there and runs.
+await editor().filter({ hasText: 'select * from "public"."albums" limit 100' }).waitFor();
+await press("Run");
+await said(/^100 rows/);
+
 // Completion from the catalog.
-await editor().click();
+await write("");
 await page.keyboard.type("select * from artis");
 await page.getByRole("listbox").getByText("artists", { exact: true }).waitFor();
 await page.keyboard.press("Escape");

@@ -1,5 +1,6 @@
 // The Tables area, task by task: sign in, look, filter, edit and see the event, insert, delete, follow.
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { accessible, cellOf, live, openTable, person, picture, signIn, sql, stage } from "./stage.mjs";
 
 const scene = await stage();
@@ -82,6 +83,35 @@ await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
 await page.locator(".event.delete").waitFor();
 await cell.waitFor({ state: "detached" });
 assert.equal((await sql("select count(*)::int as n from playlists where name = 'Made in the console'"))[0].n, 0);
+
+// CSV out, and in again: a wrong file says what is wrong, a right one is inserted.
+const download = page.waitForEvent("download");
+await page.getByRole("button", { name: "Export CSV" }).click();
+const csv = await readFile(await (await download).path(), "utf8");
+assert.match(csv, /^id,/);
+assert.equal(csv.trim().split("\r\n").length, 1 + (await sql("select count(*)::int as n from playlists"))[0].n);
+await page.getByRole("button", { name: "Import CSV" }).click();
+await accessible(page, "import");
+const choose = (text) => page.getByLabel("CSV file").setInputFiles({ name: "rows.csv", mimeType: "text/csv", buffer: Buffer.from(text) });
+await choose("nothing\n1\n");
+await page.getByRole("alert").filter({ hasText: "The table has no column nothing" }).waitFor();
+await choose('name\n"First, with ""quotes"" from CSV"\nSecond from CSV\n');
+await page.getByText("2 rows, columns name.").waitFor();
+await page.getByRole("button", { name: "Import", exact: true }).click();
+await page.getByText("2 rows were imported.").waitFor();
+await grid.getByRole("gridcell").filter({ hasText: 'First, with "quotes" from CSV' }).waitFor();
+await sql("delete from playlists where name like '%from CSV'");
+
+// By the keyboard alone: to a cell, edit, leave, order, and along a foreign key.
+grid = await openTable(page, "albums");
+await (await cellOf(grid, 1, "title")).filter({ hasText: /\w/ }).waitFor();
+await grid.focus();
+for (const key of ["ArrowDown", "ArrowUp", "ArrowRight", "ArrowRight", "F2"]) await page.keyboard.press(key);
+await grid.getByLabel("title").waitFor();
+await page.keyboard.press("Escape");
+await page.keyboard.press("ArrowLeft");
+await page.keyboard.press("Control+Enter");
+await page.getByRole("grid", { name: "Rows of artists" }).waitFor();
 
 // A foreign key opens the row that it points to.
 grid = await openTable(page, "albums");
