@@ -111,12 +111,12 @@ impl<'a> PageContext<'a> {
         self.form.text("step").ok().flatten()
     }
 
-    /// A form field; `None` when it is unknown_provider, empty or repeated.
+    /// A form field; `None` when it is absent, empty or repeated.
     pub(super) fn field(&self, name: &'static str) -> Option<&str> {
         self.form.text(name).ok().flatten()
     }
 
-    /// A query parameter; `None` when it is unknown_provider, empty or repeated.
+    /// A query parameter; `None` when it is absent, empty or repeated.
     pub(super) fn parameter(&self, name: &'static str) -> Option<&str> {
         self.query.text(name).ok().flatten()
     }
