@@ -2,7 +2,7 @@
 
 use bytes::BytesMut;
 
-use super::json_form::{Array, Attribute, Form};
+use super::json_form::{Array, Attribute, Form, MOST_DIMENSIONS};
 use super::{interval, postgis, range};
 use crate::append::{json, number};
 use crate::binary_reader::BinaryReader;
@@ -27,7 +27,7 @@ pub(super) fn json(form: &Form, raw: &[u8], out: &mut BytesMut) -> Result<()> {
         Form::Geometric(shape) => shape.binary(raw, out)?,
         Form::Geometry => postgis::json(raw, out)?,
         Form::Array(inner) => array(inner, raw, out)?,
-        Form::Range(inner) => range::binary(inner, raw, out)?,
+        Form::Range(inner) => range::binary(raw, |raw, out| value(inner, raw, out), out)?,
         Form::Multirange(inner) => multirange(inner, raw, out)?,
         Form::Composite(attributes) => composite(attributes, raw, out)?,
         Form::Moment(moment, Some(format)) => format.json(moment.binary(raw)?, out)?,
@@ -83,9 +83,6 @@ fn uuid(raw: &[u8], out: &mut BytesMut) -> Result<()> {
     }
     Ok(())
 }
-
-/// PostgreSQL's limit (`MAXDIM`).
-pub(super) const MOST_DIMENSIONS: usize = 6;
 
 /// The number of dimensions, a flag for NULLs, the element type; per dimension its length and
 /// lower bound; the elements (`array_send`).
@@ -145,7 +142,8 @@ fn multirange(form: &Form, raw: &[u8], out: &mut BytesMut) -> Result<()> {
         if at > 0 {
             out.extend_from_slice(b",");
         }
-        range::binary(form, reader.value()?.ok_or(MalformedValue)?, out)?;
+        let raw = reader.value()?.ok_or(MalformedValue)?;
+        range::binary(raw, |raw, out| value(form, raw, out), out)?;
     }
     out.extend_from_slice(b"]");
     reader.end()

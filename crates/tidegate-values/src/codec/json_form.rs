@@ -10,6 +10,9 @@ use crate::append::json;
 use crate::datetime::{DateFormat, MomentType};
 use crate::type_property::{array_delimiter, is_hstore, is_spatial};
 
+/// PostgreSQL's limit (`MAXDIM`).
+pub(super) const MOST_DIMENSIONS: usize = 6;
+
 /// The JSON form of a type's values.
 #[derive(Clone, Debug)]
 pub(super) enum Form {

@@ -2,7 +2,7 @@
 
 use bytes::BytesMut;
 
-use super::text;
+use super::token::parse;
 use crate::append::number;
 use crate::binary_reader::BinaryReader;
 use crate::error::{MalformedValue, Result};
@@ -135,7 +135,7 @@ impl Shape {
         let words = raw
             .split(|byte| b"()[]{}<>,".contains(byte))
             .filter(|word| !word.is_empty());
-        let numbers: Vec<f64> = words.map(text::parse).collect::<Result<_>>()?;
+        let numbers: Vec<f64> = words.map(parse).collect::<Result<_>>()?;
         Ok(Numbers {
             open: raw.first() == Some(&b'['),
             points: numbers.len() / 2,

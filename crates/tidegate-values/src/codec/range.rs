@@ -2,9 +2,7 @@
 
 use bytes::BytesMut;
 
-use super::json_form::Form;
 use super::token::Tokens;
-use super::{binary, text};
 use crate::binary_reader::BinaryReader;
 use crate::error::{MalformedValue, Result};
 
@@ -18,8 +16,12 @@ const UPPER_INCLUSIVE: u8 = 0x04;
 const LOWER_UNBOUNDED: u8 = 0x08;
 const UPPER_UNBOUNDED: u8 = 0x10;
 
-/// Appends a range from flags and the bounds that it has (`range_send`).
-pub(super) fn binary(form: &Form, raw: &[u8], out: &mut BytesMut) -> Result<()> {
+/// Appends a range from flags and the bounds that it has (`range_send`). `write` appends a bound.
+pub(super) fn binary(
+    raw: &[u8],
+    write: impl Fn(Option<&[u8]>, &mut BytesMut) -> Result<()>,
+    out: &mut BytesMut,
+) -> Result<()> {
     let mut reader = BinaryReader::new(raw);
     let flags = reader.u8()?;
     if flags & IS_EMPTY != 0 {
@@ -32,7 +34,7 @@ pub(super) fn binary(form: &Form, raw: &[u8], out: &mut BytesMut) -> Result<()> 
         } else {
             None
         };
-        binary::value(form, raw, out)
+        write(raw, out)
     };
     out.extend_from_slice(br#"{"lower":"#);
     bound(LOWER_UNBOUNDED, out)?;
@@ -46,8 +48,12 @@ pub(super) fn binary(form: &Form, raw: &[u8], out: &mut BytesMut) -> Result<()> 
     reader.end()
 }
 
-/// Appends a range from its text form, `[1,2)` or `empty`.
-pub(super) fn text(form: &Form, tokens: &mut Tokens<'_>, out: &mut BytesMut) -> Result<()> {
+/// Appends a range from its text form, `[1,2)` or `empty`. `write` appends a bound.
+pub(super) fn text(
+    tokens: &mut Tokens<'_>,
+    write: impl Fn(Option<&[u8]>, &mut BytesMut) -> Result<()>,
+    out: &mut BytesMut,
+) -> Result<()> {
     if tokens.word(b"empty") {
         out.extend_from_slice(EMPTY);
         return Ok(());
@@ -58,10 +64,10 @@ pub(super) fn text(form: &Form, tokens: &mut Tokens<'_>, out: &mut BytesMut) -> 
         _ => return Err(MalformedValue),
     };
     out.extend_from_slice(br#"{"lower":"#);
-    text::value(form, tokens.token(b",").given().as_deref(), out)?;
+    write(tokens.token(b",").given().as_deref(), out)?;
     tokens.expect(b',')?;
     out.extend_from_slice(br#","upper":"#);
-    text::value(form, tokens.token(b"])").given().as_deref(), out)?;
+    write(tokens.token(b"])").given().as_deref(), out)?;
     let upper_inclusive = match tokens.next() {
         Some(b']') => true,
         Some(b')') => false,

@@ -4,9 +4,8 @@
 
 use bytes::BytesMut;
 
-use super::binary::MOST_DIMENSIONS;
-use super::json_form::{Array, Attribute, Form};
-use super::token::Tokens;
+use super::json_form::{Array, Attribute, Form, MOST_DIMENSIONS};
+use super::token::{Tokens, parse};
 use super::{bytea, hstore, interval, postgis, range};
 use crate::append::{json, number};
 use crate::error::{MalformedValue, Result};
@@ -41,7 +40,9 @@ pub(super) fn json(form: &Form, raw: &[u8], out: &mut BytesMut) -> Result<()> {
         Form::Geometric(shape) => shape.text(raw, out)?,
         Form::Geometry => postgis::json(&bytea::from_hex(raw).ok_or(MalformedValue)?, out)?,
         Form::Array(inner) => array(inner, raw, out)?,
-        Form::Range(inner) => whole(raw, |tokens| range::text(inner, tokens, out))?,
+        Form::Range(inner) => whole(raw, |tokens| {
+            range::text(tokens, |raw, out| value(inner, raw, out), out)
+        })?,
         Form::Multirange(inner) => whole(raw, |tokens| multirange(inner, tokens, out))?,
         Form::Composite(attributes) => whole(raw, |tokens| composite(attributes, tokens, out))?,
         Form::Record => whole(raw, |tokens| record(tokens, out))?,
@@ -101,12 +102,6 @@ fn integer(raw: &[u8], out: &mut BytesMut) -> Result<()> {
     }
     out.extend_from_slice(raw);
     Ok(())
-}
-
-/// Reads a number by Rust's rules, which take everything that PostgreSQL writes.
-pub(super) fn parse<N: std::str::FromStr>(raw: &[u8]) -> Result<N> {
-    let text = std::str::from_utf8(raw).map_err(|_| MalformedValue)?;
-    text.parse().map_err(|_| MalformedValue)
 }
 
 /// Reads a text to its end.
@@ -178,7 +173,7 @@ fn multirange(form: &Form, tokens: &mut Tokens<'_>, out: &mut BytesMut) -> Resul
     out.extend_from_slice(b"[");
     if !tokens.word(b"}") {
         loop {
-            range::text(form, tokens, out)?;
+            range::text(tokens, |raw, out| value(form, raw, out), out)?;
             match tokens.next() {
                 Some(b'}') => break,
                 Some(b',') => out.extend_from_slice(b","),

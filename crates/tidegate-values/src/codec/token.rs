@@ -120,3 +120,9 @@ impl<'a> Tokens<'a> {
         }
     }
 }
+
+/// Reads a number by Rust's rules, which take everything that PostgreSQL writes.
+pub(super) fn parse<N: std::str::FromStr>(raw: &[u8]) -> Result<N> {
+    let text = std::str::from_utf8(raw).map_err(|_| MalformedValue)?;
+    text.parse().map_err(|_| MalformedValue)
+}
