@@ -273,59 +273,46 @@ async fn a_code_of_a_deleted_user_is_invalid() {
 async fn signed_in_browsers_and_forms() {
     use tidegate_oauth::RequestContext;
     let api = Fixture::start().await;
+    let identity = api.issuer.identity();
     let (key, context) = (UserKey::new("demo", "alice"), RequestContext::default());
     let password = Secret::new("alice1234");
-    let sign_in = || {
-        api.issuer
-            .identity()
-            .sign_in(key.clone(), &password, None, &context)
-    };
+    let sign_in = || identity.sign_in(key.clone(), &password, None, &context);
     let (one, two) = (sign_in().await.unwrap(), sign_in().await.unwrap());
     assert_ne!(one, two, "every sign-in has a cookie of its own");
-    let token = api.issuer.identity().form_token(&one);
-    assert!(api.issuer.identity().is_form_token(&one, &token));
+    let token = identity.form_token(&one);
+    assert!(identity.is_form_token(&one, &token));
     assert!(
-        !api.issuer.identity().is_form_token(&two, &token),
+        !identity.is_form_token(&two, &token),
         "bound to its browser"
     );
     for forged in ["", "x", &token[1..]] {
-        assert!(!api.issuer.identity().is_form_token(&one, forged));
+        assert!(!identity.is_form_token(&one, forged));
     }
-    let browser = api.issuer.identity().browser(&one).await.unwrap().unwrap();
+    let browser = identity.browser(&one).await.unwrap().unwrap();
     assert_eq!(browser.user.key, key);
-    api.issuer
-        .identity()
-        .sign_out(&browser, &context)
-        .await
-        .unwrap();
-    assert!(api.issuer.identity().browser(&one).await.unwrap().is_none());
-    assert!(api.issuer.identity().browser(&two).await.unwrap().is_some());
+    identity.sign_out(&browser, &context).await.unwrap();
+    assert!(identity.browser(&one).await.unwrap().is_none());
+    assert!(identity.browser(&two).await.unwrap().is_some());
     let before = api.ports.hasher.completed();
     let nobody = UserKey::new("demo", "nobody");
-    let outsider = api
-        .issuer
-        .identity()
-        .sign_in(nobody, &password, None, &context)
-        .await;
+    let outsider = identity.sign_in(nobody, &password, None, &context).await;
     assert_eq!(code(outsider), "invalid_grant");
     let work = api.ports.hasher.completed() - before;
     assert_eq!(work, 1, "a name that is not there costs a hash too");
-    let wrong = api
-        .issuer
-        .identity()
+    let wrong = identity
         .sign_in(key.clone(), &Secret::new("alice4321"), None, &context)
         .await;
     assert_eq!(code(wrong), "invalid_grant");
     api.clock.advance(23 * HOUR);
     assert!(
-        api.issuer.identity().browser(&two).await.unwrap().is_some(),
+        identity.browser(&two).await.unwrap().is_some(),
         "that was a use"
     );
     api.clock.advance(23 * HOUR);
-    assert!(api.issuer.identity().browser(&two).await.unwrap().is_some());
+    assert!(identity.browser(&two).await.unwrap().is_some());
     api.clock.advance(24 * HOUR);
     assert!(
-        api.issuer.identity().browser(&two).await.unwrap().is_none(),
+        identity.browser(&two).await.unwrap().is_none(),
         "idle for a day"
     );
     let three = sign_in().await.unwrap();
@@ -334,12 +321,7 @@ async fn signed_in_browsers_and_forms() {
         .await
         .unwrap();
     assert!(
-        api.issuer
-            .identity()
-            .browser(&three)
-            .await
-            .unwrap()
-            .is_none(),
+        identity.browser(&three).await.unwrap().is_none(),
         "another password"
     );
     assert_eq!(ISSUER, api.issuer.address());
