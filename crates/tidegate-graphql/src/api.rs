@@ -14,6 +14,7 @@ use crate::error::{Code, Error};
 use crate::introspection::Node;
 use crate::limits::Limits;
 use crate::lower::Introspector;
+use crate::templates::Budget;
 use crate::text::Text;
 use crate::unwritten::{Unwritten, Written};
 
@@ -35,6 +36,7 @@ pub struct Api {
     documents: Cache<Arc<str>, Arc<Known>>,
     introspections: Cache<Arc<Node>, Written>,
     sdl: OnceLock<Written>,
+    templates: Budget,
 }
 
 /// What is known of a document: itself, or what is wrong with it.
@@ -58,6 +60,7 @@ impl Api {
             documents: Cache::new(DOCUMENTS.0, DOCUMENTS.1 * WEIGHT),
             introspections: Cache::new(INTROSPECTIONS.0, INTROSPECTIONS.1),
             sdl: OnceLock::new(),
+            templates: Budget::default(),
             types,
         }
     }
@@ -70,6 +73,11 @@ impl Api {
     /// The limits.
     pub fn limits(&self) -> &Limits {
         &self.limits
+    }
+
+    /// The room for templates of its operations.
+    pub(crate) fn templates(&self) -> &Budget {
+        &self.templates
     }
 
     pub(crate) fn roots(&self) -> &Roots {
