@@ -14,7 +14,7 @@ use crate::error::{Code, Error};
 use crate::introspection::Node;
 use crate::limits::Limits;
 use crate::lower::Introspector;
-use crate::templates::Budget;
+use crate::templates::{Budget, Templates};
 use crate::text::Text;
 use crate::unwritten::{Unwritten, Written};
 
@@ -40,7 +40,15 @@ pub struct Api {
 }
 
 /// What is known of a document: itself, or what is wrong with it.
-type Known = Result<Document, Vec<Error>>;
+type Known = Result<Valid, Vec<Error>>;
+
+/// A valid document.
+#[derive(Debug)]
+struct Valid {
+    document: Document,
+    /// By operation, what its requests share.
+    templates: Vec<Templates>,
+}
 
 /// An operation of a document that is valid.
 #[derive(Clone, Debug)]
@@ -108,8 +116,8 @@ impl Api {
                 .put(text, Arc::clone(&known), query.len() * WEIGHT);
             known
         });
-        let document = known.as_ref().as_ref().map_err(Clone::clone)?;
-        let operation = choose(document, operation_name).map_err(|error| vec![error])?;
+        let valid = known.as_ref().as_ref().map_err(Clone::clone)?;
+        let operation = choose(&valid.document, operation_name).map_err(|error| vec![error])?;
         Ok(Prepared { known, operation })
     }
 
@@ -137,7 +145,11 @@ impl Api {
             check_limits(&document, operation, &self.limits).map_err(|error| vec![error])?;
         }
         check_overlaps(&document)?;
-        Ok(document)
+        let operations = document.operations.iter();
+        Ok(Valid {
+            templates: operations.map(|_| Templates::default()).collect(),
+            document,
+        })
     }
 }
 
@@ -177,8 +189,18 @@ impl Prepared {
     }
 
     pub(crate) fn operation(&self) -> Option<(&Document, &Operation)> {
-        let document = self.known.as_ref().as_ref().ok()?;
+        let document = &self.known.as_ref().as_ref().ok()?.document;
         Some((document, document.operations.get(self.operation)?))
+    }
+
+    /// What requests of the operation share.
+    pub(crate) fn templates(&self) -> Option<&Templates> {
+        self.known
+            .as_ref()
+            .as_ref()
+            .ok()?
+            .templates
+            .get(self.operation)
     }
 }
 

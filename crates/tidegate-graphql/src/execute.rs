@@ -19,6 +19,7 @@ use crate::document::{Operation, OperationKind};
 use crate::error::{Code, Error};
 use crate::lower::Trace;
 use crate::response::{self, Answer};
+use crate::templates::Templates;
 
 use self::planning::Planned;
 use self::run::run;
@@ -126,7 +127,8 @@ impl Api {
         mut context: Context<'_>,
     ) -> Result<Answer, tidegate_sql::Error> {
         context.terms.author = Author::Service;
-        let Some((document, operation)) = prepared.operation() else {
+        let operation = prepared.operation().zip(prepared.templates());
+        let Some(((document, operation), templates)) = operation else {
             let error = Error::new(Code::Internal, "the operation is not there");
             return Ok(Answer::refused(&[error]));
         };
@@ -143,6 +145,7 @@ impl Api {
             operation,
             context,
             trace: &Trace::default(),
+            templates,
         };
         match request.answer().await {
             Ok(answer) => Ok(answer),
@@ -170,6 +173,7 @@ struct Request<'r> {
     operation: &'r Operation,
     context: Context<'r>,
     trace: &'r Trace,
+    templates: &'r Templates,
 }
 
 impl Request<'_> {
@@ -187,7 +191,7 @@ impl Request<'_> {
                     continue;
                 }
                 Err(Failure::Outgrown) => {
-                    self.operation.templates.forbid();
+                    self.templates.forbid();
                     continue;
                 }
                 Err(Failure::Redefined(..)) if !redefined => {

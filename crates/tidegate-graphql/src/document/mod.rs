@@ -18,7 +18,6 @@ use tidegate_catalog::model::{ColumnId, RelationId, RelationshipId};
 
 use crate::error::Location;
 use crate::kind::ValueObject;
-use crate::templates::Templates;
 
 /// A document that is valid for its schema.
 #[derive(Debug)]
@@ -61,8 +60,6 @@ pub(crate) struct Operation {
     pub numbers: BTreeMap<Box<str>, usize>,
     pub selection: Vec<Selection>,
     pub location: Location,
-    /// What its requests share.
-    pub templates: Templates,
 }
 
 impl Operation {

@@ -34,7 +34,7 @@ impl<'r> Request<'r> {
         together: bool,
         limits: &Limits,
     ) -> Result<Planned<'r>, Failure> {
-        let templates = &self.operation.templates;
+        let templates = self.templates;
         let schema = self.api.schema();
         let variables = self.collect.variables;
         let share_plans =
@@ -74,7 +74,7 @@ impl<'r> Request<'r> {
             && let Some(template) = plan.template()
         {
             let budget = self.api.templates();
-            self.operation.templates.keep(shape, template, budget);
+            self.templates.keep(shape, template, budget);
         }
     }
 

@@ -12,7 +12,6 @@ use crate::document::{
     VariableDefinition,
 };
 use crate::error::{Code, Error, Errors};
-use crate::templates::Templates;
 
 /// Fragments by name.
 type Fragments<'p> = HashMap<&'p str, usize>;
@@ -107,7 +106,6 @@ pub(super) fn document(parsed: &[Definition<'_, Scalar>]) -> Result<Document, Ve
                     variables,
                     selection: selection(&parsed.selection_set, &names, &mut errors),
                     location: location(operation.span.start),
-                    templates: Templates::default(),
                 });
             }
             Definition::Fragment(fragment) => {
